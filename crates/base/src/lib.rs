@@ -1,0 +1,16 @@
+//! What every other Lasthop crate stands on: [`Time`] and [`Duration`] in integer nanoseconds,
+//! sizes in [`Bytes`], [`BitRate`]s in bits per second, probabilities, and named [random
+//! streams](rng). No clock, no I/O, no global state: the crate is `no_std`.
+
+#![no_std]
+
+extern crate alloc;
+
+mod parse;
+pub mod rng;
+mod time;
+mod units;
+
+pub use rng::{Stream, Streams};
+pub use time::{Duration, Time};
+pub use units::{BitRate, Bytes, Probability, UnitError};

@@ -1,0 +1,151 @@
+//! Named random streams and the variates drawn from them.
+//!
+//! A stream is a function of (seed, run, name) and of nothing else: adding a component with a
+//! stream of its own never shifts another's. Generator: ChaCha with eight rounds, keyed by
+//! (seed, run, version of this contract), with the name's hash as its stream number. Variates are
+//! our own and use `libm`, so they are equal on every machine and do not change with a library.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::time::Duration;
+use crate::units::Probability;
+
+/// Names this way of deriving streams; it changes only if the same (seed, run, name) would give
+/// other numbers.
+const CONTRACT: &[u8; 16] = b"lasthop-streams1";
+
+/// The streams of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Streams {
+    seed: u64,
+    run: u64,
+}
+
+impl Streams {
+    /// The streams of run number `run` of a study seeded with `seed`.
+    pub const fn new(seed: u64, run: u64) -> Streams {
+        Streams { seed, run }
+    }
+
+    /// The stream called `name`, from its beginning.
+    pub fn stream(&self, name: &str) -> Stream {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&self.seed.to_le_bytes());
+        key[8..16].copy_from_slice(&self.run.to_le_bytes());
+        key[16..].copy_from_slice(CONTRACT);
+        let mut generator = ChaCha8Rng::from_seed(key);
+        generator.set_stream(fnv1a(name.as_bytes()));
+        Stream(generator)
+    }
+}
+
+/// FNV-1a, 64 bits: short, well spread over names, and fixed for ever.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+/// One stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// Uniform on [0, 1), in steps of 2⁻⁵³.
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform on 0, 1, ..., `n` − 1 (Lemire's multiply-shift, unbiased).
+    ///
+    /// # Panics
+    /// If `n` is zero.
+    pub fn below(&mut self, n: u64) -> u64 {
+        assert!(n > 0, "there is no number below zero");
+        let reject_under = n.wrapping_neg() % n;
+        loop {
+            let wide = u128::from(self.0.next_u64()) * u128::from(n);
+            if wide as u64 >= reject_under {
+                return (wide >> 64) as u64;
+            }
+        }
+    }
+
+    /// Uniform on [0, `span`], in whole nanoseconds.
+    pub fn up_to(&mut self, span: Duration) -> Duration {
+        Duration::from_nanos(match span.as_nanos().checked_add(1) {
+            Some(n) => self.below(n),
+            None => self.0.next_u64(),
+        })
+    }
+
+    /// True with probability `p`; exactly never for 0 and always for 1.
+    pub fn bernoulli(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+
+    /// True with probability `p`.
+    pub fn chance(&mut self, p: Probability) -> bool {
+        self.bernoulli(p.get())
+    }
+
+    /// Exponential with the given mean, rounded to a whole nanosecond.
+    pub fn exponential(&mut self, mean: Duration) -> Duration {
+        // 1 − u is in (0, 1], so that the logarithm is finite.
+        Duration::from_secs_f64(-libm::log(1.0 - self.uniform()) * mean.as_secs_f64())
+    }
+
+    /// The number of failures before the first success of independent trials that succeed with
+    /// probability `p` (inversion). `u64::MAX` for `p` = 0.
+    pub fn geometric(&mut self, p: f64) -> u64 {
+        if p >= 1.0 {
+            return 0;
+        }
+        libm::floor(libm::log(1.0 - self.uniform()) / libm::log1p(-p)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pins the contract: these numbers may change only together with its name.
+    #[test]
+    fn streams_are_fixed_for_ever() {
+        let draws = |seed, run, name| {
+            let mut stream = Streams::new(seed, run).stream(name);
+            [stream.below(1 << 32), stream.below(1 << 32)]
+        };
+        assert_eq!(draws(1, 0, "channel"), PINNED);
+        assert_ne!(draws(1, 1, "channel"), PINNED);
+        assert_ne!(draws(2, 0, "channel"), PINNED);
+        assert_ne!(draws(1, 0, "bits"), PINNED);
+    }
+    const PINNED: [u64; 2] = [1_261_319_221, 247_213_001];
+
+    /// Each mean within 5 standard errors: a false alarm once in about two million seeds.
+    #[test]
+    fn variates_have_their_means() {
+        let mut stream = Streams::new(7, 0).stream("test");
+        let n = 200_000;
+        let mut check = |name: &str, mean: f64, sd: f64, draw: &mut dyn FnMut(&mut Stream) -> f64| {
+            let sum: f64 = (0..n).map(|_| draw(&mut stream)).sum();
+            let error = (sum / f64::from(n) - mean).abs();
+            assert!(error < 5.0 * sd / f64::from(n).sqrt(), "{name}: off by {error}");
+        };
+        check("uniform", 0.5, (1.0f64 / 12.0).sqrt(), &mut Stream::uniform);
+        check("below 6", 2.5, (35.0f64 / 12.0).sqrt(), &mut |s| s.below(6) as f64);
+        check("exponential", 2.0, 2.0, &mut |s| s.exponential(Duration::from_secs(2)).as_secs_f64());
+        check("geometric", 3.0, 12.0f64.sqrt(), &mut |s| s.geometric(0.25) as f64);
+        check("bernoulli", 0.3, 0.21f64.sqrt(), &mut |s| f64::from(u8::from(s.bernoulli(0.3))));
+    }
+
+    #[test]
+    fn the_edges_are_exact() {
+        let mut stream = Streams::new(7, 0).stream("edges");
+        assert!((0..1000).all(|_| !stream.bernoulli(0.0) && stream.bernoulli(1.0)));
+        assert_eq!(stream.geometric(0.0), u64::MAX);
+        assert_eq!(stream.geometric(1.0), 0);
+        assert_eq!(stream.up_to(Duration::ZERO), Duration::ZERO);
+    }
+}

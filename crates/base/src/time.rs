@@ -1,0 +1,198 @@
+//! Instants and spans of simulated time, in integer nanoseconds.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Mul, Sub};
+use core::str::FromStr;
+
+use crate::parse::{self, Quantity};
+use crate::units::UnitError;
+
+/// An instant: nanoseconds since the simulation began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+/// A span of time in nanoseconds; never negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(u64);
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+impl Time {
+    /// The beginning of a run.
+    pub const ZERO: Time = Time(0);
+    /// Later than every instant of a run: the deadline of one who waits for nothing.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// The instant `ns` nanoseconds after the beginning.
+    pub const fn from_nanos(ns: u64) -> Time {
+        Time(ns)
+    }
+
+    /// Nanoseconds since the beginning.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the beginning, for results and plots only.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC as f64
+    }
+
+    /// The span from `earlier` to this instant.
+    ///
+    /// # Panics
+    /// If `earlier` is later: time runs one way.
+    pub fn since(self, earlier: Time) -> Duration {
+        Duration(self.0.checked_sub(earlier.0).expect("time ran backwards"))
+    }
+}
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Duration = Duration(0);
+    /// The longest span: about 584 years.
+    pub const MAX: Duration = Duration(u64::MAX);
+
+    /// `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Duration {
+        Duration(ns)
+    }
+
+    /// `us` microseconds.
+    pub const fn from_micros(us: u64) -> Duration {
+        Duration(us * 1_000)
+    }
+
+    /// `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Duration {
+        Duration(ms * 1_000_000)
+    }
+
+    /// `s` seconds.
+    pub const fn from_secs(s: u64) -> Duration {
+        Duration(s * NANOS_PER_SEC)
+    }
+
+    /// The span nearest to `s` seconds; negative values give zero, huge ones [`Duration::MAX`].
+    /// For random variates and parsed numbers.
+    pub fn from_secs_f64(s: f64) -> Duration {
+        Duration(libm::round(s * NANOS_PER_SEC as f64) as u64)
+    }
+
+    /// Length in nanoseconds.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Length in seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NANOS_PER_SEC as f64
+    }
+
+    /// Whether the span is empty.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// This span less `other`, or zero if `other` is longer.
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+}
+
+/// Saturates at [`Time::NEVER`], so that adding to "never" stays "never".
+impl Add<Duration> for Time {
+    type Output = Time;
+    fn add(self, span: Duration) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+/// Saturates at [`Duration::MAX`].
+impl Add for Duration {
+    type Output = Duration;
+    fn add(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Duration) {
+        *self = *self + other;
+    }
+}
+
+/// # Panics
+/// If `other` is longer than `self`.
+impl Sub for Duration {
+    type Output = Duration;
+    fn sub(self, other: Duration) -> Duration {
+        Duration(self.0.checked_sub(other.0).expect("a duration cannot be negative"))
+    }
+}
+
+/// Saturates at [`Duration::MAX`].
+impl Mul<u64> for Duration {
+    type Output = Duration;
+    fn mul(self, times: u64) -> Duration {
+        Duration(self.0.saturating_mul(times))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Time::NEVER {
+            return f.write_str("never");
+        }
+        write!(f, "{}.{:09} s", self.0 / NANOS_PER_SEC, self.0 % NANOS_PER_SEC)
+    }
+}
+
+/// In the largest unit that needs no more than three decimals: `"30 ms"`, `"1.5 s"`.
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        parse::write_scaled(f, self.0, &[(NANOS_PER_SEC, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")])
+    }
+}
+
+impl FromStr for Duration {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Duration, UnitError> {
+        const UNITS: &[(&str, f64)] =
+            &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
+        parse::quantity(text, Quantity { what: "a duration", example: "30 ms", units: UNITS }).map(Duration)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn never_stays_never() {
+        assert_eq!(Time::NEVER + Duration::from_secs(1), Time::NEVER);
+    }
+
+    #[test]
+    fn spans_print_in_the_unit_people_write() {
+        for (ns, text) in
+            [(0, "0 s"), (30_000_000, "30 ms"), (1_500_000_000, "1.5 s"), (1_234, "1.234 us"), (7, "7 ns")]
+        {
+            assert_eq!(Duration(ns).to_string(), text);
+            assert_eq!(text.parse(), Ok(Duration(ns)));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "time ran backwards")]
+    fn time_runs_one_way() {
+        let _ = Time(1).since(Time(2));
+    }
+}

@@ -1,0 +1,318 @@
+//! Sizes, rates and probabilities, and how people write them.
+
+use alloc::string::String;
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Mul, Sub};
+use core::str::FromStr;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use crate::parse::{self, Quantity};
+use crate::time::Duration;
+
+/// A size in bytes. On a wire it includes headers unless the field says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// A rate in bits per second; never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitRate(u64);
+
+/// A number in [0, 1].
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Probability(f64);
+
+/// A quantity that could not be read: what was found and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError(pub(crate) String);
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for UnitError {}
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Bytes = Bytes(0);
+
+    /// The size in bits.
+    pub const fn bits(self) -> u64 {
+        self.0 * 8
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Bytes) {
+        self.0 += other.0;
+    }
+}
+
+/// # Panics
+/// If `other` is larger than `self`.
+impl Sub for Bytes {
+    type Output = Bytes;
+    fn sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0.checked_sub(other.0).expect("a size cannot be negative"))
+    }
+}
+
+impl Mul<u64> for Bytes {
+    type Output = Bytes;
+    fn mul(self, times: u64) -> Bytes {
+        Bytes(self.0 * times)
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Bytes>>(sizes: I) -> Bytes {
+        sizes.fold(Bytes::ZERO, Add::add)
+    }
+}
+
+impl BitRate {
+    /// `bps` bits per second, or `None` for zero.
+    pub const fn from_bps(bps: u64) -> Option<BitRate> {
+        if bps == 0 { None } else { Some(BitRate(bps)) }
+    }
+
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// How long `size` takes to send, rounded up to a whole nanosecond, once.
+    pub fn time_for(self, size: Bytes) -> Duration {
+        self.time_for_bits(size.bits())
+    }
+
+    /// How long `bits` take to send, rounded up to a whole nanosecond, once.
+    pub fn time_for_bits(self, bits: u64) -> Duration {
+        // 64 bits are enough for 2 GB at a time; a 128-bit division costs several times as much.
+        let ns = match bits.checked_mul(1_000_000_000) {
+            Some(scaled) => scaled.div_ceil(self.0),
+            None => (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(self.0)) as u64,
+        };
+        Duration::from_nanos(ns)
+    }
+}
+
+impl Probability {
+    /// `p`, or `None` outside [0, 1].
+    pub fn new(p: f64) -> Option<Probability> {
+        (0.0..=1.0).contains(&p).then_some(Probability(p))
+    }
+
+    /// The number.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        parse::write_scaled(
+            f,
+            self.0,
+            &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")],
+        )
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Bytes, UnitError> {
+        const UNITS: &[(&str, f64)] = &[
+            ("B", 1.0),
+            ("kB", 1e3),
+            ("KB", 1e3),
+            ("MB", 1e6),
+            ("GB", 1e9),
+            ("KiB", 1024.0),
+            ("MiB", 1_048_576.0),
+            ("GiB", 1_073_741_824.0),
+        ];
+        parse::quantity(text, Quantity { what: "a size", example: "576 B", units: UNITS }).map(Bytes)
+    }
+}
+
+impl FromStr for BitRate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<BitRate, UnitError> {
+        const UNITS: &[(&str, f64)] = &[
+            ("bps", 1.0),
+            ("kbps", 1e3),
+            ("Mbps", 1e6),
+            ("Gbps", 1e9),
+            ("bit/s", 1.0),
+            ("kbit/s", 1e3),
+            ("Mbit/s", 1e6),
+            ("Gbit/s", 1e9),
+            ("bit", 1.0),
+            ("kbit", 1e3),
+            ("Mbit", 1e6),
+            ("Gbit", 1e9),
+            ("b/s", 1.0),
+            ("kb/s", 1e3),
+            ("Mb/s", 1e6),
+            ("Gb/s", 1e9),
+            ("Kbps", 1e3),
+            ("B/s", 8.0),
+            ("kB/s", 8e3),
+            ("MB/s", 8e6),
+        ];
+        let rate = Quantity { what: "a rate", example: "2 Mbps", units: UNITS };
+        let bps = parse::quantity(text, rate)?;
+        BitRate::from_bps(bps).ok_or_else(|| parse::unexpected(text, "a rate above zero, such as \"2 Mbps\""))
+    }
+}
+
+impl FromStr for Probability {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Probability, UnitError> {
+        let expected = "a probability from 0 to 1, such as 0.01 or \"1%\"";
+        let trimmed = text.trim();
+        let value = match trimmed.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
+            None => trimmed.parse(),
+        };
+        value.ok().and_then(Probability::new).ok_or_else(|| parse::unexpected(text, expected))
+    }
+}
+
+/// Quantities stand in scenario files as strings with a unit; a bare number is refused, because
+/// its unit would have to be guessed.
+macro_rules! serde_as_text {
+    ($type:ty, $expecting:literal) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expecting)
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_any(Text)
+            }
+        }
+    };
+}
+
+serde_as_text!(Bytes, "a size with its unit, such as \"576 B\" or \"4 KiB\"");
+serde_as_text!(BitRate, "a rate with its unit, such as \"2 Mbps\" or \"19.2 kbps\"");
+serde_as_text!(Duration, "a duration with its unit, such as \"30 ms\" or \"1.5 s\"");
+
+impl Serialize for Probability {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Probability, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Probability;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a probability from 0 to 1, such as 0.01 or \"1%\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Probability, E> {
+                text.parse().map_err(E::custom)
+            }
+            fn visit_f64<E: de::Error>(self, p: f64) -> Result<Probability, E> {
+                Probability::new(p).ok_or_else(|| E::invalid_value(de::Unexpected::Float(p), &self))
+            }
+            fn visit_i64<E: de::Error>(self, p: i64) -> Result<Probability, E> {
+                self.visit_f64(p as f64)
+            }
+            fn visit_u64<E: de::Error>(self, p: u64) -> Result<Probability, E> {
+                self.visit_f64(p as f64)
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn serialisation_time_rounds_up_once() {
+        let rate: BitRate = "384 kbps".parse().unwrap();
+        assert_eq!(rate.time_for(Bytes(1500)).as_nanos(), 31_250_000);
+        assert_eq!(rate.time_for(Bytes(40)).as_nanos(), 833_334);
+        assert_eq!(
+            rate.time_for(Bytes(u64::MAX / 16)).as_nanos(),
+            Duration::MAX
+                .as_nanos()
+                .min(((u128::from(u64::MAX / 16) * 8_000_000_000).div_ceil(384_000)) as u64)
+        );
+    }
+
+    #[test]
+    fn quantities_read_as_people_write_them() {
+        assert_eq!("4 KiB".parse(), Ok(Bytes(4096)));
+        assert_eq!("100KB".parse(), Ok(Bytes(100_000)));
+        assert_eq!("19.2 kbps".parse::<BitRate>().unwrap().as_bps(), 19_200);
+        assert_eq!("1%".parse(), Ok(Probability(0.01)));
+        assert_eq!("19.2 kbps".parse::<BitRate>().unwrap().to_string(), "19.2 kbps");
+        assert_eq!("56 kbit/s".parse::<BitRate>().unwrap().to_string(), "56 kbps");
+    }
+
+    #[test]
+    fn a_bad_quantity_says_what_was_found_and_what_was_expected() {
+        let message = |r: Result<BitRate, UnitError>| r.unwrap_err().to_string();
+        assert_eq!(
+            message("2 Mbs".parse()),
+            "found \"2 Mbs\", expected a rate such as \"2 Mbps\"; did you mean \"2 Mbps\"?"
+        );
+        assert_eq!(message("2".parse()), "found \"2\" without a unit, expected a rate such as \"2 Mbps\"");
+        assert_eq!(
+            message("-2 Mbps".parse()),
+            "found \"-2 Mbps\", expected a rate that is not negative, such as \"2 Mbps\""
+        );
+        assert_eq!(
+            message("0 bps".parse()),
+            "found \"0 bps\", expected a rate above zero, such as \"2 Mbps\""
+        );
+        assert_eq!(
+            "1.5".parse::<Probability>().unwrap_err().to_string(),
+            "found \"1.5\", expected a probability from 0 to 1, such as 0.01 or \"1%\""
+        );
+    }
+}
