@@ -1,1 +1,18 @@
-//! Placeholder.
+//! What a host, a base station and a link end do, as pure state machines.
+//!
+//! Everything that lives in time is a [`Component`]: it is told of a packet, of the instant that it
+//! asked for, or of something that happened on a link it watches, and it answers by effects
+//! collected in [`Out`]. Nothing here sees a clock, a socket, a thread or an event queue; the crate
+//! is `no_std`, so the compiler holds it to that. The simulator, a live gateway and a test drive the
+//! same code.
+
+#![no_std]
+
+extern crate alloc;
+
+mod component;
+mod packet;
+pub mod tcp;
+
+pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};
+pub use packet::{Body, DropReason, FlowId, HostId, Notice, NoticeCode, Packet};

@@ -1,1 +1,14 @@
-//! Placeholder.
+//! The simulator: an [`Engine`] that drives components, the links between them, and the taps that
+//! observe them. A run is a pure function of its components and their random streams.
+
+mod engine;
+mod node;
+mod tap;
+mod wakeups;
+mod wired;
+
+pub use engine::{Builder, Ended, Engine};
+pub use node::Node;
+pub use tap::{NoTap, Tap, Wire, WireId};
+pub use wakeups::Wakeups;
+pub use wired::{QueueLimit, WiredLink};

@@ -1,0 +1,145 @@
+//! The one abstraction: a component, and the effects it asks for.
+
+use alloc::collections::VecDeque;
+
+use lasthop_base::Time;
+
+use crate::packet::{DropReason, Packet};
+
+/// A component's place in the engine; earlier places go first at the same instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ComponentId(pub u16);
+
+/// One of a component's places to plug in a wire. What each port means is the component's affair;
+/// one with two sides calls them [`Port::WIRED`] and [`Port::RADIO`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Port(pub u8);
+
+impl Port {
+    /// The only port of a component that has one, or the entrance of a one-way one.
+    pub const ONLY: Port = Port(0);
+    /// A base station's side towards the fixed network.
+    pub const WIRED: Port = Port(0);
+    /// A base station's side towards the mobile host.
+    pub const RADIO: Port = Port(1);
+
+    /// The other of two sides.
+    pub const fn across(self) -> Port {
+        Port(self.0 ^ 1)
+    }
+}
+
+/// Something that lives in time.
+///
+/// Promises: `next_wakeup` is a pure function of the state; a `wake` that sends nothing moves
+/// `next_wakeup` past `now`; nothing is remembered of `out` between calls.
+pub trait Component: Send {
+    /// A packet arrived through `port`.
+    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out);
+
+    /// The instant that [`next_wakeup`](Component::next_wakeup) named has come.
+    fn wake(&mut self, _now: Time, _out: &mut Out) {}
+
+    /// When this component next wants to be woken; [`Time::NEVER`] if it waits for nothing.
+    fn next_wakeup(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Something happened at a component that this one watches.
+    fn hear(&mut self, _now: Time, _signal: &Signal, _out: &mut Out) {}
+
+    /// Shows the quantities that a curious reader would plot over time.
+    fn show(&self, _probe: &mut dyn Probe) {}
+}
+
+/// Receives the quantities that a component shows.
+pub trait Probe {
+    /// The quantity `name` has this value now. Units are in the name or in the component's docs.
+    fn value(&mut self, name: &'static str, value: f64);
+}
+
+/// What a component tells those that watch it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Signal {
+    /// A link dealt with a unit on the air.
+    Link(LinkEvent),
+    /// A transfer is complete: everything was sent and acknowledged.
+    Finished,
+}
+
+/// What became of one unit (a packet or a fragment of it) that a link put on the air.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkEvent {
+    /// What happened.
+    pub outcome: LinkOutcome,
+    /// The packet that the unit belongs to.
+    pub packet: Packet,
+    /// How many times the unit has been sent now, from 1.
+    pub attempt: u32,
+}
+
+/// The ways an attempt can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkOutcome {
+    /// The attempt failed; there will be another, or the packet is discarded.
+    AttemptFailed,
+    /// The unit arrived.
+    Delivered,
+    /// The last permitted attempt failed: the whole packet is given up.
+    Discarded,
+}
+
+/// One thing that a component wants done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Effect {
+    /// A packet leaves through a port.
+    Send(Port, Packet),
+    /// A packet is gone.
+    Drop(Packet, DropReason),
+    /// Those who watch shall know.
+    Signal(Signal),
+}
+
+/// What components want done, in the order in which they said so, each with who said it.
+#[derive(Debug, Default)]
+pub struct Out {
+    effects: VecDeque<(ComponentId, Effect)>,
+    speaker: ComponentId,
+}
+
+impl Out {
+    /// Sends `packet` out of `port`; it reaches the other end of the wire at this same instant.
+    pub fn send(&mut self, port: Port, packet: Packet) {
+        self.push(Effect::Send(port, packet));
+    }
+
+    /// Says that `packet` is lost here, and why.
+    pub fn drop(&mut self, packet: Packet, reason: DropReason) {
+        self.push(Effect::Drop(packet, reason));
+    }
+
+    /// Tells those who watch this component.
+    pub fn signal(&mut self, signal: Signal) {
+        self.push(Effect::Signal(signal));
+    }
+
+    fn push(&mut self, effect: Effect) {
+        self.effects.push_back((self.speaker, effect));
+    }
+
+    /// For the one who drives components: what is said from now on is said by `speaker`.
+    pub fn speaking(&mut self, speaker: ComponentId) -> &mut Out {
+        self.speaker = speaker;
+        self
+    }
+
+    /// For the one who drives components: the earliest effect not yet taken, and who wanted it.
+    pub fn take(&mut self) -> Option<(ComponentId, Effect)> {
+        self.effects.pop_front()
+    }
+
+    /// Whether all effects were taken.
+    pub fn is_empty(&self) -> bool {
+        self.effects.is_empty()
+    }
+}

@@ -1,0 +1,92 @@
+//! Packets: flat values, copied freely; a payload is a length.
+
+use core::fmt;
+
+use lasthop_base::Bytes;
+
+use crate::tcp::{Segment, SeqNum};
+
+/// A host or router, by its place in the topology.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub u16);
+
+/// A connection or other stream of packets, by its place in the scenario.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u16);
+
+/// One packet of the network layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Packet {
+    /// Who sent it.
+    pub src: HostId,
+    /// Whom it is for.
+    pub dst: HostId,
+    /// The flow it belongs to.
+    pub flow: FlowId,
+    /// Its size as the network layer counts it: payload and all headers down to IP.
+    pub size: Bytes,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Body {
+    /// A TCP segment.
+    Tcp(Segment),
+    /// A control message about a flow.
+    Notice(Notice),
+}
+
+/// A control message about a flow, as it would travel on the wire: an ICMP message that quotes the
+/// segment it is about (RFC 792).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Which message it is.
+    pub code: NoticeCode,
+    /// First sequence number of the segment it is about.
+    pub seq: SeqNum,
+}
+
+/// The ICMP type and code of a [`Notice`]: a scheme's message is known by them and by nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NoticeCode {
+    /// ICMP type; 253 and 254 are for experiments (RFC 4727).
+    pub kind: u8,
+    /// ICMP code.
+    pub code: u8,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// The queue before a link was full.
+    QueueFull,
+    /// The packet, or a fragment of it, arrived with bit errors.
+    Corrupted,
+    /// The link gave up after its last permitted attempt.
+    AttemptsExhausted,
+    /// A test or a trace said so.
+    Scripted,
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DropReason::QueueFull => "queue full",
+            DropReason::Corrupted => "corrupted on the air",
+            DropReason::AttemptsExhausted => "link attempts exhausted",
+            DropReason::Scripted => "scripted loss",
+        })
+    }
+}
+
+impl Packet {
+    /// The TCP segment inside, if there is one.
+    pub fn segment(&self) -> Option<&Segment> {
+        match &self.body {
+            Body::Tcp(segment) => Some(segment),
+            Body::Notice(_) => None,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The engine: wakes whoever is due, and carries out what components want done.
+
+use lasthop_base::Time;
+use lasthop_proto::{Component, ComponentId, Effect, Out, Port, Signal};
+
+use crate::node::Node;
+use crate::tap::{Tap, Wire, WireId};
+use crate::wakeups::Wakeups;
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ended {
+    /// All transfers that were waited for are complete.
+    Finished,
+    /// The time limit came first.
+    TimeLimit,
+    /// No component waits for anything any more.
+    Idle,
+}
+
+/// Collects components, and the wires and watchers between them.
+#[derive(Default)]
+#[allow(missing_debug_implementations)]
+pub struct Builder {
+    nodes: Vec<Node>,
+    wires: Vec<Wire>,
+    watches: Vec<(ComponentId, ComponentId)>,
+}
+
+impl Builder {
+    /// Nothing yet.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Adds a component. At the same instant, components wake in the order in which they were added.
+    ///
+    /// # Panics
+    /// If there are more than 65,535.
+    pub fn add(&mut self, node: impl Into<Node>) -> ComponentId {
+        let id = u16::try_from(self.nodes.len()).expect("at most 65,535 components");
+        self.nodes.push(node.into());
+        ComponentId(id)
+    }
+
+    /// Connects a port to a port, one way.
+    ///
+    /// # Panics
+    /// If `from` has a wire already.
+    pub fn connect(&mut self, from: (ComponentId, Port), to: (ComponentId, Port)) -> WireId {
+        assert!(self.wires.iter().all(|wire| wire.from != from), "{from:?} has a wire already");
+        let id = WireId(self.wires.len() as u32);
+        self.wires.push(Wire { id, from, to });
+        id
+    }
+
+    /// Lets `watcher` hear the signals of `watched`.
+    pub fn watch(&mut self, watched: ComponentId, watcher: ComponentId) {
+        self.watches.push((watched, watcher));
+    }
+
+    /// The engine, observed by `tap`, at time zero.
+    pub fn build<T: Tap>(mut self, tap: T) -> Engine<T> {
+        self.wires.sort_by_key(|wire| wire.from);
+        let mut first_wire = vec![0; self.nodes.len() + 1];
+        for wire in &self.wires {
+            first_wire[usize::from(wire.from.0.0) + 1] += 1;
+        }
+        for i in 1..first_wire.len() {
+            first_wire[i] += first_wire[i - 1];
+        }
+        let mut wakeups = Wakeups::new(self.nodes.len());
+        for (index, node) in self.nodes.iter().enumerate() {
+            wakeups.set(index, node.next_wakeup());
+        }
+        Engine {
+            nodes: self.nodes,
+            wires: self.wires,
+            first_wire,
+            watches: self.watches,
+            wakeups,
+            out: Out::default(),
+            now: Time::ZERO,
+            finished: 0,
+            tap,
+        }
+    }
+}
+
+/// Drives components through simulated time.
+#[allow(missing_debug_implementations)]
+pub struct Engine<T> {
+    nodes: Vec<Node>,
+    /// Sorted by where they come from.
+    wires: Vec<Wire>,
+    /// Where a component's wires begin in `wires`.
+    first_wire: Vec<u32>,
+    watches: Vec<(ComponentId, ComponentId)>,
+    wakeups: Wakeups,
+    out: Out,
+    now: Time,
+    finished: usize,
+    tap: T,
+}
+
+impl<T: Tap> Engine<T> {
+    /// Runs until `transfers` transfers have said that they are finished, nothing is left to do, or
+    /// the clock would pass `limit`. May be called again with a later limit.
+    ///
+    /// # Panics
+    /// If a component breaks its promises: asks for an instant that is past, or wakes without
+    /// sending anything and wants to be woken again at once; or sends out of a port without a wire.
+    pub fn run(&mut self, transfers: usize, limit: Time) -> Ended {
+        loop {
+            if self.finished >= transfers && transfers > 0 {
+                return Ended::Finished;
+            }
+            let (due, index) = self.wakeups.earliest();
+            if due == Time::NEVER {
+                return Ended::Idle;
+            }
+            if due > limit {
+                self.now = limit;
+                return Ended::TimeLimit;
+            }
+            self.step(due, index);
+        }
+    }
+
+    fn step(&mut self, due: Time, index: usize) {
+        assert!(due >= self.now, "component {index} asked for an instant that is past");
+        self.now = due;
+        let id = ComponentId(index as u16);
+        self.nodes[index].wake(due, self.out.speaking(id));
+        let silent = self.out.is_empty();
+        self.touched(id);
+        assert!(
+            !silent || self.nodes[index].next_wakeup() > due,
+            "component {index} woke at {due}, sent nothing and wants to be woken at once"
+        );
+        self.deliver();
+    }
+
+    /// Carries out everything wanted at this instant, first come, first served.
+    fn deliver(&mut self) {
+        while let Some((from, effect)) = self.out.take() {
+            match effect {
+                Effect::Send(port, packet) => {
+                    let wire = self.wire(from, port);
+                    self.tap.cross(self.now, wire, &packet);
+                    let (to, port) = wire.to;
+                    self.nodes[usize::from(to.0)].receive(self.now, packet, port, self.out.speaking(to));
+                    self.touched(to);
+                }
+                Effect::Drop(packet, reason) => self.tap.drop(self.now, from, &packet, reason),
+                Effect::Signal(signal) => self.tell(from, signal),
+            }
+        }
+    }
+
+    fn wire(&self, from: ComponentId, port: Port) -> Wire {
+        let index = usize::from(from.0);
+        let (start, end) = (self.first_wire[index] as usize, self.first_wire[index + 1] as usize);
+        let found = self.wires[start..end].iter().find(|wire| wire.from.1 == port);
+        *found.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
+    }
+
+    fn tell(&mut self, from: ComponentId, signal: Signal) {
+        self.tap.signal(self.now, from, &signal);
+        self.finished += usize::from(signal == Signal::Finished);
+        for watch in 0..self.watches.len() {
+            let (watched, watcher) = self.watches[watch];
+            if watched == from {
+                self.nodes[usize::from(watcher.0)].hear(self.now, &signal, self.out.speaking(watcher));
+                self.touched(watcher);
+            }
+        }
+    }
+
+    fn touched(&mut self, id: ComponentId) {
+        let index = usize::from(id.0);
+        self.wakeups.set(index, self.nodes[index].next_wakeup());
+        self.tap.touched(self.now, id, &self.nodes[index]);
+    }
+
+    /// The simulated instant.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The component at `id`.
+    pub fn node(&self, id: ComponentId) -> &Node {
+        &self.nodes[usize::from(id.0)]
+    }
+
+    /// Ends the run and hands back the observer.
+    pub fn into_tap(self) -> T {
+        self.tap
+    }
+}

@@ -1,0 +1,59 @@
+//! The components that the engine dispatches to.
+
+use lasthop_base::Time;
+use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
+
+use crate::wired::WiredLink;
+
+/// One place in the engine. The busy kinds are variants, so that a call to them is a jump; any other
+/// component, ours or a user's, rides in the box.
+#[allow(missing_debug_implementations)]
+pub enum Node {
+    /// One direction of a wired link.
+    Wired(WiredLink),
+    /// Any other component.
+    Custom(Box<dyn Component>),
+}
+
+macro_rules! dispatch {
+    ($self:expr, $component:ident => $call:expr) => {
+        match $self {
+            Node::Wired($component) => $call,
+            Node::Custom($component) => $call,
+        }
+    };
+}
+
+impl Component for Node {
+    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+        dispatch!(self, component => component.receive(now, packet, port, out));
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        dispatch!(self, component => component.wake(now, out));
+    }
+
+    fn next_wakeup(&self) -> Time {
+        dispatch!(self, component => component.next_wakeup())
+    }
+
+    fn hear(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        dispatch!(self, component => component.hear(now, signal, out));
+    }
+
+    fn show(&self, probe: &mut dyn Probe) {
+        dispatch!(self, component => component.show(probe));
+    }
+}
+
+impl From<WiredLink> for Node {
+    fn from(link: WiredLink) -> Node {
+        Node::Wired(link)
+    }
+}
+
+impl From<Box<dyn Component>> for Node {
+    fn from(component: Box<dyn Component>) -> Node {
+        Node::Custom(component)
+    }
+}

@@ -1,0 +1,94 @@
+//! One direction of a wired link: a queue, a serialiser and a delay line.
+
+use std::collections::VecDeque;
+
+use lasthop_base::{BitRate, Bytes, Duration, Time};
+use lasthop_proto::{Component, DropReason, Out, Packet, Port};
+
+/// How much may wait before a link, not counting the packet that is being sent. Drop-tail: what
+/// does not fit is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// Everything fits.
+    Unlimited,
+    /// At most this many packets.
+    Packets(u32),
+    /// At most this many bytes.
+    Bytes(Bytes),
+}
+
+/// One direction of a wired link: packets wait in line, leave at the link's rate, and arrive after
+/// the propagation delay. Enters and leaves by [`Port::ONLY`].
+#[derive(Clone, Debug)]
+pub struct WiredLink {
+    rate: BitRate,
+    delay: Duration,
+    limit: QueueLimit,
+    /// Packets not yet arrived, with the instants at which they start to be sent and arrive. When a
+    /// packet will leave is known as soon as it comes, so the whole line needs one deadline.
+    line: VecDeque<Passage>,
+    /// How many at the head of `line` had started when the queue was last looked at.
+    started: usize,
+    /// Bytes of those that had not.
+    waiting: Bytes,
+    idle_from: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Passage {
+    start: Time,
+    arrival: Time,
+    packet: Packet,
+}
+
+impl WiredLink {
+    /// An idle link.
+    pub fn new(rate: BitRate, delay: Duration, limit: QueueLimit) -> WiredLink {
+        let (line, idle_from) = (VecDeque::new(), Time::ZERO);
+        WiredLink { rate, delay, limit, line, started: 0, waiting: Bytes::ZERO, idle_from }
+    }
+
+    /// Whether one more packet of this size may wait.
+    fn has_room(&mut self, now: Time, size: Bytes) -> bool {
+        if self.idle_from <= now {
+            return true;
+        }
+        while let Some(passage) = self.line.get(self.started).filter(|p| p.start <= now) {
+            self.waiting = self.waiting - passage.packet.size;
+            self.started += 1;
+        }
+        match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(most) => self.line.len() - self.started < most as usize,
+            QueueLimit::Bytes(most) => self.waiting + size <= most,
+        }
+    }
+}
+
+impl Component for WiredLink {
+    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+        if !self.has_room(now, packet.size) {
+            return out.drop(packet, DropReason::QueueFull);
+        }
+        let start = self.idle_from.max(now);
+        self.idle_from = start + self.rate.time_for(packet.size);
+        self.waiting += packet.size;
+        self.line.push_back(Passage { start, arrival: self.idle_from + self.delay, packet });
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        while let Some(passage) = self.line.front().filter(|p| p.arrival <= now) {
+            out.send(Port::ONLY, passage.packet);
+            if self.started > 0 {
+                self.started -= 1;
+            } else {
+                self.waiting = self.waiting - passage.packet.size;
+            }
+            self.line.pop_front();
+        }
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.line.front().map_or(Time::NEVER, |passage| passage.arrival)
+    }
+}
