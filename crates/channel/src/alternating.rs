@@ -1,0 +1,117 @@
+//! Channels that alternate between good and bad: the one place that knows sojourns. A model adds
+//! only how long each stay lasts.
+
+use alloc::collections::VecDeque;
+
+use lasthop_base::{Duration, Probability, Time};
+
+use crate::bit_errors::BitErrors;
+use crate::{Channel, Sojourn, State};
+
+/// One value for each state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PerState<T> {
+    pub(crate) good: T,
+    pub(crate) bad: T,
+}
+
+impl<T: Copy> PerState<T> {
+    pub(crate) fn of(&self, state: State) -> T {
+        match state {
+            State::Good => self.good,
+            State::Bad => self.bad,
+        }
+    }
+}
+
+impl PerState<Duration> {
+    /// The long-run fraction of time in the good state, if these are the mean stays.
+    pub(crate) fn availability(&self) -> f64 {
+        let (good, bad) = (self.good.as_secs_f64(), self.bad.as_secs_f64());
+        good / (good + bad)
+    }
+}
+
+/// An alternating channel whose stays last as long as `dwell` says, asked once for each stay in
+/// their order.
+pub(crate) struct Alternating<D> {
+    dwell: D,
+    errors: PerState<BitErrors>,
+    /// The latest question's instant.
+    asked: Time,
+    /// The sojourn under way at that instant.
+    current: Sojourn,
+    /// Those after it, as far as a frame has reached.
+    ahead: VecDeque<Sojourn>,
+    /// The last of them all.
+    newest: Sojourn,
+}
+
+impl<D: FnMut(State) -> Duration> Alternating<D> {
+    pub(crate) fn new(start: State, rate: PerState<Probability>, mut dwell: D) -> Alternating<D> {
+        let first = Sojourn { state: start, until: Time::ZERO + dwell(start) };
+        Alternating {
+            dwell,
+            errors: PerState { good: BitErrors::new(rate.good), bad: BitErrors::new(rate.bad) },
+            asked: Time::ZERO,
+            current: first,
+            ahead: VecDeque::new(),
+            newest: first,
+        }
+    }
+
+    fn draw(&mut self) -> Sojourn {
+        let state = self.newest.state.other();
+        self.newest = Sojourn { state, until: self.newest.until + (self.dwell)(state) };
+        self.newest
+    }
+
+    fn advance(&mut self, to: Time) -> Sojourn {
+        assert!(to >= self.asked, "the channel was asked about {to} after {}", self.asked);
+        assert!(to < Time::NEVER, "the channel was asked about the end of time");
+        self.asked = to;
+        while self.current.until <= to {
+            self.current = match self.ahead.pop_front() {
+                Some(next) => next,
+                None => self.draw(),
+            };
+        }
+        self.current
+    }
+
+    /// ln of the survival of a frame that leaves the current sojourn.
+    fn log_survival_across(&mut self, start: Time, end: Time, bits: u64) -> f64 {
+        while self.newest.until < end {
+            let next = self.draw();
+            self.ahead.push_back(next);
+        }
+        let bits_per_nano = bits as f64 / end.since(start).as_nanos() as f64;
+        let mut log_survival = 0.0;
+        let mut from = start;
+        for sojourn in core::iter::once(&self.current).chain(&self.ahead) {
+            let to = sojourn.until.min(end);
+            let bits_here = bits_per_nano * to.since(from).as_nanos() as f64;
+            log_survival += self.errors.of(sojourn.state).log_survival(bits_here);
+            if to == end {
+                break;
+            }
+            from = to;
+        }
+        log_survival
+    }
+}
+
+impl<D: FnMut(State) -> Duration + Send> Channel for Alternating<D> {
+    fn survival(&mut self, start: Time, end: Time, bits: u64) -> f64 {
+        assert!(start <= end, "a frame ended at {end}, before its start at {start}");
+        let current = self.advance(start);
+        if end <= current.until {
+            return self.errors.of(current.state).survival(bits as f64);
+        }
+        libm::exp(self.log_survival_across(start, end, bits))
+    }
+
+    fn sojourn(&mut self, at: Time) -> Sojourn {
+        self.advance(at)
+    }
+}

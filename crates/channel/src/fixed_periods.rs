@@ -1,0 +1,46 @@
+//! Good and bad periods of constant length.
+
+use lasthop_base::{Duration, Probability};
+use serde::{Deserialize, Serialize};
+
+use crate::alternating::{Alternating, PerState};
+use crate::{Channel, State};
+
+/// A good period, a bad period, and so on for ever, each of constant length, beginning with a good
+/// one at time zero (EBSN paper, TR-96-014, section 4.2.1: so that experiments meet exactly the
+/// same fades). It uses no randomness.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FixedPeriods {
+    /// Length of each good period, above zero.
+    pub good: Duration,
+    /// Length of each bad period, above zero.
+    pub bad: Duration,
+    /// Bit error rate in good periods. By default 0: with the default of `bad_ber`, whatever
+    /// overlaps a bad period is lost and nothing else, so that a run has no chance in it.
+    #[serde(default = "never")]
+    pub good_ber: Probability,
+    /// Bit error rate in bad periods. By default 1, for the same reason.
+    #[serde(default = "always")]
+    pub bad_ber: Probability,
+}
+
+fn never() -> Probability {
+    Probability::new(0.0).expect("a probability")
+}
+
+fn always() -> Probability {
+    Probability::new(1.0).expect("a probability")
+}
+
+impl FixedPeriods {
+    pub(crate) fn periods(&self) -> PerState<Duration> {
+        PerState { good: self.good, bad: self.bad }
+    }
+
+    pub(crate) fn channel(self) -> impl Channel {
+        let periods = self.periods();
+        let rates = PerState { good: self.good_ber, bad: self.bad_ber };
+        Alternating::new(State::Good, rates, move |state| periods.of(state))
+    }
+}

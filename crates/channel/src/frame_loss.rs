@@ -1,0 +1,25 @@
+//! Independent losses of whole frames.
+
+use lasthop_base::{Probability, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{Channel, Sojourn};
+
+/// Every frame is lost with the same probability, whatever its size and air time, independently of
+/// all others (WENP paper, section VI and table I: a drop rate for each mobile host).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FrameLoss {
+    /// Probability that a frame is lost.
+    pub loss: Probability,
+}
+
+impl Channel for FrameLoss {
+    fn survival(&mut self, _start: Time, _end: Time, _bits: u64) -> f64 {
+        1.0 - self.loss.get()
+    }
+
+    fn sojourn(&mut self, _at: Time) -> Sojourn {
+        Sojourn::FOREVER
+    }
+}

@@ -1,0 +1,36 @@
+//! Independent bit errors at one rate, at all times.
+
+use lasthop_base::{Probability, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::bit_errors::BitErrors;
+use crate::{Channel, Sojourn};
+
+/// Every bit is wrong with the same probability, independently of all others (lhack paper,
+/// section 5: the corruption of messages on the last hop).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Iid {
+    /// Bit error rate.
+    pub ber: Probability,
+}
+
+impl Iid {
+    pub(crate) fn channel(self) -> impl Channel {
+        Memoryless { errors: BitErrors::new(self.ber) }
+    }
+}
+
+struct Memoryless {
+    errors: BitErrors,
+}
+
+impl Channel for Memoryless {
+    fn survival(&mut self, _start: Time, _end: Time, bits: u64) -> f64 {
+        self.errors.survival(bits as f64)
+    }
+
+    fn sojourn(&mut self, _at: Time) -> Sojourn {
+        Sojourn::FOREVER
+    }
+}

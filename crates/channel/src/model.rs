@@ -1,0 +1,111 @@
+//! What a scenario file says about a channel.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use lasthop_base::{Duration, Probability, Stream};
+use serde::{Deserialize, Serialize};
+
+use crate::{Channel, FixedPeriods, FrameLoss, Iid, TwoState};
+
+/// A channel's model and its parameters.
+///
+/// In a scenario file the model's name is the last part of the table's:
+///
+/// ```toml
+/// [radio.channel.two-state]
+/// good = "10 s"
+/// bad = "4 s"
+/// ```
+///
+/// and a model without parameters is its name: `channel = "perfect"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    /// No errors. The default: errors are what a scenario adds.
+    #[default]
+    Perfect,
+    /// Independent bit errors at one rate.
+    Iid(Iid),
+    /// Independent losses of whole frames.
+    FrameLoss(FrameLoss),
+    /// Good and bad periods of exponential length.
+    TwoState(TwoState),
+    /// Good and bad periods of constant length.
+    FixedPeriods(FixedPeriods),
+}
+
+/// A parameter whose type allows a value that its model does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The parameter's path inside the model, as in a scenario file: `"two-state.good"`.
+    pub field: &'static str,
+    /// What was found and what was expected.
+    pub problem: &'static str,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.problem)
+    }
+}
+
+impl core::error::Error for Invalid {}
+
+impl Model {
+    /// Checks what the parameters' types cannot express.
+    ///
+    /// # Errors
+    /// The first period whose length or mean is zero.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        match self {
+            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => Ok(()),
+            Model::TwoState(model) => {
+                above_zero("two-state.good", model.good)?;
+                above_zero("two-state.bad", model.bad)
+            }
+            Model::FixedPeriods(model) => {
+                above_zero("fixed-periods.good", model.good)?;
+                above_zero("fixed-periods.bad", model.bad)
+            }
+        }
+    }
+
+    /// The channel, at time zero, with `stream` as its randomness. A copy for the link's other
+    /// direction takes the same named stream from its beginning.
+    ///
+    /// # Panics
+    /// If the model is not [valid](Model::validate).
+    pub fn build(&self, stream: Stream) -> Box<dyn Channel> {
+        if let Err(invalid) = self.validate() {
+            panic!("{invalid}");
+        }
+        match *self {
+            Model::Perfect => Box::new(Iid { ber: Probability::default() }.channel()),
+            Model::Iid(model) => Box::new(model.channel()),
+            Model::FrameLoss(model) => Box::new(model),
+            Model::TwoState(model) => Box::new(model.channel(stream)),
+            Model::FixedPeriods(model) => Box::new(model.channel()),
+        }
+    }
+
+    /// The long-run fraction of time in the good state; 1 without states. Times the rate of an
+    /// error-free link it is the ceiling that the EBSN paper (section 5.1) draws beside its
+    /// curves: λ_bg/(λ_bg + λ_gb).
+    pub fn availability(&self) -> f64 {
+        match self {
+            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => 1.0,
+            Model::TwoState(model) => model.means().availability(),
+            Model::FixedPeriods(model) => model.periods().availability(),
+        }
+    }
+}
+
+fn above_zero(field: &'static str, length: Duration) -> Result<(), Invalid> {
+    if length.is_zero() {
+        let problem = "found a length of zero, expected one above zero, such as \"10 s\"; \
+                       a channel with one state only is \"iid\"";
+        return Err(Invalid { field, problem });
+    }
+    Ok(())
+}

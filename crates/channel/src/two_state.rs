@@ -1,0 +1,67 @@
+//! A two-state Markov process in continuous time.
+
+use lasthop_base::{Duration, Probability, Stream};
+use serde::{Deserialize, Serialize};
+
+use crate::alternating::{Alternating, PerState};
+use crate::{Channel, State};
+
+/// Good and bad periods of exponential length, with a bit error rate in each (EBSN paper,
+/// TR-96-014, section 3.1 and figure 1).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TwoState {
+    /// Mean good period, above zero (the paper's 1/λ_gb).
+    pub good: Duration,
+    /// Mean bad period, above zero (the paper's 1/λ_bg).
+    pub bad: Duration,
+    /// Bit error rate in the good state. By default 10⁻⁶, the paper's λ_g in all its experiments.
+    #[serde(default = "paper_good_ber")]
+    pub good_ber: Probability,
+    /// Bit error rate in the bad state. By default 10⁻², the paper's λ_b in all its experiments.
+    #[serde(default = "paper_bad_ber")]
+    pub bad_ber: Probability,
+    /// The state at time zero. By default good, as in the paper: a connection opens when the
+    /// mobile can be reached.
+    #[serde(default)]
+    pub start: Start,
+}
+
+/// How a [`TwoState`] channel begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// In a fresh good period.
+    #[default]
+    Good,
+    /// In a fresh bad period.
+    Bad,
+    /// In either, with its long-run probability: the process has run for ever.
+    Stationary,
+}
+
+fn paper_good_ber() -> Probability {
+    Probability::new(1e-6).expect("a probability")
+}
+
+fn paper_bad_ber() -> Probability {
+    Probability::new(1e-2).expect("a probability")
+}
+
+impl TwoState {
+    pub(crate) fn means(&self) -> PerState<Duration> {
+        PerState { good: self.good, bad: self.bad }
+    }
+
+    pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
+        let means = self.means();
+        let start = match self.start {
+            Start::Good => State::Good,
+            Start::Bad => State::Bad,
+            Start::Stationary if stream.bernoulli(means.availability()) => State::Good,
+            Start::Stationary => State::Bad,
+        };
+        let rates = PerState { good: self.good_ber, bad: self.bad_ber };
+        Alternating::new(start, rates, move |state| stream.exponential(means.of(state)))
+    }
+}

@@ -1,0 +1,105 @@
+//! Models as scenario files write them.
+
+use lasthop_base::{Duration, Probability, Streams};
+use lasthop_channel::{FixedPeriods, FrameLoss, Iid, Invalid, Model, Start, TwoState};
+use serde::{Deserialize, Serialize};
+
+/// The part of a scenario that holds a channel.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Radio {
+    channel: Model,
+}
+
+fn p(probability: f64) -> Probability {
+    Probability::new(probability).unwrap()
+}
+
+fn read(text: &str) -> Result<Model, String> {
+    toml::from_str::<Radio>(text).map(|radio| radio.channel).map_err(|error| error.message().to_string())
+}
+
+fn two_state(good: Duration, bad: Duration) -> TwoState {
+    TwoState { good, bad, good_ber: p(1e-6), bad_ber: p(1e-2), start: Start::Good }
+}
+
+fn fixed_periods(good: Duration, bad: Duration) -> FixedPeriods {
+    FixedPeriods { good, bad, good_ber: p(0.0), bad_ber: p(1.0) }
+}
+
+#[test]
+fn what_a_file_leaves_out_has_its_documented_value() {
+    let (ten, four) = (Duration::from_secs(10), Duration::from_secs(4));
+    for (text, model) in [
+        ("channel = \"perfect\"", Model::Perfect),
+        ("[channel.iid]\nber = 1e-6", Model::Iid(Iid { ber: p(1e-6) })),
+        ("[channel.frame-loss]\nloss = \"2%\"", Model::FrameLoss(FrameLoss { loss: p(0.02) })),
+        ("[channel.two-state]\ngood = \"10 s\"\nbad = \"4 s\"", Model::TwoState(two_state(ten, four))),
+        (
+            "[channel.two-state]\ngood = \"10 s\"\nbad = \"4 s\"\ngood-ber = 0\nbad-ber = 0.5\nstart = \"stationary\"",
+            Model::TwoState(TwoState {
+                good_ber: p(0.0),
+                bad_ber: p(0.5),
+                start: Start::Stationary,
+                ..two_state(ten, four)
+            }),
+        ),
+        (
+            "[channel.fixed-periods]\ngood = \"10 s\"\nbad = \"4 s\"",
+            Model::FixedPeriods(fixed_periods(ten, four)),
+        ),
+    ] {
+        assert_eq!(read(text), Ok(model), "{text}");
+        assert_eq!(model.validate(), Ok(()));
+        let written = toml::to_string(&Radio { channel: model }).unwrap();
+        assert_eq!(read(&written), Ok(model), "{written}");
+    }
+    assert_eq!(Model::default(), Model::Perfect);
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_the_reason() {
+    for (text, reason) in [
+        ("[channel.iid]\nbre = 1e-6", "unknown field `bre`, expected `ber`"),
+        ("[channel.frame-loss]\nloss = 0.1\nsize = 1", "unknown field `size`"),
+        ("[channel.two-state]\ngood = \"10 s\"", "missing field `bad`"),
+        ("[channel.two-state]\ngood = \"10 s\"\nbad = \"4 s\"\nber = 0", "unknown field `ber`"),
+        ("[channel.two-state]\ngood = 10\nbad = \"4 s\"", "a duration with its unit"),
+        ("[channel.fixed-periods]\ngood = \"10 s\"\nbad = \"4 s\"\nstart = \"bad\"", "unknown field `start`"),
+        ("[channel.iid]\nber = 1.5", "a probability from 0 to 1"),
+        ("[channel.gilbert]\ngood = \"10 s\"", "unknown variant `gilbert`"),
+    ] {
+        let error = read(text).expect_err(text);
+        assert!(error.contains(reason), "{text:?} said {error:?}, not {reason:?}");
+    }
+}
+
+#[test]
+fn periods_of_no_length_are_refused_by_name() {
+    let (ten, none) = (Duration::from_secs(10), Duration::ZERO);
+    for (model, field) in [
+        (Model::TwoState(two_state(none, ten)), "two-state.good"),
+        (Model::TwoState(two_state(ten, none)), "two-state.bad"),
+        (Model::FixedPeriods(fixed_periods(none, ten)), "fixed-periods.good"),
+        (Model::FixedPeriods(fixed_periods(ten, none)), "fixed-periods.bad"),
+    ] {
+        let invalid: Invalid = model.validate().unwrap_err();
+        assert_eq!(invalid.field, field);
+        assert!(invalid.to_string().starts_with(&format!("{field}: found a length of zero")));
+    }
+}
+
+#[test]
+#[should_panic(expected = "two-state.bad: found a length of zero")]
+fn an_invalid_model_builds_nothing() {
+    let model = Model::TwoState(two_state(Duration::from_secs(10), Duration::ZERO));
+    model.build(Streams::new(1, 0).stream("channel"));
+}
+
+/// The ceiling of the EBSN paper for a mean bad period of 4 s is 12.8 kb/s × 10/14.
+#[test]
+fn availability_is_the_share_of_good_time() {
+    let (ten, four) = (Duration::from_secs(10), Duration::from_secs(4));
+    assert_eq!(Model::TwoState(two_state(ten, four)).availability(), 10.0 / 14.0);
+    assert_eq!(Model::FixedPeriods(fixed_periods(four, ten)).availability(), 4.0 / 14.0);
+    assert_eq!(Model::FrameLoss(FrameLoss { loss: p(0.5) }).availability(), 1.0);
+}
