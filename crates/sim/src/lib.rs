@@ -3,12 +3,14 @@
 
 mod engine;
 mod node;
+mod pcapng;
 mod tap;
 mod wakeups;
 mod wired;
 
 pub use engine::{Builder, Ended, Engine};
 pub use node::Node;
+pub use pcapng::{Capture, Pcapng};
 pub use tap::{NoTap, Tap, Wire, WireId};
 pub use wakeups::Wakeups;
 pub use wired::{QueueLimit, WiredLink};

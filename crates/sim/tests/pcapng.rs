@@ -1,0 +1,543 @@
+//! What a pcapng file of a run says, read back by a small reader of our own, by `etherparse`, and by
+//! `tshark` where it is installed.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::Command;
+
+use etherparse::checksum::Sum16BitWords;
+use etherparse::{Icmpv4Header, Ipv4Header, TcpHeader, TcpOptionElement};
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
+use lasthop_proto::{Body, ComponentId, DropReason, FlowId, HostId, Notice, NoticeCode, Packet, Port};
+use lasthop_sim::{Capture, Pcapng, Tap, Wire, WireId};
+
+const SENDER: HostId = HostId(0);
+const BASE_STATION: HostId = HostId(1);
+const RECEIVER: HostId = HostId(2);
+const LEAVING: WireId = WireId(7);
+const ARRIVING: WireId = WireId(8);
+const FLOW: FlowId = FlowId(3);
+const AIR: ComponentId = ComponentId(300);
+
+fn at_sender() -> Capture {
+    Capture {
+        name: "sender".into(),
+        description: "The fixed host".into(),
+        wires: vec![LEAVING, ARRIVING],
+        losses: true,
+        mss: 1000,
+        largest_window: 1_000_000,
+        sack_permitted: true,
+    }
+}
+
+/// A run by hand: a packet crosses every millisecond, unless it is told otherwise.
+struct Run<W: Write> {
+    tap: Pcapng<W>,
+    now: Time,
+}
+
+impl Run<Vec<u8>> {
+    fn new(capture: Capture) -> Run<Vec<u8>> {
+        Run::into_writer(Vec::new(), capture)
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        self.tap.finish().expect("a vector takes everything")
+    }
+
+    fn read_back(self) -> File {
+        File::parse(&self.bytes())
+    }
+}
+
+impl<W: Write> Run<W> {
+    fn into_writer(writer: W, capture: Capture) -> Run<W> {
+        let tap = Pcapng::new(writer, capture).expect("the writer takes a header");
+        Run { tap, now: Time::ZERO }
+    }
+
+    fn at(&mut self, ns: u64) -> &mut Self {
+        self.now = Time::from_nanos(ns);
+        self
+    }
+
+    fn cross(&mut self, wire: WireId, packet: Packet) -> &mut Self {
+        let end = (ComponentId(0), Port::ONLY);
+        self.tap.cross(self.now, Wire { id: wire, from: end, to: end }, &packet);
+        self.at(self.now.as_nanos().saturating_add(1_000_000))
+    }
+
+    fn forth(&mut self, segment: Segment) -> &mut Self {
+        self.cross(LEAVING, carrying(segment, SENDER, RECEIVER))
+    }
+
+    fn back(&mut self, segment: Segment) -> &mut Self {
+        self.cross(ARRIVING, carrying(segment, RECEIVER, SENDER))
+    }
+
+    fn lose(&mut self, packet: Packet, reason: DropReason) -> &mut Self {
+        self.tap.drop(self.now, AIR, &packet, reason);
+        self
+    }
+
+    fn shake_hands(&mut self) -> &mut Self {
+        let syn = Segment { seq: SeqNum(999), wnd: 1_000_000, flags: Flags::SYN, ..Segment::default() };
+        let reply = Segment { seq: SeqNum(4999), ack: SeqNum(1000), flags: Flags::SYN | Flags::ACK, ..syn };
+        self.forth(syn).back(reply).forth(Segment { seq: SeqNum(1000), ..ack(5000) })
+    }
+}
+
+fn carrying(segment: Segment, src: HostId, dst: HostId) -> Packet {
+    let size = Bytes(40 + u64::from(segment.len));
+    Packet { src, dst, flow: FLOW, size, body: Body::Tcp(segment) }
+}
+
+fn notice(kind: u8, code: u8, seq: u32) -> Packet {
+    let body = Body::Notice(Notice { code: NoticeCode { kind, code }, seq: SeqNum(seq) });
+    Packet { src: BASE_STATION, dst: SENDER, flow: FLOW, size: Bytes(56), body }
+}
+
+fn data(seq: u32) -> Segment {
+    Segment { seq: SeqNum(seq), len: 1000, ..ack(5000) }
+}
+
+/// An acknowledgement from the receiver.
+fn answer(number: u32) -> Segment {
+    Segment { seq: SeqNum(5000), ..ack(number) }
+}
+
+fn ack(number: u32) -> Segment {
+    Segment { ack: SeqNum(number), wnd: 100_000, flags: Flags::ACK, ..Segment::default() }
+}
+
+fn sack(number: u32, blocks: &[(u32, u32)]) -> Segment {
+    let mut segment = answer(number);
+    for &(start, end) in blocks {
+        segment.sack.push(SackBlock { start: SeqNum(start), end: SeqNum(end) });
+    }
+    segment
+}
+
+/// A pcapng file of one little-endian section, as the format's draft describes it.
+#[derive(Debug, Default)]
+struct File {
+    interfaces: Vec<Interface>,
+    records: Vec<Record>,
+}
+
+#[derive(Debug)]
+struct Interface {
+    link_type: u16,
+    snap_len: u32,
+    name: String,
+    description: String,
+    resolution: u8,
+}
+
+#[derive(Debug)]
+struct Record {
+    interface: u32,
+    ticks: u64,
+    original_len: u32,
+    captured: Vec<u8>,
+    comment: Option<String>,
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap())
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// The first option with this code.
+fn option(mut options: &[u8], code: u16) -> Option<&[u8]> {
+    while !options.is_empty() {
+        let (found, len) = (u16_at(options, 0), usize::from(u16_at(options, 2)));
+        if found == code {
+            return Some(&options[4..4 + len]);
+        }
+        options = &options[4 + len.next_multiple_of(4)..];
+    }
+    None
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+impl File {
+    fn parse(mut bytes: &[u8]) -> File {
+        let mut file = File::default();
+        while !bytes.is_empty() {
+            let len = u32_at(bytes, 4) as usize;
+            assert_eq!(u32_at(bytes, len - 4) as usize, len, "a block says its length twice");
+            file.add(u32_at(bytes, 0), &bytes[8..len - 4]);
+            bytes = &bytes[len..];
+        }
+        file
+    }
+
+    fn add(&mut self, kind: u32, body: &[u8]) {
+        match kind {
+            0x0a0d_0d0a => assert_eq!(u32_at(body, 0), 0x1a2b_3c4d, "the byte order"),
+            1 => self.interfaces.push(Interface {
+                link_type: u16_at(body, 0),
+                snap_len: u32_at(body, 4),
+                name: text(option(&body[8..], 2).unwrap()),
+                description: text(option(&body[8..], 3).unwrap()),
+                resolution: option(&body[8..], 9).unwrap()[0],
+            }),
+            6 => {
+                let captured = u32_at(body, 12) as usize;
+                self.records.push(Record {
+                    interface: u32_at(body, 0),
+                    ticks: u64::from(u32_at(body, 4)) << 32 | u64::from(u32_at(body, 8)),
+                    original_len: u32_at(body, 16),
+                    captured: body[20..20 + captured].to_vec(),
+                    comment: option(&body[20 + captured.next_multiple_of(4)..], 1).map(text),
+                });
+            }
+            other => panic!("a block of unknown kind {other}"),
+        }
+    }
+}
+
+impl Record {
+    /// The IP header, its checksum and length verified, and what follows it.
+    fn ip(&self) -> (Ipv4Header, &[u8]) {
+        let (ip, rest) = Ipv4Header::from_slice(&self.captured).unwrap();
+        assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+        assert_eq!(u32::from(ip.total_len), self.original_len);
+        assert_eq!(ip.time_to_live, 64);
+        (ip, rest)
+    }
+
+    /// The TCP header, its checksum verified over a payload of zeros, and the payload's length.
+    fn tcp(&self) -> (TcpHeader, usize) {
+        let (ip, rest) = self.ip();
+        let (tcp, rest) = TcpHeader::from_slice(rest).unwrap();
+        assert!(rest.is_empty(), "no payload is captured");
+        let len = self.original_len as usize - self.captured.len();
+        assert_eq!(tcp.checksum, tcp.calc_checksum_ipv4(&ip, &vec![0; len]).unwrap());
+        (tcp, len)
+    }
+
+    /// The ICMP header, its checksum verified, and the quoted header and data.
+    fn icmp(&self) -> (Icmpv4Header, Ipv4Header, &[u8]) {
+        let (_, message) = self.ip();
+        assert_eq!(Sum16BitWords::new().add_slice(message).ones_complement(), 0);
+        let (icmp, quote) = Icmpv4Header::from_slice(message).unwrap();
+        let (ip, data) = Ipv4Header::from_slice(quote).unwrap();
+        assert_eq!(ip.header_checksum, ip.calc_header_checksum());
+        (icmp, ip, data)
+    }
+}
+
+fn options(tcp: &TcpHeader) -> Vec<TcpOptionElement> {
+    let all = tcp.options_iterator().map(Result::unwrap);
+    all.filter(|option| *option != TcpOptionElement::Noop).collect()
+}
+
+#[test]
+fn interfaces_say_where_and_how_finely() {
+    let file = Run::new(at_sender()).read_back();
+    let names: Vec<_> = file.interfaces.iter().map(|i| i.name.as_str()).collect();
+    assert_eq!(names, ["sender", "losses"]);
+    assert_eq!(file.interfaces[0].description, "The fixed host");
+    for interface in file.interfaces {
+        assert_eq!((interface.link_type, interface.resolution), (101, 9));
+        assert_eq!(interface.snap_len, 80);
+    }
+}
+
+#[test]
+fn timestamps_are_exact() {
+    let mut run = Run::new(at_sender());
+    let instants = [0, 1, 999_999_999, 4_294_967_296_000_000_001, u64::MAX - 1];
+    for ns in instants {
+        run.at(ns).forth(data(1000));
+    }
+    let ticks: Vec<_> = run.read_back().records.iter().map(|r| r.ticks).collect();
+    assert_eq!(ticks, instants);
+}
+
+#[test]
+fn only_the_captured_wires_are_written() {
+    let mut run = Run::new(at_sender());
+    run.forth(data(1000)).cross(WireId(9), carrying(data(1000), SENDER, RECEIVER)).back(answer(2000));
+    assert_eq!(run.read_back().records.len(), 2);
+}
+
+#[test]
+fn a_payload_is_a_length() {
+    let mut run = Run::new(at_sender());
+    run.forth(data(1000));
+    let file = run.read_back();
+    assert_eq!((file.records[0].captured.len(), file.records[0].original_len), (40, 1040));
+}
+
+#[test]
+fn addresses_ports_and_numbers_are_those_of_the_run() {
+    let mut run = Run::new(at_sender());
+    run.forth(data(1000)).back(answer(2000));
+    let file = run.read_back();
+    let ((ip, _), (tcp, len)) = (file.records[0].ip(), file.records[0].tcp());
+    assert_eq!((ip.source, ip.destination), ([10, 0, 0, 1], [10, 0, 0, 3]));
+    assert_eq!((tcp.source_port, tcp.destination_port), (49_155, 5_004));
+    assert_eq!((tcp.sequence_number, tcp.acknowledgment_number, len), (1000, 5000, 1000));
+    assert!(tcp.ack && !tcp.syn && !tcp.fin);
+    let ((ip, _), (tcp, len)) = (file.records[1].ip(), file.records[1].tcp());
+    assert_eq!((ip.source, ip.destination), ([10, 0, 0, 3], [10, 0, 0, 1]));
+    assert_eq!((tcp.source_port, tcp.destination_port), (5_004, 49_155));
+    assert_eq!((tcp.acknowledgment_number, len), (2000, 0));
+}
+
+#[test]
+fn the_first_to_send_is_the_client_wherever_the_capture_is() {
+    let mut run = Run::new(Capture { wires: vec![ARRIVING], ..at_sender() });
+    run.forth(data(1000)).back(answer(2000));
+    assert_eq!(run.read_back().records[0].tcp().0.source_port, 5_004);
+}
+
+#[test]
+fn identifications_count_per_source() {
+    let mut run = Run::new(at_sender());
+    run.forth(data(1000)).forth(data(2000)).back(answer(2000)).forth(data(3000)).back(answer(3000));
+    let counted: Vec<_> = run.read_back().records.iter().map(|r| r.ip().0.identification).collect();
+    assert_eq!(counted, [1, 2, 1, 3, 2]);
+}
+
+#[test]
+fn a_handshake_announces_what_windows_are_scaled_by() {
+    let mut run = Run::new(at_sender());
+    run.shake_hands().back(answer(1000));
+    let file = run.read_back();
+    let announced = [
+        TcpOptionElement::MaximumSegmentSize(1000),
+        TcpOptionElement::WindowScale(4),
+        TcpOptionElement::SelectiveAcknowledgementPermitted,
+    ];
+    for record in &file.records[..2] {
+        let (syn, _) = record.tcp();
+        assert_eq!((options(&syn), syn.window_size), (announced.to_vec(), 65_535));
+    }
+    for record in &file.records[2..] {
+        assert_eq!(u32::from(record.tcp().0.window_size) << 4, 100_000);
+    }
+}
+
+#[test]
+fn the_scale_is_the_smallest_that_fits() {
+    for (largest_window, scale) in [(0, 0), (65_535, 0), (65_536, 1), (131_071, 1), (u32::MAX, 14)] {
+        let mut run = Run::new(Capture { largest_window, sack_permitted: false, ..at_sender() });
+        run.shake_hands();
+        let (syn, _) = run.read_back().records[0].tcp();
+        let announced = [TcpOptionElement::MaximumSegmentSize(1000), TcpOptionElement::WindowScale(scale)];
+        assert_eq!(options(&syn), announced);
+    }
+}
+
+#[test]
+fn without_a_handshake_windows_are_not_scaled() {
+    let mut run = Run::new(at_sender());
+    run.forth(data(1000)).back(Segment { wnd: 40_000, ..answer(2000) });
+    let windows: Vec<_> = run.read_back().records.iter().map(|r| r.tcp().0.window_size).collect();
+    assert_eq!(windows, [65_535, 40_000]);
+}
+
+#[test]
+fn selective_acknowledgements_fill_the_room_there_is() {
+    let blocks = [(3000, 4000), (5000, 6000), (7000, 8000), (9000, 10_000)];
+    let full = sack(2000, &blocks);
+    let mut run = Run::new(at_sender());
+    run.back(sack(2000, &blocks[..1])).back(full);
+    run.back(Segment { timestamps: Some(Timestamps { value: 17, echo: 4 }), ..full });
+    let file = run.read_back();
+    let sacked = |n: usize| {
+        let other = |i: usize| blocks[..n].get(i).copied();
+        TcpOptionElement::SelectiveAcknowledgement(blocks[0], [other(1), other(2), other(3)])
+    };
+    let timestamps = TcpOptionElement::Timestamp(17, 4);
+    assert_eq!(options(&file.records[0].tcp().0), [sacked(1)]);
+    assert_eq!(options(&file.records[1].tcp().0), [sacked(4)]);
+    assert_eq!(options(&file.records[2].tcp().0), [timestamps, sacked(3)]);
+}
+
+#[test]
+fn a_notice_is_an_icmp_message_that_quotes_its_segment() {
+    let mut run = Run::new(at_sender());
+    run.forth(data(1000)).cross(ARRIVING, notice(253, 7, 1000));
+    let file = run.read_back();
+    let record = &file.records[1];
+    let (icmp, quoted, data) = record.icmp();
+    assert_eq!(record.ip().0.source, [10, 0, 0, 2]);
+    assert_eq!(icmp.to_bytes()[..2], [253, 7]);
+    assert_eq!((quoted.source, quoted.destination), ([10, 0, 0, 1], [10, 0, 0, 3]));
+    assert_eq!(data, &file.records[0].tcp().0.to_bytes()[..8]);
+    assert_eq!(record.comment.as_deref(), Some("notice type=253 code=7 about TCP segment seq=1000"));
+}
+
+#[test]
+fn a_loss_is_recorded_beside_the_capture_with_its_reason() {
+    let mut run = Run::new(at_sender());
+    run.forth(data(1000)).lose(carrying(data(1000), SENDER, RECEIVER), DropReason::Corrupted);
+    run.lose(carrying(answer(1000), RECEIVER, SENDER), DropReason::QueueFull);
+    run.lose(notice(4, 0, 1000), DropReason::AttemptsExhausted);
+    let file = run.read_back();
+    let (_, quoted, data) = file.records[1].icmp();
+    assert_eq!(file.records[1].ip().0.source, [10, 128, 1, 44]);
+    assert_eq!(quoted.total_len, 1040);
+    assert_eq!(data, &file.records[0].tcp().0.to_bytes()[..8]);
+    let said: Vec<_> = file.records.iter().map(|r| (r.interface, r.comment.as_deref())).collect();
+    let expected = [
+        (0, None),
+        (1, Some("TCP segment seq=1000 len=1000 lost: corrupted on the air")),
+        (1, Some("TCP acknowledgement ack=1000 lost: queue full")),
+        (1, Some("notice type=4 code=0 about TCP segment seq=1000 lost: link attempts exhausted")),
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn losses_are_left_out_when_they_are_not_wanted() {
+    let mut run = Run::new(Capture { losses: false, ..at_sender() });
+    run.forth(data(1000)).lose(carrying(data(1000), SENDER, RECEIVER), DropReason::Corrupted);
+    let file = run.read_back();
+    assert_eq!((file.interfaces.len(), file.records.len()), (1, 1));
+}
+
+/// Takes so many bytes and no more.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or_else(|| io::Error::other("disk full"))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_first_error_is_handed_back_at_the_end() {
+    let mut run = Run::into_writer(Full(400), at_sender());
+    for n in 1..=100 {
+        run.forth(data(1000 * n));
+    }
+    let failure = run.tap.finish().err().expect("the writer was full");
+    assert_eq!(failure.to_string(), "disk full");
+    assert!(Pcapng::new(Full(4), at_sender()).is_err());
+}
+
+#[test]
+fn a_segment_too_long_for_ipv4_is_refused() {
+    for (len, fits) in [(65_495, true), (65_496, false), (u32::MAX, false)] {
+        let mut run = Run::new(at_sender());
+        run.forth(Segment { len, ..data(1000) });
+        assert_eq!(run.tap.finish().is_ok(), fits, "{len} bytes");
+    }
+}
+
+/// What `tshark` says of the packets of this file that pass `filter`: the values of `fields`, a line
+/// for each packet; `None` where it is not installed.
+fn tshark(name: &str, bytes: &[u8], filter: &str, fields: &[&str]) -> Option<Vec<String>> {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let mut command = Command::new("tshark");
+    command.args(["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]);
+    command.arg("-r").arg(&path).args(["-Y", filter, "-T", "fields"]);
+    let output = match command.args(fields.iter().flat_map(|field| ["-e", field])).output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            println!("tshark is not installed: not tried");
+            return None;
+        }
+        Err(error) => panic!("tshark: {error}"),
+    };
+    let complaints = text(&output.stderr);
+    let complaints: Vec<_> = complaints.lines().filter(|line| !line.contains("as user \"root\"")).collect();
+    assert!(output.status.success() && complaints.is_empty(), "{complaints:?}");
+    Some(text(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+/// A handshake, five segments of which the second is lost, a lost acknowledgement, notices of which
+/// one is lost, and a fast retransmission.
+fn eventful(losses: bool) -> Vec<u8> {
+    let mut run = Run::new(Capture { losses, ..at_sender() });
+    run.shake_hands();
+    for n in 1..=5 {
+        run.forth(data(1000 * n));
+    }
+    run.lose(carrying(data(2000), SENDER, RECEIVER), DropReason::Corrupted);
+    run.back(answer(2000)).back(sack(2000, &[(3000, 4000)]));
+    run.lose(carrying(answer(2000), RECEIVER, SENDER), DropReason::QueueFull);
+    run.cross(ARRIVING, notice(253, 0, 2000)).cross(ARRIVING, notice(4, 0, 2000));
+    run.lose(notice(4, 0, 2000), DropReason::AttemptsExhausted);
+    run.back(sack(2000, &[(3000, 5000)])).back(sack(2000, &[(3000, 6000)]));
+    run.forth(data(2000)).back(answer(6000));
+    run.bytes()
+}
+
+#[test]
+fn wireshark_finds_no_fault() {
+    let bytes = eventful(true);
+    let number = ["frame.number"];
+    let faults = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 \
+                  || icmp.checksum.status == 0";
+    let Some(faulty) = tshark("faults.pcapng", &bytes, faults, &number) else { return };
+    assert_eq!(faulty, [""; 0]);
+    let sound = tshark("sound.pcapng", &bytes, "ip.checksum.status == 1", &number).unwrap();
+    assert_eq!(sound.len(), File::parse(&bytes).records.len());
+    let bare = tshark("bare.pcapng", &bytes, "tcp.len == 0 && tcp.checksum.status == 1", &number).unwrap();
+    assert_eq!(bare.len(), 8, "those without a payload, which is not captured, can be verified");
+}
+
+#[test]
+fn wireshark_shows_losses_with_their_instants_and_reasons() {
+    let fields = ["frame.time_epoch", "frame.interface_name", "frame.comment"];
+    let Some(losses) = tshark("losses.pcapng", &eventful(true), "frame.interface_name == losses", &fields)
+    else {
+        return;
+    };
+    let expected = [
+        "0.008000000\tlosses\tTCP segment seq=2000 len=1000 lost: corrupted on the air",
+        "0.010000000\tlosses\tTCP acknowledgement ack=2000 lost: queue full",
+        "0.012000000\tlosses\tnotice type=4 code=0 about TCP segment seq=2000 lost: \
+         link attempts exhausted",
+    ];
+    assert_eq!(losses, expected);
+}
+
+#[test]
+fn wireshark_recognises_retransmissions_and_duplicates_and_nothing_else() {
+    for (name, losses) in [("with.pcapng", true), ("without.pcapng", false)] {
+        let bytes = eventful(losses);
+        let times = |filter| tshark(name, &bytes, filter, &["frame.time_epoch"]);
+        let Some(retransmitted) = times("tcp.analysis.retransmission") else { return };
+        assert_eq!(retransmitted, ["0.014000000"]);
+        let duplicates = ["0.009000000", "0.012000000", "0.013000000"];
+        assert_eq!(times("tcp.analysis.duplicate_ack").unwrap(), duplicates);
+        assert_eq!(times("tcp.analysis.flags").unwrap().len(), 4);
+    }
+}
+
+#[test]
+fn wireshark_follows_a_one_way_flow_without_a_handshake() {
+    let mut run = Run::new(at_sender());
+    for seq in [1000, 2000, 3000, 2000] {
+        run.forth(Segment { seq: SeqNum(seq), len: 1000, ..Segment::default() });
+    }
+    run.back(Segment { wnd: 4000, ..answer(4000) });
+    let bytes = run.bytes();
+    let fields = ["frame.number", "tcp.window_size"];
+    let Some(flagged) = tshark("one_way.pcapng", &bytes, "tcp.analysis.flags", &fields) else { return };
+    assert_eq!(flagged, ["4\t65535"]);
+    let answers = tshark("one_way.pcapng", &bytes, "tcp.srcport == 5004", &fields).unwrap();
+    assert_eq!(answers, ["5\t4000"]);
+}
