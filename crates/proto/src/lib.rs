@@ -10,7 +10,9 @@
 
 extern crate alloc;
 
+pub mod arq;
 mod component;
+pub mod frag;
 mod packet;
 pub mod tcp;
 

@@ -4,6 +4,7 @@
 mod engine;
 mod node;
 mod pcapng;
+mod radio;
 mod tap;
 mod wakeups;
 mod wired;
@@ -11,6 +12,7 @@ mod wired;
 pub use engine::{Builder, Ended, Engine};
 pub use node::Node;
 pub use pcapng::{Capture, Pcapng};
+pub use radio::{Expansion, Exposed, RadioConfig, RadioLink, RadioStats};
 pub use tap::{NoTap, Tap, Wire, WireId};
 pub use wakeups::Wakeups;
 pub use wired::{QueueLimit, WiredLink};

@@ -3,14 +3,18 @@
 use lasthop_base::Time;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
 
+use crate::radio::RadioLink;
 use crate::wired::WiredLink;
 
 /// One place in the engine. The busy kinds are variants, so that a call to them is a jump; any other
 /// component, ours or a user's, rides in the box.
 #[allow(missing_debug_implementations)]
+#[allow(clippy::large_enum_variant, reason = "a run has few nodes, and the large ones are busy")]
 pub enum Node {
     /// One direction of a wired link.
     Wired(WiredLink),
+    /// One direction of a wireless last hop.
+    Radio(RadioLink),
     /// Any other component.
     Custom(Box<dyn Component>),
 }
@@ -19,6 +23,7 @@ macro_rules! dispatch {
     ($self:expr, $component:ident => $call:expr) => {
         match $self {
             Node::Wired($component) => $call,
+            Node::Radio($component) => $call,
             Node::Custom($component) => $call,
         }
     };
@@ -49,6 +54,12 @@ impl Component for Node {
 impl From<WiredLink> for Node {
     fn from(link: WiredLink) -> Node {
         Node::Wired(link)
+    }
+}
+
+impl From<RadioLink> for Node {
+    fn from(link: RadioLink) -> Node {
+        Node::Radio(link)
     }
 }
 

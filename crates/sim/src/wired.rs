@@ -17,6 +17,17 @@ pub enum QueueLimit {
     Bytes(Bytes),
 }
 
+impl QueueLimit {
+    /// Whether one more packet of this size may wait behind `packets` packets of `waiting` bytes.
+    pub(crate) fn admits(self, packets: usize, waiting: Bytes, size: Bytes) -> bool {
+        match self {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Packets(most) => packets < most as usize,
+            QueueLimit::Bytes(most) => waiting + size <= most,
+        }
+    }
+}
+
 /// One direction of a wired link: packets wait in line, leave at the link's rate, and arrive after
 /// the propagation delay. Enters and leaves by [`Port::ONLY`].
 #[derive(Clone, Debug)]
@@ -57,11 +68,7 @@ impl WiredLink {
             self.waiting = self.waiting - passage.packet.size;
             self.started += 1;
         }
-        match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(most) => self.line.len() - self.started < most as usize,
-            QueueLimit::Bytes(most) => self.waiting + size <= most,
-        }
+        self.limit.admits(self.line.len() - self.started, self.waiting, size)
     }
 }
 

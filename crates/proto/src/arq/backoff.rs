@@ -1,0 +1,65 @@
+//! How long to wait between two attempts.
+
+use lasthop_base::{Duration, Stream};
+use serde::{Deserialize, Serialize};
+
+/// The law of the wait between a failed attempt and the next one. The EBSN paper (TR-96-014,
+/// section 4.2.1) says "random retransmission backoff" and no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backoff {
+    /// Uniform between zero and this longest wait.
+    Uniform(Duration),
+    /// Exponential with this mean.
+    Exponential(Duration),
+    /// Always this long; zero means at once.
+    Fixed(Duration),
+}
+
+impl Backoff {
+    /// One wait. Draws once from `stream`, or not at all if fixed.
+    pub fn draw(&self, stream: &mut Stream) -> Duration {
+        match *self {
+            Backoff::Uniform(longest) => stream.up_to(longest),
+            Backoff::Exponential(mean) => stream.exponential(mean),
+            Backoff::Fixed(wait) => wait,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_base::Streams;
+
+    /// Moments within 5 standard errors: a false alarm once in about a million seeds.
+    #[test]
+    fn each_law_has_its_mean_and_its_spread() {
+        let ms = Duration::from_millis;
+        for (law, mean, sd) in [
+            (Backoff::Uniform(ms(700)), 0.35, 0.7 / 12f64.powf(0.5)),
+            (Backoff::Exponential(ms(50)), 0.05, 0.05),
+            (Backoff::Fixed(ms(20)), 0.02, 0.0),
+        ] {
+            let mut stream = Streams::new(3, 0).stream("backoff");
+            let n = 100_000;
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for _ in 0..n {
+                let deviation = law.draw(&mut stream).as_secs_f64() - mean;
+                sum += deviation;
+                squares += deviation * deviation;
+            }
+            let n = f64::from(n);
+            assert!((sum / n).abs() <= 5.0 * sd / n.sqrt(), "{law:?}: the mean is off by {}", sum / n);
+            // The squared deviation of an exponential, the widest, has √8 times its mean as spread.
+            let off = squares / n - sd * sd;
+            assert!(off.abs() <= 5.0 * 8f64.sqrt() * sd * sd / n.sqrt(), "{law:?}: variance off by {off}");
+        }
+    }
+
+    #[test]
+    fn a_uniform_wait_never_exceeds_its_maximum() {
+        let (mut stream, longest) = (Streams::new(3, 0).stream("backoff"), Duration::from_nanos(3));
+        assert!((0..1000).all(|_| Backoff::Uniform(longest).draw(&mut stream) <= longest));
+    }
+}

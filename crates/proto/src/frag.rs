@@ -1,0 +1,206 @@
+//! MTU fragmentation, and what the receiving end makes of the fragments.
+//!
+//! A packet larger than the MTU leaves as full fragments and a shorter last one; one missing
+//! fragment loses the packet, because the network layer above knows nothing smaller (EBSN paper,
+//! TR-96-014, sections 3.1 and 4.1).
+
+use lasthop_base::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// Maximum transmission unit: the largest fragment in bytes, as the network layer counts them;
+/// never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Bytes", into = "Bytes")]
+pub struct Mtu(Bytes);
+
+impl Mtu {
+    /// An MTU of `size`, or `None` for zero.
+    pub const fn new(size: Bytes) -> Option<Mtu> {
+        if size.0 == 0 { None } else { Some(Mtu(size)) }
+    }
+
+    /// The size.
+    pub const fn get(self) -> Bytes {
+        self.0
+    }
+}
+
+impl TryFrom<Bytes> for Mtu {
+    type Error = &'static str;
+    fn try_from(size: Bytes) -> Result<Mtu, Self::Error> {
+        Mtu::new(size).ok_or("found \"0 B\", expected a size above zero, such as \"128 B\"")
+    }
+}
+
+impl From<Mtu> for Bytes {
+    fn from(mtu: Mtu) -> Bytes {
+        mtu.0
+    }
+}
+
+/// How a packet is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragments {
+    packet: Bytes,
+    mtu: Option<Mtu>,
+}
+
+impl Fragments {
+    /// A packet of size `packet`, cut to `mtu`; in one piece without one.
+    pub const fn of(packet: Bytes, mtu: Option<Mtu>) -> Fragments {
+        Fragments { packet, mtu }
+    }
+
+    /// How many fragments there are; one at least.
+    ///
+    /// # Panics
+    /// If there are more than `u32::MAX`.
+    pub fn count(&self) -> u32 {
+        let count = self.mtu.map_or(1, |mtu| self.packet.0.div_ceil(mtu.0.0).max(1));
+        u32::try_from(count).expect("fewer fragments than 2^32")
+    }
+
+    /// The size of fragment `index`, counted from zero.
+    ///
+    /// # Panics
+    /// If there is no such fragment.
+    pub fn size(&self, index: u32) -> Bytes {
+        assert!(index < self.count(), "fragment {index} of {}", self.count());
+        match self.mtu {
+            None => self.packet,
+            Some(mtu) => mtu.0.min(self.packet - mtu.0 * u64::from(index)),
+        }
+    }
+}
+
+/// What became of a packet at the receiving end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every fragment arrived.
+    Complete,
+    /// Every fragment was sent and at least one did not arrive.
+    Corrupted,
+    /// The sending end gave up before every fragment had arrived.
+    Abandoned,
+}
+
+/// The receiving end's account of one packet, whose fragments may end in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reassembly {
+    /// Fragments of which it is not yet known whether they will ever arrive.
+    pending: u32,
+    /// What becomes of the packet if all of those arrive.
+    outcome: Outcome,
+}
+
+impl Reassembly {
+    /// Waits for `fragments` fragments.
+    pub const fn of(fragments: u32) -> Reassembly {
+        Reassembly { pending: fragments, outcome: Outcome::Complete }
+    }
+
+    /// One more fragment is here.
+    ///
+    /// # Panics
+    /// If none was missing: a fragment ends once.
+    pub fn arrived(&mut self) {
+        self.pending = self.pending.checked_sub(1).expect("a fragment ends once");
+    }
+
+    /// One more fragment will never come.
+    ///
+    /// # Panics
+    /// As [`arrived`](Reassembly::arrived).
+    pub fn lost(&mut self) {
+        self.arrived();
+        self.outcome = Outcome::Corrupted;
+    }
+
+    /// None of the missing fragments will come.
+    pub fn abandon(&mut self) {
+        *self = Reassembly { pending: 0, outcome: Outcome::Abandoned };
+    }
+
+    /// What became of the packet, once that is certain for every fragment.
+    pub fn outcome(&self) -> Option<Outcome> {
+        (self.pending == 0).then_some(self.outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{Error, StrDeserializer};
+
+    fn cut(packet: u64, mtu: Option<u64>) -> Vec<u64> {
+        let mtu = mtu.map(|bytes| Mtu::new(Bytes(bytes)).unwrap());
+        let fragments = Fragments::of(Bytes(packet), mtu);
+        (0..fragments.count()).map(|index| fragments.size(index).0).collect()
+    }
+
+    #[test]
+    fn only_the_last_fragment_is_shorter() {
+        assert_eq!(cut(576, Some(128)), [128, 128, 128, 128, 64]);
+        assert_eq!(cut(256, Some(128)), [128, 128]);
+        assert_eq!(cut(129, Some(128)), [128, 1]);
+        assert_eq!(cut(40, Some(128)), [40]);
+        assert_eq!(cut(0, Some(128)), [0]);
+        assert_eq!(cut(1536, None), [1536]);
+    }
+
+    #[test]
+    fn nothing_is_lost_or_added_by_cutting() {
+        for packet in 1..200 {
+            for mtu in 1..20 {
+                let sizes = cut(packet, Some(mtu));
+                assert_eq!(sizes.iter().sum::<u64>(), packet);
+                assert!(sizes.iter().all(|&size| 0 < size && size <= mtu));
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "fragment 5 of 5")]
+    fn there_is_no_fragment_beyond_the_last() {
+        Fragments::of(Bytes(576), Mtu::new(Bytes(128))).size(5);
+    }
+
+    #[test]
+    fn a_packet_is_complete_when_all_of_it_arrived() {
+        let mut packet = Reassembly::of(3);
+        packet.arrived();
+        packet.arrived();
+        assert_eq!(packet.outcome(), None);
+        packet.arrived();
+        assert_eq!(packet.outcome(), Some(Outcome::Complete));
+    }
+
+    #[test]
+    fn a_lost_fragment_is_found_out_at_the_end() {
+        let mut packet = Reassembly::of(2);
+        packet.lost();
+        assert_eq!(packet.outcome(), None);
+        packet.arrived();
+        assert_eq!(packet.outcome(), Some(Outcome::Corrupted));
+    }
+
+    #[test]
+    fn a_packet_given_up_is_over_at_once() {
+        let mut packet = Reassembly::of(9);
+        packet.arrived();
+        packet.abandon();
+        assert_eq!(packet.outcome(), Some(Outcome::Abandoned));
+    }
+
+    #[test]
+    fn an_mtu_of_zero_is_refused() {
+        let read = |text: &'static str| {
+            let text: StrDeserializer<'_, Error> = text.into_deserializer();
+            Mtu::deserialize(text).map_err(|error| alloc::format!("{error}"))
+        };
+        assert_eq!(read("128 B"), Ok(Mtu(Bytes(128))));
+        assert_eq!(read("0 B"), Err("found \"0 B\", expected a size above zero, such as \"128 B\"".into()));
+    }
+}

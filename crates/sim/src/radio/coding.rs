@@ -1,0 +1,88 @@
+//! What lower layers add to a unit on the air, and which of its bits errors can hit.
+
+use serde::{Deserialize, Serialize};
+
+/// How many bits lower layers put on the air for each of the network layer's: framing, error
+/// correction, segmentation and synchronisation (EBSN paper, TR-96-014, section 3.1). A factor of at
+/// least 1, kept in millionths so that sizes are exact; in a scenario file a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Expansion {
+    millionths: u64,
+}
+
+impl Expansion {
+    /// Nothing is added.
+    pub const NONE: Expansion = Expansion { millionths: 1_000_000 };
+
+    /// The factor `factor`, to the nearest millionth; `None` below 1 and above 1000.
+    pub fn new(factor: f64) -> Option<Expansion> {
+        let possible = (1.0..=1000.0).contains(&factor);
+        possible.then(|| Expansion { millionths: (factor * 1e6).round() as u64 })
+    }
+
+    /// The factor.
+    pub fn get(self) -> f64 {
+        self.millionths as f64 / 1e6
+    }
+
+    /// How many bits are on the air for `bits` of the network layer, rounded up.
+    pub fn on_air(self, bits: u64) -> u64 {
+        (u128::from(bits) * u128::from(self.millionths)).div_ceil(1_000_000) as u64
+    }
+}
+
+impl Default for Expansion {
+    fn default() -> Expansion {
+        Expansion::NONE
+    }
+}
+
+impl TryFrom<f64> for Expansion {
+    type Error = String;
+    fn try_from(factor: f64) -> Result<Expansion, String> {
+        Expansion::new(factor)
+            .ok_or_else(|| format!("found {factor}, expected a factor from 1 to 1000, such as 1.5"))
+    }
+}
+
+impl From<Expansion> for f64 {
+    fn from(expansion: Expansion) -> f64 {
+        expansion.get()
+    }
+}
+
+/// Which bits the channel's error rate applies to. The EBSN paper does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exposed {
+    /// All bits on the air, expanded. The default: the air does not know what a bit is for.
+    #[default]
+    OnAir,
+    /// As many as the network layer's: the rate is the one left over after error correction.
+    Payload,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_exact_and_round_up() {
+        let on_air = |factor, bits| Expansion::new(factor).unwrap().on_air(bits);
+        assert_eq!(on_air(1.5, 1024), 1536);
+        assert_eq!(on_air(1.5, 1), 2);
+        // In binary floating point, 80 times 1.1 is more than 88.
+        assert_eq!(on_air(1.1, 80), 88);
+        assert_eq!(on_air(1.000001, 8), 9);
+        assert_eq!(Expansion::default().on_air(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_factor_below_one_is_refused() {
+        assert_eq!(Expansion::try_from(1.5).map(f64::from), Ok(1.5));
+        for wrong in [0.0, 0.99, 1000.1, f64::NAN, f64::INFINITY] {
+            assert!(Expansion::try_from(wrong).unwrap_err().contains("expected a factor from 1"));
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Averages against their closed forms.
+//!
+//! Every comparison allows five standard errors, which a right link exceeds once in 1.7 million
+//! seeds; the seeds are fixed, so that a test that passes passes always.
+
+use lasthop_base::{BitRate, Duration, Probability, Streams, Time};
+use lasthop_channel::{Iid, Model};
+use lasthop_proto::arq::{Backoff, Retransmissions};
+use lasthop_proto::{DropReason, LinkOutcome};
+use lasthop_sim::{Expansion, Exposed, RadioConfig, RadioStats};
+
+use crate::harness::{Bench, Did, Odds, mtu, packet, plain, stop_and_wait};
+
+const FIVE_SIGMA: f64 = 5.0;
+
+/// `n` packets of `size` bytes, all there from the beginning: what the link did, and until when.
+fn saturate(config: RadioConfig, model: Model, n: u32, size: u64) -> (RadioStats, Bench, Time) {
+    let channel = model.build(Streams::new(5, 0).stream("channel"));
+    let mut bench = Bench::seeded(config, channel, 5);
+    (0..n).for_each(|id| bench.send(Time::ZERO, packet(id, size)));
+    let end = bench.finish().last().unwrap().0;
+    (*bench.link.stats(), bench, end)
+}
+
+fn frame_loss(loss: f64) -> Model {
+    Model::FrameLoss(lasthop_channel::FrameLoss { loss: Probability::new(loss).unwrap() })
+}
+
+fn close(what: &str, found: f64, expected: f64, sd_of_one: f64, n: u32) {
+    let allowed = FIVE_SIGMA * sd_of_one / f64::from(n).sqrt();
+    assert!((found - expected).abs() <= allowed, "{what}: {found}, not {expected} ± {allowed}");
+}
+
+/// Mean and variance of the number of attempts: failures come with probability `p`, and no more than
+/// `most` attempts are made. Summed term by term from the distribution.
+fn attempts_law(p: f64, most: i32) -> (f64, f64) {
+    let ends_with = |k: i32| p.powi(k - 1) * if k < most { 1.0 - p } else { 1.0 };
+    let moment = |power: i32| (1..=most).map(|k| f64::from(k).powi(power) * ends_with(k)).sum::<f64>();
+    (moment(1), moment(2) - moment(1) * moment(1))
+}
+
+#[test]
+fn attempts_are_geometric_up_to_the_limit_and_the_rest_is_discarded() {
+    let n = 40_000;
+    for (p, most) in [(0.5, 0), (0.5, 1), (0.3, 3), (0.8, 13)] {
+        let arq = stop_and_wait(Retransmissions::AtMost(most), Backoff::Fixed(Duration::ZERO));
+        let (stats, bench, _) = saturate(RadioConfig { arq, ..plain() }, frame_loss(p), n, 1);
+        let (mean, variance) = attempts_law(p, most as i32 + 1);
+        close("attempts", stats.attempts as f64 / f64::from(n), mean, variance.sqrt(), n);
+        let discarded = p.powi(most as i32 + 1);
+        let sd = (discarded * (1.0 - discarded)).sqrt();
+        close("discards", stats.discarded as f64 / f64::from(n), discarded, sd, n);
+        let dropped = |did: &Did| matches!(did, Did::Drop(_, DropReason::AttemptsExhausted));
+        let drops = bench.log.iter().filter(|(_, did)| dropped(did)).count();
+        assert_eq!(drops as u64, stats.discarded);
+    }
+}
+
+#[test]
+fn without_a_limit_everything_arrives_after_one_in_survival_attempts() {
+    let (n, p) = (40_000, 0.6);
+    let arq = stop_and_wait(Retransmissions::Unlimited, Backoff::Fixed(Duration::ZERO));
+    let (stats, ..) = saturate(RadioConfig { arq, ..plain() }, frame_loss(p), n, 1);
+    assert_eq!(stats.delivered, u64::from(n));
+    close("attempts", stats.attempts as f64 / f64::from(n), 2.5, p.sqrt() / (1.0 - p), n);
+}
+
+/// A packet holds the link for its attempts and for the waits in between, of which there is one less:
+/// the mean time is T·E\[A\] + w·(E\[A\] − 1). Its variance: that of A, times the square of one
+/// attempt with its wait, and that of the waits themselves.
+#[test]
+fn service_time_is_attempts_and_waits() {
+    let (n, p, most) = (40_000, 0.4, 5);
+    let (mean_attempts, variance) = attempts_law(p, most as i32 + 1);
+    let (air, ms) = (0.010, Duration::from_millis);
+    for (backoff, wait, wait_variance) in [
+        (Backoff::Uniform(ms(700)), 0.35, 0.49 / 12.0),
+        (Backoff::Exponential(ms(30)), 0.03, 0.0009),
+        (Backoff::Fixed(ms(5)), 0.005, 0.0),
+    ] {
+        let arq = stop_and_wait(Retransmissions::AtMost(most), backoff);
+        let (stats, _, end) = saturate(RadioConfig { arq, ..plain() }, frame_loss(p), n, 10);
+        let expected = air * mean_attempts + wait * (mean_attempts - 1.0);
+        let spread = variance * (air + wait) * (air + wait) + (mean_attempts - 1.0) * wait_variance;
+        close("service time", end.as_secs_f64() / f64::from(n), expected, spread.sqrt(), n);
+        assert_eq!(stats.air_time, Duration::from_millis(10) * stats.attempts);
+    }
+}
+
+/// The packet survives if all its bits on the air do, fragmented or not.
+#[test]
+fn without_an_arq_what_arrives_is_what_survives() {
+    let (n, ber, bits) = (40_000, 1e-4_f64, 4_608);
+    let model = Model::Iid(Iid { ber: Probability::new(ber).unwrap() });
+    let wide_area = RadioConfig {
+        rate: BitRate::from_bps(19_200).unwrap(),
+        expansion: Expansion::new(1.5).unwrap(),
+        ..plain()
+    };
+    for cut in [None, mtu(128)] {
+        for (exposed, bits) in [(Exposed::OnAir, bits / 2 * 3), (Exposed::Payload, bits)] {
+            let (stats, bench, end) = saturate(RadioConfig { mtu: cut, exposed, ..wide_area }, model, n, 576);
+            let survival = (1.0 - ber).powi(bits);
+            let sd = (survival * (1.0 - survival)).sqrt();
+            close("goodput", stats.delivered as f64 / f64::from(n), survival, sd, n);
+            assert_eq!(stats.delivered + stats.corrupted, u64::from(n));
+            // A lost packet takes as long as any: 360 ms.
+            assert_eq!(end.as_nanos(), u64::from(n) * 360_000_000);
+            assert!(!bench.log.iter().any(|(_, did)| matches!(did, Did::Signal(..))));
+        }
+    }
+}
+
+/// The n-th attempt of two schemes fares alike, however long they wait in between.
+#[test]
+fn the_law_of_the_waits_does_not_change_what_survives() {
+    let outcomes = |backoff| {
+        let arq = stop_and_wait(Retransmissions::AtMost(2), backoff);
+        let (_, bench, _) = saturate(RadioConfig { arq, ..plain() }, frame_loss(0.5), 500, 1);
+        let outcome = |&(_, did): &(Time, Did)| match did {
+            Did::Signal(_, outcome, _) if outcome != LinkOutcome::Discarded => Some(outcome),
+            _ => None,
+        };
+        bench.log.iter().filter_map(outcome).collect::<Vec<_>>()
+    };
+    let second = Duration::from_secs(1);
+    assert_eq!(outcomes(Backoff::Uniform(second)), outcomes(Backoff::Fixed(Duration::ZERO)));
+    assert_eq!(outcomes(Backoff::Exponential(second)), outcomes(Backoff::Fixed(second)));
+}
+
+/// Certain outcomes take a number too: what comes after them is as it would be without certainty.
+#[test]
+fn every_attempt_takes_one_number() {
+    let fates = |first: f64| {
+        let odds = std::iter::once(first).chain(std::iter::repeat(0.5));
+        let mut bench = Bench::new(plain(), Box::new(Odds(odds)));
+        (0..100).for_each(|id| bench.send(Time::ZERO, packet(id, 1)));
+        bench.finish()[1..].to_vec()
+    };
+    assert_eq!(fates(0.0), fates(0.5));
+    assert_eq!(fates(1.0), fates(0.5));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_gives_another() {
+    let run = |seed| {
+        let arq = stop_and_wait(Retransmissions::AtMost(3), Backoff::Uniform(Duration::from_millis(20)));
+        let channel = frame_loss(0.4).build(Streams::new(seed, 0).stream("channel"));
+        let mut bench = Bench::seeded(RadioConfig { arq, mtu: mtu(4), ..plain() }, channel, seed);
+        (0..200).for_each(|id| bench.send(Time::ZERO, packet(id, 10)));
+        bench.finish().to_vec()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}

@@ -1,0 +1,167 @@
+//! A bench on which a link is driven by hand, and channels that do as they are told.
+
+use std::sync::mpsc::Sender;
+
+use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
+use lasthop_channel::{Channel, Sojourn, State};
+use lasthop_proto::arq::{Backoff, Config, Retransmissions, stop_and_wait::Params};
+use lasthop_proto::frag::Mtu;
+use lasthop_proto::tcp::SeqNum;
+use lasthop_proto::{
+    Body, Component, DropReason, Effect, FlowId, HostId, LinkOutcome, Notice, NoticeCode, Out, Packet, Port,
+    Signal,
+};
+use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioLink};
+
+/// Packet number `id`, with `size` bytes.
+pub(crate) fn packet(id: u32, size: u64) -> Packet {
+    let notice = Notice { code: NoticeCode { kind: 253, code: 0 }, seq: SeqNum(id) };
+    Packet { src: HostId(0), dst: HostId(1), flow: FlowId(0), size: Bytes(size), body: Body::Notice(notice) }
+}
+
+fn id(packet: &Packet) -> u32 {
+    match packet.body {
+        Body::Notice(notice) => notice.seq.0,
+        Body::Tcp(_) => panic!("the tests send notices"),
+    }
+}
+
+pub(crate) fn ms(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}
+
+pub(crate) fn mtu(bytes: u64) -> Option<Mtu> {
+    Mtu::new(Bytes(bytes))
+}
+
+pub(crate) fn stop_and_wait(retransmissions: Retransmissions, backoff: Backoff) -> Config {
+    Config::StopAndWait(Params { retransmissions, backoff })
+}
+
+/// 8 kbps, one byte a millisecond, and nothing else.
+pub(crate) fn plain() -> RadioConfig {
+    RadioConfig {
+        rate: BitRate::from_bps(8_000).unwrap(),
+        delay: Duration::ZERO,
+        queue: QueueLimit::Unlimited,
+        expansion: Expansion::NONE,
+        mtu: None,
+        exposed: Exposed::OnAir,
+        arq: Config::None,
+    }
+}
+
+/// Attempts survive with the listed probabilities; those after the list, certainly.
+pub(crate) struct Odds<I>(pub(crate) I);
+
+impl<I: Iterator<Item = f64> + Send> Channel for Odds<I> {
+    fn survival(&mut self, start: Time, end: Time, _bits: u64) -> f64 {
+        assert!(start < end);
+        self.0.next().unwrap_or(1.0)
+    }
+
+    fn sojourn(&mut self, _at: Time) -> Sojourn {
+        Sojourn { state: State::Good, until: Time::NEVER }
+    }
+}
+
+/// Attempts survive or not, as listed; those after the list survive.
+pub(crate) fn scripted<O>(outcomes: O) -> Box<dyn Channel>
+where
+    O: IntoIterator<Item = bool, IntoIter: Send + 'static>,
+{
+    Box::new(Odds(outcomes.into_iter().map(|survives| f64::from(u8::from(survives)))))
+}
+
+/// A perfect channel that passes on what it is asked: start, end and bits.
+pub(crate) struct Recorder(pub(crate) Sender<(Time, Time, u64)>);
+
+impl Channel for Recorder {
+    fn survival(&mut self, start: Time, end: Time, bits: u64) -> f64 {
+        self.0.send((start, end, bits)).unwrap();
+        1.0
+    }
+
+    fn sojourn(&mut self, _at: Time) -> Sojourn {
+        Sojourn { state: State::Good, until: Time::NEVER }
+    }
+}
+
+/// What a link did, in the words of these tests; packets by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Did {
+    Deliver(u32),
+    Drop(u32, DropReason),
+    Signal(u32, LinkOutcome, u32),
+}
+
+/// A link, driven by hand and held to the promises of a component.
+pub(crate) struct Bench {
+    pub(crate) link: RadioLink,
+    pub(crate) log: Vec<(Time, Did)>,
+    out: Out,
+    now: Time,
+}
+
+impl Bench {
+    /// `link` with the streams of run 0 of `seed`.
+    pub(crate) fn seeded(config: RadioConfig, channel: Box<dyn Channel>, seed: u64) -> Bench {
+        let streams = Streams::new(seed, 0);
+        let (bits, backoff) = (streams.stream("bits"), streams.stream("backoff"));
+        let link = RadioLink::new(config, channel, bits, backoff);
+        Bench { link, log: Vec::new(), out: Out::default(), now: Time::ZERO }
+    }
+
+    pub(crate) fn new(config: RadioConfig, channel: Box<dyn Channel>) -> Bench {
+        Bench::seeded(config, channel, 1)
+    }
+
+    /// Lets time pass until `at`, without waking the link at `at` itself.
+    pub(crate) fn until(&mut self, at: Time) {
+        while self.link.next_wakeup() < at {
+            self.wake();
+        }
+        self.now = at;
+    }
+
+    /// Lets a packet in at `at`.
+    pub(crate) fn send(&mut self, at: Time, packet: Packet) {
+        self.until(at);
+        self.link.receive(at, packet, Port::ONLY, &mut self.out);
+        self.take();
+    }
+
+    /// Lets time pass until the link waits for nothing.
+    pub(crate) fn finish(&mut self) -> &[(Time, Did)] {
+        self.until(Time::NEVER);
+        &self.log
+    }
+
+    fn wake(&mut self) {
+        let due = self.link.next_wakeup();
+        assert!(due >= self.now, "it asked for an instant that is past");
+        self.now = due;
+        self.link.wake(due, &mut self.out);
+        let silent = self.out.is_empty();
+        self.take();
+        assert!(!silent || self.link.next_wakeup() > due, "it woke, did nothing and wants to wake at once");
+    }
+
+    fn take(&mut self) {
+        assert_eq!(self.link.next_wakeup(), self.link.next_wakeup());
+        while let Some((_, effect)) = self.out.take() {
+            let did = match effect {
+                Effect::Send(port, packet) => {
+                    assert_eq!(port, Port::ONLY);
+                    Did::Deliver(id(&packet))
+                }
+                Effect::Drop(packet, reason) => Did::Drop(id(&packet), reason),
+                Effect::Signal(Signal::Link(event)) => {
+                    Did::Signal(id(&event.packet), event.outcome, event.attempt)
+                }
+                Effect::Signal(signal) => panic!("a link does not say {signal:?}"),
+            };
+            self.log.push((self.now, did));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What happens when, worked out by hand. On the plain link a byte takes a millisecond.
+
+use std::sync::mpsc;
+
+use lasthop_base::{BitRate, Bytes, Duration};
+use lasthop_proto::arq::{Backoff, Retransmissions};
+use lasthop_proto::{Component, DropReason, LinkOutcome, Probe};
+use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioStats};
+
+use crate::harness::{Bench, Did, Recorder, ms, mtu, packet, plain, scripted, stop_and_wait};
+use Did::{Deliver, Drop, Signal};
+use DropReason::{AttemptsExhausted, Corrupted, QueueFull};
+use LinkOutcome::{AttemptFailed, Delivered, Discarded};
+
+/// The wide-area link of the EBSN paper.
+fn wide_area(exposed: Exposed) -> RadioConfig {
+    RadioConfig {
+        rate: BitRate::from_bps(19_200).unwrap(),
+        expansion: Expansion::new(1.5).unwrap(),
+        mtu: mtu(128),
+        exposed,
+        ..plain()
+    }
+}
+
+/// A retransmission limit and a wait of 5 ms.
+fn arq(config: RadioConfig, most: u32) -> RadioConfig {
+    let wait = Backoff::Fixed(Duration::from_millis(5));
+    RadioConfig { arq: stop_and_wait(Retransmissions::AtMost(most), wait), ..config }
+}
+
+#[test]
+fn a_packet_of_576_bytes_takes_four_full_fragments_and_half_a_one() {
+    for (exposed, full, half) in [(Exposed::OnAir, 1536, 768), (Exposed::Payload, 1024, 512)] {
+        let (asked, questions) = mpsc::channel();
+        let mut bench = Bench::new(wide_area(exposed), Box::new(Recorder(asked)));
+        bench.send(ms(7), packet(0, 576));
+        assert_eq!(bench.finish(), [(ms(367), Deliver(0))]);
+        let expected = [
+            (ms(7), ms(87), full),
+            (ms(87), ms(167), full),
+            (ms(167), ms(247), full),
+            (ms(247), ms(327), full),
+            (ms(327), ms(367), half),
+        ];
+        assert_eq!(questions.try_iter().collect::<Vec<_>>(), expected);
+        let stats = RadioStats {
+            attempts: 5,
+            bits_on_air: 4 * 1536 + 768,
+            air_time: Duration::from_millis(360),
+            delivered: 1,
+            ..RadioStats::default()
+        };
+        assert_eq!(*bench.link.stats(), stats);
+    }
+}
+
+#[test]
+fn several_packets_fit_into_the_propagation_delay() {
+    let mut bench = Bench::new(RadioConfig { delay: Duration::from_secs(1), ..plain() }, scripted([]));
+    bench.send(ms(0), packet(0, 10));
+    bench.send(ms(0), packet(1, 20));
+    bench.send(ms(500), packet(2, 5));
+    let expected = [(ms(1010), Deliver(0)), (ms(1030), Deliver(1)), (ms(1505), Deliver(2))];
+    assert_eq!(bench.finish(), expected);
+}
+
+#[test]
+fn without_an_arq_a_lost_fragment_costs_the_packet_and_no_air_is_saved() {
+    let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(100), ..plain() };
+    let mut bench = Bench::new(config, scripted([false]));
+    bench.send(ms(0), packet(0, 10));
+    bench.send(ms(0), packet(1, 10));
+    assert_eq!(bench.finish(), [(ms(110), Drop(0, Corrupted)), (ms(120), Deliver(1))]);
+    let stats = bench.link.stats();
+    assert_eq!((stats.attempts, stats.failed_attempts), (6, 1));
+    assert_eq!((stats.delivered, stats.corrupted), (1, 1));
+}
+
+#[test]
+fn stop_and_wait_holds_the_line_until_the_unit_at_its_head_arrives() {
+    let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(100), ..plain() };
+    let mut bench = Bench::new(arq(config, 13), scripted([true, false, false]));
+    bench.send(ms(0), packet(0, 6));
+    bench.send(ms(0), packet(1, 3));
+    let expected = [
+        (ms(4), Signal(0, Delivered, 1)),
+        (ms(6), Signal(0, AttemptFailed, 1)),
+        (ms(13), Signal(0, AttemptFailed, 2)),
+        (ms(20), Signal(0, Delivered, 3)),
+        (ms(23), Signal(1, Delivered, 1)),
+        (ms(120), Deliver(0)),
+        (ms(123), Deliver(1)),
+    ];
+    assert_eq!(bench.finish(), expected);
+}
+
+#[test]
+fn the_last_failed_attempt_gives_the_packet_up_and_starts_the_next_at_once() {
+    let config = RadioConfig { mtu: mtu(4), ..plain() };
+    let mut bench = Bench::new(arq(config, 1), scripted([false, false]));
+    bench.send(ms(0), packet(0, 400));
+    bench.send(ms(0), packet(1, 4));
+    let expected = [
+        (ms(4), Signal(0, AttemptFailed, 1)),
+        (ms(13), Signal(0, AttemptFailed, 2)),
+        (ms(13), Signal(0, Discarded, 2)),
+        (ms(13), Drop(0, AttemptsExhausted)),
+        (ms(17), Signal(1, Delivered, 1)),
+        (ms(17), Deliver(1)),
+    ];
+    assert_eq!(bench.finish(), expected);
+    assert_eq!((bench.link.stats().discarded, bench.link.stats().delivered), (1, 1));
+}
+
+#[test]
+fn the_packet_at_the_head_does_not_count_as_waiting() {
+    for queue in [QueueLimit::Packets(1), QueueLimit::Bytes(Bytes(9))] {
+        let mut bench = Bench::new(arq(RadioConfig { queue, ..plain() }, 13), scripted([false]));
+        bench.send(ms(0), packet(0, 10));
+        bench.send(ms(0), packet(1, 9));
+        bench.send(ms(0), packet(2, 1));
+        // Between the attempts the air is free and the packet is still at the head.
+        bench.send(ms(12), packet(3, 1));
+        // At this instant packet 0 arrives and packet 1 makes room; the link was not woken before.
+        bench.send(ms(25), packet(4, 9));
+        let delivered = [(ms(25), 0), (ms(34), 1), (ms(43), 4)];
+        let log = bench.finish();
+        let dropped: Vec<_> = log.iter().filter(|(_, did)| matches!(did, Drop(..))).copied().collect();
+        assert_eq!(dropped, [(ms(0), Drop(2, QueueFull)), (ms(12), Drop(3, QueueFull))]);
+        for (at, id) in delivered {
+            assert!(log.contains(&(at, Deliver(id))), "{log:?}");
+        }
+        assert_eq!(bench.link.stats().overflowed, 2);
+    }
+}
+
+#[test]
+fn an_idle_link_takes_a_packet_for_which_its_queue_has_no_place() {
+    for queue in [QueueLimit::Packets(0), QueueLimit::Bytes(Bytes(3))] {
+        let mut bench = Bench::new(RadioConfig { queue, ..plain() }, scripted([]));
+        bench.send(ms(0), packet(0, 10));
+        bench.send(ms(9), packet(1, 10));
+        bench.send(ms(10), packet(2, 10));
+        let expected = [(ms(9), Drop(1, QueueFull)), (ms(10), Deliver(0)), (ms(20), Deliver(2))];
+        assert_eq!(bench.finish(), expected);
+    }
+}
+
+#[test]
+fn a_packet_without_a_byte_takes_no_time() {
+    let (asked, questions) = mpsc::channel();
+    let mut bench = Bench::new(plain(), Box::new(Recorder(asked)));
+    bench.send(ms(3), packet(0, 0));
+    bench.send(ms(3), packet(1, 0));
+    assert_eq!(bench.finish(), [(ms(3), Deliver(0)), (ms(3), Deliver(1))]);
+    assert_eq!(questions.try_iter().collect::<Vec<_>>(), [(ms(3), ms(3), 0); 2]);
+}
+
+#[test]
+fn the_link_shows_its_queue_and_its_attempt() {
+    #[derive(Default)]
+    struct Shown(Vec<(&'static str, f64)>);
+    impl Probe for Shown {
+        fn value(&mut self, name: &'static str, value: f64) {
+            self.0.push((name, value));
+        }
+    }
+    let mut bench = Bench::new(arq(plain(), 13), scripted([false]));
+    bench.send(ms(0), packet(0, 10));
+    bench.send(ms(0), packet(1, 30));
+    for (at, packets, bytes, attempt) in
+        [(9, 1.0, 30.0, 1.0), (12, 1.0, 30.0, 0.0), (16, 1.0, 30.0, 2.0), (26, 0.0, 0.0, 1.0)]
+    {
+        bench.until(ms(at));
+        let mut shown = Shown::default();
+        bench.link.show(&mut shown);
+        assert_eq!(
+            shown.0,
+            [("queue_packets", packets), ("queue_bytes", bytes), ("attempt", attempt)],
+            "at {at} ms"
+        );
+    }
+}
