@@ -10,7 +10,7 @@ use crate::{Channel, State};
 /// one at time zero (EBSN paper, TR-96-014, section 4.2.1: so that experiments meet exactly the
 /// same fades). It uses no randomness.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct FixedPeriods {
     /// Length of each good period, above zero.
     pub good: Duration,

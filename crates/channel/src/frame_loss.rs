@@ -8,7 +8,7 @@ use crate::{Channel, Sojourn};
 /// Every frame is lost with the same probability, whatever its size and air time, independently of
 /// all others (WENP paper, section VI and table I: a drop rate for each mobile host).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct FrameLoss {
     /// Probability that a frame is lost.
     pub loss: Probability,

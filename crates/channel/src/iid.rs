@@ -9,7 +9,7 @@ use crate::{Channel, Sojourn};
 /// Every bit is wrong with the same probability, independently of all others (lhack paper,
 /// section 5: the corruption of messages on the last hop).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Iid {
     /// Bit error rate.
     pub ber: Probability,

@@ -9,7 +9,7 @@ use crate::{Channel, State};
 /// Good and bad periods of exponential length, with a bit error rate in each (EBSN paper,
 /// TR-96-014, section 3.1 and figure 1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct TwoState {
     /// Mean good period, above zero (the paper's 1/λ_gb).
     pub good: Duration,

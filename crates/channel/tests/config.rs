@@ -35,7 +35,7 @@ fn what_a_file_leaves_out_has_its_documented_value() {
         ("[channel.frame-loss]\nloss = \"2%\"", Model::FrameLoss(FrameLoss { loss: p(0.02) })),
         ("[channel.two-state]\ngood = \"10 s\"\nbad = \"4 s\"", Model::TwoState(two_state(ten, four))),
         (
-            "[channel.two-state]\ngood = \"10 s\"\nbad = \"4 s\"\ngood-ber = 0\nbad-ber = 0.5\nstart = \"stationary\"",
+            "[channel.two-state]\ngood = \"10 s\"\nbad = \"4 s\"\ngood_ber = 0\nbad_ber = 0.5\nstart = \"stationary\"",
             Model::TwoState(TwoState {
                 good_ber: p(0.0),
                 bad_ber: p(0.5),

@@ -14,6 +14,7 @@ pub mod arq;
 mod component;
 pub mod frag;
 mod packet;
+pub mod scheme;
 pub mod tcp;
 
 pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};

@@ -81,6 +81,16 @@ impl fmt::Display for DropReason {
     }
 }
 
+impl Notice {
+    /// The message `code` about the segment in `packet`, to its source; `None` if there is no segment
+    /// in it (a notice is never sent about a notice: RFC 1122 section 3.2.2).
+    pub fn about(packet: &Packet, code: NoticeCode, size: Bytes) -> Option<Packet> {
+        let seq = packet.segment()?.seq;
+        let body = Body::Notice(Notice { code, seq });
+        Some(Packet { src: packet.dst, dst: packet.src, flow: packet.flow, size, body })
+    }
+}
+
 impl Packet {
     /// The TCP segment inside, if there is one.
     pub fn segment(&self) -> Option<&Segment> {

@@ -1,6 +1,7 @@
 //! The components that the engine dispatches to.
 
 use lasthop_base::Time;
+use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
 
 use crate::radio::RadioLink;
@@ -11,6 +12,10 @@ use crate::wired::WiredLink;
 #[allow(missing_debug_implementations)]
 #[allow(clippy::large_enum_variant, reason = "a run has few nodes, and the large ones are busy")]
 pub enum Node {
+    /// The sending end of a TCP connection.
+    Sender(Sender),
+    /// The receiving end of a TCP connection.
+    Receiver(Receiver),
     /// One direction of a wired link.
     Wired(WiredLink),
     /// One direction of a wireless last hop.
@@ -22,6 +27,8 @@ pub enum Node {
 macro_rules! dispatch {
     ($self:expr, $component:ident => $call:expr) => {
         match $self {
+            Node::Sender($component) => $call,
+            Node::Receiver($component) => $call,
             Node::Wired($component) => $call,
             Node::Radio($component) => $call,
             Node::Custom($component) => $call,
@@ -51,20 +58,20 @@ impl Component for Node {
     }
 }
 
-impl From<WiredLink> for Node {
-    fn from(link: WiredLink) -> Node {
-        Node::Wired(link)
-    }
+macro_rules! from_component {
+    ($($type:ty => $variant:ident,)*) => {
+        $(impl From<$type> for Node {
+            fn from(component: $type) -> Node {
+                Node::$variant(component)
+            }
+        })*
+    };
 }
 
-impl From<RadioLink> for Node {
-    fn from(link: RadioLink) -> Node {
-        Node::Radio(link)
-    }
-}
-
-impl From<Box<dyn Component>> for Node {
-    fn from(component: Box<dyn Component>) -> Node {
-        Node::Custom(component)
-    }
+from_component! {
+    Sender => Sender,
+    Receiver => Receiver,
+    WiredLink => Wired,
+    RadioLink => Radio,
+    Box<dyn Component> => Custom,
 }

@@ -1,8 +1,111 @@
 //! One byte-stream TCP, cut at three seams: how much to send ([congestion control](cc)), what to
-//! resend ([recovery]), when to give up ([round-trip estimation](rtt)).
+//! resend ([recovery]), when to give up ([round-trip estimation](RttEstimator)).
 
+pub mod cc;
+mod ranges;
+mod reaction;
+mod receiver;
+pub mod recovery;
+mod rtt;
+mod samples;
 mod segment;
+mod sender;
 mod seq;
+mod settings;
+mod state;
 
+use lasthop_base::{Bytes, Time};
+
+use crate::packet::{FlowId, HostId};
+
+pub use reaction::Reaction;
+pub use receiver::Receiver;
+pub use rtt::{RttEstimator, Ticks};
 pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
+pub use sender::Sender;
 pub use seq::SeqNum;
+pub use settings::{
+    Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules, Settings,
+    WindowCounts,
+};
+pub use state::SenderState;
+
+/// Who talks to whom: the data go from `src` to `dst`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// The sending host.
+    pub src: HostId,
+    /// The receiving host.
+    pub dst: HostId,
+    /// The flow that their packets belong to.
+    pub flow: FlowId,
+}
+
+/// What is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Payload in bytes; `None` never ends.
+    pub bytes: Option<u64>,
+    /// When it begins.
+    pub start: Time,
+}
+
+/// What a sender counts. Wire bytes are IP packets, headers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Segments handed to the network, of any kind.
+    pub segments_sent: u64,
+    /// Their size as packets.
+    pub wire_bytes_sent: Bytes,
+    /// Payload in them.
+    pub payload_sent: Bytes,
+    /// Segments of which a part had been sent before.
+    pub retransmitted_segments: u64,
+    /// Their size as packets, less the payload in them that was new.
+    pub retransmitted_bytes: Bytes,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Losses found by acknowledgements.
+    pub fast_retransmits: u64,
+    /// Probes of a closed window.
+    pub window_probes: u64,
+    /// Control messages that arrived.
+    pub notices: u64,
+    /// When the first segment was sent.
+    pub started: Option<Time>,
+    /// When everything was acknowledged.
+    pub completed: Option<Time>,
+}
+
+/// What a receiver counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Payload handed to the application, in order.
+    pub delivered: Bytes,
+    /// When the last of it arrived.
+    pub last_delivery: Time,
+    /// Segments with payload that arrived.
+    pub segments: u64,
+    /// Those of them that brought nothing new.
+    pub duplicate_segments: u64,
+    /// Acknowledgements sent.
+    pub acks_sent: u64,
+}
+
+/// Bytes that the options of a segment add to its header: on SYN the maximum segment size, window
+/// scale and "SACK permitted" (RFC 9293, 7323, 2018), else timestamps and SACK blocks, each padded as
+/// real stacks do. ns-2 counts eight bytes per block and nothing else.
+fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
+    let blocks = segment.sack.len() as u64;
+    if settings.rules == Rules::Ns2 {
+        return Bytes(8 * blocks);
+    }
+    let syn = segment.flags.has(Flags::SYN);
+    let mss = if syn { 4 } else { 0 };
+    let scale = if syn && settings.window.0 > 65_535 { 4 } else { 0 };
+    let timestamps = if segment.timestamps.is_some() { 12 } else { 0 };
+    // With timestamps, "SACK permitted" takes the place of their padding.
+    let permitted = if syn && settings.flavour == Flavour::Sack && timestamps == 0 { 4 } else { 0 };
+    let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+    Bytes(mss + scale + timestamps + permitted + sack)
+}

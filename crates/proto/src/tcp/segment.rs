@@ -97,7 +97,7 @@ impl Deref for SackBlocks {
     }
 }
 
-/// The timestamps option: a clock's value and the echo of the other side's, in milliseconds.
+/// The timestamps option: a clock's value and the echo of the other side's, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamps {
     /// TSval.

@@ -1,0 +1,31 @@
+//! Plain TCP over the bare link.
+//!
+//! **What it does.** Nothing: every loss on the air is left to TCP. The baseline.
+//! **Source.** TR-96-014 section 4.1 ("basic TCP").
+
+use serde::{Deserialize, Serialize};
+
+use super::{LinkUse, Scheme};
+
+/// Plain TCP over the bare link; it has no parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Basic {}
+
+impl Scheme for Basic {
+    fn name(&self) -> &'static str {
+        "basic"
+    }
+
+    fn summary(&self) -> &'static str {
+        "plain TCP; nothing is done about losses on the air"
+    }
+
+    fn source(&self) -> &'static str {
+        "TR-96-014 section 4.1"
+    }
+
+    fn link(&self) -> LinkUse {
+        LinkUse::Bare
+    }
+}

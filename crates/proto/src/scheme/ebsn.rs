@@ -1,0 +1,95 @@
+//! Explicit Bad State Notification.
+//!
+//! **What it does.** While the link resends a unit, the base station tells the source after every
+//! failed attempt that the link is in a bad state. The source then starts its retransmission timer
+//! anew with the value that it has; estimates and window stay as they are. So it does not time out
+//! on a packet that the base station is still trying to deliver.
+//! **Source.** TR-96-014 sections 4.2.3 and Appendix.
+//! **Parameters.** `notice_size`: size of a notice as an IP packet. The paper gives none; 40 B, as
+//! an acknowledgement, is room for an ICMP header and what it quotes.
+//! **Where we differ from the paper.** We do not.
+
+use alloc::boxed::Box;
+
+use lasthop_base::{Bytes, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{LinkUse, Scheme};
+use crate::component::{Component, LinkOutcome, Out, Port, Signal};
+use crate::packet::{Notice, NoticeCode, Packet};
+use crate::tcp::{Reaction, SenderState};
+
+/// "Bad state", an ICMP message as the paper's Appendix suggests, of a type for experiments (RFC 4727).
+const BAD_STATE: NoticeCode = NoticeCode { kind: 253, code: 0 };
+
+/// Explicit Bad State Notification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ebsn {
+    /// Size of a notice as an IP packet.
+    pub notice_size: Bytes,
+}
+
+impl Default for Ebsn {
+    fn default() -> Ebsn {
+        Ebsn { notice_size: Bytes(40) }
+    }
+}
+
+impl Scheme for Ebsn {
+    fn name(&self) -> &'static str {
+        "ebsn"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the base station reports each failed attempt; the source restarts its timer"
+    }
+
+    fn source(&self) -> &'static str {
+        "TR-96-014 section 4.2.3"
+    }
+
+    fn link(&self) -> LinkUse {
+        LinkUse::Recovering
+    }
+
+    fn agent(&self) -> Option<Box<dyn Component>> {
+        Some(Box::new(Agent { notice_size: self.notice_size }))
+    }
+
+    fn reaction(&self) -> Option<Box<dyn Reaction>> {
+        Some(Box::new(RestartTimer))
+    }
+}
+
+/// Notifies; keeps no state (the paper's chief claim for the scheme).
+#[derive(Debug)]
+struct Agent {
+    notice_size: Bytes,
+}
+
+impl Component for Agent {
+    fn receive(&mut self, _now: Time, packet: Packet, port: Port, out: &mut Out) {
+        out.send(port.across(), packet);
+    }
+
+    fn hear(&mut self, _now: Time, signal: &Signal, out: &mut Out) {
+        let Signal::Link(event) = signal else { return };
+        if event.outcome == LinkOutcome::AttemptFailed
+            && let Some(notice) = Notice::about(&event.packet, BAD_STATE, self.notice_size)
+        {
+            out.send(Port::WIRED, notice);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct RestartTimer;
+
+impl Reaction for RestartTimer {
+    fn on_notice(&mut self, now: Time, notice: &Notice, sender: &mut SenderState) {
+        if notice.code == BAD_STATE {
+            sender.restart_timer(now);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The list of schemes: one line each, `module: Type`. A scheme is called as its module, with
+//! hyphens for underscores.
+
+macro_rules! register {
+    ($($module:ident: $type:ident,)*) => {
+        $(mod $module;)*
+
+        /// Every scheme with its parameters: the schema of the `[scheme]` table.
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+        pub struct Schemes {
+            $(#[allow(missing_docs)] pub $module: $module::$type,)*
+        }
+
+        impl Schemes {
+            /// All schemes, in the order of registration.
+            pub fn all(&self) -> impl Iterator<Item = &dyn $crate::scheme::Scheme> {
+                [$(&self.$module as &dyn $crate::scheme::Scheme,)*].into_iter()
+            }
+
+            /// The scheme called `name`.
+            pub fn get(&self, name: &str) -> Option<&dyn $crate::scheme::Scheme> {
+                self.all().find(|scheme| scheme.name() == name)
+            }
+        }
+    };
+}
+pub(super) use register;

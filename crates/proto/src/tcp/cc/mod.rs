@@ -1,0 +1,41 @@
+//! How much to send: congestion control.
+
+mod aimd;
+
+use core::fmt::Debug;
+
+pub use aimd::Aimd;
+
+/// The congestion window and where slow start ends, in bytes. Fractions matter: congestion avoidance
+/// adds less than a byte at a time to a large window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window.
+    pub cwnd: f64,
+    /// Slow-start threshold.
+    pub ssthresh: f64,
+}
+
+/// What a controller is told when a loss is found.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// Bytes sent and not acknowledged (RFC 5681: FlightSize), less those that limited transmit sent.
+    pub flight: u32,
+    /// The receiver's window, bytes.
+    pub rwnd: u32,
+    /// The timer has run out for this data before.
+    pub again: bool,
+}
+
+/// A congestion controller: a policy over the window. It decides how the window opens and how far a
+/// loss closes it; what is resent and when is [recovery](super::recovery)'s affair.
+pub trait CongestionControl: Debug + Send {
+    /// `acked` bytes were newly acknowledged.
+    fn open(&mut self, window: &mut Window, acked: u32);
+
+    /// Duplicate or selective acknowledgements revealed a loss.
+    fn on_loss(&mut self, window: &mut Window, loss: Loss);
+
+    /// The retransmission timer revealed a loss.
+    fn on_timeout(&mut self, window: &mut Window, loss: Loss);
+}

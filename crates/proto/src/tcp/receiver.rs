@@ -1,0 +1,268 @@
+//! The receiving end of a connection as a component.
+
+use alloc::vec::Vec;
+
+use lasthop_base::{Bytes, Time};
+
+use super::ranges::Ranges;
+use super::segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
+use super::seq::SeqNum;
+use super::settings::{Flavour, Rules, Settings};
+use super::state::timestamp;
+use super::{Connection, ReceiverStats, option_bytes};
+use crate::component::{Component, Out, Port};
+use crate::packet::{Body, Packet};
+
+/// A TCP receiver whose application reads everything at once, or as it is told. Segments arrive and
+/// leave by [`Port::ONLY`].
+#[derive(Debug)]
+pub struct Receiver {
+    connection: Connection,
+    settings: Settings,
+    buffer: u32,
+    established: bool,
+    rcv_nxt: SeqNum,
+    /// Data behind `rcv_nxt` that arrived out of order.
+    queue: Ranges,
+    /// The peer's FIN, once it is known where it stands.
+    fin: Option<SeqNum>,
+    /// Bytes in order that the application has not read; only while it is paused.
+    unread: u32,
+    paused: bool,
+    /// The window last advertised.
+    advertised: u32,
+    /// Blocks reported last, most recent first (RFC 2018 section 4).
+    reported: Vec<SackBlock>,
+    /// Segments that an acknowledgement is owed for, and until when.
+    owed: u32,
+    ack_deadline: Time,
+    last_ack_sent: SeqNum,
+    ts_recent: u32,
+    snd_nxt: SeqNum,
+    stats: ReceiverStats,
+}
+
+impl Receiver {
+    /// A receiver that waits for SYN, or for data if there is no handshake.
+    pub fn new(connection: Connection, settings: &Settings) -> Receiver {
+        Receiver {
+            connection,
+            buffer: settings.window_payload(),
+            established: !settings.handshake,
+            rcv_nxt: SeqNum(settings.iss),
+            queue: Ranges::default(),
+            fin: None,
+            unread: 0,
+            paused: false,
+            advertised: settings.window_payload(),
+            reported: Vec::with_capacity(SackBlocks::MAX),
+            owed: 0,
+            ack_deadline: Time::NEVER,
+            last_ack_sent: SeqNum(settings.iss),
+            ts_recent: 0,
+            snd_nxt: SeqNum(settings.iss),
+            stats: ReceiverStats::default(),
+            settings: settings.clone(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+
+    /// The application stops reading: what arrives from now on fills the buffer.
+    pub fn pause(&mut self) {
+        self.paused = true;
+    }
+
+    /// The application reads everything and goes on reading. The sender is told if the window grows
+    /// by a full segment or half the buffer (RFC 9293 section 3.8.6.2.2).
+    pub fn resume(&mut self, now: Time, out: &mut Out) {
+        self.paused = false;
+        self.unread = 0;
+        if self.buffer - self.advertised >= self.settings.mss().min(self.buffer / 2) {
+            self.acknowledge(now, None, out);
+        }
+    }
+
+    fn window(&self) -> u32 {
+        self.buffer - self.unread
+    }
+
+    fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        if segment.flags.has(Flags::SYN) {
+            return self.on_syn(now, segment, out);
+        }
+        if !self.established {
+            return;
+        }
+        self.note_timestamp(segment);
+        if segment.seq_len() == 0 {
+            return;
+        }
+        self.stats.segments += 1;
+        let had_gap = !self.queue.is_empty();
+        let in_order = segment.seq == self.rcv_nxt;
+        let repeated = self.repeated_part(segment);
+        self.store(now, segment);
+        self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
+        let closes = self.take_fin(segment);
+        // ns-2 acknowledges the first segment at once, SYN or not.
+        let first = self.settings.rules == Rules::Ns2 && segment.seq == SeqNum(self.settings.iss);
+        // RFC 5681 section 4.2: out of order, filling a gap, or again: at once.
+        if !in_order || had_gap || closes || first || repeated.is_some() {
+            self.owed = self.settings.ack_every;
+        } else {
+            self.owed += 1;
+        }
+        if self.owed >= self.settings.ack_every {
+            self.acknowledge(now, Some((segment, repeated)), out);
+        } else if self.ack_deadline == Time::NEVER {
+            self.ack_deadline = now + self.settings.ack_delay;
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.2; a repeated SYN is answered again.
+    fn on_syn(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        self.ts_recent = segment.timestamps.map_or(0, |ts| ts.value);
+        if !self.established {
+            self.established = true;
+            self.rcv_nxt = segment.seq + 1;
+        }
+        self.send(now, self.snd_iss(), Flags::SYN | Flags::ACK, SackBlocks::default(), out);
+        self.snd_nxt = self.snd_iss() + 1;
+    }
+
+    /// Our own sequence numbers begin where the sender's do: it sends us no fewer surprises.
+    fn snd_iss(&self) -> SeqNum {
+        SeqNum(self.settings.iss)
+    }
+
+    /// The part of the segment that has arrived before, if there is one (RFC 2883).
+    fn repeated_part(&self, segment: &Segment) -> Option<SackBlock> {
+        let SackBlock { start, end } = whole(segment);
+        let below = SackBlock { start, end: end.min(self.rcv_nxt) };
+        let queued = || self.queue.around(start).map(|block| SackBlock { start, end: end.min(block.end) });
+        if start < self.rcv_nxt { Some(below) } else { queued() }.filter(|part| part.start < part.end)
+    }
+
+    /// Puts the payload where it belongs and delivers what is in order. What lies beyond the window
+    /// is not kept.
+    fn store(&mut self, now: Time, segment: &Segment) {
+        let edge = self.rcv_nxt + self.window();
+        let SackBlock { start, end } = whole(segment);
+        let (start, end) = (start.max(self.rcv_nxt), end.min(edge));
+        if start >= end {
+            return;
+        }
+        self.queue.insert(start, end);
+        if let Some(block) = self.queue.around(self.rcv_nxt) {
+            let delivered = block.end - self.rcv_nxt;
+            self.rcv_nxt = block.end;
+            self.queue.forget_before(self.rcv_nxt);
+            self.unread += if self.paused { delivered } else { 0 };
+            self.stats.delivered += Bytes(u64::from(delivered));
+            self.stats.last_delivery = now;
+        }
+    }
+
+    /// Remembers FIN, and takes it once all data before it have arrived; `true` if this segment has it.
+    fn take_fin(&mut self, segment: &Segment) -> bool {
+        let carries = segment.flags.has(Flags::FIN);
+        if carries {
+            self.fin = Some(segment.seq + segment.len);
+        }
+        if self.fin == Some(self.rcv_nxt) {
+            self.rcv_nxt += 1;
+        }
+        carries
+    }
+
+    fn note_timestamp(&mut self, segment: &Segment) {
+        if let Some(ts) = segment.timestamps.filter(|_| segment.seq <= self.last_ack_sent) {
+            self.ts_recent = ts.value;
+        }
+    }
+
+    /// Acknowledges everything received in order; `latest` is the segment that asks for it, with the
+    /// part of it that was repeated.
+    fn acknowledge(&mut self, now: Time, latest: Option<(&Segment, Option<SackBlock>)>, out: &mut Out) {
+        self.owed = 0;
+        self.ack_deadline = Time::NEVER;
+        let sack = match latest {
+            Some((segment, repeated)) if self.settings.flavour == Flavour::Sack => {
+                self.report(segment, repeated.filter(|_| self.settings.dsack))
+            }
+            _ => SackBlocks::default(),
+        };
+        // Our FIN rides on the acknowledgement of the peer's; should it be lost, the peer's FIN comes
+        // again and so does ours.
+        let closed = self.settings.close && self.fin.is_some_and(|fin| fin < self.rcv_nxt);
+        let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
+        self.send(now, self.snd_nxt, flags, sack, out);
+    }
+
+    /// The blocks to report: the repeated part first (RFC 2883), then the block around the latest
+    /// segment, then those reported before (RFC 2018 section 4).
+    fn report(&mut self, latest: &Segment, repeated: Option<SackBlock>) -> SackBlocks {
+        let most = self.settings.sack_blocks as usize;
+        let newest = self.queue.around(latest.seq.max(self.rcv_nxt)).filter(|_| latest.seq >= self.rcv_nxt);
+        let rcv_nxt = self.rcv_nxt;
+        self.reported.retain(|old| {
+            let covered = newest.is_some_and(|new| new.start <= old.start && old.end <= new.end);
+            old.end > rcv_nxt && !covered
+        });
+        if let Some(newest) = newest {
+            self.reported.insert(0, newest);
+            self.reported.truncate(most);
+        }
+        let mut blocks = SackBlocks::default();
+        let room = most - usize::from(repeated.is_some());
+        repeated
+            .into_iter()
+            .chain(self.reported.iter().copied().take(room))
+            .for_each(|block| blocks.push(block));
+        blocks
+    }
+
+    fn send(&mut self, now: Time, seq: SeqNum, flags: Flags, sack: SackBlocks, out: &mut Out) {
+        let timestamps = self.settings.timestamps;
+        let segment = Segment {
+            seq,
+            ack: self.rcv_nxt,
+            len: 0,
+            wnd: self.window(),
+            flags,
+            sack,
+            timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
+        };
+        let Connection { src, dst, flow } = self.connection;
+        let size = self.settings.header + option_bytes(&segment, &self.settings);
+        out.send(Port::ONLY, Packet { src: dst, dst: src, flow, size, body: Body::Tcp(segment) });
+        self.last_ack_sent = self.rcv_nxt;
+        self.advertised = self.window();
+        self.stats.acks_sent += 1;
+    }
+}
+
+/// The payload of a segment as a block.
+fn whole(segment: &Segment) -> SackBlock {
+    SackBlock { start: segment.seq, end: segment.seq + segment.len }
+}
+
+impl Component for Receiver {
+    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+        if let Some(segment) = packet.segment() {
+            self.on_segment(now, segment, out);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.acknowledge(now, None, out);
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.ack_deadline
+    }
+}

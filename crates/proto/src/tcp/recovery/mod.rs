@@ -1,0 +1,83 @@
+//! What to resend: loss recovery.
+//!
+//! A flavour is a small file: how it answers new acknowledgements, duplicate ones and timeouts. What
+//! flavours share are the steps of [`SenderState`] and the functions here.
+
+mod newreno;
+mod reno;
+mod sack;
+mod sack_ns2;
+mod tahoe;
+
+use alloc::boxed::Box;
+use core::fmt::Debug;
+
+use lasthop_base::Time;
+
+use super::segment::Segment;
+use super::settings::{Flavour, Rules, Settings};
+use super::state::SenderState;
+use crate::component::Out;
+
+/// Loss recovery: decides what is sent again, and when.
+pub trait Recovery: Debug + Send {
+    /// `segment` acknowledges `acked` bytes that were outstanding.
+    fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out);
+
+    /// `segment` acknowledges nothing new (RFC 5681 section 2: duplicate acknowledgement).
+    fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out);
+
+    /// The retransmission timer ran out. What is to be resent follows by [`send`](Recovery::send).
+    fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
+        tcp.dupacks = 0;
+        tcp.time_out(now);
+    }
+
+    /// Sends what may be sent, after an acknowledgement or a timeout was dealt with.
+    fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        tcp.send_window(now, tcp.settings.max_burst, out);
+    }
+}
+
+/// The recovery that the settings ask for.
+pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
+    match (settings.flavour, settings.rules) {
+        (Flavour::Tahoe, _) => Box::new(tahoe::Tahoe),
+        (Flavour::Reno, _) => Box::new(reno::Reno::default()),
+        (Flavour::NewReno, _) => Box::new(newreno::NewReno::default()),
+        (Flavour::Sack, Rules::Rfc) => Box::new(sack::Sack::default()),
+        (Flavour::Sack, Rules::Ns2) => Box::new(sack_ns2::SackNs2::default()),
+    }
+}
+
+/// Counts a duplicate acknowledgement; `true` on the one that means a new loss (RFC 5681 section 3.2
+/// step 2). Earlier ones send by limited transmit if that is on.
+fn reveals_loss(tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
+    tcp.dupacks += 1;
+    if tcp.dupacks < tcp.settings.dupthresh && tcp.settings.limited_transmit {
+        tcp.send_limited(now, out);
+    }
+    tcp.dupacks == tcp.settings.dupthresh && tcp.loss_is_new()
+}
+
+/// Fast retransmit (RFC 5681 section 3.2 steps 2 and 3): closes the window, resends the first
+/// segment, and lets the window grow by the segments that the duplicates say have left the network.
+fn fast_retransmit(tcp: &mut SenderState, now: Time, out: &mut Out) {
+    tcp.close_window_on_loss(now);
+    tcp.resend_first(now, out);
+    tcp.inflation = tcp.settings.dupthresh * tcp.mss;
+}
+
+/// Sends after an acknowledgement as Reno does: early duplicates let nothing out but what limited
+/// transmit sent.
+fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out: &mut Out) {
+    if tcp.dupacks == 0 || tcp.dupacks >= tcp.settings.dupthresh {
+        tcp.send_window(now, burst, out);
+    }
+}
+
+/// A new acknowledgement outside recovery: the window opens.
+fn acknowledge_and_open(tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32) {
+    tcp.acknowledge(now, segment);
+    tcp.open_window(acked);
+}

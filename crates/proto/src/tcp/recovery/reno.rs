@@ -1,0 +1,47 @@
+//! Reno: fast recovery until the first new acknowledgement (RFC 5681 section 3.2).
+
+use lasthop_base::Time;
+
+use super::{Recovery, acknowledge_and_open, fast_retransmit, reveals_loss, send_unless_early_duplicate};
+use crate::component::Out;
+use crate::tcp::segment::Segment;
+use crate::tcp::settings::Rules;
+use crate::tcp::state::SenderState;
+
+/// Fast retransmit and fast recovery; the first acknowledgement of new data ends it.
+#[derive(Debug, Default)]
+pub(super) struct Reno {
+    recovering: bool,
+}
+
+impl Recovery for Reno {
+    fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
+        let ends = core::mem::take(&mut self.recovering);
+        tcp.inflation = 0;
+        if ends && tcp.settings.rules == Rules::Rfc {
+            // RFC 5681 section 3.2 step 6: the window stays at ssthresh for this acknowledgement.
+            tcp.acknowledge(now, segment);
+        } else {
+            acknowledge_and_open(tcp, now, segment, acked);
+        }
+    }
+
+    fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, _segment: &Segment, out: &mut Out) {
+        if reveals_loss(tcp, now, out) {
+            self.recovering = true;
+            fast_retransmit(tcp, now, out);
+        } else if self.recovering {
+            tcp.inflation += tcp.mss;
+        }
+    }
+
+    fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
+        self.recovering = false;
+        tcp.dupacks = 0;
+        tcp.time_out(now);
+    }
+
+    fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        send_unless_early_duplicate(tcp, now, tcp.settings.max_burst, out);
+    }
+}

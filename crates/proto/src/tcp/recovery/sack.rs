@@ -1,0 +1,167 @@
+//! Conservative recovery by selective acknowledgements (RFC 6675).
+
+use lasthop_base::Time;
+
+use super::{Recovery, acknowledge_and_open};
+use crate::component::Out;
+use crate::tcp::segment::Segment;
+use crate::tcp::seq::SeqNum;
+use crate::tcp::state::SenderState;
+
+/// Recovery that sends while the data thought to be in the network, the pipe, are less than the window.
+#[derive(Debug, Default)]
+pub(super) struct Sack {
+    /// While recovering: one past the highest byte resent (HighRxt).
+    high_rxt: Option<SeqNum>,
+    /// The last segment may be resent once per recovery (RescueRxt).
+    rescued: bool,
+}
+
+/// Bytes that neither arrived nor were reported: from `start` up to `end`.
+struct Hole {
+    start: SeqNum,
+    end: SeqNum,
+    lost: bool,
+}
+
+/// Calls `visit` for every hole of the window, from the right edge to the left. A hole is lost if
+/// `dupthresh` ranges above it, or more than (`dupthresh` − 1) full segments, have arrived (IsLost).
+fn holes_from_right(tcp: &SenderState, mut visit: impl FnMut(Hole)) {
+    let (mut ranges, mut bytes) = (0, 0);
+    let mut right = tcp.snd_max;
+    let mut hole = |start: SeqNum, end: SeqNum, ranges: u32, bytes: u32| {
+        let lost = ranges >= tcp.settings.dupthresh || bytes > (tcp.settings.dupthresh - 1) * tcp.mss;
+        if start < end {
+            visit(Hole { start, end, lost });
+        }
+    };
+    for range in tcp.sacked.as_slice().iter().rev() {
+        hole(range.end, right, ranges, bytes);
+        ranges += 1;
+        bytes += range.end - range.start;
+        right = range.start;
+    }
+    hole(tcp.snd_una, right, ranges, bytes);
+}
+
+/// Bytes thought to be in the network (SetPipe): those not lost, and those resent.
+fn pipe(tcp: &SenderState, high_rxt: SeqNum) -> u32 {
+    let mut pipe = 0;
+    holes_from_right(tcp, |hole| {
+        if !hole.lost {
+            pipe += hole.end - hole.start;
+        }
+        pipe += high_rxt.min(hole.end).max(hole.start) - hole.start;
+    });
+    pipe
+}
+
+/// The first hole not yet resent below the highest byte reported: the first that is lost (rule 1 of
+/// NextSeg), and the first at all (rule 3).
+fn next_holes(tcp: &SenderState, high_rxt: SeqNum) -> (Option<Hole>, Option<Hole>) {
+    let (mut lost, mut any) = (None, None);
+    let Some(highest) = tcp.sacked.end() else { return (lost, any) };
+    holes_from_right(tcp, |hole| {
+        let start = hole.start.max(high_rxt);
+        if start < hole.end && start < highest {
+            let rest = |lost| Hole { start, end: hole.end, lost };
+            if hole.lost {
+                lost = Some(rest(true));
+            }
+            any = Some(rest(hole.lost));
+        }
+    });
+    (lost, any)
+}
+
+impl Sack {
+    /// RFC 6675 section 5 step 4.
+    fn enter(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        tcp.close_window_on_loss(now);
+        self.rescued = false;
+        let end = tcp.sacked.next_start(tcp.snd_una).unwrap_or(tcp.snd_max);
+        self.high_rxt = Some(tcp.snd_una + tcp.len_at(tcp.snd_una).min(end - tcp.snd_una));
+        tcp.resend_first(now, out);
+    }
+
+    /// Sends one segment as NextSeg says; `false` if there is none to send.
+    fn send_next(&mut self, tcp: &mut SenderState, now: Time, high_rxt: SeqNum, out: &mut Out) -> bool {
+        let (lost, any) = next_holes(tcp, high_rxt);
+        if lost.is_none() && tcp.send_new(now, out) {
+            return true;
+        }
+        if let Some(hole) = lost.or(any) {
+            let len = tcp.len_at(hole.start).min(hole.end - hole.start);
+            self.high_rxt = Some(hole.start + tcp.emit(now, hole.start, len, out));
+            return true;
+        }
+        self.rescue(tcp, now, out)
+    }
+
+    /// NextSeg rule 4: once per recovery the last unreported segment is resent, in case it was lost.
+    fn rescue(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
+        let end = tcp.sacked.end().filter(|&end| end == tcp.snd_max);
+        if self.rescued || end.is_some() || !tcp.outstanding() {
+            return false;
+        }
+        self.rescued = true;
+        let floor = tcp.sacked.end().unwrap_or(tcp.snd_una);
+        let start = if tcp.snd_max - floor > tcp.mss { tcp.snd_max - tcp.mss } else { floor };
+        let len = tcp.len_at(start);
+        tcp.emit(now, start, len, out) > 0
+    }
+}
+
+impl Recovery for Sack {
+    fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
+        tcp.note_sack(segment);
+        if self.high_rxt.is_none() {
+            return acknowledge_and_open(tcp, now, segment, acked);
+        }
+        let dupacks = tcp.dupacks;
+        tcp.acknowledge(now, segment);
+        if tcp.recover.is_some_and(|recover| segment.ack < recover) {
+            tcp.dupacks = dupacks;
+        } else {
+            self.high_rxt = None;
+        }
+    }
+
+    fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out) {
+        if tcp.note_sack(segment) == 0 {
+            return;
+        }
+        tcp.dupacks += 1;
+        if self.high_rxt.is_some() {
+            return;
+        }
+        let mut first_is_lost = tcp.dupacks >= tcp.settings.dupthresh;
+        holes_from_right(tcp, |hole| first_is_lost |= hole.start == tcp.snd_una && hole.lost);
+        if first_is_lost && tcp.loss_is_new() {
+            self.enter(tcp, now, out);
+        } else if !first_is_lost && tcp.settings.limited_transmit {
+            tcp.send_limited(now, out);
+        }
+    }
+
+    fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
+        *self = Sack::default();
+        tcp.dupacks = 0;
+        tcp.time_out(now);
+    }
+
+    fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        let Some(mut high_rxt) = self.high_rxt else {
+            return super::send_unless_early_duplicate(tcp, now, tcp.settings.max_burst, out);
+        };
+        let burst = tcp.settings.max_burst;
+        let mut sent = 0;
+        while (burst == 0 || sent < burst)
+            && tcp.window.cwnd - f64::from(pipe(tcp, high_rxt)) >= f64::from(tcp.mss)
+            && self.send_next(tcp, now, high_rxt, out)
+        {
+            high_rxt = self.high_rxt.unwrap_or(high_rxt);
+            sent += 1;
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! When to give up: round-trip estimation and the retransmission timeout (RFC 6298).
+
+use lasthop_base::{Duration, Time};
+
+use super::settings::{RttArithmetic, Settings};
+
+/// Estimates the round-trip time and derives the retransmission timeout.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    estimate: Estimate,
+    tick: Duration,
+    initial: Duration,
+    min: Duration,
+    max: Duration,
+    backoff_max: u32,
+    backoff: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Estimate {
+    Exact { srtt: Option<Duration>, rttvar: Duration },
+    Ticks { nearest: bool, ticks: Ticks },
+}
+
+/// The estimate in clock ticks, in the scaled integers of Jacobson 1988, appendix A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    /// The last sample, in ticks; 0 before the first.
+    pub rtt: u32,
+    /// Smoothed round-trip time, in eighths of a tick; 0 if there is none.
+    pub srtt: u32,
+    /// Mean deviation, in quarters of a tick.
+    pub rttvar: u32,
+    /// Whether the timeout is derived from samples yet.
+    sampled: bool,
+    /// The timeout before backoff, in ticks, since the last sample.
+    rto: u32,
+}
+
+impl Ticks {
+    /// No sample yet. The deviation starts at 12 s, as BSD has it (TCPTV_SRTTDFLT); only a backoff
+    /// that discards the estimate before the first sample ever reads it.
+    fn new(tick: Duration) -> Ticks {
+        let rttvar = 4 * (Duration::from_secs(12).as_nanos() / tick.as_nanos()) as u32;
+        Ticks { rtt: 0, srtt: 0, rttvar, sampled: false, rto: 0 }
+    }
+
+    fn sample(&mut self, rtt: u32) {
+        self.rtt = rtt.max(1);
+        if self.srtt == 0 {
+            self.srtt = self.rtt << 3;
+            self.rttvar = self.rtt << 1;
+        } else {
+            let error = i64::from(self.rtt) - i64::from(self.srtt >> 3);
+            self.srtt = (i64::from(self.srtt) + error).max(1) as u32;
+            let deviation = error.abs() - i64::from(self.rttvar >> 2);
+            self.rttvar = (i64::from(self.rttvar) + deviation).max(1) as u32;
+        }
+        self.sampled = true;
+        self.rto = ((self.rttvar << 3) + self.srtt) >> 3;
+    }
+}
+
+impl RttEstimator {
+    /// An estimator without a sample.
+    pub fn new(settings: &Settings) -> RttEstimator {
+        let ticks = |nearest| Estimate::Ticks { nearest, ticks: Ticks::new(settings.tick) };
+        RttEstimator {
+            estimate: match settings.rtt_arithmetic {
+                RttArithmetic::Exact => Estimate::Exact { srtt: None, rttvar: Duration::ZERO },
+                RttArithmetic::Ticks => ticks(false),
+                RttArithmetic::NearestTick => ticks(true),
+            },
+            tick: settings.tick,
+            initial: settings.rto_initial,
+            min: settings.rto_min,
+            max: settings.rto_max,
+            backoff_max: settings.backoff_max,
+            backoff: 1,
+        }
+    }
+
+    /// Takes a sample: data sent at `sent` were acknowledged at `now`. Ends the backoff (RFC 6298
+    /// section 5.7; Karn and Partridge 1987).
+    pub fn sample(&mut self, sent: Time, now: Time) {
+        self.backoff = 1;
+        let tick = self.tick.as_nanos();
+        match &mut self.estimate {
+            Estimate::Exact { srtt, rttvar } => {
+                let rtt = now.since(sent).as_nanos();
+                match srtt {
+                    None => *rttvar = Duration::from_nanos(rtt / 2),
+                    Some(srtt) => {
+                        let error = srtt.as_nanos().abs_diff(rtt);
+                        *rttvar = Duration::from_nanos((3 * rttvar.as_nanos() + error) / 4);
+                    }
+                }
+                let smoothed = srtt.map_or(rtt, |srtt| (7 * srtt.as_nanos() + rtt) / 8);
+                *srtt = Some(Duration::from_nanos(smoothed));
+            }
+            Estimate::Ticks { nearest: true, ticks } => {
+                ticks.sample(((now.since(sent).as_nanos() + tick / 2) / tick) as u32);
+            }
+            Estimate::Ticks { nearest: false, ticks } => {
+                ticks.sample((now.as_nanos() / tick - sent.as_nanos() / tick) as u32);
+            }
+        }
+    }
+
+    /// The retransmission timeout as the timer is to be set now, backoff included (RFC 6298 sections
+    /// 2.2-2.5 and 5.5).
+    pub fn rto(&self) -> Duration {
+        let two_ticks = self.tick * 2;
+        match self.estimate {
+            Estimate::Exact { srtt: None, .. } => (self.initial * self.factor()).min(self.max),
+            Estimate::Exact { srtt: Some(srtt), rttvar } => {
+                let rto = srtt + self.tick.max(rttvar * 4);
+                (rto.max(self.min) * self.factor()).min(self.max)
+            }
+            Estimate::Ticks { ticks, .. } => {
+                let rto = if ticks.sampled { self.tick * u64::from(ticks.rto) } else { self.initial };
+                // One tick could end within a moment of being set.
+                (rto.max(self.min) * self.factor()).min(self.max).max(two_ticks)
+            }
+        }
+    }
+
+    fn factor(&self) -> u64 {
+        u64::from(self.backoff)
+    }
+
+    /// Doubles the timeout, up to its limits (RFC 6298 section 5.5).
+    pub fn back_off(&mut self) {
+        let limited = self.backoff_max != 0 && self.backoff >= self.backoff_max;
+        // From 64 on, no further than needed to reach the greatest timeout.
+        if !limited && (self.backoff < 64 || self.rto() < self.max) {
+            self.backoff = self.backoff.saturating_mul(2);
+        }
+        if let Estimate::Ticks { ticks, .. } = &mut self.estimate
+            && self.backoff > 8
+        {
+            // BSD: the estimate is worth nothing by now; the next sample counts as the first.
+            ticks.rttvar += ticks.srtt >> 3;
+            ticks.srtt = 0;
+        }
+    }
+
+    /// Ends the backoff without a sample, on progress that proves the path alive.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 1;
+    }
+
+    /// The factor on the timeout: 1, 2, 4, ...
+    pub fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// The smoothed round-trip time (RFC 6298: SRTT), if there is one.
+    pub fn srtt(&self) -> Option<Duration> {
+        match self.estimate {
+            Estimate::Exact { srtt, .. } => srtt,
+            Estimate::Ticks { ticks, .. } => (ticks.srtt > 0)
+                .then(|| Duration::from_nanos(u64::from(ticks.srtt) * self.tick.as_nanos() / 8)),
+        }
+    }
+
+    /// The round-trip time variation (RFC 6298: RTTVAR).
+    pub fn rttvar(&self) -> Duration {
+        match self.estimate {
+            Estimate::Exact { rttvar, .. } => rttvar,
+            Estimate::Ticks { ticks, .. } => {
+                Duration::from_nanos(u64::from(ticks.rttvar) * self.tick.as_nanos() / 4)
+            }
+        }
+    }
+
+    /// The estimate in ticks, if that is what it is kept in.
+    pub fn ticks(&self) -> Option<Ticks> {
+        match self.estimate {
+            Estimate::Exact { .. } => None,
+            Estimate::Ticks { ticks, .. } => Some(ticks),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Which acknowledgements give a round-trip sample (RFC 6298 section 3, Karn and Partridge 1987).
+
+use alloc::collections::VecDeque;
+
+use lasthop_base::Time;
+
+use super::seq::SeqNum;
+use super::settings::RttSamples;
+
+/// Remembers when data were sent, as far as a sample needs it.
+#[derive(Clone, Debug)]
+pub(super) enum Samples {
+    OneAtATime(Option<Sent>),
+    EveryAck(VecDeque<Sent>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    end: SeqNum,
+    at: Time,
+    again: bool,
+}
+
+impl Samples {
+    pub(super) fn new(samples: RttSamples) -> Samples {
+        match samples {
+            RttSamples::OneAtATime => Samples::OneAtATime(None),
+            RttSamples::EveryAck => Samples::EveryAck(VecDeque::new()),
+        }
+    }
+
+    /// Data up to `end` were sent for the first time.
+    pub(super) fn on_new(&mut self, end: SeqNum, now: Time) {
+        let sent = Sent { end, at: now, again: false };
+        match self {
+            Samples::OneAtATime(timed) => _ = timed.get_or_insert(sent),
+            Samples::EveryAck(line) => line.push_back(sent),
+        }
+    }
+
+    /// Data from `start` to `end` were sent once more.
+    pub(super) fn on_again(&mut self, start: SeqNum, end: SeqNum) {
+        if let Samples::EveryAck(line) = self {
+            let first = line.partition_point(|sent| sent.end <= start);
+            for sent in line.iter_mut().skip(first) {
+                sent.again = true;
+                if sent.end >= end {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// A loss was found: what is being timed may be sent again, so its time means nothing.
+    pub(super) fn on_loss(&mut self) {
+        if let Samples::OneAtATime(timed) = self {
+            *timed = None;
+        }
+    }
+
+    /// Everything before `ack` has arrived; says when the data that give a sample were sent.
+    pub(super) fn on_ack(&mut self, ack: SeqNum) -> Option<Time> {
+        match self {
+            Samples::OneAtATime(timed) => timed.take_if(|sent| sent.end <= ack).map(|sent| sent.at),
+            Samples::EveryAck(line) => {
+                let mut sample = None;
+                let mut ambiguous = false;
+                while let Some(sent) = line.front().filter(|sent| sent.end <= ack) {
+                    ambiguous |= sent.again;
+                    sample = Some(sent.at);
+                    line.pop_front();
+                }
+                sample.filter(|_| !ambiguous)
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The sending end of a connection as a component.
+
+use alloc::boxed::Box;
+
+use lasthop_base::Time;
+
+use super::reaction::Reaction;
+use super::recovery::{self, Recovery};
+use super::rtt::RttEstimator;
+use super::segment::{Flags, Segment};
+use super::settings::Settings;
+use super::state::SenderState;
+use super::{Connection, SenderStats, Transfer};
+use crate::component::{Component, Out, Port, Probe, Signal};
+use crate::packet::{Body, Notice, Packet};
+
+/// Where a connection stands (RFC 9293 section 3.3.2), as far as a sender tells its stages apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The transfer begins at this instant.
+    Waiting(Time),
+    /// SYN was sent.
+    SynSent,
+    /// Data may flow.
+    Open,
+    /// Everything was acknowledged, FIN too if there was one.
+    Done,
+}
+
+/// A TCP sender with a bulk transfer on top of it. Segments leave and arrive by [`Port::ONLY`].
+#[derive(Debug)]
+pub struct Sender {
+    phase: Phase,
+    state: SenderState,
+    recovery: Box<dyn Recovery>,
+    reaction: Option<Box<dyn Reaction>>,
+    /// The receiver's window is closed and a byte was sent to see whether it has opened.
+    probing: bool,
+}
+
+impl Sender {
+    /// A sender that begins `transfer` at its start; `reaction` is what a scheme adds to it.
+    pub fn new(
+        connection: Connection,
+        settings: &Settings,
+        transfer: Transfer,
+        reaction: Option<Box<dyn Reaction>>,
+    ) -> Sender {
+        Sender {
+            phase: Phase::Waiting(transfer.start),
+            state: SenderState::new(connection, settings, transfer),
+            recovery: recovery::of(settings),
+            reaction,
+            probing: false,
+        }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &SenderStats {
+        &self.state.stats
+    }
+
+    /// The congestion window, without what recovery adds to it, in bytes.
+    pub fn cwnd(&self) -> f64 {
+        self.state.window.cwnd
+    }
+
+    /// The slow-start threshold, in bytes.
+    pub fn ssthresh(&self) -> f64 {
+        self.state.window.ssthresh
+    }
+
+    /// Duplicate acknowledgements in a row.
+    pub fn dupacks(&self) -> u32 {
+        self.state.dupacks
+    }
+
+    /// The round-trip estimator.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.state.rtt
+    }
+
+    /// Bytes sent and not acknowledged.
+    pub fn flight(&self) -> u32 {
+        self.state.snd_max - self.state.snd_una
+    }
+
+    /// Bytes that may be in flight: the congestion window with what recovery adds to it, or the
+    /// receiver's window if that is smaller.
+    pub fn usable_window(&self) -> u32 {
+        self.state.usable_window()
+    }
+
+    /// Whether the retransmission timer runs.
+    pub fn timer_runs(&self) -> bool {
+        self.state.rto_deadline != Time::NEVER
+    }
+
+    fn start(&mut self, now: Time, out: &mut Out) {
+        self.state.stats.started = Some(now);
+        if self.state.settings.handshake {
+            self.phase = Phase::SynSent;
+            self.state.emit_syn(now, out);
+        } else {
+            self.phase = Phase::Open;
+            self.recovery.send(&mut self.state, now, out);
+            self.settle(now, out);
+        }
+    }
+
+    fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        let tcp = &mut self.state;
+        if !segment.flags.has(Flags::ACK) || segment.ack > tcp.snd_max {
+            return;
+        }
+        tcp.note_timestamp(segment);
+        if self.phase == Phase::SynSent {
+            if segment.ack <= tcp.iss {
+                return;
+            }
+            tcp.rwnd = segment.wnd;
+            // The first data acknowledge SYN of the peer.
+            tcp.establish(now, segment);
+            self.phase = Phase::Open;
+        } else {
+            self.on_ack(now, segment, out);
+            self.answer_peer(now, segment, out);
+        }
+        self.recovery.send(&mut self.state, now, out);
+        self.settle(now, out);
+    }
+
+    fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        let tcp = &mut self.state;
+        if segment.ack < tcp.snd_una {
+            return;
+        }
+        let window_changed = segment.wnd != tcp.rwnd;
+        tcp.rwnd = segment.wnd;
+        if segment.ack > tcp.snd_una {
+            let acked = segment.ack - tcp.snd_una;
+            self.probing = false;
+            self.recovery.on_ack(tcp, now, segment, acked, out);
+        } else if self.probing && segment.wnd > 0 {
+            // The probe fell on a closed window: it is sent again as part of a whole segment.
+            self.probing = false;
+            tcp.go_back();
+        } else if tcp.is_duplicate(segment, window_changed) {
+            self.recovery.on_duplicate(tcp, now, segment, out);
+        }
+    }
+
+    /// Acknowledges FIN of the peer, or its SYN if it comes again (RFC 9293 section 3.10.7.4).
+    fn answer_peer(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        if segment.flags.has(Flags::FIN) {
+            self.state.rcv_nxt = segment.seq + segment.seq_len();
+        }
+        if segment.seq_len() > 0 {
+            self.state.emit_ack(now, out);
+        }
+    }
+
+    /// After every event: finishes, or watches a closed window (RFC 9293 section 3.8.6.1).
+    fn settle(&mut self, now: Time, out: &mut Out) {
+        let tcp = &mut self.state;
+        if self.phase == Phase::Open && tcp.all_acknowledged() {
+            self.phase = Phase::Done;
+            tcp.stats.completed = Some(now);
+            out.signal(Signal::Finished);
+        } else if self.phase == Phase::Open && !tcp.outstanding() && !self.probing {
+            // Nothing is under way and yet not all was sent: only the receiver's window can open.
+            self.probing = true;
+            tcp.rto_deadline = now + tcp.rtt.rto();
+        }
+    }
+
+    fn on_timer(&mut self, now: Time, out: &mut Out) {
+        let tcp = &mut self.state;
+        if self.phase == Phase::SynSent {
+            let window = tcp.window;
+            tcp.time_out(now);
+            if tcp.settings.counts_bytes() {
+                // No data were lost: the threshold says nothing yet.
+                tcp.window.ssthresh = window.ssthresh;
+            }
+            tcp.emit_syn(now, out);
+        } else if self.probing {
+            tcp.stats.window_probes += 1;
+            tcp.rtt.back_off();
+            tcp.snd_nxt = tcp.snd_una;
+            let len = tcp.len_at(tcp.snd_una).min(1);
+            let occupied = tcp.emit(now, tcp.snd_una, len, out);
+            tcp.snd_nxt += occupied;
+            tcp.rto_deadline = now + tcp.rtt.rto();
+        } else {
+            self.recovery.on_timeout(tcp, now);
+            self.recovery.send(&mut self.state, now, out);
+        }
+    }
+
+    fn on_notice(&mut self, now: Time, notice: &Notice) {
+        self.state.stats.notices += 1;
+        if let Some(reaction) = &mut self.reaction {
+            reaction.on_notice(now, notice, &mut self.state);
+        }
+    }
+}
+
+impl Component for Sender {
+    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+        match &packet.body {
+            Body::Tcp(segment) => self.on_segment(now, segment, out),
+            Body::Notice(notice) => self.on_notice(now, notice),
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        match self.phase {
+            Phase::Waiting(_) => self.start(now, out),
+            _ => self.on_timer(now, out),
+        }
+    }
+
+    fn next_wakeup(&self) -> Time {
+        match self.phase {
+            Phase::Waiting(start) => start,
+            Phase::SynSent | Phase::Open => self.state.rto_deadline,
+            Phase::Done => Time::NEVER,
+        }
+    }
+
+    /// Windows in bytes, times in seconds, sequence numbers from the beginning of the connection.
+    fn show(&self, probe: &mut dyn Probe) {
+        let tcp = &self.state;
+        probe.value("cwnd_bytes", tcp.window.cwnd);
+        probe.value("ssthresh_bytes", tcp.window.ssthresh);
+        probe.value("flight_bytes", f64::from(self.flight()));
+        probe.value("snd_una_bytes", f64::from(tcp.snd_una - tcp.iss));
+        probe.value("snd_nxt_bytes", f64::from(tcp.snd_nxt - tcp.iss));
+        probe.value("dupacks", f64::from(tcp.dupacks));
+        probe.value("srtt_s", tcp.rtt.srtt().map_or(f64::NAN, |srtt| srtt.as_secs_f64()));
+        probe.value("rttvar_s", tcp.rtt.rttvar().as_secs_f64());
+        probe.value("rto_s", tcp.rtt.rto().as_secs_f64());
+    }
+}

@@ -1,0 +1,444 @@
+//! Everything about a TCP connection that may be chosen, and the profiles that choose it.
+//!
+//! [`Settings`] is the schema of the `[tcp]` table of a scenario. Its default is the profile `rfc`:
+//! what the standards recommend today.
+
+use alloc::string::String;
+use alloc::{format, vec::Vec};
+use core::fmt;
+use core::str::FromStr;
+
+use lasthop_base::{Bytes, Duration};
+use serde::{Deserialize, Serialize};
+
+use super::segment::SackBlocks;
+
+/// A named set of settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// What the RFCs recommend today: RFC 5681, 6298, 6582, 6675, 6928.
+    #[default]
+    Rfc,
+    /// The one-way TCP of ns-2.35 with its own defaults: segments are counted, not bytes.
+    Ns2,
+    /// The 1996 TCP of the EBSN paper (TR-96-014 section 3.3): Tahoe, a 100 ms clock, a 4 KB window.
+    Ebsn,
+}
+
+/// How losses are found and repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flavour {
+    /// Fast retransmit, then slow start from one segment (Jacobson 1988).
+    Tahoe,
+    /// Fast recovery that ends with the first new acknowledgement (RFC 5681).
+    Reno,
+    /// Fast recovery that repairs every hole of the window (RFC 6582).
+    #[default]
+    #[serde(rename = "newreno")]
+    NewReno,
+    /// Selective acknowledgements (RFC 6675; with [`Rules::Ns2`] ns-2's older pipe rule).
+    Sack,
+}
+
+/// Whose rules count where standards and ns-2 differ in detail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rules {
+    /// Windows are bytes. A loss halves the data in flight, and fast recovery ends with
+    /// `cwnd = ssthresh` (RFC 5681, 6582, 6675).
+    #[default]
+    Rfc,
+    /// Windows are counted in segments. A loss halves min(cwnd, rwnd), `ssthresh` in whole segments
+    /// but `cwnd` exactly; the acknowledgement that ends recovery grows `cwnd`; during NewReno
+    /// recovery at most two segments leave per acknowledgement; SYN counts as a segment; the first
+    /// segment is never fast-retransmitted; SACK counts the pipe as ns-2's `Sack1` does.
+    Ns2,
+}
+
+/// How much may be in flight before anything was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InitialWindow {
+    /// Two to four segments by their size (RFC 5681 section 3.1).
+    Rfc5681,
+    /// Ten segments, but no more than 14,600 bytes or two segments (RFC 6928).
+    Rfc6928,
+    /// A number of segments.
+    Segments(u32),
+}
+
+impl InitialWindow {
+    /// The window in bytes for segments of `mss` bytes.
+    pub fn bytes(self, mss: u32) -> u32 {
+        match self {
+            InitialWindow::Rfc5681 if mss > 2190 => 2 * mss,
+            InitialWindow::Rfc5681 if mss > 1095 => 3 * mss,
+            InitialWindow::Rfc5681 => 4 * mss,
+            InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),
+            InitialWindow::Segments(n) => n * mss,
+        }
+    }
+}
+
+/// Where slow start ends the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InitialThreshold {
+    /// Nowhere: it goes on until a loss (RFC 5681 section 3.1: arbitrarily high).
+    Unlimited,
+    /// At the receiver's window.
+    Window,
+    /// At a number of segments.
+    Segments(u32),
+}
+
+/// What the round-trip estimator calculates with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttArithmetic {
+    /// Exact time (RFC 6298 section 2); the tick is the clock granularity G of its formulas.
+    #[default]
+    Exact,
+    /// Whole ticks in scaled integers (Jacobson 1988, appendix A); a sample is the number of ticks
+    /// of a clock that runs from time zero.
+    Ticks,
+    /// Whole ticks in scaled integers; a sample is the time measured, to the nearest tick.
+    NearestTick,
+}
+
+/// Which acknowledgements give a round-trip sample; never one of data sent more than once (Karn and
+/// Partridge 1987), unless timestamps tell the copies apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttSamples {
+    /// One segment is timed at a time.
+    #[default]
+    OneAtATime,
+    /// Every acknowledgement of new data.
+    EveryAck,
+}
+
+/// How a window given in bytes is filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowCounts {
+    /// Payload bytes, as TCP does.
+    #[default]
+    Payload,
+    /// Whole packets with their headers, as simulators that count segments do.
+    Packets,
+}
+
+/// The settings of a TCP connection, both ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The named set that gives every setting that is not stated.
+    pub profile: Profile,
+    /// How losses are found and repaired.
+    pub flavour: Flavour,
+    /// Whose rules count where the standards and ns-2 differ in detail.
+    pub rules: Rules,
+
+    /// The largest packet, headers included.
+    pub packet_size: Bytes,
+    /// IP and TCP headers of each packet, options aside.
+    pub header: Bytes,
+    /// The receiver's buffer: the largest window it advertises.
+    pub window: Bytes,
+    /// Whether the window holds payload or whole packets.
+    pub window_counts: WindowCounts,
+    /// How much may be in flight before anything was acknowledged.
+    pub initial_window: InitialWindow,
+    /// Start with one segment; the initial window counts from the first acknowledgement on (ns-2 rules
+    /// only; with a handshake, the RFCs have it so anyway).
+    pub delay_growth: bool,
+    /// Where slow start ends the first time.
+    pub initial_ssthresh: InitialThreshold,
+    /// Initial sequence number (RFC 9293 section 3.4.1 wants it unpredictable; a study wants it known).
+    pub iss: u32,
+    /// Open with SYN and SYN-ACK; otherwise both ends start established.
+    pub handshake: bool,
+    /// Close with FIN from both ends once all data are sent.
+    pub close: bool,
+
+    /// Duplicate acknowledgements that mean a loss (RFC 5681: 3).
+    pub dupthresh: u32,
+    /// Send new data on the first duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// Most segments sent at once on an acknowledgement; 0 for no limit.
+    pub max_burst: u32,
+    /// After an idle timeout, start again with the initial window (RFC 5681 section 4.1).
+    pub idle_restart: bool,
+    /// Halve exactly; otherwise halves are cut to whole segments (ns-2 rules only).
+    pub halve_exactly: bool,
+    /// One fast retransmit per window of data (RFC 6582 section 4.1: "recover").
+    pub careful: bool,
+    /// NewReno: a partial acknowledgement takes the bytes that it acknowledges out of the inflated
+    /// window (RFC 6582 section 3.2 step 3); otherwise it takes all of the inflation.
+    pub partial_deflation: bool,
+    /// NewReno: only the first partial acknowledgement restarts the timer ("Impatient", RFC 6582
+    /// section 3.2 step 3); otherwise each does ("Slow-but-Steady").
+    pub impatient: bool,
+    /// SACK with ns-2 rules: each partial acknowledgement sends two segments (ns-2 `partial_ack_`).
+    pub partial_ack_sends: bool,
+
+    /// What the round-trip estimator calculates with.
+    pub rtt_arithmetic: RttArithmetic,
+    /// Which acknowledgements give a sample.
+    pub rtt_samples: RttSamples,
+    /// Clock granularity.
+    pub tick: Duration,
+    /// Retransmission timeout before the first sample.
+    pub rto_initial: Duration,
+    /// Least retransmission timeout, before backoff.
+    pub rto_min: Duration,
+    /// Greatest retransmission timeout, after backoff.
+    pub rto_max: Duration,
+    /// Greatest factor of the exponential backoff; 0 for none but `rto_max`.
+    pub backoff_max: u32,
+
+    /// Segments that one acknowledgement may cover: 1 acknowledges every segment at once.
+    pub ack_every: u32,
+    /// How long an acknowledgement may wait for more data (RFC 9293 section 3.8.6.3: below 0.5 s).
+    pub ack_delay: Duration,
+    /// Selective acknowledgement blocks that the receiver reports, 1 to 4 (RFC 2018).
+    pub sack_blocks: u32,
+    /// Report duplicate data in the first block (RFC 2883).
+    pub dsack: bool,
+    /// The timestamps option (RFC 7323); every acknowledgement then gives a round-trip sample.
+    pub timestamps: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            profile: Profile::Rfc,
+            flavour: Flavour::NewReno,
+            rules: Rules::Rfc,
+            packet_size: Bytes(1500),
+            header: Bytes(40),
+            window: Bytes(65_535),
+            window_counts: WindowCounts::Payload,
+            initial_window: InitialWindow::Rfc6928,
+            delay_growth: false,
+            initial_ssthresh: InitialThreshold::Unlimited,
+            iss: 0,
+            handshake: true,
+            close: true,
+            dupthresh: 3,
+            limited_transmit: true,
+            max_burst: 0,
+            idle_restart: true,
+            halve_exactly: true,
+            careful: true,
+            partial_deflation: true,
+            impatient: true,
+            partial_ack_sends: false,
+            rtt_arithmetic: RttArithmetic::Exact,
+            rtt_samples: RttSamples::OneAtATime,
+            tick: Duration::from_millis(1),
+            rto_initial: Duration::from_secs(1),
+            rto_min: Duration::from_secs(1),
+            rto_max: Duration::from_secs(60),
+            backoff_max: 0,
+            ack_every: 2,
+            ack_delay: Duration::from_millis(200),
+            sack_blocks: 3,
+            dsack: false,
+            timestamps: false,
+        }
+    }
+}
+
+impl Profile {
+    /// The settings that the profile names.
+    pub fn settings(self) -> Settings {
+        match self {
+            Profile::Rfc => Settings::default(),
+            Profile::Ns2 => Settings {
+                profile: self,
+                rules: Rules::Ns2,
+                initial_window: InitialWindow::Segments(2),
+                delay_growth: true,
+                initial_ssthresh: InitialThreshold::Window,
+                window: Bytes(20 * 1460),
+                handshake: true,
+                close: false,
+                rtt_arithmetic: RttArithmetic::Ticks,
+                tick: Duration::from_millis(10),
+                rto_initial: Duration::from_secs(3),
+                rto_min: Duration::from_millis(200),
+                ack_every: 1,
+                ack_delay: Duration::from_millis(100),
+                ..Settings::default()
+            },
+            // Stated: Tahoe, 576 B packets with 40 B headers, 4 KB window, 100 ms clock. Left open by
+            // the paper: everything else, as the simulators of its day had it; two ticks are the least
+            // timeout because one would fire within a tick of the sample that set it.
+            Profile::Ebsn => Settings {
+                profile: self,
+                flavour: Flavour::Tahoe,
+                rules: Rules::Ns2,
+                packet_size: Bytes(576),
+                window: Bytes(4096),
+                window_counts: WindowCounts::Packets,
+                initial_window: InitialWindow::Segments(1),
+                initial_ssthresh: InitialThreshold::Window,
+                handshake: false,
+                close: false,
+                limited_transmit: false,
+                rtt_arithmetic: RttArithmetic::NearestTick,
+                rtt_samples: RttSamples::EveryAck,
+                tick: Duration::from_millis(100),
+                rto_initial: Duration::from_secs(6),
+                rto_min: Duration::from_millis(200),
+                rto_max: Duration::from_secs(64),
+                backoff_max: 64,
+                ack_every: 1,
+                ..Settings::default()
+            },
+        }
+    }
+}
+
+impl Settings {
+    /// Payload of a full segment, in bytes.
+    pub fn mss(&self) -> u32 {
+        (self.packet_size.0 - self.header.0) as u32
+    }
+
+    /// The window in bytes of payload.
+    pub fn window_payload(&self) -> u32 {
+        match self.window_counts {
+            WindowCounts::Payload => self.window.0 as u32,
+            WindowCounts::Packets => (self.window.0 / self.packet_size.0) as u32 * self.mss(),
+        }
+    }
+
+    /// Whether windows are bytes, as the RFCs have it, and not segments.
+    pub(super) fn counts_bytes(&self) -> bool {
+        self.rules == Rules::Rfc
+    }
+
+    /// What is wrong with the settings, each with the key at fault; empty if they can be used.
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        let mut check = |key, holds: bool, fault: &dyn Fn() -> String| {
+            if !holds {
+                faults.push((key, fault()));
+            }
+        };
+        let fits = self.header < self.packet_size && self.packet_size.0 <= 65_535;
+        check("packet_size", fits, &|| {
+            format!(
+                "found {}, expected more than the header ({}) and at most 65535 B",
+                self.packet_size, self.header
+            )
+        });
+        if fits {
+            check("window", self.window.0 <= 1 << 30, &|| {
+                format!("found {}, expected at most 1073741824 B (RFC 7323 section 2.3)", self.window)
+            });
+            check("window", self.window_payload() >= self.mss(), &|| {
+                format!(
+                    "found {}, expected room for at least one packet of {}",
+                    self.window, self.packet_size
+                )
+            });
+        }
+        check("dupthresh", self.dupthresh >= 1, &|| String::from("found 0, expected at least 1"));
+        check("ack_every", self.ack_every >= 1, &|| String::from("found 0, expected at least 1"));
+        check("tick", !self.tick.is_zero(), &|| String::from("found 0 s, expected a tick above zero"));
+        check("rto_initial", !self.rto_initial.is_zero(), &|| String::from("found 0 s, expected more"));
+        check("rto_max", self.rto_max >= self.rto_min.max(self.tick), &|| {
+            format!(
+                "found {}, expected at least rto_min ({}) and one tick ({})",
+                self.rto_max, self.rto_min, self.tick
+            )
+        });
+        let blocks = 1..=SackBlocks::MAX as u32;
+        check("sack_blocks", blocks.contains(&self.sack_blocks), &|| {
+            format!("found {}, expected 1 to 4", self.sack_blocks)
+        });
+        faults
+    }
+}
+
+impl fmt::Display for InitialWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InitialWindow::Rfc5681 => f.write_str("rfc5681"),
+            InitialWindow::Rfc6928 => f.write_str("rfc6928"),
+            InitialWindow::Segments(n) => write_segments(f, *n),
+        }
+    }
+}
+
+impl FromStr for InitialWindow {
+    type Err = String;
+    fn from_str(text: &str) -> Result<InitialWindow, String> {
+        match text {
+            "rfc5681" => Ok(InitialWindow::Rfc5681),
+            "rfc6928" => Ok(InitialWindow::Rfc6928),
+            _ => segments(text).map(InitialWindow::Segments).ok_or_else(|| {
+                format!(
+                    "found \"{text}\", expected \"rfc6928\", \"rfc5681\" or a number such as \"2 segments\""
+                )
+            }),
+        }
+    }
+}
+
+impl fmt::Display for InitialThreshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InitialThreshold::Unlimited => f.write_str("unlimited"),
+            InitialThreshold::Window => f.write_str("window"),
+            InitialThreshold::Segments(n) => write_segments(f, *n),
+        }
+    }
+}
+
+impl FromStr for InitialThreshold {
+    type Err = String;
+    fn from_str(text: &str) -> Result<InitialThreshold, String> {
+        match text {
+            "unlimited" => Ok(InitialThreshold::Unlimited),
+            "window" => Ok(InitialThreshold::Window),
+            _ => segments(text).map(InitialThreshold::Segments).ok_or_else(|| {
+                format!(
+                    "found \"{text}\", expected \"unlimited\", \"window\" or a number such as \"20 segments\""
+                )
+            }),
+        }
+    }
+}
+
+fn write_segments(f: &mut fmt::Formatter<'_>, n: u32) -> fmt::Result {
+    write!(f, "{n} segment{}", if n == 1 { "" } else { "s" })
+}
+
+fn segments(text: &str) -> Option<u32> {
+    let number = text.strip_suffix("segments").or_else(|| text.strip_suffix("segment"))?;
+    number.trim_end().parse().ok().filter(|n| (1..=65_535).contains(n))
+}
+
+macro_rules! serde_by_text {
+    ($type:ty) => {
+        impl Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+serde_by_text!(InitialWindow);
+serde_by_text!(InitialThreshold);
