@@ -1,1 +1,29 @@
-//! Placeholder.
+//! Scenario files, runs and their results.
+//!
+//! A [`Scenario`] is read from TOML; [`Scenario::run`] is a pure function of the scenario, a scheme's
+//! name, a seed and a run number; [`report`] says how results are written.
+
+mod document;
+mod error;
+mod faults;
+mod load;
+mod metrics;
+mod rephrase;
+pub mod report;
+mod run;
+mod scenario;
+mod series;
+mod trace;
+mod words;
+mod world;
+
+pub use lasthop_proto::scheme::{Scheme, Schemes};
+pub use lasthop_sim::Ended;
+
+pub use error::ScenarioError;
+pub use faults::Fault;
+pub use metrics::Metrics;
+pub use run::{Observe, Run, RunError};
+pub use scenario::{Radio, Scenario, Transfer, Wired};
+pub use series::Series;
+pub use trace::Events;

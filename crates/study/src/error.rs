@@ -1,0 +1,86 @@
+//! What is wrong with a scenario, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+/// What is wrong with a scenario, and where. It displays as a message of several lines: what was
+/// found and what was expected, the place, and the line with a mark under the culprit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    message: String,
+    origin: String,
+    position: Option<(usize, usize)>,
+    rendered: String,
+}
+
+/// Where something is wrong.
+pub(crate) enum Place<'a> {
+    /// In a file; without a span, in all of it.
+    File { name: &'a str, text: &'a str, span: Option<Range<usize>> },
+    /// In an override on the command line.
+    Override(&'a str),
+}
+
+impl ScenarioError {
+    pub(crate) fn new(message: String, place: Place<'_>) -> ScenarioError {
+        match place {
+            Place::File { name, text, span } => ScenarioError::in_file(message, name, text, span),
+            Place::Override(assignment) => ScenarioError::at(message, format!("--set {assignment}")),
+        }
+    }
+
+    fn at(message: String, origin: String) -> ScenarioError {
+        let rendered = format!("{message}\n --> {origin}");
+        ScenarioError { message, origin, position: None, rendered }
+    }
+
+    fn in_file(message: String, name: &str, text: &str, span: Option<Range<usize>>) -> ScenarioError {
+        let Some(span) = span else { return ScenarioError::at(message, name.to_owned()) };
+        let span = one_line(text, span);
+        let before = &text[..span.start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let position = (before.matches('\n').count() + 1, text[line_start..span.start].chars().count() + 1);
+        let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
+        let report = [Level::ERROR.no_name().primary_title(message.as_str()).element(snippet)];
+        let rendered = Renderer::plain().render(&report);
+        ScenarioError { message, origin: name.to_owned(), position: Some(position), rendered }
+    }
+
+    /// What was found and what was expected.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The file's name, or the `--set` option that is wrong.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The line in the file, from 1.
+    pub fn line(&self) -> Option<usize> {
+        self.position.map(|(line, _)| line)
+    }
+
+    /// The column of that line in characters, from 1.
+    pub fn column(&self) -> Option<usize> {
+        self.position.map(|(_, column)| column)
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rendered)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// As much of `span` as is on its first line, on whole characters inside `text`.
+fn one_line(text: &str, span: Range<usize>) -> Range<usize> {
+    let start = text.floor_char_boundary(span.start);
+    let end = text.ceil_char_boundary(span.end.max(start));
+    let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+    start..end.min(line_end)
+}

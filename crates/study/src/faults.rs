@@ -1,0 +1,83 @@
+//! What the schema's types cannot say: which values do not go together, or mean nothing.
+
+use lasthop_proto::arq;
+use lasthop_proto::scheme::{LinkUse, Scheme};
+
+use crate::rephrase::alternatives;
+use crate::scenario::Scenario;
+
+/// A value that cannot stand as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where it stands: keys, and numbers of elements in lists.
+    pub path: Vec<String>,
+    /// What was found, what was expected, and the remedy if it is not plain.
+    pub problem: String,
+}
+
+impl Fault {
+    fn new(path: &str, problem: impl Into<String>) -> Fault {
+        Fault { path: path.split('.').map(str::to_owned).collect(), problem: problem.into() }
+    }
+}
+
+impl Scenario {
+    /// What is wrong beyond what types can say; empty if the scenario can run. One that was read
+    /// from a file has no faults.
+    pub fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut check = |holds: bool, path: &str, problem: &dyn Fn() -> String| {
+            if !holds {
+                faults.push(Fault::new(path, problem()));
+            }
+        };
+        check(!self.limit.is_zero(), "limit", &|| String::from("found \"0 s\", expected more"));
+        let (start, limit) = (self.transfer.start, self.limit);
+        check(start < limit || limit.is_zero(), "transfer.start", &|| {
+            format!("found \"{start}\", expected an instant before the limit, which is \"{limit}\"")
+        });
+        let sends = self.transfer.size.is_none_or(|size| size.0 > 0);
+        check(sends, "transfer.size", &|| String::from("found \"0 B\", expected at least \"1 B\""));
+        let faults_of_tcp = self.tcp.faults().into_iter();
+        faults.extend(faults_of_tcp.map(|(key, problem)| Fault::new(&format!("tcp.{key}"), problem)));
+        if let Err(invalid) = self.radio.channel.validate() {
+            faults.push(Fault::new(&format!("radio.channel.{}", invalid.field), invalid.problem));
+        }
+        if let Err(invalid) = self.radio.arq.validate() {
+            faults.push(Fault::new(&format!("radio.arq.{}", invalid.field), invalid.problem));
+        }
+        faults.extend(self.faults_of_schemes());
+        faults
+    }
+
+    fn faults_of_schemes(&self) -> Vec<Fault> {
+        if self.schemes.is_empty() {
+            return vec![Fault::new("schemes", "found an empty list, expected at least one scheme")];
+        }
+        let wrong = self.schemes.iter().enumerate().filter_map(|(index, name)| {
+            let repeated = self.schemes[..index].contains(name);
+            let problem = match self.workable(name) {
+                Ok(_) if repeated => format!("found \"{name}\" a second time, expected it once"),
+                Ok(_) => return None,
+                Err(problem) => problem,
+            };
+            Some(Fault::new(&format!("schemes.{index}"), problem))
+        });
+        wrong.collect()
+    }
+
+    /// The scheme called `name`, if it can work with this scenario's link; otherwise the reason.
+    pub(crate) fn workable(&self, name: &str) -> Result<&dyn Scheme, String> {
+        let Some(scheme) = self.scheme.get(name) else {
+            let names = self.scheme.all().map(Scheme::name);
+            return Err(format!("found \"{name}\", {}", alternatives(name, names)));
+        };
+        match scheme.link() {
+            LinkUse::Recovering if self.radio.arq == arq::Config::None => Err(format!(
+                "\"{name}\" needs a link that recovers its own losses, and this one has no ARQ; \
+                 add a table [radio.arq.stop-and-wait], or leave the scheme out"
+            )),
+            _ => Ok(scheme),
+        }
+    }
+}

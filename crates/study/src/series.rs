@@ -1,0 +1,64 @@
+//! What a sender's state was over time, as columns.
+
+use lasthop_base::Time;
+use lasthop_proto::{Component, ComponentId, Probe};
+use lasthop_sim::{Node, Tap};
+
+/// The quantities that a sender shows, with their values over time: a row at the beginning and after
+/// each event that changed one of them. A value holds until the next row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// When, in seconds.
+    pub time_s: Vec<f64>,
+    /// Each quantity's name, with its unit, and its values; not a number where there is none yet.
+    pub columns: Vec<(&'static str, Vec<f64>)>,
+}
+
+/// Records the [`Series`] of one component.
+pub(crate) struct Recorder {
+    id: ComponentId,
+    shown: Shown,
+    series: Series,
+}
+
+/// The values that were shown last.
+#[derive(Default)]
+struct Shown(Vec<(&'static str, f64)>);
+
+impl Probe for Shown {
+    fn value(&mut self, name: &'static str, value: f64) {
+        self.0.push((name, value));
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new(id: ComponentId) -> Recorder {
+        Recorder { id, shown: Shown::default(), series: Series::default() }
+    }
+
+    pub(crate) fn into_series(self) -> Series {
+        self.series
+    }
+}
+
+impl Tap for Recorder {
+    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+        if id != self.id {
+            return;
+        }
+        self.shown.0.clear();
+        component.show(&mut self.shown);
+        let Series { time_s, columns } = &mut self.series;
+        if columns.is_empty() {
+            columns.extend(self.shown.0.iter().map(|&(name, _)| (name, Vec::new())));
+        }
+        // Bits are compared, because what is not a number differs from itself.
+        let same = |((_, column), (_, value)): (&(_, Vec<f64>), &(_, f64))| {
+            column.last().is_some_and(|last| last.to_bits() == value.to_bits())
+        };
+        if !columns.iter().zip(&self.shown.0).all(same) {
+            time_s.push(now.as_secs_f64());
+            columns.iter_mut().zip(&self.shown.0).for_each(|((_, column), (_, value))| column.push(*value));
+        }
+    }
+}

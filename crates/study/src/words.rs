@@ -1,0 +1,111 @@
+//! Values that a scenario writes either as a quantity or as a word: `"64 KiB"` or `"unlimited"`.
+//! Each module is for serde's `with`.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use lasthop_base::Bytes;
+use serde::de::{Deserializer, Error, Visitor};
+use serde::ser::Serializer;
+
+/// A string; anything else is refused with `expected`, which says what may stand here.
+fn text<'de, D: Deserializer<'de>>(from: D, expected: &'static str) -> Result<String, D::Error> {
+    struct Text(&'static str);
+    impl Visitor<'_> for Text {
+        type Value = String;
+        fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+    }
+    from.deserialize_any(Text(expected))
+}
+
+/// Reads a quantity. Its own complaint knows of quantities only, so `expected` takes the place of
+/// what it expects.
+fn quantity<T: FromStr<Err: Display>, E: Error>(text: &str, expected: &str) -> Result<T, E> {
+    text.parse().map_err(|error: T::Err| {
+        let complaint = error.to_string();
+        let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
+        let near = rest.find("; did you mean ").map_or("", |hint| &rest[hint..]);
+        E::custom(format!("{found}, expected {expected}{near}"))
+    })
+}
+
+/// How much there is to send.
+pub(crate) mod amount {
+    use super::*;
+
+    const EXPECTED: &str = "a size such as \"100 KB\", or \"unlimited\"";
+
+    pub(crate) fn serialize<S: Serializer>(amount: &Option<Bytes>, to: S) -> Result<S::Ok, S::Error> {
+        match amount {
+            None => to.serialize_str("unlimited"),
+            Some(size) => to.collect_str(size),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
+        match text(from, EXPECTED)?.as_str() {
+            "unlimited" => Ok(None),
+            size => quantity(size, EXPECTED).map(Some),
+        }
+    }
+}
+
+/// The largest unit on the air.
+pub(crate) mod mtu {
+    use lasthop_proto::frag::Mtu;
+
+    use super::*;
+
+    const EXPECTED: &str = "a size such as \"128 B\", or \"none\"";
+
+    pub(crate) fn serialize<S: Serializer>(mtu: &Option<Mtu>, to: S) -> Result<S::Ok, S::Error> {
+        match mtu {
+            None => to.serialize_str("none"),
+            Some(mtu) => to.collect_str(&mtu.get()),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Mtu>, D::Error> {
+        match text(from, EXPECTED)?.as_str() {
+            "none" => Ok(None),
+            size => Mtu::try_from(quantity::<Bytes, _>(size, EXPECTED)?).map(Some).map_err(D::Error::custom),
+        }
+    }
+}
+
+/// How much may wait before a link.
+pub(crate) mod queue {
+    use lasthop_sim::QueueLimit;
+
+    use super::*;
+
+    const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\" or a size such as \"64 KiB\"";
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    pub(crate) fn serialize<S: Serializer>(queue: &QueueLimit, to: S) -> Result<S::Ok, S::Error> {
+        match queue {
+            QueueLimit::Unlimited => to.serialize_str("unlimited"),
+            QueueLimit::Packets(1) => to.serialize_str("1 packet"),
+            QueueLimit::Packets(most) => to.collect_str(&format_args!("{most} packets")),
+            QueueLimit::Bytes(most) => to.collect_str(most),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<QueueLimit, D::Error> {
+        let text = text(from, EXPECTED)?;
+        if text == "unlimited" {
+            return Ok(QueueLimit::Unlimited);
+        }
+        let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
+        match number.map(|number| number.trim_end().parse()) {
+            Some(Ok(most)) => Ok(QueueLimit::Packets(most)),
+            Some(Err(_)) => Err(D::Error::custom(format!("found \"{text}\", expected {EXPECTED}"))),
+            None => quantity(&text, EXPECTED).map(QueueLimit::Bytes),
+        }
+    }
+}

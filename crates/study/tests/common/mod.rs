@@ -1,0 +1,36 @@
+//! A scenario to vary.
+
+/// Every table, and little that is not needed.
+pub(crate) const SCENARIO: &str = r#"title = "a test"
+schemes = ["basic", "ebsn"]
+
+[transfer]
+size = "100 KB"
+
+[tcp]
+profile = "ebsn"
+
+[wired]
+rate = "56 kbps"
+delay = "0 s"
+
+[radio]
+rate = "19.2 kbps"
+expansion = 1.5
+mtu = "128 B"
+
+[radio.channel.two-state]
+good = "10 s"
+bad = "4 s"
+
+[radio.arq.stop-and-wait]
+retransmissions = "unlimited"
+backoff.uniform = "100 ms"
+"#;
+
+/// The scenario with `from`, which it has, replaced by `to`.
+#[allow(dead_code, reason = "not every test file varies the text")]
+pub(crate) fn with(from: &str, to: &str) -> String {
+    assert!(SCENARIO.contains(from), "the scenario has no {from:?}");
+    SCENARIO.replacen(from, to, 1)
+}

@@ -1,0 +1,187 @@
+//! Runs of whole scenarios.
+
+mod common;
+
+use common::SCENARIO;
+use lasthop_study::{Ended, Events, Observe, Run, Scenario};
+
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
+
+fn read(overrides: &[&str]) -> Scenario {
+    Scenario::parse(SCENARIO, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(scenario: &Scenario, scheme: &str, number: u64, observe: Observe<'_>) -> Run {
+    scenario.run(scheme, 1, number, observe).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How many events there are of a kind.
+fn count(events: &Events, kind: &str) -> u64 {
+    events.event.iter().filter(|&&event| event == kind).count() as u64
+}
+
+#[test]
+fn the_same_run_is_the_same_to_the_last_byte() {
+    let folder = std::env::temp_dir().join("lasthop-same-run");
+    std::fs::create_dir_all(&folder).unwrap();
+    let scenario = read(&[]);
+    let bytes = |scheme: &str, number: u64, copy: &str| {
+        let path = folder.join(copy);
+        let result = run(&scenario, scheme, number, Observe { pcap: Some(&path), ..EVERYTHING });
+        let shown = format!("{}{:?}{:?}", scenario.report(&[&result]).unwrap(), result.events, result.series);
+        (shown, std::fs::read(path).unwrap())
+    };
+    for scheme in ["basic", "local-recovery", "source-quench", "ebsn"] {
+        assert_eq!(bytes(scheme, 0, "a"), bytes(scheme, 0, "b"), "{scheme}");
+        assert_ne!(bytes(scheme, 0, "a"), bytes(scheme, 1, "b"), "{scheme}");
+    }
+}
+
+#[test]
+fn observing_a_run_does_not_change_it() {
+    let scenario = read(&[]);
+    for scheme in ["basic", "ebsn"] {
+        let plain = run(&scenario, scheme, 0, Observe::default());
+        let observed = run(&scenario, scheme, 0, EVERYTHING);
+        assert_eq!((plain.ended, plain.metrics), (observed.ended, observed.metrics));
+        assert_eq!((plain.events, plain.series), (None, None));
+    }
+}
+
+#[test]
+fn a_dead_channel_ends_at_the_limit_and_says_so() {
+    let scenario = read(&["radio.channel.iid.ber=1", "limit=100 s"]);
+    for scheme in ["basic", "local-recovery", "ebsn"] {
+        let result = run(&scenario, scheme, 0, Observe::default());
+        assert_eq!(result.ended, Ended::TimeLimit, "{scheme}");
+        let metrics = result.metrics;
+        assert!(!metrics.finished && metrics.completion_time_s.is_none(), "{scheme}");
+        assert_eq!((metrics.throughput_bps, metrics.goodput), (0.0, Some(0.0)), "{scheme}");
+    }
+}
+
+/// A transfer without end delivers all the time: at 12.8 kbps, 536 bytes of payload in a packet of
+/// 576, within the start and one packet of the closed form.
+#[test]
+fn an_unlimited_transfer_is_measured_up_to_the_limit() {
+    let scenario = read(&["transfer.size=unlimited", "radio.channel=perfect", "limit=1000 s"]);
+    let result = run(&scenario, "basic", 0, Observe::default());
+    assert_eq!(result.ended, Ended::TimeLimit);
+    let ceiling = 12_800.0 * 536.0 / 576.0;
+    let reached = result.metrics.throughput_bps / ceiling;
+    assert!((0.998..=1.0).contains(&reached), "{reached}");
+    assert!(!result.metrics.finished);
+}
+
+/// With nothing in the way, the time is that of each hop for the slow start and of the last hop for
+/// the rest; what is sent is the file, cut into segments, once.
+#[test]
+fn a_perfect_channel_costs_nothing() {
+    let scenario = read(&["radio.channel=perfect", "transfer.start=2 s"]);
+    let results: Vec<Run> = ["basic", "local-recovery", "ebsn"]
+        .map(|scheme| run(&scenario, scheme, 0, Observe::default()))
+        .into();
+    for result in &results {
+        assert_eq!(result.ended, Ended::Finished);
+        assert_eq!(result.metrics, results[0].metrics);
+    }
+    let metrics = &results[0].metrics;
+    assert_eq!((metrics.segments_sent, metrics.goodput), (187, Some(1.0)));
+    let completion = metrics.completion_time_s.unwrap();
+    assert_eq!(metrics.throughput_bps, 800_000.0 / completion);
+    // 186 full packets and one of 304 + 40 B over the air at 12.8 kbps.
+    let air = f64::from(186 * 576 + 344) * 8.0 / 12_800.0;
+    assert!((air..air + 1.0).contains(&completion), "{completion} against {air}");
+}
+
+/// Every copy that leaves the source arrives, is lost, or is on its way when the run ends; and the
+/// counters say what the trace shows.
+#[test]
+fn nothing_appears_and_nothing_vanishes() {
+    for number in 0..20 {
+        let scenario = read(&["wired.queue=3 packets", "radio.queue=4 packets"]);
+        for scheme in ["basic", "local-recovery", "source-quench", "ebsn"] {
+            let result = run(&scenario, scheme, number, EVERYTHING);
+            let (events, metrics) = (result.events.as_ref().unwrap(), &result.metrics);
+            let [sent, delivered, lost] = ["sent", "delivered", "lost"].map(|kind| count(events, kind));
+            assert_eq!(sent, metrics.segments_sent, "{scheme} {number}");
+            assert!(delivered + lost <= sent, "{scheme} {number}");
+            // The window is 7 packets, and a copy of each may be on its way too.
+            assert!(sent - delivered - lost <= 14, "{scheme} {number}");
+            let lost_for = |why: &str| events.reason.iter().filter(|&&reason| reason == why).count() as u64;
+            assert_eq!(lost_for("queue-full"), metrics.queue_drops, "{scheme} {number}");
+            assert_eq!(lost_for("corrupted"), metrics.lost_on_air, "{scheme} {number}");
+            assert_eq!(lost_for("attempts-exhausted"), metrics.link_discards, "{scheme} {number}");
+            assert_eq!(count(events, "timeout"), metrics.timeouts, "{scheme} {number}");
+            assert_eq!(count(events, "fast-retransmit"), metrics.fast_retransmits, "{scheme} {number}");
+            assert_eq!(count(events, "notice-received"), metrics.notices, "{scheme} {number}");
+            assert_eq!(metrics.delivered_bytes, 100_000, "{scheme} {number}");
+            assert!(events.time_s.is_sorted());
+        }
+    }
+}
+
+/// A copy's number in the trace tells first transmissions from others.
+#[test]
+fn the_trace_numbers_packets_and_their_copies() {
+    let result = run(&read(&[]), "basic", 0, EVERYTHING);
+    let events = result.events.unwrap();
+    let rows = || (0..events.event.len()).filter(|&row| events.event[row] == "sent");
+    let firsts: Vec<i64> =
+        rows().filter(|&row| events.transmission[row] == 1).map(|row| events.packet[row]).collect();
+    assert_eq!(firsts, (0..187).collect::<Vec<i64>>());
+    let again = rows().filter(|&row| events.transmission[row] > 1).count() as u64;
+    assert_eq!(again, result.metrics.retransmitted_segments);
+}
+
+/// Sequence numbers wrap, packet numbers do not.
+#[test]
+fn packet_numbers_do_not_depend_on_the_initial_sequence_number() {
+    let events = |iss: &str| {
+        let overrides = [iss, "tcp.profile=rfc", "transfer.size=300 KB", "limit=1 h"];
+        run(&read(&overrides), "ebsn", 0, EVERYTHING).events.unwrap()
+    };
+    assert_eq!(events("tcp.iss=0"), events("tcp.iss=4294900000"));
+}
+
+#[test]
+fn a_series_has_one_value_of_each_quantity_for_each_instant() {
+    let series = run(&read(&[]), "ebsn", 0, EVERYTHING).series.unwrap();
+    let names: Vec<&str> = series.columns.iter().map(|&(name, _)| name).collect();
+    for name in ["cwnd_bytes", "ssthresh_bytes", "srtt_s", "rto_s"] {
+        assert!(names.contains(&name), "{names:?} lack {name}");
+    }
+    assert!(series.time_s.len() > 100 && series.time_s.is_sorted());
+    assert!(series.columns.iter().all(|(_, column)| column.len() == series.time_s.len()));
+}
+
+/// The pairing that comparisons rest on: schemes that do the same on the air meet the same losses.
+#[test]
+fn schemes_meet_the_same_channel() {
+    let scenario = read(&["radio.channel.iid.ber=1e-5"]);
+    let attempts = |scheme| run(&scenario, scheme, 3, Observe::default()).metrics.link_attempts;
+    assert_eq!(attempts("local-recovery"), attempts("ebsn"));
+}
+
+#[test]
+fn a_report_is_of_one_seed_and_run_number() {
+    let scenario = read(&[]);
+    let [a, b, other] = [("basic", 0), ("ebsn", 0), ("ebsn", 1)]
+        .map(|(scheme, n)| run(&scenario, scheme, n, Observe::default()));
+    assert!(scenario.report(&[]).is_err());
+    assert!(scenario.report(&[&a, &other]).is_err());
+    insta::assert_snapshot!(scenario.report(&[&a, &b]).unwrap());
+}
+
+/// Every scenario that comes with Lasthop runs, with every scheme that it names.
+#[test]
+fn the_scenarios_that_come_along_run() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let scenario = Scenario::load::<&str>(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
+        for scheme in &scenario.schemes {
+            assert_eq!(run(&scenario, scheme, 0, Observe::default()).ended, Ended::Finished, "{path:?}");
+        }
+    }
+}
