@@ -59,12 +59,10 @@ impl WiredLink {
         WiredLink { rate, delay, limit, line, started: 0, waiting: Bytes::ZERO, idle_from }
     }
 
-    /// Whether one more packet of this size may wait.
+    /// Whether one more packet of this size may wait. At the same instant a packet comes before
+    /// another starts to be sent and makes room, as in ns-2.
     fn has_room(&mut self, now: Time, size: Bytes) -> bool {
-        if self.idle_from <= now {
-            return true;
-        }
-        while let Some(passage) = self.line.get(self.started).filter(|p| p.start <= now) {
+        while let Some(passage) = self.line.get(self.started).filter(|passage| passage.start < now) {
             self.waiting = self.waiting - passage.packet.size;
             self.started += 1;
         }
@@ -74,13 +72,19 @@ impl WiredLink {
 
 impl Component for WiredLink {
     fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
-        if !self.has_room(now, packet.size) {
+        let idle = self.idle_from <= now;
+        if !idle && !self.has_room(now, packet.size) {
             return out.drop(packet, DropReason::QueueFull);
         }
         let start = self.idle_from.max(now);
         self.idle_from = start + self.rate.time_for(packet.size);
-        self.waiting += packet.size;
         self.line.push_back(Passage { start, arrival: self.idle_from + self.delay, packet });
+        if idle {
+            self.started = self.line.len();
+            self.waiting = Bytes::ZERO;
+        } else {
+            self.waiting += packet.size;
+        }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {

@@ -108,10 +108,16 @@ impl Receiver {
         self.store(now, segment);
         self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
         let closes = self.take_fin(segment);
-        // ns-2 acknowledges the first segment at once, SYN or not.
-        let first = self.settings.rules == Rules::Ns2 && segment.seq == SeqNum(self.settings.iss);
         // RFC 5681 section 4.2: out of order, filling a gap, or again: at once.
-        if !in_order || had_gap || closes || first || repeated.is_some() {
+        let orderly = match self.settings.rules {
+            Rules::Rfc => in_order && !had_gap,
+            // The very last segment may come again; the first is acknowledged at once, SYN or not.
+            Rules::Ns2 => {
+                let last = segment.seq + segment.len == self.rcv_nxt;
+                last && self.queue.is_empty() && segment.seq != SeqNum(self.settings.iss)
+            }
+        };
+        if !orderly || closes {
             self.owed = self.settings.ack_every;
         } else {
             self.owed += 1;

@@ -118,10 +118,7 @@ impl Sender {
             if segment.ack <= tcp.iss {
                 return;
             }
-            tcp.rwnd = segment.wnd;
-            // The first data acknowledge SYN of the peer.
-            tcp.establish(now, segment);
-            self.phase = Phase::Open;
+            self.on_syn_acknowledged(now, segment, out);
         } else {
             self.on_ack(now, segment, out);
             self.answer_peer(now, segment, out);
@@ -147,6 +144,18 @@ impl Sender {
             tcp.go_back();
         } else if tcp.is_duplicate(segment, window_changed) {
             self.recovery.on_duplicate(tcp, now, segment, out);
+        }
+    }
+
+    /// The connection opens; the first data will acknowledge SYN of the peer.
+    fn on_syn_acknowledged(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        self.phase = Phase::Open;
+        self.state.rcv_nxt = segment.seq + 1;
+        if self.state.settings.counts_bytes() {
+            self.state.rwnd = segment.wnd;
+            self.state.establish(now, segment);
+        } else {
+            self.on_ack(now, segment, out);
         }
     }
 

@@ -66,7 +66,7 @@ impl SenderState {
         let rwnd = settings.window_payload();
         let initial_window = settings.initial_window.bytes(mss);
         let counts_segments = settings.rules == Rules::Ns2;
-        let grows_later = counts_segments && settings.delay_growth;
+        let grows_later = counts_segments && settings.delay_growth && settings.handshake;
         SenderState {
             connection,
             mss,
@@ -272,7 +272,9 @@ impl SenderState {
 
     /// Sends what the window lets out, at most `burst` segments (0: no limit).
     pub(super) fn send_window(&mut self, now: Time, burst: u32, out: &mut Out) {
-        self.restart_after_idle(now);
+        if !self.outstanding() && self.has_unsent() {
+            self.restart_after_idle(now);
+        }
         let window = self.usable_window();
         let mut sent = 0;
         while burst == 0 || sent < burst {
@@ -343,8 +345,8 @@ impl SenderState {
     /// After an idle time of one timeout the window says nothing about the network any more (RFC 5681
     /// section 4.1).
     fn restart_after_idle(&mut self, now: Time) {
-        let idle = !self.outstanding() && self.stats.segments_sent > 0;
-        if self.settings.idle_restart && idle && now.since(self.last_sent) > self.rtt.rto() {
+        let begun = self.stats.segments_sent > 0;
+        if self.settings.idle_restart && begun && now.since(self.last_sent) > self.rtt.rto() {
             self.window.cwnd = self.window.cwnd.min(f64::from(self.initial_window));
         }
     }
@@ -442,15 +444,10 @@ impl SenderState {
         }
     }
 
-    /// Establishes the connection once SYN is acknowledged (RFC 9293 section 3.10.7.3).
+    /// SYN is acknowledged: the window is the initial one, whatever it was before (RFC 5681 section 3.1).
     pub(super) fn establish(&mut self, now: Time, segment: &Segment) {
-        self.rcv_nxt = segment.seq + 1;
         self.acknowledge(now, segment);
-        if self.settings.rules == Rules::Rfc {
-            self.window.cwnd = f64::from(self.initial_window);
-        } else {
-            self.open_window(1);
-        }
+        self.window.cwnd = f64::from(self.initial_window);
     }
 }
 

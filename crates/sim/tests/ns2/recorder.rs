@@ -131,7 +131,6 @@ impl Tap for Recorder {
             let ack = self.numbering.acknowledged(packet);
             self.rows.push(Row::packet(t, "asn", ack, None, size));
         } else if wire.id == self.places.ack_arrived {
-            self.flush();
             let ack = self.numbering.acknowledged(packet);
             self.rows.push(Row::packet(t, "ack", ack, None, size));
         }

@@ -15,6 +15,7 @@ use core::fmt::Debug;
 use lasthop_base::Time;
 
 use super::segment::Segment;
+use super::seq::SeqNum;
 use super::settings::{Flavour, Rules, Settings};
 use super::state::SenderState;
 use crate::component::Out;
@@ -46,7 +47,7 @@ pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
         (Flavour::Reno, _) => Box::new(reno::Reno::default()),
         (Flavour::NewReno, _) => Box::new(newreno::NewReno::default()),
         (Flavour::Sack, Rules::Rfc) => Box::new(sack::Sack::default()),
-        (Flavour::Sack, Rules::Ns2) => Box::new(sack_ns2::SackNs2::default()),
+        (Flavour::Sack, Rules::Ns2) => Box::new(sack_ns2::SackNs2::new(SeqNum(settings.iss))),
     }
 }
 

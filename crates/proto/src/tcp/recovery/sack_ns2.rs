@@ -4,84 +4,72 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
-use crate::tcp::ranges::Ranges;
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
 /// Recovery that counts the segments in the network: one leaves with every acknowledgement, two with
-/// one that is partial, one enters with every segment sent.
-#[derive(Debug, Default)]
+/// one that is partial, one enters with every segment sent. A hole is resent once, from left to right.
+#[derive(Debug)]
 pub(super) struct SackNs2 {
     recovering: bool,
-    /// Reports are ignored between a timeout and the next new acknowledgement.
+    /// Recovery began with this acknowledgement; more than the first segment is sent from the next on.
+    just_entered: bool,
+    /// Reports are ignored from a timeout until new data are acknowledged, and before the first are.
     ignoring: bool,
     partial_seen: bool,
     /// Segments thought to be in the network.
     pipe: i64,
-    /// Resent, and not reported since.
-    resent: Ranges,
-    /// The scoreboard reaches up to here.
-    board_end: Option<SeqNum>,
+    /// Holes before this one were resent.
+    high_rxt: SeqNum,
     /// Where the next of the segments that partial acknowledgements send begins.
-    next_partial: Option<SeqNum>,
+    next_partial: SeqNum,
 }
 
 impl SackNs2 {
+    /// Before the first segment of a connection that begins at `iss`.
+    pub(super) fn new(iss: SeqNum) -> SackNs2 {
+        SackNs2 {
+            recovering: false,
+            just_entered: false,
+            ignoring: true,
+            partial_seen: false,
+            pipe: -1,
+            high_rxt: iss,
+            next_partial: iss,
+        }
+    }
+
     fn clear_board(&mut self, tcp: &mut SenderState) {
         tcp.sacked.clear();
-        self.resent.clear();
-        self.board_end = None;
+        self.high_rxt = tcp.snd_una;
     }
 
-    /// Takes the reports of `segment` into the scoreboard; says whether they changed it.
-    fn update_board(&mut self, tcp: &mut SenderState, segment: &Segment) -> bool {
-        self.resent.forget_before(tcp.snd_una);
-        self.board_end = self.board_end.filter(|&end| end > tcp.snd_una);
-        let mut changed = false;
-        if self.board_end.is_none() && !segment.sack.is_empty() {
-            self.board_end = Some(tcp.snd_una + tcp.mss);
-            changed = true;
-        }
-        for block in segment.sack.iter() {
-            if let Some(end) = self.board_end.filter(|&end| block.end > end) {
-                self.board_end = Some(end.max(block.end));
-                changed = true;
-            }
-            let start = block.start.max(tcp.snd_una);
-            changed |= tcp.sacked.insert(start, block.end) > 0;
-            self.resent.remove(start, block.end.max(start));
-        }
-        changed
-    }
-
-    /// The first segment on the board that was neither reported nor resent.
+    /// The next hole below something that was reported.
     fn next_to_resend(&self, tcp: &SenderState) -> Option<SeqNum> {
-        let mut seq = tcp.snd_una;
-        while let Some(block) = tcp.sacked.around(seq).or(self.resent.around(seq)) {
-            seq = block.end;
-        }
-        self.board_end.filter(|&end| seq < end).map(|_| seq)
+        let seq = self.high_rxt.max(tcp.snd_una);
+        let seq = tcp.sacked.around(seq).map_or(seq, |block| block.end);
+        tcp.sacked.next_start(seq).map(|_| seq)
+    }
+
+    fn mark_resent(&mut self, tcp: &SenderState, seq: SeqNum) {
+        self.high_rxt = self.high_rxt.max(seq + tcp.mss);
     }
 
     /// Fast retransmit.
     fn enter(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         let outstanding = i64::from((tcp.snd_max - tcp.snd_una).div_ceil(tcp.mss));
-        self.pipe = outstanding - i64::from(dupthresh(tcp));
+        self.pipe = outstanding - i64::from(tcp.settings.dupthresh);
         self.recovering = true;
+        self.just_entered = true;
         self.mark_resent(tcp, tcp.snd_una);
         tcp.close_window_on_loss(now);
-        let len = tcp.len_at(tcp.snd_una);
-        tcp.emit(now, tcp.snd_una, len, out);
-    }
-
-    fn mark_resent(&mut self, tcp: &SenderState, seq: SeqNum) {
-        self.resent.insert(seq, seq + tcp.mss);
+        tcp.resend_first(now, out);
     }
 
     fn on_partial(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out) {
         tcp.advance(segment.ack);
-        self.update_board(tcp, segment);
+        tcp.note_sack(segment);
         if tcp.settings.partial_ack_sends {
             self.send_two(tcp, now, out);
             self.pipe += 1;
@@ -99,20 +87,16 @@ impl SackNs2 {
 
     /// Sends the next two segments not reported, so as to do no worse than slow start.
     fn send_two(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
-        let mut next = self.next_partial.map_or(tcp.snd_una, |next| next.max(tcp.snd_una));
+        let mut next = self.next_partial.max(tcp.snd_una);
         for _ in 0..2 {
-            if self.board_end.is_some_and(|end| next < end) {
-                while let Some(block) = tcp.sacked.around(next) {
-                    next = block.end;
-                }
-            }
+            next = tcp.sacked.around(next).map_or(next, |block| block.end);
             tcp.snd_nxt = tcp.snd_nxt.max(next);
             let len = tcp.len_at(next);
             tcp.emit(now, next, len, out);
             self.mark_resent(tcp, next);
             next += tcp.mss;
         }
-        self.next_partial = Some(next);
+        self.next_partial = next;
     }
 
     /// Sends one segment: a hole of the board first, else new data. `false` if there is none, or the
@@ -133,12 +117,6 @@ impl SackNs2 {
         self.pipe += 1;
         true
     }
-}
-
-/// ns-2: large windows ask for a tenth of their segments as duplicates (`numdupacksFrac_`).
-fn dupthresh(tcp: &SenderState) -> u32 {
-    let segments = (tcp.window.cwnd / f64::from(tcp.mss)) as u32;
-    tcp.settings.dupthresh.max(segments / 10)
 }
 
 impl Recovery for SackNs2 {
@@ -162,7 +140,7 @@ impl Recovery for SackNs2 {
 
     fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out) {
         self.pipe -= i64::from(self.recovering);
-        if self.ignoring || !self.update_board(tcp, segment) {
+        if self.ignoring || tcp.note_sack(segment) == 0 {
             return;
         }
         if self.recovering {
@@ -170,9 +148,9 @@ impl Recovery for SackNs2 {
             return;
         }
         tcp.dupacks += 1;
-        if tcp.dupacks == dupthresh(tcp) && tcp.loss_is_new() {
+        if tcp.dupacks == tcp.settings.dupthresh && tcp.loss_is_new() {
             self.enter(tcp, now, out);
-        } else if tcp.dupacks < dupthresh(tcp) && tcp.settings.limited_transmit {
+        } else if tcp.dupacks < tcp.settings.dupthresh && tcp.settings.limited_transmit {
             tcp.send_limited(now, out);
         }
     }
@@ -186,7 +164,7 @@ impl Recovery for SackNs2 {
     }
 
     fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
-        if tcp.dupacks > 0 && !self.recovering {
+        if core::mem::take(&mut self.just_entered) || (tcp.dupacks > 0 && !self.recovering) {
             return;
         }
         let burst = tcp.settings.max_burst;
