@@ -193,6 +193,11 @@ impl<T: Tap> Engine<T> {
         &self.nodes[usize::from(id.0)]
     }
 
+    /// The observer.
+    pub fn tap(&self) -> &T {
+        &self.tap
+    }
+
     /// Ends the run and hands back the observer.
     pub fn into_tap(self) -> T {
         self.tap

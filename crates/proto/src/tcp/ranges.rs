@@ -39,19 +39,6 @@ impl Ranges {
         (end - start) - known
     }
 
-    /// Takes out `start..end`.
-    pub(super) fn remove(&mut self, start: SeqNum, end: SeqNum) {
-        let first = self.0.partition_point(|range| range.end <= start);
-        let after = first + self.0[first..].partition_point(|range| range.start < end);
-        if first == after {
-            return;
-        }
-        let left = SackBlock { start: self.0[first].start, end: start };
-        let right = SackBlock { start: end, end: self.0[after - 1].end };
-        let rest = [left, right].into_iter().filter(|range| range.start < range.end);
-        self.0.splice(first..after, rest);
-    }
-
     /// Forgets all before `edge`.
     pub(super) fn forget_before(&mut self, edge: SeqNum) {
         let gone = self.0.partition_point(|range| range.end <= edge);
@@ -96,11 +83,7 @@ mod tests {
                 let (from, to) = (draw(SIZE), draw(SIZE + 1));
                 let slots = from as usize..(to.max(from)) as usize;
                 match draw(4) {
-                    0 => {
-                        ranges.remove(base + from, base + to.max(from));
-                        plain[slots].fill(false);
-                    }
-                    1 if draw(4) == 0 => {
+                    0 if draw(4) == 0 => {
                         ranges.forget_before(base + from);
                         plain[..from as usize].fill(false);
                     }

@@ -8,6 +8,7 @@ use super::reaction::Reaction;
 use super::recovery::{self, Recovery};
 use super::rtt::RttEstimator;
 use super::segment::{Flags, Segment};
+use super::seq::SeqNum;
 use super::settings::Settings;
 use super::state::SenderState;
 use super::{Connection, SenderStats, Transfer};
@@ -80,9 +81,30 @@ impl Sender {
         &self.state.rtt
     }
 
+    /// The first sequence number not acknowledged.
+    pub fn snd_una(&self) -> SeqNum {
+        self.state.snd_una
+    }
+
+    /// One past the highest sequence number sent.
+    pub fn snd_max(&self) -> SeqNum {
+        self.state.snd_max
+    }
+
     /// Bytes sent and not acknowledged.
     pub fn flight(&self) -> u32 {
         self.state.snd_max - self.state.snd_una
+    }
+
+    /// Bytes thought to be in the network: those sent since the left edge or the last step back to it,
+    /// less what SACK recovery knows to have left.
+    pub fn pipe(&self) -> u32 {
+        self.recovery.pipe(&self.state)
+    }
+
+    /// The receiver's window, bytes.
+    pub fn rwnd(&self) -> u32 {
+        self.state.rwnd
     }
 
     /// Bytes that may be in flight: the congestion window with what recovery adds to it, or the

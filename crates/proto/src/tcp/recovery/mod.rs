@@ -28,6 +28,11 @@ pub trait Recovery: Debug + Send {
     /// `segment` acknowledges nothing new (RFC 5681 section 2: duplicate acknowledgement).
     fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out);
 
+    /// Bytes thought to be in the network, as sending goes by them.
+    fn pipe(&self, tcp: &SenderState) -> u32 {
+        tcp.flight()
+    }
+
     /// The retransmission timer ran out. What is to be resent follows by [`send`](Recovery::send).
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
         tcp.dupacks = 0;

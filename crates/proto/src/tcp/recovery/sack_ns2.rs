@@ -155,6 +155,10 @@ impl Recovery for SackNs2 {
         }
     }
 
+    fn pipe(&self, tcp: &SenderState) -> u32 {
+        if self.recovering { self.pipe.max(0) as u32 * tcp.mss } else { tcp.flight() }
+    }
+
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
         self.recovering = false;
         self.ignoring = true;

@@ -1,0 +1,107 @@
+//! TCP against formulas: what a window, a link and a loss rate allow.
+//!
+//! Loss is independent per packet, the link so fast that nothing queues: the round-trip time is
+//! constant, as the formulas have it. Each run lasts so long that its own statistical error is at most
+//! a fifth of the tolerance; seeds are fixed.
+
+use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
+use lasthop_proto::Component;
+use lasthop_proto::tcp::{Flavour, Receiver, Sender, Settings, Transfer};
+use lasthop_sim::{Builder, NoTap, Node, QueueLimit, WiredLink};
+
+use crate::net::{CONNECTION, Filter, Loses, ring};
+
+const GIGABIT: u64 = 1_000_000_000;
+const ROUND_TRIP: f64 = 0.1;
+
+/// Payload bits per second that an endless transfer delivers in `seconds`.
+fn throughput(settings: &Settings, bps: u64, loss: f64, seconds: u64) -> f64 {
+    let rate = BitRate::from_bps(bps).expect("not zero");
+    let link = || WiredLink::new(rate, Duration::from_millis(50), QueueLimit::Unlimited);
+    let mut random = Streams::new(1, 0).stream("loss");
+    let loses: Loses = Box::new(move |_| random.bernoulli(loss));
+    let mut net = Builder::new();
+    let sender =
+        net.add(Sender::new(CONNECTION, settings, Transfer { bytes: None, start: Time::ZERO }, None));
+    let receiver = net.add(Receiver::new(CONNECTION, settings));
+    let (there, filter) = (net.add(link()), net.add(Box::new(Filter(loses)) as Box<dyn Component>));
+    let back = net.add(link());
+    ring(&mut net, &[sender, there, filter, receiver, back]);
+    let mut engine = net.build(NoTap);
+    engine.run(usize::MAX, Time::ZERO + Duration::from_secs(seconds));
+    let Node::Receiver(sink) = engine.node(receiver) else { unreachable!("added there") };
+    sink.stats().delivered.bits() as f64 / seconds as f64
+}
+
+fn within(found: f64, expected: f64, tolerance: f64, what: &str) {
+    let ratio = found / expected;
+    println!("{what}: {ratio:.3} of the formula");
+    assert!((ratio - 1.0).abs() <= tolerance, "{what}: {found:.0} b/s is {ratio:.3} of {expected:.0} b/s");
+}
+
+/// window / RTT, when the window and not the link is the limit. The start costs under 0.1 %.
+#[test]
+fn a_window_limits() {
+    for window in [4 * 1460, 20 * 1460, 65_535] {
+        let settings = Settings { window: Bytes(window), ack_every: 1, ..Settings::default() };
+        let full = (window / 1460) * 1460;
+        let serialised = 1500.0 * 8.0 / GIGABIT as f64 + 40.0 * 8.0 / GIGABIT as f64;
+        let expected = full as f64 * 8.0 / (ROUND_TRIP + serialised);
+        within(throughput(&settings, GIGABIT, 0.0, 1_000), expected, 0.001, &format!("window of {window} B"));
+    }
+}
+
+/// The link's rate less headers, when the link is the limit.
+#[test]
+fn a_link_limits() {
+    for bps in [64_000, 384_000, 2_000_000] {
+        let settings = Settings { window: Bytes(1 << 20), ..Settings::default() };
+        let expected = bps as f64 * 1460.0 / 1500.0;
+        within(throughput(&settings, bps, 0.0, 1_000), expected, 0.002, &format!("{bps} b/s"));
+    }
+}
+
+fn unlimited(flavour: Flavour, ack_every: u32) -> Settings {
+    let window = Bytes(1 << 30);
+    Settings { flavour, ack_every, window, limited_transmit: false, ..Settings::default() }
+}
+
+/// The square-root law, MSS/RTT · C/√p (Mathis, Semke, Mahdavi, Ott 1997). C for random loss is 1.31
+/// with an acknowledgement per segment and 0.93 with one for two (their table 1). Valid while timeouts
+/// are rare and a window is many segments: here twenty and more. Tolerance 10 %, as their simulations
+/// scatter.
+#[test]
+fn the_square_root_law() {
+    for (ack_every, c) in [(1, 1.31), (2, 0.93)] {
+        for flavour in [Flavour::NewReno, Flavour::Sack] {
+            for loss in [0.0005, 0.001, 0.002] {
+                let found = throughput(&unlimited(flavour, ack_every), GIGABIT, loss, 5_000);
+                let expected = 1460.0 * 8.0 / ROUND_TRIP * c / f64::sqrt(loss);
+                within(found, expected, 0.10, &format!("{flavour:?}, loss {loss}, {ack_every} per ack"));
+            }
+        }
+    }
+}
+
+/// PFTK with timeouts (Padhye, Firoiu, Towsley, Kurose 1998, equation 31). The model is of Reno; it
+/// takes all losses of a round for one, so it is below what independent losses allow Reno to do by no
+/// more than its authors' own error of fit. Tolerance 25 %, for losses that leave a window of more
+/// than three segments.
+#[test]
+fn padhye_with_timeouts() {
+    for b in [1u32, 2] {
+        for loss in [0.005, 0.01, 0.02, 0.05] {
+            let p: f64 = loss;
+            let (b_, t0) = (f64::from(b), 1.0);
+            let timeouts = t0 * (3.0 * (3.0 * b_ * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
+            let segments_per_second = 1.0 / (ROUND_TRIP * (2.0 * b_ * p / 3.0).sqrt() + timeouts);
+            let found = throughput(&unlimited(Flavour::Reno, b), GIGABIT, loss, 5_000);
+            within(
+                found,
+                segments_per_second * 1460.0 * 8.0,
+                0.25,
+                &format!("Reno, loss {loss}, {b} per ack"),
+            );
+        }
+    }
+}

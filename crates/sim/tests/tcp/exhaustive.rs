@@ -1,0 +1,115 @@
+//! Every subset of losses over the first twelve data packets, or their acknowledgements, and every
+//! single loss of a retransmission: the transfer completes and the invariants hold.
+
+use std::collections::HashSet;
+
+use lasthop_proto::Packet;
+use lasthop_proto::tcp::{Flavour, InitialWindow, Profile, Settings};
+
+use crate::net::{Loses, segments, transfer};
+
+const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+
+/// Loses the packets whose bit is set in `pattern`, counted as they come.
+fn by_order(pattern: u32) -> Loses {
+    let mut count = 0;
+    Box::new(move |_: &Packet| {
+        count += 1;
+        count <= 32 && pattern >> (count - 1) & 1 == 1
+    })
+}
+
+fn nothing() -> Loses {
+    Box::new(|_| false)
+}
+
+/// Every flavour under the rules of both profiles, and with what else changes its course.
+fn variants() -> Vec<(String, Settings)> {
+    let mut variants = Vec::new();
+    for flavour in FLAVOURS {
+        let rfc = Settings { flavour, ..Settings::default() };
+        let ns2 = Settings { flavour, ..Profile::Ns2.settings() };
+        let one_by_one = Settings {
+            initial_window: InitialWindow::Segments(1),
+            ack_every: 1,
+            limited_transmit: false,
+            handshake: false,
+            close: false,
+            ..rfc.clone()
+        };
+        let extras = Settings { timestamps: true, dsack: true, iss: u32::MAX - 5_000, ..rfc.clone() };
+        let bursts = Settings { max_burst: 3, impatient: false, partial_deflation: false, ..rfc.clone() };
+        for (name, settings) in
+            [("rfc", rfc), ("ns2", ns2), ("one by one", one_by_one), ("extras", extras), ("bursts", bursts)]
+        {
+            variants.push((format!("{flavour:?}, {name}"), settings));
+        }
+    }
+    variants
+}
+
+/// Runs `case` and names it if it fails.
+fn check(name: &str, case: impl FnOnce() + std::panic::UnwindSafe) {
+    if let Err(reason) = std::panic::catch_unwind(case) {
+        eprintln!("in the case: {name}");
+        std::panic::resume_unwind(reason);
+    }
+}
+
+#[test]
+fn any_loss_of_the_first_twelve_data_packets() {
+    for (name, settings) in variants() {
+        for pattern in 0..1u32 << 12 {
+            check(&format!("{name}, data lost {pattern:012b} (first on the right)"), || {
+                let drops = transfer(&settings, segments(&settings, 20), by_order(pattern), nothing());
+                assert_eq!(drops, u64::from(pattern.count_ones()), "a packet was lost twice or not at all");
+            });
+        }
+    }
+}
+
+#[test]
+fn any_loss_of_the_first_twelve_acknowledgements() {
+    for (name, settings) in variants() {
+        for pattern in 0..1u32 << 12 {
+            check(&format!("{name}, acknowledgements lost {pattern:012b} (first on the right)"), || {
+                transfer(&settings, segments(&settings, 20), nothing(), by_order(pattern));
+            });
+        }
+    }
+}
+
+/// One of the first twelve packets is lost, and any one of the retransmissions that follow.
+#[test]
+fn any_single_loss_of_a_retransmission() {
+    for (name, settings) in variants() {
+        for first in 0..12 {
+            for again in 0..6 {
+                check(&format!("{name}, packet {first} lost, and retransmission {again}"), || {
+                    let (mut count, mut repeated, mut seen) = (0, 0, HashSet::new());
+                    let loses = move |packet: &Packet| {
+                        let new = seen.insert(packet.segment().expect("data").seq.0);
+                        let lost = if new { count == first } else { repeated == again };
+                        count += i32::from(new);
+                        repeated += i32::from(!new);
+                        lost
+                    };
+                    transfer(&settings, segments(&settings, 20), Box::new(loses), nothing());
+                });
+            }
+        }
+    }
+}
+
+/// A transfer crosses the end of the sequence space, with a loss on either side of it.
+#[test]
+fn the_sequence_space_wraps() {
+    for flavour in FLAVOURS {
+        let settings = Settings { flavour, iss: u32::MAX - 20_000, ..Settings::default() };
+        for lost in 10..20 {
+            check(&format!("{flavour:?}, packet {lost} lost"), || {
+                transfer(&settings, segments(&settings, 40), by_order(1 << lost), nothing());
+            });
+        }
+    }
+}

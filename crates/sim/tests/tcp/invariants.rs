@@ -1,0 +1,125 @@
+//! What must hold in every run, whatever the network does to it. A tap keeps its own books and
+//! compares.
+
+use std::collections::BTreeMap;
+
+use lasthop_base::Time;
+use lasthop_proto::tcp::{Receiver, Segment, Sender, SeqNum};
+use lasthop_proto::{ComponentId, DropReason, Packet};
+use lasthop_sim::{Node, Tap, Wire};
+
+/// Checks a connection while it runs. Panics, with the instant, when something does not hold.
+pub(crate) struct Invariants {
+    sender: ComponentId,
+    receiver: ComponentId,
+    first_byte: SeqNum,
+    now: Time,
+    /// Which bytes of the stream have arrived, as offset ranges from its beginning.
+    arrived: BTreeMap<u64, u64>,
+    in_network: i64,
+    /// The highest sequence number that had been sent when the sender was last looked at.
+    snd_max: SeqNum,
+    /// Bytes beyond the congestion window that limited transmit may send.
+    slack: u32,
+    pub(crate) drops: u64,
+}
+
+impl Invariants {
+    pub(crate) fn new(
+        sender: ComponentId,
+        receiver: ComponentId,
+        first_byte: SeqNum,
+        slack: u32,
+    ) -> Invariants {
+        Invariants {
+            sender,
+            receiver,
+            first_byte,
+            now: Time::ZERO,
+            arrived: BTreeMap::new(),
+            in_network: 0,
+            snd_max: first_byte,
+            slack,
+            drops: 0,
+        }
+    }
+
+    /// Bytes from the beginning of the stream that have arrived without a gap.
+    fn in_order(&self) -> u64 {
+        self.arrived.get(&0).copied().unwrap_or(0)
+    }
+
+    fn note_arrival(&mut self, segment: &Segment) {
+        if segment.len == 0 {
+            return;
+        }
+        // The stream may be longer than the sequence space: offsets are counted near what is in order.
+        let base = self.first_byte + self.in_order() as u32;
+        let behind = i64::from(segment.seq.0.wrapping_sub(base.0) as i32);
+        let mut start = (self.in_order() as i64 + behind).max(0) as u64;
+        let mut end = (self.in_order() as i64 + behind + i64::from(segment.len)).max(0) as u64;
+        while let Some((&from, &to)) = self.arrived.range(..=end).next_back().filter(|&(_, &to)| to >= start)
+        {
+            self.arrived.remove(&from);
+            (start, end) = (start.min(from), end.max(to));
+        }
+        self.arrived.insert(start, end);
+    }
+
+    fn check_receiver(&self, receiver: &Receiver) {
+        let delivered = receiver.stats().delivered.0;
+        assert_eq!(delivered, self.in_order(), "{}: delivered is not what arrived in order", self.now);
+    }
+
+    fn check_sender(&mut self, sender: &Sender) {
+        assert!(sender.flight() == 0 || sender.timer_runs(), "{}: data outstanding and no timer", self.now);
+        if sender.snd_max() <= self.snd_max {
+            return;
+        }
+        self.snd_max = sender.snd_max();
+        // FIN takes a sequence number but no room; so does a probe of a closed window.
+        let (flight, pipe, rwnd) = (sender.flight(), sender.pipe(), sender.rwnd());
+        assert!(flight <= rwnd + 1, "{}: {flight} bytes in flight, window of the receiver {rwnd}", self.now);
+        let limit = sender.usable_window() + self.slack + 1;
+        assert!(pipe <= limit, "{}: {pipe} bytes in the network, window {limit}", self.now);
+    }
+
+    /// After the run: every packet is accounted for and nothing came twice to the application.
+    pub(crate) fn check_end(&self, sender: &Sender, receiver: &Receiver, bytes: u64) {
+        assert_eq!(receiver.stats().delivered.0, bytes, "the stream is not whole");
+        assert_eq!(self.in_order(), bytes);
+        assert!(sender.stats().payload_sent.0 >= bytes);
+        assert!(sender.stats().completed.is_some());
+        assert!(self.in_network >= 0, "more packets left the network than entered it");
+    }
+}
+
+impl Tap for Invariants {
+    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
+        assert!(now >= self.now, "time ran back");
+        self.now = now;
+        let Some(segment) = packet.segment() else { return };
+        if wire.from.0 == self.sender || wire.from.0 == self.receiver {
+            self.in_network += 1;
+        }
+        if wire.to.0 == self.sender || wire.to.0 == self.receiver {
+            self.in_network -= 1;
+        }
+        if wire.to.0 == self.receiver {
+            self.note_arrival(segment);
+        }
+    }
+
+    fn drop(&mut self, _now: Time, _at: ComponentId, packet: &Packet, _reason: DropReason) {
+        self.in_network -= i64::from(packet.segment().is_some());
+        self.drops += 1;
+    }
+
+    fn touched(&mut self, _now: Time, _id: ComponentId, component: &Node) {
+        match component {
+            Node::Sender(sender) => self.check_sender(sender),
+            Node::Receiver(receiver) => self.check_receiver(receiver),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! TCP as a whole: invariants under every small loss pattern and in random worlds, and closed forms.
+
+mod closed_forms;
+mod exhaustive;
+mod invariants;
+mod net;
+mod worlds;

@@ -1,0 +1,90 @@
+//! A sender, a receiver and two wired hops each way, with a filter that loses what a test says.
+
+use lasthop_base::{BitRate, Duration, Time};
+use lasthop_proto::tcp::{Connection, Flavour, Receiver, Rules, Sender, SeqNum, Settings, Transfer};
+use lasthop_proto::{Component, ComponentId, DropReason, FlowId, HostId, Out, Packet, Port};
+use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, WiredLink};
+
+use crate::invariants::Invariants;
+
+/// Says which packets are lost: one call per packet that arrives.
+pub(crate) type Loses = Box<dyn FnMut(&Packet) -> bool + Send>;
+
+/// Stands in a wire and loses packets.
+pub(crate) struct Filter(pub(crate) Loses);
+
+impl Component for Filter {
+    fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
+        if self.0(&packet) {
+            out.drop(packet, DropReason::Scripted);
+        } else {
+            out.send(Port::ONLY, packet);
+        }
+    }
+}
+
+pub(crate) const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
+
+/// The first byte of the stream that `settings` lead to.
+pub(crate) fn first_byte(settings: &Settings) -> SeqNum {
+    SeqNum(settings.iss) + u32::from(settings.handshake)
+}
+
+/// How far beyond the congestion window a sender may go: limited transmit by a segment for each early
+/// duplicate, ns-2's `partial_ack_` by whatever partial acknowledgements make it send.
+pub(crate) fn slack(settings: &Settings) -> u32 {
+    if settings.flavour == Flavour::Sack && settings.rules == Rules::Ns2 && settings.partial_ack_sends {
+        settings.window_payload()
+    } else if settings.limited_transmit {
+        settings.mss() * (settings.dupthresh - 1)
+    } else {
+        0
+    }
+}
+
+/// Connects components in a ring by their only ports.
+pub(crate) fn ring(net: &mut Builder, path: &[ComponentId]) {
+    for (index, &from) in path.iter().enumerate() {
+        let to = path[(index + 1) % path.len()];
+        net.connect((from, Port::ONLY), (to, Port::ONLY));
+    }
+}
+
+/// Runs a transfer of `bytes` over 10 Mb/s, 5 ms each way and checks the invariants; `data` and `acks`
+/// lose packets. Says how many were lost.
+pub(crate) fn transfer(settings: &Settings, bytes: u64, data: Loses, acks: Loses) -> u64 {
+    let rate = BitRate::from_bps(10_000_000).expect("not zero");
+    let link = || WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited);
+    let mut net = Builder::new();
+    let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
+    let sender = net.add(Sender::new(CONNECTION, settings, transfer, None));
+    let receiver = net.add(Receiver::new(CONNECTION, settings));
+    let there = [net.add(link()), net.add(Box::new(Filter(data)) as Box<dyn Component>)];
+    let back = [net.add(link()), net.add(Box::new(Filter(acks)) as Box<dyn Component>)];
+    ring(&mut net, &[sender, there[0], there[1], receiver, back[0], back[1]]);
+    let tap = Invariants::new(sender, receiver, first_byte(settings), slack(settings));
+    let mut engine = net.build(tap);
+    let ended = engine.run(1, Time::ZERO + Duration::from_secs(3_600));
+    finish(engine, (sender, receiver), ended, bytes)
+}
+
+/// The last checks of a run that must have ended well. Says how many packets were lost.
+pub(crate) fn finish(
+    engine: Engine<Invariants>,
+    (sender, receiver): (ComponentId, ComponentId),
+    ended: Ended,
+    bytes: u64,
+) -> u64 {
+    let now = engine.now();
+    assert_eq!(ended, Ended::Finished, "the transfer does not complete ({now})");
+    let (Node::Sender(source), Node::Receiver(sink)) = (engine.node(sender), engine.node(receiver)) else {
+        unreachable!("that is what was added there")
+    };
+    engine.tap().check_end(source, sink, bytes);
+    engine.tap().drops
+}
+
+/// `n` full segments.
+pub(crate) fn segments(settings: &Settings, n: u64) -> u64 {
+    n * u64::from(settings.mss())
+}

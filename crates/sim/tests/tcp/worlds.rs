@@ -1,0 +1,208 @@
+//! Random worlds: a seed draws links, queues, channel, ARQ, scheme, TCP and file size; the invariants are
+//! the oracle.
+//!
+//! `LASTHOP_WORLDS=100000` tries more of them; `LASTHOP_WORLD=17` replays number 17 alone.
+
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
+use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
+use lasthop_proto::arq;
+use lasthop_proto::frag::{Fragments, Mtu};
+use lasthop_proto::scheme::{LinkUse, Schemes};
+use lasthop_proto::tcp::{
+    Flavour, InitialThreshold, InitialWindow, Profile, Receiver, RttArithmetic, RttSamples, Rules, Sender,
+    Settings, Transfer, WindowCounts,
+};
+use lasthop_proto::{Component, Port};
+use lasthop_sim::{Builder, Expansion, Exposed, QueueLimit, RadioConfig, RadioLink, WiredLink};
+
+use crate::invariants::Invariants;
+use crate::net::{CONNECTION, finish, first_byte, slack};
+
+const WORLDS: u64 = 10_000;
+
+fn pick<T: Copy>(random: &mut Stream, among: &[T]) -> T {
+    among[random.below(among.len() as u64) as usize]
+}
+
+fn coin(random: &mut Stream) -> bool {
+    random.bernoulli(0.5)
+}
+
+fn milliseconds(random: &mut Stream, most: u64) -> Duration {
+    Duration::from_millis(random.below(most + 1))
+}
+
+fn probability(p: f64) -> Probability {
+    Probability::new(p).expect("in [0, 1]")
+}
+
+/// Settings of any profile, with anything changed that a scenario may change.
+fn settings(random: &mut Stream) -> Settings {
+    let profile = pick(random, &[Profile::Rfc, Profile::Ns2, Profile::Ebsn]);
+    let base = profile.settings();
+    let packet_size = Bytes(pick(random, &[41, 128, 576, 1000, 1500]));
+    let rto_min = milliseconds(random, 1_000);
+    Settings {
+        flavour: pick(random, &[Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack]),
+        rules: pick(random, &[Rules::Rfc, Rules::Ns2]),
+        packet_size,
+        window: packet_size * (1 + random.below(60)),
+        window_counts: pick(random, &[WindowCounts::Payload, WindowCounts::Packets]),
+        initial_window: pick(
+            random,
+            &[
+                InitialWindow::Rfc5681,
+                InitialWindow::Rfc6928,
+                InitialWindow::Segments(1),
+                InitialWindow::Segments(4),
+            ],
+        ),
+        delay_growth: coin(random),
+        initial_ssthresh: pick(
+            random,
+            &[InitialThreshold::Unlimited, InitialThreshold::Window, InitialThreshold::Segments(5)],
+        ),
+        iss: pick(random, &[0, 1, u32::MAX, u32::MAX - 30_000, 1 << 31]),
+        handshake: coin(random),
+        close: coin(random),
+        dupthresh: 1 + random.below(5) as u32,
+        limited_transmit: coin(random),
+        max_burst: random.below(5) as u32,
+        halve_exactly: coin(random),
+        careful: coin(random),
+        partial_deflation: coin(random),
+        impatient: coin(random),
+        partial_ack_sends: coin(random),
+        rtt_arithmetic: pick(
+            random,
+            &[RttArithmetic::Exact, RttArithmetic::Ticks, RttArithmetic::NearestTick],
+        ),
+        rtt_samples: pick(random, &[RttSamples::OneAtATime, RttSamples::EveryAck]),
+        tick: pick(random, &[1, 10, 100, 500].map(Duration::from_millis)),
+        rto_initial: Duration::from_millis(200 + random.below(3_000)),
+        rto_min,
+        rto_max: Duration::from_secs(2 + random.below(60)),
+        ack_every: 1 + random.below(3) as u32,
+        ack_delay: milliseconds(random, 400),
+        sack_blocks: 1 + random.below(4) as u32,
+        dsack: coin(random),
+        timestamps: coin(random),
+        ..base
+    }
+}
+
+/// A channel on which about one packet in three is lost at worst, but for bad periods that end.
+fn channel(random: &mut Stream, frames: u32) -> Model {
+    match random.below(4) {
+        0 => Model::Perfect,
+        1 => Model::FrameLoss(FrameLoss { loss: probability(random.uniform() * 0.3 / f64::from(frames)) }),
+        2 => Model::Iid(Iid { ber: probability(random.uniform() * 2e-5) }),
+        _ => Model::TwoState(TwoState {
+            good: Duration::from_millis(500 + random.below(5_000)),
+            bad: Duration::from_millis(10 + random.below(2_000)),
+            good_ber: probability(1e-6),
+            bad_ber: probability(pick(random, &[1e-4, 1e-2, 1.0])),
+            start: pick(random, &[Default::default(), lasthop_channel::Start::Stationary]),
+        }),
+    }
+}
+
+fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
+    match random.below(3) {
+        0 => QueueLimit::Unlimited,
+        1 => QueueLimit::Packets(2 + random.below(20) as u32),
+        _ => QueueLimit::Bytes(packet * (2 + random.below(20))),
+    }
+}
+
+fn radio(random: &mut Stream, packet: Bytes, link: LinkUse) -> RadioConfig {
+    let recovery = arq::Config::StopAndWait(arq::stop_and_wait::Params {
+        retransmissions: pick(random, &[arq::Retransmissions::AtMost(3), arq::Retransmissions::Unlimited]),
+        backoff: arq::Backoff::Uniform(Duration::from_millis(1 + random.below(100))),
+    });
+    RadioConfig {
+        rate: BitRate::from_bps(19_200 + random.below(3_000_000)).expect("not zero"),
+        delay: milliseconds(random, 20),
+        queue: queue(random, packet),
+        expansion: Expansion::new(1.0 + random.uniform()).expect("within bounds"),
+        mtu: if coin(random) { Mtu::new(Bytes(64 + random.below(600))) } else { None },
+        exposed: pick(random, &[Exposed::OnAir, Exposed::Payload]),
+        arq: if link == LinkUse::Recovering { recovery } else { arq::Config::None },
+    }
+}
+
+/// Builds and runs world number `number`.
+fn world(number: u64) {
+    let streams = Streams::new(number, 0);
+    let random = &mut streams.stream("world");
+    let settings = settings(random);
+    assert!(settings.faults().is_empty(), "{:?}", settings.faults());
+    let schemes = Schemes::default();
+    let all: Vec<_> = schemes.all().collect();
+    let scheme = all[random.below(all.len() as u64) as usize];
+    let config = radio(random, settings.packet_size, scheme.link());
+    let model = channel(random, Fragments::of(settings.packet_size, config.mtu).count());
+    let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
+    let (delay, wired_queue) = (milliseconds(random, 100), queue(random, settings.packet_size));
+    let bytes = 1 + random.below(40 * u64::from(settings.mss()));
+    let start = Time::ZERO + milliseconds(random, 1_000);
+
+    let mut net = Builder::new();
+    let transfer = Transfer { bytes: Some(bytes), start };
+    let sender = net.add(Sender::new(CONNECTION, &settings, transfer, scheme.reaction()));
+    let receiver = net.add(Receiver::new(CONNECTION, &settings));
+    let wired = [
+        net.add(WiredLink::new(rate, delay, wired_queue)),
+        net.add(WiredLink::new(rate, delay, wired_queue)),
+    ];
+    let hop = ["down", "up"].map(|way| {
+        let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
+        net.add(RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff))
+    });
+    let agent = scheme.agent().map(|agent| net.add(agent as Box<dyn Component>));
+    let only = |id| (id, Port::ONLY);
+    net.connect(only(sender), only(wired[0]));
+    net.connect(only(wired[1]), only(sender));
+    net.connect(only(receiver), only(hop[1]));
+    net.connect(only(hop[0]), only(receiver));
+    match agent {
+        Some(agent) => {
+            net.watch(hop[0], agent);
+            net.connect(only(wired[0]), (agent, Port::WIRED));
+            net.connect((agent, Port::RADIO), only(hop[0]));
+            net.connect(only(hop[1]), (agent, Port::RADIO));
+            net.connect((agent, Port::WIRED), only(wired[1]));
+        }
+        None => {
+            net.connect(only(wired[0]), only(hop[0]));
+            net.connect(only(hop[1]), only(wired[1]));
+        }
+    }
+    if env::var_os("LASTHOP_WORLD").is_some() {
+        println!("{} over {config:?}, {model:?}; {bytes} B by {settings:#?}", scheme.name());
+    }
+    let tap = Invariants::new(sender, receiver, first_byte(&settings), slack(&settings));
+    let mut engine = net.build(tap);
+    let ended = engine.run(1, Time::ZERO + Duration::from_secs(1_000_000));
+    finish(engine, (sender, receiver), ended, bytes);
+}
+
+#[test]
+fn invariants_hold_in_random_worlds() {
+    let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
+    let worlds = match number("LASTHOP_WORLD") {
+        Some(one) => one..one + 1,
+        None => 0..number("LASTHOP_WORLDS").unwrap_or(WORLDS),
+    };
+    for seed in worlds {
+        if let Err(reason) = catch_unwind(AssertUnwindSafe(|| world(seed))) {
+            eprintln!(
+                "replay: LASTHOP_WORLD={seed} cargo test -p lasthop-sim --test tcp worlds -- --nocapture"
+            );
+            resume_unwind(reason);
+        }
+    }
+}
