@@ -103,7 +103,7 @@ impl<'a> Document<'a> {
     fn place(&self, span: Option<Range<usize>>) -> Place<'_> {
         match span {
             Some(span) if span.start > self.text.len() => {
-                Place::Override(&self.overrides[self.marks[span.start - self.text.len() - 1]])
+                Place::Override(self.overrides[self.marks[span.start - self.text.len() - 1]])
             }
             span => Place::File { name: self.name, text: self.text, span },
         }

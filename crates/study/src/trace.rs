@@ -28,9 +28,9 @@ pub struct Events {
     /// for a segment of the source without data.
     pub packet: Vec<i64>,
     /// Which copy of these data it is, counted from 1 in the order in which they left; else 0.
-    pub transmission: Vec<u32>,
+    pub transmission: Vec<i64>,
     /// Size as an IP packet; 0 where there is none.
-    pub size_bytes: Vec<u64>,
+    pub size_bytes: Vec<i64>,
     /// Why the packet was lost: `queue-full`, `corrupted`, `attempts-exhausted` or `scripted`; else
     /// empty.
     pub reason: Vec<&'static str>,
@@ -53,7 +53,7 @@ pub(crate) struct Tracer {
     near: i64,
     acknowledged: i64,
     /// For each segment how many of its copies have left the source, and how many have met their end.
-    copies: HashMap<i64, (u32, u32)>,
+    copies: HashMap<i64, (i64, i64)>,
     counted: SenderStats,
     events: Events,
 }
@@ -83,13 +83,13 @@ impl Tracer {
         self.near
     }
 
-    fn push(&mut self, now: Time, event: &'static str, packet: i64, transmission: u32, size: Bytes) {
+    fn push(&mut self, now: Time, event: &'static str, packet: i64, transmission: i64, size: Bytes) {
         let events = &mut self.events;
         events.time_s.push(now.as_secs_f64());
         events.event.push(event);
         events.packet.push(packet);
         events.transmission.push(transmission);
-        events.size_bytes.push(size.0);
+        events.size_bytes.push(size.0 as i64);
         events.reason.push("");
     }
 
@@ -121,7 +121,7 @@ impl Tracer {
     }
 
     /// Which copy of these data it is. Copies meet their end in the order in which they left.
-    fn count_copy(&mut self, number: i64, fate: Fate) -> u32 {
+    fn count_copy(&mut self, number: i64, fate: Fate) -> i64 {
         let (left, ended) = self.copies.entry(number).or_default();
         let count = if let Fate::Sent = fate { left } else { ended };
         *count += 1;

@@ -86,7 +86,6 @@ pub(crate) mod queue {
 
     const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\" or a size such as \"64 KiB\"";
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
     pub(crate) fn serialize<S: Serializer>(queue: &QueueLimit, to: S) -> Result<S::Ok, S::Error> {
         match queue {
             QueueLimit::Unlimited => to.serialize_str("unlimited"),
