@@ -1,1 +1,30 @@
-//! Placeholder.
+//! Lasthop for Python: `lasthop._lasthop`. Names and meanings are those of `lasthop-study`; there is
+//! no logic here.
+
+mod columns;
+mod error;
+mod run;
+mod scenario;
+mod scheme;
+
+use pyo3::prelude::*;
+
+/// The compiled part of Lasthop.
+#[pymodule]
+mod _lasthop {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::error::ScenarioError;
+    #[pymodule_export]
+    use crate::run::Run;
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::scheme::{Scheme, schemes};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", lasthop_study::report::VERSION)
+    }
+}

@@ -1,0 +1,44 @@
+//! Errors as Python raises them.
+
+use std::io;
+
+use lasthop_study::RunError;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    lasthop._lasthop,
+    ScenarioError,
+    PyValueError,
+    "A scenario is wrong, or cannot be run as asked.
+
+Attributes
+----------
+message : str
+    What was found and what was expected.
+file : str
+    The file's name, or the override that is wrong as ``--set KEY=VALUE``.
+line : int or None
+    The line in the file, from 1; None if the fault has no line.
+column : int or None
+    The column of that line, from 1."
+);
+
+pub(crate) fn scenario_error(py: Python<'_>, error: &lasthop_study::ScenarioError) -> PyErr {
+    let raised = ScenarioError::new_err(error.to_string());
+    let value = raised.value(py);
+    let described = value
+        .setattr("message", error.message())
+        .and_then(|()| value.setattr("file", error.origin()))
+        .and_then(|()| value.setattr("line", error.line()))
+        .and_then(|()| value.setattr("column", error.column()));
+    described.err().unwrap_or(raised)
+}
+
+pub(crate) fn run_error(py: Python<'_>, error: &RunError) -> PyErr {
+    match error {
+        RunError::Scenario(error) => scenario_error(py, error),
+        // Python picks the subclass of OSError by the kind.
+        RunError::Capture(_, cause) => io::Error::new(cause.kind(), error.to_string()).into(),
+    }
+}
