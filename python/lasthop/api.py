@@ -1,0 +1,272 @@
+"""Loading, building and running scenarios, and results as data frames."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lasthop._lasthop import Run, Scenario
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def load(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+    """Read a scenario file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The TOML file.
+    overrides : iterable of str, optional
+        Settings to lay over it, each as `"radio.rate=2 Mbps"`.
+
+    Returns
+    -------
+    Scenario
+        The scenario, checked.
+
+    Raises
+    ------
+    ScenarioError
+        If the file cannot be read, or is not a sound scenario.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> lasthop.load("scenarios/ebsn-example.toml", ["transfer.size=50 KB"]).schemes
+    ['basic', 'source-quench', 'local-recovery', 'ebsn']
+    """
+    return Scenario.load(path, overrides=list(overrides))
+
+
+def build(tables: Mapping[str, Any]) -> Scenario:
+    """Build a scenario from nested dictionaries that say what a file would.
+
+    Parameters
+    ----------
+    tables : mapping
+        The scenario: tables as mappings, quantities as strings with their unit.
+
+    Returns
+    -------
+    Scenario
+        The scenario, checked.
+
+    Raises
+    ------
+    ScenarioError
+        If it is not a sound scenario.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> scenario = lasthop.build({
+    ...     "transfer": {"size": "100 KB"},
+    ...     "wired": {"rate": "10 Mbps", "delay": "20 ms"},
+    ...     "radio": {"rate": "2 Mbps", "channel": {"iid": {"ber": 1e-6}}},
+    ... })
+    >>> lasthop.run(scenario).metrics["finished"]
+    True
+    """
+    text = "".join(f"{_key(name)} = {_value(value)}\n" for name, value in tables.items())
+    return Scenario.parse(text, name="<dict>")
+
+
+def run(
+    scenario: Scenario | str | Path,
+    scheme: str | None = None,
+    *,
+    seed: int = 1,
+    run: int = 0,
+    trace: bool = False,
+    series: bool = False,
+    pcap: str | Path | None = None,
+) -> Run:
+    """Run a scenario with one scheme.
+
+    The result depends on nothing but the scenario, the scheme, the seed and the run number. Runs of
+    different schemes with the same seed and run number meet the same fades.
+
+    Parameters
+    ----------
+    scenario : Scenario, str or Path
+        The scenario, or the file that it is in.
+    scheme : str, optional
+        The scheme's name. By default the first that the scenario names.
+    seed : int, default 1
+        The study's seed.
+    run : int, default 0
+        The number of the run in the study.
+    trace : bool, default False
+        Whether to keep what happened to each packet, for `Run.events`.
+    series : bool, default False
+        Whether to keep the source's state over time, for `Run.series`.
+    pcap : str or Path, optional
+        A pcapng file to write.
+
+    Returns
+    -------
+    Run
+        What came of it.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong, or the scheme is unknown or cannot work with it.
+    OSError
+        If the pcapng file cannot be written.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> result = lasthop.run("scenarios/ebsn-example.toml", "ebsn", seed=1)
+    >>> result.ended, result.metrics["timeouts"]
+    ('finished', 0)
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = load(scenario)
+    return scenario.run(scheme, seed=seed, run=run, trace=trace, series=series, pcap=pcap)
+
+
+def compare(
+    scenario: Scenario | str | Path,
+    schemes: Sequence[str] | None = None,
+    *,
+    seed: int = 1,
+    run: int = 0,
+    trace: bool = False,
+    series: bool = False,
+) -> list[Run]:
+    """Run a scenario with several schemes over the same channel.
+
+    Parameters
+    ----------
+    scenario : Scenario, str or Path
+        The scenario, or the file that it is in.
+    schemes : sequence of str, optional
+        The schemes' names. By default all that the scenario names.
+    seed, run, trace, series
+        As in `run`.
+
+    Returns
+    -------
+    list of Run
+        A run for each scheme, in their order.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> basic, ebsn = lasthop.compare("scenarios/ebsn-example.toml", ["basic", "ebsn"])
+    >>> ebsn.metrics["throughput_bps"] > basic.metrics["throughput_bps"]
+    True
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = load(scenario)
+    names = scenario.schemes if schemes is None else schemes
+    return [scenario.run(name, seed=seed, run=run, trace=trace, series=series) for name in names]
+
+
+def events_frame(run: Run) -> pandas.DataFrame:
+    """Return what happened to each packet as a data frame.
+
+    Parameters
+    ----------
+    run : Run
+        A run made with `trace=True`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each event; docs/metrics.md defines the columns.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> events = lasthop.events_frame(lasthop.run("scenarios/ebsn-example.toml", "ebsn", trace=True))
+    >>> int((events["event"] == "timeout").sum())
+    0
+    """
+    import pandas
+
+    return pandas.DataFrame(run.events())
+
+
+def series_frame(run: Run) -> pandas.DataFrame:
+    """Return the source's state over time as a data frame.
+
+    Parameters
+    ----------
+    run : Run
+        A run made with `series=True`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each change; a value holds until the next row.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> series = lasthop.series_frame(lasthop.run("scenarios/ebsn-example.toml", "ebsn", series=True))
+    >>> float(series["cwnd_bytes"].iloc[0])
+    536.0
+    """
+    import pandas
+
+    return pandas.DataFrame(run.series())
+
+
+def bad_periods(scenario: Scenario, until: float) -> list[tuple[float, float]]:
+    """Return when the channel of a scenario is bad, if it follows a fixed plan.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario.
+    until : float
+        The time in seconds at which to stop.
+
+    Returns
+    -------
+    list of (float, float)
+        The first and the last second of each bad period that begins before `until`. Empty for a
+        channel whose periods are random, or that has none.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> lasthop.bad_periods(lasthop.load("scenarios/ebsn-example.toml"), until=30.0)
+    [(10.0, 14.0), (24.0, 28.0)]
+    """
+    channel = tomllib.loads(scenario.to_toml())["radio"]["channel"]
+    if not isinstance(channel, dict) or "fixed-periods" not in channel:
+        return []
+    periods = channel["fixed-periods"]
+    good, bad = _seconds(periods["good"]), _seconds(periods["bad"])
+    starts = takewhile(lambda start: start < until, (good + cycle * (good + bad) for cycle in count()))
+    return [(start, start + bad) for start in starts]
+
+
+def _seconds(quantity: str) -> float:
+    """Read a duration as the canonical form writes it."""
+    number, unit = quantity.split()
+    return float(number) * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
+
+
+def _key(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    """Write a value as TOML."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(name)} = {_value(inner)}" for name, inner in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    # Numbers, truth values and strings are written alike in TOML and JSON.
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,88 @@
+"""What the commands are called and what they take; what they do stands in their own modules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lasthop.cli.failure import plainly
+
+app = typer.Typer(
+    help="What will make TCP work over this wireless last hop?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as radio.rate=2Mbps."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; docs/json.md defines its keys.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        with plainly():
+            from lasthop import __version__
+
+            print(f"lasthop {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _lasthop(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    scenario: ScenarioFile,
+    scheme: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Run this scheme instead of the scenario's; may be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
+    run: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run's number.")] = 0,
+    overrides: Overrides = None,
+    json: AsJson = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the results there, and what is recorded.")
+    ] = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Record each packet: CSV and figures. Needs --out.")
+    ] = False,
+    pcap: Annotated[bool, typer.Option("--pcap", help="Record pcapng for Wireshark. Needs --out.")] = False,
+) -> None:
+    """Run a scenario with each of its schemes, and compare them."""
+    with plainly():
+        from lasthop.cli.run import Request, execute
+
+        execute(Request(scenario, scheme or [], seed, run, overrides or [], json, out, trace, pcap))
+
+
+@app.command()
+def check(scenario: ScenarioFile, overrides: Overrides = None, json: AsJson = False) -> None:
+    """Check a scenario, and print it with every default and unit spelled out."""
+    with plainly():
+        from lasthop.cli.check import execute
+
+        execute(scenario, overrides or [], json)
+
+
+@app.command()
+def schemes(json: AsJson = False) -> None:
+    """List the schemes: what each does, and where it was proposed."""
+    with plainly():
+        from lasthop.cli.schemes import execute
+
+        execute(json)

@@ -1,0 +1,22 @@
+"""`lasthop schemes`: what there is to choose from."""
+
+from __future__ import annotations
+
+import json
+
+import lasthop
+
+
+def execute(as_json: bool) -> None:
+    """Print every scheme."""
+    known = lasthop.schemes()
+    if as_json:
+        listed = [{"name": each.name, "summary": each.summary, "source": each.source} for each in known]
+        print(json.dumps({"schemes": listed}, indent=2, ensure_ascii=False))
+        return
+    from lasthop.cli.table import Table
+
+    table = Table("scheme", "what it does", "source")
+    for each in known:
+        table.row(each.name, each.summary, each.source)
+    table.print()

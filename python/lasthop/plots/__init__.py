@@ -1,0 +1,19 @@
+"""Pictures of runs, as the field draws them.
+
+Each function returns a matplotlib figure that carries the numbers it shows; `save` writes it as PNG
+and SVG with those numbers beside it as CSV. Needs matplotlib: `pip install 'lasthop[plot]'`.
+"""
+
+from lasthop.plots._figure import DataFigure, save, write_csv
+from lasthop.plots.packets import packet_trace, packet_traces
+from lasthop.plots.sender import cwnd, time_sequence
+
+__all__ = [
+    "DataFigure",
+    "cwnd",
+    "packet_trace",
+    "packet_traces",
+    "save",
+    "time_sequence",
+    "write_csv",
+]

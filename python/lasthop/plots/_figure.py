@@ -1,0 +1,98 @@
+"""Figures that know the numbers they show, and how they are written to files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from lasthop.plots._style import style
+
+Columns = Mapping[str, Any]
+"""Columns of equal length by name."""
+
+
+class DataFigure(Figure):
+    """A matplotlib figure that carries the numbers it shows.
+
+    Attributes
+    ----------
+    data : mapping of str to array
+        The columns behind the picture; `save` writes them beside it.
+    """
+
+    def __init__(self, data: Columns, width: float, height: float) -> None:
+        super().__init__(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(self)
+        self.data = data
+
+
+def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Path]:
+    """Write a figure as PNG and SVG, and the numbers behind it as CSV.
+
+    The same figure gives the same bytes each time: no dates, no random identifiers.
+
+    Parameters
+    ----------
+    fig : matplotlib.figure.Figure
+        The figure.
+    stem : str or Path
+        The path without its suffix: `"out/basic"` writes `out/basic.png`, `.svg` and `.csv`.
+    data : mapping of str to array, optional
+        The columns of the CSV. By default those that the figure carries, if it was made here; for
+        any other figure no CSV is written.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Examples
+    --------
+    >>> import tempfile, lasthop, lasthop.plots
+    >>> scenario = lasthop.load("scenarios/ebsn-example.toml")
+    >>> fig = lasthop.plots.packet_trace(lasthop.run(scenario, "ebsn", trace=True))
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     [path.name for path in lasthop.plots.save(fig, f"{out}/ebsn")]
+    ['ebsn.png', 'ebsn.svg', 'ebsn.csv']
+    """
+    if data is None:
+        data = getattr(fig, "data", None)
+    # Not with_suffix: a stem may have dots of its own.
+    png, svg, table = (Path(f"{stem}{suffix}") for suffix in (".png", ".svg", ".csv"))
+    with style():
+        fig.savefig(png, metadata={"Software": None})
+        fig.savefig(svg, metadata={"Date": None, "Creator": None})
+    if data is None:
+        return [png, svg]
+    write_csv(table, data)
+    return [png, svg, table]
+
+
+def write_csv(path: str | Path, columns: Columns) -> Path:
+    """Write columns of equal length as CSV: a header, then a row for each index.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    columns : mapping of str to array
+        The columns by name.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path = Path(path)
+    plain: Sequence[list[Any]] = [np.asarray(column).tolist() for column in columns.values()]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*plain, strict=True))
+    return path

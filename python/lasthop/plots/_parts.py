@@ -1,0 +1,109 @@
+"""What several figures draw alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from lasthop import Run
+from lasthop.plots import _style
+
+Periods = Sequence[tuple[float, float]]
+"""Spans of time, each from a first to a last second."""
+
+Look = dict[str, Any]
+"""How something is drawn: arguments of matplotlib's `plot`."""
+
+FIRST: Look = {"marker": "o", "markersize": 2.6, "color": _style.BLUE, "markeredgewidth": 0.0}
+AGAIN: Look = {
+    "marker": "D",
+    "markersize": 3.8,
+    "color": _style.RED,
+    "markerfacecolor": "white",
+    "markeredgewidth": 1.1,
+}
+TIMEOUT: Look = {"marker": "v", "markersize": 5.5, "color": _style.INK, "markeredgewidth": 0.0}
+ACKNOWLEDGED: Look = {"color": _style.GOLD, "linewidth": 1.4}
+CWND: Look = {"color": _style.BLUE, "linewidth": 1.6}
+SSTHRESH: Look = {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 2))}
+FLIGHT: Look = {"color": _style.GOLD, "linewidth": 0.9, "zorder": 1.5}
+
+_LEGEND: dict[str, tuple[str, Look]] = {
+    "sent": ("sent for the first time", FIRST),
+    "again": ("sent again", AGAIN),
+    "timeout": ("timeout", TIMEOUT),
+    "acknowledged": ("acknowledged", ACKNOWLEDGED),
+    "cwnd": ("congestion window", CWND),
+    "ssthresh": ("slow-start threshold", SSTHRESH),
+    "flight": ("in flight", FLIGHT),
+}
+
+
+def events(run: Run, *kinds: str) -> dict[str, npt.NDArray[Any]]:
+    """Return those events of `run` that are one of `kinds`, in the columns that figures need."""
+    columns = run.events()
+    shown = np.isin(columns["event"], kinds)
+    return {name: np.asarray(columns[name])[shown] for name in ("time_s", "event", "packet", "transmission")}
+
+
+def end(columns: dict[str, npt.NDArray[Any]]) -> float:
+    """Return where an axis of time ends that shows all that happened in a run."""
+    return 1.01 * float(columns["time_s"].max(initial=0.0)) or 1.0
+
+
+def marks(axes: Axes, x: npt.ArrayLike, y: npt.ArrayLike, look: Look, name: str) -> None:
+    """Draw marks without a line; `name` identifies them in the SVG."""
+    axes.plot(x, y, linestyle="none", gid=name, **look)
+
+
+def shade(axes: Axes, periods: Periods, until: float) -> None:
+    """Shade the spans in which the channel is bad, as far as the run went."""
+    for start, stop in periods:
+        if start < until:
+            axes.axvspan(start, min(stop, until), color=_style.SHADE, linewidth=0, zorder=0)
+
+
+def rug(axes: Axes, times: npt.NDArray[Any]) -> None:
+    """Mark the instants of timeouts along the upper edge."""
+    edge = axes.get_xaxis_transform()
+    ones = np.ones(len(times))
+    look = TIMEOUT | {"clip_on": False, "in_layout": False}
+    axes.plot(times, ones, linestyle="none", transform=edge, gid="timeouts", **look)
+
+
+def title(axes: Axes, run: Run) -> None:
+    """Say above the axes which run it is, and in a few words what came of it."""
+    metrics = run.metrics
+    time, timeouts, again = (
+        metrics["completion_time_s"],
+        metrics["timeouts"],
+        metrics["retransmitted_segments"],
+    )
+    outcome = "not finished" if time is None else f"finished after {time:.1f} s"
+    facts = f"{outcome}   {_number(timeouts, 'timeout')}   {_number(again, 'packet')} sent again"
+    axes.set_title(run.scheme, loc="left", fontweight="bold")
+    axes.set_title(facts, loc="right", fontsize=8.5, color=_style.QUIET)
+
+
+def _number(n: int, noun: str) -> str:
+    return f"{n or 'no'} {noun}{'s' if n != 1 else ''}"
+
+
+def legend(figure: Figure, *parts: str, shaded: bool) -> None:
+    """Explain `parts`, and the shade if there is any, in one row above everything."""
+    handles: list[Artist] = []
+    for part in parts:
+        label, look = _LEGEND[part]
+        line = "none" if "marker" in look else look.get("linestyle", "-")
+        handles.append(Line2D([], [], label=label, **(look | {"linestyle": line})))
+    if shaded:
+        handles.append(Patch(color=_style.SHADE, linewidth=0, label="channel bad"))
+    figure.legend(handles=handles, loc="outside upper right", ncols=len(handles))

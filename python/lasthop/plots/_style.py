@@ -1,0 +1,55 @@
+"""One look for every figure: plain, labelled, and readable without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+
+INK = "#1a1a1a"
+BLUE = "#1f4e79"
+RED = "#c8394b"
+GOLD = "#d99a2b"
+SHADE = "#e6e6e6"
+QUIET = "#6b6b6b"
+
+_RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 9.0,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10.0,
+    "axes.titlepad": 8.0,
+    "figure.dpi": 110.0,
+    "figure.facecolor": "white",
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "legend.handletextpad": 0.4,
+    "legend.columnspacing": 1.6,
+    "lines.linewidth": 1.4,
+    "path.simplify": True,
+    "savefig.dpi": 160.0,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "lasthop",
+    "xtick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.color": QUIET,
+    "ytick.labelcolor": INK,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Apply the style inside the block, and leave the caller's settings as they were."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)
+        yield

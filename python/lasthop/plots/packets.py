@@ -1,0 +1,122 @@
+"""The packet trace: which packet the source sent when, and which it sent again.
+
+The figure of Bakshi, Krishna, Vaidya and Pradhan (TR-96-014, section 3.4): packet number modulo 90
+against time, a mark for each packet that the source sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
+
+from lasthop import Run
+from lasthop.plots import _parts
+from lasthop.plots._figure import Columns, DataFigure
+from lasthop.plots._parts import Periods
+from lasthop.plots._style import style
+
+
+def packet_trace(run: Run, modulo: int = 90, bad_periods: Periods = ()) -> DataFigure:
+    """Draw each packet that the source sent: its number against the time.
+
+    A retransmission is a second mark at the same height, of another shape. Triangles along the upper
+    edge are timeouts; where the channel was bad, the ground is grey.
+
+    Parameters
+    ----------
+    run : Run
+        A run made with `trace=True`.
+    modulo : int, default 90
+        The number at which the vertical axis begins anew.
+    bad_periods : sequence of (float, float), optional
+        The spans in which the channel was bad, in seconds; see `lasthop.bad_periods`.
+
+    Returns
+    -------
+    DataFigure
+        The figure.
+
+    Examples
+    --------
+    >>> import lasthop, lasthop.plots
+    >>> run = lasthop.run("scenarios/ebsn-example.toml", "basic", trace=True)
+    >>> fig = lasthop.plots.packet_trace(run)
+    >>> fig.axes[0].get_ylabel()
+    'packet number mod 90'
+    """
+    columns = _parts.events(run, "sent", "timeout")
+    until = _parts.end(run.events())
+    with style():
+        figure = DataFigure(columns, width=8.0, height=3.4)
+        axes = figure.add_subplot()
+        _panel(axes, run, columns, modulo, bad_periods, until)
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel(f"packet number mod {modulo}")
+        _parts.legend(figure, "sent", "again", "timeout", shaded=len(bad_periods) > 0)
+    return figure
+
+
+def packet_traces(runs: Sequence[Run], modulo: int = 90, bad_periods: Periods = ()) -> DataFigure:
+    """Draw the packet traces of several runs one above the other, on one axis of time.
+
+    The axis ends when the first of them is over: what the others have not done by then is
+    what they lose.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs made with `trace=True`.
+    modulo : int, default 90
+        The number at which each vertical axis begins anew.
+    bad_periods : sequence of (float, float), optional
+        As in `packet_trace`.
+
+    Returns
+    -------
+    DataFigure
+        The figure, with a panel for each run from top to bottom.
+
+    Examples
+    --------
+    >>> import lasthop, lasthop.plots
+    >>> runs = lasthop.compare("scenarios/ebsn-example.toml", ["basic", "ebsn"], trace=True)
+    >>> fig = lasthop.plots.packet_traces(runs)
+    >>> [axes.get_title(loc="left") for axes in fig.axes]
+    ['basic', 'ebsn']
+    """
+    data = [_parts.events(run, "sent", "timeout") for run in runs]
+    until = min((_parts.end(run.events()) for run in runs), default=1.0)
+    with style():
+        figure = DataFigure(_stacked(runs, data), width=8.0, height=0.8 + 1.55 * len(runs))
+        panels = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, run, columns in zip(panels, runs, data, strict=True):
+            _panel(axes, run, columns, modulo, bad_periods, until)
+        panels[-1].set_xlabel("time (s)")
+        figure.supylabel(f"packet number mod {modulo}", fontsize="medium")
+        _parts.legend(figure, "sent", "again", "timeout", shaded=len(bad_periods) > 0)
+    return figure
+
+
+def _stacked(runs: Sequence[Run], data: Sequence[Columns]) -> Columns:
+    """Return the columns of all runs below each other, with the scheme of each row."""
+    scheme = [run.scheme for run, columns in zip(runs, data, strict=True) for _ in columns["time_s"]]
+    names = data[0] if data else ()
+    return {"scheme": scheme} | {name: np.concatenate([each[name] for each in data]) for name in names}
+
+
+def _panel(axes: Axes, run: Run, columns: Columns, modulo: int, bad_periods: Periods, until: float) -> None:
+    time, packet = columns["time_s"], columns["packet"] % modulo
+    sent = (columns["event"] == "sent") & (time <= until)
+    again = sent & (columns["transmission"] > 1)
+    first = sent & ~again
+    _parts.shade(axes, bad_periods, until)
+    _parts.marks(axes, time[first], packet[first], _parts.FIRST, "first")
+    _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
+    _parts.rug(axes, time[(columns["event"] == "timeout") & (time <= until)])
+    _parts.title(axes, run)
+    axes.set_xlim(0.0, until)
+    axes.set_ylim(-0.04 * modulo, 1.06 * modulo)
+    axes.yaxis.set_major_locator(MultipleLocator(modulo / 3))

@@ -1,0 +1,112 @@
+"""What the source does over time: its sequence numbers and its window."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lasthop import Run
+from lasthop.plots import _parts
+from lasthop.plots._figure import DataFigure
+from lasthop.plots._parts import Periods
+from lasthop.plots._style import style
+
+
+def time_sequence(run: Run, bad_periods: Periods = ()) -> DataFigure:
+    """Draw the packets that the source sent, and how far they are acknowledged, against time.
+
+    The time-sequence graph of tcptrace and Wireshark, in packets.
+
+    Parameters
+    ----------
+    run : Run
+        A run made with `trace=True`.
+    bad_periods : sequence of (float, float), optional
+        The spans in which the channel was bad, in seconds; see `lasthop.bad_periods`.
+
+    Returns
+    -------
+    DataFigure
+        The figure.
+
+    Examples
+    --------
+    >>> import lasthop, lasthop.plots
+    >>> run = lasthop.run("scenarios/ebsn-example.toml", "basic", trace=True)
+    >>> fig = lasthop.plots.time_sequence(run)
+    >>> fig.axes[0].get_ylabel()
+    'packet number'
+    """
+    columns = _parts.events(run, "sent", "ack-received", "timeout")
+    time, packet, event = columns["time_s"], columns["packet"], columns["event"]
+    until = _parts.end(run.events())
+    sent, acknowledged = event == "sent", event == "ack-received"
+    again = sent & (columns["transmission"] > 1)
+    # All packets below the number that an acknowledgement expects have arrived.
+    steps = np.concatenate([[0], np.maximum.accumulate(packet[acknowledged])])
+    with style():
+        figure = DataFigure(columns, width=8.0, height=4.2)
+        axes = figure.add_subplot()
+        _parts.shade(axes, bad_periods, until)
+        axes.plot(
+            np.concatenate([[0.0], time[acknowledged], [until]]),
+            np.append(steps, steps[-1]),
+            drawstyle="steps-post",
+            gid="acknowledged",
+            zorder=1.5,
+            **_parts.ACKNOWLEDGED,
+        )
+        _parts.marks(axes, time[sent & ~again], packet[sent & ~again], _parts.FIRST, "first")
+        _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
+        _parts.rug(axes, time[event == "timeout"])
+        axes.set_xlim(0.0, until)
+        axes.set_xlabel("time (s)")
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("packet number")
+        _parts.title(axes, run)
+        _parts.legend(figure, "sent", "again", "acknowledged", "timeout", shaded=len(bad_periods) > 0)
+    return figure
+
+
+def cwnd(run: Run, bad_periods: Periods = ()) -> DataFigure:
+    """Draw the source's congestion window, its slow-start threshold and what is in flight.
+
+    Parameters
+    ----------
+    run : Run
+        A run made with `series=True`.
+    bad_periods : sequence of (float, float), optional
+        As in `time_sequence`.
+
+    Returns
+    -------
+    DataFigure
+        The figure; it carries all of the run's series.
+
+    Examples
+    --------
+    >>> import lasthop, lasthop.plots
+    >>> run = lasthop.run("scenarios/ebsn-example.toml", "basic", series=True)
+    >>> fig = lasthop.plots.cwnd(run)
+    >>> fig.axes[0].get_ylabel()
+    'window (KB)'
+    """
+    series = run.series()
+    time = np.asarray(series["time_s"])
+    until = _parts.end(series)
+    looks = {"cwnd_bytes": _parts.CWND, "ssthresh_bytes": _parts.SSTHRESH, "flight_bytes": _parts.FLIGHT}
+    with style():
+        figure = DataFigure(series, width=8.0, height=3.4)
+        axes = figure.add_subplot()
+        _parts.shade(axes, bad_periods, until)
+        for name, look in looks.items():
+            held = np.asarray(series[name]) / 1000
+            x, y = np.append(time, until), np.append(held, held[-1:])
+            axes.plot(x, y, drawstyle="steps-post", gid=name, **look)
+        axes.set_xlim(0.0, until)
+        axes.set_xlabel("time (s)")
+        # A threshold that was never set stands far above anything of interest.
+        axes.set_ylim(0, 1.15 * float(np.max(series["cwnd_bytes"], initial=1.0)) / 1000)
+        axes.set_ylabel("window (KB)")
+        _parts.title(axes, run)
+        _parts.legend(figure, "cwnd", "ssthresh", "flight", shaded=len(bad_periods) > 0)
+    return figure
