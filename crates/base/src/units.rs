@@ -155,7 +155,10 @@ impl FromStr for Bytes {
             ("MiB", 1_048_576.0),
             ("GiB", 1_073_741_824.0),
         ];
-        parse::quantity(text, Quantity { what: "a size", example: "576 B", units: UNITS }).map(Bytes)
+        let size = parse::quantity(text, Quantity { what: "a size", example: "576 B", units: UNITS })?;
+        // An exabyte and more would overflow when counted in bits.
+        let too_large = || parse::unexpected(text, "a size below 1 EB, such as \"576 B\"");
+        if size < 1_000_000_000_000_000_000 { Ok(Bytes(size)) } else { Err(too_large()) }
     }
 }
 

@@ -26,35 +26,35 @@ enum Estimate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
     /// The last sample, in ticks; 0 before the first.
-    pub rtt: u32,
+    pub rtt: u64,
     /// Smoothed round-trip time, in eighths of a tick; 0 if there is none.
-    pub srtt: u32,
+    pub srtt: u64,
     /// Mean deviation, in quarters of a tick.
-    pub rttvar: u32,
+    pub rttvar: u64,
     /// Whether the timeout is derived from samples yet.
     sampled: bool,
     /// The timeout before backoff, in ticks, since the last sample.
-    rto: u32,
+    rto: u64,
 }
 
 impl Ticks {
     /// No sample yet. The deviation starts at 12 s, as BSD has it (TCPTV_SRTTDFLT); only a backoff
     /// that discards the estimate before the first sample ever reads it.
     fn new(tick: Duration) -> Ticks {
-        let rttvar = 4 * (Duration::from_secs(12).as_nanos() / tick.as_nanos()) as u32;
+        let rttvar = 4 * (Duration::from_secs(12).as_nanos() / tick.as_nanos());
         Ticks { rtt: 0, srtt: 0, rttvar, sampled: false, rto: 0 }
     }
 
-    fn sample(&mut self, rtt: u32) {
+    fn sample(&mut self, rtt: u64) {
         self.rtt = rtt.max(1);
         if self.srtt == 0 {
             self.srtt = self.rtt << 3;
             self.rttvar = self.rtt << 1;
         } else {
-            let error = i64::from(self.rtt) - i64::from(self.srtt >> 3);
-            self.srtt = (i64::from(self.srtt) + error).max(1) as u32;
-            let deviation = error.abs() - i64::from(self.rttvar >> 2);
-            self.rttvar = (i64::from(self.rttvar) + deviation).max(1) as u32;
+            let error = self.rtt as i64 - (self.srtt >> 3) as i64;
+            self.srtt = (self.srtt as i64 + error).max(1) as u64;
+            let deviation = error.abs() - (self.rttvar >> 2) as i64;
+            self.rttvar = (self.rttvar as i64 + deviation).max(1) as u64;
         }
         self.sampled = true;
         self.rto = ((self.rttvar << 3) + self.srtt) >> 3;
@@ -99,10 +99,10 @@ impl RttEstimator {
                 *srtt = Some(Duration::from_nanos(smoothed));
             }
             Estimate::Ticks { nearest: true, ticks } => {
-                ticks.sample(((now.since(sent).as_nanos() + tick / 2) / tick) as u32);
+                ticks.sample((now.since(sent).as_nanos() + tick / 2) / tick);
             }
             Estimate::Ticks { nearest: false, ticks } => {
-                ticks.sample((now.as_nanos() / tick - sent.as_nanos() / tick) as u32);
+                ticks.sample(now.as_nanos() / tick - sent.as_nanos() / tick);
             }
         }
     }
@@ -118,7 +118,7 @@ impl RttEstimator {
                 (rto.max(self.min) * self.factor()).min(self.max)
             }
             Estimate::Ticks { ticks, .. } => {
-                let rto = if ticks.sampled { self.tick * u64::from(ticks.rto) } else { self.initial };
+                let rto = if ticks.sampled { self.tick * ticks.rto } else { self.initial };
                 // One tick could end within a moment of being set.
                 (rto.max(self.min) * self.factor()).min(self.max).max(two_ticks)
             }
@@ -159,8 +159,9 @@ impl RttEstimator {
     pub fn srtt(&self) -> Option<Duration> {
         match self.estimate {
             Estimate::Exact { srtt, .. } => srtt,
-            Estimate::Ticks { ticks, .. } => (ticks.srtt > 0)
-                .then(|| Duration::from_nanos(u64::from(ticks.srtt) * self.tick.as_nanos() / 8)),
+            Estimate::Ticks { ticks, .. } => {
+                (ticks.srtt > 0).then(|| Duration::from_nanos(ticks.srtt * self.tick.as_nanos() / 8))
+            }
         }
     }
 
@@ -168,9 +169,7 @@ impl RttEstimator {
     pub fn rttvar(&self) -> Duration {
         match self.estimate {
             Estimate::Exact { rttvar, .. } => rttvar,
-            Estimate::Ticks { ticks, .. } => {
-                Duration::from_nanos(u64::from(ticks.rttvar) * self.tick.as_nanos() / 4)
-            }
+            Estimate::Ticks { ticks, .. } => Duration::from_nanos(ticks.rttvar * self.tick.as_nanos() / 4),
         }
     }
 

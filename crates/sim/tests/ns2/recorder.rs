@@ -174,9 +174,9 @@ impl Tap for Recorder {
         let state = [
             (sender.ssthresh() / mss) as i64,
             i64::from(sender.dupacks()),
-            i64::from(ticks.rtt),
-            i64::from(ticks.srtt),
-            i64::from(ticks.rttvar),
+            ticks.rtt as i64,
+            ticks.srtt as i64,
+            ticks.rttvar as i64,
             i64::from(sender.rtt().backoff()),
         ];
         self.pending = Some(Row::state(now.as_secs_f64(), sender.cwnd() / mss, state));
