@@ -59,36 +59,23 @@ impl Builder {
         self.watches.push((watched, watcher));
     }
 
-    /// For each component a row of its wires by port, and where the rows begin.
-    fn wire_table(&self) -> (Vec<Option<Wire>>, Vec<u32>) {
-        let mut ports = vec![0u32; self.nodes.len()];
-        for Wire { from: (id, port), .. } in &self.wires {
-            let ports = &mut ports[usize::from(id.0)];
-            *ports = (*ports).max(u32::from(port.0) + 1);
-        }
-        let mut first_wire = vec![0];
-        first_wire.extend(ports.iter().scan(0, |total, count| {
-            *total += count;
-            Some(*total)
-        }));
-        let mut wires = vec![None; first_wire[self.nodes.len()] as usize];
-        for wire in &self.wires {
-            let (id, port) = wire.from;
-            wires[first_wire[usize::from(id.0)] as usize + usize::from(port.0)] = Some(*wire);
-        }
-        (wires, first_wire)
-    }
-
     /// The engine, observed by `tap`, at time zero.
-    pub fn build<T: Tap>(self, tap: T) -> Engine<T> {
-        let (wires, first_wire) = self.wire_table();
+    pub fn build<T: Tap>(mut self, tap: T) -> Engine<T> {
+        self.wires.sort_by_key(|wire| wire.from);
+        let mut first_wire = vec![0; self.nodes.len() + 1];
+        for wire in &self.wires {
+            first_wire[usize::from(wire.from.0.0) + 1] += 1;
+        }
+        for i in 1..first_wire.len() {
+            first_wire[i] += first_wire[i - 1];
+        }
         let mut wakeups = Wakeups::new(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
             wakeups.set(index, node.next_wakeup());
         }
         Engine {
             nodes: self.nodes,
-            wires,
+            wires: self.wires,
             first_wire,
             watches: self.watches,
             wakeups,
@@ -104,8 +91,8 @@ impl Builder {
 #[allow(missing_debug_implementations)]
 pub struct Engine<T> {
     nodes: Vec<Node>,
-    /// Each component's wires, by port.
-    wires: Vec<Option<Wire>>,
+    /// Sorted by where they come from.
+    wires: Vec<Wire>,
     /// Where a component's wires begin in `wires`.
     first_wire: Vec<u32>,
     watches: Vec<(ComponentId, ComponentId)>,
@@ -190,9 +177,9 @@ impl<T: Tap> Engine<T> {
 
     fn wire(&self, from: ComponentId, port: Port) -> Wire {
         let index = usize::from(from.0);
-        let row = self.first_wire[index] as usize..self.first_wire[index + 1] as usize;
-        let wire = self.wires[row].get(usize::from(port.0)).copied().flatten();
-        wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
+        let (start, end) = (self.first_wire[index] as usize, self.first_wire[index + 1] as usize);
+        let found = self.wires[start..end].iter().find(|wire| wire.from.1 == port);
+        *found.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
     }
 
     fn tell(&mut self, from: ComponentId, signal: Signal) {
