@@ -1,6 +1,6 @@
 //! The one abstraction: a component, and the effects it asks for.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use lasthop_base::Time;
 
@@ -103,7 +103,9 @@ pub enum Effect {
 /// What components want done, in the order in which they said so, each with who said it.
 #[derive(Debug, Default)]
 pub struct Out {
-    effects: VecDeque<(ComponentId, Effect)>,
+    effects: Vec<(ComponentId, Effect)>,
+    /// How many at the head of `effects` were taken; all of them are let go at once.
+    taken: usize,
     speaker: ComponentId,
 }
 
@@ -124,7 +126,7 @@ impl Out {
     }
 
     fn push(&mut self, effect: Effect) {
-        self.effects.push_back((self.speaker, effect));
+        self.effects.push((self.speaker, effect));
     }
 
     /// For the one who drives components: what is said from now on is said by `speaker`.
@@ -133,13 +135,34 @@ impl Out {
         self
     }
 
+    /// For the one who drives components: the effect said as number `index` since the last
+    /// [`clear`](Out::clear), and who wanted it.
+    pub fn get(&self, index: usize) -> Option<&(ComponentId, Effect)> {
+        self.effects.get(index)
+    }
+
+    /// For the one who drives components: lets go of all effects, once they were carried out.
+    pub fn clear(&mut self) {
+        self.effects.clear();
+        self.taken = 0;
+    }
+
     /// For the one who drives components: the earliest effect not yet taken, and who wanted it.
     pub fn take(&mut self) -> Option<(ComponentId, Effect)> {
-        self.effects.pop_front()
+        match self.effects.get(self.taken) {
+            Some(&effect) => {
+                self.taken += 1;
+                Some(effect)
+            }
+            None => {
+                self.clear();
+                None
+            }
+        }
     }
 
     /// Whether all effects were taken.
     pub fn is_empty(&self) -> bool {
-        self.effects.is_empty()
+        self.taken == self.effects.len()
     }
 }

@@ -59,23 +59,36 @@ impl Builder {
         self.watches.push((watched, watcher));
     }
 
-    /// The engine, observed by `tap`, at time zero.
-    pub fn build<T: Tap>(mut self, tap: T) -> Engine<T> {
-        self.wires.sort_by_key(|wire| wire.from);
-        let mut first_wire = vec![0; self.nodes.len() + 1];
+    /// For each component a row of its wires by port, and where the rows begin.
+    fn wire_table(&self) -> (Vec<Option<Wire>>, Vec<u32>) {
+        let mut ports = vec![0u32; self.nodes.len()];
+        for Wire { from: (id, port), .. } in &self.wires {
+            let ports = &mut ports[usize::from(id.0)];
+            *ports = (*ports).max(u32::from(port.0) + 1);
+        }
+        let mut first_wire = vec![0];
+        first_wire.extend(ports.iter().scan(0, |total, count| {
+            *total += count;
+            Some(*total)
+        }));
+        let mut wires = vec![None; first_wire[self.nodes.len()] as usize];
         for wire in &self.wires {
-            first_wire[usize::from(wire.from.0.0) + 1] += 1;
+            let (id, port) = wire.from;
+            wires[first_wire[usize::from(id.0)] as usize + usize::from(port.0)] = Some(*wire);
         }
-        for i in 1..first_wire.len() {
-            first_wire[i] += first_wire[i - 1];
-        }
+        (wires, first_wire)
+    }
+
+    /// The engine, observed by `tap`, at time zero.
+    pub fn build<T: Tap>(self, tap: T) -> Engine<T> {
+        let (wires, first_wire) = self.wire_table();
         let mut wakeups = Wakeups::new(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
             wakeups.set(index, node.next_wakeup());
         }
         Engine {
             nodes: self.nodes,
-            wires: self.wires,
+            wires,
             first_wire,
             watches: self.watches,
             wakeups,
@@ -91,8 +104,8 @@ impl Builder {
 #[allow(missing_debug_implementations)]
 pub struct Engine<T> {
     nodes: Vec<Node>,
-    /// Sorted by where they come from.
-    wires: Vec<Wire>,
+    /// Each component's wires, by port.
+    wires: Vec<Option<Wire>>,
     /// Where a component's wires begin in `wires`.
     first_wire: Vec<u32>,
     watches: Vec<(ComponentId, ComponentId)>,
@@ -145,23 +158,32 @@ impl<T: Tap> Engine<T> {
     }
 
     fn step(&mut self, due: Time, index: usize) {
+        let wanted = self.nodes[index].next_wakeup();
+        if wanted > due {
+            // The deadline was put off since it was noted.
+            return self.wakeups.set(index, wanted);
+        }
         assert!(due >= self.now, "component {index} asked for an instant that is past");
         self.now = due;
         let id = ComponentId(index as u16);
-        self.nodes[index].wake(due, self.out.speaking(id));
-        let silent = self.out.is_empty();
-        self.touched(id);
+        let node = &mut self.nodes[index];
+        node.wake(due, self.out.speaking(id));
+        let wanted = node.next_wakeup();
         assert!(
-            !silent || self.nodes[index].next_wakeup() > due,
+            !self.out.is_empty() || wanted > due,
             "component {index} woke at {due}, sent nothing and wants to be woken at once"
         );
+        self.wakeups.set(index, wanted);
+        self.tap.touched(due, id, node);
         self.deliver();
     }
 
     /// Carries out everything wanted at this instant, first come, first served.
     fn deliver(&mut self) {
-        while let Some((from, effect)) = self.out.take() {
-            match effect {
+        let mut next = 0;
+        while let Some(&(from, ref effect)) = self.out.get(next) {
+            next += 1;
+            match *effect {
                 Effect::Send(port, packet) => {
                     let wire = self.wire(from, port);
                     self.tap.cross(self.now, wire, &packet);
@@ -173,13 +195,14 @@ impl<T: Tap> Engine<T> {
                 Effect::Signal(signal) => self.tell(from, signal),
             }
         }
+        self.out.clear();
     }
 
     fn wire(&self, from: ComponentId, port: Port) -> Wire {
         let index = usize::from(from.0);
-        let (start, end) = (self.first_wire[index] as usize, self.first_wire[index + 1] as usize);
-        let found = self.wires[start..end].iter().find(|wire| wire.from.1 == port);
-        *found.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
+        let row = self.first_wire[index] as usize..self.first_wire[index + 1] as usize;
+        let wire = self.wires[row].get(usize::from(port.0)).copied().flatten();
+        wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
     }
 
     fn tell(&mut self, from: ComponentId, signal: Signal) {
@@ -196,8 +219,9 @@ impl<T: Tap> Engine<T> {
 
     fn touched(&mut self, id: ComponentId) {
         let index = usize::from(id.0);
-        self.wakeups.set(index, self.nodes[index].next_wakeup());
-        self.tap.touched(self.now, id, &self.nodes[index]);
+        let node = &self.nodes[index];
+        self.wakeups.advance(index, node.next_wakeup());
+        self.tap.touched(self.now, id, node);
     }
 
     /// The simulated instant.

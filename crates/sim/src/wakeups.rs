@@ -5,49 +5,62 @@ use lasthop_base::Time;
 /// One deadline per component; the earliest is found at the root, ties go to the lower index.
 #[derive(Clone, Debug)]
 pub struct Wakeups {
-    /// Deadlines, padded with [`Time::NEVER`] to a power of two.
-    deadlines: Vec<Time>,
-    /// `winners[n]` is the index of the earliest deadline below inner node `n`; the root is 1.
-    winners: Vec<u32>,
+    /// Node `n` is the earlier of nodes `2n` and `2n + 1`; the root is 1, the second half are the
+    /// components' own entries, padded with [`Time::NEVER`] to a power of two.
+    tree: Box<[Entry]>,
+}
+
+/// A deadline above the index of the component whose it is, as one number: the order of the numbers is
+/// the order of waking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    fn new(deadline: Time, index: usize) -> Entry {
+        Entry(u128::from(deadline.as_nanos()) << 64 | index as u128)
+    }
 }
 
 impl Wakeups {
     /// `components` deadlines, all [`Time::NEVER`].
     pub fn new(components: usize) -> Wakeups {
         let leaves = components.next_power_of_two().max(2);
-        let mut tree = Wakeups { deadlines: vec![Time::NEVER; leaves], winners: vec![0; leaves] };
-        (0..leaves).step_by(2).for_each(|leaf| tree.replay(leaf));
-        tree
+        let mut tree = vec![Entry::new(Time::NEVER, 0); leaves];
+        tree.extend((0..leaves).map(|index| Entry::new(Time::NEVER, index)));
+        for node in (1..leaves).rev() {
+            tree[node] = tree[2 * node];
+        }
+        Wakeups { tree: tree.into() }
     }
 
-    /// Sets the deadline of component `index`.
+    /// Sets the deadline of component `index`, and plays the matches on its path to the root again,
+    /// as far as their outcome changes.
     pub fn set(&mut self, index: usize, deadline: Time) {
-        if self.deadlines[index] != deadline {
-            self.deadlines[index] = deadline;
-            self.replay(index);
+        let tree = &mut *self.tree;
+        let mut winner = Entry::new(deadline, index);
+        let mut node = tree.len() / 2 + index;
+        while tree[node] != winner {
+            tree[node] = winner;
+            if node == 1 {
+                return;
+            }
+            winner = winner.min(tree[node ^ 1]);
+            node /= 2;
+        }
+    }
+
+    /// Moves the deadline of component `index` if that makes it earlier. One that has become later may
+    /// stay: who is woken too early is asked again.
+    pub fn advance(&mut self, index: usize, deadline: Time) {
+        if Entry::new(deadline, index) < self.tree[self.tree.len() / 2 + index] {
+            self.set(index, deadline);
         }
     }
 
     /// The earliest deadline and whose it is.
     pub fn earliest(&self) -> (Time, usize) {
-        let winner = self.winners[1] as usize;
-        (self.deadlines[winner], winner)
-    }
-
-    /// Plays the matches on the path from leaf `index` to the root again.
-    fn replay(&mut self, index: usize) {
-        let leaves = self.deadlines.len();
-        let left = index & !1;
-        let mut winner = if self.deadlines[left + 1] < self.deadlines[left] { left + 1 } else { left };
-        let mut node = (leaves + index) / 2;
-        self.winners[node] = winner as u32;
-        while node > 1 {
-            let rival = self.winners[node ^ 1] as usize;
-            let rival_first = (self.deadlines[rival], rival) < (self.deadlines[winner], winner);
-            winner = if rival_first { rival } else { winner };
-            node /= 2;
-            self.winners[node] = winner as u32;
-        }
+        let Entry(root) = self.tree[1];
+        (Time::from_nanos((root >> 64) as u64), root as u64 as usize)
     }
 }
 

@@ -32,7 +32,7 @@ impl QueueLimit {
 /// the propagation delay. Enters and leaves by [`Port::ONLY`].
 #[derive(Clone, Debug)]
 pub struct WiredLink {
-    rate: BitRate,
+    serialiser: Serialiser,
     delay: Duration,
     limit: QueueLimit,
     /// Packets not yet arrived, with the instants at which they start to be sent and arrive. When a
@@ -43,6 +43,27 @@ pub struct WiredLink {
     /// Bytes of those that had not.
     waiting: Bytes,
     idle_from: Time,
+}
+
+/// A rate that remembers how long the last size took: packets come in few sizes, and a division costs
+/// as much as all else that a link does.
+#[derive(Clone, Copy, Debug)]
+struct Serialiser {
+    rate: BitRate,
+    last: (Bytes, Duration),
+}
+
+impl Serialiser {
+    fn new(rate: BitRate) -> Serialiser {
+        Serialiser { rate, last: (Bytes::ZERO, Duration::ZERO) }
+    }
+
+    fn time_for(&mut self, size: Bytes) -> Duration {
+        if self.last.0 != size {
+            self.last = (size, self.rate.time_for(size));
+        }
+        self.last.1
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +77,8 @@ impl WiredLink {
     /// An idle link.
     pub fn new(rate: BitRate, delay: Duration, limit: QueueLimit) -> WiredLink {
         let (line, idle_from) = (VecDeque::new(), Time::ZERO);
-        WiredLink { rate, delay, limit, line, started: 0, waiting: Bytes::ZERO, idle_from }
+        let serialiser = Serialiser::new(rate);
+        WiredLink { serialiser, delay, limit, line, started: 0, waiting: Bytes::ZERO, idle_from }
     }
 
     /// Whether one more packet of this size may wait. At the same instant a packet comes before
@@ -77,7 +99,7 @@ impl Component for WiredLink {
             return out.drop(packet, DropReason::QueueFull);
         }
         let start = self.idle_from.max(now);
-        self.idle_from = start + self.rate.time_for(packet.size);
+        self.idle_from = start + self.serialiser.time_for(packet.size);
         self.line.push_back(Passage { start, arrival: self.idle_from + self.delay, packet });
         if idle {
             self.started = self.line.len();
