@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, final
+from types import TracebackType
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Run", "Scenario", "ScenarioError", "Scheme", "__version__", "schemes"]
+__all__ = ["METRICS", "Pool", "Run", "Scenario", "ScenarioError", "Scheme", "__version__", "schemes"]
 
+METRICS: tuple[str, ...]
 __version__: str
 
 class ScenarioError(ValueError):
@@ -72,3 +74,24 @@ class Run:
     def events(self) -> dict[str, NDArray[Any]]: ...
     def series(self) -> dict[str, NDArray[np.float64]]: ...
     def to_json(self) -> str: ...
+
+@final
+class Pool:
+    def __new__(cls, jobs: int | None = None) -> Self: ...
+    def submit(
+        self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int
+    ) -> None: ...
+    def collect(
+        self, timeout_s: float
+    ) -> list[tuple[int, int, str, tuple[float | int | bool | None, ...]]]: ...
+    @property
+    def pending(self) -> int: ...
+    def cancel(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...

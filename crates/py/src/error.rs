@@ -3,7 +3,7 @@
 use std::io;
 
 use lasthop_study::RunError;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(
@@ -39,6 +39,8 @@ pub(crate) fn run_error(py: Python<'_>, error: &RunError) -> PyErr {
     match error {
         RunError::Scenario(error) => scenario_error(py, error),
         // Python picks the subclass of OSError by the kind.
+        // Only a signal stops a run, and what its handler raised is told in place of this.
+        RunError::Stopped => PyKeyboardInterrupt::new_err(error.to_string()),
         RunError::Capture(_, cause) => io::Error::new(cause.kind(), error.to_string()).into(),
     }
 }

@@ -3,6 +3,7 @@
 
 mod columns;
 mod error;
+mod pool;
 mod run;
 mod scenario;
 mod scheme;
@@ -17,6 +18,8 @@ mod _lasthop {
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]
+    use crate::pool::Pool;
+    #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]
     use crate::scenario::Scenario;
@@ -25,6 +28,7 @@ mod _lasthop {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("METRICS", crate::pool::metrics(module.py())?)?;
         module.add("__version__", lasthop_study::report::VERSION)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use lasthop_study::Observe;
 use pyo3::exceptions::PyValueError;
@@ -40,6 +41,35 @@ use crate::run::Run;
 /// True
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Scenario(Arc<lasthop_study::Scenario>);
+
+impl Scenario {
+    pub(crate) fn inner(&self) -> &Arc<lasthop_study::Scenario> {
+        &self.0
+    }
+}
+
+/// Python's signals, heard while Rust runs.
+struct Signals {
+    heard: Instant,
+    /// What a signal's handler raised: for Ctrl-C, `KeyboardInterrupt`.
+    raised: Option<PyErr>,
+}
+
+impl Signals {
+    fn new() -> Signals {
+        Signals { heard: Instant::now(), raised: None }
+    }
+
+    /// Lets Python handle its signals, if it has not done so for a while, and says whether their
+    /// handlers have raised nothing.
+    fn quiet(&mut self) -> bool {
+        if self.heard.elapsed() >= Duration::from_millis(100) {
+            self.raised = Python::attach(|py| py.check_signals()).err();
+            self.heard = Instant::now();
+        }
+        self.raised.is_none()
+    }
+}
 
 #[pymethods]
 impl Scenario {
@@ -131,7 +161,8 @@ impl Scenario {
     /// Run the scenario with one scheme.
     ///
     /// The result depends on the arguments and on nothing else. Runs of different schemes with the
-    /// same seed and run number meet the same fades. Other threads of Python go on meanwhile.
+    /// same seed and run number meet the same fades. Other threads of Python go on meanwhile, and
+    /// Ctrl-C ends it.
     ///
     /// Parameters
     /// ----------
@@ -174,8 +205,12 @@ impl Scenario {
         let scenario = &self.0;
         let scheme = scheme.unwrap_or(&scenario.schemes[0]);
         let observe = Observe { trace, series, pcap: pcap.as_deref() };
-        let result = py.detach(|| scenario.run(scheme, seed, run, observe));
-        result.map(|run| Run::new(scenario.clone(), run)).map_err(|error| run_error(py, &error))
+        let mut signals = Signals::new();
+        let result = py.detach(|| scenario.run_while(scheme, seed, run, observe, || signals.quiet()));
+        match signals.raised {
+            Some(error) => Err(error),
+            None => result.map(|run| Run::new(scenario.clone(), run)).map_err(|error| run_error(py, &error)),
+        }
     }
 
     /// Write the results of several runs of this scenario as one JSON document.

@@ -8,6 +8,7 @@ mod error;
 mod faults;
 mod load;
 mod metrics;
+mod pool;
 mod rephrase;
 pub mod report;
 mod run;
@@ -22,7 +23,8 @@ pub use lasthop_sim::Ended;
 
 pub use error::ScenarioError;
 pub use faults::Fault;
-pub use metrics::Metrics;
+pub use metrics::{Metrics, Value};
+pub use pool::{Batch, Failure, Pool, Row};
 pub use run::{Observe, Run, RunError};
 pub use scenario::{Radio, Scenario, Transfer, Wired};
 pub use series::Series;

@@ -6,43 +6,97 @@ use lasthop_proto::{ComponentId, DropReason, Packet};
 use lasthop_sim::{RadioStats, Tap};
 use serde::Serialize;
 
-/// What a connection is measured by. Names carry units; bytes of packets include their headers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Metrics {
+/// One metric of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A quantity in the unit of its name; none if the run does not have it.
+    Real(Option<f64>),
+    /// A number of things.
+    Count(u64),
+    /// Yes or no.
+    Truth(bool),
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Value {
+        Value::Real(Some(value))
+    }
+}
+
+impl From<Option<f64>> for Value {
+    fn from(value: Option<f64>) -> Value {
+        Value::Real(value)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Value {
+        Value::Count(value)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Truth(value)
+    }
+}
+
+/// Defines [`Metrics`], so that names and values are listed once.
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+        /// What a connection is measured by. Names carry units; bytes of packets include their headers.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        pub struct Metrics {
+            $($(#[$doc])* pub $name: $type,)*
+        }
+
+        impl Metrics {
+            /// The metrics' names, in their order.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// The metrics' values, in the order of their [names](Metrics::NAMES).
+            pub fn values(&self) -> impl ExactSizeIterator<Item = Value> + use<> {
+                [$(Value::from(self.$name)),*].into_iter()
+            }
+        }
+    };
+}
+
+metrics! {
     /// Payload delivered in order, in bits, over the time from the transfer's start until its last
     /// byte reached the mobile host, or until the run ended if it did not.
-    pub throughput_bps: f64,
+    throughput_bps: f64,
     /// Payload delivered in order over payload sent by the source, copies included: 1 if nothing was
     /// sent twice or lost. Null if nothing was sent.
-    pub goodput: Option<f64>,
+    goodput: Option<f64>,
     /// Time from the transfer's start until its last byte reached the mobile host. Null if it did not.
-    pub completion_time_s: Option<f64>,
+    completion_time_s: Option<f64>,
     /// Whether the last byte reached the mobile host.
-    pub finished: bool,
+    finished: bool,
     /// Payload that reached the mobile host's application, in order.
-    pub delivered_bytes: u64,
+    delivered_bytes: u64,
     /// Segments that the source sent, copies included.
-    pub segments_sent: u64,
+    segments_sent: u64,
     /// Those of them that had been sent before, in whole or in part.
-    pub retransmitted_segments: u64,
+    retransmitted_segments: u64,
     /// Their bytes, headers included, except payload that was new.
-    pub retransmitted_bytes: u64,
+    retransmitted_bytes: u64,
     /// Retransmission timeouts of the source.
-    pub timeouts: u64,
+    timeouts: u64,
     /// Losses that the source found by duplicate acknowledgements.
-    pub fast_retransmits: u64,
+    fast_retransmits: u64,
     /// Control messages of the scheme that reached the source.
-    pub notices: u64,
+    notices: u64,
     /// Units sent over the air, in both directions, each as often as it was sent.
-    pub link_attempts: u64,
+    link_attempts: u64,
     /// Those of them that did not survive.
-    pub link_failures: u64,
+    link_failures: u64,
     /// Packets of both directions that the link gave up after its last permitted attempt.
-    pub link_discards: u64,
+    link_discards: u64,
     /// Packets of both directions that arrived damaged over a link that does not recover errors.
-    pub lost_on_air: u64,
+    lost_on_air: u64,
     /// Packets that found a queue full, anywhere.
-    pub queue_drops: u64,
+    queue_drops: u64,
 }
 
 /// What the parts of a run counted.

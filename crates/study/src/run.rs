@@ -6,6 +6,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use lasthop_base::{Streams, Time};
+use lasthop_proto::scheme::Scheme;
 use lasthop_proto::tcp::Flavour;
 use lasthop_sim::{Capture, Ended, Node, Pcapng, Tap};
 
@@ -55,6 +56,8 @@ pub enum RunError {
     Scenario(ScenarioError),
     /// The pcapng file could not be written.
     Capture(PathBuf, io::Error),
+    /// The run was told to stop before its end.
+    Stopped,
 }
 
 impl fmt::Display for RunError {
@@ -62,14 +65,22 @@ impl fmt::Display for RunError {
         match self {
             RunError::Scenario(error) => error.fmt(f),
             RunError::Capture(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+            RunError::Stopped => f.write_str("the run was stopped before its end"),
         }
     }
 }
 
 impl std::error::Error for RunError {}
 
-/// Why an observed run ended, what it is measured by and what was recorded of it.
+/// Why a run ended, what it is measured by and what was recorded of it.
 type Observed = (Ended, Metrics, Option<Events>, Option<Series>);
+
+/// A scenario and one of the schemes that can work with it: what all runs of a study share.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup<'a> {
+    scenario: &'a Scenario,
+    pub(crate) scheme: &'a dyn Scheme,
+}
 
 impl Scenario {
     /// Run number `run` of a study seeded with `seed`, with the scheme called `scheme`, until the
@@ -83,29 +94,94 @@ impl Scenario {
     /// If the scheme is unknown or cannot work with this link, if a scenario made in code has
     /// [faults](Scenario::faults), or if the pcapng file cannot be written.
     pub fn run(&self, scheme: &str, seed: u64, run: u64, observe: Observe<'_>) -> Result<Run, RunError> {
+        self.run_while(scheme, seed, run, observe, || true)
+    }
+
+    /// As [`run`](Scenario::run), but asks `keep_going` every few milliseconds, and stops as soon as
+    /// it says no.
+    ///
+    /// # Errors
+    /// Also if it was stopped.
+    pub fn run_while(
+        &self,
+        scheme: &str,
+        seed: u64,
+        run: u64,
+        observe: Observe<'_>,
+        keep_going: impl FnMut() -> bool,
+    ) -> Result<Run, RunError> {
+        let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
+        let (ended, metrics, events, series) = if observe == Observe::default() {
+            let (ended, metrics) = setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?;
+            (ended, metrics, None, None)
+        } else {
+            setup.run_observed(seed, run, observe, keep_going)?
+        };
+        Ok(Run { scheme: setup.scheme.name().to_owned(), seed, run, ended, metrics, events, series })
+    }
+
+    /// Checks that the scenario can be run with the scheme called `scheme`.
+    pub(crate) fn set_up(&self, scheme: &str) -> Result<Setup<'_>, ScenarioError> {
         let refuse = |message| {
             let place = Place::File { name: &self.file, text: "", span: None };
-            RunError::Scenario(ScenarioError::new(message, place))
+            ScenarioError::new(message, place)
         };
         if let Some(fault) = self.faults().first() {
             return Err(refuse(rephrase::at(&fault.path, &fault.problem)));
         }
         let scheme = self.workable(scheme).map_err(|problem| refuse(format!("scheme: {problem}")))?;
-        let world = world::last_hop(self, scheme, Streams::new(seed, run));
-        let (ended, metrics, events, series) = if observe == Observe::default() {
-            let (ended, counts, drops) = self.play(world, Drops::default());
-            (ended, self.measure(&counts, &drops), None, None)
-        } else {
-            self.play_observed(world, observe)?
-        };
-        Ok(Run { scheme: scheme.name().to_owned(), seed, run, ended, metrics, events, series })
+        Ok(Setup { scenario: self, scheme })
+    }
+}
+
+impl Setup<'_> {
+    /// One run with nothing recorded, as [`Scenario::run_while`] defines it; none if it was stopped.
+    pub(crate) fn run(
+        self,
+        seed: u64,
+        run: u64,
+        keep_going: impl FnMut() -> bool,
+    ) -> Option<(Ended, Metrics)> {
+        let (ended, counts, drops) = self.play(self.world(seed, run), Drops::default(), keep_going);
+        Some((ended?, self.measure(&counts, &drops)))
     }
 
-    /// Plays the world before `tap`, and hands it back with why it ended and what its parts counted.
-    fn play<T: Tap>(&self, world: World, tap: T) -> (Ended, Counts, T) {
+    fn run_observed(
+        self,
+        seed: u64,
+        run: u64,
+        observe: Observe<'_>,
+        keep_going: impl FnMut() -> bool,
+    ) -> Result<Observed, RunError> {
+        let world = self.world(seed, run);
+        let flow = world.flows[0];
+        let tracer = observe.trace.then(|| Tracer::new(flow, &self.scenario.tcp));
+        let recorder = observe.series.then(|| Recorder::new(flow.sender));
+        let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
+        let capture = observe.pcap.map(|path| self.capture(flow, path)).transpose().map_err(failed)?;
+        let tap = (Drops::default(), (tracer, (recorder, capture)));
+        let (ended, counts, (drops, (tracer, (recorder, capture)))) = self.play(world, tap, keep_going);
+        capture.map(Pcapng::finish).transpose().map_err(failed)?;
+        let metrics = self.measure(&counts, &drops);
+        let events = tracer.map(Tracer::into_events);
+        Ok((ended.ok_or(RunError::Stopped)?, metrics, events, recorder.map(Recorder::into_series)))
+    }
+
+    fn world(self, seed: u64, run: u64) -> World {
+        world::last_hop(self.scenario, self.scheme, Streams::new(seed, run))
+    }
+
+    /// Plays the world before `tap`, and hands it back with why it ended, unless it was stopped, and
+    /// what its parts counted.
+    fn play<T: Tap>(
+        self,
+        world: World,
+        tap: T,
+        keep_going: impl FnMut() -> bool,
+    ) -> (Option<Ended>, Counts, T) {
         let World { builder, flows, radios } = world;
         let mut engine = builder.build(tap);
-        let ended = engine.run(flows.len(), Time::ZERO + self.limit);
+        let ended = engine.run_while(flows.len(), Time::ZERO + self.scenario.limit, keep_going);
         let (Node::Sender(sender), Node::Receiver(receiver)) =
             (engine.node(flows[0].sender), engine.node(flows[0].receiver))
         else {
@@ -124,33 +200,20 @@ impl Scenario {
         (ended, counts, engine.into_tap())
     }
 
-    fn play_observed(&self, world: World, observe: Observe<'_>) -> Result<Observed, RunError> {
-        let flow = world.flows[0];
-        let tracer = observe.trace.then(|| Tracer::new(flow, &self.tcp));
-        let recorder = observe.series.then(|| Recorder::new(flow.sender));
-        let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
-        let capture = observe.pcap.map(|path| self.capture(flow, path)).transpose().map_err(failed)?;
-        let tap = (Drops::default(), (tracer, (recorder, capture)));
-        let (ended, counts, (drops, (tracer, (recorder, capture)))) = self.play(world, tap);
-        capture.map(Pcapng::finish).transpose().map_err(failed)?;
-        let metrics = self.measure(&counts, &drops);
-        Ok((ended, metrics, tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)))
+    fn measure(self, counts: &Counts, drops: &Drops) -> Metrics {
+        Metrics::new(counts, drops, self.scenario.transfer.size, Time::ZERO + self.scenario.transfer.start)
     }
 
-    fn measure(&self, counts: &Counts, drops: &Drops) -> Metrics {
-        Metrics::new(counts, drops, self.transfer.size, Time::ZERO + self.transfer.start)
-    }
-
-    fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
+    fn capture(self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
         let capture = Capture {
             name: String::from("sender"),
-            description: format!("The source of the data in {}", self.title),
+            description: format!("The source of the data in {}", self.scenario.title),
             wires: vec![flow.sent, flow.returned],
             losses: true,
             // A segment fits an IP packet: the settings have no faults.
-            mss: u16::try_from(self.tcp.mss()).unwrap_or(u16::MAX),
-            largest_window: self.tcp.window_payload(),
-            sack_permitted: self.tcp.flavour == Flavour::Sack,
+            mss: u16::try_from(self.scenario.tcp.mss()).unwrap_or(u16::MAX),
+            largest_window: self.scenario.tcp.window_payload(),
+            sack_permitted: self.scenario.tcp.flavour == Flavour::Sack,
         };
         Pcapng::new(BufWriter::new(File::create(path)?), capture)
     }
