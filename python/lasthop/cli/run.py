@@ -91,7 +91,7 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
     if size == "unlimited":
         return  # It has no end to come to.
     for run in runs:
-        if run.ended != "finished":
+        if not run.metrics["finished"]:
             why = f"reached the limit of {limit}" if run.ended == "time-limit" else "had nothing left to do"
             arrived = f"{run.metrics['delivered_bytes']} B of {size} arrived"
             warn(f"{run.scheme} {why} before it finished: {arrived}")

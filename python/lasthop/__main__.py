@@ -1,0 +1,5 @@
+"""`python -m lasthop`: the command line."""
+
+from lasthop.cli import main
+
+main()

@@ -1,0 +1,158 @@
+"""The Python API."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import EXAMPLE, ROOT
+
+import lasthop
+from lasthop import Run, Scenario, ScenarioError
+
+TABLES = {
+    "title": 'a "quoted" title: ünïcode \\ and\ta tab',
+    "schemes": ["basic", "ebsn"],
+    "transfer": {"size": "20 KB"},
+    "wired": {"rate": "10 Mbps", "delay": "20 ms"},
+    "radio": {
+        "rate": "2 Mbps",
+        "expansion": 1.5,
+        "channel": {"two-state": {"good": "1 s", "bad": "100 ms", "bad_ber": 1e-2}},
+        "arq": {"stop-and-wait": {"retransmissions": 13, "backoff": {"uniform": "20 ms"}}},
+    },
+    "tcp": {"handshake": False},
+}
+
+
+def test_a_scenario_built_from_dictionaries_is_the_one_of_a_file() -> None:
+    scenario = lasthop.build(TABLES)
+    assert (scenario.title, scenario.schemes) == (TABLES["title"], TABLES["schemes"])
+    assert Scenario.parse(scenario.to_toml()).hash == scenario.hash
+
+
+def test_a_file_with_overrides() -> None:
+    scenario = lasthop.load(ROOT / EXAMPLE, ["schemes=['basic']", "radio.rate=2Mbps"])
+    assert scenario.schemes == ["basic"]
+    assert 'rate = "2 Mbps"' in scenario.to_toml()
+    assert scenario != lasthop.load(ROOT / EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ('[transfer]\nsize = "1 KB"\n[wired]\nrate = "2 Mbs"\n[radio]\nrate = "1 Mbps"', 4, "2 Mbs"),
+        ("[transfer]\nsize = 5", 2, "transfer.size"),
+        ("= 3", 1, "not TOML"),
+        ("", None, "transfer"),
+    ],
+)
+def test_an_error_knows_its_place(text: str, line: int | None, message: str) -> None:
+    with pytest.raises(ScenarioError, match=r"wrong\.toml") as caught:
+        Scenario.parse(text, name="wrong.toml")
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert (error.file, error.line) == ("wrong.toml", line)
+    assert message in error.message
+
+
+def test_a_wrong_dictionary_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="missing key wired"):
+        lasthop.build({"transfer": {"size": "1 KB"}, "radio": {"rate": "1 Mbps"}})
+    with pytest.raises(TypeError):
+        lasthop.build({"transfer": object()})
+
+
+def test_an_unknown_scheme_is_refused(example: Scenario) -> None:
+    with pytest.raises(ScenarioError, match='did you mean "ebsn"'):
+        lasthop.run(example, "ebns")
+
+
+def test_a_capture_that_cannot_be_written(example: Scenario, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        lasthop.run(example, "basic", pcap=tmp_path / "nowhere" / "basic.pcapng")
+
+
+def test_a_run_is_a_function_of_scenario_scheme_seed_and_number(example: Scenario) -> None:
+    one = lasthop.run(example, "ebsn", seed=3, run=5)
+    assert (one.scheme, one.seed, one.run, one.ended) == ("ebsn", 3, 5, "finished")
+    assert one.to_json() == lasthop.run(example, "ebsn", seed=3, run=5).to_json()
+    assert one.metrics != lasthop.run(example, "ebsn", seed=3, run=6).metrics
+    assert one.metrics != lasthop.run(example, "ebsn", seed=4, run=5).metrics
+
+
+def test_recording_changes_nothing(example: Scenario, runs: dict[str, Run], tmp_path: Path) -> None:
+    for scheme, run in runs.items():
+        assert lasthop.run(example, scheme).metrics == run.metrics
+        assert lasthop.run(example, scheme, pcap=tmp_path / "run.pcapng").metrics == run.metrics
+
+
+def test_what_was_not_recorded_is_refused(example: Scenario) -> None:
+    run = lasthop.run(example, "basic")
+    with pytest.raises(ValueError, match="trace=True"):
+        run.events()
+    with pytest.raises(ValueError, match="series=True"):
+        run.series()
+
+
+def test_events_agree_with_the_metrics(runs: dict[str, Run]) -> None:
+    for run in runs.values():
+        events, metrics = run.events(), run.metrics
+        count = {kind: int((events["event"] == kind).sum()) for kind in np.unique(events["event"])}
+        assert count["sent"] == metrics["segments_sent"]
+        assert count["sent"] == count["delivered"] + count.get("lost", 0)
+        assert count.get("timeout", 0) == metrics["timeouts"]
+        assert count.get("notice-received", 0) == metrics["notices"]
+        again = (events["event"] == "sent") & (events["transmission"] > 1)
+        assert int(again.sum()) == metrics["retransmitted_segments"]
+        assert int(events["size_bytes"][again].sum()) == metrics["retransmitted_bytes"]
+        assert (np.diff(events["time_s"]) >= 0).all()
+
+
+def test_goodput_is_useful_over_sent(runs: dict[str, Run]) -> None:
+    for run in runs.values():
+        events = run.events()
+        sent = events["size_bytes"][events["event"] == "sent"] - 40
+        assert run.metrics["goodput"] == pytest.approx(100_000 / sent.sum(), rel=1e-12)
+
+
+def test_frames_have_the_columns(runs: dict[str, Run]) -> None:
+    events = lasthop.events_frame(runs["basic"])
+    assert list(events) == ["time_s", "event", "packet", "transmission", "size_bytes", "reason"]
+    assert len(events) == len(runs["basic"].events()["time_s"])
+    series = lasthop.series_frame(runs["basic"])
+    assert list(series)[:3] == ["time_s", "cwnd_bytes", "ssthresh_bytes"]
+    assert series["time_s"].is_monotonic_increasing
+
+
+def test_threads_may_run_at_once(example: Scenario, runs: dict[str, Run]) -> None:
+    results: dict[str, Run] = {}
+
+    def work(scheme: str) -> None:
+        results[scheme] = lasthop.run(example, scheme)
+
+    threads = [threading.Thread(target=work, args=(scheme,)) for scheme in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {scheme: run.metrics for scheme, run in results.items()} == {
+        scheme: run.metrics for scheme, run in runs.items()
+    }
+
+
+def test_bad_periods_of_other_channels_are_not_known() -> None:
+    assert lasthop.bad_periods(lasthop.build(TABLES), until=10.0) == []
+
+
+def test_schemes_say_what_they_are() -> None:
+    schemes = {scheme.name: scheme for scheme in lasthop.schemes()}
+    assert schemes["ebsn"].source == "TR-96-014 section 4.2.3"
+    assert "ebsn" in repr(schemes["ebsn"])
+
+
+def test_values_print_what_they_are(example: Scenario, runs: dict[str, Run]) -> None:
+    assert example.title in repr(example)
+    assert "ebsn" in repr(runs["ebsn"])

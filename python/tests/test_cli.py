@@ -1,0 +1,290 @@
+"""The command line's contract: what is printed where, and the exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLE, ROOT, Command
+
+import lasthop
+
+METRICS = [
+    "throughput_bps",
+    "goodput",
+    "completion_time_s",
+    "finished",
+    "delivered_bytes",
+    "segments_sent",
+    "retransmitted_segments",
+    "retransmitted_bytes",
+    "timeouts",
+    "fast_retransmits",
+    "notices",
+    "link_attempts",
+    "link_failures",
+    "link_discards",
+    "lost_on_air",
+    "queue_drops",
+]
+SCHEMES = ["basic", "source-quench", "local-recovery", "ebsn"]
+
+
+def test_version(command: Command) -> None:
+    result = command("--version")
+    assert (result.returncode, result.stdout) == (0, f"lasthop {lasthop.__version__}\n")
+
+
+def test_help_names_every_command_and_option(command: Command) -> None:
+    overview = command("--help").stdout
+    assert all(name in overview for name in ("run", "check", "schemes", "--version"))
+    options = ["--scheme", "--seed", "--run", "--set", "--json", "--out", "--trace", "--pcap"]
+    described = command("run", "--help").stdout
+    assert all(option in described for option in options)
+
+
+def test_starting_imports_nothing_heavy() -> None:
+    program = "import sys, lasthop.cli.app; print({'numpy', 'matplotlib', 'pandas', 'rich'} & {*sys.modules})"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "set()\n"
+
+
+def test_run_prints_a_row_for_each_scheme(command: Command) -> None:
+    result = command("run", EXAMPLE)
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "EBSN worked example: constant good and bad periods"
+    header, _, *rows = lines[2:]
+    columns = ("scheme", "throughput (kbps)", "goodput (%)", "retransmitted (", "timeouts", "completion (s)")
+    assert all(name in header for name in columns)
+    assert [row.split()[0] for row in rows] == SCHEMES
+    assert all(len(row.split()) == len(columns) for row in rows)
+
+
+def test_run_as_json_has_the_documented_keys(command: Command) -> None:
+    report = json.loads(command("run", EXAMPLE, "--json").stdout)
+    assert list(report) == ["lasthop", "scenario", "seed", "run", "results"]
+    assert list(report["scenario"]) == ["title", "file", "hash"]
+    assert (report["lasthop"], report["seed"], report["run"]) == (lasthop.__version__, 1, 0)
+    assert report["scenario"]["file"] == EXAMPLE
+    assert [result["scheme"] for result in report["results"]] == SCHEMES
+    for result in report["results"]:
+        assert list(result) == ["scheme", "ended", "metrics"]
+        assert list(result["metrics"]) == METRICS
+
+
+def test_the_same_run_gives_the_same_bytes(command: Command) -> None:
+    once, again = (command("run", EXAMPLE, "--json").stdout for _ in range(2))
+    assert once == again
+
+
+def test_options_choose_schemes_seed_and_run(command: Command) -> None:
+    arguments = ["--scheme", "ebsn", "--scheme", "basic", "--seed", "7", "--run", "3", "--json"]
+    report = json.loads(command("run", EXAMPLE, *arguments).stdout)
+    assert [result["scheme"] for result in report["results"]] == ["ebsn", "basic"]
+    assert (report["seed"], report["run"]) == (7, 3)
+    other = json.loads(command("run", EXAMPLE, *arguments[:4], "--json").stdout)
+    assert report["results"][0]["metrics"] != other["results"][0]["metrics"]
+    # There is no chance in what basic TCP meets.
+    assert report["results"][1]["metrics"] == other["results"][1]["metrics"]
+
+
+def test_set_changes_the_scenario(command: Command) -> None:
+    report = json.loads(command("run", EXAMPLE, "--set", "transfer.size=20 KB", "--json").stdout)
+    assert {result["metrics"]["delivered_bytes"] for result in report["results"]} == {20_000}
+    unchanged = json.loads(command("run", EXAMPLE, "--json").stdout)
+    assert report["scenario"]["hash"] != unchanged["scenario"]["hash"]
+
+
+def test_a_scheme_asked_for_replaces_those_that_cannot_work(command: Command) -> None:
+    assert command("run", EXAMPLE, "--set", "radio.arq=none").returncode == 2
+    assert command("run", EXAMPLE, "--set", "radio.arq=none", "--scheme", "basic").returncode == 0
+
+
+def test_out_holds_all_that_was_asked_for(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "down"
+    result = command("run", EXAMPLE, "--trace", "--pcap", "--out", out)
+    assert result.returncode == 0
+    each = ("events.csv", "series.csv", "packets.png", "packets.svg", "packets.csv", "pcapng")
+    expected = {f"{scheme}.{name}" for scheme in SCHEMES for name in each}
+    expected |= {"results.json", "scenario.toml", "packets.png", "packets.svg", "packets.csv"}
+    assert {path.name for path in out.iterdir()} == expected
+    assert (out / "results.json").read_text() == command("run", EXAMPLE, "--json").stdout
+    assert (out / "scenario.toml").read_text() == command("check", EXAMPLE).stdout
+    assert f"written to {out}: " in result.stdout
+    with (out / "basic.events.csv").open() as file:
+        assert next(csv.reader(file)) == ["time_s", "event", "packet", "transmission", "size_bytes", "reason"]
+
+
+def test_out_alone_holds_the_results(command: Command, tmp_path: Path) -> None:
+    assert command("run", EXAMPLE, "--out", tmp_path).returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "scenario.toml"}
+
+
+def test_a_run_that_reaches_its_limit_says_so(command: Command) -> None:
+    dead = ("--set", "radio.channel.iid.ber=1", "--scheme", "basic", "--set", "limit=30 s")
+    result = command("run", EXAMPLE, *dead)
+    assert result.returncode == 0
+    assert result.stderr == (
+        "warning: basic reached the limit of 30 s before it finished: 0 B of 100000 B arrived\n"
+    )
+    assert result.stdout.splitlines()[-1].endswith(" -")
+    report = json.loads(command("run", EXAMPLE, *dead, "--json").stdout)
+    assert report["results"][0]["ended"] == "time-limit"
+    assert report["results"][0]["metrics"]["completion_time_s"] is None
+
+
+def test_a_transfer_without_end_is_no_cause_for_a_warning(command: Command) -> None:
+    result = command("run", EXAMPLE, "--set", "transfer.size=unlimited", "--set", "limit=30 s")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_check_prints_a_canonical_form(command: Command, tmp_path: Path) -> None:
+    canonical = command("check", EXAMPLE).stdout
+    again = tmp_path / "canonical.toml"
+    again.write_text(canonical)
+    assert command("check", again).stdout == canonical
+    assert tomllib.loads(canonical)["radio"]["arq"]["stop-and-wait"]["retransmissions"] == 13
+
+
+def test_check_as_json(command: Command) -> None:
+    report = json.loads(command("check", EXAMPLE, "--set", "radio.rate=2Mbps", "--json").stdout)
+    assert list(report) == ["file", "hash", "scenario"]
+    assert report["scenario"]["radio"]["rate"] == "2 Mbps"
+
+
+def test_schemes_are_listed_with_their_source(command: Command) -> None:
+    listed = command("schemes").stdout
+    described = json.loads(command("schemes", "--json").stdout)["schemes"]
+    assert {scheme["name"] for scheme in described} >= {*SCHEMES}
+    for scheme in described:
+        assert list(scheme) == ["name", "summary", "source"]
+        assert all(text in listed for text in scheme.values())
+
+
+GOOD = (ROOT / EXAMPLE).read_text()
+
+
+def line_of(text: str, part: str) -> int:
+    return text[: text.index(part)].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "culprit", "expected"),
+    [
+        ('mtu = "128 B"', 'mut = "128 B"', "mut", ["unknown key radio.mut", 'did you mean "mtu"?']),
+        ("[transfer]", "[transfre]", "[transfre]", ["transfre", 'did you mean "transfer"?']),
+        ('rate = "56 kbps"', 'rate = "56"', 'rate = "56"', ["wired.rate", '"56"', "unit"]),
+        ('rate = "56 kbps"', "rate = 56", "rate = 56", ["wired.rate", "56", "such as"]),
+        ('rate = "56 kbps"', 'rate = "2 Mbs"', '"2 Mbs"', ["wired.rate", 'did you mean "2 Mbps"?']),
+        ('rate = "56 kbps"', "rate = 2 Mbps", "2 Mbps", ["not TOML", '"2 Mbps"']),
+        ('delay = "0 s"', 'delay = "-1 s"', '"-1 s"', ["wired.delay", '"-1 s"', "not negative"]),
+        ('bad = "4 s"', 'bad = "4 s"\nbad_ber = 1.5', "bad_ber", ["bad_ber", "1.5", "from 0 to 1"]),
+        ('"ebsn"]', '"ebns"]', '"ebns"]', ['"ebns"', 'did you mean "ebsn"?']),
+        ('size = "100 KB"', "", "[transfer]", ["missing key transfer.size", "100 KB"]),
+        ("[wired]", "[wired", "[wired", ["not TOML"]),
+    ],
+    ids=[
+        "unknown key",
+        "unknown table",
+        "missing unit",
+        "bare number",
+        "unknown unit",
+        "no quotes",
+        "negative delay",
+        "loss above one",
+        "unknown scheme",
+        "missing key",
+        "not TOML",
+    ],
+)
+def test_a_wrong_scenario_gets_one_clear_message(
+    command: Command, tmp_path: Path, right: str, wrong: str, culprit: str, expected: list[str]
+) -> None:
+    assert right in GOOD
+    file = tmp_path / "wrong.toml"
+    text = GOOD.replace(right, wrong, 1)
+    file.write_text(text)
+    for verb in ("run", "check"):
+        result = command(verb, file)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith("error: ")
+        assert "Traceback" not in result.stderr
+        assert f"--> {file}:{line_of(text, culprit)}:" in result.stderr
+        assert all(part in result.stderr for part in expected), result.stderr
+
+
+def test_a_scheme_that_cannot_work_with_the_link_is_refused(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(GOOD[: GOOD.index("[radio.arq.stop-and-wait]")])
+    result = command("run", file)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"--> {file}:{line_of(GOOD, 'schemes =')}:" in result.stderr
+    assert '"source-quench" needs a link that recovers its own losses' in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["run", "nowhere.toml"], "cannot read the file"),
+        (["run", "scenarios"], "cannot read the file"),
+        (["run", "tests/ns2/a_Reno_none.csv.gz"], "not TOML"),
+        (["run", EXAMPLE, "--set", "radio.rate=2 Mbs"], 'did you mean "2 Mbps"?'),
+        (["run", EXAMPLE, "--set", "radio.rat=2 Mbps"], "--set radio.rat=2 Mbps"),
+        (["run", EXAMPLE, "--set", "nonsense"], "KEY=VALUE"),
+        (["run", EXAMPLE, "--scheme", "ebns"], 'did you mean "ebsn"?'),
+        (["run", EXAMPLE, "--seed", "-1"], "--seed"),
+        (["run", EXAMPLE, "--seed", "one"], "--seed"),
+        (["run", EXAMPLE, "--run", str(2**64)], "--run"),
+        (["run", EXAMPLE, "--bogus"], "--bogus"),
+        (["run", EXAMPLE, "--trace"], "--out"),
+        (["run", EXAMPLE, "--pcap"], "--out"),
+        (["run", EXAMPLE, "--out", "Makefile"], "Makefile"),
+        (["run", EXAMPLE, "--pcap", "--out", "Makefile/deeper"], "Makefile"),
+        (["run"], "SCENARIO"),
+        (["rnu", EXAMPLE], "rnu"),
+        (["check", EXAMPLE, "--set", "radio.channel.iid.ber=1.5"], "from 0 to 1"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_done_is_refused(command: Command, arguments: list[str], expected: str) -> None:
+    result = command(*arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert expected in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_capture_that_cannot_be_written_is_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "basic.pcapng").mkdir()
+    result = command("run", EXAMPLE, "--pcap", "--out", tmp_path)
+    assert result.returncode == 2
+    assert "basic.pcapng" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    for arguments in (["run", EXAMPLE], ["check", EXAMPLE], ["schemes"], ["--version"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        line = [sys.executable, "-m", "lasthop", *arguments]
+        result = subprocess.run(line, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, check=False)
+        os.close(writer)
+        assert (result.returncode, result.stderr) == (0, b""), arguments
+
+
+def test_an_interrupt_ends_a_long_run_at_once() -> None:
+    endless = ["--set", "transfer.size=unlimited", "--set", "limit=1000000000 s", "--scheme", "ebsn"]
+    line = [sys.executable, "-m", "lasthop", "run", EXAMPLE, *endless]
+    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    output, error = process.communicate(timeout=5)
+    assert (process.returncode, output, error) == (130, "", "interrupted\n")

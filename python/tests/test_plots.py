@@ -1,0 +1,117 @@
+"""Figures: what they show, and the files that they become."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+import lasthop
+from lasthop import Run, Scenario, plots
+
+Make = Callable[[dict[str, Run]], plots.DataFigure]
+
+FIGURES: dict[str, Make] = {
+    "packet_trace": lambda runs: plots.packet_trace(runs["basic"], bad_periods=[(10.0, 14.0)]),
+    "packet_traces": lambda runs: plots.packet_traces(list(runs.values())),
+    "time_sequence": lambda runs: plots.time_sequence(runs["local-recovery"]),
+    "cwnd": lambda runs: plots.cwnd(runs["basic"]),
+}
+
+
+@pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
+def test_a_figure_becomes_the_same_files_each_time(make: Make, runs: dict[str, Run], tmp_path: Path) -> None:
+    first = plots.save(make(runs), tmp_path / "first.of.two")
+    second = plots.save(make(runs), tmp_path / "second")
+    assert [path.name for path in first] == [f"first.of.two.{kind}" for kind in ("png", "svg", "csv")]
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert first[0].read_bytes().startswith(b"\x89PNG")
+    assert b"<dc:date>" not in first[1].read_bytes()
+
+
+@pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
+def test_axes_are_labelled_with_units(make: Make, runs: dict[str, Run]) -> None:
+    figure = make(runs)
+    assert figure.axes[-1].get_xlabel() == "time (s)"
+    labels = [figure.get_supylabel(), *(axes.get_ylabel() for axes in figure.axes)]
+    assert any(label.startswith(("packet number", "window (KB)")) for label in labels)
+
+
+@pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
+def test_the_caller_s_settings_stay_as_they_are(make: Make, runs: dict[str, Run], tmp_path: Path) -> None:
+    with matplotlib.rc_context({"font.size": 17.0, "svg.hashsalt": "mine"}):
+        plots.save(make(runs), tmp_path / "figure")
+        assert matplotlib.rcParams["font.size"] == 17.0
+        assert matplotlib.rcParams["svg.hashsalt"] == "mine"
+
+
+def test_the_csv_has_what_the_figure_shows(runs: dict[str, Run], tmp_path: Path) -> None:
+    run = runs["basic"]
+    *_, table = plots.save(plots.packet_trace(run), tmp_path / "trace")
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    sent = [row for row in rows if row["event"] == "sent"]
+    assert len(sent) == run.metrics["segments_sent"]
+    assert sum(int(row["transmission"]) > 1 for row in sent) == run.metrics["retransmitted_segments"]
+    assert len(rows) - len(sent) == run.metrics["timeouts"]
+
+
+def shown(figure: plots.DataFigure, name: str) -> int:
+    lines = (line for line in figure.axes[0].lines if line.get_gid() == name)
+    return sum(len(np.atleast_1d(line.get_xdata())) for line in lines)
+
+
+def test_each_transmission_is_a_mark(runs: dict[str, Run]) -> None:
+    for run in runs.values():
+        figure, metrics = plots.packet_trace(run), run.metrics
+        assert shown(figure, "again") == metrics["retransmitted_segments"]
+        assert shown(figure, "first") == metrics["segments_sent"] - metrics["retransmitted_segments"]
+        assert shown(figure, "timeouts") == metrics["timeouts"]
+
+
+def test_numbers_wrap_at_the_modulus(runs: dict[str, Run]) -> None:
+    for modulo in (90, 100):
+        for line in plots.packet_trace(runs["ebsn"], modulo).axes[0].lines:
+            if line.get_gid() == "first":
+                assert np.max(line.get_ydata()) == modulo - 1
+
+
+def test_bad_periods_are_shaded(example: Scenario, runs: dict[str, Run]) -> None:
+    bad = lasthop.bad_periods(example, until=30.0)
+    for figure in (plots.packet_trace(runs["ebsn"], bad_periods=bad), plots.cwnd(runs["ebsn"], bad)):
+        assert len(figure.axes[0].patches) == 2
+
+
+def test_a_panel_for_each_run(runs: dict[str, Run]) -> None:
+    figure = plots.packet_traces(list(runs.values()))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == list(runs)
+    assert {*figure.data["scheme"]} == {*runs}
+
+
+def test_a_run_in_which_nothing_happens_can_be_drawn(tmp_path: Path) -> None:
+    scenario = lasthop.build(
+        {
+            "limit": "10 s",
+            "transfer": {"size": "1 KB", "start": "9.999999999 s"},
+            "wired": {"rate": "10 Mbps"},
+            "radio": {"rate": "2 Mbps", "channel": {"iid": {"ber": 1.0}}},
+        }
+    )
+    run = lasthop.run(scenario, trace=True, series=True)
+    for index, figure in enumerate([plots.packet_trace(run), plots.time_sequence(run), plots.cwnd(run)]):
+        plots.save(figure, tmp_path / str(index))
+
+
+def test_any_figure_can_be_saved(tmp_path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.add_subplot().plot([1, 2], [3, 4])
+    assert len(plots.save(figure, tmp_path / "bare")) == 2
+    assert len(plots.save(figure, tmp_path / "with", {"x": [1, 2], "y": [3, 4]})) == 3
+    assert (tmp_path / "with.csv").read_text() == "x,y\n1,3\n2,4\n"
