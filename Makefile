@@ -1,0 +1,58 @@
+# Lasthop. Needs Python 3.11 or later, cargo and make; everything else goes into .venv and target.
+#
+#   make run     set up, and run the worked example into out/
+#   make test    set up, and run every check and test
+#   make clean   remove what these made
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BUILT := $(VENV)/.built
+TOOLS := $(VENV)/.tools
+CORE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name Cargo.toml -o -name '*.rs' -path '*/src/*')
+DEVELOP := . $(BIN)/activate && maturin develop --release --quiet
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Not every cargo comes with rustfmt and clippy.
+if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo "skipped: there is no cargo $(1)")
+
+.PHONY: run test lint test-rust test-python clean
+.DELETE_ON_ERROR:
+
+run: $(BUILT)
+	$(BIN)/lasthop run scenarios/ebsn-example.toml --trace --pcap --out out/ebsn-example
+
+test: lint test-rust test-python
+
+lint: $(TOOLS)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest lasthop._lasthop
+	$(call if_there,fmt,--all --check)
+	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
+
+test-rust:
+	cargo test --quiet --workspace
+
+test-python: $(TOOLS)
+	$(BIN)/pytest --quiet
+
+# Python's files are used where they stand; only the compiled core is built.
+$(BUILT): $(CORE) | $(VENV)/.made
+	$(DEVELOP)
+	@touch $@
+
+$(TOOLS): pyproject.toml | $(BUILT)
+	$(DEVELOP) --extras test
+	@touch $@
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Lasthop needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install 'maturin>=1.16,<2'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) out target
