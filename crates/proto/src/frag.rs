@@ -63,9 +63,9 @@ impl Fragments {
     /// The size of fragment `index`, counted from zero.
     ///
     /// # Panics
-    /// If there is no such fragment.
+    /// If the packet ends before it.
     pub fn size(&self, index: u32) -> Bytes {
-        assert!(index < self.count(), "fragment {index} of {}", self.count());
+        debug_assert!(index < self.count(), "fragment {index} of {}", self.count());
         match self.mtu {
             None => self.packet,
             Some(mtu) => mtu.0.min(self.packet - mtu.0 * u64::from(index)),

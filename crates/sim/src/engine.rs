@@ -38,9 +38,10 @@ impl Builder {
     /// # Panics
     /// If there are more than 65,535.
     pub fn add(&mut self, node: impl Into<Node>) -> ComponentId {
-        let id = u16::try_from(self.nodes.len()).expect("at most 65,535 components");
+        let id = self.nodes.len();
+        assert!(id < usize::from(u16::MAX), "at most 65,535 components");
         self.nodes.push(node.into());
-        ComponentId(id)
+        ComponentId(id as u16)
     }
 
     /// Connects a port to a port, one way.
@@ -59,8 +60,9 @@ impl Builder {
         self.watches.push((watched, watcher));
     }
 
-    /// For each component a row of its wires by port, and where the rows begin.
-    fn wire_table(&self) -> (Vec<Option<Wire>>, Vec<u32>) {
+    /// For each component a row of its wires by port, and where the rows begin. A port without a wire
+    /// has one that leads nowhere.
+    fn wire_table(&self) -> (Vec<Wire>, Vec<u32>) {
         let mut ports = vec![0u32; self.nodes.len()];
         for Wire { from: (id, port), .. } in &self.wires {
             let ports = &mut ports[usize::from(id.0)];
@@ -71,10 +73,12 @@ impl Builder {
             *total += count;
             Some(*total)
         }));
-        let mut wires = vec![None; first_wire[self.nodes.len()] as usize];
+        let nowhere = (ComponentId(u16::MAX), Port::ONLY);
+        let none = Wire { id: WireId(u32::MAX), from: nowhere, to: nowhere };
+        let mut wires = vec![none; first_wire[self.nodes.len()] as usize];
         for wire in &self.wires {
             let (id, port) = wire.from;
-            wires[first_wire[usize::from(id.0)] as usize + usize::from(port.0)] = Some(*wire);
+            wires[first_wire[usize::from(id.0)] as usize + usize::from(port.0)] = *wire;
         }
         (wires, first_wire)
     }
@@ -105,7 +109,7 @@ impl Builder {
 pub struct Engine<T> {
     nodes: Vec<Node>,
     /// Each component's wires, by port.
-    wires: Vec<Option<Wire>>,
+    wires: Vec<Wire>,
     /// Where a component's wires begin in `wires`.
     first_wire: Vec<u32>,
     watches: Vec<(ComponentId, ComponentId)>,
@@ -185,7 +189,7 @@ impl<T: Tap> Engine<T> {
             next += 1;
             match *effect {
                 Effect::Send(port, packet) => {
-                    let wire = self.wire(from, port);
+                    let wire = *self.wire(from, port);
                     self.tap.cross(self.now, wire, &packet);
                     let (to, port) = wire.to;
                     self.nodes[usize::from(to.0)].receive(self.now, packet, port, self.out.speaking(to));
@@ -198,10 +202,10 @@ impl<T: Tap> Engine<T> {
         self.out.clear();
     }
 
-    fn wire(&self, from: ComponentId, port: Port) -> Wire {
+    fn wire(&self, from: ComponentId, port: Port) -> &Wire {
         let index = usize::from(from.0);
-        let row = self.first_wire[index] as usize..self.first_wire[index + 1] as usize;
-        let wire = self.wires[row].get(usize::from(port.0)).copied().flatten();
+        let place = self.first_wire[index] as usize + usize::from(port.0);
+        let wire = self.wires.get(place).filter(|wire| wire.from == (from, port));
         wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
     }
 

