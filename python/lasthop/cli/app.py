@@ -71,6 +71,47 @@ def run(
 
 
 @app.command()
+def study(
+    scenario: ScenarioFile,
+    scheme: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Compare this scheme instead of the scenario's; may be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
+    overrides: Overrides = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Threads; by default one for each core.")
+    ] = None,
+    precision: Annotated[
+        str,
+        typer.Option(metavar="SHARE", help="How narrow the intervals shall be: half of each, of the mean."),
+    ] = "2%",
+    runs: Annotated[
+        str, typer.Option(metavar="MIN:MAX", help="Fewest and most runs of each scheme at each point.")
+    ] = "10:1000",
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", help="The metric that decides and is shown.")
+    ] = "throughput_bps",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the results are kept; default: FILE.study.")
+    ] = None,
+    json: AsJson = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count the runs, and estimate how long they take.")
+    ] = False,
+    export: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Also write every run: csv or parquet.")
+    ] = None,
+) -> None:
+    """Sweep a scenario, as often as gives an answer with an interval; can be interrupted and goes on."""
+    with plainly():
+        from lasthop.cli.study import Request, execute
+
+        settings = (scheme or [], seed, overrides or [], jobs, precision, runs, metric)
+        execute(Request(scenario, *settings, out, json, dry_run, export))
+
+
+@app.command()
 def check(scenario: ScenarioFile, overrides: Overrides = None, json: AsJson = False) -> None:
     """Check a scenario, and print it with every default and unit spelled out."""
     with plainly():

@@ -10,7 +10,6 @@ from pathlib import Path
 from lasthop import Run, Scenario
 from lasthop.api import load
 from lasthop.cli.failure import RefusedError, warn
-from lasthop.cli.interrupt import interruptible
 from lasthop.cli.output import Output
 
 
@@ -56,9 +55,7 @@ def execute(request: Request) -> None:
 def _run(scenario: Scenario, scheme: str, request: Request, output: Output | None) -> Run:
     pcap = output.path(f"{scheme}.pcapng", "pcapng") if output is not None and request.pcap else None
     seed, run, record = request.seed, request.run, request.trace
-    return interruptible(
-        lambda: scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap)
-    )
+    return scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap)
 
 
 def _print_table(scenario: Scenario, runs: list[Run]) -> None:

@@ -1,0 +1,298 @@
+"""`lasthop study`: a sweep, with as many runs of each point as an answer needs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from lasthop import Scenario
+from lasthop._lasthop import Pool
+from lasthop.api import load
+from lasthop.cli.failure import INTERRUPTED, RefusedError, warn
+from lasthop.cli.table import Table
+from lasthop.study import Progress, Study, StudyError, report
+from lasthop.study.quantity import quantity
+from lasthop.study.samples import TOTAL
+from lasthop.study.units import metric_reading
+
+if TYPE_CHECKING:
+    import pandas
+
+STORE = "study.sqlite"
+SECONDS_TO_TIME = 1.5
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command was asked for."""
+
+    path: Path
+    schemes: list[str]
+    seed: int
+    overrides: list[str]
+    jobs: int | None
+    precision: str
+    runs: str
+    metric: str
+    out: Path | None
+    as_json: bool
+    dry_run: bool
+    export: str | None
+
+
+def execute(request: Request) -> None:
+    """Make the runs that are missing, and report."""
+    precision, runs = _precision(request.precision), _runs(request.runs)
+    if request.export not in (None, "csv", "parquet"):
+        raise RefusedError(f"--export: expected csv or parquet, found {request.export!r}")
+    schemes = [f"schemes={json.dumps(request.schemes)}"] if request.schemes else []
+    scenario = load(request.path, [*request.overrides, *schemes])
+    directory = request.out if request.out is not None else Path(f"{request.path.stem}.study")
+    store = None if request.dry_run else directory / STORE
+    try:
+        with Study(
+            scenario,
+            seed=request.seed,
+            precision=precision,
+            runs=runs,
+            metric=request.metric,
+            store=store,
+        ) as study:
+            if request.dry_run:
+                _estimate(study, request)
+            else:
+                _run(study, request, directory)
+    except StudyError as error:
+        raise RefusedError(str(error)) from None
+
+
+def _run(study: Study, request: Request, directory: Path) -> None:
+    try:
+        with _progress_bar() as show:
+            made = study.run(request.jobs, show)
+    except KeyboardInterrupt:
+        done = study.progress.done
+        print(f"stopped; {done:,} runs are kept in {study.path}. To go on:", file=sys.stderr)
+        print(f"  {shlex.join(['lasthop', *sys.argv[1:]])}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    if made == 0:
+        print(f"nothing left to run: {study.path} has all runs of this study", file=sys.stderr)
+    written = report.write(study, directory, request.export)
+    if request.as_json:
+        print(written[0].read_text(encoding="utf-8"), end="")
+    else:
+        summary, comparison = study.summary(), study.compare()
+        if study.scenario.title:
+            print(f"{study.scenario.title}\n")
+        _print_summary(study, summary)
+        if len(comparison):
+            _print_comparison(study, comparison)
+        names = ", ".join(path.name for path in written)
+        print(f"\nwritten to {directory}: {STORE}, {names}")
+    _warn(study)
+
+
+# -- Before and while it runs ------------------------------------------------------------------------
+
+
+def _estimate(study: Study, request: Request) -> None:
+    """Say how many runs there would be, and how long they would take."""
+    cells = [
+        (point.scenario, scheme) for point in study.scenario.points() for scheme in point.scenario.schemes
+    ]
+    least, most = study.rule.least * len(cells), study.rule.most * len(cells)
+    rate = _rate(cells, request)
+    times = [math.inf if rate == 0 else runs / rate for runs in (least, most)]
+    jobs = request.jobs or os.cpu_count() or 1
+    if request.as_json:
+        estimate = {
+            "points": len(study.points),
+            "schemes": study.scenario.schemes,
+            "runs": {"min": least, "max": most},
+            "seconds": {"min": times[0], "max": times[1]},
+            "jobs": jobs,
+        }
+        print(json.dumps(estimate, indent=2))
+        return
+    each = f"{study.rule.least:,} to {study.rule.most:,} of each scheme at each point"
+    print(f"points   {len(study.points):,}")
+    print(f"schemes  {len(study.scenario.schemes):,}: {', '.join(study.scenario.schemes)}")
+    print(f"runs     {least:,} to {most:,}: {each}")
+    print(f"time     {_duration(times[0])} to {_duration(times[1])} on {jobs} threads")
+
+
+def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:
+    """Make runs of every point and scheme in turn for a moment, and return how many a second makes."""
+    began = time.monotonic()
+    made, rounds = 0, 0
+    with Pool(request.jobs) as pool:
+        while (spent := time.monotonic() - began) < SECONDS_TO_TIME:
+            if pool.pending == 0:
+                for key, (scenario, scheme) in enumerate(cells):
+                    pool.submit(key, scenario, scheme, request.seed, rounds, 1)
+                rounds += 1
+            made += len(pool.collect(SECONDS_TO_TIME - spent))
+    return made / (time.monotonic() - began)
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[Progress], None] | None]:
+    """Show how far the study is, if there is a terminal to show it on."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich import progress
+
+    bar = progress.Progress(
+        progress.BarColumn(bar_width=30),
+        progress.TextColumn("{task.fields[text]}"),
+        console=console,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=None, text="starting")
+
+        def show(now: Progress) -> None:
+            left = "" if now.seconds_left is None else f", {_duration(now.seconds_left)} left"
+            text = f"{now.done:,} of about {now.expected:,} runs, {now.rate:,.0f} a second{left}"
+            bar.update(task, completed=now.done, total=now.expected, text=text)
+
+        yield show
+
+
+def _duration(seconds: float) -> str:
+    """Write a time so that it is grasped at a glance.
+
+    Examples
+    --------
+    >>> _duration(0.4), _duration(75), _duration(7380)
+    ('less than 1 s', '1 min 15 s', '2 h 3 min')
+    """
+    if math.isinf(seconds):
+        return "an unknown time"
+    if seconds < 1:
+        return "less than 1 s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+# -- Results -----------------------------------------------------------------------------------------
+
+
+def _print_summary(study: Study, summary: pandas.DataFrame) -> None:
+    """Print the mean of the metric for each point and scheme."""
+    parameters = list(study.points[0].parameters)
+    reading = metric_reading(study.metric, float(summary["mean"].abs().max()))
+    means = _numbers(summary["mean"], summary["ci95"], reading.size)
+    spreads = _numbers(summary["ci95"], summary["ci95"], reading.size)
+    headers = [*parameters, "scheme", f">{reading.label}", ">± 95 %"]
+    cells = [*(summary[name] for name in parameters), summary["scheme"], means, spreads]
+    if TOTAL in summary:
+        headers.append(f">all bits / all time ({reading.unit})")
+        cells.append(_numbers(summary[TOTAL], summary[f"{TOTAL}_ci95"], reading.size))
+    headers.append(">runs")
+    cells.append([f"{runs:,}" for runs in summary["runs"]])
+    if (summary["n"] != summary["runs"]).any():
+        headers.append(">that have it")
+        cells.append([f"{n:,}" for n in summary["n"]])
+    if summary["unfinished"].any():
+        headers.append(">unfinished")
+        cells.append([f"{n:,}" for n in summary["unfinished"]])
+    table = Table(*headers)
+    for row in zip(*cells, strict=True):
+        table.row(*row)
+    table.print()
+
+
+def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
+    """Print how the schemes differ from the first."""
+    parameters = list(study.points[0].parameters)
+    reading = metric_reading(study.metric, float(comparison["difference"].abs().max()))
+    baselines = comparison["baseline"].unique()
+    against = baselines[0] if len(baselines) == 1 else "the first scheme"
+    unit = f" ({reading.unit})" if reading.unit else ""
+    table = Table(*parameters, "scheme", f">difference{unit}", ">± 95 %", ">ratio", ">± 95 %", ">p", "")
+    columns = [
+        *(comparison[name] for name in parameters),
+        comparison["scheme"],
+        _numbers(comparison["difference"], comparison["ci95"], reading.size, sign="+"),
+        _numbers(comparison["ci95"], comparison["ci95"], reading.size),
+        _numbers(comparison["ratio"], comparison["ratio_ci95"]),
+        _numbers(comparison["ratio_ci95"], comparison["ratio_ci95"]),
+        [_p_value(p) for p in comparison["p_holm"]],
+        ["significant" if yes else "not significant" for yes in comparison["significant"]],
+    ]
+    for row in zip(*columns, strict=True):
+        table.row(*row)
+    print(f"\n{reading.name} against {against}, in pairs of runs over the same fades")
+    table.print()
+
+
+def _numbers(
+    values: Iterable[float], spreads: Iterable[float], size: float = 1.0, sign: str = ""
+) -> list[str]:
+    """Write a column with as many decimals as give the narrowest interval two digits."""
+    known = [spread / size for spread in spreads if spread > 0]
+    decimals = min(4, max(0, 1 - math.floor(math.log10(min(known))))) if known else 2
+    return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
+
+
+def _p_value(p: float) -> str:
+    if math.isnan(p):
+        return "-"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _warn(study: Study) -> None:
+    """Say what the user should know of the results."""
+    summary = study.summary()
+    precision = study.rule.precision
+    wide = int((~(summary["ci95"] <= (precision or math.inf) * summary["mean"].abs())).sum())
+    if precision is not None and wide:
+        warn(
+            f"{wide} of {len(summary)} means are less precise than {100 * precision:g} % "
+            f"after {study.rule.most:,} runs; --runs {study.rule.least}:N with a larger N goes on"
+        )
+    if len(summary) and (summary["sd"] == 0).all():
+        warn("all runs of a scheme gave the same: nothing is random in this scenario that matters to it")
+
+
+# -- What the options mean ---------------------------------------------------------------------------
+
+
+def _precision(text: str) -> float:
+    """Read `2%` or `0.02`."""
+    found = quantity(text)
+    if found is None or found[1] != "" or not 0 < found[0] < 1:
+        raise RefusedError(f"--precision: expected a part of the mean such as 2%, found {text!r}")
+    return found[0]
+
+
+def _runs(text: str) -> tuple[int, int]:
+    """Read `MIN:MAX` or `N`."""
+    least, _, most = text.partition(":")
+    try:
+        runs = int(least), int(most or least)
+    except ValueError:
+        raise RefusedError(f"--runs: expected MIN:MAX or one number, found {text!r}") from None
+    if not 1 <= runs[0] <= runs[1]:
+        raise RefusedError(f"--runs: expected 1 or more, and no fewer at most than at least, found {text!r}")
+    return runs
