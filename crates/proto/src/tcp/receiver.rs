@@ -8,7 +8,7 @@ use super::ranges::Ranges;
 use super::segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 use super::seq::SeqNum;
 use super::settings::{Flavour, Rules, Settings};
-use super::state::timestamp;
+use super::state::{latest_timestamp, timestamp};
 use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port};
 use crate::packet::{Body, Packet};
@@ -37,7 +37,7 @@ pub struct Receiver {
     owed: u32,
     ack_deadline: Time,
     last_ack_sent: SeqNum,
-    ts_recent: u32,
+    ts_recent: Option<u32>,
     snd_nxt: SeqNum,
     stats: ReceiverStats,
 }
@@ -59,7 +59,7 @@ impl Receiver {
             owed: 0,
             ack_deadline: Time::NEVER,
             last_ack_sent: SeqNum(settings.iss),
-            ts_recent: 0,
+            ts_recent: None,
             snd_nxt: SeqNum(settings.iss),
             stats: ReceiverStats::default(),
             settings: settings.clone(),
@@ -108,9 +108,10 @@ impl Receiver {
         self.store(now, segment);
         self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
         let closes = self.take_fin(segment);
-        // RFC 5681 section 4.2: out of order, filling a gap, or again: at once.
+        // RFC 5681 section 4.2: out of order, filling a gap, or again: at once. RFC 9293 section
+        // 3.10.7.4: so, too, if some of it lies beyond the window.
         let orderly = match self.settings.rules {
-            Rules::Rfc => in_order && !had_gap,
+            Rules::Rfc => in_order && !had_gap && self.rcv_nxt == whole(segment).end,
             // The very last segment may come again; the first is acknowledged at once, SYN or not.
             Rules::Ns2 => {
                 let last = segment.seq + segment.len == self.rcv_nxt;
@@ -131,7 +132,7 @@ impl Receiver {
 
     /// RFC 9293 section 3.10.7.2; a repeated SYN is answered again.
     fn on_syn(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        self.ts_recent = segment.timestamps.map_or(0, |ts| ts.value);
+        self.ts_recent = segment.timestamps.map(|ts| ts.value);
         if !self.established {
             self.established = true;
             self.rcv_nxt = segment.seq + 1;
@@ -187,7 +188,7 @@ impl Receiver {
 
     fn note_timestamp(&mut self, segment: &Segment) {
         if let Some(ts) = segment.timestamps.filter(|_| segment.seq <= self.last_ack_sent) {
-            self.ts_recent = ts.value;
+            self.ts_recent = Some(latest_timestamp(self.ts_recent, ts.value));
         }
     }
 
@@ -196,9 +197,10 @@ impl Receiver {
     fn acknowledge(&mut self, now: Time, latest: Option<(&Segment, Option<SackBlock>)>, out: &mut Out) {
         self.owed = 0;
         self.ack_deadline = Time::NEVER;
-        let sack = match latest {
-            Some((segment, repeated)) if self.settings.flavour == Flavour::Sack => {
-                self.report(segment, repeated.filter(|_| self.settings.dsack))
+        let sack = match self.settings.flavour {
+            Flavour::Sack => {
+                let (segment, repeated) = latest.unzip();
+                self.report(segment, repeated.flatten().filter(|_| self.settings.dsack))
             }
             _ => SackBlocks::default(),
         };
@@ -211,10 +213,12 @@ impl Receiver {
 
     /// The blocks to report: the repeated part first (RFC 2883), then the block around the latest
     /// segment, then those reported before (RFC 2018 section 4).
-    fn report(&mut self, latest: &Segment, repeated: Option<SackBlock>) -> SackBlocks {
-        let most = self.settings.sack_blocks as usize;
-        let newest = self.queue.around(latest.seq.max(self.rcv_nxt)).filter(|_| latest.seq >= self.rcv_nxt);
+    fn report(&mut self, latest: Option<&Segment>, repeated: Option<SackBlock>) -> SackBlocks {
+        let fit = SackBlocks::MAX - usize::from(self.settings.timestamps);
+        let most = fit.min(self.settings.sack_blocks as usize);
         let rcv_nxt = self.rcv_nxt;
+        let newest =
+            latest.filter(|latest| latest.seq >= rcv_nxt).and_then(|latest| self.queue.around(latest.seq));
         self.reported.retain(|old| {
             let covered = newest.is_some_and(|new| new.start <= old.start && old.end <= new.end);
             old.end > rcv_nxt && !covered
@@ -241,7 +245,8 @@ impl Receiver {
             wnd: self.window(),
             flags,
             sack,
-            timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
+            timestamps: timestamps
+                .then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.unwrap_or(0) }),
         };
         let Connection { src, dst, flow } = self.connection;
         let size = self.settings.header + option_bytes(&segment, &self.settings);

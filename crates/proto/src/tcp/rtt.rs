@@ -4,6 +4,9 @@ use lasthop_base::{Duration, Time};
 
 use super::settings::{RttArithmetic, Settings};
 
+/// The timeout of data whose SYN timed out (RFC 6298 section 5.7).
+const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
 /// Estimates the round-trip time and derives the retransmission timeout.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
@@ -81,7 +84,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample: data sent at `sent` were acknowledged at `now`. Ends the backoff (RFC 6298
-    /// section 5.7; Karn and Partridge 1987).
+    /// section 5; Karn and Partridge 1987).
     pub fn sample(&mut self, sent: Time, now: Time) {
         self.backoff = 1;
         let tick = self.tick.as_nanos();
@@ -142,6 +145,15 @@ impl RttEstimator {
             // BSD: the estimate is worth nothing by now; the next sample counts as the first.
             ticks.rttvar += ticks.srtt >> 3;
             ticks.srtt = 0;
+        }
+    }
+
+    /// SYN timed out, and its acknowledgement gave no sample: the timeout of the data begins at 3 s if
+    /// that of SYN began lower, since the path may be slower than was assumed (RFC 6298 section 5.7).
+    pub fn restart_after_lost_syn(&mut self) {
+        if self.initial < RTO_AFTER_LOST_SYN {
+            self.initial = RTO_AFTER_LOST_SYN;
+            self.backoff = 1;
         }
     }
 

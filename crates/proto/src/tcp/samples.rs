@@ -16,6 +16,7 @@ pub(super) enum Samples {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
+    start: SeqNum,
     end: SeqNum,
     at: Time,
     again: bool,
@@ -29,9 +30,9 @@ impl Samples {
         }
     }
 
-    /// Data up to `end` were sent for the first time.
-    pub(super) fn on_new(&mut self, end: SeqNum, now: Time) {
-        let sent = Sent { end, at: now, again: false };
+    /// Data from `start` to `end` were sent for the first time.
+    pub(super) fn on_new(&mut self, start: SeqNum, end: SeqNum, now: Time) {
+        let sent = Sent { start, end, at: now, again: false };
         match self {
             Samples::OneAtATime(timed) => _ = timed.get_or_insert(sent),
             Samples::EveryAck(line) => line.push_back(sent),
@@ -40,12 +41,15 @@ impl Samples {
 
     /// Data from `start` to `end` were sent once more.
     pub(super) fn on_again(&mut self, start: SeqNum, end: SeqNum) {
-        if let Samples::EveryAck(line) = self {
-            let first = line.partition_point(|sent| sent.end <= start);
-            for sent in line.iter_mut().skip(first) {
-                sent.again = true;
-                if sent.end >= end {
-                    break;
+        match self {
+            Samples::OneAtATime(timed) => _ = timed.take_if(|sent| sent.start < end && start < sent.end),
+            Samples::EveryAck(line) => {
+                let first = line.partition_point(|sent| sent.end <= start);
+                for sent in line.iter_mut().skip(first) {
+                    sent.again = true;
+                    if sent.end >= end {
+                        break;
+                    }
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use lasthop_base::Time;
+use lasthop_base::{Duration, Time};
 
 use super::reaction::Reaction;
 use super::recovery::{self, Recovery};
@@ -35,8 +35,8 @@ pub struct Sender {
     state: SenderState,
     recovery: Box<dyn Recovery>,
     reaction: Option<Box<dyn Reaction>>,
-    /// The receiver's window is closed and a byte was sent to see whether it has opened.
-    probing: bool,
+    /// The receiver's window is shut: how long until a probe is to see whether it has opened.
+    probe_interval: Option<Duration>,
 }
 
 impl Sender {
@@ -52,7 +52,7 @@ impl Sender {
             state: SenderState::new(connection, settings, transfer),
             recovery: recovery::of(settings),
             reaction,
-            probing: false,
+            probe_interval: None,
         }
     }
 
@@ -131,22 +131,35 @@ impl Sender {
     }
 
     fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        let tcp = &mut self.state;
-        if !segment.flags.has(Flags::ACK) || segment.ack > tcp.snd_max {
+        if !self.is_acceptable(segment) {
             return;
         }
-        tcp.note_timestamp(segment);
-        if self.phase == Phase::SynSent {
-            if segment.ack <= tcp.iss {
-                return;
-            }
+        self.state.note_timestamp(segment);
+        let opens = self.phase == Phase::SynSent;
+        if opens {
             self.on_syn_acknowledged(now, segment, out);
         } else {
             self.on_ack(now, segment, out);
             self.answer_peer(now, segment, out);
         }
         self.recovery.send(&mut self.state, now, out);
+        if opens && self.state.settings.counts_bytes() && !self.state.outstanding() {
+            // No data could acknowledge SYN of the peer.
+            self.state.emit_ack(now, out);
+        }
         self.settle(now, out);
+    }
+
+    /// Whether the segment acknowledges something that was sent; the first must bring SYN (RFC 9293
+    /// sections 3.10.7.3 and 3.10.7.4).
+    fn is_acceptable(&self, segment: &Segment) -> bool {
+        let tcp = &self.state;
+        let expected = match self.phase {
+            Phase::Waiting(_) => false,
+            Phase::SynSent => segment.flags.has(Flags::SYN) && segment.ack > tcp.iss,
+            Phase::Open | Phase::Done => true,
+        };
+        expected && segment.flags.has(Flags::ACK) && segment.ack <= tcp.snd_max
     }
 
     fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut Out) {
@@ -158,18 +171,20 @@ impl Sender {
         tcp.rwnd = segment.wnd;
         if segment.ack > tcp.snd_una {
             let acked = segment.ack - tcp.snd_una;
-            self.probing = false;
+            self.probe_interval = None;
             self.recovery.on_ack(tcp, now, segment, acked, out);
-        } else if self.probing && segment.wnd > 0 {
-            // The probe fell on a closed window: it is sent again as part of a whole segment.
-            self.probing = false;
-            tcp.go_back();
+        } else if self.probe_interval.is_some() {
+            // The answer to a probe is no sign of a loss.
+            if !tcp.window_is_shut() {
+                self.probe_interval = None;
+                tcp.leave_probing(now);
+            }
         } else if tcp.is_duplicate(segment, window_changed) {
             self.recovery.on_duplicate(tcp, now, segment, out);
         }
     }
 
-    /// The connection opens; the first data will acknowledge SYN of the peer.
+    /// The connection opens; the first data will acknowledge SYN of the peer, if there are any.
     fn on_syn_acknowledged(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         self.phase = Phase::Open;
         self.state.rcv_nxt = segment.seq + 1;
@@ -191,16 +206,16 @@ impl Sender {
         }
     }
 
-    /// After every event: finishes, or watches a closed window (RFC 9293 section 3.8.6.1).
+    /// After every event: finishes, or watches a shut window (RFC 9293 section 3.8.6.1).
     fn settle(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
         if self.phase == Phase::Open && tcp.all_acknowledged() {
             self.phase = Phase::Done;
             tcp.stats.completed = Some(now);
             out.signal(Signal::Finished);
-        } else if self.phase == Phase::Open && !tcp.outstanding() && !self.probing {
+        } else if self.phase == Phase::Open && !tcp.outstanding() && self.probe_interval.is_none() {
             // Nothing is under way and yet not all was sent: only the receiver's window can open.
-            self.probing = true;
+            self.probe_interval = Some(tcp.rtt.rto());
             tcp.rto_deadline = now + tcp.rtt.rto();
         }
     }
@@ -215,18 +230,27 @@ impl Sender {
                 tcp.window.ssthresh = window.ssthresh;
             }
             tcp.emit_syn(now, out);
-        } else if self.probing {
-            tcp.stats.window_probes += 1;
-            tcp.rtt.back_off();
-            tcp.snd_nxt = tcp.snd_una;
-            let len = tcp.len_at(tcp.snd_una).min(1);
-            let occupied = tcp.emit(now, tcp.snd_una, len, out);
-            tcp.snd_nxt += occupied;
-            tcp.rto_deadline = now + tcp.rtt.rto();
+        } else if self.probe_interval.is_some() || tcp.window_is_shut() {
+            self.probe(now, out);
         } else {
             self.recovery.on_timeout(tcp, now);
             self.recovery.send(&mut self.state, now, out);
         }
+    }
+
+    /// Sends a byte into a closed window, or what fits into a small one (RFC 9293 section 3.8.6.1;
+    /// section 3.8.6.2.1: the override timeout). The interval doubles, and the backoff of the
+    /// retransmission timer has nothing to do with it.
+    fn probe(&mut self, now: Time, out: &mut Out) {
+        let tcp = &mut self.state;
+        tcp.stats.window_probes += 1;
+        tcp.go_back();
+        let len = tcp.len_at(tcp.snd_una).min(tcp.rwnd.max(1));
+        let occupied = tcp.emit(now, tcp.snd_una, len, out);
+        tcp.snd_nxt += occupied;
+        let interval = (self.probe_interval.unwrap_or(tcp.rtt.rto()) * 2).min(tcp.settings.rto_max);
+        self.probe_interval = Some(interval);
+        tcp.rto_deadline = now + interval;
     }
 
     fn on_notice(&mut self, now: Time, notice: &Notice) {
@@ -260,14 +284,16 @@ impl Component for Sender {
         }
     }
 
-    /// Windows in bytes, times in seconds, sequence numbers from the beginning of the connection.
+    /// Windows in bytes, times in seconds, sequence numbers from the beginning of the connection, modulo
+    /// 2³².
     fn show(&self, probe: &mut dyn Probe) {
         let tcp = &self.state;
         probe.value("cwnd_bytes", tcp.window.cwnd);
         probe.value("ssthresh_bytes", tcp.window.ssthresh);
         probe.value("flight_bytes", f64::from(self.flight()));
-        probe.value("snd_una_bytes", f64::from(tcp.snd_una - tcp.iss));
-        probe.value("snd_nxt_bytes", f64::from(tcp.snd_nxt - tcp.iss));
+        let offset = |seq: SeqNum| f64::from(seq.0.wrapping_sub(tcp.iss.0));
+        probe.value("snd_una_bytes", offset(tcp.snd_una));
+        probe.value("snd_nxt_bytes", offset(tcp.snd_nxt));
         probe.value("dupacks", f64::from(tcp.dupacks));
         probe.value("srtt_s", tcp.rtt.srtt().map_or(f64::NAN, |srtt| srtt.as_secs_f64()));
         probe.value("rttvar_s", tcp.rtt.rttvar().as_secs_f64());

@@ -202,7 +202,8 @@ pub struct Settings {
     pub ack_every: u32,
     /// How long an acknowledgement may wait for more data (RFC 9293 section 3.8.6.3: below 0.5 s).
     pub ack_delay: Duration,
-    /// Selective acknowledgement blocks that the receiver reports, 1 to 4 (RFC 2018).
+    /// Selective acknowledgement blocks that the receiver reports, 1 to 4; no more than 3 fit beside
+    /// timestamps (RFC 2018 section 3).
     pub sack_blocks: u32,
     /// Report duplicate data in the first block (RFC 2883).
     pub dsack: bool,

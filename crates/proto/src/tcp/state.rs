@@ -10,7 +10,7 @@ use super::rtt::RttEstimator;
 use super::samples::Samples;
 use super::segment::{Flags, SackBlocks, Segment, Timestamps};
 use super::seq::SeqNum;
-use super::settings::{InitialThreshold, Rules, Settings};
+use super::settings::{Flavour, InitialThreshold, RttSamples, Rules, Settings};
 use super::{Connection, SenderStats, Transfer, option_bytes};
 use crate::component::{Out, Port};
 use crate::packet::{Body, Packet};
@@ -43,7 +43,7 @@ pub struct SenderState {
     initial_window: u32,
     pub(super) dupacks: u32,
     /// Bytes sent by limited transmit since the last new acknowledgement.
-    limited: u32,
+    pub(super) limited: u32,
     /// `snd_max` when the last loss was found; no other loss is taken for new before it is passed.
     pub(super) recover: Option<SeqNum>,
     /// What the receiver has reported by SACK.
@@ -55,7 +55,7 @@ pub struct SenderState {
     /// `snd_una` when the timer last ran out.
     timed_out_at: Option<SeqNum>,
     last_sent: Time,
-    ts_recent: u32,
+    ts_recent: Option<u32>,
     pub(super) stats: SenderStats,
 }
 
@@ -100,7 +100,7 @@ impl SenderState {
             rto_deadline: Time::NEVER,
             timed_out_at: None,
             last_sent: Time::ZERO,
-            ts_recent: 0,
+            ts_recent: None,
             stats: SenderStats::default(),
             settings: settings.clone(),
         }
@@ -160,16 +160,23 @@ impl SenderState {
     }
 
     /// Whether a loss found now is a new one, and not the trace of one already answered (RFC 6582
-    /// section 3.2 step 2 and section 4.1).
+    /// section 3.2 step 2 and section 4.1). An acknowledgement up to `recover` and no further may come
+    /// from what was resent needlessly; with SACK one can tell (RFC 6675 section 5.1).
     pub(super) fn loss_is_new(&self) -> bool {
         let first_end = self.iss + if self.settings.handshake { 1 } else { self.mss };
         let first_is_free = self.settings.rules == Rules::Ns2 && self.snd_una == first_end;
-        first_is_free || !self.settings.careful || self.recover.is_none_or(|recover| self.snd_una > recover)
+        let reported = self.settings.counts_bytes() && self.settings.flavour == Flavour::Sack;
+        let passed = |recover| self.snd_una > recover || (reported && self.snd_una == recover);
+        first_is_free || !self.settings.careful || self.recover.is_none_or(passed)
     }
 
-    /// Whether an acknowledgement of nothing new is a duplicate (RFC 5681 section 2). ns-2 counts it
-    /// even if nothing is outstanding.
+    /// Whether an acknowledgement of nothing new is a duplicate (RFC 5681 section 2). With SACK it is
+    /// one if it reports something, whatever else it carries (RFC 6675 section 2). ns-2 counts it even
+    /// if nothing is outstanding.
     pub(super) fn is_duplicate(&self, segment: &Segment, window_changed: bool) -> bool {
+        if self.settings.counts_bytes() && self.settings.flavour == Flavour::Sack {
+            return !segment.sack.is_empty();
+        }
         let bare = segment.len == 0 && !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN);
         bare && (!self.settings.counts_bytes() || (self.outstanding() && !window_changed))
     }
@@ -191,6 +198,8 @@ impl SenderState {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
         self.sacked.forget_before(ack);
+        // Kept for longer, it would seem to lie ahead after 2 GiB without a loss.
+        self.recover = self.recover.filter(|&recover| ack <= recover);
     }
 
     /// Takes the round-trip sample that an acknowledgement gives, if it gives one.
@@ -251,8 +260,9 @@ impl SenderState {
         self.stats.timeouts += 1;
         let again = self.timed_out_at.replace(self.snd_una) == Some(self.snd_una);
         self.recover = Some(self.snd_max);
-        if self.snd_una == self.iss {
-            // RFC 5681 section 3.1: a lost SYN means an initial window of one segment.
+        if self.snd_una == self.iss && (self.settings.handshake || self.settings.rules == Rules::Ns2) {
+            // RFC 5681 section 3.1: a lost SYN means an initial window of one segment; for ns-2 any
+            // first segment does.
             self.initial_window = self.mss;
         }
         let loss = self.loss(again);
@@ -290,6 +300,10 @@ impl SenderState {
     /// Limited transmit (RFC 3042): one new segment per early duplicate acknowledgement, beyond the
     /// congestion window but within the receiver's.
     pub(super) fn send_limited(&mut self, now: Time, out: &mut Out) {
+        // ns-2 sends whatever is next, as often as it counts.
+        if self.settings.counts_bytes() && (self.snd_nxt != self.snd_max || self.dupacks > 2) {
+            return;
+        }
         let extra = f64::from(self.dupacks * self.mss);
         let window = ((self.window.cwnd + extra) as u32).min(self.rwnd);
         if let Some(len) = self.sendable(self.snd_nxt, window) {
@@ -351,11 +365,11 @@ impl SenderState {
         }
     }
 
-    /// Sends the first unacknowledged segment again.
-    pub(super) fn resend_first(&mut self, now: Time, out: &mut Out) {
+    /// Sends the first unacknowledged segment again; returns the sequence numbers that it occupies.
+    pub(super) fn resend_first(&mut self, now: Time, out: &mut Out) -> u32 {
         let end = self.sacked.next_start(self.snd_una).unwrap_or(self.snd_max);
         let len = self.len_at(self.snd_una).min(end - self.snd_una);
-        self.emit(now, self.snd_una, len, out);
+        self.emit(now, self.snd_una, len, out)
     }
 
     /// Puts a segment of `len` bytes of payload at `seq` on the wire, with FIN if the data end there.
@@ -385,13 +399,16 @@ impl SenderState {
     /// `seq..end` went out, with `repeated` bytes of a packet that were not new.
     fn note_sent(&mut self, now: Time, seq: SeqNum, end: SeqNum, repeated: Bytes) {
         if seq < self.snd_max {
-            self.samples.on_again(seq, end);
+            // ns-2 goes on timing a segment that its SACK recovery sends again.
+            if self.settings.counts_bytes() || self.settings.rtt_samples == RttSamples::EveryAck {
+                self.samples.on_again(seq, end);
+            }
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += repeated;
         }
         if end > self.snd_max {
+            self.samples.on_new(self.snd_max, end, now);
             self.snd_max = end;
-            self.samples.on_new(end, now);
         }
     }
 
@@ -425,7 +442,8 @@ impl SenderState {
             wnd: self.settings.window_payload(),
             flags,
             sack: SackBlocks::default(),
-            timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent }),
+            timestamps: timestamps
+                .then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.unwrap_or(0) }),
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
         let Connection { src, dst, flow } = self.connection;
@@ -440,7 +458,7 @@ impl SenderState {
     /// Remembers the peer's timestamp for the echo (RFC 7323 section 4.3).
     pub(super) fn note_timestamp(&mut self, segment: &Segment) {
         if let Some(ts) = segment.timestamps {
-            self.ts_recent = ts.value;
+            self.ts_recent = Some(latest_timestamp(self.ts_recent, ts.value));
         }
     }
 
@@ -448,7 +466,29 @@ impl SenderState {
     pub(super) fn establish(&mut self, now: Time, segment: &Segment) {
         self.acknowledge(now, segment);
         self.window.cwnd = f64::from(self.initial_window);
+        if self.timed_out_at.is_some() {
+            self.rtt.restart_after_lost_syn();
+        }
     }
+
+    /// Whether the receiver's window keeps in the segment that is due next.
+    pub(super) fn window_is_shut(&self) -> bool {
+        self.sendable(self.snd_una, self.rwnd).is_none()
+    }
+
+    /// Goes on after the receiver's window was shut: what probes carried is sent again in whole
+    /// segments, under the retransmission timer.
+    pub(super) fn leave_probing(&mut self, now: Time) {
+        self.go_back();
+        self.rearm(now);
+        self.restart_after_idle(now);
+    }
+}
+
+/// The later of the timestamp kept for the echo and the one that arrived: packets may overtake each
+/// other (RFC 7323 section 4.3).
+pub(super) fn latest_timestamp(recent: Option<u32>, arrived: u32) -> u32 {
+    recent.filter(|recent| (arrived.wrapping_sub(*recent) as i32) < 0).unwrap_or(arrived)
 }
 
 /// The timestamp clock: microseconds, modulo 2³² (RFC 7323 section 5.4 asks for 1 ms to 1 s; a finer

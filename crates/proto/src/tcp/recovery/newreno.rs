@@ -24,7 +24,10 @@ impl NewReno {
         if first || !tcp.settings.impatient {
             tcp.rearm(now);
         }
-        tcp.end_backoff_if_timed(segment.ack);
+        match tcp.settings.rules {
+            Rules::Rfc => tcp.sample(now, segment),
+            Rules::Ns2 => tcp.end_backoff_if_timed(segment.ack),
+        }
         if tcp.settings.partial_deflation {
             deflate(tcp, acked);
         } else {
@@ -34,10 +37,11 @@ impl NewReno {
     }
 }
 
-/// Takes what was acknowledged out of the window and puts the resent segment in; the inflation goes
-/// first, then the congestion window itself.
+/// Takes what was acknowledged out of the window and puts the resent segment in, if that much was
+/// acknowledged; the inflation goes first, then the congestion window itself.
 fn deflate(tcp: &mut SenderState, acked: u32) {
-    let left = i64::from(tcp.inflation) - i64::from(acked) + i64::from(tcp.mss);
+    let resent = if acked >= tcp.mss { tcp.mss } else { 0 };
+    let left = i64::from(tcp.inflation) - i64::from(acked) + i64::from(resent);
     let least = i64::from(tcp.mss);
     tcp.inflation = left.max(least) as u32;
     tcp.window.cwnd = (tcp.window.cwnd + (left - least).min(0) as f64).max(f64::from(tcp.mss));

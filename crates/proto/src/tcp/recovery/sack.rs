@@ -13,8 +13,8 @@ use crate::tcp::state::SenderState;
 pub(super) struct Sack {
     /// While recovering: one past the highest byte resent (HighRxt).
     high_rxt: Option<SeqNum>,
-    /// The last segment may be resent once per recovery (RescueRxt).
-    rescued: bool,
+    /// No rescue before everything up to here is acknowledged (RescueRxt).
+    rescue_rxt: SeqNum,
 }
 
 /// Bytes that neither arrived nor were reported: from `start` up to `end`.
@@ -74,14 +74,37 @@ fn next_holes(tcp: &SenderState, high_rxt: SeqNum) -> (Option<Hole>, Option<Hole
     (lost, any)
 }
 
+/// Whether the window has room for a segment beside the pipe.
+fn has_room(tcp: &SenderState, high_rxt: SeqNum) -> bool {
+    tcp.window.cwnd - f64::from(pipe(tcp, high_rxt)) >= f64::from(tcp.mss)
+}
+
+/// New data on an early duplicate, as far as the pipe leaves room (RFC 6675 section 5 step 3).
+fn send_limited(tcp: &mut SenderState, now: Time, out: &mut Out) {
+    let before = tcp.snd_max;
+    while tcp.snd_nxt == tcp.snd_max && has_room(tcp, tcp.snd_una) && tcp.send_new(now, out) {}
+    tcp.limited += tcp.snd_max - before;
+}
+
 impl Sack {
+    /// Something was reported outside of recovery (RFC 6675 section 5 steps 1 to 3).
+    fn on_report(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        tcp.dupacks += 1;
+        let mut first_is_lost = tcp.dupacks >= tcp.settings.dupthresh;
+        holes_from_right(tcp, |hole| first_is_lost |= hole.start == tcp.snd_una && hole.lost);
+        if first_is_lost && tcp.loss_is_new() {
+            self.enter(tcp, now, out);
+        } else if !first_is_lost && tcp.settings.limited_transmit {
+            send_limited(tcp, now, out);
+        }
+    }
+
     /// RFC 6675 section 5 step 4.
     fn enter(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         tcp.close_window_on_loss(now);
-        self.rescued = false;
-        let end = tcp.sacked.next_start(tcp.snd_una).unwrap_or(tcp.snd_max);
-        self.high_rxt = Some(tcp.snd_una + tcp.len_at(tcp.snd_una).min(end - tcp.snd_una));
-        tcp.resend_first(now, out);
+        let resent = tcp.snd_una + tcp.resend_first(now, out);
+        self.high_rxt = Some(resent);
+        self.rescue_rxt = resent;
     }
 
     /// Sends one segment as NextSeg says; `false` if there is none to send.
@@ -98,49 +121,41 @@ impl Sack {
         self.rescue(tcp, now, out)
     }
 
-    /// NextSeg rule 4: once per recovery the last unreported segment is resent, in case it was lost.
+    /// NextSeg rule 4: once per recovery, when its first segment has arrived, the last unreported
+    /// segment is resent, in case it was lost (again).
     fn rescue(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
-        let end = tcp.sacked.end().filter(|&end| end == tcp.snd_max);
-        if self.rescued || end.is_some() || !tcp.outstanding() {
-            return false;
-        }
-        self.rescued = true;
-        let floor = tcp.sacked.end().unwrap_or(tcp.snd_una);
-        let start = if tcp.snd_max - floor > tcp.mss { tcp.snd_max - tcp.mss } else { floor };
-        let len = tcp.len_at(start);
+        let mut last = None;
+        holes_from_right(tcp, |hole| _ = last.get_or_insert(hole));
+        let Some(last) = last.filter(|_| tcp.snd_una > self.rescue_rxt) else { return false };
+        self.rescue_rxt = tcp.recover.unwrap_or(tcp.snd_max);
+        let start = if last.end - last.start > tcp.mss { last.end - tcp.mss } else { last.start };
+        let len = tcp.len_at(start).min(last.end - start);
         tcp.emit(now, start, len, out) > 0
     }
 }
 
 impl Recovery for Sack {
-    fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
-        tcp.note_sack(segment);
-        if self.high_rxt.is_none() {
-            return acknowledge_and_open(tcp, now, segment, acked);
+    fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
+        let reported = tcp.note_sack(segment);
+        if self.high_rxt.is_some() {
+            tcp.acknowledge(now, segment);
+            self.high_rxt =
+                self.high_rxt.filter(|_| tcp.recover.is_some_and(|recover| segment.ack < recover));
+            return;
         }
-        let dupacks = tcp.dupacks;
-        tcp.acknowledge(now, segment);
-        if tcp.recover.is_some_and(|recover| segment.ack < recover) {
-            tcp.dupacks = dupacks;
-        } else {
-            self.high_rxt = None;
+        acknowledge_and_open(tcp, now, segment, acked);
+        if reported > 0 {
+            // A new acknowledgement may be a duplicate as well; it does let the window out.
+            self.on_report(tcp, now, out);
+            if self.high_rxt.is_none() {
+                tcp.send_window(now, tcp.settings.max_burst, out);
+            }
         }
     }
 
     fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out) {
-        if tcp.note_sack(segment) == 0 {
-            return;
-        }
-        tcp.dupacks += 1;
-        if self.high_rxt.is_some() {
-            return;
-        }
-        let mut first_is_lost = tcp.dupacks >= tcp.settings.dupthresh;
-        holes_from_right(tcp, |hole| first_is_lost |= hole.start == tcp.snd_una && hole.lost);
-        if first_is_lost && tcp.loss_is_new() {
-            self.enter(tcp, now, out);
-        } else if !first_is_lost && tcp.settings.limited_transmit {
-            tcp.send_limited(now, out);
+        if tcp.note_sack(segment) > 0 && self.high_rxt.is_none() {
+            self.on_report(tcp, now, out);
         }
     }
 
@@ -161,7 +176,7 @@ impl Recovery for Sack {
         let burst = tcp.settings.max_burst;
         let mut sent = 0;
         while (burst == 0 || sent < burst)
-            && tcp.window.cwnd - f64::from(pipe(tcp, high_rxt)) >= f64::from(tcp.mss)
+            && has_room(tcp, high_rxt)
             && self.send_next(tcp, now, high_rxt, out)
         {
             high_rxt = self.high_rxt.unwrap_or(high_rxt);
