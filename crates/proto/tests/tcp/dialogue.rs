@@ -1,0 +1,393 @@
+//! Scripted conversations with one end of a connection.
+//!
+//! Offsets count from the first byte of data. Every input asserts that all that was sent before has
+//! been named, so silence is checked everywhere; [`Client::at`] asserts that no timer was due.
+
+use std::ops::Range;
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::tcp::{
+    Connection, Flags, Flavour, InitialWindow, Receiver, SackBlock, SackBlocks, Segment, Sender, SeqNum,
+    Settings, Timestamps, Transfer,
+};
+use lasthop_proto::{Body, Component, Effect, FlowId, HostId, Out, Packet, Port, Signal};
+
+/// Every conversation crosses 2³² within its first segments.
+const ISS: u32 = u32::MAX - 2_500;
+
+pub(crate) const MSS: u32 = 1000;
+
+/// The profile `rfc` with segments of 1000 bytes that start at once, `initial` of them; neither
+/// handshake nor close, and no limited transmit, so that each test shows its rule alone.
+pub(crate) fn settings(flavour: Flavour, initial: u32) -> Settings {
+    Settings {
+        flavour,
+        packet_size: Bytes(u64::from(MSS) + 40),
+        window: Bytes(1 << 20),
+        initial_window: InitialWindow::Segments(initial),
+        iss: ISS,
+        handshake: false,
+        close: false,
+        limited_transmit: false,
+        ..Settings::default()
+    }
+}
+
+const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
+
+pub(crate) fn ms(milliseconds: u64) -> Time {
+    Time::ZERO + Duration::from_millis(milliseconds)
+}
+
+/// What both ends of a conversation share: the clock, the numbering, and what was sent.
+struct Script {
+    now: Time,
+    first_byte: SeqNum,
+    out: Out,
+    sent: Vec<Segment>,
+    finished: bool,
+}
+
+impl Script {
+    fn new(settings: &Settings) -> Script {
+        let first_byte = SeqNum(settings.iss) + u32::from(settings.handshake);
+        Script { now: Time::ZERO, first_byte, out: Out::default(), sent: Vec::new(), finished: false }
+    }
+
+    fn seq(&self, offset: u32) -> SeqNum {
+        self.first_byte + offset
+    }
+
+    fn offset(&self, seq: SeqNum) -> u32 {
+        seq.0.wrapping_sub(self.first_byte.0)
+    }
+
+    fn blocks(&self, ranges: &[Range<u32>]) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let block = |range: &Range<u32>| SackBlock { start: self.seq(range.start), end: self.seq(range.end) };
+        ranges.iter().for_each(|range| blocks.push(block(range)));
+        blocks
+    }
+
+    fn advance(&mut self, now: Time, due: Time) {
+        assert!(self.now <= now, "time runs backwards");
+        assert!(due >= now, "a timer was due at {due:?}, before {now:?}");
+        self.now = now;
+    }
+
+    fn packet(segment: Segment) -> Packet {
+        let Connection { src, dst, flow } = CONNECTION;
+        Packet { src, dst, flow, size: Bytes(0), body: Body::Tcp(segment) }
+    }
+
+    /// Takes what a component wants done; what it sent before must have been named.
+    fn collect(&mut self, told: &str) {
+        let unnamed: Vec<String> = self.sent.iter().map(|segment| self.text(segment)).collect();
+        assert!(unnamed.is_empty(), "before {told} at {:?}: sent {unnamed:?} as well", self.now);
+        while let Some((_, effect)) = self.out.take() {
+            match effect {
+                Effect::Send(_, packet) => self.sent.push(*packet.segment().expect("a segment")),
+                Effect::Signal(signal) => self.finished |= signal == Signal::Finished,
+                Effect::Drop(..) => panic!("an end of a connection drops nothing"),
+            }
+        }
+    }
+
+    /// `0..1000`, `0..1000 FIN`, `1000 FIN`, `SYN` or `ACK` for a segment of the sender.
+    fn text(&self, segment: &Segment) -> String {
+        let at = self.offset(segment.seq);
+        let fin = if segment.flags.has(Flags::FIN) { " FIN" } else { "" };
+        match segment.len {
+            _ if segment.flags.has(Flags::SYN) => "SYN".into(),
+            0 if fin.is_empty() => "ACK".into(),
+            0 => format!("{at}{fin}"),
+            len => format!("{at}..{}{fin}", at + len),
+        }
+    }
+}
+
+/// A sender and the one who plays its network and peer.
+pub(crate) struct Client {
+    pub(crate) sender: Sender,
+    script: Script,
+    window: u32,
+}
+
+impl Client {
+    /// A sender with endless data, started at time zero.
+    pub(crate) fn start(settings: &Settings) -> Client {
+        Client::start_with(settings, None)
+    }
+
+    /// A sender with `bytes` to send, started at time zero.
+    pub(crate) fn start_with(settings: &Settings, bytes: Option<u64>) -> Client {
+        let mut client = Client::waiting(settings, Transfer { bytes, start: Time::ZERO });
+        client.wakes_at(0);
+        client
+    }
+
+    /// A sender that has not begun.
+    pub(crate) fn waiting(settings: &Settings, transfer: Transfer) -> Client {
+        let sender = Sender::new(CONNECTION, settings, transfer, None);
+        Client { sender, script: Script::new(settings), window: settings.window_payload() }
+    }
+
+    /// It is now so many milliseconds, and no timer was due before.
+    pub(crate) fn at(&mut self, milliseconds: u64) -> &mut Client {
+        self.at_time(ms(milliseconds))
+    }
+
+    pub(crate) fn at_time(&mut self, now: Time) -> &mut Client {
+        self.script.advance(now, self.sender.next_wakeup());
+        self
+    }
+
+    /// The next timer is due then, and runs out.
+    pub(crate) fn wakes_at(&mut self, milliseconds: u64) -> &mut Client {
+        self.timer_at(milliseconds);
+        self.script.now = ms(milliseconds);
+        self.sender.wake(self.script.now, &mut self.script.out);
+        self.script.collect("the timer");
+        self
+    }
+
+    pub(crate) fn timer_at(&mut self, milliseconds: u64) -> &mut Client {
+        assert_eq!(self.sender.next_wakeup(), ms(milliseconds), "when the timer is due");
+        self
+    }
+
+    pub(crate) fn no_timer(&mut self) -> &mut Client {
+        assert_eq!(self.sender.next_wakeup(), Time::NEVER, "when the timer is due");
+        self
+    }
+
+    /// Everything before `offset` has arrived.
+    pub(crate) fn ack(&mut self, offset: u32) -> &mut Client {
+        self.sack(offset, &[])
+    }
+
+    /// The same `times` over.
+    pub(crate) fn acks(&mut self, times: u32, offset: u32) -> &mut Client {
+        (0..times).for_each(|_| _ = self.ack(offset));
+        self
+    }
+
+    /// From now on acknowledgements advertise this window.
+    pub(crate) fn with_window(&mut self, bytes: u32) -> &mut Client {
+        self.window = bytes;
+        self
+    }
+
+    pub(crate) fn sack(&mut self, offset: u32, blocks: &[Range<u32>]) -> &mut Client {
+        let segment = Segment { sack: self.script.blocks(blocks), ..self.bare_ack(offset) };
+        self.receives(segment)
+    }
+
+    /// An acknowledgement that echoes the timestamp of a segment sent at that time.
+    pub(crate) fn ack_echo(&mut self, offset: u32, sent: Time) -> &mut Client {
+        let echo = (sent.as_nanos() / 1_000) as u32;
+        let timestamps = Some(Timestamps { value: 0, echo });
+        let segment = Segment { timestamps, ..self.bare_ack(offset) };
+        self.receives(segment)
+    }
+
+    /// SYN-ACK, whose sequence numbers begin at 100.
+    pub(crate) fn syn_ack(&mut self) -> &mut Client {
+        let segment = self.syn_ack_segment();
+        self.receives(segment)
+    }
+
+    pub(crate) fn syn_ack_segment(&self) -> Segment {
+        Segment { seq: SeqNum(100), flags: Flags::SYN | Flags::ACK, ..self.bare_ack(0) }
+    }
+
+    pub(crate) fn bare_ack(&self, offset: u32) -> Segment {
+        let ack = self.script.seq(offset);
+        Segment { seq: SeqNum(101), ack, wnd: self.window, flags: Flags::ACK, ..Segment::default() }
+    }
+
+    pub(crate) fn receives(&mut self, segment: Segment) -> &mut Client {
+        self.sender.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
+        self.script.collect("an arrival");
+        self
+    }
+
+    /// Exactly these segments were sent since they were last named; see [`Script::text`].
+    pub(crate) fn sends(&mut self, segments: &[&str]) -> &mut Client {
+        let sent: Vec<String> = self.sent().iter().map(|segment| self.script.text(segment)).collect();
+        assert_eq!(sent, segments, "sent at {:?}", self.script.now);
+        self
+    }
+
+    /// Exactly the full segments of these numbers were sent.
+    pub(crate) fn sends_full(&mut self, numbers: Range<u32>) -> &mut Client {
+        let texts: Vec<String> = numbers.map(|n| format!("{}..{}", n * MSS, (n + 1) * MSS)).collect();
+        self.sends(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// This was sent first, and perhaps more.
+    pub(crate) fn sends_first(&mut self, segment: &str) -> &mut Client {
+        let sent = self.sent();
+        assert_eq!(sent.first().map(|first| self.script.text(first)).as_deref(), Some(segment), "sent first");
+        self
+    }
+
+    /// What was sent since it was last named.
+    pub(crate) fn sent(&mut self) -> Vec<Segment> {
+        std::mem::take(&mut self.script.sent)
+    }
+
+    pub(crate) fn sends_nothing(&mut self) -> &mut Client {
+        self.sends(&[])
+    }
+
+    pub(crate) fn cwnd(&mut self, bytes: f64) -> &mut Client {
+        let found = self.sender.cwnd();
+        assert!((found - bytes).abs() < 0.01, "cwnd is {found}, not {bytes}");
+        self
+    }
+
+    pub(crate) fn ssthresh(&mut self, bytes: f64) -> &mut Client {
+        assert_eq!(self.sender.ssthresh(), bytes, "ssthresh");
+        self
+    }
+
+    pub(crate) fn dupacks(&mut self, count: u32) -> &mut Client {
+        assert_eq!(self.sender.dupacks(), count, "dupacks");
+        self
+    }
+
+    /// Milliseconds that the timer would be set to now.
+    pub(crate) fn rto(&mut self, milliseconds: u64) -> &mut Client {
+        assert_eq!(self.sender.rtt().rto(), Duration::from_millis(milliseconds), "rto");
+        self
+    }
+
+    /// The smoothed round-trip time in milliseconds, if there was a sample.
+    pub(crate) fn srtt(&mut self, milliseconds: Option<u64>) -> &mut Client {
+        assert_eq!(self.sender.rtt().srtt(), milliseconds.map(Duration::from_millis), "srtt");
+        self
+    }
+
+    pub(crate) fn is_finished(&mut self) -> &mut Client {
+        assert!(self.script.finished, "not everything is acknowledged");
+        self.no_timer()
+    }
+
+    pub(crate) fn is_not_finished(&mut self) -> &mut Client {
+        assert!(!self.script.finished, "the transfer ended early");
+        self
+    }
+}
+
+/// A receiver and the one who plays its network and peer.
+pub(crate) struct Server {
+    pub(crate) receiver: Receiver,
+    script: Script,
+}
+
+impl Server {
+    pub(crate) fn start(settings: &Settings) -> Server {
+        Server { receiver: Receiver::new(CONNECTION, settings), script: Script::new(settings) }
+    }
+
+    pub(crate) fn at(&mut self, milliseconds: u64) -> &mut Server {
+        self.script.advance(ms(milliseconds), self.receiver.next_wakeup());
+        self
+    }
+
+    pub(crate) fn wakes_at(&mut self, milliseconds: u64) -> &mut Server {
+        assert_eq!(self.receiver.next_wakeup(), ms(milliseconds), "when the timer is due");
+        self.script.now = ms(milliseconds);
+        self.receiver.wake(self.script.now, &mut self.script.out);
+        self.script.collect("the timer");
+        self
+    }
+
+    pub(crate) fn no_timer(&mut self) -> &mut Server {
+        assert_eq!(self.receiver.next_wakeup(), Time::NEVER, "when the timer is due");
+        self
+    }
+
+    pub(crate) fn data(&mut self, range: Range<u32>) -> &mut Server {
+        let segment = self.segment(range);
+        self.receives(segment)
+    }
+
+    /// Data, with FIN behind them.
+    pub(crate) fn data_fin(&mut self, range: Range<u32>) -> &mut Server {
+        let segment = Segment { flags: Flags::ACK | Flags::FIN, ..self.segment(range) };
+        self.receives(segment)
+    }
+
+    /// Data with this timestamp.
+    pub(crate) fn data_ts(&mut self, range: Range<u32>, value: u32) -> &mut Server {
+        let timestamps = Some(Timestamps { value, echo: 0 });
+        let segment = Segment { timestamps, ..self.segment(range) };
+        self.receives(segment)
+    }
+
+    pub(crate) fn segment(&self, range: Range<u32>) -> Segment {
+        let seq = self.script.seq(range.start);
+        Segment { seq, len: range.end - range.start, flags: Flags::ACK, ..Segment::default() }
+    }
+
+    pub(crate) fn receives(&mut self, segment: Segment) -> &mut Server {
+        self.receiver.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
+        self.script.collect("an arrival");
+        self
+    }
+
+    pub(crate) fn resume(&mut self) -> &mut Server {
+        self.receiver.resume(self.script.now, &mut self.script.out);
+        self.script.collect("the application");
+        self
+    }
+
+    /// Exactly one acknowledgement was sent, of everything before `offset`.
+    pub(crate) fn acks(&mut self, offset: u32) -> &mut Server {
+        self.reports(offset, &[])
+    }
+
+    /// Exactly one acknowledgement was sent, with these blocks.
+    pub(crate) fn reports(&mut self, offset: u32, blocks: &[Range<u32>]) -> &mut Server {
+        let ack = self.answer();
+        let range = |block: &SackBlock| self.script.offset(block.start)..self.script.offset(block.end);
+        let found: Vec<Range<u32>> = ack.sack.iter().map(range).collect();
+        assert_eq!((self.script.offset(ack.ack), found.as_slice()), (offset, blocks), "ack and blocks");
+        self
+    }
+
+    /// The one segment that was sent.
+    pub(crate) fn answer(&mut self) -> Segment {
+        let sent = std::mem::take(&mut self.script.sent);
+        let [answer] = sent.as_slice() else { panic!("expected one acknowledgement, found {sent:?}") };
+        *answer
+    }
+
+    /// Exactly one acknowledgement was sent, with this window.
+    pub(crate) fn acks_with_window(&mut self, offset: u32, window: u32) -> &mut Server {
+        let ack = self.answer();
+        assert_eq!((self.script.offset(ack.ack), ack.wnd), (offset, window), "ack and window");
+        self
+    }
+
+    /// Exactly one acknowledgement was sent, with this echo.
+    pub(crate) fn acks_with_echo(&mut self, offset: u32, echo: u32) -> &mut Server {
+        let ack = self.answer();
+        let found = ack.timestamps.expect("timestamps").echo;
+        assert_eq!((self.script.offset(ack.ack), found), (offset, echo), "ack and echo");
+        self
+    }
+
+    pub(crate) fn is_silent(&mut self) -> &mut Server {
+        self.script.collect("silence");
+        assert!(self.script.sent.is_empty(), "sent {:?}", self.script.sent);
+        self
+    }
+
+    pub(crate) fn delivered(&mut self, bytes: u64) -> &mut Server {
+        assert_eq!(self.receiver.stats().delivered, Bytes(bytes), "delivered");
+        self
+    }
+}

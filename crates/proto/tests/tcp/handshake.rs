@@ -1,0 +1,198 @@
+//! Opening and closing.
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings, Timestamps, Transfer};
+
+use crate::dialogue::{Client, Server, ms, settings};
+
+fn with_handshake() -> Settings {
+    Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 4) }
+}
+
+/// A connection opens with SYN; what acknowledges it lets the initial window out (RFC 9293 section
+/// 3.5), and gives the first round-trip sample (RFC 6298 section 3).
+#[test]
+fn syn_opens() {
+    let mut tcp = Client::start(&with_handshake());
+    tcp.sends(&["SYN"]).timer_at(1000);
+    tcp.at(400).syn_ack().sends_full(0..4).cwnd(4000.0).srtt(Some(400)).timer_at(1600);
+}
+
+/// Data acknowledge SYN of the peer (RFC 9293 section 3.10.7.3).
+#[test]
+fn data_acknowledge_the_peers_syn() {
+    let mut tcp = Client::start_with(&with_handshake(), Some(500));
+    tcp.sends(&["SYN"]).at(100).syn_ack();
+    assert_eq!(tcp.sent()[0].ack, SeqNum(101));
+}
+
+/// The third part of the handshake is a bare acknowledgement if no data can carry it (RFC 9293 section
+/// 3.10.7.3).
+#[test]
+fn without_data_an_empty_segment_acknowledges_the_peers_syn() {
+    let mut tcp = Client::start(&with_handshake());
+    tcp.sends(&["SYN"]).at(100).with_window(0).syn_ack();
+    let ack = tcp.sent()[0];
+    assert_eq!((ack.flags, ack.len, ack.ack), (Flags::ACK, 0, SeqNum(101)));
+}
+
+/// A lost SYN is sent again, and the timeout doubles each time (RFC 6298 sections 5.4-5.6).
+#[test]
+fn a_lost_syn_is_sent_again() {
+    let mut tcp = Client::start(&with_handshake());
+    tcp.sends(&["SYN"]);
+    for due in [1000, 3000, 7000] {
+        tcp.wakes_at(due).sends(&["SYN"]);
+    }
+    tcp.timer_at(15_000);
+}
+
+/// If SYN was sent again its acknowledgement gives no sample (Karn), the timeout of the data begins at
+/// 3 s (RFC 6298 section 5.7), and the initial window is one segment (RFC 5681 section 3.1). No data were
+/// lost, so the slow-start threshold stays where it was.
+#[test]
+fn after_a_lost_syn_data_begin_with_care() {
+    let mut tcp = Client::start(&with_handshake());
+    tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]);
+    tcp.at(1100).syn_ack().sends_full(0..1).cwnd(1000.0).ssthresh(f64::INFINITY);
+    tcp.srtt(None).rto(3000).timer_at(4100);
+    tcp.at(1200).ack(1000).sends_full(1..3).srtt(Some(100)).timer_at(2200);
+}
+
+/// An initial timeout of 3 s or more is not shortened after a lost SYN (RFC 6298 section 5.7).
+#[test]
+fn after_a_lost_syn_a_long_timeout_stays() {
+    let rto_initial = Duration::from_secs(4);
+    let mut tcp = Client::start(&Settings { rto_initial, ..with_handshake() });
+    tcp.sends(&["SYN"]).wakes_at(4000).sends(&["SYN"]);
+    tcp.at(4100).syn_ack().sends_full(0..1).timer_at(12_100);
+}
+
+/// Timestamps tell the copies of SYN apart, so its acknowledgement is a valid sample (RFC 7323 section
+/// 4.1).
+#[test]
+fn timestamps_time_a_repeated_syn() {
+    let mut tcp = Client::start(&Settings { timestamps: true, ..with_handshake() });
+    tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]);
+    let timestamps = Some(Timestamps { value: 0, echo: 1_000_000 });
+    let syn_ack = Segment { timestamps, ..tcp.syn_ack_segment() };
+    tcp.at(1100).receives(syn_ack).sends_full(0..1).srtt(Some(100)).timer_at(2100);
+}
+
+/// SYN-ACK comes again if our acknowledgement was lost: it is acknowledged again (RFC 9293 section
+/// 3.10.7.4), and is no duplicate acknowledgement (RFC 5681 section 2).
+#[test]
+fn a_repeated_syn_ack_is_acknowledged() {
+    let mut tcp = Client::start(&with_handshake());
+    tcp.sends(&["SYN"]).at(100).syn_ack().sends_full(0..4);
+    tcp.at(200).syn_ack().sends(&["ACK"]).dupacks(0);
+}
+
+/// Before the connection is open nothing opens it but SYN with an acknowledgement of our SYN (RFC 9293
+/// section 3.10.7.3).
+#[test]
+fn only_an_acknowledged_syn_opens() {
+    let mut tcp = Client::start(&with_handshake());
+    let (ack, syn_ack) = (tcp.bare_ack(0), tcp.syn_ack_segment());
+    tcp.sends(&["SYN"]).at(100);
+    tcp.receives(ack).sends_nothing();
+    tcp.receives(Segment { ack: ack.ack + 1, ..syn_ack }).sends_nothing();
+    tcp.receives(Segment { ack: SeqNum(ack.ack.0.wrapping_sub(1)), ..syn_ack }).sends_nothing();
+    tcp.receives(Segment { flags: Flags::SYN, ..syn_ack }).sends_nothing();
+    tcp.syn_ack().sends_full(0..4);
+}
+
+/// Nothing that arrives makes a transfer begin before its time.
+#[test]
+fn nothing_happens_before_the_start() {
+    let settings = settings(Flavour::NewReno, 4);
+    let mut tcp = Client::waiting(&settings, Transfer { bytes: None, start: ms(500) });
+    tcp.at(100).ack(0).sends_nothing().wakes_at(500).sends_full(0..4);
+}
+
+/// A transfer of nothing is SYN and FIN.
+#[test]
+fn nothing_to_send_still_opens_and_closes() {
+    let mut tcp = Client::start_with(&with_handshake(), Some(0));
+    tcp.sends(&["SYN"]).at(100).syn_ack().sends(&["0 FIN"]).at(200).ack(1).is_finished();
+    let mut tcp = Client::start_with(&Settings { close: false, ..with_handshake() }, Some(0));
+    tcp.sends(&["SYN"]).at(100).syn_ack().sends(&["ACK"]).is_finished();
+}
+
+/// The last segment carries FIN, which takes a sequence number of its own (RFC 9293 section 3.4); all is
+/// done when that is acknowledged.
+#[test]
+fn the_last_segment_carries_fin() {
+    let settings = Settings { close: true, ..settings(Flavour::NewReno, 4) };
+    let mut tcp = Client::start_with(&settings, Some(1500));
+    tcp.sends(&["0..1000", "1000..1500 FIN"]);
+    tcp.at(100).ack(1500).is_not_finished().at(200).ack(1501).is_finished();
+}
+
+/// FIN is sent again until it is acknowledged, with the data before it or alone (RFC 6298 section 5.4).
+#[test]
+fn a_lost_fin_is_sent_again() {
+    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
+        let settings = Settings { close: true, ..settings(flavour, 4) };
+        let mut tcp = Client::start_with(&settings, Some(1000));
+        tcp.sends(&["0..1000 FIN"]).wakes_at(1000).sends(&["0..1000 FIN"]);
+        tcp.at(1100).ack(1000).sends_nothing().wakes_at(3100).sends(&["1000 FIN"]);
+        tcp.wakes_at(7100).sends(&["1000 FIN"]).at(7200).ack(1001).is_finished();
+    }
+}
+
+/// FIN of the peer is acknowledged, and again should it come again (RFC 9293 section 3.10.7.4).
+#[test]
+fn fin_of_the_peer_is_acknowledged() {
+    let settings = Settings { close: true, ..settings(Flavour::NewReno, 4) };
+    let mut tcp = Client::start_with(&settings, Some(1000));
+    tcp.sends(&["0..1000 FIN"]);
+    let fin = Segment { flags: Flags::ACK | Flags::FIN, ..tcp.bare_ack(1001) };
+    for time in [100, 200] {
+        tcp.at(time).receives(fin).is_finished();
+        let answer = tcp.sent()[0];
+        assert_eq!((answer.flags, answer.len, answer.ack), (Flags::ACK, 0, SeqNum(102)));
+    }
+}
+
+/// The receiver answers SYN with SYN-ACK, and again should it come again (RFC 9293 section 3.10.7.4);
+/// data before SYN mean nothing to it.
+#[test]
+fn syn_is_answered() {
+    let mut tcp = Server::start(&with_handshake());
+    let syn = Segment { seq: SeqNum(with_handshake().iss), flags: Flags::SYN, ..Segment::default() };
+    tcp.data(0..1000).is_silent();
+    for _ in 0..2 {
+        let answer = tcp.receives(syn).answer();
+        assert_eq!((answer.flags, answer.ack), (Flags::SYN | Flags::ACK, syn.seq + 1));
+    }
+    tcp.data(0..1000).data(1000..2000).acks(2000).delivered(2000);
+}
+
+/// FIN counts once all data before it are there, is acknowledged at once, and is answered with ours.
+#[test]
+fn fin_waits_for_the_data_before_it() {
+    let mut tcp = Server::start(&Settings { close: true, ..settings(Flavour::NewReno, 4) });
+    tcp.at(0).data_fin(2000..2000).acks(0);
+    tcp.data(0..1000).is_silent();
+    let answer = tcp.at(10).data(1000..2000).answer();
+    assert_eq!(answer.flags, Flags::ACK | Flags::FIN);
+    assert_eq!(answer.ack, tcp.segment(2001..2001).seq);
+    tcp.data_fin(2000..2000).acks(2001).delivered(2000).no_timer();
+}
+
+/// What completes the data before a FIN that came early is acknowledged at once (RFC 5681 section 4.2).
+#[test]
+fn reaching_an_early_fin_is_acknowledged_at_once() {
+    let mut tcp = Server::start(&Settings { close: true, ..settings(Flavour::NewReno, 4) });
+    tcp.data_fin(1000..1000).acks(0);
+    tcp.data(0..1000).acks(1001).no_timer();
+}
+
+/// FIN that comes with the last data is acknowledged with them at once.
+#[test]
+fn fin_with_data_is_acknowledged_at_once() {
+    let mut tcp = Server::start(&settings(Flavour::NewReno, 4));
+    tcp.data_fin(0..700).acks(701).data_fin(0..700).acks(701).delivered(700);
+    assert_eq!(tcp.receiver.stats().last_delivery, Time::ZERO);
+}

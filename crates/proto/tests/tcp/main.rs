@@ -1,0 +1,21 @@
+//! TCP by its rules: one dialogue per rule, each opening with the rule and where it stands. No
+//! simulator: a test says what arrives and when, and what must be sent.
+
+#![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
+
+mod dialogue;
+
+mod acknowledgements;
+mod fast_recovery;
+mod handshake;
+mod karn;
+mod reassembly;
+mod receiver;
+mod receiver_sack;
+mod sack_recovery;
+mod ticks;
+mod timer;
+mod timestamps;
+mod windows;
+mod wrap;
+mod zero_window;

@@ -1,0 +1,148 @@
+//! When the receiver acknowledges, and what window it advertises.
+
+use lasthop_base::Bytes;
+use lasthop_proto::tcp::{Flavour, Segment, Settings};
+
+use crate::dialogue::{Server, settings};
+
+fn base() -> Settings {
+    settings(Flavour::NewReno, 4)
+}
+
+/// At least every second segment is acknowledged, at once (RFC 5681 section 4.2), and a lone one within
+/// the delay (RFC 9293 section 3.8.6.3).
+#[test]
+fn every_second_segment_is_acknowledged() {
+    let mut tcp = Server::start(&base());
+    tcp.data(0..1000).is_silent().at(50).data(1000..2000).acks(2000).no_timer();
+    tcp.at(100).data(2000..3000).is_silent().wakes_at(300).acks(3000).no_timer();
+    tcp.at(400).data(3000..4000).is_silent().at(450).data(4000..5000).acks(5000);
+}
+
+/// The delay counts from the first segment that waits.
+#[test]
+fn the_delay_counts_from_the_first_segment() {
+    let mut tcp = Server::start(&Settings { ack_every: 4, ..base() });
+    tcp.data(0..1000).at(150).data(1000..2000).wakes_at(200).acks(2000);
+    tcp.data(2000..3000).data(3000..4000).data(4000..5000).is_silent().data(5000..6000).acks(6000);
+}
+
+/// Without delayed acknowledgements every segment is acknowledged at once.
+#[test]
+fn delayed_acknowledgements_can_be_off() {
+    let mut tcp = Server::start(&Settings { ack_every: 1, ..base() });
+    tcp.data(0..1000).acks(1000).data(1000..2000).acks(2000).no_timer();
+}
+
+/// Out of order data, data that fill a gap or a part of it, and data that came before are acknowledged
+/// at once (RFC 5681 section 4.2).
+#[test]
+fn disorder_is_acknowledged_at_once() {
+    let mut tcp = Server::start(&base());
+    tcp.data(3000..4000).acks(0).data(4000..5000).acks(0);
+    tcp.data(0..1000).acks(1000).data(1000..2000).acks(2000).data(2000..3000).acks(5000);
+    tcp.data(2000..3000).acks(5000).data(4500..5500).acks(5500).no_timer().delivered(5500);
+}
+
+/// An acknowledgement that disorder calls for does what a delayed one waited to do.
+#[test]
+fn an_acknowledgement_at_once_takes_the_place_of_a_delayed_one() {
+    let mut tcp = Server::start(&base());
+    tcp.data(0..1000).is_silent().data(2000..3000).acks(1000).no_timer();
+}
+
+/// A segment without data, SYN or FIN is not acknowledged (RFC 9293 section 3.10.7.4).
+#[test]
+fn acknowledgements_are_not_acknowledged() {
+    let mut tcp = Server::start(&base());
+    tcp.data(0..0).is_silent().no_timer();
+}
+
+/// Of data that lie beyond the window nothing is kept, and the acknowledgement that says so leaves at
+/// once (RFC 9293 section 3.10.7.4).
+#[test]
+fn data_beyond_the_window_are_not_kept() {
+    let mut tcp = Server::start(&Settings { window: Bytes(3000), ..base() });
+    tcp.data(3000..4000).acks(0).data(2500..3500).acks(0).data(0..2500).acks(3000).delivered(3000);
+}
+
+/// While the application does not read, the window closes by what arrives, so that its right edge stays
+/// where it was (RFC 9293 section 3.8.6.2.2: no shrinking); a probe is answered at once.
+#[test]
+fn a_paused_application_closes_the_window() {
+    let mut tcp = Server::start(&Settings { window: Bytes(4000), ..base() });
+    tcp.receiver.pause();
+    tcp.data(0..1000).data(1000..2000).acks_with_window(2000, 2000);
+    tcp.data(2000..3000).data(3000..4000).acks_with_window(4000, 0);
+    tcp.at(500).data(4000..4001).acks_with_window(4000, 0).delivered(4000);
+}
+
+/// Data behind a gap take nothing of the window: they are within it.
+#[test]
+fn data_behind_a_gap_do_not_close_the_window() {
+    let mut tcp = Server::start(&Settings { window: Bytes(4000), ..base() });
+    tcp.receiver.pause();
+    tcp.data(1000..2000).acks_with_window(0, 4000).data(0..1000).acks_with_window(2000, 2000);
+}
+
+/// When the application reads again the sender is told, if the window grows by a segment or half of the
+/// buffer, and not for less (RFC 9293 section 3.8.6.2.2).
+#[test]
+fn a_window_update_is_worth_a_segment() {
+    let paused = |window, unread| {
+        let mut tcp = Server::start(&Settings { window: Bytes(window), ack_every: 1, ..base() });
+        tcp.receiver.pause();
+        tcp.data(0..unread).acks(unread);
+        tcp
+    };
+    paused(4000, 1000).resume().acks_with_window(1000, 4000);
+    paused(4000, 999).resume().is_silent();
+    paused(1400, 700).resume().acks_with_window(700, 1400);
+    paused(1400, 699).resume().is_silent();
+}
+
+/// After reading again the window is the whole buffer, whatever arrives.
+#[test]
+fn a_reading_application_keeps_the_window_open() {
+    let mut tcp = Server::start(&Settings { window: Bytes(4000), ..base() });
+    tcp.receiver.pause();
+    tcp.data(0..500).resume().is_silent().data(500..1500).acks_with_window(1500, 4000);
+}
+
+/// Segments and duplicates are counted.
+#[test]
+fn what_arrives_is_counted() {
+    let mut tcp = Server::start(&Settings { ack_every: 1, ..base() });
+    tcp.data(0..1000).acks(1000).data(0..1000).acks(1000).data(500..1500).acks(1500);
+    tcp.data(3000..4000).acks(1500).data(3000..4000).acks(1500);
+    let stats = tcp.receiver.stats();
+    assert_eq!((stats.segments, stats.duplicate_segments, stats.acks_sent), (5, 2, 5));
+}
+
+/// Sizes on the wire: options as real stacks pad them (RFC 2018 section 3, RFC 7323 section 3.2).
+#[test]
+fn options_take_room() {
+    use lasthop_base::Time;
+    use lasthop_proto::tcp::{Connection, Receiver};
+    use lasthop_proto::{Body, Component, Effect, Out, Packet, Port};
+
+    for (timestamps, out_of_order, size) in
+        [(false, false, 40), (false, true, 52), (true, false, 52), (true, true, 64)]
+    {
+        let settings = Settings { timestamps, ack_every: 1, ..settings(Flavour::Sack, 4) };
+        let segment: Segment =
+            Server::start(&settings).segment(if out_of_order { 1000..2000 } else { 0..1000 });
+        let connection = Connection::default();
+        let (mut receiver, mut out) = (Receiver::new(connection, &settings), Out::default());
+        let packet = Packet {
+            src: connection.src,
+            dst: connection.dst,
+            flow: connection.flow,
+            size: Bytes(1040),
+            body: Body::Tcp(segment),
+        };
+        receiver.receive(Time::ZERO, packet, Port::ONLY, &mut out);
+        let Some((_, Effect::Send(_, ack))) = out.take() else { panic!("no acknowledgement") };
+        assert_eq!(ack.size, Bytes(size), "timestamps {timestamps}, out of order {out_of_order}");
+    }
+}

@@ -1,0 +1,151 @@
+//! The retransmission timer (RFC 6298).
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::tcp::{Flavour, RttEstimator, Settings};
+
+use crate::dialogue::{Client, ms, settings};
+
+const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+
+fn one() -> Settings {
+    settings(Flavour::NewReno, 1)
+}
+
+/// The timeouts in milliseconds after each of these round-trip times, in milliseconds.
+fn timeouts(settings: &Settings, samples: &[u64]) -> Vec<u64> {
+    let mut rtt = RttEstimator::new(settings);
+    let timeout = |sample: &u64| {
+        rtt.sample(Time::ZERO, ms(*sample));
+        rtt.rto().as_nanos() / 1_000_000
+    };
+    samples.iter().map(timeout).collect()
+}
+
+/// Before the first sample the timeout is one second (section 2.1).
+#[test]
+fn before_the_first_sample() {
+    Client::start(&one()).sends_full(0..1).timer_at(1000);
+}
+
+/// The first sample R gives SRTT = R, RTTVAR = R/2, RTO = SRTT + 4·RTTVAR (section 2.2).
+#[test]
+fn the_first_sample() {
+    let mut tcp = Client::start(&one());
+    tcp.sends_full(0..1).at(400).ack(1000).srtt(Some(400)).rto(1200).timer_at(1600).sends_full(1..3);
+    assert_eq!(tcp.sender.rtt().rttvar(), Duration::from_millis(200));
+}
+
+/// The next change RTTVAR by a quarter of |SRTT − R|, taken before SRTT, then SRTT by an eighth of the
+/// difference (section 2.3).
+#[test]
+fn later_samples() {
+    assert_eq!(timeouts(&one(), &[400, 800]), [1200, 450 + 4 * 250]);
+    let mut rtt = RttEstimator::new(&one());
+    for sample in [400, 800, 50] {
+        rtt.sample(Time::ZERO, ms(sample));
+    }
+    // 250 · 3/4 + |450 − 50| / 4 = 287.5; 450 · 7/8 + 50/8 = 400.
+    assert_eq!(
+        (rtt.srtt(), rtt.rttvar()),
+        (Some(Duration::from_millis(400)), Duration::from_micros(287_500))
+    );
+    assert_eq!(rtt.rto(), Duration::from_millis(1550));
+}
+
+/// What is added to SRTT is one clock tick at least (sections 2.2, 2.3: G).
+#[test]
+fn the_clock_granularity_counts() {
+    let settings = Settings { tick: Duration::from_millis(500), rto_min: Duration::ZERO, ..one() };
+    assert_eq!(timeouts(&settings, &[100, 100]), [600, 600]);
+    let settings = Settings { tick: Duration::from_millis(1), rto_min: Duration::ZERO, ..one() };
+    assert_eq!(timeouts(&settings, &[100]), [300]);
+}
+
+/// The timeout is one second at least and, backoff included, sixty at most (sections 2.4, 2.5).
+#[test]
+fn the_timeout_has_limits() {
+    assert_eq!(timeouts(&one(), &[100]), [1000]);
+    assert_eq!(timeouts(&one(), &[30_000]), [60_000]);
+    let mut rtt = RttEstimator::new(&one());
+    for expected in [2, 4, 8, 16, 32, 60, 60, 60] {
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Duration::from_secs(expected));
+    }
+}
+
+/// The least timeout counts before backoff, which doubles it (section 5.5).
+#[test]
+fn backoff_doubles_the_least_timeout() {
+    let mut rtt = RttEstimator::new(&one());
+    rtt.sample(Time::ZERO, ms(10));
+    rtt.back_off();
+    assert_eq!(rtt.rto(), Duration::from_secs(2));
+    rtt.sample(Time::ZERO, ms(10));
+    assert_eq!(rtt.rto(), Duration::from_secs(1));
+}
+
+/// Backoff stops at a greatest factor if the settings have one.
+#[test]
+fn backoff_may_have_a_greatest_factor() {
+    let mut rtt = RttEstimator::new(&Settings { backoff_max: 4, ..one() });
+    (0..5).for_each(|_| rtt.back_off());
+    assert_eq!((rtt.backoff(), rtt.rto()), (4, Duration::from_secs(4)));
+}
+
+/// Sending does not touch a timer that runs (section 5.1).
+#[test]
+fn sending_leaves_a_running_timer_alone() {
+    let mut tcp = Client::start(&Settings { limited_transmit: true, ..settings(Flavour::NewReno, 4) });
+    tcp.sends_full(0..4).timer_at(1000).at(300).ack(0).sends_full(4..5).timer_at(1000);
+}
+
+/// The timer stops when nothing is outstanding (section 5.2), and starts when data are sent (5.1).
+#[test]
+fn the_timer_stops_when_all_is_acknowledged() {
+    let mut tcp = Client::start_with(&settings(Flavour::NewReno, 4), Some(3000));
+    tcp.sends_full(0..3).at(100).ack(2000).timer_at(1100).at(200).ack(3000).no_timer().is_finished();
+}
+
+/// An acknowledgement of new data restarts the timer (section 5.3); a duplicate does not.
+#[test]
+fn new_data_restart_the_timer() {
+    for flavour in FLAVOURS {
+        let mut tcp = Client::start(&settings(flavour, 4));
+        tcp.sends_full(0..4).at(300).ack(1000).timer_at(300 + 1000).sends_full(4..6);
+        tcp.at(500).sack(1000, &[2000..3000]).timer_at(1300).at(600).ack(2000).timer_at(600 + 1000);
+    }
+}
+
+/// When the timer runs out, the earliest segment is sent again, the timeout doubles and the timer starts
+/// with it (sections 5.4-5.6); the window is one segment, the threshold half the flight, and it is held
+/// when the same segment times out again (RFC 5681 section 3.1 and equation 4).
+#[test]
+fn a_timeout() {
+    for flavour in FLAVOURS {
+        let mut tcp = Client::start(&settings(flavour, 10));
+        tcp.sends_full(0..10).wakes_at(1000).sends_full(0..1).cwnd(1000.0).ssthresh(5000.0);
+        tcp.wakes_at(3000).sends_full(0..1).ssthresh(5000.0);
+        tcp.wakes_at(7000).sends_full(0..1).cwnd(1000.0).ssthresh(5000.0).timer_at(15_000);
+    }
+}
+
+/// Half the flight is two segments at least (RFC 5681 equation 4).
+#[test]
+fn the_threshold_is_two_segments_at_least() {
+    let mut tcp = Client::start(&settings(Flavour::NewReno, 3));
+    tcp.sends_full(0..3).wakes_at(1000).sends_full(0..1).ssthresh(2000.0);
+}
+
+/// After a timeout everything that is not acknowledged is sent again by slow start, up to the threshold;
+/// the timer runs out again for another segment: that halves anew (RFC 5681 sections 3.1, 4.3).
+#[test]
+fn slow_start_after_a_timeout() {
+    for flavour in FLAVOURS {
+        let mut tcp = Client::start(&settings(flavour, 8));
+        tcp.sends_full(0..8).wakes_at(1000).sends_full(0..1).ssthresh(4000.0);
+        tcp.at(1100).ack(1000).cwnd(2000.0).sends_full(1..3);
+        tcp.at(1200).ack(2000).cwnd(3000.0).sends_full(3..5).ack(3000).cwnd(4000.0).sends_full(5..7);
+        tcp.at(1300).ack(4000).cwnd(4250.0).sends_full(7..8);
+        tcp.wakes_at(3300).sends_full(4..5).cwnd(1000.0).ssthresh(2000.0).timer_at(7300);
+    }
+}

@@ -1,0 +1,113 @@
+//! The timestamps option (RFC 7323).
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::Component;
+use lasthop_proto::tcp::{Flavour, Segment, Settings, Timestamps};
+
+use crate::dialogue::{Client, Server, ms, settings};
+
+fn stamped(flavour: Flavour, initial: u32) -> Settings {
+    Settings { timestamps: true, ..settings(flavour, initial) }
+}
+
+/// The echo is the timestamp of the first segment that the acknowledgement is about: with delayed
+/// acknowledgements, of the earlier one, so that the sender sees the delay (section 4.3 case A).
+#[test]
+fn the_echo_is_of_the_earliest_segment() {
+    let mut tcp = Server::start(&stamped(Flavour::NewReno, 4));
+    tcp.data_ts(0..1000, 10).data_ts(1000..2000, 20).acks_with_echo(2000, 10);
+    tcp.data_ts(2000..3000, 30).data_ts(3000..4000, 40).acks_with_echo(4000, 30);
+}
+
+/// A segment behind a hole does not change the echo; the one that fills it gives its own (section 4.3
+/// cases B and C).
+#[test]
+fn holes_do_not_change_the_echo() {
+    let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
+    tcp.data_ts(0..1000, 10).acks_with_echo(1000, 10);
+    tcp.data_ts(2000..3000, 30).acks_with_echo(1000, 10).data_ts(3000..4000, 40).acks_with_echo(1000, 10);
+    tcp.data_ts(1000..2000, 50).acks_with_echo(4000, 50);
+}
+
+/// A segment that was overtaken does not set the echo back (section 4.3: TSval ≥ TS.Recent), across the
+/// wrap of the clock too.
+#[test]
+fn an_overtaken_segment_does_not_set_the_echo_back() {
+    for base in [100, u32::MAX - 5] {
+        let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
+        tcp.data_ts(0..1000, base.wrapping_add(10)).acks_with_echo(1000, base.wrapping_add(10));
+        tcp.data_ts(0..1000, base).acks_with_echo(1000, base.wrapping_add(10));
+        tcp.data_ts(0..1000, base.wrapping_add(11)).acks_with_echo(1000, base.wrapping_add(11));
+    }
+}
+
+/// The first timestamp is taken whatever the clock says.
+#[test]
+fn the_first_timestamp_is_taken() {
+    let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
+    tcp.data_ts(0..1000, u32::MAX - 7).acks_with_echo(1000, u32::MAX - 7);
+}
+
+/// Every acknowledgement of new data is a sample, of data sent again too, for the echo tells which copy
+/// arrived (sections 3.1, 4.1); that ends the backoff.
+#[test]
+fn retransmissions_are_timed() {
+    let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
+    tcp.sends_full(0..1).wakes_at(1000).sends_full(0..1).rto(2000);
+    tcp.at(1100).ack_echo(1000, ms(1000)).srtt(Some(100)).rto(1000).timer_at(2100);
+}
+
+/// The copy that arrived may be the first one, when the timeout was a mistake.
+#[test]
+fn the_echo_shows_a_needless_timeout() {
+    let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
+    tcp.sends_full(0..1).wakes_at(1000).sends_full(0..1);
+    tcp.at(1100).ack_echo(1000, ms(0)).srtt(Some(1100)).rto(1100 + 4 * 550);
+}
+
+/// Partial acknowledgements are samples as well, since they acknowledge new data (section 4.1).
+#[test]
+fn partial_acknowledgements_are_timed() {
+    for flavour in [Flavour::NewReno, Flavour::Sack] {
+        let mut tcp = Client::start(&stamped(flavour, 8));
+        tcp.sends_full(0..8).at(100).sack(0, &[1000..2000]).sack(0, &[1000..2000, 3000..4000]);
+        tcp.sack(0, &[1000..2000, 3000..5000]).sends_first("0..1000");
+        tcp.at(180).ack_echo(2000, ms(100)).srtt(Some(80)).sent();
+    }
+}
+
+/// An acknowledgement of nothing new is no sample (section 4.1).
+#[test]
+fn duplicates_are_not_timed() {
+    let mut tcp = Client::start(&stamped(Flavour::NewReno, 4));
+    tcp.sends_full(0..4).at(100).ack_echo(0, ms(50)).srtt(None).dupacks(1);
+}
+
+/// The clock of microseconds wraps after 71 minutes; a round trip across the wrap is measured rightly
+/// (section 5.4).
+#[test]
+fn the_clock_wraps() {
+    let wrap = Time::from_nanos((1 << 32) * 1_000);
+    let before = Time::from_nanos(wrap.as_nanos() - 30_000_000);
+    let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
+    tcp.sends_full(0..1).at(100).with_window(0).ack_echo(1000, ms(0)).srtt(Some(100));
+    while tcp.sender.next_wakeup() < before {
+        let due = tcp.sender.next_wakeup().as_nanos() / 1_000_000;
+        tcp.wakes_at(due).sends(&["1000..1001"]);
+    }
+    tcp.at_time(before).with_window(1 << 20).ack_echo(1000, before);
+    let value = tcp.sent()[0].timestamps.expect("timestamps").value;
+    assert_eq!(value, 0u32.wrapping_sub(30_000));
+    tcp.at_time(wrap + Duration::from_millis(70)).ack_echo(2000, before).srtt(Some(100));
+}
+
+/// Segments carry the latest timestamp of the peer back (section 3.2).
+#[test]
+fn segments_echo_the_peer() {
+    let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
+    let ack = tcp.sends_full(0..1).bare_ack(1000);
+    let timestamps = Some(Timestamps { value: 777, echo: 0 });
+    tcp.at(100).receives(Segment { timestamps, ..ack });
+    let sent = tcp.sent()[0].timestamps.expect("timestamps");
+    assert_eq!((sent.value, sent.echo), (100_000, 777));
+}

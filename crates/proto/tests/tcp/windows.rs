@@ -1,0 +1,164 @@
+//! How much may be sent: initial window, slow start, congestion avoidance, idle restart, bursts,
+//! limited transmit, and the receiver's window with silly ones avoided.
+
+use lasthop_base::Bytes;
+use lasthop_proto::tcp::{Flavour, InitialThreshold, InitialWindow, Settings};
+
+use crate::dialogue::{Client, settings};
+
+/// RFC 5681 section 3.1: four segments up to 1095 bytes, three up to 2190, else two. RFC 6928 section 2:
+/// ten segments, but no more than 14,600 bytes or two segments.
+#[test]
+fn initial_windows() {
+    let table = [
+        (536, 2144, 5360),
+        (1095, 4380, 10_950),
+        (1096, 3288, 10_960),
+        (1460, 4380, 14_600),
+        (2190, 6570, 14_600),
+        (2191, 4382, 14_600),
+        (7300, 14_600, 14_600),
+        (9000, 18_000, 18_000),
+    ];
+    for (mss, rfc5681, rfc6928) in table {
+        assert_eq!(InitialWindow::Rfc5681.bytes(mss), rfc5681, "mss {mss}");
+        assert_eq!(InitialWindow::Rfc6928.bytes(mss), rfc6928, "mss {mss}");
+    }
+    let mut tcp =
+        Client::start(&Settings { initial_window: InitialWindow::Rfc6928, ..settings(Flavour::NewReno, 0) });
+    tcp.sends_full(0..10);
+}
+
+/// Slow start: each acknowledgement opens the window by what it acknowledges, by one segment at most
+/// (RFC 5681 equation 2).
+#[test]
+fn slow_start() {
+    let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
+    tcp.sends_full(0..4).ssthresh(f64::INFINITY);
+    tcp.at(100).ack(1000).cwnd(5000.0).sends_full(4..6);
+    tcp.ack(3000).cwnd(6000.0).sends_full(6..9);
+    tcp.ack(3500).cwnd(6500.0).sends(&["9000..10000"]);
+}
+
+/// Congestion avoidance: each acknowledgement opens the window by SMSS²/cwnd, about a segment per round
+/// trip (RFC 5681 equation 3).
+#[test]
+fn congestion_avoidance() {
+    let initial_ssthresh = InitialThreshold::Segments(4);
+    let mut tcp = Client::start(&Settings { initial_ssthresh, ..settings(Flavour::NewReno, 4) });
+    tcp.sends_full(0..4).ssthresh(4000.0);
+    tcp.at(100).ack(1000).cwnd(4250.0).sends_full(4..5);
+    tcp.ack(2000).cwnd(4485.294).sends_full(5..6);
+    tcp.ack(3000).cwnd(4708.245).sends_full(6..7);
+    tcp.ack(4000).cwnd(4920.638).sends_full(7..8);
+    tcp.ack(5000).cwnd(5123.864).sends_full(8..10);
+}
+
+/// No more is sent than the receiver's window holds (RFC 9293 section 3.8.6).
+#[test]
+fn the_receivers_window_limits() {
+    let mut tcp = Client::start(&Settings { window: Bytes(3000), ..settings(Flavour::NewReno, 10) });
+    tcp.sends_full(0..3).at(100).ack(1000).sends_full(3..4);
+    tcp.with_window(2000).ack(2000).sends_nothing().ack(3000).sends_full(4..5);
+}
+
+/// A sender fills segments: of a window that has no room for a full one it waits for more, unless the
+/// room is half of the largest window that there was (RFC 9293 section 3.8.6.2.1).
+#[test]
+fn no_silly_segments_are_sent() {
+    let mut tcp = Client::start(&Settings { window: Bytes(1500), ..settings(Flavour::NewReno, 10) });
+    tcp.sends_full(0..1);
+    tcp.at(100).with_window(800).ack(1000).sends(&["1000..1800"]);
+    tcp.at(200).with_window(740).ack(1800).sends_nothing();
+}
+
+/// The last segment is sent as short as it is (RFC 9293 section 3.8.6.2.1: all queued data fit).
+#[test]
+fn the_end_of_the_data_is_not_held_back() {
+    let mut tcp = Client::start_with(&settings(Flavour::NewReno, 4), Some(2300));
+    tcp.sends(&["0..1000", "1000..2000", "2000..2300"]);
+}
+
+/// After an idle time longer than the timeout the window starts again from the initial one (RFC 5681
+/// section 4.1). The sender falls idle here because the receiver lets nothing out.
+#[test]
+fn after_idling_the_window_starts_again() {
+    let grown = |idle_restart| {
+        let mut tcp = Client::start(&Settings { idle_restart, ..settings(Flavour::NewReno, 2) });
+        tcp.sends_full(0..2).at(100).ack(2000).sends_full(2..5);
+        tcp.at(200).with_window(0).ack(5000).sends_nothing().cwnd(4000.0).rto(1000).with_window(1 << 20);
+        tcp
+    };
+    grown(true).at(1101).ack(5000).cwnd(2000.0).sends_full(5..7);
+    grown(true).at(1100).ack(5000).cwnd(4000.0).sends_full(5..9);
+    grown(false).at(1101).ack(5000).cwnd(4000.0).sends_full(5..9);
+}
+
+/// Restarting never opens the window: min(initial, cwnd) counts (RFC 5681 section 4.1).
+#[test]
+fn after_idling_a_small_window_stays() {
+    let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
+    tcp.sends_full(0..4).wakes_at(1000).sends_full(0..1).cwnd(1000.0);
+    tcp.at(1100).with_window(0).ack(4000).sends_nothing().cwnd(2000.0);
+    tcp.at(3050).with_window(1 << 20).ack(4000).cwnd(2000.0).sends_full(4..6);
+}
+
+/// With a limit on bursts, an acknowledgement lets no more than that many segments out.
+#[test]
+fn bursts_can_be_limited() {
+    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
+        let mut tcp = Client::start(&Settings { max_burst: 3, ..settings(flavour, 4) });
+        tcp.sends_full(0..3).at(100).ack(3000).cwnd(5000.0).sends_full(3..6).ack(4000).sends_full(6..9);
+    }
+}
+
+fn limited(flavour: Flavour) -> Settings {
+    Settings { limited_transmit: true, ..settings(flavour, 3) }
+}
+
+/// The first two duplicate acknowledgements each let a new segment out, beyond the congestion window,
+/// which stays as it is (RFC 3042 section 2). What left so does not count in the flight that a loss
+/// halves; the half is two segments at least (RFC 5681 section 3.2 step 2, equation 4).
+#[test]
+fn limited_transmit() {
+    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
+        let mut tcp = Client::start(&limited(flavour));
+        tcp.sends_full(0..3).at(100);
+        tcp.ack(0).sends_full(3..4).cwnd(3000.0).ack(0).sends_full(4..5).cwnd(3000.0);
+        tcp.ack(0).sends_full(0..1).ssthresh(2000.0);
+    }
+}
+
+/// Limited transmit keeps to the receiver's window (RFC 3042 section 2).
+#[test]
+fn limited_transmit_keeps_to_the_receivers_window() {
+    let mut tcp = Client::start(&Settings { window: Bytes(4000), ..limited(Flavour::NewReno) });
+    tcp.sends_full(0..3).at(100).ack(0).sends_full(3..4).ack(0).sends_nothing();
+}
+
+/// With a higher duplicate threshold, still no more than two segments are sent beyond the window
+/// (RFC 3042 section 2).
+#[test]
+fn limited_transmit_sends_two_segments_at_most() {
+    let mut tcp = Client::start(&Settings { dupthresh: 5, ..limited(Flavour::NewReno) });
+    tcp.sends_full(0..3).at(100).ack(0).sends_full(3..4).ack(0).sends_full(4..5);
+    tcp.acks(2, 0).sends_nothing().ack(0).sends_first("0..1000");
+}
+
+/// Limited transmit sends new data only, nothing of what a timeout sends again (RFC 3042 section 2).
+#[test]
+fn limited_transmit_repeats_nothing() {
+    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
+        let mut tcp = Client::start(&limited(flavour));
+        tcp.sends_full(0..3).wakes_at(1000).sends_full(0..1);
+        tcp.at(1050).acks(2, 0).sends_nothing();
+    }
+}
+
+/// Limited transmit does nothing when there is nothing more to send.
+#[test]
+fn limited_transmit_needs_data() {
+    let mut tcp = Client::start_with(&Settings { close: true, ..limited(Flavour::NewReno) }, Some(3000));
+    tcp.sends(&["0..1000", "1000..2000", "2000..3000 FIN"]);
+    tcp.at(100).acks(2, 0).sends_nothing();
+}

@@ -1,0 +1,140 @@
+//! A receiver that closes its window, and the probes that see whether it has opened (RFC 9293 section
+//! 3.8.6.1).
+
+use lasthop_base::Bytes;
+use lasthop_proto::tcp::{Flavour, InitialWindow, Settings};
+
+use crate::dialogue::{Client, settings};
+
+const OPEN: u32 = 1 << 20;
+const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+
+/// Four segments are acknowledged at 100 ms, and the window is closed.
+fn closed(flavour: Flavour) -> Client {
+    let mut tcp = Client::start(&settings(flavour, 4));
+    tcp.sends_full(0..4).at(100).with_window(0).ack(4000).sends_nothing().cwnd(5000.0).rto(1000);
+    tcp
+}
+
+/// Into a closed window a byte is sent after one timeout, and again in intervals that double up to the
+/// greatest timeout.
+#[test]
+fn a_closed_window_is_probed() {
+    for flavour in FLAVOURS {
+        let mut tcp = closed(flavour);
+        for due in [1100, 3100, 7100, 15_100, 31_100, 63_100, 123_100, 183_100] {
+            tcp.wakes_at(due).sends(&["4000..4001"]);
+        }
+        assert_eq!((tcp.sender.stats().window_probes, tcp.sender.stats().timeouts), (8, 0));
+    }
+}
+
+/// Answers to probes are no duplicate acknowledgements: nothing was lost, the window stays as it is, and
+/// nothing is sent before the next probe is due.
+#[test]
+fn answers_to_probes_are_no_duplicates() {
+    for flavour in FLAVOURS {
+        let mut tcp = closed(flavour);
+        for (due, answer) in [(1100, 1200), (3100, 3200), (7100, 7200), (15_100, 15_200), (31_100, 31_200)] {
+            tcp.wakes_at(due).sends(&["4000..4001"]).at(answer).ack(4000).sends_nothing();
+        }
+        tcp.dupacks(0).cwnd(5000.0).ssthresh(f64::INFINITY);
+        assert_eq!(tcp.sender.stats().fast_retransmits, 0);
+    }
+}
+
+/// A window update lets data out at once, in whole segments, what a probe carried too; the timer starts
+/// with the timeout as it was, since probes are no timeouts (RFC 6298 section 5.1).
+#[test]
+fn a_window_update_ends_probing() {
+    for flavour in FLAVOURS {
+        closed(flavour).at(500).with_window(OPEN).ack(4000).sends_full(4..9).timer_at(1500);
+        let mut tcp = closed(flavour);
+        (0..4).for_each(|n| _ = tcp.wakes_at((2 << n) * 1000 - 900).sends(&["4000..4001"]));
+        tcp.at(15_150).with_window(OPEN).ack(4000).sends_full(4..9).rto(1000).timer_at(16_150);
+    }
+}
+
+/// The byte of a probe may be taken: data go on behind it. Sent once it gives a sample, sent more often
+/// it gives none (Karn).
+#[test]
+fn an_accepted_probe_moves_on() {
+    let mut tcp = closed(Flavour::NewReno);
+    tcp.wakes_at(1100).sends(&["4000..4001"]).at(1280).with_window(OPEN).ack(4001);
+    tcp.srtt(Some((7 * 100 + 180) / 8)).sends_first("4001..5001");
+    let mut tcp = closed(Flavour::NewReno);
+    tcp.wakes_at(1100).sends(&["4000..4001"]).wakes_at(3100).sends(&["4000..4001"]);
+    tcp.at(3300).with_window(OPEN).ack(4001).srtt(Some(100)).sends_first("4001..5001");
+}
+
+/// When the byte is taken and the window is still closed, probing begins anew.
+#[test]
+fn probing_begins_anew_behind_an_accepted_byte() {
+    let mut tcp = closed(Flavour::NewReno);
+    tcp.wakes_at(1100).sends(&["4000..4001"]).wakes_at(3100).sends(&["4000..4001"]);
+    tcp.at(3200).ack(4001).sends_nothing().wakes_at(4200).sends(&["4001..4002"]).timer_at(6200);
+}
+
+/// A small window that stays is used after one timeout for as much as it holds, rather than byte by byte
+/// (RFC 9293 section 3.8.6.2.1: override timeout; RFC 1122 section 4.2.3.4).
+#[test]
+fn a_small_window_is_used_in_the_end() {
+    let mut tcp = Client::start(&Settings { window: Bytes(2500), ..settings(Flavour::NewReno, 4) });
+    tcp.sends_full(0..2).at(100).with_window(500).ack(2000).sends_nothing();
+    tcp.wakes_at(1100)
+        .sends(&["2000..2500"])
+        .at(1200)
+        .with_window(0)
+        .ack(2500)
+        .sends_nothing()
+        .timer_at(2200);
+}
+
+/// A window too small for a segment does not end probing.
+#[test]
+fn a_small_window_does_not_end_probing() {
+    let mut tcp = closed(Flavour::NewReno);
+    tcp.wakes_at(1100).sends(&["4000..4001"]).at(1200).with_window(300).ack(4000).sends_nothing();
+    tcp.wakes_at(3100).sends(&["4000..4300"]);
+}
+
+/// A window that shrinks to nothing over outstanding data is probed like any other, where a timeout
+/// would send nothing for ever; no loss is seen in it (RFC 9293 section 3.8.6, RFC 1122 section
+/// 4.2.2.16).
+#[test]
+fn a_shrunk_window_is_probed() {
+    for flavour in FLAVOURS {
+        let mut tcp = Client::start(&settings(flavour, 4));
+        tcp.sends_full(0..4).at(100).with_window(0).ack(0).sends_nothing().timer_at(1000);
+        tcp.wakes_at(1000).sends(&["0..1"]).wakes_at(3000).sends(&["0..1"]).ssthresh(f64::INFINITY);
+        tcp.at(3100).with_window(OPEN).ack(0).sends_full(0..4).timer_at(4100).cwnd(4000.0);
+    }
+}
+
+/// With nothing but FIN outstanding the timer is the retransmission timer, even if the window is
+/// closed.
+#[test]
+fn fin_needs_no_window() {
+    let mut tcp = Client::start_with(&Settings { close: true, ..settings(Flavour::NewReno, 4) }, Some(1000));
+    tcp.sends(&["0..1000 FIN"]).at(100).with_window(0).ack(1000).wakes_at(1100).sends(&["1000 FIN"]);
+    assert_eq!((tcp.sender.stats().timeouts, tcp.sender.stats().window_probes), (1, 0));
+}
+
+/// A connection may open with a closed window.
+#[test]
+fn a_window_may_be_closed_from_the_start() {
+    let initial_window = InitialWindow::Segments(4);
+    let mut tcp =
+        Client::start(&Settings { handshake: true, initial_window, ..settings(Flavour::NewReno, 4) });
+    tcp.sends(&["SYN"]).at(100).with_window(0).syn_ack().sends(&["ACK"]);
+    tcp.wakes_at(1100).sends(&["0..1"]).at(1200).with_window(OPEN).ack(1).sends_first("1..1001");
+}
+
+/// What a small window cut is sent again in other pieces when there is more room.
+#[test]
+fn retransmissions_may_be_cut_differently() {
+    let mut tcp = Client::start(&Settings { window: Bytes(1600), ..settings(Flavour::NewReno, 4) });
+    tcp.sends_full(0..1).at(100).with_window(800).ack(1000).sends(&["1000..1800"]);
+    tcp.with_window(1590).ack(1000).sends_nothing().wakes_at(1100).sends(&["1000..2000"]);
+    tcp.at(1200).ack(1800).sends_first("2000..3000");
+}
