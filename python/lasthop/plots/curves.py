@@ -1,0 +1,306 @@
+"""What a study found: a metric against a swept setting, and its distribution over the runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from lasthop.plots import _style
+from lasthop.plots._figure import DataFigure
+from lasthop.plots._parts import Look
+from lasthop.plots._style import style
+from lasthop.study.quantity import axis
+from lasthop.study.units import Reading, metric_reading, setting_reading
+
+if TYPE_CHECKING:
+    import pandas
+
+GREEN, PURPLE, TEAL = "#5b8c3e", "#7b4f9d", "#2a8f94"
+
+# In grey the lines are told apart by their marks and dashes.
+_LOOKS: tuple[Look, ...] = (
+    {"color": _style.INK, "marker": "o", "linestyle": "-", "markerfacecolor": "white"},
+    {"color": _style.GOLD, "marker": "s", "linestyle": (0, (5, 2))},
+    {"color": _style.RED, "marker": "^", "linestyle": (0, (2, 1.5)), "markerfacecolor": "white"},
+    {"color": _style.BLUE, "marker": "D", "linestyle": "-"},
+    {"color": GREEN, "marker": "v", "linestyle": (0, (6, 2, 1.5, 2)), "markerfacecolor": "white"},
+    {"color": PURPLE, "marker": "P", "linestyle": (0, (8, 2))},
+    {"color": TEAL, "marker": "X", "linestyle": (0, (1, 1)), "markerfacecolor": "white"},
+)
+_REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
+_BAR: Look = {"linestyle": "none", "elinewidth": 1.1, "capsize": 2.5}
+_BAND = 0.18
+_LOGARITHMIC_FROM = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a figure.
+
+    Attributes
+    ----------
+    label : str
+        What it is called.
+    x, y : sequence of float
+        Where it goes, in the basic units of what the axes show.
+    low, high : sequence of float, optional
+        The ends of the interval at each of its points.
+    """
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+
+
+def curve(
+    lines: Sequence[Line],
+    x: Reading,
+    y: Reading,
+    *,
+    references: Mapping[str, float] | None = None,
+    bands: bool = False,
+    title: str = "",
+) -> DataFigure:
+    """Draw lines with their intervals.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        The lines. They differ in mark and dash as well as in colour.
+    x, y : Reading
+        What the axes show, and in which unit.
+    references : mapping of str to float, optional
+        Values of `y` to draw as thin horizontal lines, by what they are called.
+    bands : bool, default False
+        Show the intervals as bands instead of bars.
+    title : str, default ""
+        What stands above.
+
+    Returns
+    -------
+    DataFigure
+        The figure; its numbers are in basic units.
+
+    Examples
+    --------
+    >>> from lasthop.plots.curves import Line, curve
+    >>> from lasthop.study.units import Reading
+    >>> line = Line("basic", [128, 576], [4200.0, 5700.0], [4100.0, 5600.0], [4300.0, 5800.0])
+    >>> figure = curve([line], Reading("packet size", "B", 1), Reading("throughput", "kbps", 1e3))
+    >>> figure.axes[0].get_ylabel()
+    'throughput (kbps)'
+    """
+    with style():
+        figure = DataFigure(_numbers(lines), width=6.4, height=4.2)
+        axes = figure.add_subplot()
+        for i, line in enumerate(lines):
+            _draw(axes, line, _LOOKS[i % len(_LOOKS)], x.size, y.size, bands)
+        for label, value in (references or {}).items():
+            _refer(axes, label, value / y.size)
+            axes.set_ylim(top=max(axes.get_ylim()[1], 1.06 * value / y.size))
+        _fit_x(axes, np.unique(np.concatenate([np.asarray(line.x, dtype=float) for line in lines])) / x.size)
+        # Of a quantity that cannot be negative, a height is to be read as its size.
+        if axes.get_ylim()[0] >= 0 or all(np.nanmin(line.y) >= 0 for line in lines):
+            axes.set_ylim(bottom=0)
+        axes.set_xlabel(x.label)
+        axes.set_ylabel(y.label)
+        axes.grid(axis="y", color=_style.SHADE, linewidth=0.7)
+        axes.set_axisbelow(True)
+        if title:
+            axes.set_title(title, loc="left", fontweight="bold")
+        intervals = ("bands" if bands else "bars") if any(line.low is not None for line in lines) else None
+        _explain(figure, axes, len(lines), intervals)
+    return figure
+
+
+def sweep_curve(
+    summary: pandas.DataFrame,
+    x: str,
+    *,
+    by: str = "scheme",
+    references: Mapping[str, float] | None = None,
+    bands: bool = False,
+    title: str = "",
+) -> DataFigure:
+    """Draw the mean of a metric against a swept setting.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        What `Study.summary` returns, or some of its rows: one for each value of `x` and of `by`.
+    x : str
+        The setting.
+    by : str, default "scheme"
+        The column that tells the lines apart.
+    references, bands, title
+        As in `curve`.
+
+    Returns
+    -------
+    DataFigure
+        The figure.
+
+    Raises
+    ------
+    ValueError
+        If the setting's values are no numbers, or there are several rows for one point of a line.
+    """
+    numbers = axis(list(summary[x]))
+    if numbers is None:
+        raise ValueError(f"{x} cannot be an axis: its values are not different quantities of one kind")
+    frame = summary.assign(_x=numbers[0])
+    if frame.duplicated([by, "_x"]).any():
+        raise ValueError(f"there are several rows for one {by} at one {x}; choose among them first")
+    lines = []
+    for label, part in frame.groupby(by, sort=False):
+        part = part.sort_values("_x")
+        low, high = part["low"].tolist(), part["high"].tolist()
+        lines.append(Line(str(label), part["_x"].tolist(), part["mean"].tolist(), low, high))
+    metric = str(frame["metric"].iloc[0])
+    return curve(
+        lines,
+        setting_reading(x, numbers[1], max(numbers[0])),
+        metric_reading(metric, float(frame["mean"].max())),
+        references=references,
+        bands=bands,
+        title=title,
+    )
+
+
+def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str = "") -> DataFigure:
+    """Draw how a metric is distributed over the runs: the share of runs with at most so much.
+
+    Parameters
+    ----------
+    runs : pandas.DataFrame
+        What `Study.to_pandas` returns, or some of its rows.
+    metric : str
+        The metric. Runs that do not have it count, and stand for a value that is never reached.
+    by : str, default "scheme"
+        The column that tells the lines apart.
+    title : str, default ""
+        What stands above.
+
+    Returns
+    -------
+    DataFigure
+        The figure.
+    """
+    greatest = float(runs[metric].max())
+    reading = metric_reading(metric, greatest)
+    lines = []
+    for label, part in runs.groupby(by, sort=False):
+        values = np.sort(part[metric].dropna().to_numpy(dtype=float))
+        share = np.arange(1, len(values) + 1) / len(part)
+        lines.append(Line(str(label), values.tolist(), share.tolist()))
+    with style():
+        figure = DataFigure(_numbers(lines), width=6.4, height=4.2)
+        axes = figure.add_subplot()
+        for i, line in enumerate(lines):
+            look = _LOOKS[i % len(_LOOKS)]
+            # A mark at each run would hide the line.
+            apart = max(1, len(line.x) // 8)
+            values = np.asarray(line.x) / reading.size
+            # From nothing up to the last run's value, and level from there on.
+            axes.step(
+                np.concatenate([values[:1], values, [greatest / reading.size]]),
+                np.concatenate([np.zeros(len(values[:1])), line.y, line.y[-1:] or [0.0]]),
+                where="post",
+                label=line.label,
+                gid=line.label,
+                markevery=(apart * (i + 1) // (len(lines) + 1), apart),
+                markersize=5.0,
+                **look,
+            )
+        axes.set_ylim(0, 1.03)
+        axes.set_xlabel(reading.label)
+        axes.set_ylabel("share of runs with at most this")
+        axes.grid(axis="y", color=_style.SHADE, linewidth=0.7)
+        axes.set_axisbelow(True)
+        if title:
+            axes.set_title(title, loc="left", fontweight="bold")
+        _explain(figure, axes, len(lines), None)
+    return figure
+
+
+def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, bands: bool) -> None:
+    x, y = np.asarray(line.x, dtype=float) / x_size, np.asarray(line.y, dtype=float) / y_size
+    # Not clipped: a mark at zero would be half a mark.
+    drawn = look | {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False}
+    axes.plot(x, y, label=line.label, gid=line.label, **drawn)
+    if line.low is None or line.high is None:
+        return
+    low, high = (np.asarray(end, dtype=float) / y_size for end in (line.low, line.high))
+    if bands:
+        axes.fill_between(x, low, high, color=look["color"], alpha=_BAND, linewidth=0, zorder=2)
+    else:
+        axes.errorbar(x, y, yerr=(y - low, high - y), color=look["color"], zorder=2.5, **_BAR)
+
+
+def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None) -> None:
+    """Name the lines, and what the bars or bands are, in a row above everything."""
+    handles: list[Any] = []
+    labels: list[str] = []
+    if lines > 1:
+        handles, labels = axes.get_legend_handles_labels()
+    if intervals == "bars":
+        handles.append(axes.errorbar([], [], yerr=[], color=_style.QUIET, **_BAR))
+    elif intervals == "bands":
+        handles.append(Patch(color=_style.QUIET, alpha=_BAND, linewidth=0))
+    if intervals is not None:
+        labels.append("95 % interval")
+    if handles:
+        figure.legend(
+            handles, labels, loc="outside upper right", ncols=min(5, len(handles)), handlelength=3.0
+        )
+
+
+def _refer(axes: Axes, label: str, value: float) -> None:
+    axes.axhline(value, gid=label, **_REFERENCE)
+    axes.annotate(
+        label,
+        (1.0, value),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        horizontalalignment="right",
+        verticalalignment="bottom",
+        fontsize=8,
+        color=_style.QUIET,
+    )
+
+
+def _fit_x(axes: Axes, values: npt.NDArray[np.float64]) -> None:
+    """Make the horizontal axis suit the values that were swept, and mark them if there is room."""
+    if len(values) < 2:
+        return
+    if values[0] > 0 and values[-1] / values[0] >= _LOGARITHMIC_FROM:
+        axes.set_xscale("log")
+        return
+    roomy = float(np.diff(values).min()) >= 0.045 * float(values[-1] - values[0])
+    if roomy:
+        axes.set_xticks(values, [f"{value:,.6g}" for value in values])
+
+
+def _numbers(lines: Sequence[Line]) -> dict[str, list[str] | list[float]]:
+    """Return the lines' numbers below each other."""
+    nothing = math.nan
+    ends = {
+        name: [end for line in lines for end in (getattr(line, name) or [nothing] * len(line.x))]
+        for name in ("low", "high")
+    }
+    return {
+        "line": [line.label for line in lines for _ in line.x],
+        "x": [value for line in lines for value in line.x],
+        "y": [value for line in lines for value in line.y],
+        **ends,
+    }

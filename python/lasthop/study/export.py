@@ -1,0 +1,37 @@
+"""Every run in files that other programs read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lasthop.study.error import StudyError
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def to_csv(frame: pandas.DataFrame, path: Path) -> Path:
+    """Write a frame as CSV: the same frame gives the same bytes on every system."""
+    return _whole(path, lambda to: frame.to_csv(to, index=False, lineterminator="\n"))
+
+
+def to_parquet(frame: pandas.DataFrame, path: Path) -> Path:
+    """Write a frame as Parquet."""
+    if find_spec("pyarrow") is None:
+        raise StudyError("Parquet needs pyarrow: pip install 'lasthop[parquet]'; CSV needs nothing") from None
+    return _whole(path, lambda to: frame.to_parquet(to, engine="pyarrow", index=False))
+
+
+def _whole(path: Path, write: Callable[[Path], object]) -> Path:
+    """Write to a file beside `path` and put it in its place: what is there is never half of it."""
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        write(beside)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path

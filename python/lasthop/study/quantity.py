@@ -1,0 +1,80 @@
+"""Quantities as scenario files write them, as numbers that can be put on an axis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_NUMBER = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*")
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BYTES = {
+    "B": 1.0,
+    **{f"{prefix}B": 1000.0**i for i, prefix in enumerate("KMG", 1)},
+    **{f"{prefix}iB": 1024.0**i for i, prefix in enumerate("KMG", 1)},
+}
+_BITS_PER_SECOND = {
+    f"{prefix}{unit}": bits * 1000.0**i
+    for i, prefix in enumerate(("", "k", "M", "G"))
+    for unit, bits in (("bps", 1.0), ("bit/s", 1.0), ("B/s", 8.0))
+}
+_KINDS = (("s", _SECONDS), ("B", _BYTES), ("bps", _BITS_PER_SECOND), ("", {"": 1.0, "%": 0.01}))
+
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """Read a quantity.
+
+    Parameters
+    ----------
+    text : str
+        What a scenario says, such as `"19.2 kbps"`.
+
+    Returns
+    -------
+    (float, str) or None
+        The number in the basic unit, and that unit: `"s"`, `"B"`, `"bps"`, `""` for plain numbers, or
+        any other word that followed the number. None if it is no quantity.
+
+    Examples
+    --------
+    >>> quantity("19.2 kbps"), quantity("4KiB"), quantity("1e-6"), quantity("tahoe")
+    ((19200.0, 'bps'), (4096.0, 'B'), (1e-06, ''), None)
+    """
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return None
+    number, unit = float(match[1].replace("_", "")), match[2]
+    for basic, units in _KINDS:
+        if unit in units:
+            return number * units[unit], basic
+    # "1 segment" and "2 segments" are on one axis.
+    return number, unit.removesuffix("s")
+
+
+def axis(values: Sequence[str]) -> tuple[list[float], str] | None:
+    """Read the values of a swept parameter as an axis.
+
+    Parameters
+    ----------
+    values : sequence of str
+        What the parameter is set to.
+
+    Returns
+    -------
+    (list of float, str) or None
+        The numbers and their common unit, as in `quantity`. None if they are not all quantities of one
+        kind, or there are fewer than two different ones.
+
+    Examples
+    --------
+    >>> axis(["500 ms", "1 s"])
+    ([0.5, 1.0], 's')
+    >>> axis(["10 packets", "unlimited"]) is None
+    True
+    """
+    read = [quantity(value) for value in values]
+    known = [each for each in read if each is not None]
+    numbers = [number for number, _ in known]
+    if len(known) < len(read) or len({unit for _, unit in known}) != 1 or len(set(numbers)) < 2:
+        return None
+    return numbers, known[0][1]

@@ -1,0 +1,182 @@
+"""A study's results as one JSON document, as tables in files, and as curves.
+
+The keys of the document are a contract, which docs/studies.md states.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lasthop.study.quantity import axis
+from lasthop.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def document(study: Study) -> dict[str, Any]:
+    """Return the results as plain data.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+
+    Returns
+    -------
+    dict
+        What `lasthop study --json` prints.
+    """
+    summaries = {metric: study.summary(metric) for metric in study.metrics}
+    shown = summaries[study.metric]
+    parameters = list(study.points[0].parameters)
+    hashes = [point.hash for point in study.points for _ in point.schemes]
+    results = []
+    for row, (_, cell) in enumerate(shown.iterrows()):
+        results.append(
+            {
+                "parameters": {name: cell[name] for name in parameters},
+                "scenario_hash": hashes[row],
+                "scheme": cell["scheme"],
+                "runs": int(cell["runs"]),
+                "unfinished": int(cell["unfinished"]),
+                "precision": _number(cell["ci95"] / abs(cell["mean"]) if cell["mean"] else math.nan),
+                "metrics": {metric: _mean(table.iloc[row]) for metric, table in summaries.items()},
+            }
+        )
+    return {
+        "lasthop": study.version,
+        "scenario": {
+            "title": study.scenario.title,
+            "file": study.scenario.file,
+            "hash": study.scenario.hash,
+        },
+        "seed": study.seed,
+        "metric": study.metric,
+        "precision": study.rule.precision,
+        "runs": {"min": study.rule.least, "max": study.rule.most},
+        "finished": study.finished,
+        "store": None if study.path is None else str(study.path),
+        "results": results,
+        "comparisons": [_comparison(row, parameters) for _, row in study.compare().iterrows()],
+    }
+
+
+def write(study: Study, directory: Path, export: str | None) -> list[Path]:
+    """Write everything that a study has to say into a directory.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    directory : Path
+        Where to.
+    export : {"csv", "parquet"}, optional
+        Also write every run, in this format.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    from lasthop.study.export import to_csv
+
+    results = directory / "results.json"
+    text = json.dumps(document(study), indent=2, ensure_ascii=False) + "\n"
+    results.write_text(text, encoding="utf-8")
+    written = [results, to_csv(study.summary(), directory / "summary.csv")]
+    comparison = study.compare()
+    if len(comparison):
+        written.append(to_csv(comparison, directory / "comparison.csv"))
+    if export == "csv":
+        written.append(study.to_csv(directory / "runs.csv"))
+    if export == "parquet":
+        written.append(study.to_parquet(directory / "runs.parquet"))
+    return written + curves(study, directory)
+
+
+def curves(study: Study, directory: Path) -> list[Path]:
+    """Draw the study's metric against the swept setting, if just one of them is a number.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    directory : Path
+        Where the figures go. If other settings are swept too, there is one for each combination of
+        their values.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    swept = {
+        name: list(dict.fromkeys(point.parameters[name] for point in study.points))
+        for name in study.points[0].parameters
+    }
+    numeric = [name for name, values in swept.items() if axis(values) is not None]
+    if len(numeric) != 1:
+        return []
+    from lasthop import plots
+    from lasthop.plots.curves import sweep_curve
+
+    (x,) = numeric
+    others = [name for name in swept if name != x]
+    summary = study.summary()
+    if not others:
+        figure = sweep_curve(summary, x, title=study.scenario.title)
+        return plots.save(figure, directory / "curve")
+    written = []
+    for number, (values, part) in enumerate(summary.groupby(others, sort=False), 1):
+        title = ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True))
+        written += plots.save(sweep_curve(part, x, title=title), directory / f"curve-{number}")
+    return written
+
+
+def _mean(row: pandas.Series[Any]) -> dict[str, Any]:
+    return {
+        "mean": _number(row["mean"]),
+        "ci95": _number(row["ci95"]),
+        "n": int(row["n"]),
+        "low": _number(row["low"]),
+        "high": _number(row["high"]),
+    }
+
+
+def _comparison(row: pandas.Series[Any], parameters: list[str]) -> dict[str, Any]:
+    n = int(row["n"])
+    ratio = None
+    if not math.isnan(row["ratio"]):
+        ratio = {
+            "mean": row["ratio"],
+            "ci95": row["ratio_ci95"],
+            "n": n,
+            "low": row["ratio_low"],
+            "high": row["ratio_high"],
+        }
+    return {
+        "parameters": {name: row[name] for name in parameters},
+        "scheme": row["scheme"],
+        "baseline": row["baseline"],
+        "metric": row["metric"],
+        "difference": {
+            "mean": _number(row["difference"]),
+            "ci95": _number(row["ci95"]),
+            "n": n,
+            "low": _number(row["low"]),
+            "high": _number(row["high"]),
+        },
+        "ratio": ratio,
+        "p_value": _number(row["p_value"]),
+        "p_holm": _number(row["p_holm"]),
+        "significant": bool(row["significant"]),
+    }
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,99 @@
+"""The samples that statistics are made of, out of the store."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cached_property
+
+import numpy as np
+
+from lasthop.study.error import StudyError
+from lasthop.study.quantity import quantity
+from lasthop.study.statistics import Sample, linearised_ratio
+from lasthop.study.store import Identity, Store
+
+TOTAL = "throughput_total_bps"
+"""All bits that arrived over all time spent: a ratio of sums, where throughput_bps is a mean of ratios."""
+
+
+class Samples:
+    """The values of each metric at each point with each scheme.
+
+    At a point only the runs 0, 1, 2, ... up to the first that a scheme lacks are counted. While a
+    study is under way the quick runs come in first; to count them alone would be to choose by result.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    identity : Identity
+        The study that is in it.
+    """
+
+    def __init__(self, store: Store, identity: Identity) -> None:
+        self._store = store
+        self._points = identity.points
+        self.metrics = (*identity.metrics, TOTAL)
+
+    @cached_property
+    def runs(self) -> list[int]:
+        """How many runs count at each point."""
+        return [
+            min((_prefix(self._store.numbers(i, scheme)) for scheme in point.schemes), default=0)
+            for i, point in enumerate(self._points)
+        ]
+
+    def check(self, metric: str) -> str:
+        """Return `metric` if there is one of that name.
+
+        Raises
+        ------
+        StudyError
+            If there is none.
+        """
+        if metric not in self.metrics:
+            raise StudyError(f"there is no metric {metric!r}; there are {', '.join(self.metrics)}")
+        return metric
+
+    def of(self, point: int, scheme: str, metric: str, runs: int | None = None) -> Sample:
+        """Return a metric of the runs that count, in their order; NaN for a run that does not have it.
+
+        Parameters
+        ----------
+        point : int
+            The point's index.
+        scheme : str
+            The scheme.
+        metric : str
+            The metric.
+        runs : int, optional
+            Count that many runs instead.
+        """
+        below = self.runs[point] if runs is None else runs
+        if metric == TOTAL:
+            rows = self._store.values(point, scheme, ("delivered_bytes", "throughput_bps"), below)
+            bits, rate = 8.0 * np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+            # A run in which nothing arrived has waited until its end.
+            time = np.full(len(rows), self._longest(point))
+            np.divide(bits, rate, out=time, where=rate > 0)
+            return linearised_ratio(bits, time)
+        rows = self._store.values(point, scheme, (metric,), below)
+        return np.array([np.nan if value is None else value for (value,) in rows], dtype=np.float64)
+
+    def unfinished(self, point: int, scheme: str) -> int:
+        """Return how many of the runs that count did not finish their transfer."""
+        rows = self._store.values(point, scheme, ("finished",), self.runs[point])
+        return sum(not finished for (finished,) in rows)
+
+    def _longest(self, point: int) -> float:
+        """Return the time in seconds that a transfer of this point has."""
+        said = tomllib.loads(self._points[point].toml)
+        limit, start = quantity(said["limit"]), quantity(said["transfer"]["start"])
+        if limit is None or start is None:
+            raise ValueError("the canonical form of a scenario writes durations")
+        return limit[0] - start[0]
+
+
+def _prefix(numbers: set[int]) -> int:
+    """Return how many of 0, 1, 2, ... are there before the first gap."""
+    return next(run for run in range(len(numbers) + 1) if run not in numbers)

@@ -1,0 +1,318 @@
+"""The file that a study's results live in. docs/studies.md documents the schema.
+
+One SQLite file, written in transactions with the ordinary rollback journal: whatever kills the
+process, the file holds every run that was committed and nothing else. While a study runs, its process
+keeps a transaction open at all times, so that a second process cannot run it too; others can read.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lasthop.study.error import StudyError
+
+FORMAT = 1
+APPLICATION = 0x4C617374
+"""SQLite's mark of whose file it is: "Last"."""
+
+SECONDS_TO_WAIT = 20
+"""How long to wait for a reader or a commit to be over."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPoint:
+    """A point of a study.
+
+    Attributes
+    ----------
+    parameters : dict of str to str
+        The swept settings by name.
+    schemes : list of str
+        The schemes that are compared at it.
+    hash : str
+        The hash of its scenario.
+    toml : str
+        Its scenario.
+    """
+
+    parameters: dict[str, str]
+    schemes: list[str]
+    hash: str
+    toml: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a study is. Results of studies that differ in any of it are never mixed.
+
+    Attributes
+    ----------
+    version : str
+        The version of Lasthop that makes the runs.
+    seed : int
+        The study's seed.
+    metrics : tuple of str
+        What each run is measured by.
+    points : list of StoredPoint
+        The points in their order.
+    """
+
+    version: str
+    seed: int
+    metrics: tuple[str, ...]
+    points: list[StoredPoint]
+
+    def difference(self, stored: Identity) -> str | None:
+        """Say what makes this study another one than `stored`; None if it is the same."""
+        if self.seed != stored.seed:
+            return f"it has seed {stored.seed}, not {self.seed}"
+        if (self.version, self.metrics) != (stored.version, stored.metrics):
+            here = f", this is {self.version}" if self.version != stored.version else " with other metrics"
+            return f"it was made by Lasthop {stored.version}{here}"
+        ours, theirs = ([point.hash for point in study.points] for study in (self, stored))
+        if ours != theirs:
+            changed = len(set(ours) - set(theirs))
+            if changed == 0:
+                return f"it has {len(theirs)} points, not {len(ours)}, or has them in another order"
+            return f"{changed} of {len(ours)} points are not in it: the scenario or its sweep has changed"
+        if any(a.schemes != b.schemes for a, b in zip(self.points, stored.points, strict=True)):
+            had, has = (", ".join(study.points[0].schemes) for study in (stored, self))
+            return f"it compares the schemes {had}, not {has}"
+        return None
+
+
+class Store:
+    """The results of one study.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None to keep the results in memory. A file that is not there is made by `create`.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._connection: sqlite3.Connection | None = None
+        if path is None or path.exists():
+            self._open()
+
+    @property
+    def _sql(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StudyError(f"{self.path}: there is no such study yet")
+        return self._connection
+
+    def _open(self) -> None:
+        where = ":memory:" if self.path is None else self.path
+        try:
+            self._connection = sqlite3.connect(where, timeout=SECONDS_TO_WAIT, isolation_level=None)
+            (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error as error:
+            raise StudyError(f"{self.path}: cannot be opened as a study: {error}") from None
+        if tables and application != APPLICATION:
+            raise StudyError(f"{self.path}: this is a database, but none of a study")
+        if tables and version != FORMAT:
+            raise StudyError(
+                f"{self.path}: its format is {version}, and this version of Lasthop knows {FORMAT}; "
+                "open it with the version that made it, or begin anew elsewhere"
+            )
+
+    def exists(self) -> bool:
+        """Whether there is a study in it."""
+        if self._connection is None:
+            return False
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return bool(tables)
+
+    def close(self) -> None:
+        """Close the file; nothing beside it is left."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    # -- Writing ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self, identity: Identity, meta: dict[str, Any]) -> Iterator[None]:
+        """Make the store if it is not there, and keep every other process from writing to it.
+
+        Parameters
+        ----------
+        identity : Identity
+            The study; must be that of the store, if there is one.
+        meta : dict of str to JSON values
+            What else to note down of it.
+
+        Raises
+        ------
+        StudyError
+            If another process is writing to it, or it cannot be written to.
+        """
+        if self._connection is None:
+            assert self.path is not None
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._open()
+        sql = self._sql
+        self._begin(seconds_to_wait=0)
+        try:
+            if self.exists():
+                self.expect(identity)
+            else:
+                self._create(identity)
+            rows = [(key, json.dumps(value)) for key, value in meta.items()]
+            sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+        except BaseException:
+            sql.execute("ROLLBACK")
+            raise
+        self.commit()
+        try:
+            yield
+        finally:
+            # What is done is kept, whether the block succeeds or is interrupted.
+            if sql.in_transaction:
+                sql.execute("COMMIT")
+
+    def expect(self, identity: Identity) -> None:
+        """Refuse to go on if there is another study in the file.
+
+        Raises
+        ------
+        StudyError
+            If so.
+        """
+        difference = identity.difference(self.identity())
+        if difference is not None:
+            raise StudyError(
+                f"{self.path}: another study is kept there: {difference}; "
+                "keep this one elsewhere (--out DIR, or another store), or delete that file"
+            )
+
+    def _begin(self, seconds_to_wait: int) -> None:
+        sql = self._sql
+        sql.execute(f"PRAGMA busy_timeout = {1000 * seconds_to_wait}")
+        try:
+            sql.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                raise StudyError(
+                    f"{self.path}: another process is running this study; wait until it is done, "
+                    "or run it elsewhere"
+                ) from None
+            raise StudyError(f"{self.path}: cannot be written to: {error}") from None
+        finally:
+            sql.execute(f"PRAGMA busy_timeout = {1000 * SECONDS_TO_WAIT}")
+
+    def commit(self) -> None:
+        """Make what was added last, whatever happens from now on."""
+        try:
+            self._sql.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StudyError(f"{self.path}: cannot be written to: {error}") from None
+        self._begin(seconds_to_wait=1)
+
+    def _create(self, identity: Identity) -> None:
+        sql = self._sql
+        sql.execute(f"PRAGMA application_id = {APPLICATION}")
+        sql.execute(f"PRAGMA user_version = {FORMAT}")
+        columns = "".join(f", {_name(metric)}" for metric in identity.metrics)
+        sql.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+        sql.execute(
+            "CREATE TABLE point (id INTEGER PRIMARY KEY, parameters TEXT NOT NULL, "
+            "schemes TEXT NOT NULL, hash TEXT NOT NULL, scenario TEXT NOT NULL)"
+        )
+        sql.execute(
+            "CREATE TABLE run (point INTEGER NOT NULL REFERENCES point, scheme TEXT NOT NULL, "
+            f"run INTEGER NOT NULL, ended TEXT NOT NULL{columns}, "
+            "PRIMARY KEY (point, scheme, run)) WITHOUT ROWID"
+        )
+        sql.execute(_view(identity))
+        sql.executemany(
+            "INSERT INTO meta VALUES (?, ?)",
+            [
+                ("lasthop", json.dumps(identity.version)),
+                # Text, since a seed may be larger than SQLite's integers.
+                ("seed", json.dumps(identity.seed)),
+                ("metrics", json.dumps(identity.metrics)),
+            ],
+        )
+        sql.executemany(
+            "INSERT INTO point VALUES (?, ?, ?, ?, ?)",
+            [
+                (i, json.dumps(point.parameters), json.dumps(point.schemes), point.hash, point.toml)
+                for i, point in enumerate(identity.points)
+            ],
+        )
+
+    def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add runs: for each its point, scheme, number, end and metrics."""
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            # A run is the same whenever it is made: one that came twice is no conflict.
+            self._sql.executemany(f"INSERT OR IGNORE INTO run VALUES ({marks})", rows)
+
+    # -- Reading ---------------------------------------------------------------------------------
+
+    def meta(self) -> dict[str, Any]:
+        """Return what is noted down of the study."""
+        return {key: json.loads(value) for key, value in self._sql.execute("SELECT key, value FROM meta")}
+
+    def identity(self) -> Identity:
+        """Return what the study is."""
+        meta = self.meta()
+        rows = self._sql.execute("SELECT parameters, schemes, hash, scenario FROM point ORDER BY id")
+        points = [StoredPoint(json.loads(p), json.loads(s), name, toml) for p, s, name, toml in rows]
+        return Identity(meta["lasthop"], meta["seed"], tuple(meta["metrics"]), points)
+
+    def numbers(self, point: int, scheme: str) -> set[int]:
+        """Return the numbers of the runs that a scheme has at a point."""
+        query = "SELECT run FROM run WHERE point = ? AND scheme = ?"
+        return {run for (run,) in self._sql.execute(query, (point, scheme))}
+
+    def count(self) -> int:
+        """Return how many runs there are."""
+        (runs,) = self._sql.execute("SELECT count(*) FROM run").fetchone()
+        return int(runs)
+
+    def values(self, point: int, scheme: str, columns: Iterable[str], below: int) -> list[tuple[Any, ...]]:
+        """Return columns of the runs with numbers below `below` that a scheme has at a point, in order."""
+        names = ", ".join(map(_name, columns))
+        query = f"SELECT {names} FROM run WHERE point = ? AND scheme = ? AND run < ? ORDER BY run"
+        return self._sql.execute(query, (point, scheme, below)).fetchall()
+
+
+def _name(identifier: str) -> str:
+    """Write a name so that SQL takes it for one, whatever it holds."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _view(identity: Identity) -> str:
+    """Return the statement that makes the view `result`: a row for each run, with all that it is of."""
+    names = list(identity.points[0].parameters) if identity.points else []
+    paths = [_text(f'$."{name}"') for name in names]
+    parameters = [
+        f"json_extract(point.parameters, {path}) AS {_name(name)}"
+        for name, path in zip(names, paths, strict=True)
+    ]
+    columns = [
+        *parameters,
+        "run.scheme",
+        "run.run",
+        "(SELECT value FROM meta WHERE key = 'seed') AS seed",
+        "run.ended",
+        *(f"run.{_name(metric)}" for metric in identity.metrics),
+        "(SELECT json_extract(value, '$') FROM meta WHERE key = 'lasthop') AS lasthop",
+        "point.hash AS scenario_hash",
+    ]
+    return f"CREATE VIEW result AS SELECT {', '.join(columns)} FROM run JOIN point ON point.id = run.point"

@@ -1,0 +1,125 @@
+"""Results as data frames."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lasthop.study.samples import TOTAL, Samples
+from lasthop.study.statistics import Comparison, Estimate, compare, estimate, holm
+from lasthop.study.store import Identity, Store
+
+if TYPE_CHECKING:
+    import pandas
+
+SIGNIFICANT = 0.05
+
+
+def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
+    """Return every run as a row, in the order of points, schemes and run numbers."""
+    import pandas
+
+    metrics = identity.metrics
+    whole = identity.points[0].parameters if identity.points else {}
+    columns: dict[str, list[Any]] = {name: [] for name in (*whole, "scheme", "run", "seed", "ended")}
+    columns |= {name: [] for name in (*metrics, "lasthop", "scenario_hash")}
+    for i, point in enumerate(identity.points):
+        for scheme in point.schemes:
+            rows = store.values(i, scheme, ("run", "ended", *metrics), below=2**63 - 1)
+            for name, cells in zip(("run", "ended", *metrics), zip(*rows, strict=True), strict=False):
+                columns[name].extend(cells)
+            same = {"scheme": scheme, "seed": identity.seed} | point.parameters
+            same |= {"lasthop": identity.version, "scenario_hash": point.hash}
+            for name, cell in same.items():
+                columns[name].extend([cell] * len(rows))
+    frame = pandas.DataFrame(columns)
+    if "finished" in frame:
+        frame["finished"] = frame["finished"].astype(bool)
+    # A metric that no run has is an empty column of numbers, not of objects.
+    return frame.astype({name: "float64" for name in metrics if frame[name].dtype == object})
+
+
+def estimate_cell(samples: Samples, point: int, scheme: str, metric: str, seed: int) -> Estimate:
+    """Estimate a metric from the runs that have it."""
+    sample = samples.of(point, scheme, metric)
+    return estimate(sample[~np.isnan(sample)], seed)
+
+
+def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.DataFrame:
+    """Return the mean of a metric at each point with each scheme."""
+    import pandas
+
+    rows = []
+    for i, point in enumerate(identity.points):
+        for scheme in point.schemes:
+            found = estimate_cell(samples, i, scheme, metric, identity.seed)
+            row: dict[str, Any] = point.parameters | {
+                "scheme": scheme,
+                "metric": metric,
+                "runs": samples.runs[i],
+                "unfinished": samples.unfinished(i, scheme),
+                "n": found.n,
+                "mean": found.mean,
+                "ci95": found.ci95,
+                "low": found.low,
+                "high": found.high,
+                "sd": found.sd,
+                "method": found.method,
+            }
+            if metric == "throughput_bps":
+                total = estimate_cell(samples, i, scheme, TOTAL, identity.seed)
+                row |= {TOTAL: total.mean, f"{TOTAL}_ci95": total.ci95}
+            rows.append(row)
+    return pandas.DataFrame(rows)
+
+
+def comparison_frame(
+    samples: Samples, identity: Identity, baseline: str | None, metric: str
+) -> pandas.DataFrame:
+    """Return how each scheme differs from `baseline`, by default each point's first, at each point."""
+    import pandas
+
+    rows: list[dict[str, Any]] = []
+    p_values: list[float] = []
+    for i, point in enumerate(identity.points):
+        against = point.schemes[0] if baseline is None else baseline
+        for scheme in point.schemes:
+            if scheme == against:
+                continue
+            found = compare_cells(samples, i, scheme, against, metric, identity.seed)
+            difference, ratio = found.difference, found.ratio
+            p_values.append(difference.p_value)
+            rows.append(
+                point.parameters
+                | {
+                    "scheme": scheme,
+                    "baseline": against,
+                    "metric": metric,
+                    "n": difference.n,
+                    "difference": difference.mean,
+                    "ci95": difference.ci95,
+                    "low": difference.low,
+                    "high": difference.high,
+                    "method": difference.method,
+                    "ratio": math.nan if ratio is None else ratio.mean,
+                    "ratio_ci95": math.nan if ratio is None else ratio.ci95,
+                    "ratio_low": math.nan if ratio is None else ratio.low,
+                    "ratio_high": math.nan if ratio is None else ratio.high,
+                    "p_value": difference.p_value,
+                }
+            )
+    frame = pandas.DataFrame(rows)
+    frame["p_holm"] = holm(p_values)
+    frame["significant"] = frame["p_holm"] < SIGNIFICANT
+    return frame
+
+
+def compare_cells(
+    samples: Samples, point: int, scheme: str, baseline: str, metric: str, seed: int
+) -> Comparison:
+    """Compare two schemes by the runs in which both have the metric."""
+    ours, theirs = (samples.of(point, each, metric) for each in (scheme, baseline))
+    both = ~(np.isnan(ours) | np.isnan(theirs))
+    return compare(ours[both], theirs[both], seed)

@@ -1,0 +1,127 @@
+"""Metrics and swept settings as people read them: a name, and a unit of a size that suits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
+_SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
+_TIMES = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
+_SHARES = frozenset({"goodput", "finished"})
+_SUFFIXES = (("_bps", _RATES), ("_bytes", _SIZES), ("_s", _TIMES[2:]))
+
+_SETTINGS = {
+    "good": "good period",
+    "bad": "bad period",
+    "ber": "bit error rate",
+    "good_ber": "bit error rate in good periods",
+    "bad_ber": "bit error rate in bad periods",
+    "mtu": "MTU",
+    "limit": "time limit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a quantity is read.
+
+    Attributes
+    ----------
+    name : str
+        What it is, in words.
+    unit : str
+        Its unit; empty for numbers of things.
+    size : float
+        How much one such unit is in the quantity's basic unit.
+    """
+
+    name: str
+    unit: str
+    size: float
+
+    @property
+    def label(self) -> str:
+        """The name with the unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+def metric_reading(metric: str, greatest: float) -> Reading:
+    """Return how a metric is read.
+
+    Parameters
+    ----------
+    metric : str
+        The metric's name, which ends with its basic unit.
+    greatest : float
+        The largest value shown: it shall be at least one in the unit.
+
+    Returns
+    -------
+    Reading
+        The reading.
+
+    Examples
+    --------
+    >>> metric_reading("throughput_bps", 8676.9).label
+    'throughput (kbps)'
+    >>> metric_reading("goodput", 1.0).label, metric_reading("link_attempts", 50.0).label
+    ('goodput (%)', 'link attempts')
+    """
+    if metric in _SHARES:
+        return Reading(metric, "%", 0.01)
+    for suffix, units in _SUFFIXES:
+        if metric.endswith(suffix):
+            unit, size = _suitable(units, greatest)
+            return Reading(_words(metric.removesuffix(suffix)), unit, size)
+    return Reading(_words(metric), "", 1.0)
+
+
+def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
+    """Return how a swept setting is read.
+
+    Parameters
+    ----------
+    setting : str
+        Its full name.
+    basic : str
+        Its basic unit, as `lasthop.study.quantity` has it.
+    greatest : float
+        The largest value shown.
+
+    Returns
+    -------
+    Reading
+        The reading.
+
+    Examples
+    --------
+    >>> setting_reading("tcp.packet_size", "B", 1536.0).label
+    'packet size (B)'
+    >>> setting_reading("radio.channel.two-state.bad", "s", 4.0).label
+    'bad period (s)'
+    >>> setting_reading("wired.delay", "s", 0.2).label
+    'wired delay (ms)'
+    """
+    table, _, last = setting.rpartition(".")
+    name = _SETTINGS.get(last)
+    if name is None:
+        # "rate" alone could be anything's.
+        alone = "_" in last or not table
+        name = _words(last if alone else f"{table.rpartition('.')[2]} {last}")
+    if basic == "B":
+        # Packets are spoken of in bytes, even large ones.
+        unit, size = ("B", 1.0) if greatest < 10_000 else _suitable(_SIZES, greatest)
+    elif basic in ("bps", "s"):
+        unit, size = _suitable(_RATES if basic == "bps" else _TIMES, greatest)
+    else:
+        unit, size = basic, 1.0
+    return Reading(name, unit, size)
+
+
+def _suitable(units: tuple[tuple[str, float], ...], greatest: float) -> tuple[str, float]:
+    fitting = [unit for unit in units if unit[1] <= abs(greatest)]
+    return fitting[-1] if fitting else units[0]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
