@@ -174,6 +174,8 @@ def compare(
 def events_frame(run: Run) -> pandas.DataFrame:
     """Return what happened to each packet as a data frame.
 
+    Needs pandas: `pip install 'lasthop[frames]'`.
+
     Parameters
     ----------
     run : Run
@@ -198,6 +200,8 @@ def events_frame(run: Run) -> pandas.DataFrame:
 
 def series_frame(run: Run) -> pandas.DataFrame:
     """Return the source's state over time as a data frame.
+
+    Needs pandas: `pip install 'lasthop[frames]'`.
 
     Parameters
     ----------

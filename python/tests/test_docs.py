@@ -176,16 +176,19 @@ def test_adding_a_scheme_as_described_takes_one_file_and_one_line(tmp_path: Path
     text = (ROOT / "CONTRIBUTING.md").read_text()
     (source,) = re.findall(r"```rust\n(.*?)```", text, re.DOTALL)
     (line,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
-    for part in ("Cargo.toml", "Cargo.lock", "crates"):
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-        copy(ROOT / part, tmp_path / part)
-    schemes = tmp_path / "crates/proto/src/scheme"
-    (schemes / "twice.rs").write_text(source)
+    repository = tmp_path / "lasthop"
+    made = shutil.ignore_patterns(".*", "target", "out", "*.so")
+    shutil.copytree(ROOT, repository, symlinks=True, ignore=made)
+    schemes = repository / "crates/proto/src/scheme"
+    file = schemes / "ebsn_once.rs"
+    if file.exists():
+        pytest.skip("it has been added")
+    file.write_text(source)
     registry = (schemes / "mod.rs").read_text()
     (schemes / "mod.rs").write_text(
         re.sub(r"(register! \{.*?)(\n\})", rf"\1\n{line.rstrip()}\2", registry, flags=re.DOTALL)
     )
     target = {"CARGO_TARGET_DIR": str(ROOT / "target" / "contributing"), "RUSTFLAGS": "-D warnings"}
     command = ["cargo", "check", "--quiet", "-p", "lasthop-proto"]
-    result = subprocess.run(command, cwd=tmp_path, env=os.environ | target, capture_output=True, text=True)
+    result = subprocess.run(command, cwd=repository, env=os.environ | target, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")

@@ -1,10 +1,10 @@
 """Pictures of runs, as the field draws them.
 
 Each function returns a matplotlib figure that carries the numbers it shows; `save` writes it as PNG
-and SVG with those numbers beside it as CSV. Needs matplotlib: `pip install 'lasthop[plot]'`.
+and SVG with those numbers beside it as CSV.
 """
 
-from lasthop.plots._figure import DataFigure, save, write_csv
+from lasthop.plots._figure import DataFigure, save, save_png, write_csv
 from lasthop.plots.packets import packet_trace, packet_traces
 from lasthop.plots.sender import cwnd, time_sequence
 
@@ -14,6 +14,7 @@ __all__ = [
     "packet_trace",
     "packet_traces",
     "save",
+    "save_png",
     "time_sequence",
     "write_csv",
 ]
