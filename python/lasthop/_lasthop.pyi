@@ -8,7 +8,17 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["METRICS", "Pool", "Run", "Scenario", "ScenarioError", "Scheme", "__version__", "schemes"]
+__all__ = [
+    "METRICS",
+    "Point",
+    "Pool",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "Scheme",
+    "__version__",
+    "schemes",
+]
 
 METRICS: tuple[str, ...]
 __version__: str
@@ -44,7 +54,10 @@ class Scenario:
     @property
     def schemes(self) -> list[str]: ...
     @property
+    def sweep(self) -> dict[str, list[str]]: ...
+    @property
     def hash(self) -> str: ...
+    def points(self) -> list[Point]: ...
     def run(
         self,
         scheme: str | None = None,
@@ -58,6 +71,13 @@ class Scenario:
     def report(self, runs: Sequence[Run]) -> str: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+@final
+class Point:
+    @property
+    def parameters(self) -> dict[str, str]: ...
+    @property
+    def scenario(self) -> Scenario: ...
 
 @final
 class Run:

@@ -22,7 +22,7 @@ mod _lasthop {
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]
-    use crate::scenario::Scenario;
+    use crate::scenario::{Point, Scenario};
     #[pymodule_export]
     use crate::scheme::{Scheme, schemes};
 

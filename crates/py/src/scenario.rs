@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use lasthop_study::Observe;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
 
 use crate::error::{run_error, scenario_error};
 use crate::run::Run;
@@ -23,8 +24,13 @@ use crate::run::Run;
 ///     The name of the file that it was read from.
 /// schemes : list of str
 ///     The schemes to compare.
+/// sweep : dict of str to list of str
+///     The parameters that are varied, in their order, each by its path and with its values as an
+///     override takes them.
 /// hash : str
-///     A name for what the scenario says, whatever its formatting: 16 hexadecimal digits.
+///     A name for what determines the result of a run beside its scheme, seed and number, whatever
+///     the formatting: 16 hexadecimal digits. Title, schemes and sweep are no part of it; so a point
+///     of a sweep has the same hash in every study.
 ///
 /// Examples
 /// --------
@@ -45,6 +51,45 @@ pub(crate) struct Scenario(Arc<lasthop_study::Scenario>);
 impl Scenario {
     pub(crate) fn inner(&self) -> &Arc<lasthop_study::Scenario> {
         &self.0
+    }
+}
+
+/// One combination of a sweep's values. Made by `Scenario.points`.
+///
+/// Attributes
+/// ----------
+/// parameters : dict of str to str
+///     The parameters that the sweep varies, in its order, each by its path and with its value as an
+///     override takes it.
+/// scenario : Scenario
+///     The scenario with these values. It has no sweep.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub(crate) struct Point {
+    parameters: Vec<(String, String)>,
+    scenario: Arc<lasthop_study::Scenario>,
+}
+
+impl Point {
+    fn new(point: lasthop_study::Point) -> Point {
+        Point { parameters: point.parameters, scenario: Arc::new(point.scenario) }
+    }
+}
+
+#[pymethods]
+impl Point {
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.parameters.iter().map(|(path, value)| (path, value)).into_py_dict(py)
+    }
+
+    #[getter]
+    fn scenario(&self) -> Scenario {
+        Scenario(self.scenario.clone())
+    }
+
+    fn __repr__(&self) -> String {
+        let named = |(path, value): &(String, String)| format!("{path}={value}");
+        format!("<Point {}>", self.parameters.iter().map(named).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -154,8 +199,25 @@ impl Scenario {
     }
 
     #[getter]
+    fn sweep<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.0.sweep.axes().collect::<Vec<_>>().into_py_dict(py)
+    }
+
+    #[getter]
     fn hash(&self) -> String {
         self.0.hash()
+    }
+
+    /// Return the scenarios that the sweep makes.
+    ///
+    /// Returns
+    /// -------
+    /// list of Point
+    ///     One for each combination of values, in the order of the file, the last parameter varying
+    ///     fastest. Without a sweep it is this scenario alone.
+    fn points(&self, py: Python<'_>) -> PyResult<Vec<Point>> {
+        let points = self.0.points().map_err(|error| scenario_error(py, &error))?;
+        Ok(points.into_iter().map(Point::new).collect())
     }
 
     /// Run the scenario with one scheme.

@@ -5,36 +5,67 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use crate::error::{Place, ScenarioError};
 use crate::faults::Fault;
 use crate::rephrase;
 use crate::scenario::CHOICES;
 
-/// A TOML document and the overrides laid over it.
+/// A TOML document, and what was laid over it: overrides, and the values of a sweep.
 ///
-/// Spans below the length of the text are places in it. Every key and value of an override has an
-/// empty span of its own beyond: the length, plus 1, plus its index in `marks`.
+/// Spans below the length of the text are places in it. Every key and value that was laid over it
+/// has a mark, which is an empty span of its own beyond.
 #[derive(Clone, Debug)]
 pub(crate) struct Document<'a> {
     name: &'a str,
     text: &'a str,
     overrides: Vec<&'a str>,
-    /// Which override a key or value stands in.
-    marks: Vec<usize>,
+    marks: Marks,
     root: DeTable<'a>,
 }
 
-type Value<'a> = Spanned<DeValue<'a>>;
+pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// Where what is marked was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// In the text.
+    Text(Range<usize>),
+    /// In the override with this number.
+    Override(usize),
+}
+
+/// The origin of each mark. The first mark is one beyond the length of the text, because a span may
+/// be empty at the end of it.
+#[derive(Clone, Debug)]
+struct Marks {
+    base: usize,
+    origins: Vec<Origin>,
+}
+
+impl Marks {
+    /// A new mark for what was written at `origin`.
+    fn mark(&mut self, origin: Origin) -> Range<usize> {
+        let place = self.base + self.origins.len();
+        self.origins.push(origin);
+        place..place
+    }
+
+    /// Where `span`, of a key or value of the document, was written.
+    fn origin(&self, span: &Range<usize>) -> Origin {
+        let mark = span.start.checked_sub(self.base);
+        mark.map_or_else(|| Origin::Text(span.clone()), |mark| self.origins[mark].clone())
+    }
+}
 
 impl<'a> Document<'a> {
     /// Reads the TOML in `text`; `name` is what messages call it.
     pub(crate) fn parse(text: &'a str, name: &'a str) -> Result<Document<'a>, ScenarioError> {
         match DeTable::parse(text) {
             Ok(root) => {
-                let root = root.into_inner();
-                Ok(Document { name, text, overrides: Vec::new(), marks: Vec::new(), root })
+                let marks = Marks { base: text.len() + 1, origins: Vec::new() };
+                Ok(Document { name, text, overrides: Vec::new(), marks, root: root.into_inner() })
             }
             Err(error) => {
                 let span = error.span().unwrap_or_default();
@@ -55,22 +86,52 @@ impl<'a> Document<'a> {
         if keys.iter().any(|key| key.is_empty()) {
             return refuse("expected a key such as radio.rate before the \"=\"");
         }
-        let (base, index, marks) = (self.text.len() + 1, self.overrides.len(), &mut self.marks);
-        let mut mark = || {
-            marks.push(index);
-            let place = base + marks.len() - 1;
-            place..place
-        };
+        let origin = Origin::Override(self.overrides.len());
+        let mut mark = || self.marks.mark(origin.clone());
         let text = text.trim();
         let value = match DeValue::parse(text) {
             Ok(value) => marked(value.into_inner(), &mut mark),
             Err(_) => Spanned::new(mark(), DeValue::String(text.into())),
         };
-        if let Err(obstacle) = insert(&mut self.root, &keys, value, &mut mark) {
-            return refuse(&format!("{obstacle}: found a value, expected a table"));
+        if let Err(depth) = insert(&mut self.root, &keys, value, &mut |_| mark()) {
+            return refuse(&format!("{}: found a value, expected a table", keys[..=depth].join(".")));
         }
         self.overrides.push(assignment);
         Ok(())
+    }
+
+    /// Lays `value`, which was written at `value_at`, over the document where `keys` lead, each of
+    /// which was written where it says.
+    pub(crate) fn lay(
+        &mut self,
+        keys: &[(String, Origin)],
+        (value, value_at): (DeValue<'a>, &Origin),
+    ) -> Result<(), ScenarioError> {
+        let (names, places): (Vec<&str>, Vec<&Origin>) =
+            keys.iter().map(|(name, place)| (name.as_str(), place)).unzip();
+        let value = marked(value, &mut || self.marks.mark(value_at.clone()));
+        let mut mark = |depth: usize| self.marks.mark(places[depth].clone());
+        insert(&mut self.root, &names, value, &mut mark).map_err(|depth| {
+            let path = names[..=depth].join(".");
+            self.error(format!("{path}: found a value, expected a table"), places[depth + 1])
+        })
+    }
+
+    /// Takes the value of the top-level key `key` out of the document.
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Value<'a>> {
+        self.root.remove(key)
+    }
+
+    /// A document of one key, `name`, and its value, which is a part of this document's.
+    pub(crate) fn part(&self, name: &str, value: &Value<'a>) -> Document<'a> {
+        let root = DeTable::from_iter([(named(name, value.span()), value.clone())]);
+        Document { root, ..self.clone() }
+    }
+
+    /// The overrides, in their order, as paths.
+    pub(crate) fn overridden(&self) -> impl Iterator<Item = String> {
+        let path = |assignment: &&str| assignment.split('=').next().map(without_spaces);
+        self.overrides.iter().filter_map(path)
     }
 
     /// Reads the document as a `T`.
@@ -94,18 +155,36 @@ impl<'a> Document<'a> {
         ScenarioError::new(rephrase::at(&path, &fault.problem), self.place(span))
     }
 
+    /// What messages call it.
+    pub(crate) fn name(&self) -> &str {
+        self.name
+    }
+
     /// The keys that the table at the top-level key `table` has.
     pub(crate) fn keys_of(&self, table: &str) -> impl Iterator<Item = &str> {
         let table = self.root.get(table).and_then(|value| value.get_ref().as_table());
         table.into_iter().flat_map(|table| table.keys().map(|key| key.get_ref().as_ref()))
     }
 
+    /// The error about what was written at `origin`.
+    pub(crate) fn error(&self, message: String, origin: &Origin) -> ScenarioError {
+        ScenarioError::new(message, self.place_of(Some(origin.clone())))
+    }
+
+    /// Where `span`, of a key or value of the document, was written.
+    pub(crate) fn origin(&self, span: &Range<usize>) -> Origin {
+        self.marks.origin(span)
+    }
+
     fn place(&self, span: Option<Range<usize>>) -> Place<'_> {
-        match span {
-            Some(span) if span.start > self.text.len() => {
-                Place::Override(self.overrides[self.marks[span.start - self.text.len() - 1]])
-            }
-            span => Place::File { name: self.name, text: self.text, span },
+        self.place_of(span.map(|span| self.origin(&span)))
+    }
+
+    fn place_of(&self, origin: Option<Origin>) -> Place<'_> {
+        match origin {
+            Some(Origin::Override(index)) => Place::Override(self.overrides[index]),
+            Some(Origin::Text(span)) => Place::File { name: self.name, text: self.text, span: Some(span) },
+            None => Place::File { name: self.name, text: self.text, span: None },
         }
     }
 
@@ -114,7 +193,7 @@ impl<'a> Document<'a> {
     fn expected_at<T: DeserializeOwned>(&self, path: &[String], key: &str) -> Option<String> {
         let mut root = self.root.clone();
         let keys = [&borrowed(path)[..], &[key]].concat();
-        insert(&mut root, &keys, Spanned::new(0..0, DeValue::Boolean(false)), &mut || 0..0).ok()?;
+        insert(&mut root, &keys, Spanned::new(0..0, DeValue::Boolean(false)), &mut |_| 0..0).ok()?;
         let error = deserialize::<T>(&root).err()?;
         rephrase::expectation(error.message())
     }
@@ -136,6 +215,12 @@ impl<'a> Document<'a> {
             _ => None,
         })
     }
+}
+
+/// A dotted path without the spaces around its keys.
+pub(crate) fn without_spaces(path: &str) -> String {
+    let keys: Vec<&str> = path.split('.').map(str::trim).collect();
+    keys.join(".")
 }
 
 fn borrowed(path: &[String]) -> Vec<&str> {
@@ -161,32 +246,36 @@ fn path_in(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
     })
 }
 
-/// Puts `value` where `keys` lead, making tables on the way; the error is the path of the key that
-/// is in the way because it has a value that is no table.
+/// Puts `value` where `keys` lead, making tables on the way; `mark` gives a span for the key with a
+/// number. The error is the number of the key that is in the way: its value is no table.
 fn insert<'a>(
     root: &mut DeTable<'a>,
-    keys: &[&'a str],
+    keys: &[&str],
     value: Value<'a>,
-    mark: &mut dyn FnMut() -> Range<usize>,
-) -> Result<(), String> {
+    mark: &mut dyn FnMut(usize) -> Range<usize>,
+) -> Result<(), usize> {
     let (last, parents) = keys.split_last().expect("a path has at least one key");
     let mut table = root;
     for (depth, key) in parents.iter().enumerate() {
         let entry = table
-            .entry(Spanned::new(mark(), (*key).into()))
-            .or_insert_with(|| Spanned::new(mark(), DeValue::Table(DeTable::new())));
+            .entry(named(key, mark(depth)))
+            .or_insert_with(|| Spanned::new(mark(depth), DeValue::Table(DeTable::new())));
         let path = keys[..=depth].join(".");
         if CHOICES.contains(&path.as_str()) && entry.get_ref().get(keys[depth + 1]).is_none() {
-            *entry = Spanned::new(mark(), DeValue::Table(DeTable::new()));
+            *entry = Spanned::new(mark(depth), DeValue::Table(DeTable::new()));
         }
         table = match entry.get_mut() {
             DeValue::Table(table) => table,
-            _ => return Err(path),
+            _ => return Err(depth),
         };
     }
     table.remove(*last);
-    table.insert(Spanned::new(mark(), (*last).into()), value);
+    table.insert(named(last, mark(parents.len())), value);
     Ok(())
+}
+
+fn named<'a>(key: &str, span: Range<usize>) -> Spanned<DeString<'a>> {
+    Spanned::new(span, DeString::Owned(key.to_owned()))
 }
 
 /// The value with a mark for every span in it.

@@ -48,6 +48,18 @@ impl ScenarioError {
         ScenarioError { message, origin: name.to_owned(), position: Some(position), rendered }
     }
 
+    /// Whether both errors are about the same place.
+    pub(crate) fn same_place(&self, other: &ScenarioError) -> bool {
+        (&self.origin, self.position) == (&other.origin, other.position)
+    }
+
+    /// The error with `note` at the end of its message.
+    pub(crate) fn noting(mut self, note: &str) -> ScenarioError {
+        self.rendered.insert_str(self.message.len(), note);
+        self.message.push_str(note);
+        self
+    }
+
     /// What was found and what was expected.
     pub fn message(&self) -> &str {
         &self.message

@@ -16,7 +16,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    fn new(path: &str, problem: impl Into<String>) -> Fault {
+    pub(crate) fn new(path: &str, problem: impl Into<String>) -> Fault {
         Fault { path: path.split('.').map(str::to_owned).collect(), problem: problem.into() }
     }
 }

@@ -1,19 +1,23 @@
 //! Scenario files, runs and their results.
 //!
 //! A [`Scenario`] is read from TOML; [`Scenario::run`] is a pure function of the scenario, a scheme's
-//! name, a seed and a run number; [`report`] says how results are written.
+//! name, a seed and a run number; [`report`] says how results are written. [`Scenario::points`] gives
+//! the scenarios that a [`Sweep`] makes, and a [`Pool`] carries out many runs on many threads.
 
 mod document;
 mod error;
 mod faults;
+mod grid;
 mod load;
 mod metrics;
 mod pool;
+mod range;
 mod rephrase;
 pub mod report;
 mod run;
 mod scenario;
 mod series;
+mod sweep;
 mod trace;
 mod words;
 mod world;
@@ -28,4 +32,5 @@ pub use pool::{Batch, Failure, Pool, Row};
 pub use run::{Observe, Run, RunError};
 pub use scenario::{Radio, Scenario, Transfer, Wired};
 pub use series::Series;
+pub use sweep::{Point, Sweep};
 pub use trace::Events;

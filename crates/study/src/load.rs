@@ -9,7 +9,9 @@ use toml::Table;
 
 use crate::document::Document;
 use crate::error::{Place, ScenarioError};
+use crate::grid;
 use crate::scenario::Scenario;
+use crate::sweep::{Point, Sweep};
 
 impl Scenario {
     /// Reads the file at `path`, with `overrides` laid over it in their order, each as
@@ -40,13 +42,41 @@ impl Scenario {
         for assignment in overrides {
             document.set(assignment.as_ref())?;
         }
+        Scenario::expand(&mut document).map(|(scenario, _)| scenario)
+    }
+
+    /// The scenario that `document` holds, and its points.
+    fn expand(document: &mut Document<'_>) -> Result<(Scenario, Vec<Point>), ScenarioError> {
+        let mut scenario = Scenario::read(document)?;
+        let Some(table) = document.remove("sweep") else {
+            let point = Point { parameters: Vec::new(), scenario: scenario.clone() };
+            return Ok((scenario, vec![point]));
+        };
+        let (sweep, points) = grid::expand(document, table)?;
+        scenario.sweep = sweep;
+        Ok((scenario, points))
+    }
+
+    /// The scenario that `document` holds, but for its sweep.
+    pub(crate) fn read(document: &Document<'_>) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario = document.read()?;
-        scenario.settle_profile(&document);
-        scenario.file = name.to_owned();
+        scenario.settle_profile(document);
+        document.name().clone_into(&mut scenario.file);
         match scenario.faults().first() {
             Some(fault) => Err(document.fault(fault)),
             None => Ok(scenario),
         }
+    }
+
+    /// The scenarios that the [sweep](Sweep) makes: one for each combination of values, in the order
+    /// of the file, the last parameter varying fastest. Without a sweep it is this scenario alone.
+    ///
+    /// # Errors
+    /// Never for a scenario that was read. In one that was changed in code, a point may be unsound.
+    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
+        let text = self.to_toml();
+        let (_, points) = Scenario::expand(&mut Document::parse(&text, &self.file)?)?;
+        Ok(points)
     }
 
     /// Gives TCP its profile's settings wherever the document says nothing.
@@ -60,16 +90,23 @@ impl Scenario {
     }
 
     /// The canonical form: the same scenario with every default and every unit spelled out, in the
-    /// order of the schema. Reading it gives this scenario.
+    /// order of the schema. Reading it gives this scenario. Only if the sweep varies TCP's profile,
+    /// what the profile gives is left to it.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a scenario is a table of plain values")
+        let mut table = Table::try_from(self).expect("a scenario is a table of plain values");
+        self.sweep.leave_to_profiles(&mut table);
+        table.to_string() + &self.sweep.to_toml()
     }
 
-    /// A name for what the scenario says, whatever its formatting: the FNV-1a hash (64 bits) of the
-    /// [canonical form](Scenario::to_toml), in 16 hexadecimal digits.
+    /// A name for what determines the result of a run beside its scheme, seed and number, whatever
+    /// the formatting: the FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical
+    /// form](Scenario::to_toml) with an empty title, no schemes and no sweep. So a point has the same
+    /// hash in every study, and as a scenario by itself. The parameters of all schemes are part of it.
     pub fn hash(&self) -> String {
+        let plain =
+            Scenario { title: String::new(), schemes: Vec::new(), sweep: Sweep::default(), ..self.clone() };
         let mut hasher = FnvHasher::default();
-        hasher.write(self.to_toml().as_bytes());
+        hasher.write(plain.to_toml().as_bytes());
         format!("{:016x}", hasher.finish())
     }
 }

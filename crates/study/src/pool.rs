@@ -17,6 +17,7 @@ use lasthop_sim::Ended;
 use crate::error::ScenarioError;
 use crate::metrics::Metrics;
 use crate::scenario::Scenario;
+use crate::sweep::Sweep;
 
 /// How long a worker goes on before it hands in its rows and asks for more: long enough that asking
 /// costs nothing, short enough that rows arrive as they are made and workers finish together.
@@ -67,7 +68,8 @@ impl Failure {
         let Batch { scenario, scheme, seed, .. } = batch;
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
-        let replay = Scenario { schemes: vec![scheme.clone()], ..Scenario::clone(scenario) };
+        let schemes = vec![scheme.clone()];
+        let replay = Scenario { schemes, sweep: Sweep::default(), ..Scenario::clone(scenario) };
         Failure(format!(
             "run {run} of scenario {} ({}) with {scheme}, seed {seed}, failed: {text}\n\
              This is a fault of Lasthop. To replay it, save what follows as replay.toml and say\n\

@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! `hash` is that of the scenario's canonical form. `ended` is `"finished"`, `"time-limit"` or
+//! `hash` is that of [what determines a run](Scenario::hash). `ended` is `"finished"`, `"time-limit"` or
 //! `"idle"`. The metrics are those of [`Metrics`], in its order; a metric that a run does not have is
 //! null.
 

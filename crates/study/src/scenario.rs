@@ -9,6 +9,7 @@ use lasthop_proto::{arq, tcp};
 use lasthop_sim::{Expansion, Exposed, QueueLimit};
 use serde::{Deserialize, Serialize};
 
+use crate::sweep::Sweep;
 use crate::words;
 
 /// Where a scenario lets one alternative among several be chosen, each with a table of its own.
@@ -48,6 +49,9 @@ pub struct Scenario {
     /// The parameters of each scheme. Those of schemes that do not run mean nothing.
     #[serde(default)]
     pub scheme: Schemes,
+    /// Which parameters are varied. By default none.
+    #[serde(default, skip_serializing, deserialize_with = "Sweep::elsewhere")]
+    pub sweep: Sweep,
 }
 
 /// A transfer of bulk data to the mobile host: the table `[transfer]`.
