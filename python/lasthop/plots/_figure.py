@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -72,6 +72,20 @@ def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Pat
         return [png, svg]
     write_csv(table, data)
     return [png, svg, table]
+
+
+def save_png(fig: Figure, file: BinaryIO) -> None:
+    """Write a figure as PNG to an open file: the bytes that `save` writes.
+
+    Parameters
+    ----------
+    fig : matplotlib.figure.Figure
+        The figure.
+    file : binary file
+        Where to.
+    """
+    with style():
+        fig.savefig(file, format="png", metadata={"Software": None})
 
 
 def write_csv(path: str | Path, columns: Columns) -> Path:
