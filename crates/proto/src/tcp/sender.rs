@@ -245,7 +245,8 @@ impl Sender {
         let tcp = &mut self.state;
         tcp.stats.window_probes += 1;
         tcp.go_back();
-        let len = tcp.len_at(tcp.snd_una).min(tcp.rwnd.max(1));
+        // ns-2's congestion window may shut as well.
+        let len = tcp.len_at(tcp.snd_una).min(tcp.usable_window().max(1));
         let occupied = tcp.emit(now, tcp.snd_una, len, out);
         tcp.snd_nxt += occupied;
         let interval = (self.probe_interval.unwrap_or(tcp.rtt.rto()) * 2).min(tcp.settings.rto_max);

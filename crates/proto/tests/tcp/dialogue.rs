@@ -271,6 +271,7 @@ impl Client {
 
     pub(crate) fn is_finished(&mut self) -> &mut Client {
         assert!(self.script.finished, "not everything is acknowledged");
+        assert!(!self.sender.timer_runs(), "the timer still runs");
         self.no_timer()
     }
 

@@ -109,7 +109,7 @@ fn newreno_deflates_by_less_than_a_segment() {
 }
 
 /// Only the first partial acknowledgement restarts the timer, so that many losses end in a timeout
-/// soon; "slow but steady", each does (RFC 6582 sections 3.2 step 3 and 4).
+/// soon; "slow but steady", each does (RFC 6582 section 3.2 step 3; RFC 3782 section 4).
 #[test]
 fn newreno_impatient_or_slow_but_steady() {
     for (impatient, second) in [(true, 1200), (false, 1300)] {

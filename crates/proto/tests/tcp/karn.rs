@@ -35,6 +35,20 @@ fn a_fast_retransmission_is_not_timed() {
     }
 }
 
+/// What was being timed when a loss was found is timed no longer, even if it was not lost itself: its
+/// acknowledgement may wait for the repair.
+#[test]
+fn a_loss_ends_the_timing() {
+    for flavour in [Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
+        let mut tcp = Client::start(&settings(flavour, 4));
+        tcp.sends_full(0..4).at(100).ack(1000).srtt(Some(100)).sends_full(4..6);
+        tcp.at(110).ack(3000).sends_full(6..9);
+        tcp.at(120).sack(3000, &[4000..5000]).sack(3000, &[4000..6000]).sends_nothing();
+        tcp.sack(3000, &[4000..7000]).sends_first("3000..4000");
+        tcp.at(400).ack(7000).srtt(Some(100)).sent();
+    }
+}
+
 /// An acknowledgement that covers a segment sent again together with later ones gives no sample either:
 /// it may have waited for the hole.
 #[test]

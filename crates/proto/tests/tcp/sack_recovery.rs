@@ -169,7 +169,7 @@ fn a_loss_at_the_recovery_point_is_new() {
     tcp.at(220).sack(10_000, &[11_000..14_000]).sends_full(10..11).cwnd(3000.0).ssthresh(3000.0);
 }
 
-/// A timeout forgets what was reported (RFC 2018 section 8) and ends recovery: everything is sent again
+/// A timeout forgets what was reported (RFC 2018 section 5) and ends recovery: everything is sent again
 /// in order, but what is reported from then on is skipped.
 #[test]
 fn a_timeout_clears_the_scoreboard() {

@@ -1,0 +1,58 @@
+//! docs/tcp-conformance.md names tests and files that exist, and every dialogue is in it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What stands in backquotes in the rows of tables.
+fn named(table: &str) -> BTreeSet<&str> {
+    let rows = table.lines().filter(|line| line.starts_with('|'));
+    rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect()
+}
+
+/// The tests of a file, as `module::name`.
+fn tests_in(path: &Path, module: &str) -> BTreeSet<String> {
+    let text = read(path);
+    let lines: Vec<&str> = text.lines().collect();
+    let marked = lines.windows(2).filter(|pair| pair[0] == "#[test]").map(|pair| pair[1]);
+    let names = marked.filter_map(|line| line.strip_prefix("fn ")?.split('(').next());
+    names.map(|name| format!("{module}::{name}")).collect()
+}
+
+/// The tests of every file in a directory of tests.
+fn tests_under(directory: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(workspace().join(directory)).expect("a directory of tests");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .flat_map(|path| tests_in(&path, path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("")))
+        .collect()
+}
+
+#[test]
+fn the_table_tells_the_truth() {
+    let table = read(&workspace().join("docs/tcp-conformance.md"));
+    let named = named(&table);
+    let dialogues = tests_under("crates/proto/tests/tcp");
+    let mut tests = dialogues.clone();
+    tests.extend(tests_under("crates/sim/tests/tcp"));
+    tests.extend(tests_in(&workspace().join("crates/sim/tests/ns2/main.rs"), "ns2"));
+
+    for name in &named {
+        let there = match name.strip_suffix(".rs") {
+            Some(_) => workspace().join("crates/proto/src/tcp").join(name).is_file(),
+            None => tests.contains(*name),
+        };
+        assert!(there, "`{name}` is in the table and nowhere else");
+    }
+    for dialogue in &dialogues {
+        assert!(named.contains(dialogue.as_str()), "{dialogue} is not in the table");
+    }
+}
