@@ -8,8 +8,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +19,9 @@ from lasthop import Scenario
 from lasthop._lasthop import Pool
 from lasthop.api import load
 from lasthop.cli.failure import INTERRUPTED, RefusedError, warn
+from lasthop.cli.progress import duration, progress_bar
 from lasthop.cli.table import Table
-from lasthop.study import Progress, Study, StudyError, report
+from lasthop.study import Study, StudyError, report
 from lasthop.study.quantity import quantity
 from lasthop.study.samples import TOTAL
 from lasthop.study.units import metric_reading
@@ -29,6 +29,7 @@ from lasthop.study.units import metric_reading
 if TYPE_CHECKING:
     import pandas
 
+FAULT = 1
 STORE = "study.sqlite"
 SECONDS_TO_TIME = 1.5
 
@@ -79,13 +80,16 @@ def execute(request: Request) -> None:
 
 def _run(study: Study, request: Request, directory: Path) -> None:
     try:
-        with _progress_bar() as show:
+        with progress_bar() as show:
             made = study.run(request.jobs, show)
     except KeyboardInterrupt:
         done = study.progress.done
         print(f"stopped; {done:,} runs are kept in {study.path}. To go on:", file=sys.stderr)
         print(f"  {shlex.join(['lasthop', *sys.argv[1:]])}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
+    except RuntimeError as fault:  # A run failed, which says how to replay it.
+        print(f"error: {fault}", file=sys.stderr)
+        raise typer.Exit(FAULT) from None
     if made == 0:
         print(f"nothing left to run: {study.path} has all runs of this study", file=sys.stderr)
     written = report.write(study, directory, request.export)
@@ -129,7 +133,7 @@ def _estimate(study: Study, request: Request) -> None:
     print(f"points   {len(study.points):,}")
     print(f"schemes  {len(study.scenario.schemes):,}: {', '.join(study.scenario.schemes)}")
     print(f"runs     {least:,} to {most:,}: {each}")
-    print(f"time     {_duration(times[0])} to {_duration(times[1])} on {jobs} threads")
+    print(f"time     {duration(times[0])} to {duration(times[1])} on {jobs} threads")
 
 
 def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:
@@ -144,54 +148,6 @@ def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:
                 rounds += 1
             made += len(pool.collect(SECONDS_TO_TIME - spent))
     return made / (time.monotonic() - began)
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Callable[[Progress], None] | None]:
-    """Show how far the study is, if there is a terminal to show it on."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich import progress
-
-    bar = progress.Progress(
-        progress.BarColumn(bar_width=30),
-        progress.TextColumn("{task.fields[text]}"),
-        console=console,
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("", total=None, text="starting")
-
-        def show(now: Progress) -> None:
-            left = "" if now.seconds_left is None else f", {_duration(now.seconds_left)} left"
-            text = f"{now.done:,} of about {now.expected:,} runs, {now.rate:,.0f} a second{left}"
-            bar.update(task, completed=now.done, total=now.expected, text=text)
-
-        yield show
-
-
-def _duration(seconds: float) -> str:
-    """Write a time so that it is grasped at a glance.
-
-    Examples
-    --------
-    >>> _duration(0.4), _duration(75), _duration(7380)
-    ('less than 1 s', '1 min 15 s', '2 h 3 min')
-    """
-    if math.isinf(seconds):
-        return "an unknown time"
-    if seconds < 1:
-        return "less than 1 s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
 # -- Results -----------------------------------------------------------------------------------------

@@ -83,6 +83,12 @@ class Comparison:
     ratio: Estimate | None
 
 
+def prepare() -> None:
+    """Import what the statistics need: it takes so long that it should not come in between."""
+    import scipy.special
+    import scipy.stats  # noqa: F401
+
+
 def estimate(values: npt.ArrayLike, seed: int = 1) -> Estimate:
     """Estimate a mean from independent values.
 

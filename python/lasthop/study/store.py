@@ -238,7 +238,6 @@ class Store:
             "INSERT INTO meta VALUES (?, ?)",
             [
                 ("lasthop", json.dumps(identity.version)),
-                # Text, since a seed may be larger than SQLite's integers.
                 ("seed", json.dumps(identity.seed)),
                 ("metrics", json.dumps(identity.metrics)),
             ],
@@ -309,7 +308,7 @@ def _view(identity: Identity) -> str:
         *parameters,
         "run.scheme",
         "run.run",
-        "(SELECT value FROM meta WHERE key = 'seed') AS seed",
+        "(SELECT json_extract(value, '$') FROM meta WHERE key = 'seed') AS seed",
         "run.ended",
         *(f"run.{_name(metric)}" for metric in identity.metrics),
         "(SELECT json_extract(value, '$') FROM meta WHERE key = 'lasthop') AS lasthop",

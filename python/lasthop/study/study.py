@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from lasthop import _lasthop, api
 from lasthop._lasthop import Scenario
-from lasthop.study import export, tables
+from lasthop.study import export, statistics, tables
 from lasthop.study.drive import Driver
 from lasthop.study.error import StudyError
 from lasthop.study.plan import Progress, Rule
@@ -176,7 +176,8 @@ class Study:
         """How many runs there are, and how many there will be as far as can be told."""
         if self._store.exists():
             return self._driver().progress
-        return Progress(expected=self.rule.least * sum(len(point.schemes) for point in self.points))
+        runs = next(self.rule.checkpoints())
+        return Progress(expected=runs * sum(len(point.schemes) for point in self.points))
 
     def run(self, jobs: int | None = None, progress: Callable[[Progress], None] | None = None) -> int:
         """Make the runs that are missing.
@@ -214,6 +215,8 @@ class Study:
             driver = self._driver()
             if driver.finished:
                 return 0
+            # Not while runs come in: they could not be stored meanwhile, nor Ctrl-C be heard.
+            statistics.prepare()
             with _lasthop.Pool(jobs) as pool:
                 driver.run(pool, progress)
             return driver.progress.made

@@ -1,0 +1,362 @@
+"""Studies: what is run, what is stored, what is found, and that nothing depends on how it came about."""
+
+from __future__ import annotations
+
+import math
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+import lasthop
+from lasthop import Scenario, ScenarioError, _lasthop
+from lasthop.study import Progress, Study, StudyError
+from lasthop.study.statistics import estimate
+
+BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
+SWEEP = """
+[sweep]
+tcp.packet_size = ["576 B", "1536 B"]
+radio.channel.two-state.bad = ["1 s", "4 s"]
+"""
+TWO = 'schemes=["basic", "ebsn"]'
+
+
+def swept(*overrides: str, sweep: str = SWEEP, title: str = "a sweep") -> Scenario:
+    return Scenario.parse(BASE + sweep, overrides=[TWO, f"title={title}", *overrides])
+
+
+def csv(study: Study, tmp_path: Path) -> bytes:
+    return study.to_csv(tmp_path / "runs.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    """Return a finished study, in memory."""
+    study = Study(swept(), precision=0.1, runs=(10, 40))
+    study.run()
+    return study
+
+
+# -- What is run ---------------------------------------------------------------------------------------
+
+
+def test_rows_are_what_single_runs_give(study: Study) -> None:
+    frame = study.to_pandas()
+    for _, row in frame.iloc[::37].iterrows():
+        overrides = [f"{name}={row[name]}" for name in study.scenario.sweep]
+        scenario = Scenario.parse(BASE, overrides=overrides)
+        run = lasthop.run(scenario, row["scheme"], seed=1, run=row["run"])
+        assert {name: row[name] for name in run.metrics} == run.metrics
+        assert (row["ended"], row["scenario_hash"]) == (run.ended, scenario.hash)
+        assert (row["seed"], row["lasthop"]) == (1, lasthop.__version__)
+
+
+def test_every_scheme_of_a_point_has_the_same_runs_and_stops_at_a_checkpoint(study: Study) -> None:
+    frame = study.to_pandas()
+    for _, point in frame.groupby(list(study.scenario.sweep)):
+        runs = [cell["run"].tolist() for _, cell in point.groupby("scheme")]
+        assert runs[0] == runs[1] == list(range(len(runs[0])))
+        assert len(runs[0]) in (10, 15, 23, 35, 40)
+
+
+def test_a_point_stops_at_the_first_checkpoint_that_is_precise_enough(study: Study) -> None:
+    frame = study.to_pandas()
+    for _, point in frame.groupby(list(study.scenario.sweep)):
+        n = len(point) // 2
+        cells = [cell["throughput_bps"].tolist() for _, cell in point.groupby("scheme")]
+        stops = [m for m in (10, 15, 23, 35) if all(estimate(cell[:m]).within(0.1) for cell in cells)]
+        assert n == next(iter(stops), 40)
+
+
+def test_without_a_precision_the_most_runs_are_made() -> None:
+    study = Study(swept(sweep=""), precision=None, runs=(2, 7))
+    assert study.run() == 14
+    assert study.to_pandas().columns[0] == "scheme"
+
+
+def test_the_metric_decides() -> None:
+    quick = Study(swept(), precision=0.1, runs=(5, 80))
+    slow = Study(swept(), precision=0.1, runs=(5, 80), metric="timeouts")
+    assert quick.run() < slow.run()
+    assert set(slow.summary()["metric"]) == {"timeouts"}
+
+
+def test_the_number_of_threads_changes_nothing(study: Study, tmp_path: Path) -> None:
+    expected = csv(study, tmp_path)
+    for jobs in (1, 2, 5):
+        other = Study(swept(), precision=0.1, runs=(10, 40), store=tmp_path / f"{jobs}.sqlite")
+        other.run(jobs)
+        assert csv(other, tmp_path) == expected
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    told: list[tuple[int, int, int]] = []
+    study = Study(swept(), precision=0.1, runs=(10, 40))
+    made = study.run(progress=lambda now: told.append((now.done, now.made, now.expected)))
+    assert told[-1] == (made, made, made)
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+
+
+# -- What is found -------------------------------------------------------------------------------------
+
+
+def test_a_summary_is_the_estimate_of_the_rows(study: Study) -> None:
+    frame, summary = study.to_pandas(), study.summary()
+    assert len(summary) == 8
+    for _, row in summary.iterrows():
+        names = [*study.scenario.sweep, "scheme"]
+        cell = frame[(frame[names] == row[names]).all(axis=1)]
+        found = estimate(cell["throughput_bps"], seed=1)
+        assert (row["n"], row["mean"], row["sd"]) == (found.n, found.mean, found.sd)
+        assert (row["low"], row["high"], row["ci95"]) == (found.low, found.high, found.ci95)
+        time = 8 * cell["delivered_bytes"] / cell["throughput_bps"]
+        total = 8 * cell["delivered_bytes"].sum() / time.sum()
+        assert row["throughput_total_bps"] == pytest.approx(total, rel=1e-12)
+        # Slow runs take longer, so that the mean over time is below that over runs.
+        assert row["throughput_total_bps"] < row["mean"]
+
+
+def test_common_random_numbers_sharpen_a_comparison(study: Study) -> None:
+    comparison, summary = study.compare("basic"), study.summary()
+    assert comparison["scheme"].unique().tolist() == ["ebsn"]
+    basic, ebsn = (summary[summary["scheme"] == name] for name in ("basic", "ebsn"))
+    differences = [e - b for e, b in zip(ebsn["mean"], basic["mean"], strict=True)]
+    assert comparison["difference"].tolist() == pytest.approx(differences)
+    ratios = [e / b for e, b in zip(ebsn["mean"], basic["mean"], strict=True)]
+    assert comparison["ratio"].tolist() == pytest.approx(ratios)
+    unpaired = [math.hypot(e, b) for e, b in zip(ebsn["ci95"], basic["ci95"], strict=True)]
+    assert all(paired < 0.9 * apart for paired, apart in zip(comparison["ci95"], unpaired, strict=True))
+    assert comparison["significant"].all()
+    assert (comparison["p_holm"] >= comparison["p_value"]).all()
+
+
+def test_the_same_scheme_is_not_significantly_different() -> None:
+    # Without losses there is nothing that schemes could do about them.
+    perfect = Study(swept("radio.channel=perfect", sweep=""), runs=(3, 3))
+    perfect.run()
+    row = perfect.compare().iloc[0]
+    assert (row["difference"], row["p_value"], bool(row["significant"])) == (0.0, 1.0, False)
+    assert row["ratio"] == 1.0
+
+
+def test_runs_that_do_not_finish_are_counted() -> None:
+    study = Study(swept("limit=100 s", sweep=""), precision=None, runs=(30, 30))
+    study.run()
+    throughput, time = study.summary(), study.summary("completion_time_s")
+    unfinished = int((~study.to_pandas()["finished"]).sum())
+    assert 0 < unfinished < 60
+    assert throughput["unfinished"].sum() == unfinished
+    assert throughput["n"].tolist() == [30, 30]
+    assert (time["n"] == time["runs"] - time["unfinished"]).all()
+    # Pairs are those in which both finished.
+    assert study.compare(metric="completion_time_s")["n"].iloc[0] <= time["n"].min()
+
+
+def test_a_run_in_which_nothing_arrives_takes_all_the_time() -> None:
+    hopeless = Study(
+        swept("radio.channel.frame-loss.loss=1", "limit=50 s", sweep=""), precision=None, runs=(3, 3)
+    )
+    hopeless.run()
+    summary = hopeless.summary()
+    assert summary[["mean", "throughput_total_bps"]].to_numpy().tolist() == [[0.0, 0.0]] * 2
+    assert hopeless.summary("completion_time_s")["mean"].isna().all()
+    assert hopeless.compare()["ratio"].isna().all()
+
+
+def test_what_is_asked_for_must_exist(study: Study) -> None:
+    with pytest.raises(StudyError, match="no metric 'speed'; there are throughput_bps, goodput"):
+        study.summary("speed")
+    with pytest.raises(StudyError, match="no scheme 'snoop'; it has basic, ebsn"):
+        study.compare("snoop")
+    with pytest.raises(StudyError, match="no metric"):
+        Study(swept(), metric="speed")
+    with pytest.raises(StudyError, match="between 0 and 1"):
+        Study(swept(), precision=2)
+    with pytest.raises(StudyError, match="is no range"):
+        Study(swept(), runs=(10, 5))
+    with pytest.raises(StudyError, match="nothing has been run"):
+        Study(swept(), store="nowhere.sqlite").summary()
+    with pytest.raises(ScenarioError, match=r"tcp\.packet_sise"):
+        Study(Scenario.parse(BASE + '[sweep]\ntcp.packet_sise = ["576 B"]\n'))
+
+
+# -- The store -----------------------------------------------------------------------------------------
+
+
+def test_a_finished_study_is_a_file_that_needs_nothing_more(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "study.sqlite"
+    with Study(swept(), precision=0.2, runs=(5, 20), store=path) as study:
+        assert not path.exists()
+        assert not study.finished
+        assert study.run() > 0
+        assert study.finished
+    assert [file.name for file in path.parent.iterdir()] == ["study.sqlite"]
+    with Study(swept(title="another title"), precision=0.2, runs=(5, 20), store=path) as again:
+        assert again.run() == 0
+    with Study.open(path) as opened:
+        assert opened.finished
+        assert (opened.metric, opened.rule.precision, opened.rule.most) == ("throughput_bps", 0.2, 20)
+        assert opened.scenario.hash == swept().hash
+        assert opened.summary()["n"].sum() == len(opened.to_pandas())
+
+
+def test_tighter_precision_and_more_runs_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    with Study(swept(), precision=0.3, runs=(5, 20), store=path) as coarse:
+        first = coarse.run()
+        before = coarse.to_pandas()
+    with Study(swept(), precision=0.1, runs=(5, 60), store=path) as fine:
+        assert fine.run() > 0
+        after = fine.to_pandas()
+        assert len(after) > first
+        assert len(before.merge(after)) == len(before)
+        expected = Study(swept(), precision=0.1, runs=(5, 60))
+        expected.run()
+        assert csv(fine, tmp_path) == csv(expected, tmp_path)
+    # What is there is kept and counted, though less would do.
+    with Study(swept(), precision=0.3, runs=(5, 20), store=path) as coarse:
+        assert coarse.run() == 0
+        assert coarse.summary()["n"].sum() == len(after)
+
+
+@pytest.mark.parametrize(
+    ("other", "seed", "reason"),
+    [
+        (swept("radio.mtu=256 B"), 1, "4 of 4 points are not in it"),
+        (swept(sweep=SWEEP.replace('"576 B", ', "")), 1, "it has 4 points, not 2"),
+        (swept(sweep=SWEEP.replace("4 s", "3 s")), 1, "2 of 4 points are not in it"),
+        (swept('schemes=["basic"]'), 1, "it compares the schemes basic, ebsn, not basic"),
+        (swept(), 2, "it has seed 1, not 2"),
+    ],
+)
+def test_another_study_is_refused(
+    other: Scenario, seed: int, reason: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "kept.sqlite"
+    if not path.exists():
+        Study(swept(), precision=None, runs=(1, 1), store=path).run()
+    with pytest.raises(StudyError, match=reason) as refused:
+        Study(other, seed=seed, store=path)
+    assert "--out DIR" in str(refused.value)
+
+
+def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "study.sqlite"
+    Study(swept(sweep=""), precision=None, runs=(1, 1), store=path).run()
+    monkeypatch.setattr(_lasthop, "__version__", "9.0")
+    with pytest.raises(StudyError, match=r"made by Lasthop .*, this is 9\.0"):
+        Study(swept(sweep=""), store=path)
+
+
+def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
+    text, other = tmp_path / "text", tmp_path / "other.sqlite"
+    text.write_text("not a database, though long enough to be taken for the header of one" * 20)
+    sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.close()
+    for path, reason in ((text, "not a database"), (other, "none of a study")):
+        with pytest.raises(StudyError, match=reason):
+            Study(swept(), store=path)
+    with pytest.raises(StudyError, match="there is no study in it"):
+        Study.open(tmp_path / "nothing.sqlite")
+
+
+def test_two_at_once_are_refused_but_readers_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    study = Study(swept(), precision=None, runs=(200, 200), store=path)
+    refusals: list[str] = []
+
+    def intrude(now: Progress) -> None:
+        if not refusals:
+            with Study(swept(), precision=None, runs=(200, 200), store=path) as second:
+                with pytest.raises(StudyError) as refused:
+                    second.run()
+                refusals.append(str(refused.value))
+                second.to_pandas()
+
+    assert study.run(jobs=1, progress=intrude) == 1600
+    assert "another process is running this study" in refusals[0]
+
+
+def test_the_view_has_all_there_is_to_a_run(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    Study(swept(), precision=0.1, runs=(10, 40), store=path).run()
+    connection = sqlite3.connect(path)
+    cursor = connection.execute("SELECT * FROM result")
+    frame = study.to_pandas()
+    assert [column[0] for column in cursor.description] == list(frame.columns)
+    assert cursor.fetchone() == tuple(frame.iloc[0].tolist())
+    assert len(cursor.fetchall()) == len(frame) - 1
+    connection.close()
+
+
+def test_parquet_holds_the_same(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pandas
+
+    path = study.to_parquet(tmp_path / "runs.parquet")
+    pandas.testing.assert_frame_equal(pandas.read_parquet(path), study.to_pandas(), check_dtype=False)
+    monkeypatch.setattr("lasthop.study.export.find_spec", lambda name: None)
+    with pytest.raises(StudyError, match=r"pip install 'lasthop\[parquet\]'"):
+        study.to_parquet(path)
+
+
+# -- Interruptions -------------------------------------------------------------------------------------
+
+LONG = swept("transfer.size=1 MB", "limit=100000 s").to_toml()
+PRECISION, RUNS = 0.02, (20, 180)
+PROGRAM = f"""
+from pathlib import Path
+from lasthop import Scenario
+from lasthop.study import Study
+scenario = Scenario.parse(Path("long.toml").read_text())
+study = Study(scenario, precision={PRECISION}, runs={RUNS}, store="killed.sqlite")
+study.run(progress=lambda now: print("under way", flush=True))
+"""
+
+
+def test_a_study_killed_ten_times_ends_with_the_same_rows(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG)
+    path = tmp_path / "killed.sqlite"
+    moments = random.Random(4)
+    counts = [0]
+    for _ in range(10):
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=tmp_path, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"under way\n"
+        time.sleep(moments.uniform(0.0, 0.6))
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL, "it was done before it could be killed"
+        connection = sqlite3.connect(path)
+        counts.append(connection.execute("SELECT count(*) FROM run").fetchone()[0])
+        connection.close()
+    assert counts == sorted(counts)
+    assert counts[-1] > 0
+    with Study(Scenario.parse(LONG), precision=PRECISION, runs=RUNS, store=path) as killed:
+        assert killed.run() > 0
+        undisturbed = Study(Scenario.parse(LONG), precision=PRECISION, runs=RUNS)
+        undisturbed.run()
+        assert csv(killed, tmp_path) == csv(undisturbed, tmp_path)
+
+
+def test_an_interrupted_study_goes_on(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+
+    def interrupt(now: Progress) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    interruptions = 0
+    with Study(swept(), precision=0.1, runs=(10, 40), store=path) as interrupted:
+        while not interrupted.finished:
+            try:
+                interrupted.run(jobs=1, progress=interrupt)
+            except KeyboardInterrupt:
+                interruptions += 1
+        assert interruptions > 1
+        assert csv(interrupted, tmp_path) == csv(study, tmp_path)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,0 +1,139 @@
+"""Curves and distributions: what they show, in which units, and that grey readers can tell lines apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+from lasthop import plots
+from lasthop.plots.curves import Line, cdf, curve, sweep_curve
+from lasthop.study.quantity import axis, quantity
+from lasthop.study.units import Reading, metric_reading, setting_reading
+
+SIZE, RATE = Reading("packet size", "B", 1.0), Reading("throughput", "kbps", 1e3)
+
+
+def summary() -> pandas.DataFrame:
+    rows = [
+        {
+            "tcp.packet_size": f"{size} B",
+            "scheme": scheme,
+            "metric": "throughput_bps",
+            "mean": rate * size,
+            "low": rate * size - 100,
+            "high": rate * size + 200,
+        }
+        for size in (1024, 128, 512)
+        for scheme, rate in (("basic", 5.0), ("ebsn", 8.0))
+    ]
+    return pandas.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("19.2 kbps", (19200.0, "bps")),
+        ("2Mbps", (2e6, "bps")),
+        ("10 kB/s", (80000.0, "bps")),
+        ("30 ms", (0.03, "s")),
+        ("2 min", (120.0, "s")),
+        ("576 B", (576.0, "B")),
+        ("4KiB", (4096.0, "B")),
+        ("1e-6", (1e-6, "")),
+        ("0.01", (0.01, "")),
+        ("2%", (0.02, "")),
+        ("13", (13.0, "")),
+        ("4 packets", (4.0, "packet")),
+        ("unlimited", None),
+        ("true", None),
+        ("", None),
+    ],
+)
+def test_quantities(text: str, expected: tuple[float, str] | None) -> None:
+    found = quantity(text)
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found[0] == pytest.approx(expected[0])
+        assert found[1] == expected[1]
+
+
+def test_what_can_be_an_axis() -> None:
+    assert axis(["1 segment", "2 segments"]) == ([1.0, 2.0], "segment")
+    assert axis(["1 s", "100 B"]) is None
+    assert axis(["1 s", "1000 ms"]) is None
+    assert axis(["tahoe", "reno"]) is None
+
+
+def test_units_are_those_that_people_read() -> None:
+    assert metric_reading("retransmitted_bytes", 30_000).label == "retransmitted (KB)"
+    assert metric_reading("completion_time_s", 0.2).label == "completion time (s)"
+    assert metric_reading("throughput_total_bps", 2e6).label == "throughput total (Mbps)"
+    assert setting_reading("transfer.size", "B", 1e6).label == "transfer size (MB)"
+    assert setting_reading("radio.channel.iid.ber", "", 1e-4).label == "bit error rate"
+    assert setting_reading("tcp.initial_window", "segment", 4).label == "initial window (segment)"
+
+
+def test_a_curve_shows_the_means_in_the_axes_units() -> None:
+    figure = sweep_curve(summary(), "tcp.packet_size", references={"most": 9000.0}, title="A title")
+    axes = figure.axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("packet size (B)", "throughput (kbps)")
+    assert axes.get_title(loc="left") == "A title"
+    lines = {line.get_gid(): line for line in axes.lines if line.get_gid()}
+    assert list(lines) == ["basic", "ebsn", "most"]
+    np.testing.assert_allclose(np.asarray(lines["ebsn"].get_xdata()), [128, 512, 1024])
+    np.testing.assert_allclose(np.asarray(lines["ebsn"].get_ydata()), [1.024, 4.096, 8.192])
+    np.testing.assert_allclose(np.asarray(lines["most"].get_ydata()), 9.0)
+    assert axes.get_ylim()[0] == 0
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["basic", "ebsn", "95 % interval"]
+
+
+@pytest.mark.parametrize("bands", [False, True])
+def test_a_curves_intervals_reach_from_low_to_high(bands: bool) -> None:
+    axes = sweep_curve(summary(), "tcp.packet_size", bands=bands).axes[0]
+    bounds: list[Any] = [path.vertices for path in axes.collections[0].get_paths()]
+    heights = np.concatenate([np.asarray(each)[:, 1] for each in bounds])
+    assert {0.54, 0.84} <= set(heights.round(6).tolist())
+
+
+def test_lines_differ_without_colour() -> None:
+    lines = [Line(str(i), [1.0, 2.0], [float(i), float(i)]) for i in range(7)]
+    axes = curve(lines, SIZE, RATE).axes[0]
+    looks = {(line.get_marker(), str(line.get_linestyle()), line.is_dashed()) for line in axes.lines}
+    assert len({line.get_marker() for line in axes.lines}) == 7
+    assert len(looks) == 7
+
+
+def test_wide_ranges_are_logarithmic() -> None:
+    wide = Line("a", [1e-6, 1e-5, 1e-4], [1.0, 2.0, 3.0])
+    assert curve([wide], Reading("ber", "", 1.0), RATE).axes[0].get_xscale() == "log"
+
+
+def test_what_is_no_curve() -> None:
+    frame = summary()
+    with pytest.raises(ValueError, match="several rows"):
+        sweep_curve(pandas.concat([frame, frame]), "tcp.packet_size")
+    with pytest.raises(ValueError, match="cannot be an axis"):
+        sweep_curve(frame, "scheme")
+
+
+def test_a_distribution_counts_runs_without_the_metric() -> None:
+    times = [1.0, 2.0, float("nan"), 4.0]
+    runs = pandas.DataFrame({"scheme": ["basic"] * 4 + ["ebsn"] * 4, "completion_time_s": times + [1.0] * 4})
+    figure = cdf(runs, "completion_time_s")
+    assert figure.data["y"] == [0.25, 0.5, 0.75, 0.25, 0.5, 0.75, 1.0]
+    basic = figure.axes[0].lines[0]
+    assert float(np.asarray(basic.get_ydata())[-1]) == 0.75
+
+
+def test_figures_are_files_with_their_numbers(tmp_path: Path) -> None:
+    first = plots.save(sweep_curve(summary(), "tcp.packet_size"), tmp_path / "curve")
+    assert [path.name for path in first] == ["curve.png", "curve.svg", "curve.csv"]
+    assert first[2].read_text().splitlines()[:2] == ["line,x,y,low,high", "basic,128.0,640.0,540.0,840.0"]
+    again = plots.save(sweep_curve(summary(), "tcp.packet_size"), tmp_path / "again")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]

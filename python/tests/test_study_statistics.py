@@ -1,0 +1,197 @@
+"""The statistics of studies, against formulae and simulations made independently of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lasthop.study.plan import PointPlan, Rule
+from lasthop.study.statistics import (
+    RESAMPLES,
+    Sample,
+    compare,
+    estimate,
+    holm,
+    linearised_ratio,
+    skewness,
+)
+
+
+def normal(n: int, seed: int = 3, mean: float = 10.0) -> Sample:
+    return np.random.default_rng(seed).normal(mean, 2.0, n)
+
+
+def skewed(n: int, seed: int = 2) -> Sample:
+    return np.random.default_rng(seed).lognormal(0.0, 1.5, n)
+
+
+def test_an_interval_by_hand() -> None:
+    found = estimate([2.0, 4.0, 6.0])
+    # The mean is 4, the standard deviation 2, and the 97.5 % point of t with 2 degrees 4.302653.
+    assert (found.n, found.mean, found.sd, found.method) == (3, 4.0, 2.0, "t")
+    assert found.ci95 == pytest.approx(4.302653 * 2 / math.sqrt(3), rel=1e-6)
+    assert found.low == pytest.approx(4.0 - found.ci95)
+    assert found.high == pytest.approx(4.0 + found.ci95)
+
+
+def test_students_interval_and_p_value_are_scipys() -> None:
+    sample = normal(30, mean=0.7)
+    found, test = estimate(sample), stats.ttest_1samp(sample, 0.0)
+    expected = test.confidence_interval(0.95)
+    assert found.method == "t"
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert found.p_value == pytest.approx(test.pvalue, rel=1e-9)
+
+
+def test_students_interval_covers_the_mean_as_often_as_it_says() -> None:
+    samples = np.random.default_rng(20).normal(5.0, 3.0, (2000, 12))
+    found = [estimate(sample) for sample in samples]
+    covered = sum(each.low <= 5.0 <= each.high for each in found)
+    assert 0.93 <= covered / 2000 <= 0.97
+
+
+def test_a_skewed_sample_gets_the_bootstraps_interval() -> None:
+    sample = skewed(60)
+    found = estimate(sample, seed=5)
+    expected = stats.bootstrap(
+        (sample,), np.mean, n_resamples=RESAMPLES, method="BCa", rng=np.random.default_rng(5)
+    ).confidence_interval
+    assert found.method == "bca"
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    # It reaches farther to the side of the long tail, which Student's does not know of.
+    assert found.high - found.mean > found.mean - found.low
+    assert estimate(sample, seed=5) == found
+    assert estimate(sample, seed=6) != found
+
+
+def test_when_the_bootstrap_is_taken() -> None:
+    assert estimate(skewed(19)).method == "t"
+    assert estimate(skewed(20)).method == "bca"
+    mild = np.random.default_rng(3).exponential(1.0, 2000)
+    assert 1 < skewness(mild) < math.sqrt(2000 / 25)
+    assert estimate(mild).method == "t"
+    assert estimate(normal(100)).method == "t"
+
+
+@pytest.mark.parametrize("shift", np.linspace(0.5, 6.0, 23).tolist())
+def test_a_bootstrapped_p_value_agrees_with_its_interval(shift: float) -> None:
+    found = estimate(skewed(40, seed=8) - shift)
+    assert found.method == "bca"
+    excludes_zero = found.low > 0 or found.high < 0
+    # At the very edge they differ by the coarseness of the resamples.
+    assert excludes_zero == (found.p_value < 0.05) or found.p_value == pytest.approx(0.05, abs=0.002)
+
+
+def test_skewness_is_scipys() -> None:
+    sample = skewed(25)
+    assert skewness(sample) == pytest.approx(stats.skew(sample, bias=False), rel=1e-12)
+    assert skewness(np.full(5, 0.1)) == 0.0
+    assert skewness(np.array([1.0, 2.0])) == 0.0
+
+
+@pytest.mark.parametrize("value", [0.1, 0.0, 1e9 / 3])
+def test_runs_that_are_all_alike_have_no_spread(value: float) -> None:
+    found = estimate([value] * 30)
+    assert (found.mean, found.low, found.high, found.sd) == (value, value, value, 0.0)
+    assert found.p_value == float(value == 0)
+    assert found.within(0.001)
+
+
+def test_samples_too_small_for_an_interval() -> None:
+    nothing, one = estimate([]), estimate([3.0])
+    assert (nothing.n, one.n, one.mean) == (0, 1, 3.0)
+    assert math.isnan(nothing.mean)
+    for found in (nothing, one):
+        assert math.isnan(found.ci95)
+        assert found.method == "none"
+        assert not found.within(0.5)
+
+
+def test_rare_events_have_an_interval() -> None:
+    found = estimate([0.0] * 29 + [1.0])
+    assert 0.0 <= found.low < found.mean < found.high
+
+
+def test_a_comparison_is_the_paired_test() -> None:
+    baseline = normal(25)
+    ours = baseline * 1.1 + normal(25, seed=2, mean=0.0) * 0.1
+    found = compare(ours, baseline)
+    test = stats.ttest_rel(ours, baseline)
+    expected = test.confidence_interval(0.95)
+    assert (found.difference.low, found.difference.high) == pytest.approx((expected.low, expected.high))
+    assert found.difference.p_value == pytest.approx(test.pvalue)
+
+
+def test_the_ratio_is_that_of_the_means_with_the_delta_methods_interval() -> None:
+    baseline = normal(200)
+    ours = baseline * 1.5 + normal(200, seed=2, mean=0.0)
+    found = compare(ours, baseline).ratio
+    assert found is not None
+    ratio = ours.mean() / baseline.mean()
+    assert found.mean == pytest.approx(ratio, rel=1e-12)
+    a, b = ours.mean(), baseline.mean()
+    covariance = np.cov(ours, baseline)
+    variance = ratio**2 * (covariance[0, 0] / a**2 + covariance[1, 1] / b**2 - 2 * covariance[0, 1] / (a * b))
+    expected = float(stats.t.ppf(0.975, 199)) * math.sqrt(variance / 200)
+    assert found.ci95 == pytest.approx(expected, rel=1e-9)
+
+
+def test_there_is_no_ratio_to_what_may_be_zero() -> None:
+    assert compare(normal(20), normal(20, seed=2, mean=0.1)).ratio is None
+    assert compare(np.ones(20), np.zeros(20)).ratio is None
+    negative = compare(normal(20), normal(20, seed=2, mean=-10)).ratio
+    assert negative is not None
+    assert negative.mean < 0
+
+
+def test_a_ratio_of_sums_covers_the_truth_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(4)
+    time = generator.uniform(5.0, 15.0, (1000, 40))
+    bits = 3.0 * time + generator.normal(0.0, 4.0, time.shape)
+    found = [estimate(linearised_ratio(b, t)) for b, t in zip(bits, time, strict=True)]
+    assert found[0].mean == pytest.approx(bits[0].sum() / time[0].sum())
+    assert 0.93 <= np.mean([each.low <= 3.0 <= each.high for each in found]) <= 0.97
+
+
+def test_holms_adjustment_by_hand() -> None:
+    adjusted = holm([0.04, 0.01, math.nan, 0.03, 0.005])
+    # In order 0.005 x 4, 0.01 x 3, 0.03 x 2, and 0.04 x 1, which may not be below the one before it.
+    assert adjusted[4] == pytest.approx(0.02)
+    assert adjusted[1] == pytest.approx(0.03)
+    assert adjusted[3] == pytest.approx(0.06)
+    assert adjusted[0] == pytest.approx(0.06)
+    assert math.isnan(adjusted[2])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_checkpoints() -> None:
+    assert list(Rule(10, 100, 0.02).checkpoints()) == [10, 15, 23, 35, 53, 80, 100]
+    assert list(Rule(1, 5, 0.02).checkpoints()) == [1, 2, 3, 5]
+    assert list(Rule(10, 10, 0.02).checkpoints()) == [10]
+    assert list(Rule(10, 1000, None).checkpoints()) == [1000]
+
+
+def test_a_point_stops_when_all_its_schemes_are_known_well_enough() -> None:
+    rule = Rule(4, 100, 0.10)
+    sharp, wide = estimate([10.0, 10.1, 9.9, 10.0]), estimate([10.0, 14.0, 6.0, 10.0])
+    assert rule.satisfied([sharp, sharp])
+    assert not rule.satisfied([sharp, wide])
+    # The wide one is short of what is asked by a factor of 5.2.
+    assert rule.expected(4, [sharp, wide]) == 100
+    assert rule.expected(4, [sharp, sharp]) == 6
+
+
+def test_a_point_orders_what_it_lacks_once() -> None:
+    plan = PointPlan(Rule(6, 9, 0.02), [{0, 3}, set(range(9))])
+    assert list(plan.missing()) == [(0, 1, 2), (0, 4, 2)]
+    assert list(plan.missing()) == []
+    assert not plan.complete()
+    plan.have[0] |= {1, 2, 4, 5}
+    assert plan.complete()
+    plan.decide([estimate([1.0, 9.0])])
+    assert (plan.stopped, plan.target) == (False, 9)
+    assert list(plan.missing()) == [(0, 6, 3)]
