@@ -289,3 +289,42 @@ fn attempt<T>(batch: &Batch, run: u64, action: impl FnOnce() -> T) -> Result<T, 
     // A run's state dies with it: nothing that a panic left half done is seen by anyone.
     catch_unwind(AssertUnwindSafe(action)).map_err(|panic| Failure::new(batch, run, &*panic))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = "[transfer]\nsize = '1 KB'\n[wired]\nrate = '1 Mbps'\n[radio]\nrate = '1 Mbps'\n\
+                            [sweep]\nlimit = ['1 s', '2 s']";
+
+    fn batch(runs: Range<u64>) -> Batch {
+        let scenario = Arc::new(Scenario::parse::<&str>(SCENARIO, "test.toml", &[]).expect("it is sound"));
+        Batch { key: 5, scenario, scheme: String::from("basic"), seed: 3, runs }
+    }
+
+    #[test]
+    fn a_panic_is_told_with_all_that_replays_it() {
+        let failure = attempt(&batch(0..9), 4, || panic!("boom {}", 1)).unwrap_err().to_string();
+        let (told, replay) = failure.split_once("\n\n").expect("the scenario follows");
+        insta::assert_snapshot!(told);
+        let replay = Scenario::parse::<&str>(replay, "replay.toml", &[]).expect("it is sound");
+        assert_eq!(replay.hash(), batch(0..9).scenario.hash());
+        assert_eq!((replay.schemes, replay.sweep.is_empty()), (vec![String::from("basic")], true));
+    }
+
+    #[test]
+    fn a_failure_comes_after_the_rows_and_drops_all_else() {
+        let pool = Pool::new(NonZeroUsize::new(1));
+        let shared = &pool.shared;
+        shared.lock().pending = 10;
+        let (rows, none) = shared.carry_out(&batch(0..2), 0);
+        let failure = attempt(&batch(0..9), 2, || panic!("boom")).unwrap_err();
+        assert_eq!((rows.len(), none), (2, None));
+        shared.hand_in(0, rows.clone(), Some(failure.clone()));
+        shared.hand_in(0, rows, None);
+        assert_eq!(pool.pending(), 3);
+        assert_eq!(pool.collect(Duration::ZERO).map(|rows| rows.len()), Ok(2));
+        assert_eq!((pool.pending(), pool.collect(Duration::ZERO)), (1, Err(failure)));
+        assert_eq!((pool.pending(), pool.collect(Duration::ZERO)), (0, Ok(vec![])));
+    }
+}
