@@ -142,9 +142,9 @@ def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, seed: int = 1) -> Co
 
     Examples
     --------
-    >>> found = compare([11.0, 22.0, 30.0], [10.0, 20.0, 30.0])
+    >>> found = compare([11.0, 22.0, 16.0, 17.0], [10.0, 20.0, 15.0, 15.0])
     >>> found.difference.mean, found.ratio.mean
-    (1.0, 1.05)
+    (1.5, 1.1)
     """
     ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
     difference = estimate(ours - theirs, seed)
