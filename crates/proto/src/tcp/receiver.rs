@@ -107,9 +107,9 @@ impl Receiver {
         let repeated = self.repeated_part(segment);
         self.store(now, segment);
         self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
-        let closes = self.take_fin(segment);
-        // RFC 5681 section 4.2: out of order, filling a gap, or again: at once. RFC 9293 section
-        // 3.10.7.4: so, too, if some of it lies beyond the window.
+        self.take_fin(segment);
+        // RFC 5681 section 4.2: out of order, filling a gap, or again: at once; FIN, too, for nothing
+        // follows it. RFC 9293 section 3.10.7.4: so, too, if some of it lies beyond the window.
         let orderly = match self.settings.rules {
             Rules::Rfc => in_order && !had_gap && self.rcv_nxt == whole(segment).end,
             // The very last segment may come again; the first is acknowledged at once, SYN or not.
@@ -118,7 +118,7 @@ impl Receiver {
                 last && self.queue.is_empty() && segment.seq != SeqNum(self.settings.iss)
             }
         };
-        if !orderly || closes {
+        if !orderly {
             self.owed = self.settings.ack_every;
         } else {
             self.owed += 1;
@@ -174,16 +174,14 @@ impl Receiver {
         }
     }
 
-    /// Remembers FIN, and takes it once all data before it have arrived; `true` if this segment has it.
-    fn take_fin(&mut self, segment: &Segment) -> bool {
-        let carries = segment.flags.has(Flags::FIN);
-        if carries {
+    /// Remembers FIN, and takes it once all data before it have arrived.
+    fn take_fin(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::FIN) {
             self.fin = Some(segment.seq + segment.len);
         }
         if self.fin == Some(self.rcv_nxt) {
             self.rcv_nxt += 1;
         }
-        carries
     }
 
     fn note_timestamp(&mut self, segment: &Segment) {
