@@ -127,3 +127,67 @@ def schemes(json: AsJson = False) -> None:
         from lasthop.cli.schemes import execute
 
         execute(json)
+
+
+@app.command()
+def paper(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The paper; none lists them.")] = None,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Draw only this figure, and judge no claims; may be repeated."),
+    ] = None,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=CHOICE", help="Read what the paper leaves open in another way."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="As many runs as the paper, or more; or few.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The seed.")] = 1,
+    run: Annotated[
+        int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run that packet traces show.")
+    ] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Threads; by default one a core.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to write; by default NAME.paper.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Regenerate a paper's figures, and judge each claim of its text."""
+    with plainly():
+        from lasthop.cli.paper import Request, execute
+
+        execute(Request(name, figure or [], reading or [], full, seed, run, jobs, out, json))
+
+
+@app.command(name="packet-size")
+def packet_size(
+    scenario: ScenarioFile,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help='Packet sizes to try, such as "128 B, 512 B"; by default 12 up to 1536 B.'
+        ),
+    ] = None,
+    scheme: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Run this scheme instead of the scenario's; may be repeated."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=2, metavar="N", help="Runs of each size and scheme.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
+    overrides: Overrides = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Threads; by default one a core.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Find the packet size that gets most through: the table a base station would hold.
+
+    What the scenario sweeps, its channel above all, are the rows of the table.
+    """
+    with plainly():
+        from lasthop.cli.packet_size import Request, execute
+
+        execute(Request(scenario, sizes, scheme or [], runs, seed, overrides or [], jobs, json))

@@ -185,7 +185,9 @@ def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
     baselines = comparison["baseline"].unique()
     against = baselines[0] if len(baselines) == 1 else "the first scheme"
     unit = f" ({reading.unit})" if reading.unit else ""
-    table = Table(*parameters, "scheme", f">difference{unit}", ">± 95 %", ">ratio", ">± 95 %", ">p (Holm)", "")
+    table = Table(
+        *parameters, "scheme", f">difference{unit}", ">± 95 %", ">ratio", ">± 95 %", ">p (Holm)", ""
+    )
     columns = [
         *(comparison[name] for name in parameters),
         comparison["scheme"],

@@ -1,0 +1,125 @@
+"""`lasthop paper`: a paper's figures and claims, regenerated."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from lasthop.cli.failure import RefusedError
+from lasthop.cli.progress import progress_bar
+from lasthop.cli.table import Table
+from lasthop.papers import Paper, names, paper, papers, report
+from lasthop.papers.conduct import Outcome, Plan, carry_out
+from lasthop.study import StudyError
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command was asked for."""
+
+    name: str | None
+    figures: list[str]
+    readings: list[str]
+    full: bool
+    seed: int
+    run: int
+    jobs: int | None
+    out: Path | None
+    as_json: bool
+
+
+def execute(request: Request) -> None:
+    """List the papers, or carry one out."""
+    if request.name is None:
+        _list(request.as_json)
+        return
+    plan = _plan(request)
+    directory = request.out or Path(f"{plan.paper.name}.paper")
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        with progress_bar() as show:
+            told = None if show is None else (lambda experiment, now: show(now, experiment.name))
+            outcome = carry_out(plan, directory, request.jobs, told)
+    except StudyError as error:
+        raise RefusedError(str(error)) from None
+    report.write_figures(outcome, directory)
+    text = json.dumps(report.as_json(outcome), indent=2, ensure_ascii=False)
+    (directory / "results.json").write_text(text + "\n", encoding="utf-8")
+    page = report.write_html(outcome, directory / "report.html")
+    if request.as_json:
+        print(text)
+    else:
+        _print(outcome)
+        print(f"\nwritten to {page}, beside it the figures with their numbers and results.json")
+
+
+def _plan(request: Request) -> Plan:
+    if request.name not in names():
+        raise RefusedError(f"there is no paper {request.name!r}; there are: {', '.join(names())}")
+    found = paper(request.name)
+    figures = [figure for figure in found.figures if not request.figures or figure.id in request.figures]
+    unknown = set(request.figures) - {figure.id for figure in figures}
+    if unknown:
+        there = ", ".join(figure.id for figure in found.figures)
+        raise RefusedError(f"{found.name} has no figure {', '.join(sorted(unknown))}; it has {there}")
+    try:
+        readings = found.choose(dict(_pair(text) for text in request.readings))
+    except ValueError as error:
+        raise RefusedError(str(error)) from None
+    # Someone who asks for one figure asks for no verdict on the others.
+    claims = () if request.figures else found.claims
+    return Plan(found, readings, request.full, figures, claims, request.seed, request.run)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise RefusedError(f"--reading: expected NAME=CHOICE, found {text!r}")
+    return name, value
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        print(json.dumps([_described(each) for each in papers()], indent=2, ensure_ascii=False))
+        return
+    table = Table("paper", "title", "source", ">figures", ">claims")
+    for each in papers():
+        table.row(each.name, each.title, each.source, str(len(each.figures)), str(len(each.claims)))
+    table.print()
+    for each in papers():
+        print(f"\nreadings of {each.name} (--reading NAME=CHOICE; the first is the default):\n")
+        readings = Table("reading", "choices", "question")
+        for reading in each.readings:
+            readings.row(reading.name, ", ".join(choice.name for choice in reading.choices), reading.question)
+        readings.print()
+
+
+def _described(each: Paper) -> dict[str, object]:
+    return {
+        "name": each.name,
+        "title": each.title,
+        "source": each.source,
+        "figures": [figure.id for figure in each.figures],
+        "claims": [claim.id for claim in each.claims],
+        "readings": {reading.name: [choice.name for choice in reading.choices] for reading in each.readings},
+    }
+
+
+def _print(outcome: Outcome) -> None:
+    plan = outcome.plan
+    print(f"{plan.paper.title} ({plan.paper.source})\n")
+    if outcome.judgements:
+        table = Table("section", "claim", "paper", "found", "verdict")
+        for claim, judgement in outcome.judgements:
+            table.row(claim.section, claim.statement, claim.printed, judgement.found, judgement.verdict)
+        table.print()
+        notes = [
+            (claim.id, each) for claim, each in outcome.judgements if each.note and each.verdict != "holds"
+        ]
+        if notes:
+            print("\nwhere a claim does not hold:")
+        for name, each in notes:
+            print(f"  {name}: {each.note}")
+    size = "full" if plan.full else "quick"
+    print(f"\n{len(outcome.figures)} figures from {outcome.runs:,} runs ({size}, seed {plan.seed})")

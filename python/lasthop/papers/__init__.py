@@ -1,0 +1,41 @@
+"""Executable papers: their scenarios, their figures and what they claim, to be run and judged.
+
+`lasthop paper` lists them; `lasthop paper NAME` regenerates a paper's figures and puts every claim of its
+text beside what comes out here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from lasthop.papers.paper import Paper
+
+_MODULES = ("ebsn",)
+
+
+def papers() -> list[Paper]:
+    """Return all papers, in the order in which they are listed."""
+    return [paper(name) for name in _MODULES]
+
+
+def paper(name: str) -> Paper:
+    """Return the paper called `name`.
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    if name not in _MODULES:
+        raise KeyError(name)
+    found = import_module(f"lasthop.papers.{name}").PAPER
+    assert isinstance(found, Paper)
+    return found
+
+
+def names() -> list[str]:
+    """Return the names of all papers."""
+    return list(_MODULES)
+
+
+__all__ = ["Paper", "names", "paper", "papers"]

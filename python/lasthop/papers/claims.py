@@ -1,0 +1,342 @@
+"""The kinds of claims that papers make about numbers, each with its rule of judgement.
+
+A printed number holds if it lies within our 95 % interval widened by twice the scatter that the paper
+states for its own numbers. A printed ordering holds if our runs do not contradict it significantly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lasthop.papers.evidence import At, Evidence, along, total
+from lasthop.papers.paper import FAILS, HOLDS, Judgement
+from lasthop.study.statistics import Estimate, holm
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How a claim's numbers are written.
+
+    Attributes
+    ----------
+    name : str
+        The unit.
+    size : float
+        How much it is in basic units.
+    decimals : int
+        How many decimals are shown.
+    """
+
+    name: str
+    size: float
+    decimals: int
+
+    def text(self, value: float) -> str:
+        """Write a number in basic units."""
+        return f"{value / self.size:.{self.decimals}f} {self.name}".rstrip()
+
+    def estimate(self, found: Estimate) -> str:
+        """Write an estimate with its interval."""
+        return f"{found.mean / self.size:.{self.decimals}f} ± {self.text(found.ci95)}"
+
+
+KBPS = Unit("kb/s", 1e3, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What every claim states.
+
+    Attributes
+    ----------
+    id, section, statement, printed : str
+        As in `Claim`.
+    experiment : str
+        What it is about.
+    why : str
+        What is known about the reason if it does not hold.
+    """
+
+    id: str
+    section: str
+    statement: str
+    printed: str
+    experiment: str
+    why: str = ""
+
+    @property
+    def experiments(self) -> Sequence[str]:
+        """What must have been run."""
+        return (self.experiment,)
+
+
+def near(found: Estimate, printed: float, scatter: float) -> bool:
+    """Whether a printed number agrees with an estimate: see the rule above.
+
+    Examples
+    --------
+    >>> from lasthop.study.statistics import estimate
+    >>> near(estimate([9.0, 9.2, 9.1]), 9.4, 0.04), near(estimate([9.0, 9.2, 9.1]), 12.0, 0.04)
+    (True, False)
+    """
+    return abs(found.mean - printed) <= found.ci95 + 2 * scatter * abs(printed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number(Stated):
+    """A mean of a metric has a printed value.
+
+    Attributes
+    ----------
+    metric, scheme : str
+        Whose mean.
+    at : mapping of str to str
+        Where.
+    value : float
+        The printed value, in basic units.
+    scatter : float
+        The relative standard deviation that the paper states for its numbers.
+    unit : Unit
+        How the number is written.
+    """
+
+    metric: str
+    scheme: str
+    at: At
+    value: float
+    scatter: float
+    unit: Unit
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Compare the two."""
+        found = evidence.sweep(self.experiment).mean(self.metric, self.scheme, self.at)
+        verdict = HOLDS if near(found, self.value, self.scatter) else FAILS
+        note = f"ours is {found.mean / self.value - 1:+.0%}"
+        return Judgement(verdict, self.unit.estimate(found), found.mean, found.ci95, note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain(Stated):
+    """One (scheme, point) is better than another by a printed part.
+
+    Attributes
+    ----------
+    metric : str
+        In which metric.
+    over, under : (str, mapping)
+        Scheme and point of each.
+    value : float
+        The printed gain: 0.3 for 30 %.
+    scatter : float
+        As in `Number`, of each of the two.
+    """
+
+    metric: str
+    over: tuple[str, At]
+    under: tuple[str, At]
+    value: float
+    scatter: float
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Compare the two, run by run."""
+        ratio = evidence.sweep(self.experiment).versus(self.metric, self.over, self.under).ratio
+        if ratio is None:
+            return Judgement(FAILS, "no ratio: the other is not above zero")
+        # The scatter of a ratio is that of both its sides.
+        holds = near(ratio, 1 + self.value, math.sqrt(2) * self.scatter)
+        text = f"{100 * (ratio.mean - 1):+.0f} % ± {100 * ratio.ci95:.0f} %"
+        return Judgement(
+            HOLDS if holds else FAILS, text, ratio.mean - 1, ratio.ci95, "" if holds else self.why
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best(Stated):
+    """One value of an axis is the best.
+
+    Attributes
+    ----------
+    metric, scheme : str
+        Best in what, and for which scheme.
+    at : mapping of str to str
+        Where, on the other axes.
+    axis, value : str
+        The axis, and its value that the paper calls best.
+    """
+
+    metric: str
+    scheme: str
+    at: At
+    axis: str
+    value: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Look for a value that is significantly better."""
+        sweep = evidence.sweep(self.experiment)
+        values = sweep.values(self.axis)
+        means = dict(zip(values, along(sweep, self.axis, self.at, self.metric, self.scheme), strict=True))
+        best = max(values, key=lambda value: means[value].mean)
+        place = (self.scheme, {**self.at, self.axis: self.value})
+        others = [value for value in values if value != self.value]
+        found = [
+            sweep.versus(self.metric, (self.scheme, {**self.at, self.axis: other}), place).difference
+            for other in others
+        ]
+        adjusted = holm([each.p_value for each in found])
+        better = [
+            other
+            for other, each, p in zip(others, found, adjusted, strict=True)
+            if each.mean > 0 and p < 0.05
+        ]
+        note = f"significantly better: {', '.join(better)}" if better else "no value is significantly better"
+        behind = 1 - means[self.value].mean / means[best].mean
+        text = best if best == self.value else f"{best}; {self.value} is {behind:.1%} behind"
+        return Judgement(FAILS if better else HOLDS, text, note=note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend(Stated):
+    """A metric rises or falls along an axis, everywhere else.
+
+    Attributes
+    ----------
+    metric, scheme : str
+        What, and for which scheme.
+    axis : str
+        Along which axis.
+    rises : bool
+        Whether it rises.
+    unit : Unit
+        How the numbers are written.
+    """
+
+    metric: str
+    scheme: str
+    axis: str
+    rises: bool
+    unit: Unit
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Look for neighbours that go the other way significantly."""
+        sweep = evidence.sweep(self.experiment)
+        values = sweep.values(self.axis)
+        elsewhere = {tuple((k, v) for k, v in at.items() if k != self.axis): None for at in sweep.points()}
+        against, p_values = [], []
+        ends = []
+        for fixed in map(dict, elsewhere):
+            means = along(sweep, self.axis, fixed, self.metric, self.scheme)
+            ends.append((means[0].mean, means[-1].mean))
+            for lower, higher in pairwise(values):
+                step = sweep.versus(
+                    self.metric,
+                    (self.scheme, {**fixed, self.axis: higher}),
+                    (self.scheme, {**fixed, self.axis: lower}),
+                ).difference
+                wrong = step.mean < 0 if self.rises else step.mean > 0
+                against.append((wrong, f"{lower} to {higher}"))
+                p_values.append(step.p_value)
+        found = [text for (wrong, text), p in zip(against, holm(p_values), strict=True) if wrong and p < 0.05]
+        text = "; ".join(f"{self.unit.text(first)} to {self.unit.text(last)}" for first, last in ends)
+        note = f"against it, significantly: {', '.join(dict.fromkeys(found))}" if found else ""
+        return Judgement(FAILS if found else HOLDS, text, note=note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Never(Stated):
+    """A metric is zero in every run.
+
+    Attributes
+    ----------
+    metric, scheme : str
+        What, and for which scheme.
+    """
+
+    metric: str
+    scheme: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Count."""
+        amount, runs, of = total(evidence.sweep(self.experiment), self.metric, self.scheme)
+        text = f"none in {of:,} runs" if runs == 0 else f"in {runs:,} of {of:,} runs"
+        return Judgement(HOLDS if runs == 0 else FAILS, text, amount, note="" if runs == 0 else self.why)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaches(Stated):
+    """A mean comes within a part of a bound that is known.
+
+    Attributes
+    ----------
+    metric, scheme : str
+        Whose mean.
+    bounds : sequence of (mapping, float)
+        Points, and the bound at each, in basic units.
+    part : float
+        How much of the bound it must reach to be called close.
+    """
+
+    metric: str
+    scheme: str
+    bounds: Sequence[tuple[At, float]]
+    part: float
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Compare with the bound at each point."""
+        sweep = evidence.sweep(self.experiment)
+        shares = []
+        for at, bound in self.bounds:
+            found = sweep.mean(self.metric, self.scheme, at)
+            shares.append((found.mean / bound, found.ci95 / bound))
+        least, ci95 = min(shares)
+        text = ", ".join(f"{share:.1%}" for share, _ in shares)
+        verdict = HOLDS if least + ci95 >= self.part else FAILS
+        return Judgement(
+            verdict, f"{text} of the bound", least, ci95, f"called close from {self.part:.0%} on"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differs(Stated):
+    """A metric of one scheme is above, or below, that of another at every point.
+
+    Attributes
+    ----------
+    metric, above, below : str
+        In which metric, and which scheme is above which.
+    """
+
+    metric: str
+    above: str
+    below: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Compare at each point, run by run."""
+        sweep = evidence.sweep(self.experiment)
+        points = sweep.points()
+        found = [sweep.versus(self.metric, (self.above, at), (self.below, at)).difference for at in points]
+        clear = sum(
+            each.mean > 0 and p < 0.05
+            for each, p in zip(found, holm([each.p_value for each in found]), strict=True)
+        )
+        text = f"significantly so at {clear} of {len(points)} points"
+        return Judgement(HOLDS if clear == len(points) else FAILS, text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(Stated):
+    """A claim of a kind of its own.
+
+    Attributes
+    ----------
+    how : callable
+        Judges it.
+    """
+
+    how: Callable[[Evidence], Judgement]
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Judge it."""
+        return self.how(evidence)

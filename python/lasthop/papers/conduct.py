@@ -1,0 +1,144 @@
+"""Running a paper: its experiments, then its figures, then its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lasthop.papers.evidence import Evidence, Sweep
+from lasthop.papers.paper import Choice, Claim, Experiment, Judgement, Paper, Plot
+from lasthop.study import Progress, Study
+
+if TYPE_CHECKING:
+    from lasthop.plots import DataFigure
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done with a paper.
+
+    Attributes
+    ----------
+    paper : Paper
+        The paper.
+    readings : mapping of str to Choice
+        How what it leaves open is read.
+    full : bool
+        Runs as many as the paper made, or more; otherwise few.
+    figures : sequence of Plot
+        What is drawn.
+    claims : sequence of Claim
+        What is judged.
+    seed : int
+        The seed of all experiments.
+    run : int
+        The number of the run that traced experiments show.
+    """
+
+    paper: Paper
+    readings: Mapping[str, Choice]
+    full: bool
+    figures: Sequence[Plot]
+    claims: Sequence[Claim]
+    seed: int = 1
+    run: int = 0
+
+    def experiments(self) -> list[Experiment]:
+        """Return what must be run, in the paper's order."""
+        needed = {name for plot in self.figures for name in plot.experiments}
+        needed |= {name for claim in self.claims for name in claim.experiments}
+        return [each for each in self.paper.experiments if each.name in needed]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of it.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was done.
+    figures : list of (Plot, DataFigure)
+        The figures.
+    judgements : list of (Claim, Judgement)
+        The claims with their verdicts.
+    runs : int
+        How many runs stand behind them.
+    """
+
+    plan: Plan
+    figures: list[tuple[Plot, DataFigure]] = field(default_factory=list)
+    judgements: list[tuple[Claim, Judgement]] = field(default_factory=list)
+    runs: int = 0
+
+
+def carry_out(
+    plan: Plan,
+    stores: Path | None,
+    jobs: int | None = None,
+    progress: Callable[[Experiment, Progress], None] | None = None,
+) -> Outcome:
+    """Run what is missing, draw and judge.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is to be done.
+    stores : Path or None
+        The directory that keeps the studies, so that what was run is not run again. None keeps nothing.
+    jobs : int, optional
+        How many threads run; all cores by default. It does not change the results.
+    progress : callable, optional
+        Is told of the progress of each experiment.
+
+    Returns
+    -------
+    Outcome
+        Figures and verdicts.
+    """
+    outcome = Outcome(plan)
+    with ExitStack() as open_studies:
+        sweeps, traces, scenarios = {}, {}, {}
+        for experiment in plan.experiments():
+            scenario = plan.paper.scenario(experiment, plan.readings)
+            scenarios[experiment.name] = scenario
+            if not experiment.axes:
+                traces[experiment.name] = {
+                    scheme: scenario.run(scheme, seed=plan.seed, run=plan.run, trace=True, series=True)
+                    for scheme in scenario.schemes
+                }
+                outcome.runs += len(scenario.schemes)
+                continue
+            runs = experiment.full if plan.full else experiment.quick
+            store = None if stores is None else stores / f"{_name(plan, experiment)}.sqlite"
+            study = open_studies.enter_context(
+                Study(scenario, seed=plan.seed, precision=None, runs=(runs, runs), store=store)
+            )
+            study.run(jobs, _named(experiment, progress))
+            outcome.runs += study.progress.done
+            sweeps[experiment.name] = Sweep(study, experiment.axes)
+        evidence = Evidence(sweeps, traces, scenarios)
+        outcome.figures = [(plot, plot.draw(evidence)) for plot in plan.figures]
+        outcome.judgements = [(claim, claim.judge(evidence)) for claim in plan.claims]
+    return outcome
+
+
+def _name(plan: Plan, experiment: Experiment) -> str:
+    """Name a study after what it depends on, so that each reading keeps its own."""
+    changed = [
+        f"{reading.name}={plan.readings[reading.name].name}"
+        for reading in plan.paper.readings
+        if reading.name not in experiment.fixed and plan.readings[reading.name] is not reading.choices[0]
+    ]
+    return ",".join([experiment.name, *changed, f"seed={plan.seed}"])
+
+
+def _named(
+    experiment: Experiment, progress: Callable[[Experiment, Progress], None] | None
+) -> Callable[[Progress], None] | None:
+    if progress is None:
+        return None
+    return lambda now: progress(experiment, now)

@@ -1,0 +1,154 @@
+"""The paper's figures, and those that its text calls for."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lasthop import bad_periods
+from lasthop.papers.evidence import Evidence, along
+from lasthop.papers.paper import Plot
+from lasthop.plots import DataFigure, packet_trace
+from lasthop.plots.curves import Line, curve
+from lasthop.study.quantity import quantity
+from lasthop.study.units import Reading
+
+GOOD = 10.0
+WIDE_MAX = 12_800.0
+LOCAL_GOOD = 4.0
+LOCAL_MAX = 2e6
+
+_KBPS = Reading("throughput", "kb/s", 1e3)
+_MBPS = Reading("throughput", "Mb/s", 1e6)
+_SIZE = Reading("packet size", "B", 1.0)
+_BAD = Reading("mean bad period", "s", 1.0)
+
+
+def ceiling(good: float, bad: float, maximum: float) -> float:
+    """Return the throughput that a channel allows that is good only so long (section 5.1)."""
+    return maximum * good / (good + bad)
+
+
+def number(text: str) -> float:
+    """Return a swept quantity as a number in its basic unit."""
+    found = quantity(text)
+    assert found is not None, text
+    return found[0]
+
+
+def _trace(scheme: str, evidence: Evidence) -> DataFigure:
+    run = evidence.traces("trace")[scheme]
+    until = float(run.events()["time_s"].max())
+    return packet_trace(run, bad_periods=bad_periods(evidence.scenario("trace"), until=until))
+
+
+def _line(
+    label: str, evidence: Evidence, experiment: str, axis: str, metric: str, scheme: str, **at: str
+) -> Line:
+    sweep = evidence.sweep(experiment)
+    found = along(sweep, axis, at, metric, scheme)
+    return Line(
+        label,
+        [number(value) for value in sweep.values(axis)],
+        [each.mean for each in found],
+        [each.low for each in found],
+        [each.high for each in found],
+    )
+
+
+def _by_size(scheme: str, evidence: Evidence) -> DataFigure:
+    bads = evidence.sweep("wide").values("bad")
+    lines = [_line(f"bad {bad}", evidence, "wide", "size", "throughput_bps", scheme, bad=bad) for bad in bads]
+    ceilings = {f"ceiling, bad {bad}": ceiling(GOOD, number(bad), WIDE_MAX) for bad in bads}
+    return curve(lines, _SIZE, _KBPS, references=ceilings)
+
+
+def _resent(evidence: Evidence) -> DataFigure:
+    bads = evidence.sweep("wide").values("bad")
+    lines = [
+        _line(f"{scheme}, bad {bad}", evidence, "wide", "size", "retransmitted_bytes", scheme, bad=bad)
+        for scheme in ("basic", "ebsn")
+        for bad in (bads if scheme == "basic" else bads[-1:])
+    ]
+    return curve(lines, _SIZE, Reading("retransmitted by the source", "KB", 1e3))
+
+
+def _local(evidence: Evidence) -> DataFigure:
+    lines = [
+        _line(scheme, evidence, "local", "bad", "throughput_bps", scheme) for scheme in ("basic", "ebsn")
+    ]
+    x = lines[0].x
+    lines.append(Line("ceiling", x, [ceiling(LOCAL_GOOD, bad, LOCAL_MAX) for bad in x]))
+    return curve(lines, _BAD, _MBPS)
+
+
+def _local_resent(evidence: Evidence) -> DataFigure:
+    lines = [
+        _line(scheme, evidence, "local", "bad", "retransmitted_bytes", scheme) for scheme in ("basic", "ebsn")
+    ]
+    return curve(lines, _BAD, Reading("retransmitted by the source", "KB", 1e3))
+
+
+def _schemes(metric: str, reading: Reading, evidence: Evidence) -> DataFigure:
+    schemes = evidence.sweep("wide").schemes
+    lines = [_line(scheme, evidence, "wide", "bad", metric, scheme, size="512 B") for scheme in schemes]
+    return curve(lines, _BAD, reading)
+
+
+def _limit(metric: str, reading: Reading, evidence: Evidence) -> DataFigure:
+    backoffs = evidence.sweep("limit").values("backoff")
+    lines = [
+        _line(f"{scheme}, waits up to {backoff}", evidence, "limit", "most", metric, scheme, backoff=backoff)
+        for scheme in ("local-recovery", "ebsn")
+        for backoff in backoffs
+    ]
+    return curve(lines, Reading("most retransmissions of a fragment", "", 1.0), reading)
+
+
+FIGURES = (
+    Plot("3", "Packet trace: basic TCP", ("trace",), partial(_trace, "basic")),
+    Plot("4", "Packet trace: local recovery", ("trace",), partial(_trace, "local-recovery")),
+    Plot("5", "Packet trace: explicit feedback", ("trace",), partial(_trace, "ebsn")),
+    Plot(
+        "7",
+        "Basic TCP, wide area: throughput against packet size",
+        ("wide",),
+        partial(_by_size, "basic"),
+        "Each bad period has its best packet size; beyond it, more fragments are lost with each packet.",
+    ),
+    Plot(
+        "8",
+        "EBSN, wide area: throughput against packet size",
+        ("wide",),
+        partial(_by_size, "ebsn"),
+        "Without timeouts, larger packets only save headers.",
+    ),
+    Plot("9", "Wide area: data sent again by the source", ("wide",), _resent),
+    Plot("10", "Local area: throughput against mean bad period", ("local",), _local),
+    Plot("11", "Local area: data sent again by the source", ("local",), _local_resent),
+    Plot(
+        "quench",
+        "Source quench beside the others: throughput at 512 B",
+        ("wide",),
+        partial(_schemes, "throughput_bps", _KBPS),
+        "Section 4.2.2: a quench cannot help packets that are already under way.",
+    ),
+    Plot(
+        "quench-timeouts",
+        "Source quench beside the others: timeouts per transfer at 512 B",
+        ("wide",),
+        partial(_schemes, "timeouts", Reading("timeouts per transfer", "", 1.0)),
+    ),
+    Plot(
+        "limit",
+        "The limit of retransmissions: throughput at a mean bad period of 4 s",
+        ("limit",),
+        partial(_limit, "throughput_bps", _KBPS),
+        "The printed limit of 13 is on the steep part of every curve.",
+    ),
+    Plot(
+        "limit-timeouts",
+        "The limit of retransmissions: timeouts per transfer",
+        ("limit",),
+        partial(_limit, "timeouts", Reading("timeouts per transfer", "", 1.0)),
+    ),
+)

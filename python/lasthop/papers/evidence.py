@@ -1,0 +1,122 @@
+"""What was found: the runs of a paper's experiments, as figures and claims ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lasthop import Run, Scenario
+from lasthop.study import Study
+from lasthop.study.statistics import Comparison, Estimate, Sample, compare, estimate
+
+At = Mapping[str, str]
+"""A point of a sweep: values by the short names of its axes."""
+
+
+class Sweep:
+    """The finished study of one experiment.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    axes : mapping of str to str
+        The swept settings, by their short names.
+    """
+
+    def __init__(self, study: Study, axes: Mapping[str, str]) -> None:
+        self.study = study
+        self._axes = axes
+
+    @cached_property
+    def _rows(self) -> dict[Any, Any]:
+        frame = self.study.to_pandas()
+        keys = [*self._axes.values(), "scheme"]
+        return {key: rows.sort_values("run") for key, rows in frame.groupby(keys, sort=False)}
+
+    @property
+    def schemes(self) -> list[str]:
+        """The schemes that were run."""
+        return self.study.scenario.schemes
+
+    def values(self, axis: str) -> list[str]:
+        """Return the values that an axis was swept over, in order."""
+        seen = dict.fromkeys(point.parameters[self._axes[axis]] for point in self.study.points)
+        return list(seen)
+
+    def points(self) -> list[dict[str, str]]:
+        """Return every point, by the short names of the axes."""
+        return [
+            {short: point.parameters[path] for short, path in self._axes.items()}
+            for point in self.study.points
+        ]
+
+    def sample(self, metric: str, scheme: str, at: At) -> Sample:
+        """Return a metric of all runs of a scheme at a point, in the order of the runs.
+
+        A run without the metric counts as not a number.
+        """
+        rows = self._rows[(*(at[short] for short in self._axes), scheme)]
+        return np.asarray(rows[metric], dtype=np.float64)
+
+    def mean(self, metric: str, scheme: str, at: At) -> Estimate:
+        """Estimate the mean of a metric."""
+        sample = self.sample(metric, scheme, at)
+        return estimate(sample[~np.isnan(sample)], self.study.seed)
+
+    def versus(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Comparison:
+        """Compare two (scheme, point) run by run: runs of one number met the same fades."""
+        over, under = self.sample(metric, *ours), self.sample(metric, *theirs)
+        both = ~(np.isnan(over) | np.isnan(under))
+        return compare(over[both], under[both], self.study.seed)
+
+
+class Evidence:
+    """Everything that was found for a paper.
+
+    Parameters
+    ----------
+    sweeps : mapping of str to Sweep
+        The studies, by experiment.
+    traces : mapping of str to mapping of str to Run
+        Traced runs by scheme, by experiment.
+    scenarios : mapping of str to Scenario
+        What was run, by experiment.
+    """
+
+    def __init__(
+        self,
+        sweeps: Mapping[str, Sweep],
+        traces: Mapping[str, Mapping[str, Run]],
+        scenarios: Mapping[str, Scenario],
+    ) -> None:
+        self._sweeps = sweeps
+        self._traces = traces
+        self._scenarios = scenarios
+
+    def sweep(self, experiment: str) -> Sweep:
+        """Return the study of an experiment."""
+        return self._sweeps[experiment]
+
+    def traces(self, experiment: str) -> Mapping[str, Run]:
+        """Return the traced runs of an experiment, by scheme."""
+        return self._traces[experiment]
+
+    def scenario(self, experiment: str) -> Scenario:
+        """Return what an experiment ran."""
+        return self._scenarios[experiment]
+
+
+def along(sweep: Sweep, axis: str, at: At, metric: str, scheme: str) -> list[Estimate]:
+    """Estimate a metric at each value of an axis, at `at` otherwise."""
+    return [sweep.mean(metric, scheme, {**at, axis: value}) for value in sweep.values(axis)]
+
+
+def total(sweep: Sweep, metric: str, scheme: str) -> tuple[float, int, int]:
+    """Return the sum of a metric over all runs of a scheme, how many have any, and how many there are."""
+    samples: Sequence[Sample] = [sweep.sample(metric, scheme, at) for at in sweep.points()]
+    values = np.concatenate(samples)
+    return float(np.nansum(values)), int(np.count_nonzero(np.nan_to_num(values))), len(values)
