@@ -99,7 +99,7 @@ def test_the_number_of_threads_changes_nothing(study: Study, tmp_path: Path) -> 
 def test_progress_is_told(tmp_path: Path) -> None:
     told: list[tuple[int, int, int]] = []
     study = Study(swept(), precision=0.1, runs=(10, 40))
-    made = study.run(progress=lambda now: told.append((now.done, now.made, now.expected)))
+    made = study.run(jobs=1, progress=lambda now: told.append((now.done, now.made, now.expected)))
     assert told[-1] == (made, made, made)
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
 
@@ -315,33 +315,45 @@ from lasthop import Scenario
 from lasthop.study import Study
 scenario = Scenario.parse(Path("long.toml").read_text())
 study = Study(scenario, precision={PRECISION}, runs={RUNS}, store="killed.sqlite")
-study.run(progress=lambda now: print("under way", flush=True))
+study.run(jobs=1, progress=lambda now: print("under way", flush=True))
 """
 
 
 def test_a_study_killed_ten_times_ends_with_the_same_rows(tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(LONG)
+    undisturbed = Study(Scenario.parse(LONG), precision=PRECISION, runs=RUNS)
+    undisturbed.run()
+    expected = csv(undisturbed, tmp_path)
     path = tmp_path / "killed.sqlite"
+
+    def finish() -> None:
+        with Study(Scenario.parse(LONG), precision=PRECISION, runs=RUNS, store=path) as killed:
+            killed.run()
+            assert csv(killed, tmp_path) == expected
+
     moments = random.Random(4)
-    counts = [0]
-    for _ in range(10):
+    kills, counts, greatest = 0, [0], 0
+    while kills < 10:
         process = subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=tmp_path, stdout=subprocess.PIPE)
         assert process.stdout is not None
         assert process.stdout.readline() == b"under way\n"
         time.sleep(moments.uniform(0.0, 0.6))
         process.kill()
         process.communicate()
-        assert process.returncode == -signal.SIGKILL, "it was done before it could be killed"
+        if process.returncode == 0:
+            # A fast machine was done before. What was killed on the way counts; then again from nothing.
+            finish()
+            path.unlink()
+            counts = [0]
+            continue
+        kills += 1
         connection = sqlite3.connect(path)
         counts.append(connection.execute("SELECT count(*) FROM run").fetchone()[0])
         connection.close()
-    assert counts == sorted(counts)
-    assert counts[-1] > 0
-    with Study(Scenario.parse(LONG), precision=PRECISION, runs=RUNS, store=path) as killed:
-        assert killed.run() > 0
-        undisturbed = Study(Scenario.parse(LONG), precision=PRECISION, runs=RUNS)
-        undisturbed.run()
-        assert csv(killed, tmp_path) == csv(undisturbed, tmp_path)
+        assert counts == sorted(counts)
+        greatest = max(greatest, counts[-1])
+    assert greatest > 0
+    finish()
 
 
 def test_an_interrupted_study_goes_on(study: Study, tmp_path: Path) -> None:

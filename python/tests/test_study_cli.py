@@ -156,6 +156,26 @@ def test_wrong_input_is_refused_in_a_line(here: Path, options: list[str], messag
     assert "Traceback" not in result.stderr
 
 
+def test_a_fault_of_a_run_is_told_without_a_traceback(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Faulty(contextlib.nullcontext[None]):
+        def __enter__(self) -> Faulty:  # type: ignore[override]
+            return self
+
+        def submit(self, *order: object) -> None:
+            pass
+
+        def cancel(self) -> None:
+            pass
+
+        def collect(self, timeout_s: float) -> None:
+            raise RuntimeError("run 3 failed; to replay it, ...")
+
+    monkeypatch.setattr(_lasthop, "Pool", Faulty)
+    result = study("sweep.toml")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "error: run 3 failed; to replay it, ...\n"
+
+
 def test_interrupting_keeps_what_is_done_and_says_how_to_go_on(here: Path) -> None:
     # Whatever is measured, a run of this takes longer than there is time to stop.
     options = ["sweep.toml", "--set", "transfer.size=2 MB", "--set", "limit=9000000 s", "--runs", "1000"]

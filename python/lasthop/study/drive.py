@@ -15,7 +15,7 @@ from lasthop.study.samples import Samples
 from lasthop.study.statistics import Estimate, estimate
 from lasthop.study.store import Store
 
-SECONDS_BETWEEN_COMMITS = 0.4
+SECONDS_BETWEEN_COMMITS = 0.25
 SECONDS_TO_LISTEN = 0.1
 """How long to wait for results before looking whether Ctrl-C was pressed."""
 
