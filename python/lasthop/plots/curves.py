@@ -38,6 +38,7 @@ _REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
 _BAR: Look = {"linestyle": "none", "elinewidth": 1.1, "capsize": 2.5}
 _BAND = 0.18
 _LOGARITHMIC_FROM = 50.0
+_LEGEND_LETTERS = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,9 @@ def curve(
         for i, line in enumerate(lines):
             _draw(axes, line, _LOOKS[i % len(_LOOKS)], x.size, y.size, bands)
         for label, value in (references or {}).items():
-            _refer(axes, label, value / y.size)
+            _refer(
+                axes, label, value / y.size, at_left=_nearest(lines, value, 0) > _nearest(lines, value, -1)
+            )
             axes.set_ylim(top=max(axes.get_ylim()[1], 1.06 * value / y.size))
         _fit_x(axes, np.unique(np.concatenate([np.asarray(line.x, dtype=float) for line in lines])) / x.size)
         # Of a quantity that cannot be negative, a height is to be read as its size.
@@ -259,20 +262,27 @@ def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None) 
     if intervals is not None:
         labels.append("95 % interval")
     if handles:
-        figure.legend(
-            handles, labels, loc="outside upper right", ncols=min(5, len(handles)), handlelength=3.0
-        )
+        # As many beside each other as there is room for above the figure.
+        widths = [len(label) + 7 for label in labels]
+        one_row = sum(widths) <= _LEGEND_LETTERS
+        columns = len(labels) if one_row else max(1, _LEGEND_LETTERS // max(widths))
+        figure.legend(handles, labels, loc="outside upper right", ncols=columns, handlelength=3.0)
 
 
-def _refer(axes: Axes, label: str, value: float) -> None:
+def _nearest(lines: Sequence[Line], value: float, end: int) -> float:
+    """Return how near the lines come to a value at one of their ends."""
+    return min(abs(line.y[end] - value) for line in lines)
+
+
+def _refer(axes: Axes, label: str, value: float, at_left: bool) -> None:
     axes.axhline(value, gid=label, **_REFERENCE)
     axes.annotate(
         label,
-        (1.0, value),
+        (0.01 if at_left else 0.99, value),
         xycoords=("axes fraction", "data"),
         xytext=(0, 2),
         textcoords="offset points",
-        horizontalalignment="right",
+        horizontalalignment="left" if at_left else "right",
         verticalalignment="bottom",
         fontsize=8,
         color=_style.QUIET,

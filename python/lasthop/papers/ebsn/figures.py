@@ -97,7 +97,7 @@ def _schemes(metric: str, reading: Reading, evidence: Evidence) -> DataFigure:
 def _limit(metric: str, reading: Reading, evidence: Evidence) -> DataFigure:
     backoffs = evidence.sweep("limit").values("backoff")
     lines = [
-        _line(f"{scheme}, waits up to {backoff}", evidence, "limit", "most", metric, scheme, backoff=backoff)
+        _line(f"{scheme}, up to {backoff}", evidence, "limit", "most", metric, scheme, backoff=backoff)
         for scheme in ("local-recovery", "ebsn")
         for backoff in backoffs
     ]
