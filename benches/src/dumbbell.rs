@@ -1,0 +1,120 @@
+//! TCP over 10 Mb/s, 30 ms and a last hop of 2 Mb/s, 1 ms; each flow has both to itself.
+
+use lasthop_base::{BitRate, Bytes, Duration, Probability, Streams, Time};
+use lasthop_channel::{FrameLoss, Model};
+use lasthop_proto::tcp::{Connection, Profile, Receiver, Sender, Settings, Transfer};
+use lasthop_proto::{ComponentId, FlowId, HostId, Port, arq};
+use lasthop_sim::{
+    Builder, Engine, Expansion, Exposed, Node, QueueLimit, RadioConfig, RadioLink, Tap, WireId, WiredLink,
+};
+
+/// Segments that the window holds: more than the path and its queue do.
+const WINDOW: u64 = 200;
+
+/// Some flows, each with a network of its own.
+pub(crate) struct Dumbbell {
+    pub(crate) flows: u16,
+    pub(crate) settings: Settings,
+    /// What each flow transfers; without it, there is no end.
+    pub(crate) segments: Option<u64>,
+    pub(crate) channel: Model,
+}
+
+/// A built network.
+pub(crate) struct Network<T> {
+    pub(crate) engine: Engine<T>,
+    receivers: Vec<ComponentId>,
+    mss: u64,
+}
+
+/// The first flow's wires at its source.
+#[derive(Clone, Copy)]
+pub(crate) struct Source {
+    pub(crate) sent: WireId,
+    pub(crate) returned: WireId,
+}
+
+/// NewReno by the RFCs, but every segment is acknowledged.
+pub(crate) fn rfc() -> Settings {
+    let settings = Settings { ack_every: 1, ..Profile::Rfc.settings() };
+    Settings { window: window(&settings), ..settings }
+}
+
+/// NewReno as ns-2 has it.
+pub(crate) fn ns2() -> Settings {
+    let settings = Profile::Ns2.settings();
+    Settings { window: window(&settings), ..settings }
+}
+
+fn window(settings: &Settings) -> Bytes {
+    Bytes(WINDOW * u64::from(settings.mss()))
+}
+
+/// Frames are lost with this probability.
+pub(crate) fn losing(loss: f64) -> Model {
+    Model::FrameLoss(FrameLoss { loss: Probability::new(loss).expect("a probability") })
+}
+
+impl Dumbbell {
+    /// The network of run number `run`, watched by the tap that `watch` makes.
+    pub(crate) fn build<T: Tap>(&self, run: u64, watch: impl FnOnce(Source) -> T) -> Network<T> {
+        let mut net = Builder::new();
+        let streams = Streams::new(1, run);
+        let flows: Vec<_> = (0..self.flows).map(|flow| self.add_flow(&mut net, flow, streams)).collect();
+        let receivers = flows.iter().map(|flow| flow.0).collect();
+        let engine = net.build(watch(flows[0].1));
+        Network { engine, receivers, mss: u64::from(self.settings.mss()) }
+    }
+
+    fn add_flow(&self, net: &mut Builder, flow: u16, streams: Streams) -> (ComponentId, Source) {
+        let (src, dst) = (HostId(2 * flow), HostId(2 * flow + 1));
+        let connection = Connection { src, dst, flow: FlowId(flow) };
+        // Apart, so that no two flows do the same at the same instant.
+        let start = Time::ZERO + Duration::from_millis(10) * u64::from(flow);
+        let bytes = self.segments.map(|segments| segments * u64::from(self.settings.mss()));
+        let wired = || {
+            let rate = BitRate::from_bps(10_000_000).expect("not zero");
+            WiredLink::new(rate, Duration::from_millis(30), QueueLimit::Unlimited)
+        };
+        let radio = |direction| {
+            let stream = |name: &str| streams.stream(&format!("{name}:{direction}:{flow}"));
+            let channel = self.channel.build(stream("channel"));
+            RadioLink::new(last_hop(), channel, stream("bits"), stream("backoff"))
+        };
+        let sender = net.add(Sender::new(connection, &self.settings, Transfer { bytes, start }, None));
+        let receiver = net.add(Receiver::new(connection, &self.settings));
+        let (there, back) = (net.add(wired()), net.add(wired()));
+        let (down, up) = (net.add(radio("down")), net.add(radio("up")));
+        let mut connect = |from, to| net.connect((from, Port::ONLY), (to, Port::ONLY));
+        let sent = connect(sender, there);
+        connect(there, down);
+        connect(down, receiver);
+        connect(receiver, up);
+        connect(up, back);
+        let returned = connect(back, sender);
+        (receiver, Source { sent, returned })
+    }
+}
+
+fn last_hop() -> RadioConfig {
+    RadioConfig {
+        rate: BitRate::from_bps(2_000_000).expect("not zero"),
+        delay: Duration::from_millis(1),
+        queue: QueueLimit::Packets(50),
+        expansion: Expansion::NONE,
+        mtu: None,
+        exposed: Exposed::OnAir,
+        arq: arq::Config::None,
+    }
+}
+
+impl<T: Tap> Network<T> {
+    /// Segments' worth of payload that reached an application, in order.
+    pub(crate) fn delivered(&self) -> u64 {
+        let delivered = self.receivers.iter().map(|&id| match self.engine.node(id) {
+            Node::Receiver(receiver) => receiver.stats().delivered.0,
+            _ => unreachable!("a receiver was put there"),
+        });
+        delivered.sum::<u64>() / self.mss
+    }
+}

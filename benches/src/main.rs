@@ -1,0 +1,165 @@
+//! Benchmark cases. A process runs one of them, measures it from inside and prints a line of JSON:
+//!
+//! ```text
+//! lasthop-bench CASE SIZE [FILE]
+//! ```
+//!
+//! `SIZE` is simulated seconds for bulk transfers and a number of runs for all else. `FILE` is where
+//! the case `pcapng` writes.
+
+mod dumbbell;
+mod meter;
+mod study;
+
+use std::env;
+use std::fs::File;
+use std::io::BufWriter;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+use lasthop_base::{Duration, Time};
+use lasthop_channel::Model;
+use lasthop_proto::ComponentId;
+use lasthop_proto::tcp::Settings;
+use lasthop_sim::{Capture, Ended, NoTap, Node, Pcapng, Tap};
+use serde::Serialize;
+
+use dumbbell::{Dumbbell, Network};
+use meter::{Cost, measured};
+
+const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
+cases: bulk-1 bulk-10 bulk-100 bulk-ns2 pcapng ten-clean ten-lossy ten-study ebsn jobs-1 jobs-2";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [case, size] => size.parse().ok().and_then(|size| run(case, size, None)),
+        [case, size, file] => size.parse().ok().and_then(|size| run(case, size, Some(file))),
+        _ => None,
+    };
+    match result {
+        Some(result) => {
+            println!("{}", serde_json::to_string(&result).expect("plain numbers"));
+            ExitCode::SUCCESS
+        }
+        None => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What a case gives.
+#[derive(Serialize)]
+struct Outcome {
+    /// Segments delivered in order.
+    delivered: u64,
+    /// How often a component dealt with a wake-up, a packet or a signal; none where it is unknown.
+    events: Option<u64>,
+    cpu_s: f64,
+    wall_s: f64,
+    peak_bytes: u64,
+}
+
+impl Outcome {
+    fn new(delivered: u64, events: Option<u64>, cost: &Cost) -> Outcome {
+        let &Cost { cpu_s, wall_s, peak_bytes } = cost;
+        Outcome { delivered, events, cpu_s, wall_s, peak_bytes }
+    }
+}
+
+fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
+    Some(match (case, file) {
+        ("bulk-1", None) => bulk(1, dumbbell::rfc(), size),
+        ("bulk-10", None) => bulk(10, dumbbell::rfc(), size),
+        ("bulk-100", None) => bulk(100, dumbbell::rfc(), size),
+        ("bulk-ns2", None) => bulk(1, dumbbell::ns2(), size),
+        ("pcapng", Some(file)) => pcapng(size, file),
+        ("ten-clean", None) => ten(Model::Perfect, size),
+        ("ten-lossy", None) => ten(dumbbell::losing(0.05), size),
+        ("ten-study", None) => study(&study::TEN, size),
+        ("ebsn", None) => study(&study::EBSN, size),
+        ("jobs-1", None) => jobs(1, size),
+        ("jobs-2", None) => jobs(2, size),
+        _ => return None,
+    })
+}
+
+fn endless(flows: u16, settings: Settings) -> Dumbbell {
+    Dumbbell { flows, settings, segments: None, channel: dumbbell::losing(0.01) }
+}
+
+fn seconds(simulated: u64) -> Time {
+    Time::ZERO + Duration::from_secs(simulated)
+}
+
+fn bulk(flows: u16, settings: Settings, simulated: u64) -> Outcome {
+    let dumbbell = endless(flows, settings);
+    fn play<T: Tap>(dumbbell: &Dumbbell, tap: T, limit: Time) -> Network<T> {
+        let mut network = dumbbell.build(0, |_| tap);
+        network.engine.run(0, limit);
+        network
+    }
+    let (network, cost) = measured(|| play(&dumbbell, NoTap, seconds(simulated)));
+    let counted = play(&dumbbell, Events::default(), seconds(simulated));
+    Outcome::new(network.delivered(), Some(counted.engine.tap().0), &cost)
+}
+
+fn pcapng(simulated: u64, file: &str) -> Outcome {
+    let dumbbell = endless(1, dumbbell::rfc());
+    let capture = |source: dumbbell::Source| Capture {
+        name: String::from("sender"),
+        description: String::from("The source of the data"),
+        wires: vec![source.sent, source.returned],
+        losses: true,
+        mss: dumbbell.settings.mss() as u16,
+        largest_window: dumbbell.settings.window_payload(),
+        sack_permitted: false,
+    };
+    let ((delivered, written), cost) = measured(|| {
+        let file = BufWriter::new(File::create(file).expect("a file that can be created"));
+        let tap = |source| Pcapng::new(file, capture(source)).expect("a file that can be written");
+        let mut network = dumbbell.build(0, tap);
+        network.engine.run(0, seconds(simulated));
+        (network.delivered(), network.engine.into_tap().finish())
+    });
+    written.expect("the whole file was written");
+    Outcome::new(delivered, None, &cost)
+}
+
+fn ten(channel: Model, runs: u64) -> Outcome {
+    let dumbbell = Dumbbell { flows: 1, settings: dumbbell::rfc(), segments: Some(10), channel };
+    fn play<T: Tap>(dumbbell: &Dumbbell, run: u64, tap: T) -> Network<T> {
+        let mut network = dumbbell.build(run, |_| tap);
+        let ended = network.engine.run(1, seconds(3_600));
+        assert_eq!(ended, Ended::Finished, "ten segments can be delivered");
+        network
+    }
+    let delivered = |run| play(&dumbbell, run, NoTap).delivered();
+    let (delivered, cost) = measured(|| (0..runs).map(delivered).sum());
+    let events = |run| play(&dumbbell, run, Events::default()).engine.tap().0;
+    Outcome::new(delivered, Some((0..runs).map(events).sum()), &cost)
+}
+
+fn study(case: &study::Case, runs: u64) -> Outcome {
+    let case = case.read();
+    let (delivered, cost) = measured(|| case.run(runs));
+    Outcome::new(delivered, None, &cost)
+}
+
+fn jobs(jobs: usize, runs: u64) -> Outcome {
+    let case = study::EBSN.read();
+    let jobs = NonZeroUsize::new(jobs).expect("at least one job");
+    let (delivered, cost) = measured(|| case.run_on(jobs, runs));
+    Outcome::new(delivered, None, &cost)
+}
+
+/// Counts how often components are touched.
+#[derive(Default)]
+struct Events(u64);
+
+impl Tap for Events {
+    fn touched(&mut self, _now: Time, _id: ComponentId, _component: &Node) {
+        self.0 += 1;
+    }
+}

@@ -1,0 +1,62 @@
+//! Runs of scenarios, as a study makes them.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lasthop_study::{Batch, Metrics, Observe, Pool, Scenario};
+
+/// The wide-area case of the EBSN paper, with the scheme that exercises most.
+pub(crate) const EBSN: Case =
+    Case { text: include_str!("../../scenarios/ebsn-wide-area.toml"), scheme: "ebsn" };
+
+/// Ten segments over a clean last hop.
+pub(crate) const TEN: Case = Case { text: include_str!("../ten.toml"), scheme: "basic" };
+
+/// A scenario with one of its schemes.
+pub(crate) struct Case {
+    text: &'static str,
+    scheme: &'static str,
+}
+
+/// A case that was read.
+pub(crate) struct Ready {
+    scenario: Scenario,
+    scheme: &'static str,
+}
+
+impl Case {
+    pub(crate) fn read(&self) -> Ready {
+        let scenario = Scenario::parse::<&str>(self.text, "benchmark", &[]);
+        Ready { scenario: scenario.expect("a sound scenario"), scheme: self.scheme }
+    }
+}
+
+impl Ready {
+    /// Segments delivered by `runs` runs, one after the other.
+    pub(crate) fn run(&self, runs: u64) -> u64 {
+        let run = |number| {
+            let run = self.scenario.run(self.scheme, 1, number, Observe::default());
+            self.delivered(&run.expect("a scenario that can be run").metrics)
+        };
+        (0..runs).map(run).sum()
+    }
+
+    /// Segments delivered by `runs` runs on `jobs` threads.
+    pub(crate) fn run_on(&self, jobs: NonZeroUsize, runs: u64) -> u64 {
+        let pool = Pool::new(Some(jobs));
+        let (scenario, scheme) = (Arc::new(self.scenario.clone()), self.scheme.to_owned());
+        let batch = Batch { key: 0, scenario, scheme, seed: 1, runs: 0..runs };
+        pool.submit(batch).expect("a scenario that can be run");
+        let mut delivered = 0;
+        while pool.pending() > 0 {
+            let rows = pool.collect(Duration::from_secs(1)).expect("no run fails");
+            delivered += rows.iter().map(|row| self.delivered(&row.metrics)).sum::<u64>();
+        }
+        delivered
+    }
+
+    fn delivered(&self, metrics: &Metrics) -> u64 {
+        metrics.delivered_bytes.div_ceil(u64::from(self.scenario.tcp.mss()))
+    }
+}
