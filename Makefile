@@ -2,6 +2,7 @@
 #
 #   make run     set up, and run the worked example into out/
 #   make test    set up, and run every check and test
+#   make bench   measure what runs cost, beside ns-2 and ns-3 where they are installed
 #   make clean   remove what these made
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Not every cargo comes with rustfmt and clippy.
 if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo "skipped: there is no cargo $(1)")
 
-.PHONY: run test lint test-rust test-python clean
+.PHONY: run test lint test-rust test-python bench bench-record clean
 .DELETE_ON_ERROR:
 
 run: $(BUILT)
@@ -38,6 +39,13 @@ test-rust:
 
 test-python: $(TOOLS)
 	$(BIN)/pytest --quiet
+
+bench: $(BUILT)
+	$(BIN)/python benches/run.py
+
+# The instruction counts that later ones are compared with: only on purpose.
+bench-record: $(BUILT)
+	$(BIN)/python benches/guard.py --record
 
 # Python's files are used where they stand; only the compiled core is built.
 $(BUILT): $(CORE) | $(VENV)/.made

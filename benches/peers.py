@@ -1,0 +1,88 @@
+"""Other simulators on the bulk transfers, with scripts of ours."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+SCRIPTS = Path(__file__).resolve().parent / "peers"
+NS3_MODULES = ["applications", "internet", "point-to-point", "traffic-control", "network", "core"]
+
+
+class Cost(NamedTuple):
+    """What a run cost."""
+
+    delivered: int
+    cpu_s: float
+
+    @property
+    def ns(self) -> float:
+        """Processor time per delivered segment, in nanoseconds."""
+        return 1e9 * self.cpu_s / self.delivered
+
+
+class NotInstalledError(Exception):
+    """A simulator that cannot be run here, and why."""
+
+
+def run(command: list[str]) -> Cost:
+    """Run a command that prints what was delivered."""
+    with tempfile.TemporaryDirectory() as directory:
+        process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, text=True)
+        assert process.stdout
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Cost(int(output), usage.ru_utime + usage.ru_stime)
+
+
+@dataclass
+class Peer:
+    """A simulator with its settings."""
+
+    name: str
+    command: list[str]
+    options: list[str] = field(default_factory=list)
+    _start_up: dict[int, Cost] = field(default_factory=dict)
+
+    def bulk(self, flows: int, seconds: int) -> Cost:
+        """Cost of bulk transfers, without that of the start: reading scripts, making nodes."""
+        if flows not in self._start_up:
+            self._start_up[flows] = min(
+                (self._whole(flows, 1) for _ in range(3)), key=lambda cost: cost.cpu_s
+            )
+        start, whole = self._start_up[flows], self._whole(flows, seconds)
+        return Cost(
+            whole.delivered,
+            (whole.cpu_s - start.cpu_s) * whole.delivered / (whole.delivered - start.delivered),
+        )
+
+    def _whole(self, flows: int, seconds: int) -> Cost:
+        return run([*self.command, str(flows), str(seconds), *self.options])
+
+
+def ns2(rules: str, scheduler: str) -> Peer:
+    """ns-2 with one of its schedulers, and our rules (``rfc``) or its own (``ns2``)."""
+    if shutil.which("ns") is None:
+        raise NotInstalledError("ns-2 is not installed (Debian package ns2)")
+    return Peer(f"ns-2 {scheduler}", ["ns", str(SCRIPTS / "bulk.tcl")], [rules, scheduler])
+
+
+def ns3(directory: Path) -> Peer:
+    """ns-3, as built by whoever packaged it; our script is compiled into ``directory``."""
+    program = directory / "bulk"
+    libraries = [f"-lns3-{module}" for module in NS3_MODULES]
+    command = ["g++", "-std=c++17", "-O3", "-o", str(program), str(SCRIPTS / "bulk.cc"), *libraries]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise NotInstalledError("there is no g++ to compile ns-3's script with") from None
+    if done.returncode != 0:
+        reason = next((line for line in done.stderr.splitlines() if "error" in line), "the compiler failed")
+        raise NotInstalledError(f"ns-3 is not installed (Debian packages ns3, libns3-dev): {reason}")
+    return Peer("ns-3", [str(program)])
