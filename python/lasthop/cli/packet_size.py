@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.progress import progress_bar
-from lasthop.cli.table import RATES, Table, in_common
+from lasthop.cli.table import Table, in_common
 from lasthop.study import Study, StudyError, packet_size
+from lasthop.study.units import RATES
 
 if TYPE_CHECKING:
     import pandas

@@ -59,7 +59,8 @@ def _run(scenario: Scenario, scheme: str, request: Request, output: Output | Non
 
 
 def _print_table(scenario: Scenario, runs: list[Run]) -> None:
-    from lasthop.cli.table import RATES, SIZES, Table, in_common
+    from lasthop.cli.table import Table, in_common
+    from lasthop.study.units import RATES, SIZES
 
     metrics = [run.metrics for run in runs]
     rate, throughput = in_common([each["throughput_bps"] for each in metrics], RATES)

@@ -10,9 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
-SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
-
 
 def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tuple[str, list[str]]:
     """Write values in one unit, so that a column can be compared at a glance.
@@ -33,6 +30,7 @@ def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tu
 
     Examples
     --------
+    >>> from lasthop.study.units import RATES, SIZES
     >>> in_common([5610.0, 9042.7], RATES)
     ('kbps', ['5.61', '9.04'])
     >>> in_common([0, 576], SIZES)

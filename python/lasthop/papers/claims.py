@@ -1,7 +1,8 @@
 """The kinds of claims that papers make about numbers, each with its rule of judgement.
 
 A printed number holds if it lies within our 95 % interval widened by twice the scatter that the paper
-states for its own numbers. A printed ordering holds if our runs do not contradict it significantly.
+states for its own numbers. A printed ordering holds unless our runs contradict it significantly and by more
+than that scatter: the paper could not have seen less.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ class Number(Stated):
         found = evidence.sweep(self.experiment).mean(self.metric, self.scheme, self.at)
         verdict = HOLDS if near(found, self.value, self.scatter) else FAILS
         note = f"ours is {found.mean / self.value - 1:+.0%}"
+        note += f"; {self.why}" if self.why else ""
         return Judgement(verdict, self.unit.estimate(found), found.mean, found.ci95, note)
 
 
@@ -165,6 +167,8 @@ class Best(Stated):
         Where, on the other axes.
     axis, value : str
         The axis, and its value that the paper calls best.
+    scatter : float
+        As in `Number`.
     """
 
     metric: str
@@ -172,6 +176,7 @@ class Best(Stated):
     at: At
     axis: str
     value: str
+    scatter: float
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Look for a value that is significantly better."""
@@ -189,9 +194,9 @@ class Best(Stated):
         better = [
             other
             for other, each, p in zip(others, found, adjusted, strict=True)
-            if each.mean > 0 and p < 0.05
+            if each.mean > self.scatter * means[self.value].mean and p < 0.05
         ]
-        note = f"significantly better: {', '.join(better)}" if better else "no value is significantly better"
+        note = f"clearly better: {', '.join(better)}" if better else "no value is clearly better"
         behind = 1 - means[self.value].mean / means[best].mean
         text = best if best == self.value else f"{best}; {self.value} is {behind:.1%} behind"
         return Judgement(FAILS if better else HOLDS, text, note=note)
@@ -211,6 +216,8 @@ class Trend(Stated):
         Whether it rises.
     unit : Unit
         How the numbers are written.
+    scatter : float
+        As in `Number`.
     """
 
     metric: str
@@ -218,6 +225,7 @@ class Trend(Stated):
     axis: str
     rises: bool
     unit: Unit
+    scatter: float
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Look for neighbours that go the other way significantly."""
@@ -229,18 +237,19 @@ class Trend(Stated):
         for fixed in map(dict, elsewhere):
             means = along(sweep, self.axis, fixed, self.metric, self.scheme)
             ends.append((means[0].mean, means[-1].mean))
-            for lower, higher in pairwise(values):
+            for (lower, before), (higher, _) in pairwise(zip(values, means, strict=True)):
                 step = sweep.versus(
                     self.metric,
                     (self.scheme, {**fixed, self.axis: higher}),
                     (self.scheme, {**fixed, self.axis: lower}),
                 ).difference
-                wrong = step.mean < 0 if self.rises else step.mean > 0
+                against_it = -step.mean if self.rises else step.mean
+                wrong = against_it > self.scatter * before.mean
                 against.append((wrong, f"{lower} to {higher}"))
                 p_values.append(step.p_value)
         found = [text for (wrong, text), p in zip(against, holm(p_values), strict=True) if wrong and p < 0.05]
         text = "; ".join(f"{self.unit.text(first)} to {self.unit.text(last)}" for first, last in ends)
-        note = f"against it, significantly: {', '.join(dict.fromkeys(found))}" if found else ""
+        note = f"against it: {', '.join(dict.fromkeys(found))}; {self.why}" if found else ""
         return Judgement(FAILS if found else HOLDS, text, note=note)
 
 

@@ -5,16 +5,21 @@ and SVG with those numbers beside it as CSV.
 """
 
 from lasthop.plots._figure import DataFigure, save, save_png, write_csv
+from lasthop.plots.curves import Line, cdf, curve, sweep_curve
 from lasthop.plots.packets import packet_trace, packet_traces
 from lasthop.plots.sender import cwnd, time_sequence
 
 __all__ = [
     "DataFigure",
+    "Line",
+    "cdf",
+    "curve",
     "cwnd",
     "packet_trace",
     "packet_traces",
     "save",
     "save_png",
+    "sweep_curve",
     "time_sequence",
     "write_csv",
 ]

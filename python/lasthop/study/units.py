@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
-_SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
+RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
+SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
 _TIMES = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
 _SHARES = frozenset({"goodput", "finished"})
-_SUFFIXES = (("_bps", _RATES), ("_bytes", _SIZES), ("_s", _TIMES[2:]))
+_SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]))
 
 _SETTINGS = {
     "good": "good period",
@@ -110,9 +110,9 @@ def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
         name = _words(last if alone else f"{table.rpartition('.')[2]} {last}")
     if basic == "B":
         # Packets are spoken of in bytes, even large ones.
-        unit, size = ("B", 1.0) if greatest < 10_000 else _suitable(_SIZES, greatest)
+        unit, size = ("B", 1.0) if greatest < 10_000 else _suitable(SIZES, greatest)
     elif basic in ("bps", "s"):
-        unit, size = _suitable(_RATES if basic == "bps" else _TIMES, greatest)
+        unit, size = _suitable(RATES if basic == "bps" else _TIMES, greatest)
     else:
         unit, size = basic, 1.0
     return Reading(name, unit, size)

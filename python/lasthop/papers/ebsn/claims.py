@@ -226,6 +226,7 @@ CLAIMS: tuple[Claim, ...] = (
         axis="bad",
         rises=False,
         unit=KBPS,
+        scatter=SCATTER,
     ),
     Best(
         id="best-1s",
@@ -238,6 +239,7 @@ CLAIMS: tuple[Claim, ...] = (
         at={"bad": "1 s"},
         axis="size",
         value="512 B",
+        scatter=SCATTER,
     ),
     Number(
         id="best-1s-value",
@@ -276,6 +278,7 @@ CLAIMS: tuple[Claim, ...] = (
         at={"bad": "3 s"},
         axis="size",
         value="384 B",
+        scatter=SCATTER,
     ),
     Told(
         id="ceiling",
@@ -334,6 +337,7 @@ CLAIMS: tuple[Claim, ...] = (
         axis="size",
         rises=True,
         unit=KBPS,
+        scatter=SCATTER,
     ),
     Reaches(
         id="ebsn-ceiling",
@@ -377,6 +381,8 @@ CLAIMS: tuple[Claim, ...] = (
         axis="size",
         rises=True,
         unit=_KB,
+        scatter=SCATTER,
+        why="from 1408 B on, the window of 4 KB holds two packets instead of three",
     ),
     Trend(
         id="resent-bad",
@@ -389,6 +395,7 @@ CLAIMS: tuple[Claim, ...] = (
         axis="bad",
         rises=True,
         unit=_KB,
+        scatter=SCATTER,
     ),
     Differs(
         id="local-better",
