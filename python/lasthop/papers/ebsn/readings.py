@@ -53,6 +53,19 @@ READINGS = (
         ),
     ),
     Reading(
+        "backoff",
+        "Does a timeout double the next one?",
+        (
+            Choice("doubles", "yes, up to 64 times, as section 1 states"),
+            Choice(
+                "none",
+                "no: basic TCP in the worked example then loses packets 44 to 49 between 24 and 28 s, nearly "
+                "the printed 44 to 50; but the gains that section 5 reports are gone",
+                {"": ("tcp.backoff_max=1",)},
+            ),
+        ),
+    ),
+    Reading(
         "errors-on",
         "Do the bit error rates apply to bits on the air or to those of the packet?",
         (
