@@ -462,10 +462,9 @@ impl SenderState {
         }
     }
 
-    /// SYN is acknowledged: the window is the initial one, whatever it was before (RFC 5681 section 3.1).
+    /// SYN is acknowledged, which opens no window (RFC 5681 section 3.1).
     pub(super) fn establish(&mut self, now: Time, segment: &Segment) {
         self.acknowledge(now, segment);
-        self.window.cwnd = f64::from(self.initial_window);
         if self.timed_out_at.is_some() {
             self.rtt.restart_after_lost_syn();
         }

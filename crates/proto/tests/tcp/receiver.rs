@@ -44,6 +44,14 @@ fn disorder_is_acknowledged_at_once() {
     tcp.data(2000..3000).acks(5000).data(4500..5500).acks(5500).no_timer().delivered(5500);
 }
 
+/// Disorder is over when its cause is: the next segment in order waits for a second again.
+#[test]
+fn disorder_passes() {
+    let mut tcp = Server::start(&base());
+    tcp.data(0..1000).data(1000..2000).acks(2000).data(0..1000).acks(2000).data(2000..3000).is_silent();
+    tcp.data(4000..5000).acks(3000).data(3000..4000).acks(5000).data(5000..6000).is_silent();
+}
+
 /// An acknowledgement that disorder calls for does what a delayed one waited to do.
 #[test]
 fn an_acknowledgement_at_once_takes_the_place_of_a_delayed_one() {

@@ -55,6 +55,15 @@ fn bytes_above_a_hole_show_a_loss() {
     ten(&sack(), None).sack(0, &[1000..3001]).sends(&["0..1000"]).dupacks(1);
 }
 
+/// What is sent again ends where the reports begin (section 4: unSACKed data).
+#[test]
+fn reported_data_are_not_sent_again() {
+    ten(&sack(), None).sack(0, &[400..3000]).sends(&["0..400"]);
+    let mut tcp = ten(&sack(), None);
+    tcp.sack(0, &[400..1000]).sack(0, &[1300..4000, 400..1000]).sends(&["0..400"]);
+    tcp.sack(0, &[1300..9000, 400..1000]).sends_first("1000..1300");
+}
+
 /// The threshold of duplicates alone is enough, even if less than IsLost asks for has arrived (section
 /// 5 step 1).
 #[test]

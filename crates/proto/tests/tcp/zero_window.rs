@@ -2,7 +2,7 @@
 //! 3.8.6.1).
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Flavour, InitialWindow, Settings};
+use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 
 use crate::dialogue::{Client, settings};
 
@@ -53,6 +53,26 @@ fn a_window_update_ends_probing() {
         (0..4).for_each(|n| _ = tcp.wakes_at((2 << n) * 1000 - 900).sends(&["4000..4001"]));
         tcp.at(15_150).with_window(OPEN).ack(4000).sends_full(4..9).rto(1000).timer_at(16_150);
     }
+}
+
+/// A window that opens long after the last probe finds an idle connection, which starts again (RFC 5681
+/// section 4.1).
+#[test]
+fn probes_do_not_hide_an_idle_time() {
+    let mut tcp = closed(Flavour::NewReno);
+    tcp.wakes_at(1100).sends(&["4000..4001"]).at(2101).with_window(OPEN).ack(4000);
+    tcp.cwnd(4000.0).sends_full(4..8);
+}
+
+/// Halving in whole segments, ns-2's congestion window may shut as well: a probe of one byte keeps to
+/// that, too.
+#[test]
+fn probes_keep_to_a_shut_congestion_window() {
+    let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
+    let mut tcp = Client::start(&Settings { careful: false, halve_exactly: false, dupthresh: 1, ..ns2 });
+    tcp.sends_full(0..1).at(100).ack(1000).sends_full(1..3).sack(1000, &[2000..3000]).sends_full(1..2);
+    tcp.at(200).ack(3000).cwnd(1000.0).sends_full(3..4).sack(3000, &[3500..4000]).sends(&["3000..3500"]);
+    tcp.at(300).ack(4000).cwnd(0.0).sends_nothing().wakes_at(1300).sends(&["4000..4001"]);
 }
 
 /// The byte of a probe may be taken: data go on behind it. Sent once it gives a sample, sent more often
