@@ -162,10 +162,11 @@ impl<T: Tap> Engine<T> {
     }
 
     fn step(&mut self, due: Time, index: usize) {
-        let wanted = self.nodes[index].next_wakeup();
-        if wanted > due {
-            // The deadline was put off since it was noted.
-            return self.wakeups.set(index, wanted);
+        if self.wakeups.may_be_early() {
+            let wanted = self.nodes[index].next_wakeup();
+            if wanted > due {
+                return self.wakeups.set(index, wanted);
+            }
         }
         assert!(due >= self.now, "component {index} asked for an instant that is past");
         self.now = due;

@@ -35,14 +35,19 @@ impl Wakeups {
         }
     }
 
-    /// Moves the deadline of component `index` if that makes it earlier. One that has become later may
-    /// stay: who is woken too early is asked again.
+    /// Moves the deadline of component `index`. In a tree, one that has become later may stay: who is
+    /// woken too early is asked again, which is rare and costs less than keeping the tree exact.
     pub fn advance(&mut self, index: usize, deadline: Time) {
         match &mut self.0 {
-            Kind::Few(deadlines) => deadlines[index] = deadlines[index].min(deadline),
+            Kind::Few(deadlines) => deadlines[index] = deadline,
             Kind::Many(tree) if deadline < tree.get(index) => tree.set(index, deadline),
             Kind::Many(_) => {}
         }
+    }
+
+    /// Whether a deadline may have been put off since it was noted.
+    pub fn may_be_early(&self) -> bool {
+        matches!(self.0, Kind::Many(_))
     }
 
     /// The earliest deadline and whose it is.

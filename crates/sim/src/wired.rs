@@ -43,6 +43,8 @@ pub struct WiredLink {
     /// Bytes of those that had not.
     waiting: Bytes,
     idle_from: Time,
+    /// When the first packet in the line arrives.
+    next_arrival: Time,
 }
 
 /// A rate that remembers how long the last size took: packets come in few sizes, and a division costs
@@ -78,7 +80,16 @@ impl WiredLink {
     pub fn new(rate: BitRate, delay: Duration, limit: QueueLimit) -> WiredLink {
         let (line, idle_from) = (VecDeque::new(), Time::ZERO);
         let serialiser = Serialiser::new(rate);
-        WiredLink { serialiser, delay, limit, line, started: 0, waiting: Bytes::ZERO, idle_from }
+        WiredLink {
+            serialiser,
+            delay,
+            limit,
+            line,
+            started: 0,
+            waiting: Bytes::ZERO,
+            idle_from,
+            next_arrival: Time::NEVER,
+        }
     }
 
     /// Whether one more packet of this size may wait. At the same instant a packet comes before
@@ -100,7 +111,9 @@ impl Component for WiredLink {
         }
         let start = self.idle_from.max(now);
         self.idle_from = start + self.serialiser.time_for(packet.size);
-        self.line.push_back(Passage { start, arrival: self.idle_from + self.delay, packet });
+        let arrival = self.idle_from + self.delay;
+        self.next_arrival = self.next_arrival.min(arrival);
+        self.line.push_back(Passage { start, arrival, packet });
         if idle {
             self.started = self.line.len();
             self.waiting = Bytes::ZERO;
@@ -119,9 +132,10 @@ impl Component for WiredLink {
             }
             self.line.pop_front();
         }
+        self.next_arrival = self.line.front().map_or(Time::NEVER, |passage| passage.arrival);
     }
 
     fn next_wakeup(&self) -> Time {
-        self.line.front().map_or(Time::NEVER, |passage| passage.arrival)
+        self.next_arrival
     }
 }
