@@ -1,8 +1,8 @@
 """Guard against regressions: instructions of two fixed runs, which no load of a machine changes.
 
 Valgrind counts what the compiled extension module executes between the call of ``Scenario.run`` and
-its return. Twice the same code gives the same number to the last digit, so a difference comes from
-the code or from the compiler; numbers of another compiler are not compared.
+its return. The same code gives the same number within a hundredth of a percent, so a difference comes
+from the code or from the compiler; numbers of another compiler are not compared.
 
 ``python benches/guard.py`` compares with what is recorded in ``instructions.toml``;
 ``python benches/guard.py --record`` records.
@@ -67,7 +67,8 @@ def compiler() -> str:
     """Name the compiler, its target and its flags, on which the numbers depend."""
     if shutil.which("rustc") is None:
         raise NotMeasuredError("there is no rustc")
-    text = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, cwd=ROOT, check=True)
+    text = said.stdout
     first, host = text.splitlines()[0], re.search(r"^host: (.*)$", text, re.MULTILINE)
     flags = os.environ.get("RUSTFLAGS", "")
     return " ".join(filter(None, [first, "for", host[1] if host else "?", flags]))
