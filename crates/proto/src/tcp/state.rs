@@ -121,6 +121,16 @@ impl SenderState {
         self.window.cwnd = f64::from(self.mss);
     }
 
+    /// Cuts all that is sent from now on, new data or old, into segments of at most `mss` bytes of
+    /// payload. Windows keep their bytes, and the congestion controller its size of a segment.
+    ///
+    /// # Panics
+    /// If `mss` is zero.
+    pub fn set_mss(&mut self, mss: u32) {
+        assert!(mss > 0, "a segment holds at least one byte");
+        self.mss = mss;
+    }
+
     // ---- questions -------------------------------------------------------------------------------
 
     pub(super) fn outstanding(&self) -> bool {
@@ -163,7 +173,7 @@ impl SenderState {
     /// section 3.2 step 2 and section 4.1). An acknowledgement up to `recover` and no further may come
     /// from what was resent needlessly; with SACK one can tell (RFC 6675 section 5.1).
     pub(super) fn loss_is_new(&self) -> bool {
-        let first_end = self.iss + if self.settings.handshake { 1 } else { self.mss };
+        let first_end = self.first_end();
         let first_is_free = self.settings.rules == Rules::Ns2 && self.snd_una == first_end;
         let reported = self.settings.counts_bytes() && self.settings.flavour == Flavour::Sack;
         let passed = |recover| self.snd_una > recover || (reported && self.snd_una == recover);
@@ -237,7 +247,12 @@ impl SenderState {
     }
 
     fn first_was_acknowledged(&self) -> bool {
-        self.snd_una == self.iss + if self.settings.handshake { 1 } else { self.mss }
+        self.snd_una == self.first_end()
+    }
+
+    /// Where the first segment of the connection ends: SYN, or data if there is no handshake.
+    fn first_end(&self) -> SeqNum {
+        self.iss + if self.settings.handshake { 1 } else { self.settings.mss() }
     }
 
     fn loss(&self, again: bool) -> Loss {

@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
-use lasthop_proto::Packet;
-use lasthop_proto::tcp::{Flavour, InitialWindow, Profile, Settings};
+use lasthop_base::Time;
+use lasthop_proto::tcp::{Flavour, InitialWindow, Profile, Reaction, SenderState, SeqNum, Settings};
+use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
 
-use crate::net::{Loses, segments, transfer};
+use crate::net::{Loses, segments, transfer, transfer_with};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
@@ -97,6 +98,45 @@ fn any_single_loss_of_a_retransmission() {
                     transfer(&settings, segments(&settings, 20), Box::new(loses), nothing());
                 });
             }
+        }
+    }
+}
+
+/// Tells the sender after every acknowledgement that it may cut its segments anew.
+struct Nag;
+
+const NAG: NoticeCode = NoticeCode { kind: 254, code: 0 };
+
+impl Component for Nag {
+    fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
+        out.send(Port::ONLY, packet);
+        let notice = Notice { code: NAG, seq: SeqNum(0) };
+        out.send(Port::ONLY, Packet { body: Body::Notice(notice), ..packet });
+    }
+}
+
+/// Cuts by each size in turn.
+#[derive(Debug)]
+struct Recut(usize);
+
+impl Reaction for Recut {
+    fn on_notice(&mut self, _now: Time, _notice: &Notice, sender: &mut SenderState) {
+        const SIZES: [u32; 5] = [1460, 536, 1000, 128, 700];
+        self.0 += 1;
+        sender.set_mss(SIZES[self.0 % SIZES.len()]);
+    }
+}
+
+/// Retransmissions are cut other than the first time: the stream arrives unbroken all the same.
+#[test]
+fn segments_are_cut_anew_under_any_loss_of_the_first_twelve() {
+    for flavour in FLAVOURS {
+        let settings = Settings { flavour, limited_transmit: false, ..Settings::default() };
+        for pattern in 0..1u32 << 12 {
+            check(&format!("{flavour:?}, cut anew, data lost {pattern:012b} (first on the right)"), || {
+                let (acks, reaction) = (Box::new(Nag), Some(Box::new(Recut(0)) as Box<dyn Reaction>));
+                transfer_with(&settings, segments(&settings, 12), by_order(pattern), acks, reaction);
+            });
         }
     }
 }

@@ -10,7 +10,6 @@ use lasthop_sim::{Node, Tap, Wire};
 
 /// Checks a connection while it runs. Panics, with the instant, when something does not hold.
 pub(crate) struct Invariants {
-    sender: ComponentId,
     receiver: ComponentId,
     first_byte: SeqNum,
     now: Time,
@@ -24,14 +23,8 @@ pub(crate) struct Invariants {
 }
 
 impl Invariants {
-    pub(crate) fn new(
-        sender: ComponentId,
-        receiver: ComponentId,
-        first_byte: SeqNum,
-        slack: u32,
-    ) -> Invariants {
+    pub(crate) fn new(receiver: ComponentId, first_byte: SeqNum, slack: u32) -> Invariants {
         Invariants {
-            sender,
             receiver,
             first_byte,
             now: Time::ZERO,

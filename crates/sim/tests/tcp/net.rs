@@ -1,7 +1,9 @@
 //! A sender, a receiver and two wired hops each way, with a filter that loses what a test says.
 
 use lasthop_base::{BitRate, Duration, Time};
-use lasthop_proto::tcp::{Connection, Flavour, Receiver, Rules, Sender, SeqNum, Settings, Transfer};
+use lasthop_proto::tcp::{
+    Connection, Flavour, Reaction, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
+};
 use lasthop_proto::{Component, ComponentId, DropReason, FlowId, HostId, Out, Packet, Port};
 use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, WiredLink};
 
@@ -53,16 +55,27 @@ pub(crate) fn ring(net: &mut Builder, path: &[ComponentId]) {
 /// Runs a transfer of `bytes` over 10 Mb/s, 5 ms each way and checks the invariants; `data` and `acks`
 /// lose packets. Says how many were lost.
 pub(crate) fn transfer(settings: &Settings, bytes: u64, data: Loses, acks: Loses) -> u64 {
+    transfer_with(settings, bytes, data, Box::new(Filter(acks)), None)
+}
+
+/// As `transfer`, with any component in the way of the acknowledgements and a reaction of the sender's.
+pub(crate) fn transfer_with(
+    settings: &Settings,
+    bytes: u64,
+    data: Loses,
+    acks: Box<dyn Component>,
+    reaction: Option<Box<dyn Reaction>>,
+) -> u64 {
     let rate = BitRate::from_bps(10_000_000).expect("not zero");
     let link = || WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited);
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
-    let sender = net.add(Sender::new(CONNECTION, settings, transfer, None));
+    let sender = net.add(Sender::new(CONNECTION, settings, transfer, reaction));
     let receiver = net.add(Receiver::new(CONNECTION, settings));
     let there = [net.add(link()), net.add(Box::new(Filter(data)) as Box<dyn Component>)];
-    let back = [net.add(link()), net.add(Box::new(Filter(acks)) as Box<dyn Component>)];
+    let back = [net.add(link()), net.add(acks)];
     ring(&mut net, &[sender, there[0], there[1], receiver, back[0], back[1]]);
-    let tap = Invariants::new(sender, receiver, first_byte(settings), slack(settings));
+    let tap = Invariants::new(receiver, first_byte(settings), slack(settings));
     let mut engine = net.build(tap);
     let ended = engine.run(1, Time::ZERO + Duration::from_secs(3_600));
     finish(engine, (sender, receiver), ended, bytes)

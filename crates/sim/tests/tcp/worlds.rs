@@ -184,7 +184,7 @@ fn world(number: u64) {
     if env::var_os("LASTHOP_WORLD").is_some() {
         println!("{} over {config:?}, {model:?}; {bytes} B by {settings:#?}", scheme.name());
     }
-    let tap = Invariants::new(sender, receiver, first_byte(&settings), slack(&settings));
+    let tap = Invariants::new(receiver, first_byte(&settings), slack(&settings));
     let mut engine = net.build(tap);
     let ended = engine.run(1, Time::ZERO + Duration::from_secs(1_000_000));
     finish(engine, (sender, receiver), ended, bytes);
