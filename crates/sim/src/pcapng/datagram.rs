@@ -5,8 +5,8 @@ use std::io;
 use std::net::Ipv4Addr;
 
 use etherparse::{
-    Icmpv4Type, IpHeaders, Ipv4Header, PacketBuilder, PacketBuilderStep, TcpHeader, TcpOptionElement,
-    icmpv4::DestUnreachableHeader,
+    Icmpv4Type, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, PacketBuilderStep, TcpHeader,
+    TcpOptionElement, icmpv4::DestUnreachableHeader,
 };
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment};
@@ -92,7 +92,7 @@ impl Encoder {
         let source = component_address(at);
         let ip = ip_header(source, host_address(packet.src), self.next_identification(source));
         let unreachable = Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Host);
-        icmp(PacketBuilder::ip(ip).icmpv4(unreachable), &self.quote(packet)?)
+        icmp(PacketBuilder::ip(with_no_extensions(ip)).icmpv4(unreachable), &self.quote(packet)?)
     }
 
     fn next_identification(&mut self, source: Ipv4Addr) -> u16 {
@@ -106,7 +106,11 @@ impl Encoder {
         match &packet.body {
             Body::Tcp(segment) => tcp(ip, self.tcp_header(packet, segment)?, segment.len),
             Body::Notice(notice) => {
-                let message = PacketBuilder::ip(ip).icmpv4_raw(notice.code.kind, notice.code.code, [0; 4]);
+                let message = PacketBuilder::ip(with_no_extensions(ip)).icmpv4_raw(
+                    notice.code.kind,
+                    notice.code.code,
+                    [0; 4],
+                );
                 icmp(message, &self.quote(&self.subject(packet, notice))?)
             }
         }
@@ -206,15 +210,18 @@ fn sack_option(blocks: &[SackBlock], room: usize) -> Option<TcpOptionElement> {
     Some(TcpOptionElement::SelectiveAcknowledgement(first, others))
 }
 
-fn tcp(ip: IpHeaders, header: TcpHeader, payload_len: u32) -> io::Result<Datagram> {
-    let datagram = PacketBuilder::ip(ip).tcp_header(header);
-    // With its headers, what is cut here is still too long for IPv4, and refused below.
+fn tcp(mut ip: Ipv4Header, mut header: TcpHeader, payload_len: u32) -> io::Result<Datagram> {
+    // With its headers, what is cut here is still too long for IPv4, and refused.
     let payload = &ZEROS[..ZEROS.len().min(payload_len as usize)];
-    let captured = datagram.size(0);
-    let mut headers = Vec::with_capacity(datagram.size(payload.len()));
-    datagram.write(&mut headers, payload).map_err(io::Error::other)?;
-    let len = headers.len() as u32;
-    headers.truncate(captured);
+    ip.protocol = IpNumber::TCP;
+    ip.set_payload_len(header.header_len() + payload.len()).map_err(io::Error::other)?;
+    ip.header_checksum = ip.calc_header_checksum();
+    header.checksum = header.calc_checksum_ipv4(&ip, payload).map_err(io::Error::other)?;
+    // Headers only: to write payloads and cut them off again would be most of the work.
+    let mut headers = Vec::with_capacity(SNAP_LEN as usize);
+    ip.write(&mut headers)?;
+    header.write(&mut headers)?;
+    let len = (headers.len() + payload.len()) as u32;
     Ok(Datagram { headers, len })
 }
 
@@ -225,17 +232,20 @@ fn icmp(message: PacketBuilderStep<etherparse::Icmpv4Header>, quote: &[u8]) -> i
     Ok(Datagram { headers, len })
 }
 
+fn with_no_extensions(header: Ipv4Header) -> IpHeaders {
+    IpHeaders::Ipv4(header, Default::default())
+}
+
 /// Fragments may be made of any datagram; that is why the identification counts.
-fn ip_header(source: Ipv4Addr, destination: Ipv4Addr, identification: u16) -> IpHeaders {
-    let header = Ipv4Header {
+fn ip_header(source: Ipv4Addr, destination: Ipv4Addr, identification: u16) -> Ipv4Header {
+    Ipv4Header {
         identification,
         dont_fragment: false,
         time_to_live: 64,
         source: source.octets(),
         destination: destination.octets(),
         ..Ipv4Header::default()
-    };
-    IpHeaders::Ipv4(header, Default::default())
+    }
 }
 
 fn host_address(host: HostId) -> Ipv4Addr {
