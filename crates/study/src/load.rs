@@ -5,7 +5,8 @@ use std::hash::Hasher;
 use std::path::Path;
 
 use fnv::FnvHasher;
-use toml::Table;
+use lasthop_proto::scheme::Schemes;
+use toml::{Table, Value};
 
 use crate::document::Document;
 use crate::error::{Place, ScenarioError};
@@ -100,13 +101,19 @@ impl Scenario {
 
     /// A name for what determines the result of a run beside its scheme, seed and number, whatever
     /// the formatting: the FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical
-    /// form](Scenario::to_toml) with an empty title, no schemes and no sweep. So a point has the same
-    /// hash in every study, and as a scenario by itself. The parameters of all schemes are part of it.
+    /// form](Scenario::to_toml) with an empty title, no schemes, no sweep, and of the schemes'
+    /// parameters only those of schemes that differ from their defaults. So a point has the same hash in
+    /// every study, and as a scenario by itself; and a scheme that is added changes none.
     pub fn hash(&self) -> String {
         let plain =
             Scenario { title: String::new(), schemes: Vec::new(), sweep: Sweep::default(), ..self.clone() };
+        let mut table = Table::try_from(plain).expect("a scenario is a table of plain values");
+        let usual = Table::try_from(Schemes::default()).expect("parameters are plain values");
+        if let Some(Value::Table(schemes)) = table.get_mut("scheme") {
+            schemes.retain(|name, parameters| usual.get(name) != Some(parameters));
+        }
         let mut hasher = FnvHasher::default();
-        hasher.write(plain.to_toml().as_bytes());
+        hasher.write(table.to_string().as_bytes());
         format!("{:016x}", hasher.finish())
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SCENARIO, with};
+use common::{SCENARIO, whatever_schemes, with};
 use lasthop_study::Scenario;
 
 fn read(text: &str, overrides: &[&str]) -> Scenario {
@@ -11,7 +11,7 @@ fn read(text: &str, overrides: &[&str]) -> Scenario {
 
 #[test]
 fn the_canonical_form_spells_out_everything() {
-    insta::assert_snapshot!(read(SCENARIO, &[]).to_toml());
+    insta::assert_snapshot!(whatever_schemes(&read(SCENARIO, &[]).to_toml()));
 }
 
 /// Every alternative of every choice is a fixed point, and so are awkward numbers.

@@ -1,5 +1,7 @@
 //! A scenario to vary.
 
+use lasthop_proto::scheme::Schemes;
+
 /// Every table, and little that is not needed.
 pub(crate) const SCENARIO: &str = r#"title = "a test"
 schemes = ["basic", "ebsn"]
@@ -33,4 +35,14 @@ backoff.uniform = "100 ms"
 pub(crate) fn with(from: &str, to: &str) -> String {
     assert!(SCENARIO.contains(from), "the scenario has no {from:?}");
     SCENARIO.replacen(from, to, 1)
+}
+
+/// A message, or a canonical form, as it is whatever schemes there are.
+#[allow(dead_code, reason = "not every test file shows messages")]
+pub(crate) fn whatever_schemes(text: &str) -> String {
+    let schemes = Schemes::default();
+    let names: Vec<_> = schemes.all().map(|scheme| format!("\"{}\"", scheme.name())).collect();
+    let (last, others) = names.split_last().expect("there are schemes");
+    let text = text.replace(&format!("{} or {last}", others.join(", ")), "<a scheme>");
+    text.split("\n[scheme.").next().unwrap_or_default().to_owned()
 }
