@@ -9,7 +9,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::time::Duration;
-use crate::units::Probability;
 
 /// Names this way of deriving streams; it changes only if the same (seed, run, name) would give
 /// other numbers.
@@ -84,24 +83,10 @@ impl Stream {
         self.uniform() < p
     }
 
-    /// True with probability `p`.
-    pub fn chance(&mut self, p: Probability) -> bool {
-        self.bernoulli(p.get())
-    }
-
     /// Exponential with the given mean, rounded to a whole nanosecond.
     pub fn exponential(&mut self, mean: Duration) -> Duration {
         // 1 − u is in (0, 1], so that the logarithm is finite.
         Duration::from_secs_f64(-libm::log(1.0 - self.uniform()) * mean.as_secs_f64())
-    }
-
-    /// The number of failures before the first success of independent trials that succeed with
-    /// probability `p` (inversion). `u64::MAX` for `p` = 0.
-    pub fn geometric(&mut self, p: f64) -> u64 {
-        if p >= 1.0 {
-            return 0;
-        }
-        libm::floor(libm::log(1.0 - self.uniform()) / libm::log1p(-p)) as u64
     }
 }
 
@@ -136,7 +121,6 @@ mod tests {
         check("uniform", 0.5, (1.0f64 / 12.0).sqrt(), &mut Stream::uniform);
         check("below 6", 2.5, (35.0f64 / 12.0).sqrt(), &mut |s| s.below(6) as f64);
         check("exponential", 2.0, 2.0, &mut |s| s.exponential(Duration::from_secs(2)).as_secs_f64());
-        check("geometric", 3.0, 12.0f64.sqrt(), &mut |s| s.geometric(0.25) as f64);
         check("bernoulli", 0.3, 0.21f64.sqrt(), &mut |s| f64::from(u8::from(s.bernoulli(0.3))));
     }
 
@@ -144,8 +128,6 @@ mod tests {
     fn the_edges_are_exact() {
         let mut stream = Streams::new(7, 0).stream("edges");
         assert!((0..1000).all(|_| !stream.bernoulli(0.0) && stream.bernoulli(1.0)));
-        assert_eq!(stream.geometric(0.0), u64::MAX);
-        assert_eq!(stream.geometric(1.0), 0);
         assert_eq!(stream.up_to(Duration::ZERO), Duration::ZERO);
     }
 }

@@ -23,6 +23,15 @@ macro_rules! register {
                 self.all().find(|scheme| scheme.name() == name)
             }
         }
+
+        /// The name in a scheme's own file is that of its table and of its module.
+        #[test]
+        fn schemes_are_called_as_their_modules() {
+            let modules = [$(stringify!($module),)*];
+            for (module, scheme) in modules.iter().zip(Schemes::default().all()) {
+                assert_eq!(module.replace('_', "-"), scheme.name());
+            }
+        }
     };
 }
 pub(super) use register;

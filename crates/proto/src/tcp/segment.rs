@@ -1,6 +1,6 @@
 //! TCP segments as values.
 
-use core::ops::{BitOr, BitOrAssign, Deref};
+use core::ops::{BitOr, Deref};
 
 use super::seq::SeqNum;
 
@@ -52,12 +52,6 @@ impl BitOr for Flags {
     type Output = Flags;
     fn bitor(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
-    }
-}
-
-impl BitOrAssign for Flags {
-    fn bitor_assign(&mut self, other: Flags) {
-        *self = *self | other;
     }
 }
 
