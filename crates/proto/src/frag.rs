@@ -78,8 +78,6 @@ impl Fragments {
 pub enum Outcome {
     /// Every fragment arrived.
     Complete,
-    /// Every fragment was sent and at least one did not arrive.
-    Corrupted,
     /// The sending end gave up before every fragment had arrived.
     Abandoned,
 }
@@ -105,15 +103,6 @@ impl Reassembly {
     /// If none was missing: a fragment ends once.
     pub fn arrived(&mut self) {
         self.pending = self.pending.checked_sub(1).expect("a fragment ends once");
-    }
-
-    /// One more fragment will never come.
-    ///
-    /// # Panics
-    /// As [`arrived`](Reassembly::arrived).
-    pub fn lost(&mut self) {
-        self.arrived();
-        self.outcome = Outcome::Corrupted;
     }
 
     /// None of the missing fragments will come.
@@ -175,15 +164,6 @@ mod tests {
         assert_eq!(packet.outcome(), None);
         packet.arrived();
         assert_eq!(packet.outcome(), Some(Outcome::Complete));
-    }
-
-    #[test]
-    fn a_lost_fragment_is_found_out_at_the_end() {
-        let mut packet = Reassembly::of(2);
-        packet.lost();
-        assert_eq!(packet.outcome(), None);
-        packet.arrived();
-        assert_eq!(packet.outcome(), Some(Outcome::Corrupted));
     }
 
     #[test]

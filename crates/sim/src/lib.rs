@@ -2,6 +2,7 @@
 //! observe them. A run is a pure function of its components and their random streams.
 
 mod engine;
+mod line;
 mod node;
 mod pcapng;
 mod radio;
@@ -10,9 +11,10 @@ mod wakeups;
 mod wired;
 
 pub use engine::{Builder, Ended, Engine};
+pub use line::QueueLimit;
 pub use node::Node;
 pub use pcapng::{Capture, Pcapng};
 pub use radio::{Expansion, Exposed, RadioConfig, RadioLink, RadioStats};
 pub use tap::{NoTap, Tap, Wire, WireId};
 pub use wakeups::Wakeups;
-pub use wired::{QueueLimit, WiredLink};
+pub use wired::WiredLink;

@@ -26,7 +26,6 @@
 //!   before it are complete or given up.
 
 mod backoff;
-mod none;
 mod retransmissions;
 pub mod stop_and_wait;
 
@@ -37,7 +36,6 @@ use lasthop_base::{Stream, Time};
 use serde::{Deserialize, Serialize};
 
 pub use backoff::Backoff;
-pub use none::NoArq;
 pub use retransmissions::Retransmissions;
 pub use stop_and_wait::StopAndWait;
 
@@ -84,8 +82,6 @@ pub enum Next {
 /// What the end of an attempt means to the sending end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The unit has had its only turn; whether it arrived is not known here.
-    Unacknowledged,
     /// The unit arrived.
     Delivered,
     /// The unit did not arrive and will be sent again.
@@ -145,17 +141,18 @@ impl Config {
         }
     }
 
-    /// The scheme, with nothing to send; `backoff` is its randomness.
+    /// The scheme, with nothing to send; `backoff` is its randomness. `None` if there is none: then each
+    /// unit goes on the air once, and what becomes of it changes nothing.
     ///
     /// # Panics
     /// If the parameters are not [valid](Config::validate).
-    pub fn build(&self, backoff: Stream) -> Box<dyn Arq> {
+    pub fn build(&self, backoff: Stream) -> Option<Box<dyn Arq>> {
         if let Err(invalid) = self.validate() {
             panic!("{invalid}");
         }
         match *self {
-            Config::None => Box::new(NoArq::new()),
-            Config::StopAndWait(params) => Box::new(StopAndWait::new(params, backoff)),
+            Config::None => None,
+            Config::StopAndWait(params) => Some(Box::new(StopAndWait::new(params, backoff))),
         }
     }
 }

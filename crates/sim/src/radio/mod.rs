@@ -1,16 +1,19 @@
 //! One direction of a wireless last hop.
 
+mod air;
 mod coding;
+mod plain;
+mod recovering;
 
-use std::collections::VecDeque;
-
-use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
+use lasthop_base::{BitRate, Duration, Stream, Time};
 use lasthop_channel::Channel;
-use lasthop_proto::arq::{self, Arq, Attempt, Next, Verdict};
-use lasthop_proto::frag::{Fragments, Mtu, Outcome, Reassembly};
-use lasthop_proto::{Component, DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Probe, Signal};
+use lasthop_proto::frag::Mtu;
+use lasthop_proto::{Component, Out, Packet, Port, Probe, arq};
 
-use crate::wired::QueueLimit;
+use crate::line::QueueLimit;
+use air::Air;
+use plain::Plain;
+use recovering::Recovering;
 
 pub use coding::{Expansion, Exposed};
 
@@ -33,7 +36,8 @@ pub struct RadioConfig {
     pub arq: arq::Config,
 }
 
-/// What a link has done so far. Attempts and their bits count when they end.
+/// What a link has done so far. Attempts and their bits count when it is over with their packet: with
+/// an ARQ as they end, without one as the packet reaches the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioStats {
     /// Attempts: units sent, each as often as it was sent.
@@ -75,54 +79,14 @@ pub struct RadioStats {
 /// stream `backoff` is the ARQ's. The channel has its own: each direction of a hop holds a copy
 /// built from the same one, so that both meet the same fades.
 #[allow(missing_debug_implementations)]
-pub struct RadioLink {
-    config: RadioConfig,
-    arq: Box<dyn Arq>,
-    channel: Box<dyn Channel>,
-    bits: Stream,
-    /// All packets that are here, in the order in which they came: first those that are over for the
-    /// sending end and have not reached the other one, then those that have begun, then the queue.
-    line: VecDeque<Slot>,
-    /// How many are over for the sending end.
-    over: usize,
-    /// How many of the others have begun.
-    begun: usize,
-    /// The number of the first of those that are not over, counted by the ARQ.
-    first: u64,
-    /// Bytes in the queue.
-    waiting: Bytes,
-    air: Air,
-    units: UnitTimes,
-    stats: RadioStats,
-}
+pub struct RadioLink(Kind);
 
-enum Air {
-    Free { until: Time },
-    Busy { attempt: Attempt, size: Bytes, start: Time, end: Time },
-}
-
-/// A packet and what is known of it.
-struct Slot {
-    packet: Packet,
-    reassembly: Reassembly,
-    /// When it reaches the other end, once it is over for the sending end.
-    arrival: Time,
-}
-
-/// What a unit's size means on the air; remembers the last, since units come in few sizes.
-struct UnitTimes {
-    size: Bytes,
-    on_air: u64,
-    air_time: Duration,
-}
-
-impl Air {
-    fn until(&self) -> Time {
-        match *self {
-            Air::Free { until } => until,
-            Air::Busy { end, .. } => end,
-        }
-    }
+/// Without an ARQ, a unit's fate changes nothing about what is sent when: such a link is a line of
+/// packets like a wired one, and as cheap.
+#[allow(clippy::large_enum_variant, reason = "a scenario has two, and both kinds are busy")]
+enum Kind {
+    Plain(Plain),
+    Recovering(Recovering),
 }
 
 impl RadioLink {
@@ -131,200 +95,53 @@ impl RadioLink {
     /// # Panics
     /// If the ARQ's parameters are not [valid](arq::Config::validate).
     pub fn new(config: RadioConfig, channel: Box<dyn Channel>, bits: Stream, backoff: Stream) -> RadioLink {
-        RadioLink {
-            config,
-            arq: config.arq.build(backoff),
-            channel,
-            bits,
-            line: VecDeque::new(),
-            over: 0,
-            begun: 0,
-            first: 0,
-            waiting: Bytes::ZERO,
-            air: Air::Free { until: Time::NEVER },
-            units: UnitTimes { size: Bytes::ZERO, on_air: 0, air_time: Duration::ZERO },
-            stats: RadioStats::default(),
-        }
+        let air = Air::new(&config, channel, bits);
+        RadioLink(match config.arq.build(backoff) {
+            None => Kind::Plain(Plain::new(&config, air)),
+            Some(arq) => Kind::Recovering(Recovering::new(&config, air, arq)),
+        })
     }
 
     /// What the link has done so far.
     pub fn stats(&self) -> &RadioStats {
-        &self.stats
-    }
-
-    /// Packets in the queue.
-    fn queued(&self) -> usize {
-        self.line.len() - self.over - self.begun
-    }
-
-    /// Does everything that is due by `now`.
-    fn advance(&mut self, now: Time, out: &mut Out) {
-        while self.air.until() <= now {
-            if let Air::Busy { attempt, size, start, end } = self.air {
-                self.end_attempt(attempt, size, start, end, out);
-            }
-            self.use_air(now);
+        match &self.0 {
+            Kind::Plain(link) => link.stats(),
+            Kind::Recovering(link) => link.stats(),
         }
-        while self.over > 0 && self.line[0].arrival <= now {
-            self.arrive(out);
-        }
-    }
-
-    /// Gives the free air to whatever the ARQ wants to send.
-    fn use_air(&mut self, now: Time) {
-        self.air = loop {
-            match self.arq.next(now, self.queued() > 0) {
-                Next::Begin => self.begin_packet(),
-                Next::Send(attempt) => break self.begin_attempt(attempt, now),
-                Next::Wait(until) => {
-                    assert!(until > now, "an ARQ asked at {now} to wait until {until}");
-                    break Air::Free { until };
-                }
-            }
-        };
-    }
-
-    fn begin_packet(&mut self) {
-        let slot = self.line.get_mut(self.over + self.begun);
-        let Slot { packet, reassembly, .. } = slot.expect("an ARQ begins a packet only if one waits");
-        self.waiting = self.waiting - packet.size;
-        let units = Fragments::of(packet.size, self.config.mtu).count();
-        *reassembly = Reassembly::of(units);
-        self.arq.begin(self.first + self.begun as u64, units);
-        self.begun += 1;
-    }
-
-    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Air {
-        let packet = self.line[self.place(attempt)].packet.size;
-        let size = Fragments::of(packet, self.config.mtu).size(attempt.unit);
-        if self.units.size != size {
-            let on_air = self.config.expansion.on_air(size.bits());
-            self.units = UnitTimes { size, on_air, air_time: self.config.rate.time_for_bits(on_air) };
-        }
-        Air::Busy { attempt, size, start, end: start + self.units.air_time }
-    }
-
-    /// Where the attempt's packet is in the line.
-    fn place(&self, attempt: Attempt) -> usize {
-        self.over + (attempt.packet - self.first) as usize
-    }
-
-    fn end_attempt(&mut self, attempt: Attempt, size: Bytes, start: Time, end: Time, out: &mut Out) {
-        let arrived = self.survives(size, start, end);
-        let verdict = self.arq.ended(end, attempt, arrived);
-        let place = self.place(attempt);
-        let Slot { packet, reassembly, .. } = &mut self.line[place];
-        let mut tell = |outcome| {
-            let event = LinkEvent { outcome, packet: *packet, attempt: attempt.number };
-            out.signal(Signal::Link(event));
-        };
-        match verdict {
-            Verdict::Unacknowledged if arrived => reassembly.arrived(),
-            Verdict::Unacknowledged => reassembly.lost(),
-            Verdict::Delivered => {
-                reassembly.arrived();
-                tell(LinkOutcome::Delivered);
-            }
-            Verdict::Again => tell(LinkOutcome::AttemptFailed),
-            Verdict::GiveUp => {
-                reassembly.abandon();
-                tell(LinkOutcome::AttemptFailed);
-                tell(LinkOutcome::Discarded);
-                out.drop(*packet, DropReason::AttemptsExhausted);
-                self.stats.discarded += 1;
-            }
-        }
-        self.release(end);
-    }
-
-    /// Whether a unit of this size survives the air.
-    fn survives(&mut self, size: Bytes, start: Time, end: Time) -> bool {
-        let exposed = match self.config.exposed {
-            Exposed::OnAir => self.units.on_air,
-            Exposed::Payload => size.bits(),
-        };
-        // Drawn even where the outcome is certain, so that the same attempt of two schemes meets
-        // the same number.
-        let survives = self.bits.bernoulli(self.channel.survival(start, end, exposed));
-        self.stats.attempts += 1;
-        self.stats.failed_attempts += u64::from(!survives);
-        self.stats.bits_on_air += self.units.on_air;
-        self.stats.air_time += end.since(start);
-        survives
-    }
-
-    /// Lets go of the packets that are over, in order: one that is over waits for those before it.
-    fn release(&mut self, now: Time) {
-        while self.begun > 0 {
-            let slot = &mut self.line[self.over];
-            let Some(outcome) = slot.reassembly.outcome() else { break };
-            self.begun -= 1;
-            self.first += 1;
-            if outcome == Outcome::Abandoned {
-                self.line.remove(self.over);
-            } else {
-                slot.arrival = now + self.config.delay;
-                self.over += 1;
-            }
-        }
-    }
-
-    /// The first packet in the line reaches the other end.
-    fn arrive(&mut self, out: &mut Out) {
-        let Slot { packet, reassembly, .. } = &self.line[0];
-        if reassembly.outcome() == Some(Outcome::Complete) {
-            self.stats.delivered += 1;
-            out.send(Port::ONLY, *packet);
-        } else {
-            self.stats.corrupted += 1;
-            out.drop(*packet, DropReason::Corrupted);
-        }
-        self.line.pop_front();
-        self.over -= 1;
-    }
-
-    /// Whether one more packet of this size may come: it begins at once, or may wait.
-    fn has_room(&self, now: Time, size: Bytes) -> bool {
-        let free = matches!(self.air, Air::Free { .. });
-        let begins_at_once = free && self.queued() == 0 && self.arq.next(now, true) == Next::Begin;
-        begins_at_once || self.config.queue.admits(self.queued(), self.waiting, size)
     }
 }
 
 impl Component for RadioLink {
     fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
-        // Room made at this instant counts, whether the link was woken before or not.
-        self.advance(now, out);
-        if !self.has_room(now, packet.size) {
-            self.stats.overflowed += 1;
-            return out.drop(packet, DropReason::QueueFull);
-        }
-        self.waiting += packet.size;
-        let reassembly = Reassembly::of(0);
-        self.line.push_back(Slot { packet, reassembly, arrival: Time::NEVER });
-        if let Air::Free { .. } = self.air {
-            self.use_air(now);
+        match &mut self.0 {
+            Kind::Plain(link) => link.receive(now, packet, out),
+            Kind::Recovering(link) => link.receive(now, packet, out),
         }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.advance(now, out);
+        match &mut self.0 {
+            Kind::Plain(link) => link.wake(now, out),
+            Kind::Recovering(link) => link.advance(now, out),
+        }
     }
 
     fn next_wakeup(&self) -> Time {
-        let arrival = self.line.front().map_or(Time::NEVER, |slot| slot.arrival);
-        self.air.until().min(arrival)
+        match &self.0 {
+            Kind::Plain(link) => link.next_wakeup(),
+            Kind::Recovering(link) => link.next_wakeup(),
+        }
     }
 
     /// Packets waiting in the queue, bytes of those, and how many times the unit on the air has been
     /// sent now; zero between units.
     fn show(&self, probe: &mut dyn Probe) {
-        let attempt = match self.air {
-            Air::Busy { attempt, .. } => attempt.number,
-            Air::Free { .. } => 0,
+        let ((packets, bytes), attempt) = match &self.0 {
+            Kind::Plain(link) => (link.queued(), 0),
+            Kind::Recovering(link) => (link.queued(), link.attempt()),
         };
-        probe.value("queue_packets", self.queued() as f64);
-        probe.value("queue_bytes", self.waiting.0 as f64);
+        probe.value("queue_packets", packets as f64);
+        probe.value("queue_bytes", bytes.0 as f64);
         probe.value("attempt", f64::from(attempt));
     }
 }

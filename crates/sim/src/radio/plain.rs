@@ -1,0 +1,71 @@
+//! A link that sends each unit once.
+
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::frag::{Fragments, Mtu};
+use lasthop_proto::{DropReason, Out, Packet, Port};
+
+use super::air::Air;
+use super::{RadioConfig, RadioStats};
+use crate::line::Line;
+
+/// Each unit once, whatever becomes of the others: the remaining fragments of a packet that has lost
+/// one still use the air (the "basic TCP" of TR-96-014, sections 4.2.1 and 5).
+pub(super) struct Plain {
+    air: Air,
+    mtu: Option<Mtu>,
+    /// Packets with the number of their units that are lost.
+    line: Line<u32>,
+    stats: RadioStats,
+}
+
+impl Plain {
+    pub(super) fn new(config: &RadioConfig, air: Air) -> Plain {
+        let line = Line::new(config.delay, config.queue);
+        Plain { air, mtu: config.mtu, line, stats: RadioStats::default() }
+    }
+
+    pub(super) fn stats(&self) -> &RadioStats {
+        &self.stats
+    }
+
+    pub(super) fn queued(&self) -> (usize, Bytes) {
+        self.line.queued()
+    }
+
+    pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        let Some(start) = self.line.admit(now, packet.size) else {
+            self.stats.overflowed += 1;
+            return out.drop(packet, DropReason::QueueFull);
+        };
+        let fragments = Fragments::of(packet.size, self.mtu);
+        let (mut end, mut lost) = (start, 0);
+        for index in 0..fragments.count() {
+            let unit = self.air.unit(fragments.size(index));
+            let begin = end;
+            end += unit.time;
+            lost += u32::from(!self.air.survives(unit, begin, end));
+        }
+        self.line.take(now, packet, start, end, lost);
+    }
+
+    pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
+        while let Some((packet, lost)) = self.line.arrived(now) {
+            let fragments = Fragments::of(packet.size, self.mtu);
+            for index in 0..fragments.count() {
+                self.air.unit(fragments.size(index)).count(&mut self.stats);
+            }
+            self.stats.failed_attempts += u64::from(lost);
+            if lost == 0 {
+                self.stats.delivered += 1;
+                out.send(Port::ONLY, packet);
+            } else {
+                self.stats.corrupted += 1;
+                out.drop(packet, DropReason::Corrupted);
+            }
+        }
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.line.next_arrival()
+    }
+}

@@ -1,0 +1,228 @@
+//! A link whose sending end is told what became of each unit, and sends lost ones again.
+
+use std::collections::VecDeque;
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::arq::{Arq, Attempt, Next, Verdict};
+use lasthop_proto::frag::{Fragments, Mtu, Outcome, Reassembly};
+use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signal};
+
+use super::air::{Air, Unit};
+use super::{RadioConfig, RadioStats};
+use crate::line::QueueLimit;
+
+/// Sends units as an ARQ says.
+pub(super) struct Recovering {
+    delay: Duration,
+    queue: QueueLimit,
+    mtu: Option<Mtu>,
+    arq: Box<dyn Arq>,
+    air: Air,
+    /// All packets that are here, in the order in which they came: first those that are over for the
+    /// sending end and have not reached the other one, then those that have begun, then the queue.
+    line: VecDeque<Slot>,
+    /// How many are over for the sending end.
+    over: usize,
+    /// How many of the others have begun.
+    begun: usize,
+    /// The number of the first of those that are not over, counted by the ARQ.
+    first: u64,
+    /// Bytes in the queue.
+    waiting: Bytes,
+    turn: Turn,
+    stats: RadioStats,
+}
+
+/// Whose turn on the air it is.
+enum Turn {
+    /// Nobody's; the ARQ wants to be asked again at this instant.
+    Nobody { ask: Time },
+    /// This attempt's.
+    Attempt { attempt: Attempt, unit: Unit, start: Time, end: Time },
+}
+
+/// A packet and what is known of it.
+struct Slot {
+    packet: Packet,
+    reassembly: Reassembly,
+    /// When it reaches the other end, once it is over for the sending end.
+    arrival: Time,
+}
+
+impl Turn {
+    /// When it ends.
+    fn end(&self) -> Time {
+        match *self {
+            Turn::Nobody { ask } => ask,
+            Turn::Attempt { end, .. } => end,
+        }
+    }
+}
+
+impl Recovering {
+    pub(super) fn new(config: &RadioConfig, air: Air, arq: Box<dyn Arq>) -> Recovering {
+        Recovering {
+            delay: config.delay,
+            queue: config.queue,
+            mtu: config.mtu,
+            arq,
+            air,
+            line: VecDeque::new(),
+            over: 0,
+            begun: 0,
+            first: 0,
+            waiting: Bytes::ZERO,
+            turn: Turn::Nobody { ask: Time::NEVER },
+            stats: RadioStats::default(),
+        }
+    }
+
+    pub(super) fn stats(&self) -> &RadioStats {
+        &self.stats
+    }
+
+    /// Packets in the queue, and their bytes.
+    pub(super) fn queued(&self) -> (usize, Bytes) {
+        (self.backlog(), self.waiting)
+    }
+
+    /// How many times the unit on the air has been sent now; zero between units.
+    pub(super) fn attempt(&self) -> u32 {
+        match self.turn {
+            Turn::Attempt { attempt, .. } => attempt.number,
+            Turn::Nobody { .. } => 0,
+        }
+    }
+
+    /// Packets in the queue.
+    fn backlog(&self) -> usize {
+        self.line.len() - self.over - self.begun
+    }
+
+    /// Does everything that is due by `now`.
+    pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
+        while self.turn.end() <= now {
+            if let Turn::Attempt { attempt, unit, start, end } = self.turn {
+                self.end_attempt(attempt, unit, start, end, out);
+            }
+            self.use_air(now);
+        }
+        while self.over > 0 && self.line[0].arrival <= now {
+            self.arrive(out);
+        }
+    }
+
+    /// Gives the free air to whatever the ARQ wants to send.
+    fn use_air(&mut self, now: Time) {
+        self.turn = loop {
+            match self.arq.next(now, self.backlog() > 0) {
+                Next::Begin => self.begin_packet(),
+                Next::Send(attempt) => break self.begin_attempt(attempt, now),
+                Next::Wait(until) => {
+                    assert!(until > now, "an ARQ asked at {now} to wait until {until}");
+                    break Turn::Nobody { ask: until };
+                }
+            }
+        };
+    }
+
+    fn begin_packet(&mut self) {
+        let slot = self.line.get_mut(self.over + self.begun);
+        let Slot { packet, reassembly, .. } = slot.expect("an ARQ begins a packet only if one waits");
+        self.waiting = self.waiting - packet.size;
+        let units = Fragments::of(packet.size, self.mtu).count();
+        *reassembly = Reassembly::of(units);
+        self.arq.begin(self.first + self.begun as u64, units);
+        self.begun += 1;
+    }
+
+    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Turn {
+        let packet = self.line[self.place(attempt)].packet.size;
+        let unit = self.air.unit(Fragments::of(packet, self.mtu).size(attempt.unit));
+        Turn::Attempt { attempt, unit, start, end: start + unit.time }
+    }
+
+    /// Where the attempt's packet is in the line.
+    fn place(&self, attempt: Attempt) -> usize {
+        self.over + (attempt.packet - self.first) as usize
+    }
+
+    fn end_attempt(&mut self, attempt: Attempt, unit: Unit, start: Time, end: Time, out: &mut Out) {
+        let arrived = self.air.survives(unit, start, end);
+        unit.count(&mut self.stats);
+        self.stats.failed_attempts += u64::from(!arrived);
+        let verdict = self.arq.ended(end, attempt, arrived);
+        let place = self.place(attempt);
+        let Slot { packet, reassembly, .. } = &mut self.line[place];
+        let mut tell = |outcome| {
+            let event = LinkEvent { outcome, packet: *packet, attempt: attempt.number };
+            out.signal(Signal::Link(event));
+        };
+        match verdict {
+            Verdict::Delivered => {
+                reassembly.arrived();
+                tell(LinkOutcome::Delivered);
+            }
+            Verdict::Again => tell(LinkOutcome::AttemptFailed),
+            Verdict::GiveUp => {
+                reassembly.abandon();
+                tell(LinkOutcome::AttemptFailed);
+                tell(LinkOutcome::Discarded);
+                out.drop(*packet, DropReason::AttemptsExhausted);
+                self.stats.discarded += 1;
+            }
+        }
+        self.release(end);
+    }
+
+    /// Lets go of the packets that are over, in order: one that is over waits for those before it.
+    fn release(&mut self, now: Time) {
+        while self.begun > 0 {
+            let slot = &mut self.line[self.over];
+            let Some(outcome) = slot.reassembly.outcome() else { break };
+            self.begun -= 1;
+            self.first += 1;
+            if outcome == Outcome::Abandoned {
+                self.line.remove(self.over);
+            } else {
+                slot.arrival = now + self.delay;
+                self.over += 1;
+            }
+        }
+    }
+
+    /// The first packet in the line reaches the other end.
+    fn arrive(&mut self, out: &mut Out) {
+        let slot = self.line.pop_front().expect("a packet is over");
+        self.over -= 1;
+        self.stats.delivered += 1;
+        out.send(Port::ONLY, slot.packet);
+    }
+
+    /// Whether one more packet of this size may come: it begins at once, or may wait.
+    fn has_room(&self, now: Time, size: Bytes) -> bool {
+        let free = matches!(self.turn, Turn::Nobody { .. });
+        let begins_at_once = free && self.backlog() == 0 && self.arq.next(now, true) == Next::Begin;
+        begins_at_once || self.queue.admits(self.backlog(), self.waiting, size)
+    }
+
+    pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        // Room made at this instant counts, whether the link was woken before or not.
+        self.advance(now, out);
+        if !self.has_room(now, packet.size) {
+            self.stats.overflowed += 1;
+            return out.drop(packet, DropReason::QueueFull);
+        }
+        self.waiting += packet.size;
+        let reassembly = Reassembly::of(0);
+        self.line.push_back(Slot { packet, reassembly, arrival: Time::NEVER });
+        if let Turn::Nobody { .. } = self.turn {
+            self.use_air(now);
+        }
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        let arrival = self.line.front().map_or(Time::NEVER, |slot| slot.arrival);
+        self.turn.end().min(arrival)
+    }
+}
