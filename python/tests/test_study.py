@@ -336,12 +336,13 @@ def test_a_study_killed_ten_times_ends_with_the_same_rows(tmp_path: Path) -> Non
     while kills < 10:
         process = subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=tmp_path, stdout=subprocess.PIPE)
         assert process.stdout is not None
-        assert process.stdout.readline() == b"under way\n"
-        time.sleep(moments.uniform(0.0, 0.6))
-        process.kill()
+        if process.stdout.readline() == b"under way\n":
+            time.sleep(moments.uniform(0.0, 0.6))
+            process.kill()
         process.communicate()
         if process.returncode == 0:
-            # A fast machine was done before. What was killed on the way counts; then again from nothing.
+            # It was done before it was killed, or the one before was killed as its last row was stored.
+            # What was killed on the way counts; then again from nothing.
             finish()
             path.unlink()
             counts = [0]
