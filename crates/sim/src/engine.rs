@@ -186,18 +186,23 @@ impl<T: Tap> Engine<T> {
     /// Carries out everything wanted at this instant, first come, first served.
     fn deliver(&mut self) {
         let mut next = 0;
-        while let Some(&(from, ref effect)) = self.out.get(next) {
+        while let Some((from, effect)) = self.out.get(next) {
             next += 1;
-            match *effect {
+            match effect {
                 Effect::Send(port, packet) => {
-                    let wire = *self.wire(from, port);
-                    self.tap.cross(self.now, wire, &packet);
+                    let wire = *self.wire(*from, *port);
+                    self.tap.cross(self.now, wire, packet);
                     let (to, port) = wire.to;
+                    // Copied as late as possible, and so once: this is the busiest place of all.
+                    let packet = *packet;
                     self.nodes[usize::from(to.0)].receive(self.now, packet, port, self.out.speaking(to));
                     self.touched(to);
                 }
-                Effect::Drop(packet, reason) => self.tap.drop(self.now, from, &packet, reason),
-                Effect::Signal(signal) => self.tell(from, signal),
+                Effect::Drop(packet, reason) => self.tap.drop(self.now, *from, packet, *reason),
+                Effect::Signal(signal) => {
+                    let (from, signal) = (*from, *signal);
+                    self.tell(from, signal);
+                }
             }
         }
         self.out.clear();

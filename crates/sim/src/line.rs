@@ -96,17 +96,19 @@ impl<N: Copy> Line<N> {
         }
     }
 
-    /// The next packet that has arrived by now.
-    pub(crate) fn arrived(&mut self, now: Time) -> Option<(Packet, N)> {
-        let Passage { packet, note, .. } = *self.passages.front().filter(|passage| passage.arrival <= now)?;
-        self.passages.pop_front();
-        if self.started > 0 {
-            self.started -= 1;
-        } else {
-            self.waiting = self.waiting - packet.size;
+    /// Hands over the packets that have arrived by now, by reference: a packet is copied from the line
+    /// to where it goes, and nowhere between.
+    pub(crate) fn hand_over(&mut self, now: Time, mut each: impl FnMut(&Packet, N)) {
+        while let Some(passage) = self.passages.front().filter(|passage| passage.arrival <= now) {
+            each(&passage.packet, passage.note);
+            if self.started > 0 {
+                self.started -= 1;
+            } else {
+                self.waiting = self.waiting - passage.packet.size;
+            }
+            self.passages.pop_front();
         }
         self.next_arrival = self.passages.front().map_or(Time::NEVER, |passage| passage.arrival);
-        Some((packet, note))
     }
 
     /// When the next packet arrives.

@@ -42,9 +42,7 @@ impl Component for WiredLink {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        while let Some((packet, ())) = self.line.arrived(now) {
-            out.send(Port::ONLY, packet);
-        }
+        self.line.hand_over(now, |packet, ()| out.send(Port::ONLY, *packet));
     }
 
     fn next_wakeup(&self) -> Time {

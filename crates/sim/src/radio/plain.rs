@@ -49,20 +49,21 @@ impl Plain {
     }
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
-        while let Some((packet, lost)) = self.line.arrived(now) {
-            let fragments = Fragments::of(packet.size, self.mtu);
+        let Plain { air, mtu, line, stats } = self;
+        line.hand_over(now, |packet, lost| {
+            let fragments = Fragments::of(packet.size, *mtu);
             for index in 0..fragments.count() {
-                self.air.unit(fragments.size(index)).count(&mut self.stats);
+                air.unit(fragments.size(index)).count(stats);
             }
-            self.stats.failed_attempts += u64::from(lost);
+            stats.failed_attempts += u64::from(lost);
             if lost == 0 {
-                self.stats.delivered += 1;
-                out.send(Port::ONLY, packet);
+                stats.delivered += 1;
+                out.send(Port::ONLY, *packet);
             } else {
-                self.stats.corrupted += 1;
-                out.drop(packet, DropReason::Corrupted);
+                stats.corrupted += 1;
+                out.drop(*packet, DropReason::Corrupted);
             }
-        }
+        });
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
