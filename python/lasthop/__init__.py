@@ -12,7 +12,7 @@ Examples
 """
 
 from lasthop._lasthop import Run, Scenario, ScenarioError, Scheme, __version__, schemes
-from lasthop.api import bad_periods, build, compare, events_frame, load, run, series_frame
+from lasthop.api import build, compare, events_frame, load, run, series_frame
 
 __all__ = [
     "Run",
@@ -20,7 +20,6 @@ __all__ = [
     "ScenarioError",
     "Scheme",
     "__version__",
-    "bad_periods",
     "build",
     "compare",
     "events_frame",

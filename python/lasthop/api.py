@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,43 +221,6 @@ def series_frame(run: Run) -> pandas.DataFrame:
     import pandas
 
     return pandas.DataFrame(run.series())
-
-
-def bad_periods(scenario: Scenario, until: float) -> list[tuple[float, float]]:
-    """Return when the channel of a scenario is bad, if it follows a fixed plan.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        The scenario.
-    until : float
-        The time in seconds at which to stop.
-
-    Returns
-    -------
-    list of (float, float)
-        The first and the last second of each bad period that begins before `until`. Empty for a
-        channel whose periods are random, or that has none.
-
-    Examples
-    --------
-    >>> import lasthop
-    >>> lasthop.bad_periods(lasthop.load("scenarios/ebsn-example.toml"), until=30.0)
-    [(10.0, 14.0), (24.0, 28.0)]
-    """
-    channel = tomllib.loads(scenario.to_toml())["radio"]["channel"]
-    if not isinstance(channel, dict) or "fixed-periods" not in channel:
-        return []
-    periods = channel["fixed-periods"]
-    good, bad = _seconds(periods["good"]), _seconds(periods["bad"])
-    starts = takewhile(lambda start: start < until, (good + cycle * (good + bad) for cycle in count()))
-    return [(start, start + bad) for start in starts]
-
-
-def _seconds(quantity: str) -> float:
-    """Read a duration as the canonical form writes it."""
-    number, unit = quantity.split()
-    return float(number) * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
 
 
 def _key(name: str) -> str:

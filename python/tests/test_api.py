@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -143,8 +144,26 @@ def test_threads_may_run_at_once(example: Scenario, runs: dict[str, Run]) -> Non
     }
 
 
-def test_bad_periods_of_other_channels_are_not_known() -> None:
-    assert lasthop.bad_periods(lasthop.build(TABLES), until=10.0) == []
+def test_a_channel_without_states_is_never_bad() -> None:
+    scenario = lasthop.build(
+        {**TABLES, "schemes": ["basic"], "radio": {"rate": "2 Mbps", "channel": "perfect"}}
+    )
+    assert scenario.bad_periods(float("inf")) == []
+
+
+def test_the_bad_periods_of_a_random_channel_are_those_its_losses_fall_in(example: Scenario) -> None:
+    tables = tomllib.loads(example.to_toml())
+    tables["radio"]["channel"] = {
+        "two-state": {"good": "10 s", "bad": "4 s", "good_ber": 0.0, "bad_ber": 1.0}
+    }
+    scenario = lasthop.build(tables)
+    events = scenario.run("basic", seed=3, run=5, trace=True).events()
+    until = float(events["time_s"].max())
+    lost = events["time_s"][events["event"] == "lost"]
+    periods = scenario.bad_periods(until, seed=3, run=5)
+    assert len(lost) > 0
+    assert all(any(start <= time <= end + 1.0 for start, end in periods) for time in lost)
+    assert periods != scenario.bad_periods(until, seed=3, run=6)
 
 
 def test_schemes_say_what_they_are() -> None:

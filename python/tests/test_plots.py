@@ -82,7 +82,7 @@ def test_numbers_wrap_at_the_modulus(runs: dict[str, Run]) -> None:
 
 
 def test_bad_periods_are_shaded(example: Scenario, runs: dict[str, Run]) -> None:
-    bad = lasthop.bad_periods(example, until=30.0)
+    bad = example.bad_periods(30.0)
     for figure in (plots.packet_trace(runs["ebsn"], bad_periods=bad), plots.cwnd(runs["ebsn"], bad)):
         assert len(figure.axes[0].patches) == 2
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-import lasthop
 from lasthop import Run, Scenario
 
 BAD = [(10.0, 14.0), (24.0, 28.0)]
@@ -25,7 +24,7 @@ def sent_again(run: Run, start: float, end: float) -> list[int]:
 
 
 def test_the_bad_periods_are_the_papers(example: Scenario) -> None:
-    assert lasthop.bad_periods(example, until=30.0) == BAD
+    assert example.bad_periods(30.0) == BAD
 
 
 def test_with_ebsn_nothing_times_out_and_nothing_is_sent_again(runs: dict[str, Run]) -> None:
@@ -58,7 +57,7 @@ def test_basic_tcp_loses_what_is_sent_in_a_bad_period_and_nothing_else(
     arrived = events["time_s"][events["event"] == "delivered"]
     # A packet is lost or delivered when its last fragment ends: 576 B at 12.8 kbps after it began.
     air = 576 * 8 / 12_800
-    for start, end in lasthop.bad_periods(example, until=float(events["time_s"].max())):
+    for start, end in example.bad_periods(float(events["time_s"].max())):
         assert not ((arrived > start) & (arrived < end)).any()
         lost = lost[(lost < start) | (lost > end + air)]
     assert lost.size == 0

@@ -220,6 +220,35 @@ impl Scenario {
         Ok(points.into_iter().map(Point::new).collect())
     }
 
+    /// Return when the channel is bad.
+    ///
+    /// Its states depend on the seed and the run number only: every scheme meets the same ones.
+    ///
+    /// Parameters
+    /// ----------
+    /// until : float
+    ///     The time in seconds at which to stop; never beyond the scenario's limit.
+    /// seed : int, default 1
+    ///     The study's seed.
+    /// run : int, default 0
+    ///     The run's number.
+    ///
+    /// Returns
+    /// -------
+    /// list of (float, float)
+    ///     The first and the last second of each bad period that begins before `until`. Empty for a
+    ///     channel without states.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> Scenario.load("scenarios/ebsn-example.toml").bad_periods(30.0)
+    /// [(10.0, 14.0), (24.0, 28.0)]
+    #[pyo3(signature = (until, *, seed=1, run=0))]
+    fn bad_periods(&self, until: f64, seed: u64, run: u64) -> Vec<(f64, f64)> {
+        self.0.bad_periods(seed, run, until)
+    }
+
     /// Run the scenario with one scheme.
     ///
     /// The result depends on the arguments and on nothing else. Runs of different schemes with the

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use lasthop_base::{Streams, Time};
+use lasthop_base::{Duration, Streams, Time};
 use lasthop_proto::scheme::Scheme;
 use lasthop_proto::tcp::Flavour;
 use lasthop_sim::{Capture, Ended, Node, Pcapng, Tap};
@@ -83,6 +83,15 @@ pub(crate) struct Setup<'a> {
 }
 
 impl Scenario {
+    /// When the channel of run number `run` of a study seeded with `seed` is bad, in seconds: the spans
+    /// that begin before `until_s` and within the scenario's limit. Every scheme meets the same ones.
+    /// None on a channel without states.
+    pub fn bad_periods(&self, seed: u64, run: u64, until_s: f64) -> Vec<(f64, f64)> {
+        let until = Time::ZERO + self.limit.min(Duration::from_secs_f64(until_s));
+        let periods = world::bad_periods(self, Streams::new(seed, run), until);
+        periods.iter().map(|(start, end)| (start.as_secs_f64(), end.as_secs_f64())).collect()
+    }
+
     /// Run number `run` of a study seeded with `seed`, with the scheme called `scheme`, until the
     /// transfer is finished or the limit is reached.
     ///

@@ -2,6 +2,7 @@
 //! afterwards. A shape of scenario is one function here; runs, metrics and traces know only [`World`].
 
 use lasthop_base::{Streams, Time};
+use lasthop_channel::{Sojourn, State};
 use lasthop_proto::scheme::{LinkUse, Scheme};
 use lasthop_proto::{ComponentId, FlowId, HostId, Port, arq, tcp};
 use lasthop_sim::{Builder, RadioConfig, RadioLink, WireId, WiredLink};
@@ -12,6 +13,25 @@ use crate::scenario::{Radio, Scenario};
 const FIXED: HostId = HostId(0);
 /// The mobile host.
 const MOBILE: HostId = HostId(1);
+
+/// The stream of the channel's states.
+const CHANNEL: &str = "channel";
+
+/// When the channel of a run is bad: the spans that begin before `until`, each from its first to its
+/// last instant. A channel's states depend on the run's number and on nothing that is sent.
+pub(crate) fn bad_periods(scenario: &Scenario, streams: Streams, until: Time) -> Vec<(Time, Time)> {
+    let mut channel = scenario.radio.channel.build(streams.stream(CHANNEL));
+    let mut periods = Vec::new();
+    let mut now = Time::ZERO;
+    while now < until {
+        let Sojourn { state, until: end } = channel.sojourn(now);
+        if state == State::Bad {
+            periods.push((now, end));
+        }
+        now = end;
+    }
+    periods
+}
 
 /// Everything that is simulated.
 pub(crate) struct World {
@@ -96,6 +116,6 @@ fn radio_link(radio: &Radio, link: LinkUse, streams: Streams, direction: &str) -
         },
     };
     let stream = |name: &str| streams.stream(&format!("{name}:{direction}"));
-    let channel = radio.channel.build(streams.stream("channel"));
+    let channel = radio.channel.build(streams.stream(CHANNEL));
     RadioLink::new(config, channel, stream("bits"), stream("backoff"))
 }

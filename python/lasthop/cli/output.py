@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lasthop import Run, Scenario
-from lasthop.api import bad_periods
 
 
 class Output:
@@ -38,7 +37,7 @@ class Output:
         from lasthop import plots
 
         ends = [float(run.events()["time_s"].max(initial=0.0)) for run in runs]
-        bad = bad_periods(scenario, until=max(ends))
+        bad = scenario.bad_periods(max(ends), seed=runs[0].seed, run=runs[0].run)
         for run in runs:
             plots.write_csv(self.path(f"{run.scheme}.events.csv", "traces"), run.events())
             plots.write_csv(self.path(f"{run.scheme}.series.csv", "series"), run.series())

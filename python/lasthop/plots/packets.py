@@ -32,7 +32,7 @@ def packet_trace(run: Run, modulo: int = 90, bad_periods: Periods = ()) -> DataF
     modulo : int, default 90
         The number at which the vertical axis begins anew.
     bad_periods : sequence of (float, float), optional
-        The spans in which the channel was bad, in seconds; see `lasthop.bad_periods`.
+        The spans in which the channel was bad, in seconds; see `Scenario.bad_periods`.
 
     Returns
     -------

@@ -21,7 +21,7 @@ def time_sequence(run: Run, bad_periods: Periods = ()) -> DataFigure:
     run : Run
         A run made with `trace=True`.
     bad_periods : sequence of (float, float), optional
-        The spans in which the channel was bad, in seconds; see `lasthop.bad_periods`.
+        The spans in which the channel was bad, in seconds; see `Scenario.bad_periods`.
 
     Returns
     -------

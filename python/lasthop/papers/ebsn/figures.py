@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from lasthop import bad_periods
 from lasthop.papers.evidence import Evidence, along
 from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure, packet_trace
@@ -38,7 +37,7 @@ def number(text: str) -> float:
 def _trace(scheme: str, evidence: Evidence) -> DataFigure:
     run = evidence.traces("trace")[scheme]
     until = float(run.events()["time_s"].max())
-    return packet_trace(run, bad_periods=bad_periods(evidence.scenario("trace"), until=until))
+    return packet_trace(run, bad_periods=evidence.scenario("trace").bad_periods(until))
 
 
 def _line(
