@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
         let Some((path, text)) = assignment.split_once('=') else {
             return refuse("expected KEY=VALUE, such as radio.rate=2Mbps");
         };
-        let keys: Vec<&str> = path.split('.').map(str::trim).collect();
+        let keys: Vec<&str> = keys_of(path).collect();
         if keys.iter().any(|key| key.is_empty()) {
             return refuse("expected a key such as radio.rate before the \"=\"");
         }
@@ -130,7 +130,7 @@ impl<'a> Document<'a> {
 
     /// The overrides, in their order, as paths.
     pub(crate) fn overridden(&self) -> impl Iterator<Item = String> {
-        let path = |assignment: &&str| assignment.split('=').next().map(without_spaces);
+        let path = |assignment: &&str| assignment.split('=').next().map(bare);
         self.overrides.iter().filter_map(path)
     }
 
@@ -217,10 +217,14 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A dotted path without the spaces around its keys.
-pub(crate) fn without_spaces(path: &str) -> String {
-    let keys: Vec<&str> = path.split('.').map(str::trim).collect();
-    keys.join(".")
+/// A dotted path with nothing but its keys and dots.
+pub(crate) fn bare(path: &str) -> String {
+    keys_of(path).collect::<Vec<_>>().join(".")
+}
+
+/// The keys of a dotted path. No key has a dot in it, so that quotes mean nothing.
+fn keys_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split('.').map(|key| key.trim().trim_matches(['"', '\'']))
 }
 
 fn borrowed(path: &[String]) -> Vec<&str> {

@@ -138,8 +138,10 @@ fn overrides_reach_the_sweep() {
         changed(&replaced),
         [["1 s", "1 s", "64 B"], ["1 s", "2 s", "64 B"], ["2 s", "1 s", "64 B"], ["2 s", "2 s", "64 B"]]
     );
-    let quoted = read("\"tcp.window\" = [\"3 KiB\"]\ntcp.dupthresh = [3]", &["sweep.tcp.window=[\"1 KiB\"]"]);
-    assert_eq!(grid(&quoted), [["3", "1024 B"]]);
+    for over in ["sweep.tcp.window=[\"1 KiB\"]", "sweep.\"tcp.window\" = [\"1 KiB\"]"] {
+        let quoted = read("\"tcp.window\" = [\"3 KiB\"]\ntcp.dupthresh = [3]", &[over]);
+        assert_eq!(grid(&quoted), [["3", "1024 B"]], "{over}");
+    }
     let both = ["tcp.packet_size=1 KiB", "sweep.tcp.packet_size=[\"64 B\"]"];
     assert_eq!(changed(&both)[0], ["1 s", "64 B"]);
 }
