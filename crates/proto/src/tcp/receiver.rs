@@ -163,15 +163,25 @@ impl Receiver {
         if start >= end {
             return;
         }
+        // What comes in order, and that is most, passes an empty queue by.
+        if start == self.rcv_nxt && self.queue.is_empty() {
+            self.deliver(now, end);
+            return;
+        }
         self.queue.insert(start, end);
         if let Some(block) = self.queue.around(self.rcv_nxt) {
-            let delivered = block.end - self.rcv_nxt;
-            self.rcv_nxt = block.end;
-            self.queue.forget_before(self.rcv_nxt);
-            self.unread += if self.paused { delivered } else { 0 };
-            self.stats.delivered += Bytes(u64::from(delivered));
-            self.stats.last_delivery = now;
+            self.queue.forget_before(block.end);
+            self.deliver(now, block.end);
         }
+    }
+
+    /// Delivers all before `end`.
+    fn deliver(&mut self, now: Time, end: SeqNum) {
+        let delivered = end - self.rcv_nxt;
+        self.rcv_nxt = end;
+        self.unread += if self.paused { delivered } else { 0 };
+        self.stats.delivered += Bytes(u64::from(delivered));
+        self.stats.last_delivery = now;
     }
 
     /// Remembers FIN, and takes it once all data before it have arrived.
