@@ -91,9 +91,9 @@ impl Sender {
         self.state.snd_max
     }
 
-    /// Bytes sent and not acknowledged.
-    pub fn flight(&self) -> u32 {
-        self.state.snd_max - self.state.snd_una
+    /// Bytes sent and not acknowledged (RFC 5681: FlightSize).
+    pub fn flight_size(&self) -> u32 {
+        self.state.flight_size()
     }
 
     /// Bytes thought to be in the network: those sent since the left edge or the last step back to it,
@@ -291,7 +291,7 @@ impl Component for Sender {
         let tcp = &self.state;
         probe.value("cwnd_bytes", tcp.window.cwnd);
         probe.value("ssthresh_bytes", tcp.window.ssthresh);
-        probe.value("flight_bytes", f64::from(self.flight()));
+        probe.value("flight_bytes", f64::from(self.flight_size()));
         let offset = |seq: SeqNum| f64::from(seq.0.wrapping_sub(tcp.iss.0));
         probe.value("snd_una_bytes", offset(tcp.snd_una));
         probe.value("snd_nxt_bytes", offset(tcp.snd_nxt));

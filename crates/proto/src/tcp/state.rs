@@ -137,7 +137,14 @@ impl SenderState {
         self.snd_una != self.snd_max
     }
 
-    pub(super) fn flight(&self) -> u32 {
+    /// Bytes sent and not acknowledged (RFC 5681: FlightSize).
+    pub(super) fn flight_size(&self) -> u32 {
+        self.snd_max - self.snd_una
+    }
+
+    /// Bytes sent since the last step back to the left edge: what was outstanding when the timer ran out
+    /// is taken for lost. This is what a loss cuts and what the pipe is without SACK.
+    pub(super) fn sent_since_step_back(&self) -> u32 {
         self.snd_nxt - self.snd_una
     }
 
@@ -256,7 +263,7 @@ impl SenderState {
     }
 
     fn loss(&self, again: bool) -> Loss {
-        Loss { flight: self.flight().saturating_sub(self.limited), rwnd: self.rwnd, again }
+        Loss { flight: self.sent_since_step_back().saturating_sub(self.limited), rwnd: self.rwnd, again }
     }
 
     /// A loss was found by acknowledgements: closes the window, restarts the timer.

@@ -21,7 +21,7 @@ fn old_acknowledgements_are_ignored() {
 fn acknowledgements_of_unsent_data_are_ignored() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
     tcp.sends_full(0..4).at(100).ack(4001).sends_nothing().cwnd(4000.0).timer_at(1000);
-    assert_eq!(tcp.sender.flight(), 4000);
+    assert_eq!(tcp.sender.flight_size(), 4000);
 }
 
 /// A segment without the ACK bit acknowledges nothing (RFC 9293 section 3.10.7.4).

@@ -63,13 +63,17 @@ impl Invariants {
     }
 
     fn check_sender(&mut self, sender: &Sender) {
-        assert!(sender.flight() == 0 || sender.timer_runs(), "{}: data outstanding and no timer", self.now);
+        assert!(
+            sender.flight_size() == 0 || sender.timer_runs(),
+            "{}: data outstanding and no timer",
+            self.now
+        );
         if sender.snd_max() <= self.snd_max {
             return;
         }
         self.snd_max = sender.snd_max();
         // FIN takes a sequence number but no room; so does a probe of a closed window.
-        let (flight, pipe, rwnd) = (sender.flight(), sender.pipe(), sender.rwnd());
+        let (flight, pipe, rwnd) = (sender.flight_size(), sender.pipe(), sender.rwnd());
         assert!(flight <= rwnd + 1, "{}: {flight} bytes in flight, window of the receiver {rwnd}", self.now);
         let limit = sender.usable_window() + self.slack + 1;
         assert!(pipe <= limit, "{}: {pipe} bytes in the network, window {limit}", self.now);

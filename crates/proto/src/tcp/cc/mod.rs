@@ -19,7 +19,9 @@ pub struct Window {
 /// What a controller is told when a loss is found.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// Bytes sent and not acknowledged (RFC 5681: FlightSize), less those that limited transmit sent.
+    /// Bytes thought to be in the network: those sent since the last step back to the left edge, less
+    /// those that limited transmit sent. Without a step back this is FlightSize as RFC 5681 section 3.2
+    /// wants it.
     pub flight: u32,
     /// The receiver's window, bytes.
     pub rwnd: u32,

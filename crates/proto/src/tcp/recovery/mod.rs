@@ -30,7 +30,7 @@ pub trait Recovery: Debug + Send {
 
     /// Bytes thought to be in the network, as sending goes by them.
     fn pipe(&self, tcp: &SenderState) -> u32 {
-        tcp.flight()
+        tcp.sent_since_step_back()
     }
 
     /// The retransmission timer ran out. What is to be resent follows by [`send`](Recovery::send).

@@ -58,7 +58,7 @@ impl Recovery for NewReno {
         if ends && tcp.settings.rules == Rules::Rfc {
             tcp.acknowledge(now, segment);
             // RFC 6582 section 3.2 step 3, full acknowledgement, option 1: no burst.
-            let flight = f64::from(tcp.flight().max(tcp.mss) + tcp.mss);
+            let flight = f64::from(tcp.sent_since_step_back().max(tcp.mss) + tcp.mss);
             tcp.window.cwnd = tcp.window.ssthresh.min(flight);
         } else {
             acknowledge_and_open(tcp, now, segment, acked);

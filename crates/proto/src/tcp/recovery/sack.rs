@@ -160,7 +160,7 @@ impl Recovery for Sack {
     }
 
     fn pipe(&self, tcp: &SenderState) -> u32 {
-        self.high_rxt.map_or(tcp.flight(), |high_rxt| pipe(tcp, high_rxt))
+        self.high_rxt.map_or(tcp.sent_since_step_back(), |high_rxt| pipe(tcp, high_rxt))
     }
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {

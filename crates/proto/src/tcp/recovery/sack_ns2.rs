@@ -58,7 +58,7 @@ impl SackNs2 {
 
     /// Fast retransmit.
     fn enter(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
-        let outstanding = i64::from((tcp.snd_max - tcp.snd_una).div_ceil(tcp.mss));
+        let outstanding = i64::from(tcp.flight_size().div_ceil(tcp.mss));
         self.pipe = outstanding - i64::from(tcp.settings.dupthresh);
         self.recovering = true;
         self.just_entered = true;
@@ -156,7 +156,7 @@ impl Recovery for SackNs2 {
     }
 
     fn pipe(&self, tcp: &SenderState) -> u32 {
-        if self.recovering { self.pipe.max(0) as u32 * tcp.mss } else { tcp.flight() }
+        if self.recovering { self.pipe.max(0) as u32 * tcp.mss } else { tcp.sent_since_step_back() }
     }
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
