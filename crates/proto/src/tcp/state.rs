@@ -148,10 +148,22 @@ impl SenderState {
         self.snd_nxt - self.snd_una
     }
 
+    /// Bytes that may be in the network as far as the sender itself limits them: the congestion window
+    /// and an `extension`. Every flavour's limit is this one.
+    pub(super) fn window_limit(&self, extension: u32) -> f64 {
+        self.window.cwnd + f64::from(extension)
+    }
+
+    /// Bytes that may be sent beyond the left edge: [`window_limit`](Self::window_limit), or the
+    /// receiver's window if that is smaller.
+    fn offered_window(&self, extension: u32) -> u32 {
+        // A cast to an integer saturates, so an unlimited window is fine.
+        (self.window_limit(extension) as u32).min(self.rwnd)
+    }
+
     /// Bytes that may be in flight now.
     pub(super) fn usable_window(&self) -> u32 {
-        // A cast to an integer saturates, so an unlimited window is fine.
-        ((self.window.cwnd + f64::from(self.inflation)) as u32).min(self.rwnd)
+        self.offered_window(self.inflation)
     }
 
     /// Payload of the segment that would start at `seq`: a full one, or all that is left.
@@ -326,8 +338,7 @@ impl SenderState {
         if self.settings.counts_bytes() && (self.snd_nxt != self.snd_max || self.dupacks > 2) {
             return;
         }
-        let extra = f64::from(self.dupacks * self.mss);
-        let window = ((self.window.cwnd + extra) as u32).min(self.rwnd);
+        let window = self.offered_window(self.dupacks * self.mss);
         if let Some(len) = self.sendable(self.snd_nxt, window) {
             self.send_next(now, len, out);
             self.limited += len;

@@ -76,7 +76,7 @@ fn next_holes(tcp: &SenderState, high_rxt: SeqNum) -> (Option<Hole>, Option<Hole
 
 /// Whether the window has room for a segment beside the pipe.
 fn has_room(tcp: &SenderState, high_rxt: SeqNum) -> bool {
-    tcp.window.cwnd - f64::from(pipe(tcp, high_rxt)) >= f64::from(tcp.mss)
+    tcp.window_limit(0) - f64::from(pipe(tcp, high_rxt)) >= f64::from(tcp.mss)
 }
 
 /// New data on an early duplicate, as far as the pipe leaves room (RFC 6675 section 5 step 3).

@@ -184,6 +184,6 @@ impl Recovery for SackNs2 {
 
 impl SackNs2 {
     fn pipe_has_room(&self, tcp: &SenderState) -> bool {
-        self.pipe < (tcp.window.cwnd / f64::from(tcp.mss)) as i64
+        self.pipe < (tcp.window_limit(0) / f64::from(tcp.mss)) as i64
     }
 }
