@@ -34,7 +34,6 @@ pub struct Sender {
     phase: Phase,
     state: SenderState,
     recovery: Box<dyn Recovery>,
-    reaction: Option<Box<dyn Reaction>>,
     /// The receiver's window is shut: how long until a probe is to see whether it has opened.
     probe_interval: Option<Duration>,
 }
@@ -49,9 +48,8 @@ impl Sender {
     ) -> Sender {
         Sender {
             phase: Phase::Waiting(transfer.start),
-            state: SenderState::new(connection, settings, transfer),
+            state: SenderState::new(connection, settings, transfer, reaction),
             recovery: recovery::of(settings),
-            reaction,
             probe_interval: None,
         }
     }
@@ -63,12 +61,12 @@ impl Sender {
 
     /// The congestion window, without what recovery adds to it, in bytes.
     pub fn cwnd(&self) -> f64 {
-        self.state.window.cwnd
+        self.state.cwnd()
     }
 
     /// The slow-start threshold, in bytes.
     pub fn ssthresh(&self) -> f64 {
-        self.state.window.ssthresh
+        self.state.ssthresh()
     }
 
     /// Duplicate acknowledgements in a row.
@@ -134,6 +132,7 @@ impl Sender {
         if !self.is_acceptable(segment) {
             return;
         }
+        self.state.announce(now, segment);
         self.state.note_timestamp(segment);
         let opens = self.phase == Phase::SynSent;
         if opens {
@@ -254,10 +253,11 @@ impl Sender {
         tcp.rto_deadline = now + interval;
     }
 
-    fn on_notice(&mut self, now: Time, notice: &Notice) {
-        self.state.stats.notices += 1;
-        if let Some(reaction) = &mut self.reaction {
-            reaction.on_notice(now, notice, &mut self.state);
+    fn on_notice(&mut self, now: Time, notice: &Notice, out: &mut Out) {
+        self.state.take_notice(now, notice);
+        if self.phase == Phase::Open {
+            self.recovery.send(&mut self.state, now, out);
+            self.settle(now, out);
         }
     }
 }
@@ -266,7 +266,7 @@ impl Component for Sender {
     fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
         match &packet.body {
             Body::Tcp(segment) => self.on_segment(now, segment, out),
-            Body::Notice(notice) => self.on_notice(now, notice),
+            Body::Notice(notice) => self.on_notice(now, notice, out),
         }
     }
 

@@ -9,12 +9,14 @@ use lasthop_base::{Bytes, Time};
 
 use super::cc::{Aimd, CongestionControl, Window};
 use super::ranges::Ranges;
+use super::reaction::Reaction;
 use super::rtt::RttEstimator;
 use super::samples::Samples;
 use super::segment::Segment;
 use super::seq::SeqNum;
 use super::settings::{InitialThreshold, Rules, Settings};
 use super::{Connection, SenderStats, Transfer};
+use crate::packet::Notice;
 
 /// The state of a sending TCP (RFC 9293 section 3.3.1) and the steps that flavours and reactions are
 /// made of.
@@ -58,10 +60,16 @@ pub struct SenderState {
     last_sent: Time,
     ts_recent: Option<u32>,
     pub(super) stats: SenderStats,
+    reaction: Option<Box<dyn Reaction>>,
 }
 
 impl SenderState {
-    pub(super) fn new(connection: Connection, settings: &Settings, transfer: Transfer) -> SenderState {
+    pub(super) fn new(
+        connection: Connection,
+        settings: &Settings,
+        transfer: Transfer,
+        reaction: Option<Box<dyn Reaction>>,
+    ) -> SenderState {
         let mss = settings.mss();
         let iss = SeqNum(settings.iss);
         let rwnd = settings.window_payload();
@@ -103,6 +111,7 @@ impl SenderState {
             last_sent: Time::ZERO,
             ts_recent: None,
             stats: SenderStats::default(),
+            reaction,
             settings: settings.clone(),
         }
     }
@@ -132,6 +141,43 @@ impl SenderState {
         self.mss = mss;
     }
 
+    // ---- what reactions may see ------------------------------------------------------------------
+
+    /// The first sequence number not acknowledged (RFC 9293 section 3.3.1: SND.UNA).
+    pub fn snd_una(&self) -> SeqNum {
+        self.snd_una
+    }
+
+    /// The next sequence number to be sent (SND.NXT); a timeout sets it back.
+    pub fn snd_nxt(&self) -> SeqNum {
+        self.snd_nxt
+    }
+
+    /// One past the highest sequence number ever sent.
+    pub fn snd_max(&self) -> SeqNum {
+        self.snd_max
+    }
+
+    /// Payload of a full segment, in bytes.
+    pub fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// The congestion window, without what recovery adds to it, in bytes.
+    pub fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    /// The slow-start threshold, in bytes.
+    pub fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+
+    /// Duplicate acknowledgements in a row.
+    pub fn dupacks(&self) -> u32 {
+        self.dupacks
+    }
+
     // ---- questions -------------------------------------------------------------------------------
 
     pub(super) fn outstanding(&self) -> bool {
@@ -158,6 +204,26 @@ impl SenderState {
     }
 
     // ---- steps -----------------------------------------------------------------------------------
+
+    /// Calls a hook of the reaction, if there is one. It is out of its place meanwhile, so that it may
+    /// be given the sender.
+    fn react<T>(&mut self, hook: impl FnOnce(&mut dyn Reaction, &mut SenderState) -> T) -> Option<T> {
+        let mut reaction = self.reaction.take()?;
+        let answer = hook(&mut *reaction, self);
+        self.reaction = Some(reaction);
+        Some(answer)
+    }
+
+    /// A control message arrived.
+    pub(super) fn take_notice(&mut self, now: Time, notice: &Notice) {
+        self.stats.notices += 1;
+        self.react(|reaction, tcp| reaction.on_notice(now, notice, tcp));
+    }
+
+    /// A segment of the peer is about to be processed.
+    pub(super) fn announce(&mut self, now: Time, segment: &Segment) {
+        self.react(|reaction, tcp| reaction.on_segment(now, segment, tcp));
+    }
 
     /// New data were acknowledged: moves the left edge, takes a sample, restarts the timer (RFC 6298
     /// sections 5.2, 5.3).

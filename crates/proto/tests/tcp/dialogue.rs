@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::tcp::{
-    Connection, Flags, Flavour, InitialWindow, Receiver, SackBlock, SackBlocks, Segment, Sender, SeqNum,
-    Settings, Timestamps, Transfer,
+    Connection, Flags, Flavour, InitialWindow, Reaction, Receiver, SackBlock, SackBlocks, Segment, Sender,
+    SeqNum, Settings, Timestamps, Transfer,
 };
-use lasthop_proto::{Body, Component, Effect, FlowId, HostId, Out, Packet, Port, Signal};
+use lasthop_proto::{Body, Component, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal};
 
 /// Every conversation crosses 2³² within its first segments.
 const ISS: u32 = u32::MAX - 2_500;
@@ -126,9 +126,21 @@ impl Client {
         client
     }
 
+    /// A sender with endless data and a scheme's reaction, started at time zero.
+    pub(crate) fn reacting(settings: &Settings, reaction: impl Reaction + 'static) -> Client {
+        let transfer = Transfer { bytes: None, start: Time::ZERO };
+        let sender = Sender::new(CONNECTION, settings, transfer, Some(Box::new(reaction)));
+        let mut client = Client::with(sender, settings);
+        client.wakes_at(0);
+        client
+    }
+
     /// A sender that has not begun.
     pub(crate) fn waiting(settings: &Settings, transfer: Transfer) -> Client {
-        let sender = Sender::new(CONNECTION, settings, transfer, None);
+        Client::with(Sender::new(CONNECTION, settings, transfer, None), settings)
+    }
+
+    fn with(sender: Sender, settings: &Settings) -> Client {
         Client { sender, script: Script::new(settings), window: settings.window_payload() }
     }
 
@@ -209,6 +221,16 @@ impl Client {
     pub(crate) fn receives(&mut self, segment: Segment) -> &mut Client {
         self.sender.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
+        self
+    }
+
+    /// A control message about the segment at `offset`.
+    pub(crate) fn notice(&mut self, offset: u32) -> &mut Client {
+        let Connection { src, dst, flow } = CONNECTION;
+        let notice = Notice { code: NoticeCode { kind: 254, code: 0 }, seq: self.script.seq(offset) };
+        let packet = Packet { src, dst, flow, size: Bytes(40), body: Body::Notice(notice) };
+        self.sender.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
+        self.script.collect("a notice");
         self
     }
 

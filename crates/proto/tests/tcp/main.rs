@@ -9,6 +9,7 @@ mod acknowledgements;
 mod fast_recovery;
 mod handshake;
 mod karn;
+mod reactions;
 mod reassembly;
 mod receiver;
 mod receiver_sack;

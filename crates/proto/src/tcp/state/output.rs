@@ -143,7 +143,8 @@ impl SenderState {
 
     /// `seq..end` went out, with `repeated` bytes of a packet that were not new.
     fn note_sent(&mut self, now: Time, seq: SeqNum, end: SeqNum, repeated: Bytes) {
-        if seq < self.snd_max {
+        let again = seq < self.snd_max;
+        if again {
             // ns-2 goes on timing a segment that its SACK recovery sends again.
             if self.settings.counts_bytes() || self.settings.rtt_samples == RttSamples::EveryAck {
                 self.samples.on_again(seq, end);
@@ -154,6 +155,9 @@ impl SenderState {
         if end > self.snd_max {
             self.samples.on_new(self.snd_max, end, now);
             self.snd_max = end;
+        }
+        if let Some(reaction) = &mut self.reaction {
+            reaction.on_sent(seq, end, again);
         }
     }
 
