@@ -18,7 +18,7 @@ use lasthop_base::{Bytes, Time};
 
 use crate::packet::{FlowId, HostId};
 
-pub use reaction::Reaction;
+pub use reaction::{Evidence, Hole, Reaction, Response};
 pub use receiver::Receiver;
 pub use rtt::{RttEstimator, Ticks};
 pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};

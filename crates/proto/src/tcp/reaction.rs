@@ -22,4 +22,52 @@ pub trait Reaction: Debug + Send {
     /// The sequence numbers from `start` up to `end` went out, SYN and FIN included; `again` if some
     /// of them had been sent before.
     fn on_sent(&mut self, _start: SeqNum, _end: SeqNum, _again: bool) {}
+
+    /// Duplicate acknowledgements that mean a loss, no more than the settings' `dupthresh`.
+    fn dupthresh(&self, set: u32) -> u32 {
+        set
+    }
+
+    /// A hole is about to be repaired, or a timeout to be answered: what does it mean? Congestion,
+    /// unless the scheme knows better. Once the window was cut, other holes of the same window of data
+    /// are asked about and cut no more.
+    fn judge(&mut self, _hole: Hole, _sender: &SenderState) -> Response {
+        Response::Congestion
+    }
+}
+
+/// Data that seem to be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// The first sequence number that is missing.
+    pub seq: SeqNum,
+    /// What shows that it is.
+    pub evidence: Evidence,
+}
+
+/// What shows a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Duplicate acknowledgements.
+    Duplicates,
+    /// During recovery, an acknowledgement of less than was outstanding at its start.
+    Partial,
+    /// Reports of data beyond it (SACK).
+    Sack,
+    /// The retransmission timer.
+    Timeout,
+}
+
+/// What a loss does to the congestion window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Response {
+    /// Congestion control closes the window as it does on its own.
+    #[default]
+    Congestion,
+    /// The network is not to blame: window and threshold stay as they are. A timeout has stopped the
+    /// clock of acknowledgements all the same: slow start, from one segment, leads back to the window
+    /// that there was.
+    Corruption,
+    /// The window is cut to this part of what is in use, in (0, 1].
+    Reduce(f64),
 }

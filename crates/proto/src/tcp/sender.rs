@@ -222,12 +222,7 @@ impl Sender {
     fn on_timer(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
         if self.phase == Phase::SynSent {
-            let window = tcp.window;
-            tcp.time_out(now);
-            if tcp.settings.counts_bytes() {
-                // No data were lost: the threshold says nothing yet.
-                tcp.window.ssthresh = window.ssthresh;
-            }
+            tcp.time_out_syn(now);
             tcp.emit_syn(now, out);
         } else if self.probe_interval.is_some() || tcp.window_is_shut() {
             self.probe(now, out);

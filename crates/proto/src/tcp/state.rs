@@ -45,10 +45,14 @@ pub struct SenderState {
     pub(super) inflation: u32,
     initial_window: u32,
     pub(super) dupacks: u32,
+    /// This row of duplicates was answered by a repair.
+    pub(super) answered: bool,
     /// Bytes sent by limited transmit since the last new acknowledgement.
     pub(super) limited: u32,
     /// `snd_max` when the last loss was found; no other loss is taken for new before it is passed.
     pub(super) recover: Option<SeqNum>,
+    /// The loss that set `recover` has closed the window.
+    pub(super) cut: bool,
     /// What the receiver has reported by SACK.
     pub(super) sacked: Ranges,
 
@@ -100,6 +104,8 @@ impl SenderState {
             inflation: 0,
             initial_window,
             dupacks: 0,
+            answered: false,
+            cut: false,
             limited: 0,
             // ns-2 has it so that the very first segment is never fast-retransmitted.
             recover: counts_segments.then_some(iss),
@@ -231,7 +237,7 @@ impl SenderState {
         self.advance(segment.ack);
         self.sample(now, segment);
         self.rearm(now);
-        self.dupacks = 0;
+        self.forget_duplicates();
         self.limited = 0;
     }
 

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use lasthop_base::Time;
 use lasthop_proto::Notice;
-use lasthop_proto::tcp::{Flavour, Reaction, Segment, SenderState, SeqNum, Settings};
+use lasthop_proto::tcp::{
+    Evidence, Flavour, Hole, Reaction, Response, Rules, Segment, SenderState, SeqNum, Settings,
+};
 
 use crate::dialogue::{Client, MSS, settings};
 
@@ -109,4 +111,175 @@ fn a_reaction_hears_of_what_counts() {
     assert_eq!(heard(&log), ["50 ms notice of 1: [0, 1, 1] 1000 2000 inf 0"]);
     tcp.at(100).syn_ack().sends_full(0..2);
     assert_eq!(heard(&log)[0], "100 ms ack 1: [0, 1, 1] 1000 2000 inf 0");
+}
+
+const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+
+/// Judges by a rule, which gets the offset of the hole.
+#[derive(Debug)]
+struct Judge {
+    first_byte: SeqNum,
+    rule: fn(u32, Evidence) -> Response,
+}
+
+impl Reaction for Judge {
+    fn judge(&mut self, hole: Hole, sender: &SenderState) -> Response {
+        assert!(hole.seq >= sender.snd_una() && hole.seq < sender.snd_max(), "only what was sent is missing");
+        (self.rule)(hole.seq - self.first_byte, hole.evidence)
+    }
+}
+
+/// Eight segments are in flight under that judge.
+fn judged(settings: &Settings, rule: fn(u32, Evidence) -> Response) -> Client {
+    let mut tcp = Client::reacting(settings, Judge { first_byte: SeqNum(settings.iss), rule });
+    tcp.sends_full(0..8).at(100);
+    tcp
+}
+
+/// Three acknowledgements say that the first segment is missing and those behind it came.
+fn three_duplicates(tcp: &mut Client) -> &mut Client {
+    tcp.sack(0, &[1000..2000]).sack(0, &[1000..3000]).sack(0, &[1000..4000])
+}
+
+/// A loss by corruption is repaired and leaves window and threshold alone, when it is found and when it
+/// is mended; what has left the network lets as much in.
+#[test]
+fn corruption_leaves_the_window_alone() {
+    for flavour in FLAVOURS {
+        let mut tcp = judged(&settings(flavour, 8), |_, _| Response::Corruption);
+        three_duplicates(&mut tcp).cwnd(8000.0).ssthresh(f64::INFINITY);
+        if flavour == Flavour::Tahoe {
+            // Without fast recovery, duplicates let nothing in.
+            tcp.sends_full(0..1).at(200).ack(8000).cwnd(9000.0).sends_full(8..17);
+        } else {
+            tcp.sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
+            tcp.at(200).ack(8000).cwnd(8000.0).ssthresh(f64::INFINITY).sends_full(11..16);
+        }
+        assert_eq!(tcp.sender.stats().fast_retransmits, 1, "{flavour:?}");
+    }
+}
+
+/// The same by ns-2's rules; the acknowledgement that ends recovery opens the window there, except with
+/// SACK.
+#[test]
+fn corruption_leaves_the_window_of_ns2_alone() {
+    for flavour in FLAVOURS {
+        let settings = Settings { rules: Rules::Ns2, ..settings(flavour, 8) };
+        let mut tcp = judged(&settings, |_, _| Response::Corruption);
+        tcp.ack(1000).sends_full(8..10).cwnd(9000.0);
+        tcp.sack(1000, &[2000..3000]).sack(1000, &[2000..4000]).sends_nothing();
+        tcp.sack(1000, &[2000..5000]).sends_first("1000..2000").cwnd(9000.0).ssthresh(f64::INFINITY);
+        tcp.at(200).ack(10_000).cwnd(if flavour == Flavour::Sack { 9000.0 } else { 10_000.0 }).sent();
+    }
+}
+
+/// NewReno: partial acknowledgements take nothing out of a window that corruption left open.
+#[test]
+fn partial_acknowledgements_leave_an_open_window_alone() {
+    let mut tcp = judged(&settings(Flavour::NewReno, 8), |_, _| Response::Corruption);
+    three_duplicates(&mut tcp).sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
+    tcp.at(200).ack(6000).cwnd(8000.0).sends(&[
+        "6000..7000",
+        "11000..12000",
+        "12000..13000",
+        "13000..14000",
+        "14000..15000",
+    ]);
+    tcp.at(300).ack(8000).cwnd(8000.0).sends_full(15..16);
+}
+
+/// Each hole is judged by itself, and the first that congestion made closes the window. NewReno: on the
+/// partial acknowledgement that shows it.
+#[test]
+fn a_later_hole_may_be_congestion() {
+    let first_is_corrupted = |seq, evidence| match (seq, evidence) {
+        (0, Evidence::Duplicates) => Response::Corruption,
+        (2000 | 4000, Evidence::Partial) => Response::Congestion,
+        other => panic!("asked about {other:?}"),
+    };
+    let mut tcp = judged(&settings(Flavour::NewReno, 8), first_is_corrupted);
+    three_duplicates(&mut tcp).sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]).cwnd(8000.0);
+    tcp.at(200).ack(2000).sends_full(2..3).cwnd(4500.0).ssthresh(4500.0);
+    tcp.ack(4000).sends_full(4..5).ssthresh(4500.0);
+    tcp.at(300).ack(8000).cwnd(4000.0).sends_full(11..12);
+}
+
+/// SACK: when the scoreboard shows the second hole to be lost.
+#[test]
+fn a_later_hole_of_the_scoreboard_may_be_congestion() {
+    let first_is_corrupted = |seq, evidence| match (seq, evidence) {
+        (0, Evidence::Sack) => Response::Corruption,
+        (2000, Evidence::Sack) => Response::Congestion,
+        other => panic!("asked about {other:?}"),
+    };
+    let mut tcp = judged(&settings(Flavour::Sack, 8), first_is_corrupted);
+    tcp.sack(0, &[1000..2000]).sack(0, &[1000..2000, 3000..4000]).sends_nothing();
+    tcp.sack(0, &[1000..2000, 3000..5000]).sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
+    tcp.cwnd(8000.0).sack(0, &[1000..2000, 3000..6000]).sends(&["2000..3000"]).cwnd(5500.0).ssthresh(5500.0);
+}
+
+/// A reaction may ask for another cut than one half, of what is in use; Tahoe still begins with one
+/// segment.
+#[test]
+fn a_cut_may_be_smaller() {
+    for flavour in FLAVOURS {
+        let mut tcp = judged(&settings(flavour, 8), |_, _| Response::Reduce(0.75));
+        three_duplicates(&mut tcp).ssthresh(6000.0).sends_first("0..1000");
+        tcp.cwnd(if flavour == Flavour::Tahoe { 1000.0 } else { 6000.0 });
+    }
+}
+
+/// After a timeout: slow start in any case. Corruption leads back to the window that there was, however
+/// often the timer runs out for the same data; a smaller cut is one of the threshold.
+#[test]
+fn a_timeout_may_have_another_cause() {
+    for flavour in FLAVOURS {
+        let mut tcp = judged(&settings(flavour, 8), |_, evidence| match evidence {
+            Evidence::Timeout => Response::Corruption,
+            other => panic!("asked about {other:?}"),
+        });
+        tcp.wakes_at(1000).sends_full(0..1).cwnd(1000.0).ssthresh(8000.0);
+        tcp.wakes_at(3000).sends_full(0..1).cwnd(1000.0).ssthresh(8000.0);
+        let mut tcp = judged(&settings(flavour, 8), |_, _| Response::Reduce(0.75));
+        tcp.wakes_at(1000).sends_full(0..1).cwnd(1000.0).ssthresh(6000.0);
+    }
+}
+
+/// Its duplicate threshold is what the last notice said.
+#[derive(Debug)]
+struct Threshold(u32);
+
+impl Reaction for Threshold {
+    fn on_notice(&mut self, _now: Time, _notice: &Notice, _sender: &mut SenderState) {
+        self.0 = 2;
+    }
+
+    fn dupthresh(&self, _set: u32) -> u32 {
+        self.0
+    }
+}
+
+/// A reaction may lower the duplicate threshold, and not raise it; a row of duplicates is answered once.
+#[test]
+fn a_reaction_may_lower_the_duplicate_threshold() {
+    for flavour in FLAVOURS {
+        let mut tcp = Client::reacting(&settings(flavour, 8), Threshold(2));
+        tcp.sends_full(0..8).at(100).sack(0, &[1000..2000]).sends_nothing();
+        tcp.sack(0, &[1000..3000]).sends_first("0..1000").ssthresh(4000.0);
+        let sent = tcp.sender.stats().retransmitted_segments;
+        tcp.sack(0, &[1000..4000]).sack(0, &[1000..5000]).sent();
+        assert_eq!((tcp.sender.stats().retransmitted_segments, sent), (1, 1), "{flavour:?}");
+        let mut tcp = Client::reacting(&settings(flavour, 8), Threshold(9));
+        three_duplicates(tcp.sends_full(0..8).at(100)).sends_first("0..1000");
+    }
+}
+
+/// Lowered below what was counted already, the threshold is met by the next duplicate.
+#[test]
+fn the_threshold_may_be_lowered_late() {
+    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
+        let mut tcp = Client::reacting(&Settings { dupthresh: 5, ..settings(flavour, 8) }, Threshold(5));
+        tcp.sends_full(0..8).at(100).acks(3, 0).notice(0).sends_nothing();
+        tcp.ack(0).sends_full(0..1).ssthresh(4000.0);
+    }
 }

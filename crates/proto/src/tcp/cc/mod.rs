@@ -16,6 +16,17 @@ pub struct Window {
     pub ssthresh: f64,
 }
 
+impl Window {
+    /// Nothing but time was lost: slow start from one segment leads back to the window that there was.
+    /// If the timer has run out for this data before (`again`), the threshold remembers it already.
+    pub(super) fn start_slowly_again(&mut self, mss: u32, again: bool) {
+        if !again {
+            self.ssthresh = self.cwnd.max(2.0 * f64::from(mss));
+        }
+        self.cwnd = f64::from(mss);
+    }
+}
+
 /// What a controller is told when a loss is found.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
@@ -35,9 +46,10 @@ pub trait CongestionControl: Debug + Send {
     /// `acked` bytes were newly acknowledged.
     fn open(&mut self, window: &mut Window, acked: u32);
 
-    /// Duplicate or selective acknowledgements revealed a loss.
-    fn on_loss(&mut self, window: &mut Window, loss: Loss);
+    /// Duplicate or selective acknowledgements revealed a loss: what is in use is cut to `factor` of
+    /// it, or as the controller itself has it.
+    fn on_loss(&mut self, window: &mut Window, loss: Loss, factor: Option<f64>);
 
-    /// The retransmission timer revealed a loss.
-    fn on_timeout(&mut self, window: &mut Window, loss: Loss);
+    /// The retransmission timer revealed a loss; `factor` is for the threshold.
+    fn on_timeout(&mut self, window: &mut Window, loss: Loss, factor: Option<f64>);
 }

@@ -14,6 +14,7 @@ use core::fmt::Debug;
 
 use lasthop_base::Time;
 
+use super::reaction::Evidence;
 use super::segment::Segment;
 use super::seq::SeqNum;
 use super::settings::{Flavour, Rules, Settings};
@@ -35,7 +36,7 @@ pub trait Recovery: Debug + Send {
 
     /// The retransmission timer ran out. What is to be resent follows by [`send`](Recovery::send).
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
-        tcp.dupacks = 0;
+        tcp.forget_duplicates();
         tcp.time_out(now);
     }
 
@@ -60,24 +61,24 @@ pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
 /// step 2). Earlier ones send by limited transmit if that is on.
 fn reveals_loss(tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
     tcp.dupacks += 1;
-    if tcp.dupacks < tcp.settings.dupthresh && tcp.settings.limited_transmit {
+    if tcp.is_early_duplicate() && tcp.settings.limited_transmit {
         tcp.send_limited(now, out);
     }
-    tcp.dupacks == tcp.settings.dupthresh && tcp.loss_is_new()
+    tcp.duplicates_reveal_loss()
 }
 
-/// Fast retransmit (RFC 5681 section 3.2 steps 2 and 3): closes the window, resends the first
+/// Fast retransmit (RFC 5681 section 3.2 steps 2 and 3): answers the loss, resends the first
 /// segment, and lets the window grow by the segments that the duplicates say have left the network.
 fn fast_retransmit(tcp: &mut SenderState, now: Time, out: &mut Out) {
-    tcp.close_window_on_loss(now);
+    tcp.answer_loss(now, Evidence::Duplicates);
     tcp.resend_first(now, out);
-    tcp.inflation = tcp.settings.dupthresh * tcp.mss;
+    tcp.inflation = tcp.dupacks * tcp.mss;
 }
 
 /// Sends after an acknowledgement as Reno does: early duplicates let nothing out but what limited
 /// transmit sent.
 fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out: &mut Out) {
-    if tcp.dupacks == 0 || tcp.dupacks >= tcp.settings.dupthresh {
+    if !tcp.is_early_duplicate() {
         tcp.send_window(now, burst, out);
     }
 }

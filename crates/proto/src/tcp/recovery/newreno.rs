@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open, fast_retransmit, reveals_loss, send_unless_early_duplicate};
 use crate::component::Out;
+use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
 use crate::tcp::settings::Rules;
 use crate::tcp::state::SenderState;
@@ -28,6 +29,7 @@ impl NewReno {
             Rules::Rfc => tcp.sample(now, segment),
             Rules::Ns2 => tcp.end_backoff_if_timed(segment.ack),
         }
+        tcp.judge(Hole { seq: tcp.snd_una, evidence: Evidence::Partial });
         if tcp.settings.partial_deflation {
             deflate(tcp, acked);
         } else {
@@ -38,13 +40,16 @@ impl NewReno {
 }
 
 /// Takes what was acknowledged out of the window and puts the resent segment in, if that much was
-/// acknowledged; the inflation goes first, then the congestion window itself.
+/// acknowledged; the inflation goes first, then the congestion window itself, which gets it back when
+/// recovery ends. A window that the loss did not close keeps what it has.
 fn deflate(tcp: &mut SenderState, acked: u32) {
     let resent = if acked >= tcp.mss { tcp.mss } else { 0 };
     let left = i64::from(tcp.inflation) - i64::from(acked) + i64::from(resent);
     let least = i64::from(tcp.mss);
     tcp.inflation = left.max(least) as u32;
-    tcp.window.cwnd = (tcp.window.cwnd + (left - least).min(0) as f64).max(f64::from(tcp.mss));
+    if tcp.cut {
+        tcp.window.cwnd = (tcp.window.cwnd + (left - least).min(0) as f64).max(f64::from(tcp.mss));
+    }
 }
 
 impl Recovery for NewReno {
@@ -57,9 +62,11 @@ impl Recovery for NewReno {
         tcp.inflation = 0;
         if ends && tcp.settings.rules == Rules::Rfc {
             tcp.acknowledge(now, segment);
-            // RFC 6582 section 3.2 step 3, full acknowledgement, option 1: no burst.
-            let flight = f64::from(tcp.sent_since_step_back().max(tcp.mss) + tcp.mss);
-            tcp.window.cwnd = tcp.window.ssthresh.min(flight);
+            if tcp.cut {
+                // RFC 6582 section 3.2 step 3, full acknowledgement, option 1: no burst.
+                let flight = f64::from(tcp.sent_since_step_back().max(tcp.mss) + tcp.mss);
+                tcp.window.cwnd = tcp.window.ssthresh.min(flight);
+            }
         } else {
             acknowledge_and_open(tcp, now, segment, acked);
         }
@@ -76,7 +83,7 @@ impl Recovery for NewReno {
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
         *self = NewReno::default();
-        tcp.dupacks = 0;
+        tcp.forget_duplicates();
         tcp.time_out(now);
     }
 

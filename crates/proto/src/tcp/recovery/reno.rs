@@ -37,7 +37,7 @@ impl Recovery for Reno {
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
         self.recovering = false;
-        tcp.dupacks = 0;
+        tcp.forget_duplicates();
         tcp.time_out(now);
     }
 

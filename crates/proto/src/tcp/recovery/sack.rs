@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
@@ -18,7 +19,7 @@ pub(super) struct Sack {
 }
 
 /// Bytes that neither arrived nor were reported: from `start` up to `end`.
-struct Hole {
+struct Gap {
     start: SeqNum,
     end: SeqNum,
     lost: bool,
@@ -26,13 +27,14 @@ struct Hole {
 
 /// Calls `visit` for every hole of the window, from the right edge to the left. A hole is lost if
 /// `dupthresh` ranges above it, or more than (`dupthresh` − 1) full segments, have arrived (IsLost).
-fn holes_from_right(tcp: &SenderState, mut visit: impl FnMut(Hole)) {
+fn holes_from_right(tcp: &SenderState, mut visit: impl FnMut(Gap)) {
+    let dupthresh = tcp.dupthresh();
     let (mut ranges, mut bytes) = (0, 0);
     let mut right = tcp.snd_max;
     let mut hole = |start: SeqNum, end: SeqNum, ranges: u32, bytes: u32| {
-        let lost = ranges >= tcp.settings.dupthresh || bytes > (tcp.settings.dupthresh - 1) * tcp.mss;
+        let lost = ranges >= dupthresh || bytes > (dupthresh - 1) * tcp.mss;
         if start < end {
-            visit(Hole { start, end, lost });
+            visit(Gap { start, end, lost });
         }
     };
     for range in tcp.sacked.as_slice().iter().rev() {
@@ -58,13 +60,13 @@ fn pipe(tcp: &SenderState, high_rxt: SeqNum) -> u32 {
 
 /// The first hole not yet resent below the highest byte reported: the first that is lost (rule 1 of
 /// NextSeg), and the first at all (rule 3).
-fn next_holes(tcp: &SenderState, high_rxt: SeqNum) -> (Option<Hole>, Option<Hole>) {
+fn next_holes(tcp: &SenderState, high_rxt: SeqNum) -> (Option<Gap>, Option<Gap>) {
     let (mut lost, mut any) = (None, None);
     let Some(highest) = tcp.sacked.end() else { return (lost, any) };
     holes_from_right(tcp, |hole| {
         let start = hole.start.max(high_rxt);
         if start < hole.end && start < highest {
-            let rest = |lost| Hole { start, end: hole.end, lost };
+            let rest = |lost| Gap { start, end: hole.end, lost };
             if hole.lost {
                 lost = Some(rest(true));
             }
@@ -90,7 +92,7 @@ impl Sack {
     /// Something was reported outside of recovery (RFC 6675 section 5 steps 1 to 3).
     fn on_report(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         tcp.dupacks += 1;
-        let mut first_is_lost = tcp.dupacks >= tcp.settings.dupthresh;
+        let mut first_is_lost = tcp.dupacks >= tcp.dupthresh();
         holes_from_right(tcp, |hole| first_is_lost |= hole.start == tcp.snd_una && hole.lost);
         if first_is_lost && tcp.loss_is_new() {
             self.enter(tcp, now, out);
@@ -101,7 +103,7 @@ impl Sack {
 
     /// RFC 6675 section 5 step 4.
     fn enter(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
-        tcp.close_window_on_loss(now);
+        tcp.answer_loss(now, Evidence::Sack);
         let resent = tcp.snd_una + tcp.resend_first(now, out);
         self.high_rxt = Some(resent);
         self.rescue_rxt = resent;
@@ -114,6 +116,7 @@ impl Sack {
             return true;
         }
         if let Some(hole) = lost.or(any) {
+            tcp.judge(Hole { seq: hole.start, evidence: Evidence::Sack });
             let len = tcp.len_at(hole.start).min(hole.end - hole.start);
             self.high_rxt = Some(hole.start + tcp.emit(now, hole.start, len, out));
             return true;
@@ -130,6 +133,7 @@ impl Sack {
         self.rescue_rxt = tcp.recover.unwrap_or(tcp.snd_max);
         let start = if last.end - last.start > tcp.mss { last.end - tcp.mss } else { last.start };
         let len = tcp.len_at(start).min(last.end - start);
+        tcp.judge(Hole { seq: start, evidence: Evidence::Sack });
         tcp.emit(now, start, len, out) > 0
     }
 }
@@ -165,7 +169,7 @@ impl Recovery for Sack {
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
         *self = Sack::default();
-        tcp.dupacks = 0;
+        tcp.forget_duplicates();
         tcp.time_out(now);
     }
 

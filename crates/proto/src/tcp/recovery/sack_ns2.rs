@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
@@ -59,11 +60,11 @@ impl SackNs2 {
     /// Fast retransmit.
     fn enter(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         let outstanding = i64::from(tcp.flight_size().div_ceil(tcp.mss));
-        self.pipe = outstanding - i64::from(tcp.settings.dupthresh);
+        self.pipe = outstanding - i64::from(tcp.dupacks);
         self.recovering = true;
         self.just_entered = true;
         self.mark_resent(tcp, tcp.snd_una);
-        tcp.close_window_on_loss(now);
+        tcp.answer_loss(now, Evidence::Sack);
         tcp.resend_first(now, out);
     }
 
@@ -92,6 +93,9 @@ impl SackNs2 {
             next = tcp.sacked.around(next).map_or(next, |block| block.end);
             tcp.snd_nxt = tcp.snd_nxt.max(next);
             let len = tcp.len_at(next);
+            if next < tcp.snd_max {
+                tcp.judge(Hole { seq: next, evidence: Evidence::Partial });
+            }
             tcp.emit(now, next, len, out);
             self.mark_resent(tcp, next);
             next += tcp.mss;
@@ -110,6 +114,7 @@ impl SackNs2 {
             return false;
         }
         if hole.is_some() {
+            tcp.judge(Hole { seq, evidence: Evidence::Sack });
             self.mark_resent(tcp, seq);
         }
         let occupied = tcp.emit(now, seq, len, out);
@@ -148,9 +153,9 @@ impl Recovery for SackNs2 {
             return;
         }
         tcp.dupacks += 1;
-        if tcp.dupacks == tcp.settings.dupthresh && tcp.loss_is_new() {
+        if tcp.duplicates_reveal_loss() {
             self.enter(tcp, now, out);
-        } else if tcp.dupacks < tcp.settings.dupthresh && tcp.settings.limited_transmit {
+        } else if tcp.is_early_duplicate() && tcp.settings.limited_transmit {
             tcp.send_limited(now, out);
         }
     }
@@ -163,7 +168,7 @@ impl Recovery for SackNs2 {
         self.recovering = false;
         self.ignoring = true;
         self.clear_board(tcp);
-        tcp.dupacks = 0;
+        tcp.forget_duplicates();
         tcp.time_out(now);
     }
 

@@ -4,10 +4,12 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open, reveals_loss};
 use crate::component::Out;
+use crate::tcp::reaction::Evidence;
 use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
-/// Any loss closes the window to one segment; everything from the hole on is sent again.
+/// Any loss closes the window to one segment; everything from the hole on is sent again. If a reaction
+/// keeps the window open, only the hole is, or its first segment.
 #[derive(Debug)]
 pub(super) struct Tahoe;
 
@@ -18,9 +20,13 @@ impl Recovery for Tahoe {
 
     fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, _segment: &Segment, out: &mut Out) {
         if reveals_loss(tcp, now, out) {
-            tcp.close_window_on_loss(now);
-            tcp.shrink_window_to_one_segment();
-            tcp.go_back();
+            tcp.answer_loss(now, Evidence::Duplicates);
+            if tcp.cut {
+                tcp.shrink_window_to_one_segment();
+                tcp.go_back();
+            } else {
+                tcp.resend_first(now, out);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::SenderState;
 use crate::tcp::cc::Loss;
+use crate::tcp::reaction::{Evidence, Hole, Response};
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::settings::{Flavour, Rules};
 
@@ -34,29 +35,99 @@ impl SenderState {
         Loss { flight: self.sent_since_step_back().saturating_sub(self.limited), rwnd: self.rwnd, again }
     }
 
-    /// A loss was found by acknowledgements: closes the window, restarts the timer.
-    pub(in crate::tcp) fn close_window_on_loss(&mut self, now: Time) {
+    /// Duplicate acknowledgements that mean a loss.
+    pub(in crate::tcp) fn dupthresh(&self) -> u32 {
+        let set = self.settings.dupthresh;
+        self.reaction.as_ref().map_or(set, |reaction| reaction.dupthresh(set).min(set).max(1))
+    }
+
+    /// Whether the duplicates at hand are too few to mean a loss.
+    pub(in crate::tcp) fn is_early_duplicate(&self) -> bool {
+        self.dupacks > 0 && !self.answered && self.dupacks < self.dupthresh()
+    }
+
+    /// Whether the duplicates at hand mean a loss that nothing was done about yet.
+    pub(in crate::tcp) fn duplicates_reveal_loss(&self) -> bool {
+        !self.answered && self.dupacks >= self.dupthresh() && self.loss_is_new()
+    }
+
+    /// The row of duplicates has ended.
+    pub(in crate::tcp) fn forget_duplicates(&mut self) {
+        self.dupacks = 0;
+        self.answered = false;
+    }
+
+    /// A loss was found by acknowledgements: asks what it means, closes the window accordingly, restarts
+    /// the timer.
+    pub(in crate::tcp) fn answer_loss(&mut self, now: Time, evidence: Evidence) {
         self.stats.fast_retransmits += 1;
         self.recover = Some(self.snd_max);
-        let loss = self.loss(false);
-        self.cc.on_loss(&mut self.window, loss);
+        self.answered = true;
+        self.cut = false;
+        self.judge(Hole { seq: self.snd_una, evidence });
         self.samples.on_loss();
         self.rearm(now);
     }
 
-    /// The timer ran out: closes the window, backs off, goes back to the first unacknowledged byte
-    /// (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
+    /// A hole is about to be repaired: asks what it means, and closes the window if that has not
+    /// happened yet. Every repair in answer to acknowledgements goes through here.
+    pub(in crate::tcp) fn judge(&mut self, hole: Hole) {
+        let factor = match self.ask(hole) {
+            Response::Corruption => return,
+            Response::Congestion => None,
+            Response::Reduce(factor) => Some(factor),
+        };
+        if !self.cut {
+            self.cut = true;
+            let loss = self.loss(false);
+            self.cc.on_loss(&mut self.window, loss, factor);
+        }
+    }
+
+    fn ask(&mut self, hole: Hole) -> Response {
+        self.react(|reaction, tcp| reaction.judge(hole, tcp)).unwrap_or_default()
+    }
+
+    /// The timer ran out: asks what that means, closes the window accordingly, backs off, goes back to
+    /// the first unacknowledged byte (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
     pub(in crate::tcp) fn time_out(&mut self, now: Time) {
+        let again = self.note_timeout();
+        let response = self.ask(Hole { seq: self.snd_una, evidence: Evidence::Timeout });
+        let loss = self.loss(again);
+        match response {
+            Response::Congestion => self.cc.on_timeout(&mut self.window, loss, None),
+            Response::Reduce(factor) => self.cc.on_timeout(&mut self.window, loss, Some(factor)),
+            Response::Corruption => self.window.start_slowly_again(self.mss, again),
+        }
+        self.start_over(now);
+    }
+
+    /// The timer ran out for SYN: no data were lost, so the threshold says nothing yet, except to ns-2.
+    pub(in crate::tcp) fn time_out_syn(&mut self, now: Time) {
+        let again = self.note_timeout();
+        if self.settings.counts_bytes() {
+            self.shrink_window_to_one_segment();
+        } else {
+            let loss = self.loss(again);
+            self.cc.on_timeout(&mut self.window, loss, None);
+        }
+        self.start_over(now);
+    }
+
+    /// Says whether the timer has run out for this data before.
+    fn note_timeout(&mut self) -> bool {
         self.stats.timeouts += 1;
-        let again = self.timed_out_at.replace(self.snd_una) == Some(self.snd_una);
         self.recover = Some(self.snd_max);
+        self.cut = true;
         if self.snd_una == self.iss && (self.settings.handshake || self.settings.rules == Rules::Ns2) {
             // RFC 5681 section 3.1: a lost SYN means an initial window of one segment; for ns-2 any
             // first segment does.
             self.initial_window = self.mss;
         }
-        let loss = self.loss(again);
-        self.cc.on_timeout(&mut self.window, loss);
+        self.timed_out_at.replace(self.snd_una) == Some(self.snd_una)
+    }
+
+    fn start_over(&mut self, now: Time) {
         self.inflation = 0;
         self.sacked.clear();
         self.rtt.back_off();
