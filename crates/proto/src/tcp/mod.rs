@@ -25,8 +25,8 @@ pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
 pub use seq::SeqNum;
 pub use settings::{
-    Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules, Settings,
-    WindowCounts,
+    Congestion, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules,
+    Settings, WindowCounts,
 };
 pub use state::SenderState;
 

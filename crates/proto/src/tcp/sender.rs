@@ -284,8 +284,8 @@ impl Component for Sender {
     /// 2³².
     fn show(&self, probe: &mut dyn Probe) {
         let tcp = &self.state;
-        probe.value("cwnd_bytes", tcp.window.cwnd);
-        probe.value("ssthresh_bytes", tcp.window.ssthresh);
+        probe.value("cwnd_bytes", tcp.cwnd());
+        probe.value("ssthresh_bytes", tcp.ssthresh());
         probe.value("flight_bytes", f64::from(self.flight_size()));
         let offset = |seq: SeqNum| f64::from(seq.0.wrapping_sub(tcp.iss.0));
         probe.value("snd_una_bytes", offset(tcp.snd_una));

@@ -42,6 +42,15 @@ pub enum Flavour {
     Sack,
 }
 
+/// How the congestion window opens, and how far a loss closes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681).
+    #[default]
+    Aimd,
+}
+
 /// Whose rules count where standards and ns-2 differ in detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -137,6 +146,8 @@ pub struct Settings {
     pub profile: Profile,
     /// How losses are found and repaired.
     pub flavour: Flavour,
+    /// How the congestion window opens, and how far a loss closes it.
+    pub congestion: Congestion,
     /// Whose rules count where the standards and ns-2 differ in detail.
     pub rules: Rules,
 
@@ -216,6 +227,7 @@ impl Default for Settings {
         Settings {
             profile: Profile::Rfc,
             flavour: Flavour::NewReno,
+            congestion: Congestion::Aimd,
             rules: Rules::Rfc,
             packet_size: Bytes(1500),
             header: Bytes(40),

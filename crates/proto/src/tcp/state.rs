@@ -5,9 +5,9 @@ mod output;
 
 use alloc::boxed::Box;
 
-use lasthop_base::{Bytes, Time};
+use lasthop_base::{Bytes, Duration, Time};
 
-use super::cc::{Aimd, CongestionControl, Window};
+use super::cc::{self, AckInfo, CongestionControl, Window};
 use super::ranges::Ranges;
 use super::reaction::Reaction;
 use super::rtt::RttEstimator;
@@ -39,7 +39,7 @@ pub struct SenderState {
     /// Next sequence number expected from the peer.
     pub(super) rcv_nxt: SeqNum,
 
-    pub(super) window: Window,
+    window: Window,
     cc: Box<dyn CongestionControl>,
     /// Bytes by which recovery extends the window, for packets known to have left the network.
     pub(super) inflation: u32,
@@ -92,15 +92,15 @@ impl SenderState {
             fin_sent: false,
             rwnd,
             rcv_nxt: SeqNum(0),
-            window: Window {
-                cwnd: f64::from(if grows_later { mss } else { initial_window }),
-                ssthresh: match settings.initial_ssthresh {
+            window: Window::new(
+                if grows_later { mss } else { initial_window },
+                match settings.initial_ssthresh {
                     InitialThreshold::Unlimited => f64::INFINITY,
                     InitialThreshold::Window => f64::from(rwnd),
                     InitialThreshold::Segments(n) => f64::from(n) * f64::from(mss),
                 },
-            },
-            cc: Box::new(Aimd::new(settings)),
+            ),
+            cc: cc::of(settings),
             inflation: 0,
             initial_window,
             dupacks: 0,
@@ -134,7 +134,7 @@ impl SenderState {
 
     /// Shrinks the congestion window to one segment; slow start opens it again.
     pub fn shrink_window_to_one_segment(&mut self) {
-        self.window.cwnd = f64::from(self.mss);
+        self.window.begin_with(self.mss);
     }
 
     /// Cuts all that is sent from now on, new data or old, into segments of at most `mss` bytes of
@@ -171,12 +171,12 @@ impl SenderState {
 
     /// The congestion window, without what recovery adds to it, in bytes.
     pub fn cwnd(&self) -> f64 {
-        self.window.cwnd
+        self.window.cwnd()
     }
 
     /// The slow-start threshold, in bytes.
     pub fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
+        self.window.ssthresh()
     }
 
     /// Duplicate acknowledgements in a row.
@@ -231,14 +231,15 @@ impl SenderState {
         self.react(|reaction, tcp| reaction.on_segment(now, segment, tcp));
     }
 
-    /// New data were acknowledged: moves the left edge, takes a sample, restarts the timer (RFC 6298
-    /// sections 5.2, 5.3).
-    pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) {
+    /// New data were acknowledged: moves the left edge, takes a sample and returns it if there is one,
+    /// restarts the timer (RFC 6298 sections 5.2, 5.3).
+    pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         self.advance(segment.ack);
-        self.sample(now, segment);
+        let rtt = self.sample(now, segment);
         self.rearm(now);
         self.forget_duplicates();
         self.limited = 0;
+        rtt
     }
 
     /// Moves the left edge of the window.
@@ -251,15 +252,15 @@ impl SenderState {
     }
 
     /// Takes the round-trip sample that an acknowledgement gives, if it gives one.
-    pub(super) fn sample(&mut self, now: Time, segment: &Segment) {
+    pub(super) fn sample(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         let sent = self.samples.on_ack(segment.ack);
         let echoed = segment.timestamps.map(|ts| {
             let now_us = timestamp(now);
             now.as_nanos() - u64::from(now_us.wrapping_sub(ts.echo)) * 1_000
         });
-        if let Some(sent) = echoed.map(Time::from_nanos).or(sent) {
-            self.rtt.sample(sent, now);
-        }
+        let sent = echoed.map(Time::from_nanos).or(sent)?;
+        self.rtt.sample(sent, now);
+        Some(now.since(sent))
     }
 
     /// The acknowledgement of data sent during recovery gives no sample, but ends the backoff.
@@ -269,18 +270,35 @@ impl SenderState {
         }
     }
 
+    /// Recovery has ended: a window that the loss closed is set to the threshold, or to a segment more
+    /// than what is in flight if that is less (RFC 6582 section 3.2 step 3, option 1).
+    pub(super) fn leave_recovery(&mut self) {
+        if self.cut {
+            let limit = self.sent_since_step_back().max(self.mss) + self.mss;
+            self.cc.on_recovered(&mut self.window, limit);
+        }
+    }
+
+    /// Takes `bytes` out of a window that the loss closed, until recovery ends.
+    pub(super) fn deflate(&mut self, bytes: u32) {
+        if self.cut {
+            self.window.deflate(bytes, self.mss);
+        }
+    }
+
     /// Sets the timer if data are outstanding, stops it otherwise.
     pub(super) fn rearm(&mut self, now: Time) {
         self.rto_deadline = if self.outstanding() { now + self.rtt.rto() } else { Time::NEVER };
     }
 
     /// Opens the congestion window for `acked` bytes.
-    pub(super) fn open_window(&mut self, acked: u32) {
-        self.cc.open(&mut self.window, acked);
+    pub(super) fn open_window(&mut self, now: Time, acked: u32, rtt: Option<Duration>) {
+        let ack = AckInfo { now, acked, flight: self.flight_size(), rtt };
+        self.cc.on_ack(&mut self.window, &ack);
         // The window of a connection without handshake, or of ns-2, is delayed until the first
         // acknowledgement if the settings say so.
         if self.settings.rules == Rules::Ns2 && self.settings.delay_growth && self.first_was_acknowledged() {
-            self.window.cwnd = f64::from(self.initial_window);
+            self.window.begin_with(self.initial_window);
         }
     }
 
@@ -298,7 +316,7 @@ impl SenderState {
     fn restart_after_idle(&mut self, now: Time) {
         let begun = self.stats.segments_sent > 0;
         if self.settings.idle_restart && begun && now.since(self.last_sent) > self.rtt.rto() {
-            self.window.cwnd = self.window.cwnd.min(f64::from(self.initial_window));
+            self.cc.on_idle(&mut self.window, self.initial_window);
         }
     }
 

@@ -85,6 +85,6 @@ fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out
 
 /// A new acknowledgement outside recovery: the window opens.
 fn acknowledge_and_open(tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32) {
-    tcp.acknowledge(now, segment);
-    tcp.open_window(acked);
+    let rtt = tcp.acknowledge(now, segment);
+    tcp.open_window(now, acked, rtt);
 }

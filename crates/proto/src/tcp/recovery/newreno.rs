@@ -26,10 +26,10 @@ impl NewReno {
             tcp.rearm(now);
         }
         match tcp.settings.rules {
-            Rules::Rfc => tcp.sample(now, segment),
+            Rules::Rfc => _ = tcp.sample(now, segment),
             Rules::Ns2 => tcp.end_backoff_if_timed(segment.ack),
         }
-        tcp.judge(Hole { seq: tcp.snd_una, evidence: Evidence::Partial });
+        tcp.judge(now, Hole { seq: tcp.snd_una, evidence: Evidence::Partial });
         if tcp.settings.partial_deflation {
             deflate(tcp, acked);
         } else {
@@ -47,9 +47,7 @@ fn deflate(tcp: &mut SenderState, acked: u32) {
     let left = i64::from(tcp.inflation) - i64::from(acked) + i64::from(resent);
     let least = i64::from(tcp.mss);
     tcp.inflation = left.max(least) as u32;
-    if tcp.cut {
-        tcp.window.cwnd = (tcp.window.cwnd + (left - least).min(0) as f64).max(f64::from(tcp.mss));
-    }
+    tcp.deflate((least - left).max(0) as u32);
 }
 
 impl Recovery for NewReno {
@@ -62,11 +60,7 @@ impl Recovery for NewReno {
         tcp.inflation = 0;
         if ends && tcp.settings.rules == Rules::Rfc {
             tcp.acknowledge(now, segment);
-            if tcp.cut {
-                // RFC 6582 section 3.2 step 3, full acknowledgement, option 1: no burst.
-                let flight = f64::from(tcp.sent_since_step_back().max(tcp.mss) + tcp.mss);
-                tcp.window.cwnd = tcp.window.ssthresh.min(flight);
-            }
+            tcp.leave_recovery();
         } else {
             acknowledge_and_open(tcp, now, segment, acked);
         }

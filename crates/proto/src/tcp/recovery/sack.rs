@@ -116,7 +116,7 @@ impl Sack {
             return true;
         }
         if let Some(hole) = lost.or(any) {
-            tcp.judge(Hole { seq: hole.start, evidence: Evidence::Sack });
+            tcp.judge(now, Hole { seq: hole.start, evidence: Evidence::Sack });
             let len = tcp.len_at(hole.start).min(hole.end - hole.start);
             self.high_rxt = Some(hole.start + tcp.emit(now, hole.start, len, out));
             return true;
@@ -133,7 +133,7 @@ impl Sack {
         self.rescue_rxt = tcp.recover.unwrap_or(tcp.snd_max);
         let start = if last.end - last.start > tcp.mss { last.end - tcp.mss } else { last.start };
         let len = tcp.len_at(start).min(last.end - start);
-        tcp.judge(Hole { seq: start, evidence: Evidence::Sack });
+        tcp.judge(now, Hole { seq: start, evidence: Evidence::Sack });
         tcp.emit(now, start, len, out) > 0
     }
 }

@@ -94,7 +94,7 @@ impl SackNs2 {
             tcp.snd_nxt = tcp.snd_nxt.max(next);
             let len = tcp.len_at(next);
             if next < tcp.snd_max {
-                tcp.judge(Hole { seq: next, evidence: Evidence::Partial });
+                tcp.judge(now, Hole { seq: next, evidence: Evidence::Partial });
             }
             tcp.emit(now, next, len, out);
             self.mark_resent(tcp, next);
@@ -114,7 +114,7 @@ impl SackNs2 {
             return false;
         }
         if hole.is_some() {
-            tcp.judge(Hole { seq, evidence: Evidence::Sack });
+            tcp.judge(now, Hole { seq, evidence: Evidence::Sack });
             self.mark_resent(tcp, seq);
         }
         let occupied = tcp.emit(now, seq, len, out);

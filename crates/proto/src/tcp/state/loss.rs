@@ -31,8 +31,8 @@ impl SenderState {
         bare && (!self.settings.counts_bytes() || (self.outstanding() && !window_changed))
     }
 
-    fn loss(&self, again: bool) -> Loss {
-        Loss { flight: self.sent_since_step_back().saturating_sub(self.limited), rwnd: self.rwnd, again }
+    fn loss(&self, now: Time, again: bool) -> Loss {
+        Loss { now, flight: self.sent_since_step_back().saturating_sub(self.limited), rwnd: self.rwnd, again }
     }
 
     /// Duplicate acknowledgements that mean a loss.
@@ -64,14 +64,14 @@ impl SenderState {
         self.recover = Some(self.snd_max);
         self.answered = true;
         self.cut = false;
-        self.judge(Hole { seq: self.snd_una, evidence });
+        self.judge(now, Hole { seq: self.snd_una, evidence });
         self.samples.on_loss();
         self.rearm(now);
     }
 
     /// A hole is about to be repaired: asks what it means, and closes the window if that has not
     /// happened yet. Every repair in answer to acknowledgements goes through here.
-    pub(in crate::tcp) fn judge(&mut self, hole: Hole) {
+    pub(in crate::tcp) fn judge(&mut self, now: Time, hole: Hole) {
         let factor = match self.ask(hole) {
             Response::Corruption => return,
             Response::Congestion => None,
@@ -79,8 +79,8 @@ impl SenderState {
         };
         if !self.cut {
             self.cut = true;
-            let loss = self.loss(false);
-            self.cc.on_loss(&mut self.window, loss, factor);
+            let loss = self.loss(now, false);
+            self.cc.on_loss(&mut self.window, &loss, factor);
         }
     }
 
@@ -93,11 +93,11 @@ impl SenderState {
     pub(in crate::tcp) fn time_out(&mut self, now: Time) {
         let again = self.note_timeout();
         let response = self.ask(Hole { seq: self.snd_una, evidence: Evidence::Timeout });
-        let loss = self.loss(again);
+        let loss = self.loss(now, again);
         match response {
-            Response::Congestion => self.cc.on_timeout(&mut self.window, loss, None),
-            Response::Reduce(factor) => self.cc.on_timeout(&mut self.window, loss, Some(factor)),
-            Response::Corruption => self.window.start_slowly_again(self.mss, again),
+            Response::Congestion => self.cc.on_timeout(&mut self.window, &loss, None),
+            Response::Reduce(factor) => self.cc.on_timeout(&mut self.window, &loss, Some(factor)),
+            Response::Corruption => self.cc.on_interruption(&mut self.window, self.mss, again),
         }
         self.start_over(now);
     }
@@ -108,8 +108,8 @@ impl SenderState {
         if self.settings.counts_bytes() {
             self.shrink_window_to_one_segment();
         } else {
-            let loss = self.loss(again);
-            self.cc.on_timeout(&mut self.window, loss, None);
+            let loss = self.loss(now, again);
+            self.cc.on_timeout(&mut self.window, &loss, None);
         }
         self.start_over(now);
     }
