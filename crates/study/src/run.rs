@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use lasthop_base::{Duration, Streams, Time};
 use lasthop_proto::scheme::Scheme;
-use lasthop_proto::tcp::Flavour;
 use lasthop_sim::{Capture, Ended, Node, Pcapng, Tap};
 
 use crate::error::{Place, ScenarioError};
@@ -222,7 +221,7 @@ impl Setup<'_> {
             // A segment fits an IP packet: the settings have no faults.
             mss: u16::try_from(self.scenario.tcp.mss()).unwrap_or(u16::MAX),
             largest_window: self.scenario.tcp.window_payload(),
-            sack_permitted: self.scenario.tcp.flavour == Flavour::Sack,
+            sack_permitted: self.scenario.tcp.sack(),
         };
         Pcapng::new(BufWriter::new(File::create(path)?), capture)
     }

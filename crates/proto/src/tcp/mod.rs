@@ -105,7 +105,7 @@ fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
     let scale = if syn && settings.window.0 > 65_535 { 4 } else { 0 };
     let timestamps = if segment.timestamps.is_some() { 12 } else { 0 };
     // With timestamps, "SACK permitted" takes the place of their padding.
-    let permitted = if syn && settings.flavour == Flavour::Sack && timestamps == 0 { 4 } else { 0 };
+    let permitted = if syn && settings.sack() && timestamps == 0 { 4 } else { 0 };
     let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
     Bytes(mss + scale + timestamps + permitted + sack)
 }

@@ -7,7 +7,7 @@ use lasthop_base::{Bytes, Time};
 use super::ranges::Ranges;
 use super::segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 use super::seq::SeqNum;
-use super::settings::{Flavour, Rules, Settings};
+use super::settings::{Rules, Settings};
 use super::state::{latest_timestamp, timestamp};
 use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port};
@@ -205,12 +205,11 @@ impl Receiver {
     fn acknowledge(&mut self, now: Time, latest: Option<(&Segment, Option<SackBlock>)>, out: &mut Out) {
         self.owed = 0;
         self.ack_deadline = Time::NEVER;
-        let sack = match self.settings.flavour {
-            Flavour::Sack => {
-                let (segment, repeated) = latest.unzip();
-                self.report(segment, repeated.flatten().filter(|_| self.settings.dsack))
-            }
-            _ => SackBlocks::default(),
+        let sack = if self.settings.sack() {
+            let (segment, repeated) = latest.unzip();
+            self.report(segment, repeated.flatten().filter(|_| self.settings.dsack))
+        } else {
+            SackBlocks::default()
         };
         // Our FIN rides on the acknowledgement of the peer's; should it be lost, the peer's FIN comes
         // again and so does ours.

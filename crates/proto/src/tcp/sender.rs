@@ -142,7 +142,7 @@ impl Sender {
             self.answer_peer(now, segment, out);
         }
         self.recovery.send(&mut self.state, now, out);
-        if opens && self.state.settings.counts_bytes() && !self.state.outstanding() {
+        if opens && !self.state.settings.syn_is_like_data() && !self.state.outstanding() {
             // No data could acknowledge SYN of the peer.
             self.state.emit_ack(now, out);
         }
@@ -187,11 +187,11 @@ impl Sender {
     fn on_syn_acknowledged(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         self.phase = Phase::Open;
         self.state.rcv_nxt = segment.seq + 1;
-        if self.state.settings.counts_bytes() {
+        if self.state.settings.syn_is_like_data() {
+            self.on_ack(now, segment, out);
+        } else {
             self.state.rwnd = segment.wnd;
             self.state.establish(now, segment);
-        } else {
-            self.on_ack(now, segment, out);
         }
     }
 

@@ -3,10 +3,10 @@
 //! [`Settings`] is the schema of the `[tcp]` table of a scenario. Its default is the profile `rfc`:
 //! what the standards recommend today.
 
+mod text;
+
 use alloc::string::String;
 use alloc::{format, vec::Vec};
-use core::fmt;
-use core::str::FromStr;
 
 use lasthop_base::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
@@ -332,9 +332,39 @@ impl Settings {
         }
     }
 
-    /// Whether windows are bytes, as the RFCs have it, and not segments.
-    pub(super) fn counts_bytes(&self) -> bool {
+    /// Whether selective acknowledgements are permitted and used (RFC 2018), at both ends.
+    pub fn sack(&self) -> bool {
+        self.flavour == Flavour::Sack
+    }
+
+    /// Whether a duplicate is what reports something new, whatever else it carries (RFC 6675 section 2);
+    /// otherwise it is what acknowledges nothing new.
+    pub(super) fn reports_make_duplicates(&self) -> bool {
+        self.sack() && self.rules == Rules::Rfc
+    }
+
+    /// Whether what acknowledges nothing new is a duplicate even with nothing outstanding or with another
+    /// window, as ns-2 has it; otherwise RFC 5681 section 2 counts.
+    pub(super) fn every_repeat_is_duplicate(&self) -> bool {
+        self.rules == Rules::Ns2
+    }
+
+    /// Whether SYN is a segment like those with data, as in ns-2: its acknowledgement opens the window
+    /// and is answered by nothing but data, its loss sets the threshold.
+    pub(super) fn syn_is_like_data(&self) -> bool {
+        self.rules == Rules::Ns2
+    }
+
+    /// Whether limited transmit sends two segments at most, and only new ones (RFC 3042 section 2); ns-2
+    /// sends whatever is next, as often as it counts.
+    pub(super) fn limited_transmit_is_strict(&self) -> bool {
         self.rules == Rules::Rfc
+    }
+
+    /// Whether what is sent again is no longer timed (Karn and Partridge 1987); ns-2 goes on timing a
+    /// segment that its SACK recovery sends again.
+    pub(super) fn resending_ends_timing(&self) -> bool {
+        self.rules == Rules::Rfc || self.rtt_samples == RttSamples::EveryAck
     }
 
     /// What is wrong with the settings, each with the key at fault; empty if they can be used.
@@ -380,81 +410,3 @@ impl Settings {
         faults
     }
 }
-
-impl fmt::Display for InitialWindow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InitialWindow::Rfc5681 => f.write_str("rfc5681"),
-            InitialWindow::Rfc6928 => f.write_str("rfc6928"),
-            InitialWindow::Segments(n) => write_segments(f, *n),
-        }
-    }
-}
-
-impl FromStr for InitialWindow {
-    type Err = String;
-    fn from_str(text: &str) -> Result<InitialWindow, String> {
-        match text {
-            "rfc5681" => Ok(InitialWindow::Rfc5681),
-            "rfc6928" => Ok(InitialWindow::Rfc6928),
-            _ => segments(text).map(InitialWindow::Segments).ok_or_else(|| {
-                format!(
-                    "found \"{text}\", expected \"rfc6928\", \"rfc5681\" or a number such as \"2 segments\""
-                )
-            }),
-        }
-    }
-}
-
-impl fmt::Display for InitialThreshold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InitialThreshold::Unlimited => f.write_str("unlimited"),
-            InitialThreshold::Window => f.write_str("window"),
-            InitialThreshold::Segments(n) => write_segments(f, *n),
-        }
-    }
-}
-
-impl FromStr for InitialThreshold {
-    type Err = String;
-    fn from_str(text: &str) -> Result<InitialThreshold, String> {
-        match text {
-            "unlimited" => Ok(InitialThreshold::Unlimited),
-            "window" => Ok(InitialThreshold::Window),
-            _ => segments(text).map(InitialThreshold::Segments).ok_or_else(|| {
-                format!(
-                    "found \"{text}\", expected \"unlimited\", \"window\" or a number such as \"20 segments\""
-                )
-            }),
-        }
-    }
-}
-
-fn write_segments(f: &mut fmt::Formatter<'_>, n: u32) -> fmt::Result {
-    write!(f, "{n} segment{}", if n == 1 { "" } else { "s" })
-}
-
-fn segments(text: &str) -> Option<u32> {
-    let number = text.strip_suffix("segments").or_else(|| text.strip_suffix("segment"))?;
-    number.trim_end().parse().ok().filter(|n| (1..=65_535).contains(n))
-}
-
-macro_rules! serde_by_text {
-    ($type:ty) => {
-        impl Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    };
-}
-
-serde_by_text!(InitialWindow);
-serde_by_text!(InitialThreshold);

@@ -6,7 +6,7 @@ use super::SenderState;
 use crate::tcp::cc::Loss;
 use crate::tcp::reaction::{Evidence, Hole, Response};
 use crate::tcp::segment::{Flags, Segment};
-use crate::tcp::settings::{Flavour, Rules};
+use crate::tcp::settings::Rules;
 
 impl SenderState {
     /// Whether a loss found now is a new one, and not the trace of one already answered (RFC 6582
@@ -15,7 +15,7 @@ impl SenderState {
     pub(in crate::tcp) fn loss_is_new(&self) -> bool {
         let first_end = self.first_end();
         let first_is_free = self.settings.rules == Rules::Ns2 && self.snd_una == first_end;
-        let reported = self.settings.counts_bytes() && self.settings.flavour == Flavour::Sack;
+        let reported = self.settings.reports_make_duplicates();
         let passed = |recover| self.snd_una > recover || (reported && self.snd_una == recover);
         first_is_free || !self.settings.careful || self.recover.is_none_or(passed)
     }
@@ -24,11 +24,11 @@ impl SenderState {
     /// one if it reports something, whatever else it carries (RFC 6675 section 2). ns-2 counts it even
     /// if nothing is outstanding.
     pub(in crate::tcp) fn is_duplicate(&self, segment: &Segment, window_changed: bool) -> bool {
-        if self.settings.counts_bytes() && self.settings.flavour == Flavour::Sack {
+        if self.settings.reports_make_duplicates() {
             return !segment.sack.is_empty();
         }
         let bare = segment.len == 0 && !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN);
-        bare && (!self.settings.counts_bytes() || (self.outstanding() && !window_changed))
+        bare && (self.settings.every_repeat_is_duplicate() || (self.outstanding() && !window_changed))
     }
 
     fn loss(&self, now: Time, again: bool) -> Loss {
@@ -105,11 +105,11 @@ impl SenderState {
     /// The timer ran out for SYN: no data were lost, so the threshold says nothing yet, except to ns-2.
     pub(in crate::tcp) fn time_out_syn(&mut self, now: Time) {
         let again = self.note_timeout();
-        if self.settings.counts_bytes() {
-            self.shrink_window_to_one_segment();
-        } else {
+        if self.settings.syn_is_like_data() {
             let loss = self.loss(now, again);
             self.cc.on_timeout(&mut self.window, &loss, None);
+        } else {
+            self.shrink_window_to_one_segment();
         }
         self.start_over(now);
     }

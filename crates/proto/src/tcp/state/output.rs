@@ -7,7 +7,6 @@ use crate::component::{Out, Port};
 use crate::packet::{Body, Packet};
 use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
 use crate::tcp::seq::SeqNum;
-use crate::tcp::settings::RttSamples;
 use crate::tcp::{Connection, option_bytes};
 
 impl SenderState {
@@ -63,8 +62,7 @@ impl SenderState {
     /// Limited transmit (RFC 3042): one new segment per early duplicate acknowledgement, beyond the
     /// congestion window but within the receiver's.
     pub(in crate::tcp) fn send_limited(&mut self, now: Time, out: &mut Out) {
-        // ns-2 sends whatever is next, as often as it counts.
-        if self.settings.counts_bytes() && (self.snd_nxt != self.snd_max || self.dupacks > 2) {
+        if self.settings.limited_transmit_is_strict() && (self.snd_nxt != self.snd_max || self.dupacks > 2) {
             return;
         }
         let window = self.offered_window(self.dupacks * self.mss);
@@ -145,8 +143,7 @@ impl SenderState {
     fn note_sent(&mut self, now: Time, seq: SeqNum, end: SeqNum, repeated: Bytes) {
         let again = seq < self.snd_max;
         if again {
-            // ns-2 goes on timing a segment that its SACK recovery sends again.
-            if self.settings.counts_bytes() || self.settings.rtt_samples == RttSamples::EveryAck {
+            if self.settings.resending_ends_timing() {
                 self.samples.on_again(seq, end);
             }
             self.stats.retransmitted_segments += 1;
