@@ -9,7 +9,8 @@ use super::seq::SeqNum;
 use super::state::SenderState;
 use crate::packet::Notice;
 
-/// A scheme's hooks in the sender. The sender knows no scheme by name; a scheme's file implements
+/// A scheme's hooks in the sender, in the order of an event: a segment or a notice is heard of, then holes
+/// are judged, then what was sent is told. The sender knows no scheme by name; a scheme's file implements
 /// those that it needs.
 pub trait Reaction: Debug + Send {
     /// A control message about this connection arrived. The sender then sends what may be sent, as
@@ -52,7 +53,8 @@ pub enum Evidence {
     Duplicates,
     /// During recovery, an acknowledgement of less than was outstanding at its start.
     Partial,
-    /// Reports of data beyond it (SACK).
+    /// Reports of data beyond it, or duplicates that bring such: with SACK, what starts recovery and what
+    /// goes on with it.
     Sack,
     /// The retransmission timer.
     Timeout,

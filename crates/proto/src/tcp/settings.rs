@@ -177,7 +177,7 @@ pub struct Settings {
     pub dupthresh: u32,
     /// Send new data on the first duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// Most segments sent at once on an acknowledgement; 0 for no limit.
+    /// Most segments sent at once; 0 for no limit.
     pub max_burst: u32,
     /// After an idle timeout, start again with the initial window (RFC 5681 section 4.1).
     pub idle_restart: bool,

@@ -4,10 +4,12 @@
 use std::collections::HashSet;
 
 use lasthop_base::Time;
-use lasthop_proto::tcp::{Flavour, InitialWindow, Profile, Reaction, SenderState, SeqNum, Settings};
+use lasthop_proto::tcp::{
+    Flavour, Hole, InitialWindow, Profile, Reaction, Response, SenderState, SeqNum, Settings,
+};
 use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
 
-use crate::net::{Loses, segments, transfer, transfer_with};
+use crate::net::{Filter, Loses, segments, transfer, transfer_with};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
@@ -136,6 +138,36 @@ fn segments_are_cut_anew_under_any_loss_of_the_first_twelve() {
             check(&format!("{flavour:?}, cut anew, data lost {pattern:012b} (first on the right)"), || {
                 let (acks, reaction) = (Box::new(Nag), Some(Box::new(Recut(0)) as Box<dyn Reaction>));
                 transfer_with(&settings, segments(&settings, 12), by_order(pattern), acks, reaction);
+            });
+        }
+    }
+}
+
+/// Answers each loss otherwise than the one before, and changes its duplicate threshold each time.
+#[derive(Debug)]
+struct Fickle(usize);
+
+impl Reaction for Fickle {
+    fn dupthresh(&self, set: u32) -> u32 {
+        set - (self.0 % 2) as u32
+    }
+
+    fn judge(&mut self, _hole: Hole, _sender: &SenderState) -> Response {
+        const ANSWERS: [Response; 3] = [Response::Corruption, Response::Reduce(0.75), Response::Congestion];
+        self.0 += 1;
+        ANSWERS[self.0 % ANSWERS.len()]
+    }
+}
+
+/// However a reaction judges losses, they are repaired and the windows are kept.
+#[test]
+fn losses_are_repaired_however_they_are_judged() {
+    for (name, settings) in variants() {
+        for pattern in 0..1u32 << 12 {
+            check(&format!("{name}, judged, data lost {pattern:012b} (first on the right)"), || {
+                let reaction = Some(Box::new(Fickle(pattern as usize)) as Box<dyn Reaction>);
+                let acks = Box::new(Filter(nothing()));
+                transfer_with(&settings, segments(&settings, 20), by_order(pattern), acks, reaction);
             });
         }
     }
