@@ -9,9 +9,9 @@ use super::seq::SeqNum;
 use super::state::SenderState;
 use crate::packet::Notice;
 
-/// A scheme's hooks in the sender, in the order of an event: a segment or a notice is heard of, then holes
-/// are judged, then what was sent is told. The sender knows no scheme by name; a scheme's file implements
-/// those that it needs.
+/// A scheme's hooks in the sender. The sender knows no scheme by name; a scheme's file implements
+/// those that it needs. A segment or a notice is heard of first; then each hole is judged before it is
+/// sent again, and each sending is told.
 pub trait Reaction: Debug + Send {
     /// A control message about this connection arrived. The sender then sends what may be sent, as
     /// after any event.

@@ -2,6 +2,8 @@
 
 mod loss;
 mod output;
+#[cfg(test)]
+mod tests;
 
 use alloc::boxed::Box;
 

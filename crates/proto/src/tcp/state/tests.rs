@@ -1,0 +1,93 @@
+//! What a congestion controller is told.
+
+extern crate std;
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::sync::{Arc, Mutex};
+
+use lasthop_base::{Bytes, Duration, Time};
+
+use super::SenderState;
+use crate::component::Out;
+use crate::tcp::cc::{AckInfo, CongestionControl, Loss, Window};
+use crate::tcp::reaction::Evidence;
+use crate::tcp::segment::Segment;
+use crate::tcp::seq::SeqNum;
+use crate::tcp::settings::{InitialWindow, Settings};
+use crate::tcp::{Connection, Transfer};
+
+/// Writes down what it is told, and leaves the window as it is.
+#[derive(Debug)]
+struct Listener(Arc<Mutex<Vec<String>>>);
+
+impl Listener {
+    fn hear(&self, what: String) {
+        self.0.lock().expect("one thread").push(what);
+    }
+}
+
+impl CongestionControl for Listener {
+    fn on_ack(&mut self, _window: &mut Window, ack: &AckInfo) {
+        self.hear(format!("{ack:?}"));
+    }
+
+    fn on_loss(&mut self, _window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        self.hear(format!("{loss:?}, {factor:?}"));
+    }
+
+    fn on_timeout(&mut self, _window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        self.hear(format!("timeout: {loss:?}, {factor:?}"));
+    }
+
+    fn on_recovered(&mut self, _window: &mut Window, limit: u32) {
+        self.hear(format!("recovered: {limit}"));
+    }
+
+    fn on_idle(&mut self, _window: &mut Window, restart: u32) {
+        self.hear(format!("idle: {restart}"));
+    }
+}
+
+fn at(milliseconds: u64) -> Time {
+    Time::ZERO + Duration::from_millis(milliseconds)
+}
+
+#[test]
+fn a_controller_is_told_what_happened() {
+    let settings = Settings {
+        packet_size: Bytes(1040),
+        initial_window: InitialWindow::Segments(3),
+        handshake: false,
+        ..Settings::default()
+    };
+    let transfer = Transfer { bytes: None, start: Time::ZERO };
+    let mut tcp = SenderState::new(Connection::default(), &settings, transfer, None);
+    let log = Arc::new(Mutex::new(Vec::new()));
+    tcp.cc = Box::new(Listener(log.clone()));
+    let told = || core::mem::take(&mut *log.lock().expect("one thread"));
+    let (mut out, wnd) = (Out::default(), settings.window_payload());
+
+    tcp.send_window(at(0), 0, &mut out);
+    let rtt = tcp.acknowledge(at(80), &Segment { ack: SeqNum(1000), ..Segment::default() });
+    tcp.open_window(at(80), 1000, rtt);
+    let ack = AckInfo { now: at(80), acked: 1000, flight: 2000, rtt: Some(Duration::from_millis(80)) };
+    assert_eq!(told(), [format!("{ack:?}")]);
+
+    tcp.answer_loss(at(90), Evidence::Duplicates);
+    let loss = Loss { now: at(90), flight: 2000, rwnd: wnd, again: false };
+    tcp.leave_recovery();
+    assert_eq!(told(), [format!("{loss:?}, None"), "recovered: 3000".into()]);
+
+    for (now, flight, again) in [(1090, 2000, false), (3090, 0, true)] {
+        tcp.time_out(at(now));
+        let loss = Loss { now: at(now), flight, rwnd: wnd, again };
+        assert_eq!(told(), [format!("timeout: {loss:?}, None")]);
+    }
+
+    tcp.acknowledge(at(4000), &Segment { ack: SeqNum(3000), ..Segment::default() });
+    tcp.send_window(at(60_000), 0, &mut out);
+    assert_eq!(told(), ["idle: 3000"]);
+}
