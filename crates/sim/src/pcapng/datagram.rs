@@ -1,6 +1,6 @@
 //! Packets of a run as IPv4 datagrams.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 
@@ -21,9 +21,6 @@ const QUOTE_LEN: usize = Ipv4Header::MIN_LEN + 8;
 /// The largest shift of a window (RFC 7323 section 2.3).
 const LARGEST_SHIFT: u8 = 14;
 
-/// Payloads, for checksums and lengths; as long as any that an IPv4 header could announce.
-static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
-
 /// A datagram whose TCP payload was not captured.
 pub(super) struct Datagram {
     /// All that was captured.
@@ -37,8 +34,8 @@ pub(super) struct Encoder {
     mss: u16,
     window_shift: u8,
     sack_permitted: bool,
-    flows: HashMap<FlowId, Flow>,
-    identifications: HashMap<Ipv4Addr, u16>,
+    flows: BTreeMap<FlowId, Flow>,
+    identifications: BTreeMap<Ipv4Addr, u16>,
 }
 
 #[derive(Clone, Copy)]
@@ -64,7 +61,7 @@ impl Encoder {
     pub(super) fn new(mss: u16, largest_window: u32, sack_permitted: bool) -> Encoder {
         let fits = |shift: &u8| largest_window >> shift <= u32::from(u16::MAX);
         let window_shift = (0..LARGEST_SHIFT).find(fits).unwrap_or(LARGEST_SHIFT);
-        let (flows, identifications) = (HashMap::new(), HashMap::new());
+        let (flows, identifications) = (BTreeMap::new(), BTreeMap::new());
         Encoder { mss, window_shift, sack_permitted, flows, identifications }
     }
 
@@ -211,18 +208,23 @@ fn sack_option(blocks: &[SackBlock], room: usize) -> Option<TcpOptionElement> {
 }
 
 fn tcp(mut ip: Ipv4Header, mut header: TcpHeader, payload_len: u32) -> io::Result<Datagram> {
-    // With its headers, what is cut here is still too long for IPv4, and refused.
-    let payload = &ZEROS[..ZEROS.len().min(payload_len as usize)];
     ip.protocol = IpNumber::TCP;
-    ip.set_payload_len(header.header_len() + payload.len()).map_err(io::Error::other)?;
+    ip.set_payload_len(header.header_len() + payload_len as usize).map_err(io::Error::other)?;
     ip.header_checksum = ip.calc_header_checksum();
-    header.checksum = header.calc_checksum_ipv4(&ip, payload).map_err(io::Error::other)?;
-    // Headers only: to write payloads and cut them off again would be most of the work.
+    let without_payload = header.calc_checksum_ipv4(&ip, &[]).map_err(io::Error::other)?;
+    header.checksum = with_zeros(without_payload, payload_len);
     let mut headers = Vec::with_capacity(SNAP_LEN as usize);
     ip.write(&mut headers)?;
     header.write(&mut headers)?;
-    let len = (headers.len() + payload.len()) as u32;
+    let len = headers.len() as u32 + payload_len;
     Ok(Datagram { headers, len })
+}
+
+/// The checksum of a segment with a payload of `len` zeros, of which only the length counts, from that
+/// of the same segment without (RFC 1071). To add the zeros up would be most of the work.
+fn with_zeros(checksum: u16, len: u32) -> u16 {
+    let sum = u32::from(!checksum) + len;
+    !((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 fn icmp(message: PacketBuilderStep<etherparse::Icmpv4Header>, quote: &[u8]) -> io::Result<Datagram> {
