@@ -19,12 +19,11 @@ use std::process::ExitCode;
 
 use lasthop_base::{Duration, Time};
 use lasthop_channel::Model;
-use lasthop_proto::ComponentId;
 use lasthop_proto::tcp::Settings;
-use lasthop_sim::{Capture, Ended, NoTap, Node, Pcapng, Tap};
+use lasthop_sim::{Capture, Ended, NoTap, Pcapng};
 use serde::Serialize;
 
-use dumbbell::{Dumbbell, Network};
+use dumbbell::Dumbbell;
 use meter::{Cost, measured};
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
@@ -95,14 +94,12 @@ fn seconds(simulated: u64) -> Time {
 
 fn bulk(flows: u16, settings: Settings, simulated: u64) -> Outcome {
     let dumbbell = endless(flows, settings);
-    fn play<T: Tap>(dumbbell: &Dumbbell, tap: T, limit: Time) -> Network<T> {
-        let mut network = dumbbell.build(0, |_| tap);
-        network.engine.run(0, limit);
+    let (network, cost) = measured(|| {
+        let mut network = dumbbell.build(0, |_| NoTap);
+        network.engine.run(0, seconds(simulated));
         network
-    }
-    let (network, cost) = measured(|| play(&dumbbell, NoTap, seconds(simulated)));
-    let counted = play(&dumbbell, Events::default(), seconds(simulated));
-    Outcome::new(network.delivered(), Some(counted.engine.tap().0), &cost)
+    });
+    Outcome::new(network.delivered(), Some(network.engine.handled()), &cost)
 }
 
 fn pcapng(simulated: u64, file: &str) -> Outcome {
@@ -116,35 +113,33 @@ fn pcapng(simulated: u64, file: &str) -> Outcome {
         largest_window: dumbbell.settings.window_payload(),
         sack_permitted: false,
     };
-    let ((delivered, written), cost) = measured(|| {
+    let ((delivered, events, written), cost) = measured(|| {
         let file = BufWriter::new(File::create(file).expect("a file that can be created"));
         let tap = |source| Pcapng::new(file, capture(source)).expect("a file that can be written");
         let mut network = dumbbell.build(0, tap);
         network.engine.run(0, seconds(simulated));
-        (network.delivered(), network.engine.into_tap().finish())
+        (network.delivered(), network.engine.handled(), network.engine.into_tap().finish())
     });
     written.expect("the whole file was written");
-    Outcome::new(delivered, None, &cost)
+    Outcome::new(delivered, Some(events), &cost)
 }
 
 fn ten(channel: Model, runs: u64) -> Outcome {
     let dumbbell = Dumbbell { flows: 1, settings: dumbbell::rfc(), segments: Some(10), channel };
-    fn play<T: Tap>(dumbbell: &Dumbbell, run: u64, tap: T) -> Network<T> {
-        let mut network = dumbbell.build(run, |_| tap);
+    let play = |run| {
+        let mut network = dumbbell.build(run, |_| NoTap);
         let ended = network.engine.run(1, seconds(3_600));
         assert_eq!(ended, Ended::Finished, "ten segments can be delivered");
-        network
-    }
-    let delivered = |run| play(&dumbbell, run, NoTap).delivered();
-    let (delivered, cost) = measured(|| (0..runs).map(delivered).sum());
-    let events = |run| play(&dumbbell, run, Events::default()).engine.tap().0;
-    Outcome::new(delivered, Some((0..runs).map(events).sum()), &cost)
+        (network.delivered(), network.engine.handled())
+    };
+    let ((delivered, events), cost) = measured(|| study::sum((0..runs).map(play)));
+    Outcome::new(delivered, Some(events), &cost)
 }
 
 fn study(case: &study::Case, runs: u64) -> Outcome {
     let case = case.read();
-    let (delivered, cost) = measured(|| case.run(runs));
-    Outcome::new(delivered, None, &cost)
+    let ((delivered, events), cost) = measured(|| case.run(runs));
+    Outcome::new(delivered, Some(events), &cost)
 }
 
 fn jobs(jobs: usize, runs: u64) -> Outcome {
@@ -152,14 +147,4 @@ fn jobs(jobs: usize, runs: u64) -> Outcome {
     let jobs = NonZeroUsize::new(jobs).expect("at least one job");
     let (delivered, cost) = measured(|| case.run_on(jobs, runs));
     Outcome::new(delivered, None, &cost)
-}
-
-/// Counts how often components are touched.
-#[derive(Default)]
-struct Events(u64);
-
-impl Tap for Events {
-    fn touched(&mut self, _now: Time, _id: ComponentId, _component: &Node) {
-        self.0 += 1;
-    }
 }

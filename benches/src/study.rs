@@ -33,13 +33,13 @@ impl Case {
 }
 
 impl Ready {
-    /// Segments delivered by `runs` runs, one after the other.
-    pub(crate) fn run(&self, runs: u64) -> u64 {
-        let run = |number| {
+    /// Segments delivered by `runs` runs, one after the other, and events.
+    pub(crate) fn run(&self, runs: u64) -> (u64, u64) {
+        sum((0..runs).map(|number| {
             let run = self.scenario.run(self.scheme, 1, number, Observe::default());
-            self.delivered(&run.expect("a scenario that can be run").metrics)
-        };
-        (0..runs).map(run).sum()
+            let run = run.expect("a scenario that can be run");
+            (self.delivered(&run.metrics), run.handled)
+        }))
     }
 
     /// Segments delivered by `runs` runs on `jobs` threads.
@@ -59,4 +59,9 @@ impl Ready {
     fn delivered(&self, metrics: &Metrics) -> u64 {
         metrics.delivered_bytes.div_ceil(u64::from(self.scenario.tcp.mss()))
     }
+}
+
+/// The sums of the first and of the second of each pair.
+pub(crate) fn sum(pairs: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
+    pairs.fold((0, 0), |(firsts, seconds), (first, second)| (firsts + first, seconds + second))
 }

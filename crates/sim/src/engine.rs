@@ -98,6 +98,7 @@ impl Builder {
             wakeups,
             out: Out::default(),
             now: Time::ZERO,
+            handled: 0,
             finished: 0,
             tap,
         }
@@ -116,6 +117,7 @@ pub struct Engine<T> {
     wakeups: Wakeups,
     out: Out,
     now: Time,
+    handled: u64,
     finished: usize,
     tap: T,
 }
@@ -179,6 +181,7 @@ impl<T: Tap> Engine<T> {
             "component {index} woke at {due}, sent nothing and wants to be woken at once"
         );
         self.wakeups.set(index, wanted);
+        self.handled += 1;
         self.tap.touched(due, id, node);
         self.deliver();
     }
@@ -231,12 +234,18 @@ impl<T: Tap> Engine<T> {
         let index = usize::from(id.0);
         let node = &self.nodes[index];
         self.wakeups.advance(index, node.next_wakeup());
+        self.handled += 1;
         self.tap.touched(self.now, id, node);
     }
 
     /// The simulated instant.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// How often a component dealt with a wake-up, a packet or a signal so far.
+    pub fn handled(&self) -> u64 {
+        self.handled
     }
 
     /// The component at `id`.

@@ -103,6 +103,8 @@ metrics! {
 pub(crate) struct Counts {
     /// When the run ended.
     pub(crate) end: Time,
+    /// How often a component dealt with a wake-up, a packet or a signal.
+    pub(crate) handled: u64,
     pub(crate) sender: SenderStats,
     pub(crate) receiver: ReceiverStats,
     pub(crate) radios: Vec<RadioStats>,
@@ -130,7 +132,7 @@ impl Tap for Drops {
 impl Metrics {
     /// Of a transfer of `size` that was to begin at `start`.
     pub(crate) fn new(counts: &Counts, drops: &Drops, size: Option<Bytes>, start: Time) -> Metrics {
-        let Counts { end, sender, receiver, radios } = counts;
+        let Counts { end, sender, receiver, radios, handled: _ } = counts;
         let finished = size == Some(receiver.delivered);
         let duration = if finished { receiver.last_delivery } else { *end }.since(start);
         let total = |count: fn(&RadioStats) -> u64| radios.iter().map(count).sum();

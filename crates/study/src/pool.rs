@@ -16,6 +16,7 @@ use lasthop_sim::Ended;
 
 use crate::error::ScenarioError;
 use crate::metrics::Metrics;
+use crate::run::Outcome;
 use crate::scenario::Scenario;
 use crate::sweep::Sweep;
 
@@ -255,7 +256,9 @@ impl Shared {
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
             match attempt(share, run, || setup.run(share.seed, run, keep_going)) {
-                Ok(Some((ended, metrics))) => rows.push(Row { key: share.key, run, ended, metrics }),
+                Ok(Some(Outcome { ended, metrics, .. })) => {
+                    rows.push(Row { key: share.key, run, ended, metrics })
+                }
                 Ok(None) => break,
                 Err(failure) => return (rows, Some(failure)),
             }

@@ -42,6 +42,8 @@ pub struct Run {
     pub ended: Ended,
     /// What it is measured by.
     pub metrics: Metrics,
+    /// How often a component dealt with a wake-up, a packet or a signal: how much work it was.
+    pub handled: u64,
     /// What happened to each packet, if that was asked for.
     pub events: Option<Events>,
     /// The sender's state over time, if that was asked for.
@@ -72,7 +74,14 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 /// Why a run ended, what it is measured by and what was recorded of it.
-type Observed = (Ended, Metrics, Option<Events>, Option<Series>);
+type Observed = (Outcome, Option<Events>, Option<Series>);
+
+/// Why a run ended, what it is measured by and how much work it was.
+pub(crate) struct Outcome {
+    pub(crate) ended: Ended,
+    pub(crate) metrics: Metrics,
+    handled: u64,
+}
 
 /// A scenario and one of the schemes that can work with it: what all runs of a study share.
 #[derive(Clone, Copy)]
@@ -119,13 +128,13 @@ impl Scenario {
         keep_going: impl FnMut() -> bool,
     ) -> Result<Run, RunError> {
         let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
-        let (ended, metrics, events, series) = if observe == Observe::default() {
-            let (ended, metrics) = setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?;
-            (ended, metrics, None, None)
+        let (outcome, events, series) = if observe == Observe::default() {
+            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, None, None)
         } else {
             setup.run_observed(seed, run, observe, keep_going)?
         };
-        Ok(Run { scheme: setup.scheme.name().to_owned(), seed, run, ended, metrics, events, series })
+        let Outcome { ended, metrics, handled } = outcome;
+        Ok(Run { scheme: setup.scheme.name().to_owned(), seed, run, ended, metrics, handled, events, series })
     }
 
     /// Checks that the scenario can be run with the scheme called `scheme`.
@@ -144,14 +153,9 @@ impl Scenario {
 
 impl Setup<'_> {
     /// One run with nothing recorded, as [`Scenario::run_while`] defines it; none if it was stopped.
-    pub(crate) fn run(
-        self,
-        seed: u64,
-        run: u64,
-        keep_going: impl FnMut() -> bool,
-    ) -> Option<(Ended, Metrics)> {
+    pub(crate) fn run(self, seed: u64, run: u64, keep_going: impl FnMut() -> bool) -> Option<Outcome> {
         let (ended, counts, drops) = self.play(self.world(seed, run), Drops::default(), keep_going);
-        Some((ended?, self.measure(&counts, &drops)))
+        Some(self.measure(ended?, &counts, &drops))
     }
 
     fn run_observed(
@@ -170,9 +174,8 @@ impl Setup<'_> {
         let tap = (Drops::default(), (tracer, (recorder, capture)));
         let (ended, counts, (drops, (tracer, (recorder, capture)))) = self.play(world, tap, keep_going);
         capture.map(Pcapng::finish).transpose().map_err(failed)?;
-        let metrics = self.measure(&counts, &drops);
-        let events = tracer.map(Tracer::into_events);
-        Ok((ended.ok_or(RunError::Stopped)?, metrics, events, recorder.map(Recorder::into_series)))
+        let outcome = self.measure(ended.ok_or(RunError::Stopped)?, &counts, &drops);
+        Ok((outcome, tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)))
     }
 
     fn world(self, seed: u64, run: u64) -> World {
@@ -201,6 +204,7 @@ impl Setup<'_> {
         });
         let counts = Counts {
             end: engine.now(),
+            handled: engine.handled(),
             sender: *sender.stats(),
             receiver: *receiver.stats(),
             radios: radios.collect(),
@@ -208,8 +212,10 @@ impl Setup<'_> {
         (ended, counts, engine.into_tap())
     }
 
-    fn measure(self, counts: &Counts, drops: &Drops) -> Metrics {
-        Metrics::new(counts, drops, self.scenario.transfer.size, Time::ZERO + self.scenario.transfer.start)
+    fn measure(self, ended: Ended, counts: &Counts, drops: &Drops) -> Outcome {
+        let start = Time::ZERO + self.scenario.transfer.start;
+        let metrics = Metrics::new(counts, drops, self.scenario.transfer.size, start);
+        Outcome { ended, metrics, handled: counts.handled }
     }
 
     fn capture(self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {

@@ -20,6 +20,8 @@ pub(crate) struct Invariants {
     /// Bytes beyond the congestion window that limited transmit may send.
     slack: u32,
     pub(crate) drops: u64,
+    /// How often a component was touched.
+    pub(crate) touched: u64,
 }
 
 impl Invariants {
@@ -32,6 +34,7 @@ impl Invariants {
             snd_max: first_byte,
             slack,
             drops: 0,
+            touched: 0,
         }
     }
 
@@ -103,6 +106,7 @@ impl Tap for Invariants {
     }
 
     fn touched(&mut self, _now: Time, _id: ComponentId, component: &Node) {
+        self.touched += 1;
         match component {
             Node::Sender(sender) => self.check_sender(sender),
             Node::Receiver(receiver) => self.check_receiver(receiver),

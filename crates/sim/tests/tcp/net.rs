@@ -94,6 +94,7 @@ pub(crate) fn finish(
         unreachable!("that is what was added there")
     };
     engine.tap().check_end(source, sink, bytes);
+    assert_eq!(engine.handled(), engine.tap().touched);
     engine.tap().drops
 }
 
