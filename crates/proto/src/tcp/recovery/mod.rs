@@ -75,6 +75,17 @@ fn fast_retransmit(tcp: &mut SenderState, now: Time, out: &mut Out) {
     tcp.inflation = tcp.dupacks * tcp.mss;
 }
 
+/// A duplicate as Reno takes it: one that means a new loss begins recovery, later ones let the window
+/// grow (RFC 5681 section 3.2 steps 2 to 4).
+fn retransmit_or_inflate(tcp: &mut SenderState, now: Time, recovering: &mut bool, out: &mut Out) {
+    if reveals_loss(tcp, now, out) {
+        *recovering = true;
+        fast_retransmit(tcp, now, out);
+    } else if *recovering {
+        tcp.inflation += tcp.mss;
+    }
+}
+
 /// Sends after an acknowledgement as Reno does: early duplicates let nothing out but what limited
 /// transmit sent.
 fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out: &mut Out) {

@@ -2,7 +2,7 @@
 
 use lasthop_base::Time;
 
-use super::{Recovery, acknowledge_and_open, fast_retransmit, reveals_loss, send_unless_early_duplicate};
+use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_early_duplicate};
 use crate::component::Out;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
@@ -67,12 +67,7 @@ impl Recovery for NewReno {
     }
 
     fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, _segment: &Segment, out: &mut Out) {
-        if reveals_loss(tcp, now, out) {
-            self.recovering = true;
-            fast_retransmit(tcp, now, out);
-        } else if self.recovering {
-            tcp.inflation += tcp.mss;
-        }
+        retransmit_or_inflate(tcp, now, &mut self.recovering, out);
     }
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
