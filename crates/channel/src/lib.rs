@@ -26,12 +26,14 @@ mod alternating;
 mod bit_errors;
 mod fixed_periods;
 mod frame_loss;
+mod handoff;
 mod iid;
 mod model;
 mod two_state;
 
 pub use fixed_periods::FixedPeriods;
 pub use frame_loss::FrameLoss;
+pub use handoff::Handoff;
 pub use iid::Iid;
 pub use model::{Invalid, Model};
 pub use two_state::{Start, TwoState};

@@ -61,12 +61,12 @@ impl Model {
         match self {
             Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => Ok(()),
             Model::TwoState(model) => {
-                above_zero("two-state.good", model.good)?;
-                above_zero("two-state.bad", model.bad)
+                has_length("two-state.good", model.good)?;
+                has_length("two-state.bad", model.bad)
             }
             Model::FixedPeriods(model) => {
-                above_zero("fixed-periods.good", model.good)?;
-                above_zero("fixed-periods.bad", model.bad)
+                has_length("fixed-periods.good", model.good)?;
+                has_length("fixed-periods.bad", model.bad)
             }
         }
     }
@@ -101,11 +101,14 @@ impl Model {
     }
 }
 
-fn above_zero(field: &'static str, length: Duration) -> Result<(), Invalid> {
-    if length.is_zero() {
-        let problem = "found a length of zero, expected one above zero, such as \"10 s\"; \
-                       a channel with one state only is \"iid\"";
-        return Err(Invalid { field, problem });
-    }
-    Ok(())
+fn has_length(field: &'static str, length: Duration) -> Result<(), Invalid> {
+    let hint = "found a length of zero, expected one above zero, such as \"10 s\"; \
+                a channel with one state only is \"iid\"";
+    above_zero(field, length).map_err(|invalid| Invalid { problem: hint, ..invalid })
+}
+
+/// Refuses a length of zero.
+pub(crate) fn above_zero(field: &'static str, length: Duration) -> Result<(), Invalid> {
+    let problem = "found a length of zero, expected one above zero, such as \"10 s\"";
+    if length.is_zero() { Err(Invalid { field, problem }) } else { Ok(()) }
 }

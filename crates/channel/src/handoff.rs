@@ -1,0 +1,83 @@
+//! Times at which nothing gets through, whatever the channel is like.
+
+use alloc::boxed::Box;
+
+use lasthop_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::model::above_zero;
+use crate::{Channel, Invalid, Sojourn, State};
+
+/// The mobile host changes cells: from the moment at which it leaves one until it can be reached in
+/// the next, all that is on the air is lost, in both directions (lhack paper, section 6). Before
+/// and after, the channel is as it would have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handoff {
+    /// When the first one begins.
+    pub first: Duration,
+    /// From the beginning of one to that of the next; without it there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Duration>,
+    /// How long each lasts, above zero.
+    pub lasts: Duration,
+}
+
+impl Handoff {
+    /// Checks what the parameters' types cannot express.
+    ///
+    /// # Errors
+    /// If it takes no time, or as long as until the next.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        above_zero("lasts", self.lasts)?;
+        if self.every.is_some_and(|every| every <= self.lasts) {
+            let problem = "found no more than lasts, expected the time from the beginning of one \
+                           hand-off to that of the next";
+            return Err(Invalid { field: "every", problem });
+        }
+        Ok(())
+    }
+
+    /// The channel with these interruptions.
+    pub fn interrupt(self, channel: Box<dyn Channel>) -> Box<dyn Channel> {
+        Box::new(Interrupted { handoff: self, channel })
+    }
+
+    /// The first hand-off that is not over at `at`: from when to when, the end excluded.
+    fn next(&self, at: Time) -> Option<(Time, Time)> {
+        let first = Time::ZERO + self.first;
+        let span = |begin| (begin, begin + self.lasts);
+        if at < first + self.lasts {
+            return Some(span(first));
+        }
+        let every = self.every?;
+        let begun = at.since(first).as_nanos() / every.as_nanos();
+        let latest = first + every * begun;
+        Some(span(if at < latest + self.lasts { latest } else { latest + every }))
+    }
+}
+
+struct Interrupted {
+    handoff: Handoff,
+    channel: Box<dyn Channel>,
+}
+
+impl Channel for Interrupted {
+    fn survival(&mut self, start: Time, end: Time, bits: u64) -> f64 {
+        let hit = |(begin, _)| begin < end || begin <= start;
+        match self.handoff.next(start).is_some_and(hit) {
+            true => 0.0,
+            false => self.channel.survival(start, end, bits),
+        }
+    }
+
+    fn sojourn(&mut self, at: Time) -> Sojourn {
+        match self.handoff.next(at) {
+            Some((begin, until)) if begin <= at => Sojourn { state: State::Bad, until },
+            next => {
+                let Sojourn { state, until } = self.channel.sojourn(at);
+                Sojourn { state, until: next.map_or(until, |(begin, _)| until.min(begin)) }
+            }
+        }
+    }
+}
