@@ -13,7 +13,7 @@ pub struct ComponentId(pub u16);
 /// One of a component's places to plug in a wire. What each port means is the component's affair;
 /// one with two sides calls them [`Port::WIRED`] and [`Port::RADIO`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Port(pub u8);
+pub struct Port(pub u16);
 
 impl Port {
     /// The only port of a component that has one, or the entrance of a one-way one.

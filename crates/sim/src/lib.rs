@@ -3,6 +3,7 @@
 
 mod engine;
 mod line;
+pub mod network;
 mod node;
 mod pcapng;
 mod radio;

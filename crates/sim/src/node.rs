@@ -4,6 +4,7 @@ use lasthop_base::Time;
 use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
 
+use crate::network::Router;
 use crate::radio::RadioLink;
 use crate::wired::WiredLink;
 
@@ -20,6 +21,8 @@ pub enum Node {
     Wired(WiredLink),
     /// One direction of a wireless last hop.
     Radio(RadioLink),
+    /// A node at which packets part ways.
+    Router(Router),
     /// Any other component.
     Custom(Box<dyn Component>),
 }
@@ -31,6 +34,7 @@ macro_rules! dispatch {
             Node::Receiver($component) => $call,
             Node::Wired($component) => $call,
             Node::Radio($component) => $call,
+            Node::Router($component) => $call,
             Node::Custom($component) => $call,
         }
     };
@@ -73,5 +77,6 @@ from_component! {
     Receiver => Receiver,
     WiredLink => Wired,
     RadioLink => Radio,
+    Router => Router,
     Box<dyn Component> => Custom,
 }

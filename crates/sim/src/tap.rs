@@ -90,3 +90,22 @@ impl<T: Tap> Tap for Option<T> {
         }
     }
 }
+
+/// Any number of observers.
+impl<T: Tap> Tap for Vec<T> {
+    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
+        self.iter_mut().for_each(|tap| tap.cross(now, wire, packet));
+    }
+
+    fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
+        self.iter_mut().for_each(|tap| tap.drop(now, at, packet, reason));
+    }
+
+    fn signal(&mut self, now: Time, from: ComponentId, signal: &Signal) {
+        self.iter_mut().for_each(|tap| tap.signal(now, from, signal));
+    }
+
+    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+        self.iter_mut().for_each(|tap| tap.touched(now, id, component));
+    }
+}

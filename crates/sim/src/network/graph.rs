@@ -1,0 +1,147 @@
+//! Who is connected to whom.
+
+use std::collections::VecDeque;
+
+use lasthop_proto::HostId;
+
+/// A duplex link's place in its graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u16);
+
+/// Nodes and the duplex links between them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    nodes: u16,
+    links: Vec<[HostId; 2]>,
+}
+
+impl Graph {
+    /// Nothing yet.
+    pub fn new() -> Graph {
+        Graph::default()
+    }
+
+    /// Adds a node.
+    ///
+    /// # Panics
+    /// If there are more than 65,535.
+    pub fn add_node(&mut self) -> HostId {
+        let id = HostId(self.nodes);
+        self.nodes = self.nodes.checked_add(1).expect("at most 65,535 nodes");
+        id
+    }
+
+    /// Connects two nodes.
+    ///
+    /// # Panics
+    /// If they are one, or connected already, or if there are more than 65,535 links.
+    pub fn connect(&mut self, a: HostId, b: HostId) -> LinkId {
+        assert!(a != b, "a link has two ends");
+        assert!(self.link(a, b).is_none(), "{a:?} and {b:?} are connected already");
+        let id = u16::try_from(self.links.len()).expect("at most 65,535 links");
+        self.links.push([a, b]);
+        LinkId(id)
+    }
+
+    /// The link between two nodes.
+    pub fn link(&self, a: HostId, b: HostId) -> Option<LinkId> {
+        let place = self.links.iter().position(|&ends| ends == [a, b] || ends == [b, a])?;
+        Some(LinkId(place as u16))
+    }
+
+    /// The two ends of a link, in the order in which they were connected.
+    pub fn ends(&self, link: LinkId) -> [HostId; 2] {
+        self.links[usize::from(link.0)]
+    }
+
+    /// The nodes from `from` to `to`, both included, over the fewest links; of several ways that over
+    /// links that were connected earlier. None if there is no way.
+    pub fn shortest_path(&self, from: HostId, to: HostId) -> Option<Vec<HostId>> {
+        // From the far end, so that the way can be read off from the near one.
+        let mut onward: Vec<Option<HostId>> = vec![None; usize::from(self.nodes)];
+        let mut reached = VecDeque::from([to]);
+        while let Some(node) = reached.pop_front() {
+            for &[a, b] in self.links.iter().filter(|ends| ends.contains(&node)) {
+                let other = if a == node { b } else { a };
+                if other != to && onward[usize::from(other.0)].is_none() {
+                    onward[usize::from(other.0)] = Some(node);
+                    reached.push_back(other);
+                }
+            }
+        }
+        let mut path = vec![from];
+        while let Some(&last) = path.last().filter(|&&last| last != to) {
+            path.push(onward[usize::from(last.0)]?);
+        }
+        Some(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(nodes: u16, links: &[(u16, u16)]) -> Graph {
+        let mut graph = Graph::new();
+        (0..nodes).for_each(|_| _ = graph.add_node());
+        links.iter().for_each(|&(a, b)| _ = graph.connect(HostId(a), HostId(b)));
+        graph
+    }
+
+    fn path(graph: &Graph, from: u16, to: u16) -> Option<Vec<u16>> {
+        let path = graph.shortest_path(HostId(from), HostId(to))?;
+        Some(path.iter().map(|host| host.0).collect())
+    }
+
+    #[test]
+    fn the_shortest_path_has_the_fewest_links() {
+        let ring = graph(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)]);
+        assert_eq!(path(&ring, 0, 2), Some(vec![0, 1, 2]));
+        assert_eq!(path(&ring, 4, 0), Some(vec![4, 5, 0]));
+        assert_eq!(path(&ring, 3, 3), Some(vec![3]));
+    }
+
+    #[test]
+    fn of_equal_paths_the_one_over_earlier_links_counts() {
+        assert_eq!(path(&graph(4, &[(0, 1), (1, 3), (0, 2), (2, 3)]), 0, 3), Some(vec![0, 1, 3]));
+        assert_eq!(path(&graph(4, &[(0, 2), (2, 3), (0, 1), (1, 3)]), 0, 3), Some(vec![0, 2, 3]));
+    }
+
+    #[test]
+    fn there_may_be_no_path() {
+        assert_eq!(path(&graph(3, &[(0, 1)]), 0, 2), None);
+    }
+
+    /// Each path is a walk over links, and no longer than what a plain search by distance finds.
+    #[test]
+    fn paths_agree_with_distances() {
+        use lasthop_base::Streams;
+        let mut random = Streams::new(1, 0).stream("graphs");
+        for _ in 0..50 {
+            let pairs = (0..8).flat_map(|a| (a + 1..8).map(move |b| (a, b)));
+            let links: Vec<_> = pairs.filter(|_| random.bernoulli(0.3)).collect();
+            let graph = graph(8, &links);
+            // Floyd and Warshall's distances.
+            let mut far = [[100usize; 8]; 8];
+            (0..8).for_each(|node| far[node][node] = 0);
+            for &(a, b) in &links {
+                far[usize::from(a)][usize::from(b)] = 1;
+                far[usize::from(b)][usize::from(a)] = 1;
+            }
+            for via in 0..8 {
+                for a in 0..8 {
+                    for b in 0..8 {
+                        far[a][b] = far[a][b].min(far[a][via] + far[via][b]);
+                    }
+                }
+            }
+            for (a, b) in (0..8).flat_map(|a| (0..8).map(move |b| (a, b))) {
+                let found = path(&graph, a, b);
+                let length = found.as_ref().map_or(100, |path| path.len() - 1);
+                assert_eq!(length.min(100), far[usize::from(a)][usize::from(b)].min(100));
+                let linked = |step: &[u16]| graph.link(HostId(step[0]), HostId(step[1])).is_some();
+                assert!(found.is_none_or(|path| path.windows(2).all(linked)));
+            }
+        }
+    }
+}
