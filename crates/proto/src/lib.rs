@@ -13,9 +13,11 @@ extern crate alloc;
 pub mod arq;
 mod component;
 pub mod frag;
+mod invalid;
 mod packet;
 pub mod scheme;
 pub mod tcp;
 
 pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};
+pub use invalid::Invalid;
 pub use packet::{Body, DropReason, FlowId, HostId, Notice, NoticeCode, Packet};

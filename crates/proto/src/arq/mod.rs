@@ -30,7 +30,6 @@ mod retransmissions;
 pub mod stop_and_wait;
 
 use alloc::boxed::Box;
-use core::fmt;
 
 use lasthop_base::{Stream, Time};
 use serde::{Deserialize, Serialize};
@@ -38,6 +37,8 @@ use serde::{Deserialize, Serialize};
 pub use backoff::Backoff;
 pub use retransmissions::Retransmissions;
 pub use stop_and_wait::StopAndWait;
+
+use crate::Invalid;
 
 /// The sending end's scheme for one direction of a link.
 ///
@@ -111,23 +112,6 @@ pub enum Config {
     /// One unit at a time, again and again, with random waits in between.
     StopAndWait(stop_and_wait::Params),
 }
-
-/// A parameter whose type allows a value that its scheme does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Invalid {
-    /// The parameter's path inside the scheme, as in a scenario file.
-    pub field: &'static str,
-    /// What was found and what was expected.
-    pub problem: &'static str,
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.problem)
-    }
-}
-
-impl core::error::Error for Invalid {}
 
 impl Config {
     /// Checks what the parameters' types cannot express.

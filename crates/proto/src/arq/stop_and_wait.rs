@@ -19,7 +19,8 @@
 use lasthop_base::{Duration, Stream, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{Arq, Attempt, Backoff, Invalid, Next, Retransmissions, Verdict};
+use super::{Arq, Attempt, Backoff, Next, Retransmissions, Verdict};
+use crate::Invalid;
 
 /// What a scenario file says about stop-and-wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
