@@ -20,4 +20,4 @@ pub mod tcp;
 
 pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};
 pub use invalid::Invalid;
-pub use packet::{Body, DropReason, FlowId, HostId, Notice, NoticeCode, Packet};
+pub use packet::{Body, Datagram, DropReason, FlowId, HostId, Notice, NoticeCode, Packet};

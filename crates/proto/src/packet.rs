@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use lasthop_base::Bytes;
+use lasthop_base::{Bytes, Time};
 
 use crate::tcp::{Segment, SeqNum};
 
@@ -36,6 +36,17 @@ pub enum Body {
     Tcp(Segment),
     /// A control message about a flow.
     Notice(Notice),
+    /// A UDP datagram.
+    Datagram(Datagram),
+}
+
+/// A UDP datagram of a generator, with what generators such as iperf write into its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Its number among those of its source, from 0.
+    pub seq: u64,
+    /// When it was sent.
+    pub sent: Time,
 }
 
 /// A control message about a flow, as it would travel on the wire: an ICMP message that quotes the
@@ -96,7 +107,7 @@ impl Packet {
     pub fn segment(&self) -> Option<&Segment> {
         match &self.body {
             Body::Tcp(segment) => Some(segment),
-            Body::Notice(_) => None,
+            Body::Notice(_) | Body::Datagram(_) => None,
         }
     }
 }

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{Icmpv4Header, Ipv4Header, TcpHeader, TcpOptionElement};
+use etherparse::{Icmpv4Header, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
-use lasthop_proto::{Body, ComponentId, DropReason, FlowId, HostId, Notice, NoticeCode, Packet, Port};
+use lasthop_proto::{
+    Body, ComponentId, Datagram, DropReason, FlowId, HostId, Notice, NoticeCode, Packet, Port,
+};
 use lasthop_sim::{Capture, Pcapng, Tap, Wire, WireId};
 
 const SENDER: HostId = HostId(0);
@@ -97,6 +99,12 @@ fn carrying(segment: Segment, src: HostId, dst: HostId) -> Packet {
 fn notice(kind: u8, code: u8, seq: u32) -> Packet {
     let body = Body::Notice(Notice { code: NoticeCode { kind, code }, seq: SeqNum(seq) });
     Packet { src: BASE_STATION, dst: SENDER, flow: FLOW, size: Bytes(56), body }
+}
+
+/// Of the flow after that of the segments.
+fn datagram(seq: u64, size: u64) -> Packet {
+    let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
+    Packet { src: SENDER, dst: RECEIVER, flow: FlowId(FLOW.0 + 1), size: Bytes(size), body }
 }
 
 fn data(seq: u32) -> Segment {
@@ -226,6 +234,18 @@ impl Record {
         (tcp, len)
     }
 
+    /// The UDP header, its checksum verified over a payload of zeros.
+    fn udp(&self) -> UdpHeader {
+        let (ip, rest) = self.ip();
+        assert_eq!(ip.protocol, IpNumber::UDP);
+        let (udp, rest) = UdpHeader::from_slice(rest).unwrap();
+        assert!(rest.is_empty(), "no payload is captured");
+        let payload = vec![0; self.original_len as usize - self.captured.len()];
+        assert_eq!(usize::from(udp.length), UdpHeader::LEN + payload.len());
+        assert_eq!(udp.checksum, udp.calc_checksum_ipv4(&ip, &payload).unwrap());
+        udp
+    }
+
     /// The ICMP header, its checksum verified, and the quoted header and data.
     fn icmp(&self) -> (Icmpv4Header, Ipv4Header, &[u8]) {
         let (_, message) = self.ip();
@@ -301,6 +321,32 @@ fn the_first_to_send_is_the_client_wherever_the_capture_is() {
     let mut run = Run::new(Capture { wires: vec![ARRIVING], ..at_sender() });
     run.forth(data(1000)).back(answer(2000));
     assert_eq!(run.read_back().records[0].tcp().0.source_port, 5_004);
+}
+
+#[test]
+fn a_datagram_of_background_traffic_is_udp() {
+    let mut run = Run::new(at_sender());
+    run.cross(LEAVING, datagram(0, 1000)).cross(LEAVING, datagram(1, 28)).forth(data(1000));
+    let file = run.read_back();
+    for (record, size) in file.records.iter().zip([1000, 28]) {
+        assert_eq!((record.captured.len(), record.original_len), (28, size));
+        let ((ip, _), udp) = (record.ip(), record.udp());
+        assert_eq!((ip.source, ip.destination), ([10, 0, 0, 1], [10, 0, 0, 3]));
+        assert_eq!((udp.source_port, udp.destination_port), (49_156, 5_005));
+        assert_eq!((record.interface, record.comment.as_deref()), (0, None));
+    }
+    assert_eq!(file.records[2].tcp().0.source_port, 49_155);
+}
+
+#[test]
+fn a_datagram_is_no_shorter_than_its_headers_and_no_longer_than_ipv4_allows() {
+    let mut run = Run::new(at_sender());
+    run.cross(LEAVING, datagram(0, 0)).cross(LEAVING, datagram(1, 65_535));
+    let lengths = run.read_back().records.iter().map(|record| record.udp().length).collect::<Vec<_>>();
+    assert_eq!(lengths, [8, 65_515]);
+    let mut run = Run::new(at_sender());
+    run.cross(LEAVING, datagram(0, 65_536));
+    assert!(run.tap.finish().is_err());
 }
 
 #[test]
@@ -387,17 +433,22 @@ fn a_loss_is_recorded_beside_the_capture_with_its_reason() {
     run.forth(data(1000)).lose(carrying(data(1000), SENDER, RECEIVER), DropReason::Corrupted);
     run.lose(carrying(answer(1000), RECEIVER, SENDER), DropReason::QueueFull);
     run.lose(notice(4, 0, 1000), DropReason::AttemptsExhausted);
+    run.lose(datagram(7, 1000), DropReason::QueueFull);
     let file = run.read_back();
     let (_, quoted, data) = file.records[1].icmp();
     assert_eq!(file.records[1].ip().0.source, [10, 128, 1, 44]);
     assert_eq!(quoted.total_len, 1040);
     assert_eq!(data, &file.records[0].tcp().0.to_bytes()[..8]);
+    let (_, quoted, data) = file.records[4].icmp();
+    assert_eq!((quoted.protocol, quoted.total_len), (IpNumber::UDP, 1000));
+    assert_eq!(data[..6], [0xc0, 0x04, 0x13, 0x8d, 0x03, 0xd4], "its ports and its length");
     let said: Vec<_> = file.records.iter().map(|r| (r.interface, r.comment.as_deref())).collect();
     let expected = [
         (0, None),
         (1, Some("TCP segment seq=1000 len=1000 lost: corrupted on the air")),
         (1, Some("TCP acknowledgement ack=1000 lost: queue full")),
         (1, Some("notice type=4 code=0 about TCP segment seq=1000 lost: link attempts exhausted")),
+        (1, Some("UDP datagram seq=7 lost: queue full")),
     ];
     assert_eq!(said, expected);
 }
@@ -451,6 +502,7 @@ fn tshark(name: &str, bytes: &[u8], filter: &str, fields: &[&str]) -> Option<Vec
     std::fs::write(&path, bytes).unwrap();
     let mut command = Command::new("tshark");
     command.args(["-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE"]);
+    command.args(["-o", "udp.check_checksum:TRUE"]);
     command.arg("-r").arg(&path).args(["-Y", filter, "-T", "fields"]);
     let output = match command.args(fields.iter().flat_map(|field| ["-e", field])).output() {
         Ok(output) => output,
@@ -540,4 +592,19 @@ fn wireshark_follows_a_one_way_flow_without_a_handshake() {
     assert_eq!(flagged, ["4\t65535"]);
     let answers = tshark("one_way.pcapng", &bytes, "tcp.srcport == 5004", &fields).unwrap();
     assert_eq!(answers, ["5\t4000"]);
+}
+
+#[test]
+fn wireshark_reads_datagrams_beside_a_connection() {
+    let mut run = Run::new(at_sender());
+    run.shake_hands().cross(LEAVING, datagram(0, 1000)).cross(LEAVING, datagram(1, 28)).forth(data(1000));
+    let bytes = run.bytes();
+    let fields = ["frame.number", "udp.srcport", "udp.dstport", "udp.length"];
+    let Some(found) = tshark("udp.pcapng", &bytes, "udp", &fields) else { return };
+    assert_eq!(found, ["4\t49156\t5005\t980", "5\t49156\t5005\t8"]);
+    let number = ["frame.number"];
+    let sound = tshark("udp.pcapng", &bytes, "udp.checksum.status == 1", &number).unwrap();
+    assert_eq!(sound, ["5"], "the one without a payload, which is not captured, can be verified");
+    let faults = "_ws.malformed || udp.checksum.status == 0 || tcp.analysis.flags";
+    assert_eq!(tshark("udp.pcapng", &bytes, faults, &number).unwrap(), [""; 0]);
 }

@@ -114,6 +114,7 @@ impl Tracer {
                 let event = named(fate, ["notice-sent", "notice-received", "notice-lost"]);
                 self.push(now, event, number, 0, packet.size);
             }
+            Body::Datagram(_) => return,
         }
         if let (Fate::Lost(why), Some(reason)) = (fate, self.events.reason.last_mut()) {
             *reason = reason_key(why);

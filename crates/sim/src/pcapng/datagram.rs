@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use etherparse::{
     Icmpv4Type, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, PacketBuilderStep, TcpHeader,
-    TcpOptionElement, icmpv4::DestUnreachableHeader,
+    TcpOptionElement, UdpHeader, icmpv4::DestUnreachableHeader,
 };
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment};
@@ -21,7 +21,7 @@ const QUOTE_LEN: usize = Ipv4Header::MIN_LEN + 8;
 /// The largest shift of a window (RFC 7323 section 2.3).
 const LARGEST_SHIFT: u8 = 14;
 
-/// A datagram whose TCP payload was not captured.
+/// An IP datagram whose payload, that of TCP or UDP, was not captured.
 pub(super) struct Datagram {
     /// All that was captured.
     pub(super) headers: Vec<u8>,
@@ -55,6 +55,12 @@ impl Flow {
     fn peer_of(&self, host: HostId) -> HostId {
         if host == self.client { self.server } else { self.client }
     }
+
+    /// The ports that one of its packets leaves from and goes to.
+    fn ports_of(&self, packet: &Packet) -> (u16, u16) {
+        let (client, server) = ports(packet.flow);
+        if packet.src == self.client { (client, server) } else { (server, client) }
+    }
 }
 
 impl Encoder {
@@ -67,7 +73,7 @@ impl Encoder {
 
     /// Learns who began the packet's flow; to be told of every packet, captured or not.
     pub(super) fn meet(&mut self, packet: &Packet) {
-        if packet.segment().is_some() {
+        if !matches!(packet.body, Body::Notice(_)) {
             self.flows.entry(packet.flow).or_insert_with(|| Flow::begun_by(packet));
         }
     }
@@ -110,6 +116,7 @@ impl Encoder {
                 );
                 icmp(message, &self.quote(&self.subject(packet, notice))?)
             }
+            Body::Datagram(_) => udp(ip, self.flow(packet).ports_of(packet), packet.size),
         }
     }
 
@@ -139,9 +146,7 @@ impl Encoder {
 
     fn tcp_header(&self, packet: &Packet, segment: &Segment) -> io::Result<TcpHeader> {
         let flow = self.flow(packet);
-        let (client, server) = ports(packet.flow);
-        let from_client = packet.src == flow.client;
-        let (source_port, destination_port) = if from_client { (client, server) } else { (server, client) };
+        let (source_port, destination_port) = flow.ports_of(packet);
         // Those that no component sets today too: a file must not hide what a later one does.
         let has = |bit| segment.flags.has(Flags(bit));
         let mut header = TcpHeader {
@@ -218,6 +223,22 @@ fn tcp(mut ip: Ipv4Header, mut header: TcpHeader, payload_len: u32) -> io::Resul
     header.write(&mut headers)?;
     let len = headers.len() as u32 + payload_len;
     Ok(Datagram { headers, len })
+}
+
+/// A datagram of this size in all, or as long as its headers if that is longer. Its payload counts as
+/// zeros, of which only the length is in the checksum; that is in the header.
+fn udp(mut ip: Ipv4Header, (source_port, destination_port): (u16, u16), size: Bytes) -> io::Result<Datagram> {
+    let len = (size.0 as usize).max(Ipv4Header::MIN_LEN + UdpHeader::LEN);
+    ip.protocol = IpNumber::UDP;
+    ip.set_payload_len(len - Ipv4Header::MIN_LEN).map_err(io::Error::other)?;
+    ip.header_checksum = ip.calc_header_checksum();
+    let length = (len - Ipv4Header::MIN_LEN) as u16;
+    let mut header = UdpHeader { source_port, destination_port, length, checksum: 0 };
+    header.checksum = header.calc_checksum_ipv4(&ip, &[]).map_err(io::Error::other)?;
+    let mut headers = Vec::with_capacity(Ipv4Header::MIN_LEN + UdpHeader::LEN);
+    ip.write(&mut headers)?;
+    header.write(&mut headers)?;
+    Ok(Datagram { headers, len: len as u32 })
 }
 
 /// The checksum of a segment with a payload of `len` zeros, of which only the length counts, from that

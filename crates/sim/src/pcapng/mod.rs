@@ -57,8 +57,8 @@ pub struct Capture {
 /// the headers as encoded, even where [`Packet::size`] counts otherwise, as some old simulators do.
 ///
 /// Host *n* has the address 10.0.0.*n* + 1, and in flow *f* the host that sends first uses port
-/// 49152 + *f*, the other 5001 + *f*. A component that loses packets has an address too: its number
-/// added to 10.128.0.0.
+/// 49152 + *f*, the other 5001 + *f*, with UDP as with TCP. A component that loses packets has an address
+/// too: its number added to 10.128.0.0.
 ///
 /// A reader knows a connection's window scale only from its handshake. In one without, or before it,
 /// windows are written unscaled, as 65,535 if they are larger.
@@ -177,6 +177,7 @@ fn describe(packet: &Packet) -> String {
             let code = notice.code;
             format!("notice type={} code={} about TCP segment seq={}", code.kind, code.code, notice.seq)
         }
+        Body::Datagram(datagram) => format!("UDP datagram seq={}", datagram.seq),
     }
 }
 
