@@ -17,6 +17,7 @@ mod invalid;
 mod packet;
 pub mod scheme;
 pub mod tcp;
+pub mod traffic;
 
 pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};
 pub use invalid::Invalid;

@@ -2,6 +2,7 @@
 
 use lasthop_base::Time;
 use lasthop_proto::tcp::{Receiver, Sender};
+use lasthop_proto::traffic::{Sink, Source};
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
 
 use crate::network::Router;
@@ -21,6 +22,10 @@ pub enum Node {
     Wired(WiredLink),
     /// One direction of a wireless last hop.
     Radio(RadioLink),
+    /// Where background traffic begins.
+    Source(Source),
+    /// Where background traffic ends.
+    Sink(Sink),
     /// A node at which packets part ways.
     Router(Router),
     /// Any other component.
@@ -34,6 +39,8 @@ macro_rules! dispatch {
             Node::Receiver($component) => $call,
             Node::Wired($component) => $call,
             Node::Radio($component) => $call,
+            Node::Source($component) => $call,
+            Node::Sink($component) => $call,
             Node::Router($component) => $call,
             Node::Custom($component) => $call,
         }
@@ -77,6 +84,8 @@ from_component! {
     Receiver => Receiver,
     WiredLink => Wired,
     RadioLink => Radio,
+    Source => Source,
+    Sink => Sink,
     Router => Router,
     Box<dyn Component> => Custom,
 }

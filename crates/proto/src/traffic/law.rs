@@ -1,0 +1,192 @@
+//! When packets leave.
+
+use lasthop_base::{BitRate, Bytes, Duration, Stream};
+use serde::{Deserialize, Serialize};
+
+use crate::Invalid;
+
+/// The law by which a source's packets leave. All rates are those of whole packets, headers included.
+///
+/// In a scenario file the law's name is the last part of the table's:
+///
+/// ```toml
+/// [traffic.cross.poisson]
+/// rate = "400 kbps"
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Law {
+    /// One packet every size over rate, the first at the start.
+    Constant {
+        /// The rate.
+        rate: BitRate,
+    },
+    /// Packets at independent instants: the gaps between them, and the one between the start and the
+    /// first, are exponential with mean size over rate.
+    Poisson {
+        /// The mean rate.
+        rate: BitRate,
+    },
+    /// Bursts at a constant rate, and silence between them. It begins with a burst. The first packet
+    /// of a burst leaves at its beginning, the others as long as it lasts.
+    ///
+    /// With g for size over rate, a burst of length T has ⌈T/g⌉ packets. On average that is ⌈on/g⌉ if
+    /// periods are fixed, and 1/(1 − e^(−g/on)) if they are exponential, and the mean rate is so many
+    /// packets in on + off. It tends to rate · on/(on + off) where bursts are long, and exceeds it by
+    /// about half a packet in each exponential one, because no burst waits before its first packet.
+    OnOff {
+        /// The rate in a burst, which is the source's peak rate.
+        rate: BitRate,
+        /// Length of a burst, or its mean; above zero.
+        on: Duration,
+        /// Length of the silence between two bursts, or its mean; above zero.
+        off: Duration,
+        /// How lengths vary. By default they are exponential: the bursts then begin at instants that
+        /// no other periodic thing in a scenario can be in step with.
+        #[serde(default)]
+        periods: Periods,
+    },
+}
+
+/// How the lengths of bursts and silences vary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Periods {
+    /// Independent and exponential.
+    #[default]
+    Exponential,
+    /// Always the same.
+    Fixed,
+}
+
+impl Periods {
+    /// One length. Draws once from `stream`, or not at all if fixed.
+    pub(super) fn draw(self, mean: Duration, stream: &mut Stream) -> Duration {
+        match self {
+            Periods::Exponential => stream.exponential(mean),
+            Periods::Fixed => mean,
+        }
+    }
+}
+
+impl Law {
+    /// Checks what the parameters' types cannot express, for packets of this size.
+    ///
+    /// # Errors
+    /// A rate at which packets leave less than a nanosecond apart, or a period of no length.
+    pub fn validate(&self, size: Bytes) -> Result<(), Invalid> {
+        match *self {
+            Law::Constant { rate } => slow_enough("constant.rate", rate, size),
+            Law::Poisson { rate } => slow_enough("poisson.rate", rate, size),
+            Law::OnOff { rate, on, off, .. } => {
+                slow_enough("on-off.rate", rate, size)?;
+                above_zero("on-off.on", on)?;
+                above_zero("on-off.off", off)
+            }
+        }
+    }
+}
+
+/// How long a packet takes at one bit per second. Over a rate that is its time at the rate: a quotient
+/// whose remainder can be kept.
+pub(super) fn at_one_bps(size: Bytes) -> Duration {
+    Duration::from_secs(1) * size.bits()
+}
+
+fn slow_enough(field: &'static str, rate: BitRate, size: Bytes) -> Result<(), Invalid> {
+    if rate.as_bps() > at_one_bps(size).as_nanos() {
+        let problem = "found a rate at which packets leave less than 1 ns apart, which is as finely as \
+                       time is counted; expected a lower one, such as \"400 kbps\"";
+        return Err(Invalid { field, problem });
+    }
+    Ok(())
+}
+
+fn above_zero(field: &'static str, length: Duration) -> Result<(), Invalid> {
+    if length.is_zero() {
+        let problem = "found a length of zero, expected one above zero, such as \"500 ms\"; \
+                       a source that is never silent is \"constant\"";
+        return Err(Invalid { field, problem });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::{String, ToString};
+    use serde::de::value::{Error, MapAccessDeserializer, MapDeserializer, StrDeserializer};
+    use serde::de::{IntoDeserializer, value};
+
+    /// The table of the law called `name`, as a file's reader hands it over.
+    fn read(name: &str, keys: &[(&str, &str)]) -> Result<Law, String> {
+        let keys = keys.iter().map(|&(key, text)| {
+            let text: StrDeserializer<'_, Error> = text.into_deserializer();
+            (key, text)
+        });
+        let table = MapAccessDeserializer::new(MapDeserializer::new(keys));
+        let laws = MapDeserializer::new([(name, table)].into_iter());
+        Law::deserialize(MapAccessDeserializer::new(laws)).map_err(|error: value::Error| error.to_string())
+    }
+
+    fn bps(bps: u64) -> BitRate {
+        BitRate::from_bps(bps).unwrap()
+    }
+
+    #[test]
+    fn what_a_file_says_is_what_is_meant() {
+        let rate = bps(400_000);
+        let (on, off) = (Duration::from_millis(500), Duration::from_secs(2));
+        let on_off = |periods| Law::OnOff { rate, on, off, periods };
+        let keys = [("rate", "400 kbps"), ("on", "500 ms"), ("off", "2 s"), ("periods", "fixed")];
+        assert_eq!(read("constant", &keys[..1]), Ok(Law::Constant { rate }));
+        assert_eq!(read("poisson", &keys[..1]), Ok(Law::Poisson { rate }));
+        assert_eq!(read("on-off", &keys[..3]), Ok(on_off(Periods::Exponential)));
+        assert_eq!(read("on-off", &keys), Ok(on_off(Periods::Fixed)));
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_the_reason() {
+        let rate = ("rate", "400 kbps");
+        for (name, keys, reason) in [
+            ("poison", &[rate][..], "unknown variant `poison`, expected one of"),
+            ("poisson", &[rate, ("on", "1 s")], "unknown field `on`, expected `rate`"),
+            ("constant", &[], "missing field `rate`"),
+            ("on-off", &[rate, ("on", "1 s")], "missing field `off`"),
+            ("on-off", &[("periods", "pareto")], "unknown variant `pareto`"),
+            ("constant", &[("rate", "0 bps")], "expected a rate above zero"),
+        ] {
+            let error = read(name, keys).expect_err(name);
+            assert!(error.contains(reason), "{name} {keys:?} said {error:?}, not {reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_period_has_a_length() {
+        let (some, none) = (Duration::from_nanos(1), Duration::ZERO);
+        let check = |on, off| {
+            let law = Law::OnOff { rate: bps(1_000), on, off, periods: Periods::Fixed };
+            law.validate(Bytes(1_000)).map_err(|invalid| invalid.field)
+        };
+        assert_eq!(check(some, some), Ok(()));
+        assert_eq!(check(none, some), Err("on-off.on"));
+        assert_eq!(check(some, none), Err("on-off.off"));
+    }
+
+    #[test]
+    fn packets_leave_a_nanosecond_apart_at_least() {
+        let fastest = 28 * 8 * 1_000_000_000;
+        let (on, off, periods) = (Duration::from_secs(1), Duration::from_secs(1), Periods::Fixed);
+        for (law, field) in [
+            ((|rate| Law::Constant { rate }) as fn(BitRate) -> Law, "constant.rate"),
+            (|rate| Law::Poisson { rate }, "poisson.rate"),
+        ] {
+            assert_eq!(law(bps(fastest)).validate(Bytes(28)), Ok(()));
+            assert_eq!(law(bps(fastest + 1)).validate(Bytes(28)).unwrap_err().field, field);
+            assert_eq!(law(bps(fastest + 1)).validate(Bytes(29)), Ok(()));
+        }
+        let burst = Law::OnOff { rate: bps(fastest + 1), on, off, periods };
+        assert_eq!(burst.validate(Bytes(28)).unwrap_err().field, "on-off.rate");
+        assert_eq!(burst.validate(Bytes(1_000_000_000_000_000_000)), Ok(()), "the largest that can be read");
+    }
+}

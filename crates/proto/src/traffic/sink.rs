@@ -1,0 +1,76 @@
+//! Where background traffic ends.
+
+use lasthop_base::{Bytes, Duration, Time};
+
+use crate::component::{Component, Out, Port};
+use crate::packet::{Body, Packet};
+
+/// What a sink counts of the datagrams that arrive. What a source counted beyond them is lost, or still
+/// on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SinkStats {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Their size, headers included.
+    pub bytes: Bytes,
+    /// The sum of their delays, from when each was sent until it was here as a whole. Over `packets` it
+    /// is the mean delay.
+    pub total_delay: Duration,
+    /// The longest of their delays.
+    pub greatest_delay: Duration,
+}
+
+/// Counts the datagrams that arrive, of any number of sources, and answers nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Sink {
+    stats: SinkStats,
+}
+
+impl Sink {
+    /// A sink that nothing has reached.
+    pub fn new() -> Sink {
+        Sink::default()
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &SinkStats {
+        &self.stats
+    }
+}
+
+impl Component for Sink {
+    fn receive(&mut self, now: Time, packet: Packet, _port: Port, _out: &mut Out) {
+        let Body::Datagram(datagram) = packet.body else { return };
+        let delay = now.since(datagram.sent);
+        let stats = &mut self.stats;
+        stats.packets += 1;
+        stats.bytes += packet.size;
+        stats.total_delay += delay;
+        stats.greatest_delay = stats.greatest_delay.max(delay);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Datagram, FlowId, HostId};
+    use crate::tcp::Segment;
+
+    #[test]
+    fn datagrams_are_counted_and_nothing_else() {
+        let at = |ns| Time::from_nanos(ns);
+        let (mut sink, mut out) = (Sink::new(), Out::default());
+        let mut arrive = |now, size, body| {
+            let packet = Packet { src: HostId(0), dst: HostId(1), flow: FlowId(0), size: Bytes(size), body };
+            sink.receive(at(now), packet, Port::ONLY, &mut out);
+        };
+        for (seq, sent, now, size) in [(0, 3, 10, 28), (2, 5, 5, 100), (1, 4, 13, 50)] {
+            arrive(now, size, Body::Datagram(Datagram { seq, sent: at(sent) }));
+        }
+        arrive(20, 40, Body::Tcp(Segment::default()));
+        let (total_delay, greatest_delay) = (Duration::from_nanos(16), Duration::from_nanos(9));
+        assert_eq!(*sink.stats(), SinkStats { packets: 3, bytes: Bytes(178), total_delay, greatest_delay });
+        assert!(out.is_empty());
+        assert_eq!(sink.next_wakeup(), Time::NEVER);
+    }
+}

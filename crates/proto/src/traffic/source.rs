@@ -1,0 +1,208 @@
+//! Who sends background traffic.
+
+use lasthop_base::{Bytes, Stream, Time};
+
+use super::departures::Departures;
+use super::{HEADERS, Law};
+use crate::Invalid;
+use crate::component::{Component, Out, Port};
+use crate::packet::{Body, Datagram, Packet};
+use crate::tcp::Connection;
+
+/// What a source sends, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Size of each packet, headers included: from [`HEADERS`] up to 65,535 B, the longest that IPv4
+    /// has.
+    pub size: Bytes,
+    /// When the law begins.
+    pub start: Time,
+    /// From this instant on nothing is sent; [`Time::NEVER`] does not end. If it is not after the start,
+    /// nothing is sent at all.
+    pub stop: Time,
+    /// When packets leave.
+    pub law: Law,
+}
+
+impl Plan {
+    /// Checks what the fields' types cannot express.
+    ///
+    /// # Errors
+    /// A size that no datagram has, or what the [law](Law::validate) cannot do.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if !(HEADERS..=Bytes(65_535)).contains(&self.size) {
+            let problem = "found a size that no datagram has, expected one from \"28 B\", which its \
+                           headers take, to \"65535 B\"";
+            return Err(Invalid { field: "size", problem });
+        }
+        self.law.validate(self.size)
+    }
+}
+
+/// What a source counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceStats {
+    /// Packets handed to the network.
+    pub packets: u64,
+    /// Their size, headers included.
+    pub bytes: Bytes,
+}
+
+/// Sends datagrams by a [`Plan`], whatever becomes of them, out of [`Port::ONLY`].
+#[derive(Clone, Debug)]
+pub struct Source {
+    connection: Connection,
+    size: Bytes,
+    stop: Time,
+    departures: Departures,
+    stats: SourceStats,
+}
+
+impl Source {
+    /// A source that has sent nothing; what is random in its law is drawn from `stream`.
+    ///
+    /// # Panics
+    /// If the plan is not [valid](Plan::validate).
+    pub fn new(connection: Connection, plan: Plan, stream: Stream) -> Source {
+        if let Err(invalid) = plan.validate() {
+            panic!("{invalid}");
+        }
+        let Plan { size, start, stop, law } = plan;
+        let departures = Departures::new(law, size, start, stream);
+        Source { connection, size, stop, departures, stats: SourceStats::default() }
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> &SourceStats {
+        &self.stats
+    }
+}
+
+impl Component for Source {
+    fn receive(&mut self, _now: Time, _packet: Packet, _port: Port, _out: &mut Out) {}
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        let Connection { src, dst, flow } = self.connection;
+        let body = Body::Datagram(Datagram { seq: self.stats.packets, sent: now });
+        out.send(Port::ONLY, Packet { src, dst, flow, size: self.size, body });
+        self.stats.packets += 1;
+        self.stats.bytes += self.size;
+        self.departures.advance();
+    }
+
+    fn next_wakeup(&self) -> Time {
+        let due = self.departures.due();
+        if due < self.stop { due } else { Time::NEVER }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::component::Effect;
+    use crate::packet::{FlowId, HostId};
+    use alloc::vec::Vec;
+    use lasthop_base::{BitRate, Duration, Streams};
+
+    const CONNECTION: Connection = Connection { src: HostId(2), dst: HostId(1), flow: FlowId(3) };
+
+    /// 1,000 B each millisecond in seconds 3 to 4.
+    fn plan() -> Plan {
+        let law = Law::Constant { rate: BitRate::from_bps(8_000_000).unwrap() };
+        Plan { size: Bytes(1_000), start: at(3_000), stop: at(4_000), law }
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn source(plan: Plan) -> Source {
+        Source::new(CONNECTION, plan, Streams::new(1, 0).stream("traffic"))
+    }
+
+    /// Everything that the plan sends, and when.
+    fn sent(plan: Plan) -> Vec<(Time, Packet)> {
+        let (mut source, mut out, mut sent) = (source(plan), Out::default(), Vec::new());
+        while source.next_wakeup() < Time::NEVER {
+            let now = source.next_wakeup();
+            source.wake(now, &mut out);
+            let Some((_, Effect::Send(Port::ONLY, packet))) = out.take() else {
+                panic!("no packet at {now}")
+            };
+            assert_eq!(out.take(), None);
+            sent.push((now, packet));
+        }
+        assert_eq!(source.stats().packets, sent.len() as u64);
+        assert_eq!(source.stats().bytes, plan.size * sent.len() as u64);
+        sent
+    }
+
+    #[test]
+    fn packets_are_numbered_and_say_when_they_were_sent() {
+        let sent = sent(plan());
+        assert_eq!(sent.len(), 1_000);
+        for (seq, (now, packet)) in (0..).zip(sent) {
+            let body = Body::Datagram(Datagram { seq, sent: at(3_000 + seq) });
+            let Connection { src, dst, flow } = CONNECTION;
+            assert_eq!(packet, Packet { src, dst, flow, size: Bytes(1_000), body });
+            assert_eq!(now, at(3_000 + seq));
+        }
+    }
+
+    #[test]
+    fn nothing_leaves_at_the_stop_or_after_it() {
+        let until = |stop| sent(Plan { stop, ..plan() }).len();
+        let nanosecond = Duration::from_nanos(1);
+        for (stop, count) in [
+            (at(0), 0),
+            (at(2_999), 0),
+            (at(3_000), 0),
+            (at(3_000) + nanosecond, 1),
+            (at(3_001), 1),
+            (at(3_001) + nanosecond, 2),
+        ] {
+            assert_eq!(until(stop), count, "until {stop}");
+        }
+    }
+
+    #[test]
+    fn a_random_source_may_stop_before_its_first_packet() {
+        let law = Law::Poisson { rate: BitRate::from_bps(8).unwrap() };
+        assert_eq!(sent(Plan { law, ..plan() }), []);
+    }
+
+    #[test]
+    fn one_that_never_stops_goes_on() {
+        let mut source = source(Plan { stop: Time::NEVER, ..plan() });
+        let mut out = Out::default();
+        for ms in 3_000..13_000 {
+            assert_eq!(source.next_wakeup(), at(ms));
+            source.wake(at(ms), &mut out);
+            out.clear();
+        }
+    }
+
+    #[test]
+    fn what_arrives_changes_nothing() {
+        let (mut source, mut out) = (source(plan()), Out::default());
+        let (_, packet) = sent(plan())[0];
+        source.receive(at(0), packet, Port::ONLY, &mut out);
+        assert!(out.is_empty());
+        assert_eq!((source.next_wakeup(), *source.stats()), (at(3_000), SourceStats::default()));
+    }
+
+    #[test]
+    fn a_packet_has_room_for_its_headers_and_fits_in_ipv4() {
+        for (size, valid) in [(0, false), (27, false), (28, true), (65_535, true), (65_536, false)] {
+            let checked = Plan { size: Bytes(size), ..plan() }.validate();
+            assert_eq!(checked.map_err(|invalid| invalid.field), if valid { Ok(()) } else { Err("size") });
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "constant.rate: found a rate at which packets leave less than 1 ns apart")]
+    fn an_invalid_plan_is_no_source() {
+        let law = Law::Constant { rate: BitRate::from_bps(u64::MAX).unwrap() };
+        source(Plan { law, ..plan() });
+    }
+}
