@@ -1,0 +1,91 @@
+//! How packets leave a source.
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::traffic::{Law, Periods, Plan};
+use lasthop_sim::QueueLimit;
+
+use crate::net::{Net, SERVICE, always, load};
+
+/// Packets of the Poisson source in a second.
+const PER_SECOND: f64 = 500.0;
+const SECONDS: u64 = 1_000;
+
+/// The instants, in seconds, at which a Poisson source sends.
+fn poisson_instants() -> Vec<f64> {
+    let stop = Time::ZERO + Duration::from_secs(SECONDS);
+    let plan = Plan { stop, ..always(Law::Poisson { rate: load(500) }) };
+    let mut net = Net::new(1, &[plan], QueueLimit::Unlimited);
+    net.until(Duration::from_secs(SECONDS + 1));
+    let sent = &net.engine.tap().sent;
+    assert_eq!(sent.len() as u64, net.sent_by(0));
+    sent.iter().map(|instant| instant.as_secs_f64()).collect()
+}
+
+#[track_caller]
+fn assert_within_five(what: &str, found: f64, expected: f64, standard_error: f64) {
+    let errors = (found - expected) / standard_error;
+    println!("{what}: {found:.5}, exact {expected:.5}, {errors:+.1} errors");
+    assert!(errors.abs() < 5.0, "{what}: {found}, not {expected}: {errors:.1} standard errors off");
+}
+
+/// Counts in windows of a time t are independent, with mean λt. So is their variance, and its standard
+/// error over n windows follows from the fourth central moment, λt + 3(λt)².
+#[test]
+fn a_poisson_count_has_mean_and_variance_alike() {
+    let instants = poisson_instants();
+    for windows_per_second in [2_500, 100, 10] {
+        let n = (SECONDS * windows_per_second) as usize;
+        let mut counts = vec![0.0; n];
+        instants.iter().for_each(|instant| counts[(instant * windows_per_second as f64) as usize] += 1.0);
+        let (expected, n) = (PER_SECOND / windows_per_second as f64, n as f64);
+        let mean = counts.iter().sum::<f64>() / n;
+        let variance = counts.iter().map(|count| (count - expected).powi(2)).sum::<f64>() / n;
+        assert_within_five(&format!("mean of {expected}"), mean, expected, (expected / n).sqrt());
+        let error = ((expected + 2.0 * expected * expected) / n).sqrt();
+        assert_within_five(&format!("variance of {expected}"), variance, expected, error);
+    }
+}
+
+/// The standard errors over n gaps are the mean's, 1/√n of it, and for the coefficient of variation
+/// 1/√n too (delta method, with the exponential's moments 1, 2, 6, 24).
+#[test]
+fn gaps_vary_as_much_as_they_last() {
+    let instants = poisson_instants();
+    let before = std::iter::once(&0.0).chain(&instants);
+    let gaps: Vec<_> = before.zip(&instants).map(|(before, after)| after - before).collect();
+    let n = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / n;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / n;
+    assert_within_five("mean gap", mean * PER_SECOND, 1.0, 1.0 / n.sqrt());
+    assert_within_five("coefficient of variation", variance.sqrt() / mean, 1.0, 1.0 / n.sqrt());
+}
+
+/// Lengths are in gaps within a burst.
+fn on_off(on: u64, off: u64, periods: Periods) -> Net {
+    let law = Law::OnOff { rate: load(1_000), on: SERVICE * on, off: SERVICE * off, periods };
+    Net::new(on, &[always(law)], QueueLimit::Unlimited)
+}
+
+/// Periods that a whole number of gaps fits into: packets leave at rate · on/(on + off), exactly.
+#[test]
+fn fixed_bursts_have_their_mean_rate() {
+    for (on, off) in [(1, 1), (5, 3), (40, 200)] {
+        let mut net = on_off(on, off, Periods::Fixed);
+        // The next burst begins a nanosecond later.
+        net.until(SERVICE * ((on + off) * 1_000) - Duration::from_nanos(1));
+        assert_eq!(net.sent_by(0), on * 1_000);
+    }
+}
+
+/// Bursts of exponential length have 1/(1 − e^(−g/on)) packets on average, where g is the gap between
+/// two; of a single one, too, the first leaves at once.
+#[test]
+fn exponential_bursts_have_their_mean_rate() {
+    for (on, off, tolerance) in [(1, 1, 0.02), (2, 3, 0.02), (50, 20, 0.05)] {
+        let cycle = (SERVICE * (on + off)).as_secs_f64();
+        let counts = |net: &Net| (net.sent_by(0) as f64, net.engine.now().as_secs_f64() / cycle);
+        let found = on_off(on, off, Periods::Exponential).ratio(Duration::from_secs(20), counts);
+        let expected = 1.0 / (1.0 - (-1.0 / on as f64).exp());
+        found.assert_is(&format!("packets in {on} on and {off} off"), expected, tolerance);
+    }
+}

@@ -1,0 +1,64 @@
+//! Constant arrivals and constant services: D/D/1. Everything is exact.
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::traffic::{Law, Plan};
+use lasthop_sim::QueueLimit;
+
+use crate::net::{DELAY, Net, SERVICE, always, load};
+
+/// What a constant source at so many thousandths of the link's rate sends in so many seconds has all
+/// arrived, or is lost.
+fn run(thousandths: u64, seconds: u64, limit: QueueLimit) -> Net {
+    let law = Law::Constant { rate: load(thousandths) };
+    let plan = Plan { stop: Time::ZERO + Duration::from_secs(seconds), ..always(law) };
+    let mut net = Net::new(1, &[plan], limit);
+    net.until(Duration::from_secs(2 * seconds));
+    // One each millisecond would be the link's whole rate, and the first leaves at once.
+    assert_eq!(net.sent_by(0), (seconds * thousandths).div_ceil(1_000) * 1_000);
+    net
+}
+
+#[test]
+fn up_to_the_links_rate_nobody_waits() {
+    for thousandths in [1, 300, 700, 999, 1_000] {
+        let net = run(thousandths, 1_000, QueueLimit::Packets(0));
+        let (sink, passage) = (net.sink(), SERVICE + DELAY);
+        assert_eq!((sink.packets, net.engine.tap().lost), (net.sent_by(0), 0), "at {thousandths}");
+        assert_eq!((sink.total_delay, sink.greatest_delay), (passage * sink.packets, passage));
+    }
+}
+
+/// Five packets come in the time of four. The link is never idle, and so carries one in each of the
+/// 4,000 ms; those that wait at the end it carries after that. All others are lost.
+#[test]
+fn above_the_links_rate_the_excess_is_lost() {
+    for waiting in [1, 7, 30] {
+        let net = run(1_250, 4, QueueLimit::Packets(waiting));
+        let carried = 4_000 + u64::from(waiting);
+        assert_eq!(
+            (net.sink().packets, net.engine.tap().lost),
+            (carried, 5_000 - carried),
+            "{waiting} waiting"
+        );
+    }
+}
+
+/// Without a place to wait the link is idle from the end of a packet until the next comes. Every other
+/// one is lost, because it comes before the end of the one before.
+#[test]
+fn without_a_place_to_wait_the_link_takes_what_finds_it_idle() {
+    let net = run(1_250, 4, QueueLimit::Packets(0));
+    assert_eq!((net.sink().packets, net.engine.tap().lost), (2_500, 2_500));
+    assert_eq!(net.sink().greatest_delay, SERVICE + DELAY);
+}
+
+/// Packet k, from 0, comes at 0.8 k ms and is served from k ms on.
+#[test]
+fn without_a_limit_each_waits_longer_than_the_one_before() {
+    let net = run(1_250, 4, QueueLimit::Unlimited);
+    let (sink, longer) = (net.sink(), Duration::from_micros(200));
+    let passage = SERVICE + DELAY;
+    assert_eq!(sink.packets, 5_000);
+    assert_eq!(sink.greatest_delay, passage + longer * 4_999);
+    assert_eq!(sink.total_delay, passage * 5_000 + longer * (4_999 * 5_000 / 2));
+}

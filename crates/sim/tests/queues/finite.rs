@@ -1,0 +1,135 @@
+//! A queue with a limit: M/D/1/K.
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::traffic::{Law, Plan};
+use lasthop_sim::QueueLimit;
+
+use crate::net::{DELAY, Net, SERVICE, SIZE, always, load};
+
+/// The probabilities that so many packets arrive in a service, from none to `most`, at this load.
+fn arrivals_in_a_service(load: f64, most: usize) -> Vec<f64> {
+    let mut probability = (-load).exp();
+    let next = |count: usize| {
+        let this = probability;
+        probability *= load / (count + 1) as f64;
+        this
+    };
+    (0..=most).map(next).collect()
+}
+
+/// The probability that at least `count` arrive.
+fn at_least(arrivals: &[f64], count: usize) -> f64 {
+    1.0 - arrivals[..count].iter().sum::<f64>()
+}
+
+/// The long-run law of how many packets a departure leaves behind, from none to `room` − 1, where
+/// `room` counts the packet in service.
+///
+/// A departure that leaves n > 0 is followed by a service, in which A packets arrive; the next leaves
+/// n − 1 + A of them, or `room` − 1 if there are more. One that leaves none is followed by an arrival and
+/// then by the like of n = 1. In the long run the number rises above n as often as it falls to n, and it
+/// falls by one at a time, if nobody arrives:
+///
+/// π(n+1) P(A = 0) = π(0) P(A > n) + Σ π(i) P(A > n + 1 − i), i from 1 to n.
+///
+/// All terms are positive, so that no precision is lost.
+fn left_behind(load: f64, room: usize) -> Vec<f64> {
+    let arrivals = arrivals_in_a_service(load, room);
+    let mut weights = vec![1.0];
+    for n in 0..room - 1 {
+        let from_none = weights[0] * at_least(&arrivals, n + 1);
+        let rises: f64 = (1..=n).map(|i| weights[i] * at_least(&arrivals, n + 2 - i)).sum();
+        weights.push((from_none + rises) / arrivals[0]);
+    }
+    let total: f64 = weights.iter().sum();
+    weights.iter().map(|weight| weight / total).collect()
+}
+
+/// The probability that a packet is lost. Between two departures lies a service, and before it, if the
+/// first left nobody behind, the mean gap between arrivals: 1 + π(0)/ρ services on average. In the long
+/// run as many leave as are let in, ρ(1 − P) in each service, so that P = 1 − 1/(π(0) + ρ).
+fn loss(load: f64, room: usize) -> f64 {
+    1.0 - 1.0 / (left_behind(load, room)[0] + load)
+}
+
+/// With room for the packet in service only, the probability is Erlang's, whatever the service; with one
+/// place to wait it is known too, because then π(0) is the probability that nobody arrives in a service.
+/// A queue of any length loses nothing, or what the link cannot carry.
+#[test]
+fn the_solver_knows_the_cases_that_need_none() {
+    let close =
+        |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+    for load in [0.1, 0.5, 0.8, 1.0, 1.2, 3.0] {
+        close(loss(load, 1), load / (1.0 + load));
+        close(loss(load, 2), 1.0 - 1.0 / ((-load).exp() + load));
+    }
+    close(loss(0.5, 100), 0.0);
+    close(loss(2.0, 100), 1.0 - 1.0 / 2.0);
+}
+
+/// What `left_behind` says stays as it is when every transition of the chain has been made once.
+#[test]
+fn the_solvers_law_is_that_of_the_chain() {
+    for (load, room) in [(0.5, 3), (0.8, 11), (1.0, 31), (1.2, 6)] {
+        let law = left_behind(load, room);
+        let arrivals = arrivals_in_a_service(load, room);
+        let mut next = vec![0.0; room];
+        for (left, probability) in law.iter().enumerate() {
+            let stay = left.saturating_sub(1);
+            let places = room - 1 - stay;
+            (0..places).for_each(|count| next[stay + count] += probability * arrivals[count]);
+            next[room - 1] += probability * at_least(&arrivals, places);
+        }
+        for (found, expected) in next.iter().zip(&law) {
+            assert!((found - expected).abs() < 1e-12, "load {load}, room {room}: {next:?}, not {law:?}");
+        }
+    }
+}
+
+/// A source at so many thousandths of the link's rate, and room for so many packets to wait.
+fn net(thousandths: u64, waiting: u32) -> Net {
+    let law = Law::Poisson { rate: load(thousandths) };
+    let seed = thousandths * 100 + u64::from(waiting);
+    Net::new(seed, &[always(law)], QueueLimit::Packets(waiting))
+}
+
+/// Where losses are rare, more packets are sent.
+#[test]
+fn as_many_are_lost_as_the_embedded_chain_says() {
+    for (thousandths, most) in [(500, 5), (800, 10), (1_000, 30), (1_200, 30)] {
+        let load = thousandths as f64 / 1_000.0;
+        for waiting in [0, 1, 2, 5, 10, 30].into_iter().filter(|&waiting| waiting <= most) {
+            let exact = loss(load, waiting as usize + 1);
+            let stretch = Duration::from_secs(if exact < 0.02 { 20 } else { 3 });
+            let counts = |net: &Net| (net.engine.tap().lost as f64, net.sent_by(0) as f64);
+            let found = net(thousandths, waiting).ratio(stretch, counts);
+            found.assert_is(&format!("loss at load {load} with {waiting} waiting"), exact, 0.4);
+        }
+    }
+}
+
+/// Where less than one loss is expected, thirty are a false alarm for less than one seed in thirty
+/// (Markov's inequality); losses come in groups, so that five standard errors would say nothing.
+#[test]
+fn as_good_as_none_are_lost_where_there_is_room() {
+    for (thousandths, waiting) in [(500, 10), (500, 30), (800, 30)] {
+        let mut net = net(thousandths, waiting);
+        net.until(Duration::from_secs(300));
+        let expected = loss(thousandths as f64 / 1_000.0, waiting as usize + 1) * net.sent_by(0) as f64;
+        assert!(expected < 1.0 && net.engine.tap().lost < 30, "{} lost", net.engine.tap().lost);
+    }
+}
+
+/// What a source sent has arrived, is lost, or is on its way.
+#[test]
+fn nothing_vanishes() {
+    let rate = load(1_200);
+    let plan = Plan { stop: Time::ZERO + Duration::from_secs(10), ..always(Law::Poisson { rate }) };
+    let mut net = Net::new(1, &[plan, plan], QueueLimit::Packets(5));
+    net.until(Duration::from_secs(11));
+    let sent = net.sent_by(0) + net.sent_by(1);
+    let (lost, sink) = (net.engine.tap().lost, net.sink());
+    assert!(lost > 10_000);
+    assert_eq!((sent, sink.bytes), (sink.packets + lost, SIZE * sink.packets));
+    assert!(sink.greatest_delay <= DELAY + SERVICE * 7, "{}", sink.greatest_delay);
+}
