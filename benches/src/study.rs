@@ -57,7 +57,7 @@ impl Ready {
     }
 
     fn delivered(&self, metrics: &Metrics) -> u64 {
-        metrics.delivered_bytes.div_ceil(u64::from(self.scenario.tcp.mss()))
+        metrics.connections.delivered_bytes.div_ceil(u64::from(self.scenario.tcp.mss()))
     }
 }
 

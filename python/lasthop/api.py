@@ -169,8 +169,8 @@ def compare(
     return [scenario.run(name, seed=seed, run=run, trace=trace, series=series) for name in names]
 
 
-def events_frame(run: Run) -> pandas.DataFrame:
-    """Return what happened to each packet as a data frame.
+def events_frame(run: Run, connection: str | None = None) -> pandas.DataFrame:
+    """Return what happened to each packet of a connection as a data frame.
 
     Needs pandas: `pip install 'lasthop[frames]'`.
 
@@ -178,6 +178,8 @@ def events_frame(run: Run) -> pandas.DataFrame:
     ----------
     run : Run
         A run made with `trace=True`.
+    connection : str, optional
+        The connection's name. By default the first.
 
     Returns
     -------
@@ -193,11 +195,11 @@ def events_frame(run: Run) -> pandas.DataFrame:
     """
     import pandas
 
-    return pandas.DataFrame(run.events())
+    return pandas.DataFrame(run.events(connection))
 
 
-def series_frame(run: Run) -> pandas.DataFrame:
-    """Return the source's state over time as a data frame.
+def series_frame(run: Run, connection: str | None = None) -> pandas.DataFrame:
+    """Return the state of a connection's source over time as a data frame.
 
     Needs pandas: `pip install 'lasthop[frames]'`.
 
@@ -205,6 +207,8 @@ def series_frame(run: Run) -> pandas.DataFrame:
     ----------
     run : Run
         A run made with `series=True`.
+    connection : str, optional
+        The connection's name. By default the first.
 
     Returns
     -------
@@ -220,7 +224,7 @@ def series_frame(run: Run) -> pandas.DataFrame:
     """
     import pandas
 
-    return pandas.DataFrame(run.series())
+    return pandas.DataFrame(run.series(connection))
 
 
 def _key(name: str) -> str:

@@ -171,11 +171,11 @@ impl Pool {
 
 /// The names of the metrics, in the order of a row's values.
 pub(crate) fn metrics(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
-    PyTuple::new(py, Metrics::NAMES)
+    PyTuple::new(py, Metrics::names().collect::<Vec<_>>())
 }
 
 fn tuple<'py>(py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyTuple>> {
-    let values = row.metrics.values().map(Plain);
+    let values: Vec<Plain> = row.metrics.values().map(Plain).collect();
     (row.key, row.run, ended_key(row.ended), PyTuple::new(py, values)?).into_pyobject(py)
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use lasthop_study::ConnectionRun;
 use lasthop_study::report::ended_key;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
+use serde::Serialize;
 
 use crate::columns;
 
@@ -22,8 +24,12 @@ use crate::columns;
 /// ended : str
 ///     Why it ended: ``"finished"``, ``"time-limit"`` or ``"idle"``.
 /// metrics : dict
-///     What it is measured by, in the order in which docs/metrics.md defines it; None for what the
-///     run does not have.
+///     What it is measured by, all connections together, in the order in which docs/metrics.md defines
+///     it; None for what the run does not have.
+/// connections : dict of str to dict
+///     What each connection is measured by, by name.
+/// traffic : dict of str to dict
+///     What each source of other traffic is measured by, by name.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Run {
     scenario: Arc<lasthop_study::Scenario>,
@@ -38,6 +44,28 @@ impl Run {
     pub(crate) fn inner(&self) -> &lasthop_study::Run {
         &self.run
     }
+
+    /// The connection called `name`, or the first.
+    fn connection(&self, name: Option<&str>) -> PyResult<&ConnectionRun> {
+        let connections = &self.run.connections;
+        let found = match name {
+            None => connections.first(),
+            Some(name) => connections.iter().find(|each| each.name == name),
+        };
+        found.ok_or_else(|| {
+            let names: Vec<&str> = connections.iter().map(|each| each.name.as_str()).collect();
+            let name = name.unwrap_or_default();
+            PyKeyError::new_err(format!("no connection is called {name:?}; there are {}", names.join(", ")))
+        })
+    }
+}
+
+/// Metrics as Python has them.
+fn plain<'py, M: Serialize>(py: Python<'py>, metrics: &M) -> PyResult<Bound<'py, PyAny>> {
+    let json = serde_json::to_string(metrics);
+    let json = json.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    // JSON has all the kinds of values that metrics have, and keeps their order and every bit.
+    py.import("json")?.call_method1("loads", (json,))
 }
 
 #[pymethods]
@@ -64,13 +92,27 @@ impl Run {
 
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let json = serde_json::to_string(&self.run.metrics);
-        let json = json.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        // JSON has all the kinds of values that metrics have, and keeps their order and every bit.
-        py.import("json")?.call_method1("loads", (json,))
+        plain(py, &self.run.metrics)
     }
 
-    /// Return what happened to each packet.
+    #[getter]
+    fn connections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let each = |each: &ConnectionRun| Ok((each.name.clone(), plain(py, &each.metrics)?));
+        self.run.connections.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
+    }
+
+    #[getter]
+    fn traffic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let each = |(name, metrics): &(String, _)| Ok((name.clone(), plain(py, metrics)?));
+        self.run.traffic.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
+    }
+
+    /// Return what happened to each packet of a connection.
+    ///
+    /// Parameters
+    /// ----------
+    /// connection : str, optional
+    ///     Its name. By default the first.
     ///
     /// Returns
     /// -------
@@ -82,12 +124,20 @@ impl Run {
     /// ------
     /// ValueError
     ///     If the run was made without ``trace=True``.
-    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// KeyError
+    ///     If there is no such connection.
+    #[pyo3(signature = (connection = None))]
+    fn events<'py>(&self, py: Python<'py>, connection: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
         let missing = || PyValueError::new_err("there is no trace: run with trace=True");
-        columns::events(py, self.run.events.as_ref().ok_or_else(missing)?)
+        columns::events(py, self.connection(connection)?.events.as_ref().ok_or_else(missing)?)
     }
 
-    /// Return the source's state over time.
+    /// Return the state of a connection's source over time.
+    ///
+    /// Parameters
+    /// ----------
+    /// connection : str, optional
+    ///     Its name. By default the first.
     ///
     /// Returns
     /// -------
@@ -98,9 +148,12 @@ impl Run {
     /// ------
     /// ValueError
     ///     If the run was made without ``series=True``.
-    fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// KeyError
+    ///     If there is no such connection.
+    #[pyo3(signature = (connection = None))]
+    fn series<'py>(&self, py: Python<'py>, connection: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
         let missing = || PyValueError::new_err("there is no series: run with series=True");
-        columns::series(py, self.run.series.as_ref().ok_or_else(missing)?)
+        columns::series(py, self.connection(connection)?.series.as_ref().ok_or_else(missing)?)
     }
 
     /// Write the result as a JSON document.

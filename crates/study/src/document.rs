@@ -10,7 +10,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use crate::error::{Place, ScenarioError};
 use crate::faults::Fault;
 use crate::rephrase;
-use crate::scenario::CHOICES;
+use crate::scenario::is_choice;
 
 /// A TOML document, and what was laid over it: overrides, and the values of a sweep.
 ///
@@ -264,8 +264,7 @@ fn insert<'a>(
         let entry = table
             .entry(named(key, mark(depth)))
             .or_insert_with(|| Spanned::new(mark(depth), DeValue::Table(DeTable::new())));
-        let path = keys[..=depth].join(".");
-        if CHOICES.contains(&path.as_str()) && entry.get_ref().get(keys[depth + 1]).is_none() {
+        if is_choice(&keys[..=depth]) && entry.get_ref().get(keys[depth + 1]).is_none() {
             *entry = Spanned::new(mark(depth), DeValue::Table(DeTable::new()));
         }
         table = match entry.get_mut() {

@@ -3,6 +3,7 @@
 use lasthop_proto::arq;
 use lasthop_proto::scheme::{LinkUse, Scheme};
 
+use crate::network::Network;
 use crate::rephrase::alternatives;
 use crate::scenario::Scenario;
 
@@ -32,31 +33,26 @@ impl Scenario {
             }
         };
         check(!self.limit.is_zero(), "limit", &|| String::from("found \"0 s\", expected more"));
-        let (start, limit) = (self.transfer.start, self.limit);
-        check(start < limit || limit.is_zero(), "transfer.start", &|| {
-            format!("found \"{start}\", expected an instant before the limit, which is \"{limit}\"")
+        let (warmup, limit) = (self.warmup, self.limit);
+        check(warmup < limit || limit.is_zero(), "warmup", &|| {
+            format!("found \"{warmup}\", expected less than the limit, which is \"{limit}\"")
         });
-        let sends = self.transfer.size.is_none_or(|size| size.0 > 0);
-        check(sends, "transfer.size", &|| String::from("found \"0 B\", expected at least \"1 B\""));
         let faults_of_tcp = self.tcp.faults().into_iter();
         faults.extend(faults_of_tcp.map(|(key, problem)| Fault::new(&format!("tcp.{key}"), problem)));
-        if let Err(invalid) = self.radio.channel.validate() {
-            faults.push(Fault::new(&format!("radio.channel.{}", invalid.field), invalid.problem));
+        match self.network() {
+            Ok(network) => faults.extend(self.faults_of_schemes(&network)),
+            Err(wrong) => faults.extend(wrong),
         }
-        if let Err(invalid) = self.radio.arq.validate() {
-            faults.push(Fault::new(&format!("radio.arq.{}", invalid.field), invalid.problem));
-        }
-        faults.extend(self.faults_of_schemes());
         faults
     }
 
-    fn faults_of_schemes(&self) -> Vec<Fault> {
+    fn faults_of_schemes(&self, network: &Network) -> Vec<Fault> {
         if self.schemes.is_empty() {
             return vec![Fault::new("schemes", "found an empty list, expected at least one scheme")];
         }
         let wrong = self.schemes.iter().enumerate().filter_map(|(index, name)| {
             let repeated = self.schemes[..index].contains(name);
-            let problem = match self.workable(name) {
+            let problem = match self.workable(name, network) {
                 Ok(_) if repeated => format!("found \"{name}\" a second time, expected it once"),
                 Ok(_) => return None,
                 Err(problem) => problem,
@@ -66,17 +62,19 @@ impl Scenario {
         wrong.collect()
     }
 
-    /// The scheme called `name`, if it can work with this scenario's link; otherwise the reason.
-    pub(crate) fn workable(&self, name: &str) -> Result<&dyn Scheme, String> {
+    /// The scheme called `name`, if it can work with this scenario's links; otherwise the reason.
+    pub(crate) fn workable(&self, name: &str, network: &Network) -> Result<&dyn Scheme, String> {
         let Some(scheme) = self.scheme.get(name) else {
             let names = self.scheme.all().map(Scheme::name);
             return Err(format!("found \"{name}\", {}", alternatives(name, names)));
         };
         match scheme.link() {
-            LinkUse::Recovering if self.radio.arq == arq::Config::None => Err(format!(
-                "\"{name}\" needs a link that recovers its own losses, and this one has no ARQ; \
+            LinkUse::Recovering if network.radios().any(|radio| radio.arq == arq::Config::None) => {
+                Err(format!(
+                    "\"{name}\" needs a link that recovers its own losses, and this one has no ARQ; \
                  add a table [radio.arq.stop-and-wait], or leave the scheme out"
-            )),
+                ))
+            }
             _ => Ok(scheme),
         }
     }

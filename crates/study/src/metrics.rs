@@ -2,6 +2,7 @@
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
+use lasthop_proto::traffic::{SinkStats, SourceStats};
 use lasthop_proto::{ComponentId, DropReason, Packet};
 use lasthop_sim::{RadioStats, Tap};
 use serde::Serialize;
@@ -41,105 +42,185 @@ impl From<bool> for Value {
     }
 }
 
-/// Defines [`Metrics`], so that names and values are listed once.
+/// Defines structs of metrics, so that names and values are listed once.
 macro_rules! metrics {
-    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
-        /// What a connection is measured by. Names carry units; bytes of packets include their headers.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
-        pub struct Metrics {
-            $($(#[$doc])* pub $name: $type,)*
-        }
-
-        impl Metrics {
-            /// The metrics' names, in their order.
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
-
-            /// The metrics' values, in the order of their [names](Metrics::NAMES).
-            pub fn values(&self) -> impl ExactSizeIterator<Item = Value> + use<> {
-                [$(Value::from(self.$name)),*].into_iter()
+    ($($(#[$of:meta])* struct $set:ident { $($(#[$doc:meta])* $name:ident: $type:ty,)* })*) => {
+        $(
+            $(#[$of])*
+            #[derive(Clone, Debug, PartialEq, Serialize)]
+            pub struct $set {
+                $($(#[$doc])* pub $name: $type,)*
             }
-        }
+
+            impl $set {
+                /// The metrics' names, in their order.
+                pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+                /// The metrics' values, in the order of their [names]($set::NAMES).
+                pub fn values(&self) -> impl ExactSizeIterator<Item = Value> + use<> {
+                    [$(Value::from(self.$name)),*].into_iter()
+                }
+            }
+        )*
     };
 }
 
 metrics! {
-    /// Payload delivered in order, in bits, over the time from the transfer's start until its last
-    /// byte reached the mobile host, or until the run ended if it did not.
-    throughput_bps: f64,
-    /// Payload delivered in order over payload sent by the source, copies included: 1 if nothing was
-    /// sent twice or lost. Null if nothing was sent.
-    goodput: Option<f64>,
-    /// Time from the transfer's start until its last byte reached the mobile host. Null if it did not.
-    completion_time_s: Option<f64>,
-    /// Whether the last byte reached the mobile host.
-    finished: bool,
-    /// Payload that reached the mobile host's application, in order.
-    delivered_bytes: u64,
-    /// Segments that the source sent, copies included.
-    segments_sent: u64,
-    /// Those of them that had been sent before, in whole or in part.
-    retransmitted_segments: u64,
-    /// Their bytes, headers included, except payload that was new.
-    retransmitted_bytes: u64,
-    /// Retransmission timeouts of the source.
-    timeouts: u64,
-    /// Losses that the source found by duplicate acknowledgements.
-    fast_retransmits: u64,
-    /// Control messages of the scheme that reached the source.
-    notices: u64,
-    /// Units sent over the air, in both directions, each as often as it was sent.
-    link_attempts: u64,
-    /// Those of them that did not survive.
-    link_failures: u64,
-    /// Packets of both directions that the link gave up after its last permitted attempt.
-    link_discards: u64,
-    /// Packets of both directions that arrived damaged over a link that does not recover errors.
-    lost_on_air: u64,
-    /// Packets that found a queue full, anywhere.
-    queue_drops: u64,
+    /// What a connection is measured by, or several together. Names carry units; bytes of packets
+    /// include their headers. All counts are from the end of the warm-up on.
+    struct ConnectionMetrics {
+        /// Payload delivered in order, in bits, over the time from the transfer's start, or the end of
+        /// the warm-up if that is later, until its last byte reached the destination, or until the run
+        /// ended if it did not. Of several connections the sum.
+        throughput_bps: f64,
+        /// Payload delivered in order over payload sent by the source, copies included: 1 if nothing was
+        /// sent twice or lost. Null if nothing was sent.
+        goodput: Option<f64>,
+        /// Time from the transfer's start until its last byte reached the destination. Null if it did not.
+        /// Of several connections that of the slowest.
+        completion_time_s: Option<f64>,
+        /// Whether the last byte reached the destination.
+        finished: bool,
+        /// Payload that reached the destination's application, in order.
+        delivered_bytes: u64,
+        /// Segments that the source sent, copies included.
+        segments_sent: u64,
+        /// Those of them that had been sent before, in whole or in part.
+        retransmitted_segments: u64,
+        /// Their bytes, headers included, except payload that was new.
+        retransmitted_bytes: u64,
+        /// Retransmission timeouts of the source.
+        timeouts: u64,
+        /// Losses that the source found by duplicate acknowledgements.
+        fast_retransmits: u64,
+        /// Control messages of the scheme that reached the source.
+        notices: u64,
+        /// Acknowledgements that the destination sent.
+        acks_sent: u64,
+        /// Packets of both directions that a link gave up after its last permitted attempt.
+        link_discards: u64,
+        /// Packets of both directions that arrived damaged over a link that does not recover errors.
+        lost_on_air: u64,
+        /// Packets of both directions that found a queue full.
+        queue_drops: u64,
+    }
+
+    /// What a run is measured by beside its connections.
+    struct NetworkMetrics {
+        /// Units sent over the air, in both directions, each as often as it was sent.
+        link_attempts: u64,
+        /// Those of them that did not survive.
+        link_failures: u64,
+        /// Jain's index of the connections' throughputs: 1 if they are equal, 1/n if one of n has all.
+        /// Null if nothing was delivered.
+        fairness: Option<f64>,
+    }
+
+    /// What a source of other traffic is measured by, from the end of the warm-up on.
+    struct TrafficMetrics {
+        /// Packets that it sent.
+        sent_packets: u64,
+        /// Packets that arrived.
+        delivered_packets: u64,
+        /// Packets that were lost anywhere.
+        lost_packets: u64,
+        /// What arrived, headers included, in bits, over the time from the source's start, or the end of
+        /// the warm-up if that is later, until it stopped or the run ended.
+        throughput_bps: f64,
+        /// Mean time from sending to arrival. Null if nothing arrived.
+        mean_delay_s: Option<f64>,
+    }
 }
 
-/// What the parts of a run counted.
+/// What a run is measured by: all its connections together, and its network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metrics {
+    /// The connections.
+    #[serde(flatten)]
+    pub connections: ConnectionMetrics,
+    /// The network.
+    #[serde(flatten)]
+    pub network: NetworkMetrics,
+}
+
+impl Metrics {
+    /// The metrics' names, in their order.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        ConnectionMetrics::NAMES.iter().chain(NetworkMetrics::NAMES).copied()
+    }
+
+    /// The metrics' values, in the order of their [names](Metrics::names).
+    pub fn values(&self) -> impl Iterator<Item = Value> + use<> {
+        self.connections.values().chain(self.network.values())
+    }
+}
+
+/// What the parts of a run have counted by some instant.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// When the run ended.
-    pub(crate) end: Time,
-    /// How often a component dealt with a wake-up, a packet or a signal.
-    pub(crate) handled: u64,
-    pub(crate) sender: SenderStats,
-    pub(crate) receiver: ReceiverStats,
+    /// The instant.
+    pub(crate) at: Time,
+    pub(crate) connections: Vec<(SenderStats, ReceiverStats)>,
+    pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
     pub(crate) radios: Vec<RadioStats>,
 }
 
-/// Counts what is lost, by reason.
-#[derive(Clone, Copy, Debug, Default)]
+/// Counts what is lost of each flow, by reason.
+#[derive(Clone, Debug)]
 pub(crate) struct Drops {
+    from: Time,
+    flows: Vec<FlowDrops>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowDrops {
     queue_full: u64,
     corrupted: u64,
     discarded: u64,
 }
 
+impl Drops {
+    /// Of so many flows, from an instant on.
+    pub(crate) fn new(flows: usize, from: Time) -> Drops {
+        Drops { from, flows: vec![FlowDrops::default(); flows] }
+    }
+}
+
 impl Tap for Drops {
-    fn drop(&mut self, _now: Time, _at: ComponentId, _packet: &Packet, reason: DropReason) {
+    fn drop(&mut self, now: Time, _at: ComponentId, packet: &Packet, reason: DropReason) {
+        if now < self.from {
+            return;
+        }
+        let flow = &mut self.flows[usize::from(packet.flow.0)];
         match reason {
-            DropReason::QueueFull => self.queue_full += 1,
-            DropReason::Corrupted => self.corrupted += 1,
-            DropReason::AttemptsExhausted => self.discarded += 1,
+            DropReason::QueueFull => flow.queue_full += 1,
+            DropReason::Corrupted => flow.corrupted += 1,
+            DropReason::AttemptsExhausted => flow.discarded += 1,
             DropReason::Scripted => {}
         }
     }
 }
 
-impl Metrics {
-    /// Of a transfer of `size` that was to begin at `start`.
-    pub(crate) fn new(counts: &Counts, drops: &Drops, size: Option<Bytes>, start: Time) -> Metrics {
-        let Counts { end, sender, receiver, radios, handled: _ } = counts;
-        let finished = size == Some(receiver.delivered);
-        let duration = if finished { receiver.last_delivery } else { *end }.since(start);
-        let total = |count: fn(&RadioStats) -> u64| radios.iter().map(count).sum();
-        Metrics {
-            throughput_bps: rate(receiver.delivered, duration),
+/// What a run counted: all of it, and what of it belongs to the warm-up.
+pub(crate) struct Measured<'a> {
+    pub(crate) end: &'a Counts,
+    pub(crate) warmup: &'a Counts,
+    pub(crate) drops: &'a Drops,
+}
+
+impl Measured<'_> {
+    /// The connection with number `index`, whose transfer of `size` was to begin at `start`.
+    pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> ConnectionMetrics {
+        let (total, received) = self.end.connections[index];
+        let (sent_before, received_before) = self.warmup.connections.get(index).copied().unwrap_or_default();
+        let (sender, receiver) = (total.since(&sent_before), received.since(&received_before));
+        let drops = self.drops.flows[index];
+        let finished = size == Some(received.delivered);
+        let end = if finished { received.last_delivery } else { self.end.at };
+        ConnectionMetrics {
+            throughput_bps: rate(receiver.delivered, self.span(start, end)),
             goodput: share(receiver.delivered, sender.payload_sent),
-            completion_time_s: finished.then(|| duration.as_secs_f64()),
+            completion_time_s: finished.then(|| end.since(start).as_secs_f64()),
             finished,
             delivered_bytes: receiver.delivered.0,
             segments_sent: sender.segments_sent,
@@ -148,13 +229,83 @@ impl Metrics {
             timeouts: sender.timeouts,
             fast_retransmits: sender.fast_retransmits,
             notices: sender.notices,
-            link_attempts: total(|radio| radio.attempts),
-            link_failures: total(|radio| radio.failed_attempts),
+            acks_sent: receiver.acks_sent,
             link_discards: drops.discarded,
             lost_on_air: drops.corrupted,
             queue_drops: drops.queue_full,
         }
     }
+
+    /// The source of traffic with number `index`, which was to send from `start` until `stop`.
+    pub(crate) fn traffic(&self, index: usize, start: Time, stop: Time) -> TrafficMetrics {
+        let (source, sink) = self.end.traffic[index];
+        let (sent_before, arrived_before) = self.warmup.traffic.get(index).copied().unwrap_or_default();
+        let (source, sink) = (source.since(&sent_before), sink.since(&arrived_before));
+        let drops = self.drops.flows[self.end.connections.len() + index];
+        let delay = sink.total_delay.as_secs_f64();
+        TrafficMetrics {
+            sent_packets: source.packets,
+            delivered_packets: sink.packets,
+            lost_packets: drops.queue_full + drops.corrupted + drops.discarded,
+            throughput_bps: rate(sink.bytes, self.span(start, stop.min(self.end.at))),
+            mean_delay_s: (sink.packets > 0).then(|| delay / sink.packets as f64),
+        }
+    }
+
+    /// All of them together.
+    pub(crate) fn total(&self, connections: &[ConnectionMetrics]) -> Metrics {
+        let sum = |count: fn(&ConnectionMetrics) -> u64| connections.iter().map(count).sum();
+        let payload = |count: fn(&SenderStats) -> Bytes| -> Bytes {
+            let total =
+                |counts: &Counts| counts.connections.iter().map(|(sender, _)| count(sender).0).sum::<u64>();
+            Bytes(total(self.end) - total(self.warmup))
+        };
+        let times = connections.iter().map(|each| each.completion_time_s);
+        let delivered_bytes = sum(|each| each.delivered_bytes);
+        Metrics {
+            connections: ConnectionMetrics {
+                throughput_bps: connections.iter().map(|each| each.throughput_bps).sum(),
+                goodput: share(Bytes(delivered_bytes), payload(|sender| sender.payload_sent)),
+                completion_time_s: times.reduce(|a, b| Some(a?.max(b?))).flatten(),
+                finished: connections.iter().all(|each| each.finished),
+                delivered_bytes,
+                segments_sent: sum(|each| each.segments_sent),
+                retransmitted_segments: sum(|each| each.retransmitted_segments),
+                retransmitted_bytes: sum(|each| each.retransmitted_bytes),
+                timeouts: sum(|each| each.timeouts),
+                fast_retransmits: sum(|each| each.fast_retransmits),
+                notices: sum(|each| each.notices),
+                acks_sent: sum(|each| each.acks_sent),
+                link_discards: sum(|each| each.link_discards),
+                lost_on_air: sum(|each| each.lost_on_air),
+                queue_drops: sum(|each| each.queue_drops),
+            },
+            network: NetworkMetrics {
+                link_attempts: self.on_air(|radio| radio.attempts),
+                link_failures: self.on_air(|radio| radio.failed_attempts),
+                fairness: jain(connections.iter().map(|each| each.throughput_bps)),
+            },
+        }
+    }
+
+    fn on_air(&self, count: fn(&RadioStats) -> u64) -> u64 {
+        let total = |counts: &Counts| counts.radios.iter().map(count).sum::<u64>();
+        total(self.end) - total(self.warmup)
+    }
+
+    /// The time from `start`, or the end of the warm-up, until `end`; none if that is earlier.
+    fn span(&self, start: Time, end: Time) -> Duration {
+        let start = start.max(self.warmup.at);
+        end.max(start).since(start)
+    }
+}
+
+/// Jain's fairness index (DEC-TR-301, section 2): (Σx)² / (n Σx²).
+fn jain(shares: impl ExactSizeIterator<Item = f64> + Clone) -> Option<f64> {
+    let n = shares.len() as f64;
+    let squares: f64 = shares.clone().map(|x| x * x).sum();
+    let sum: f64 = shares.sum();
+    (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
 /// Bits per second.
@@ -164,4 +315,18 @@ fn rate(size: Bytes, time: Duration) -> f64 {
 
 fn share(part: Bytes, whole: Bytes) -> Option<f64> {
     (whole != Bytes::ZERO).then(|| part.0 as f64 / whole.0 as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jains_index_is_one_for_equals_and_a_share_for_one_who_has_all() {
+        assert_eq!(jain([3.0, 3.0, 3.0].into_iter()), Some(1.0));
+        assert_eq!(jain([0.0, 5.0, 0.0, 0.0].into_iter()), Some(0.25));
+        // By hand: 9² over 3 times 35.
+        assert_eq!(jain([1.0, 3.0, 5.0].into_iter()), Some(81.0 / 105.0));
+        assert_eq!(jain([0.0, 0.0].into_iter()), None);
+    }
 }

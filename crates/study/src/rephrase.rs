@@ -34,6 +34,12 @@ pub(crate) fn complaint(
         let (word, candidates) = names(rest);
         return format!("unknown key {}, {}", dotted(path), alternatives(word, candidates));
     }
+    if let Some(rest) = message.strip_prefix("unexpected keys in table: ")
+        && let Some((_, candidates)) = rest.split_once(", available keys: ")
+    {
+        let word = path.last().map_or("", String::as_str);
+        return format!("unknown key {}, {}", dotted(path), alternatives(word, candidates.split(", ")));
+    }
     if let Some(rest) = message.strip_prefix("unknown variant ") {
         let (word, candidates) = names(rest);
         // An alternative is named by a value, or by the key of its parameters.

@@ -7,21 +7,29 @@
 //!   "seed": 1,
 //!   "run": 0,
 //!   "results": [
-//!     {"scheme": "ebsn", "ended": "finished", "metrics": {"throughput_bps": 9000.0, "...": 0}}
+//!     {
+//!       "scheme": "ebsn",
+//!       "ended": "finished",
+//!       "metrics": {"throughput_bps": 9000.0, "...": 0},
+//!       "connections": {"transfer": {"throughput_bps": 9000.0, "...": 0}},
+//!       "traffic": {}
+//!     }
 //!   ]
 //! }
 //! ```
 //!
 //! `hash` is that of [what determines a run](Scenario::hash). `ended` is `"finished"`, `"time-limit"` or
-//! `"idle"`. The metrics are those of [`Metrics`], in its order; a metric that a run does not have is
-//! null.
+//! `"idle"`. The metrics are those of [`Metrics`], in its order, then by name those of each connection
+//! ([`ConnectionMetrics`]) and of other traffic ([`TrafficMetrics`]); a metric that a run does not have
+//! is null.
 
 use std::fmt;
 
+use indexmap::IndexMap;
 use lasthop_sim::Ended;
 use serde::Serialize;
 
-use crate::metrics::Metrics;
+use crate::metrics::{ConnectionMetrics, Metrics, TrafficMetrics};
 use crate::run::Run;
 use crate::scenario::Scenario;
 
@@ -61,6 +69,8 @@ struct Outcome<'a> {
     scheme: &'a str,
     ended: &'static str,
     metrics: &'a Metrics,
+    connections: IndexMap<&'a str, &'a ConnectionMetrics>,
+    traffic: IndexMap<&'a str, &'a TrafficMetrics>,
 }
 
 /// Why a run ended, in a word: `finished`, `time-limit` or `idle`.
@@ -86,6 +96,8 @@ impl Scenario {
             scheme: &run.scheme,
             ended: ended_key(run.ended),
             metrics: &run.metrics,
+            connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),
+            traffic: run.traffic.iter().map(|(name, metrics)| (name.as_str(), metrics)).collect(),
         });
         let scenario = Provenance { title: &self.title, file: &self.file, hash: self.hash() };
         let report = Report { lasthop: VERSION, scenario, seed, run, results: results.collect() };

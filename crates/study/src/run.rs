@@ -3,29 +3,32 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::iter;
 use std::path::{Path, PathBuf};
 
-use lasthop_base::{Duration, Streams, Time};
+use lasthop_base::{Bytes, Duration, Streams, Time};
+use lasthop_proto::ComponentId;
 use lasthop_proto::scheme::Scheme;
-use lasthop_sim::{Capture, Ended, Node, Pcapng, Tap};
+use lasthop_sim::{Capture, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
 use crate::error::{Place, ScenarioError};
-use crate::metrics::{Counts, Drops, Metrics};
+use crate::metrics::{ConnectionMetrics, Counts, Drops, Measured, Metrics, TrafficMetrics};
+use crate::network::Load;
 use crate::rephrase;
 use crate::scenario::Scenario;
 use crate::series::{Recorder, Series};
 use crate::trace::{Events, Tracer};
-use crate::world::{self, Flow, World};
+use crate::world::{self, Flow, Layout, World};
 
 /// What to record of a run beside its metrics. What is not asked for costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe<'a> {
     /// What happened to each packet.
     pub trace: bool,
-    /// What the sender's state was over time.
+    /// What the state of each sender was over time.
     pub series: bool,
-    /// A pcapng file to write, as a capture at the source would show the run; losses anywhere are
-    /// recorded on an interface of their own.
+    /// A pcapng file to write, as a capture at the first connection's source would show the run; losses
+    /// anywhere are recorded on an interface of their own.
     pub pcap: Option<&'a Path>,
 }
 
@@ -40,10 +43,23 @@ pub struct Run {
     pub run: u64,
     /// Why it ended.
     pub ended: Ended,
-    /// What it is measured by.
+    /// What it is measured by: all connections together.
     pub metrics: Metrics,
+    /// Each connection, in the order of the scenario.
+    pub connections: Vec<ConnectionRun>,
+    /// Each source of other traffic by its name, in the order of the scenario.
+    pub traffic: Vec<(String, TrafficMetrics)>,
     /// How often a component dealt with a wake-up, a packet or a signal: how much work it was.
     pub handled: u64,
+}
+
+/// What came of one connection in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionRun {
+    /// Its name.
+    pub name: String,
+    /// What it is measured by.
+    pub metrics: ConnectionMetrics,
     /// What happened to each packet, if that was asked for.
     pub events: Option<Events>,
     /// The sender's state over time, if that was asked for.
@@ -73,42 +89,47 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Why a run ended, what it is measured by and what was recorded of it.
-type Observed = (Outcome, Option<Events>, Option<Series>);
-
 /// Why a run ended, what it is measured by and how much work it was.
 pub(crate) struct Outcome {
     pub(crate) ended: Ended,
     pub(crate) metrics: Metrics,
+    connections: Vec<ConnectionMetrics>,
+    traffic: Vec<TrafficMetrics>,
     handled: u64,
 }
 
+/// What was recorded of a connection.
+type Record = (Option<Events>, Option<Series>);
+
 /// A scenario and one of the schemes that can work with it: what all runs of a study share.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Setup<'a> {
     scenario: &'a Scenario,
     pub(crate) scheme: &'a dyn Scheme,
+    layout: Layout,
 }
 
 impl Scenario {
-    /// When the channel of run number `run` of a study seeded with `seed` is bad, in seconds: the spans
-    /// that begin before `until_s` and within the scenario's limit. Every scheme meets the same ones.
-    /// None on a channel without states.
+    /// When the first wireless link's channel is bad in run number `run` of a study seeded with `seed`, in
+    /// seconds: the spans that begin before `until_s` and within the scenario's limit. Every scheme meets
+    /// the same ones. None on a channel without states, and none of a scenario with
+    /// [faults](Scenario::faults).
     pub fn bad_periods(&self, seed: u64, run: u64, until_s: f64) -> Vec<(f64, f64)> {
         let until = Time::ZERO + self.limit.min(Duration::from_secs_f64(until_s));
-        let periods = world::bad_periods(self, Streams::new(seed, run), until);
+        let Ok(network) = self.network() else { return Vec::new() };
+        let periods = world::bad_periods(&network, Streams::new(seed, run), until);
         periods.iter().map(|(start, end)| (start.as_secs_f64(), end.as_secs_f64())).collect()
     }
 
-    /// Run number `run` of a study seeded with `seed`, with the scheme called `scheme`, until the
-    /// transfer is finished or the limit is reached.
+    /// Run number `run` of a study seeded with `seed`, with the scheme called `scheme`, until all
+    /// transfers are finished or the limit is reached.
     ///
     /// A pure function of its arguments: whatever is random comes from streams derived from `seed`,
     /// `run` and the part that draws. The air is drawn alike for every scheme, so that runs of
     /// different schemes with the same `seed` and `run` are a pair.
     ///
     /// # Errors
-    /// If the scheme is unknown or cannot work with this link, if a scenario made in code has
+    /// If the scheme is unknown or cannot work with these links, if a scenario made in code has
     /// [faults](Scenario::faults), or if the pcapng file cannot be written.
     pub fn run(&self, scheme: &str, seed: u64, run: u64, observe: Observe<'_>) -> Result<Run, RunError> {
         self.run_while(scheme, seed, run, observe, || true)
@@ -128,13 +149,33 @@ impl Scenario {
         keep_going: impl FnMut() -> bool,
     ) -> Result<Run, RunError> {
         let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
-        let (outcome, events, series) = if observe == Observe::default() {
-            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, None, None)
+        let (outcome, records) = if observe == Observe::default() {
+            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, Vec::new())
         } else {
             setup.run_observed(seed, run, observe, keep_going)?
         };
-        let Outcome { ended, metrics, handled } = outcome;
-        Ok(Run { scheme: setup.scheme.name().to_owned(), seed, run, ended, metrics, handled, events, series })
+        let Outcome { ended, metrics, connections, traffic, handled } = outcome;
+        let flows = &setup.layout.network().flows;
+        let (transfers, others) = flows.split_at(connections.len());
+        let records = records.into_iter().chain(iter::repeat_with(Record::default));
+        let connections = transfers.iter().zip(connections).zip(records);
+        let connections = connections.map(|((flow, metrics), (events, series))| ConnectionRun {
+            name: flow.name.clone(),
+            metrics,
+            events,
+            series,
+        });
+        let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
+        Ok(Run {
+            scheme: setup.scheme.name().to_owned(),
+            seed,
+            run,
+            ended,
+            metrics,
+            connections: connections.collect(),
+            traffic: traffic.collect(),
+            handled,
+        })
     }
 
     /// Checks that the scenario can be run with the scheme called `scheme`.
@@ -146,79 +187,98 @@ impl Scenario {
         if let Some(fault) = self.faults().first() {
             return Err(refuse(rephrase::at(&fault.path, &fault.problem)));
         }
-        let scheme = self.workable(scheme).map_err(|problem| refuse(format!("scheme: {problem}")))?;
-        Ok(Setup { scenario: self, scheme })
+        let network = self.network().expect("a scenario without faults has a network");
+        let scheme =
+            self.workable(scheme, &network).map_err(|problem| refuse(format!("scheme: {problem}")))?;
+        Ok(Setup { scenario: self, scheme, layout: Layout::new(network, scheme) })
     }
 }
 
 impl Setup<'_> {
     /// One run with nothing recorded, as [`Scenario::run_while`] defines it; none if it was stopped.
-    pub(crate) fn run(self, seed: u64, run: u64, keep_going: impl FnMut() -> bool) -> Option<Outcome> {
-        let (ended, counts, drops) = self.play(self.world(seed, run), Drops::default(), keep_going);
-        Some(self.measure(ended?, &counts, &drops))
+    pub(crate) fn run(&self, seed: u64, run: u64, keep_going: impl FnMut() -> bool) -> Option<Outcome> {
+        let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, keep_going);
+        outcome
     }
 
     fn run_observed(
-        self,
+        &self,
         seed: u64,
         run: u64,
         observe: Observe<'_>,
         keep_going: impl FnMut() -> bool,
-    ) -> Result<Observed, RunError> {
+    ) -> Result<(Outcome, Vec<Record>), RunError> {
         let world = self.world(seed, run);
-        let flow = world.flows[0];
-        let tracer = observe.trace.then(|| Tracer::new(flow, &self.scenario.tcp));
-        let recorder = observe.series.then(|| Recorder::new(flow.sender));
+        let flows = &world.flows;
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
-        let capture = observe.pcap.map(|path| self.capture(flow, path)).transpose().map_err(failed)?;
-        let tap = (Drops::default(), (tracer, (recorder, capture)));
-        let (ended, counts, (drops, (tracer, (recorder, capture)))) = self.play(world, tap, keep_going);
+        let capture = observe.pcap.map(|path| self.capture(flows[0], path)).transpose().map_err(failed)?;
+        let recorders: Vec<_> = flows
+            .iter()
+            .map(|flow| {
+                let tracer = observe.trace.then(|| Tracer::new(*flow, &self.scenario.tcp));
+                (tracer, observe.series.then(|| Recorder::new(flow.sender)))
+            })
+            .collect();
+        let (outcome, (recorders, capture)) = self.play(world, (recorders, capture), keep_going);
         capture.map(Pcapng::finish).transpose().map_err(failed)?;
-        let outcome = self.measure(ended.ok_or(RunError::Stopped)?, &counts, &drops);
-        Ok((outcome, tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)))
+        let records = recorders
+            .into_iter()
+            .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
+        Ok((outcome.ok_or(RunError::Stopped)?, records.collect()))
     }
 
-    fn world(self, seed: u64, run: u64) -> World {
-        world::last_hop(self.scenario, self.scheme, Streams::new(seed, run))
+    fn world(&self, seed: u64, run: u64) -> World {
+        self.layout.world(self.scheme, &self.scenario.tcp, Streams::new(seed, run))
     }
 
-    /// Plays the world before `tap`, and hands it back with why it ended, unless it was stopped, and
-    /// what its parts counted.
+    /// Plays the world before `tap`, and hands it back with what came of the run, unless it was stopped.
     fn play<T: Tap>(
-        self,
+        &self,
         world: World,
         tap: T,
-        keep_going: impl FnMut() -> bool,
-    ) -> (Option<Ended>, Counts, T) {
-        let World { builder, flows, radios } = world;
-        let mut engine = builder.build(tap);
-        let ended = engine.run_while(flows.len(), Time::ZERO + self.scenario.limit, keep_going);
-        let (Node::Sender(sender), Node::Receiver(receiver)) =
-            (engine.node(flows[0].sender), engine.node(flows[0].receiver))
-        else {
-            unreachable!("a flow has a sender and a receiver");
+        mut keep_going: impl FnMut() -> bool,
+    ) -> (Option<Outcome>, T) {
+        let World { builder, flows, traffic, radios } = world;
+        let places = Places { flows, traffic, radios };
+        let transfers = places.flows.len();
+        let begin = Time::ZERO + self.scenario.warmup;
+        let limit = Time::ZERO + self.scenario.limit;
+        let drops = Drops::new(transfers + places.traffic.len(), begin);
+        let mut engine = builder.build((drops, tap));
+        let warmup = match begin > Time::ZERO {
+            true => {
+                let ended = engine.run_while(transfers, begin, &mut keep_going);
+                if ended.is_none() {
+                    return (None, engine.into_tap().1);
+                }
+                places.counts(&engine)
+            }
+            false => Counts { at: begin, ..Counts::default() },
         };
-        let radios = radios.iter().map(|&id| match engine.node(id) {
-            Node::Radio(radio) => *radio.stats(),
-            _ => unreachable!("a radio link was put there"),
-        });
-        let counts = Counts {
-            end: engine.now(),
-            handled: engine.handled(),
-            sender: *sender.stats(),
-            receiver: *receiver.stats(),
-            radios: radios.collect(),
-        };
-        (ended, counts, engine.into_tap())
+        let ended = engine.run_while(transfers, limit, keep_going);
+        let (end, handled) = (places.counts(&engine), engine.handled());
+        let (drops, tap) = engine.into_tap();
+        let measured = Measured { warmup: &warmup, end: &end, drops: &drops };
+        (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
     }
 
-    fn measure(self, ended: Ended, counts: &Counts, drops: &Drops) -> Outcome {
-        let start = Time::ZERO + self.scenario.transfer.start;
-        let metrics = Metrics::new(counts, drops, self.scenario.transfer.size, start);
-        Outcome { ended, metrics, handled: counts.handled }
+    fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> Outcome {
+        let (mut connections, mut traffic) = (Vec::new(), Vec::new());
+        for flow in &self.layout.network().flows {
+            match &flow.load {
+                Load::Transfer { transfer, .. } => {
+                    let size = transfer.bytes.map(Bytes);
+                    connections.push(measured.connection(connections.len(), size, transfer.start));
+                }
+                Load::Traffic(plan) => {
+                    traffic.push(measured.traffic(traffic.len(), plan.start, plan.stop));
+                }
+            }
+        }
+        Outcome { ended, metrics: measured.total(&connections), connections, traffic, handled }
     }
 
-    fn capture(self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
+    fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
         let capture = Capture {
             name: String::from("sender"),
             description: format!("The source of the data in {}", self.scenario.title),
@@ -230,5 +290,37 @@ impl Setup<'_> {
             sack_permitted: self.scenario.tcp.sack(),
         };
         Pcapng::new(BufWriter::new(File::create(path)?), capture)
+    }
+}
+
+/// Where in the engine something is counted.
+struct Places {
+    flows: Vec<Flow>,
+    traffic: Vec<(ComponentId, ComponentId)>,
+    radios: Vec<ComponentId>,
+}
+
+impl Places {
+    fn counts<T: Tap>(&self, engine: &Engine<T>) -> Counts {
+        let connections =
+            self.flows.iter().map(|flow| match (engine.node(flow.sender), engine.node(flow.receiver)) {
+                (Node::Sender(sender), Node::Receiver(receiver)) => (*sender.stats(), *receiver.stats()),
+                _ => unreachable!("a connection has a sender and a receiver"),
+            });
+        let traffic =
+            self.traffic.iter().map(|&(source, sink)| match (engine.node(source), engine.node(sink)) {
+                (Node::Source(source), Node::Sink(sink)) => (*source.stats(), *sink.stats()),
+                _ => unreachable!("traffic has a source and a sink"),
+            });
+        let radios = self.radios.iter().map(|&id| match engine.node(id) {
+            Node::Radio(radio) => *radio.stats(),
+            _ => unreachable!("a radio link was put there"),
+        });
+        Counts {
+            at: engine.now(),
+            connections: connections.collect(),
+            traffic: traffic.collect(),
+            radios: radios.collect(),
+        }
     }
 }

@@ -1,23 +1,47 @@
 //! The schema of a scenario file. These structs are its one definition: what a file may say, what
 //! it means, and what holds where it says nothing.
 
-use lasthop_base::{BitRate, Bytes, Duration};
-use lasthop_channel::Model;
+use indexmap::IndexMap;
+use lasthop_base::{BitRate, Duration};
+use lasthop_channel::{Handoff, Model};
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::{arq, tcp};
 use lasthop_sim::{Expansion, Exposed, QueueLimit};
 use serde::{Deserialize, Serialize};
 
+use crate::flows::{Connection, Traffic, Transfer};
 use crate::sweep::Sweep;
+use crate::topology::{Link, Topology};
 use crate::words;
 
-/// Where a scenario lets one alternative among several be chosen, each with a table of its own.
-/// An override that names another alternative replaces the one in the file.
-pub(crate) const CHOICES: &[&str] = &["radio.channel", "radio.arq", "radio.arq.stop-and-wait.backoff"];
+/// Where a scenario lets one alternative among several be chosen, each with a table of its own; `*`
+/// stands for any name. An override that names another alternative replaces the one in the file.
+const CHOICES: &[&str] = &[
+    "topology",
+    "radio.channel",
+    "radio.uplink_channel",
+    "radio.arq",
+    "radio.arq.stop-and-wait.backoff",
+    "link.*.channel",
+    "link.*.uplink_channel",
+    "link.*.arq",
+    "link.*.arq.stop-and-wait.backoff",
+    "traffic.*.law",
+];
 
-/// What is simulated: a transfer from a fixed host over a wired link to a base station, and on over
-/// a wireless last hop to a mobile host.
+/// Whether one alternative among several is chosen at these keys.
+pub(crate) fn is_choice(keys: &[&str]) -> bool {
+    CHOICES.iter().any(|choice| {
+        let mut names = choice.split('.');
+        keys.iter().all(|key| names.next().is_some_and(|name| name == "*" || name == *key))
+            && names.next().is_none()
+    })
+}
+
+/// What is simulated: connections and other traffic over wired links and wireless last hops. The
+/// simplest is a transfer from a fixed host over a wired link to a base station, and on over a
+/// wireless last hop to a mobile host.
 ///
 /// [`Scenario::load`] and [`Scenario::parse`] read one; [`Scenario::to_toml`] writes it with every
 /// default spelled out. A scenario that was read is known to be sound.
@@ -34,18 +58,37 @@ pub struct Scenario {
     /// any transfer of the papers', and soon simulated.
     #[serde(default = "default_limit")]
     pub limit: Duration,
+    /// The simulated time from which on everything is counted: what was delivered, sent or lost before
+    /// is left out. By default from the beginning.
+    #[serde(default)]
+    pub warmup: Duration,
     /// The schemes to compare, by name. By default `basic` alone: plain TCP.
     #[serde(default = "default_schemes")]
     pub schemes: Vec<String>,
+    /// What connects the hosts. By default a fixed host, a base station and a mobile host.
+    #[serde(default)]
+    pub topology: Topology,
     /// What is sent.
     pub transfer: Transfer,
+    /// Several connections, by name, each as `transfer` has it but for what it says itself. By default
+    /// those of the topology: of a dumbbell one for each pair, of all else one.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub connection: IndexMap<String, Connection>,
+    /// Other traffic, by name. By default none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub traffic: IndexMap<String, Traffic>,
     /// TCP at both ends. The profile, by default `rfc`, gives every setting that is not stated.
     #[serde(default)]
     pub tcp: tcp::Settings,
-    /// The link between the fixed host and the base station.
-    pub wired: Wired,
-    /// The link between the base station and the mobile host.
-    pub radio: Radio,
+    /// What wired links have in common. Required if the topology has one that says no rate itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wired: Option<Wired>,
+    /// What wireless links have in common, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<Radio>,
+    /// How single links differ from these, by name. By default not at all.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub link: IndexMap<String, Link>,
     /// The parameters of each scheme. Those of schemes that do not run mean nothing.
     #[serde(default)]
     pub scheme: Schemes,
@@ -54,19 +97,7 @@ pub struct Scenario {
     pub sweep: Sweep,
 }
 
-/// A transfer of bulk data to the mobile host: the table `[transfer]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table with the key size")]
-pub struct Transfer {
-    /// Payload; none if there is always more to send. Required: it is what the run is about.
-    #[serde(with = "words::amount")]
-    pub size: Option<Bytes>,
-    /// When it begins. By default at once.
-    #[serde(default)]
-    pub start: Duration,
-}
-
-/// A full-duplex wired link: the table `[wired]`. Both directions are alike and independent.
+/// Full-duplex wired links: the table `[wired]`. Both directions are alike and independent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
 pub struct Wired {
@@ -81,7 +112,7 @@ pub struct Wired {
     pub queue: QueueLimit,
 }
 
-/// A wireless link, alike in both directions, which meet the same fades: the table `[radio]`.
+/// Wireless links, alike in both directions: the table `[radio]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
 pub struct Radio {
@@ -102,12 +133,44 @@ pub struct Radio {
     /// Which bits the channel's error rates apply to. By default all on the air.
     #[serde(default)]
     pub errors_on: Exposed,
-    /// Which units survive the air. By default all: errors are what a scenario adds.
+    /// Which units survive the air. Both directions meet the same fades. By default all survive: errors
+    /// are what a scenario adds.
     #[serde(default)]
     pub channel: Model,
+    /// The channel towards the base station, if it is another one. Its fades are its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uplink_channel: Option<Model>,
+    /// When the mobile host changes cells. By default never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Handoff>,
     /// How the link recovers errors, for those schemes that want it to. By default not at all.
     #[serde(default)]
     pub arq: arq::Config,
+}
+
+impl Wired {
+    /// A link of this rate, and otherwise by default.
+    pub(crate) fn new(rate: BitRate) -> Wired {
+        Wired { rate, delay: Duration::ZERO, queue: unlimited() }
+    }
+}
+
+impl Radio {
+    /// A link of this rate, and otherwise by default.
+    pub(crate) fn new(rate: BitRate) -> Radio {
+        Radio {
+            rate,
+            expansion: Expansion::default(),
+            mtu: None,
+            delay: Duration::ZERO,
+            queue: unlimited(),
+            errors_on: Exposed::default(),
+            channel: Model::default(),
+            uplink_channel: None,
+            handoff: None,
+            arq: arq::Config::default(),
+        }
+    }
 }
 
 fn default_limit() -> Duration {

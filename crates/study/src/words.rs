@@ -1,5 +1,5 @@
 //! Values that a scenario writes either as a quantity or as a word: `"64 KiB"` or `"unlimited"`.
-//! Each module is for serde's `with`.
+//! Each module is for serde's `with`, and its `optional` for a key that may be left out.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -7,6 +7,26 @@ use std::str::FromStr;
 use lasthop_base::Bytes;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
+
+/// Makes the module `optional` of a module for values of a type.
+macro_rules! optional {
+    ($type:ty) => {
+        pub(crate) mod optional {
+            use super::*;
+
+            pub(crate) fn serialize<S: Serializer>(value: &Option<$type>, to: S) -> Result<S::Ok, S::Error> {
+                match value {
+                    Some(value) => super::serialize(value, to),
+                    None => to.serialize_none(),
+                }
+            }
+
+            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<$type>, D::Error> {
+                super::deserialize(from).map(Some)
+            }
+        }
+    };
+}
 
 /// A string; anything else is refused with `expected`, which says what may stand here.
 fn text<'de, D: Deserializer<'de>>(from: D, expected: &'static str) -> Result<String, D::Error> {
@@ -53,6 +73,8 @@ pub(crate) mod amount {
             size => quantity(size, EXPECTED).map(Some),
         }
     }
+
+    optional!(Option<Bytes>);
 }
 
 /// The largest unit on the air.
@@ -76,6 +98,8 @@ pub(crate) mod mtu {
             size => Mtu::try_from(quantity::<Bytes, _>(size, EXPECTED)?).map(Some).map_err(D::Error::custom),
         }
     }
+
+    optional!(Option<Mtu>);
 }
 
 /// How much may wait before a link.
@@ -107,4 +131,6 @@ pub(crate) mod queue {
             None => quantity(&text, EXPECTED).map(QueueLimit::Bytes),
         }
     }
+
+    optional!(QueueLimit);
 }

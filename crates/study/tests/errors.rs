@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use common::{SCENARIO, whatever_schemes, with};
+use common::{NETWORK, SCENARIO, whatever_schemes, with};
 use lasthop_study::{Observe, Scenario};
 
 /// One replacement in the scenario that makes it wrong.
@@ -81,6 +81,74 @@ const OVERRIDES: &[&str] = &[
     "=1",
     "radio..rate=1",
 ];
+
+/// One replacement in a scenario with a network of its own that makes it wrong.
+const NETWORK_EDITS: &[(&str, &str, &str)] = &[
+    ("an unknown shape", "[topology.graph]", "[topology.star]"),
+    ("a shape without its parameters", NETWORK_TOPOLOGY, "topology = \"path\"\n"),
+    ("two shapes", "[transfer]", "[topology.path]\nrouters = 2\n\n[transfer]"),
+    ("no link", NETWORK_TOPOLOGY, "[topology.graph]\n"),
+    ("a path without routers", NETWORK_TOPOLOGY, "[topology.path]\nrouters = 0\n"),
+    ("no pair", NETWORK_TOPOLOGY, "[topology.dumbbell]\npairs = 0\n"),
+    ("a name that is no link's", "\"R1-R2\"", "\"R1R2\""),
+    ("a link with one end", "\"R1-R2\"", "\"R1-R1\""),
+    ("a link twice", "\"R2-base1\"", "\"R2-R1\""),
+    ("an exception for no link", "[link.R1-R2]", "[link.R1-R4]"),
+    ("what is for wireless links", "queue = \"10 packets\"", "channel.iid.ber = 0.1"),
+    ("what is for wireless links, twice", "queue = \"10 packets\"", "arq.stop-and-wait = {}"),
+    ("a fault of a link's own channel", "iid.ber = 1e-6", "two-state = {good = \"0 s\", bad = \"1 s\"}"),
+    (
+        "a fault of every link's channel",
+        "rate = \"2 Mbps\"",
+        "rate = \"2 Mbps\"\nhandoff = {first = \"1 s\", lasts = \"0 s\"}",
+    ),
+    (
+        "hand-offs without end",
+        "rate = \"2 Mbps\"",
+        "rate = \"2 Mbps\"\nhandoff = {first = \"1 s\", every = \"1 s\", lasts = \"1 s\"}",
+    ),
+    ("no rate for wired links", "[wired]\nrate = \"1 Mbps\"\ndelay = \"30 ms\"", ""),
+    ("no rate for wireless links", "[radio]\nrate = \"2 Mbps\"", ""),
+    ("from nowhere", "from = \"server\"", ""),
+    ("from an unknown node", "from = \"server\"", "from = \"sever\""),
+    ("to an unknown node", "to = \"laptop\"", "to = \"desktop\""),
+    ("to itself", "to = \"laptop\"", "to = \"server\""),
+    ("no way", "\"R2-base1\", ", ""),
+    ("a way over no link", "via = [\"R1\", \"R3\", \"base2\"]", "via = [\"R1\", \"base2\"]"),
+    ("a way over no node", "via = [\"R1\", \"R3\", \"base2\"]", "via = [\"R1\", \"R5\", \"base2\"]"),
+    ("a way round", "via = [\"R1\", \"R3\", \"base2\"]", "via = [\"R1\", \"R2\", \"R1\", \"R3\", \"base2\"]"),
+    ("nothing to send in a connection", "start = \"1 s\"", "size = \"0 B\""),
+    ("a connection that begins too late", "start = \"1 s\"", "start = \"20 s\""),
+    ("an unknown key of a connection", "start = \"1 s\"", "strat = \"1 s\""),
+    ("traffic that begins too late", "start = \"2 s\"", "start = \"1 h\""),
+    ("traffic that ends before it begins", "stop = \"3 s\"", "stop = \"2 s\""),
+    ("traffic without a law", "law.poisson.rate = \"400 kbps\"", ""),
+    ("an unknown law", "law.poisson.rate", "law.possion.rate"),
+    ("an unknown key of a law", "law.poisson.rate", "law.poisson.rat"),
+    ("packets that are too small", "packet_size = \"500 B\"", "packet_size = \"20 B\""),
+    ("a rate too high for a law", "400 kbps", "100000 Gbps"),
+    ("traffic with the name of a connection", "[traffic.cross]", "[traffic.first]"),
+    ("a warm-up without end", "limit = \"20 s\"", "limit = \"20 s\"\nwarmup = \"20 s\""),
+    ("a scheme that cannot work on all links", "\"basic\"", "\"ebsn\""),
+];
+
+const NETWORK_TOPOLOGY: &str = r#"[topology.graph]
+wired = ["server-R1", "R1-R2", "R2-base1", "R1-R3", "R3-base2"]
+radio = ["base1-phone", "base2-laptop"]
+"#;
+
+#[test]
+fn every_wrong_network_is_told_what_and_where() {
+    Scenario::parse::<&str>(NETWORK, "test.toml", &[]).expect("it is sound as it is");
+    let mut told = String::new();
+    for (what, from, to) in NETWORK_EDITS {
+        assert!(NETWORK.contains(from), "the scenario has no {from:?}");
+        let text = NETWORK.replacen(from, to, 1);
+        let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
+        writeln!(told, "# {what}\n{error}\n").unwrap();
+    }
+    insta::assert_snapshot!(whatever_schemes(&told));
+}
 
 #[test]
 fn every_wrong_file_is_told_what_and_where() {

@@ -118,8 +118,7 @@ fn a_stopped_run_says_so() {
 fn values_are_named_as_in_json() {
     let run = scenario(&["limit=20 s"]).run("basic", 1, 0, Observe::default()).unwrap();
     let json = serde_json::to_value(&run.metrics).unwrap();
-    let named: serde_json::Map<_, _> = Metrics::NAMES
-        .iter()
+    let named: serde_json::Map<_, _> = Metrics::names()
         .zip(run.metrics.values())
         .map(|(name, value)| {
             let value = match value {
@@ -127,7 +126,7 @@ fn values_are_named_as_in_json() {
                 Value::Count(count) => serde_json::json!(count),
                 Value::Truth(truth) => serde_json::json!(truth),
             };
-            ((*name).to_owned(), value)
+            (name.to_owned(), value)
         })
         .collect();
     assert_eq!(serde_json::Value::Object(named), json);

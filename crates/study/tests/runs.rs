@@ -3,7 +3,7 @@
 mod common;
 
 use common::SCENARIO;
-use lasthop_study::{Ended, Events, Observe, Run, Scenario};
+use lasthop_study::{ConnectionRun, Ended, Events, Observe, Run, Scenario};
 
 const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
 
@@ -20,6 +20,12 @@ fn count(events: &Events, kind: &str) -> u64 {
     events.event.iter().filter(|&&event| event == kind).count() as u64
 }
 
+/// The connection of a run that has one.
+fn only(mut run: Run) -> ConnectionRun {
+    assert_eq!(run.connections.len(), 1);
+    run.connections.remove(0)
+}
+
 #[test]
 fn the_same_run_is_the_same_to_the_last_byte() {
     let folder = std::env::temp_dir().join("lasthop-same-run");
@@ -28,7 +34,7 @@ fn the_same_run_is_the_same_to_the_last_byte() {
     let bytes = |scheme: &str, number: u64, copy: &str| {
         let path = folder.join(copy);
         let result = run(&scenario, scheme, number, Observe { pcap: Some(&path), ..EVERYTHING });
-        let shown = format!("{}{:?}{:?}", scenario.report(&[&result]).unwrap(), result.events, result.series);
+        let shown = format!("{}{:?}", scenario.report(&[&result]).unwrap(), result.connections);
         (shown, std::fs::read(path).unwrap())
     };
     for scheme in ["basic", "local-recovery", "source-quench", "ebsn"] {
@@ -43,7 +49,8 @@ fn observing_a_run_does_not_change_it() {
     for scheme in ["basic", "ebsn"] {
         let plain = run(&scenario, scheme, 0, Observe::default());
         let observed = run(&scenario, scheme, 0, EVERYTHING);
-        assert_eq!((plain.ended, plain.metrics), (observed.ended, observed.metrics));
+        assert_eq!((plain.ended, &plain.metrics), (observed.ended, &observed.metrics));
+        let plain = only(plain);
         assert_eq!((plain.events, plain.series), (None, None));
     }
 }
@@ -54,7 +61,7 @@ fn a_dead_channel_ends_at_the_limit_and_says_so() {
     for scheme in ["basic", "local-recovery", "ebsn"] {
         let result = run(&scenario, scheme, 0, Observe::default());
         assert_eq!(result.ended, Ended::TimeLimit, "{scheme}");
-        let metrics = result.metrics;
+        let metrics = only(result).metrics;
         assert!(!metrics.finished && metrics.completion_time_s.is_none(), "{scheme}");
         assert_eq!((metrics.throughput_bps, metrics.goodput), (0.0, Some(0.0)), "{scheme}");
     }
@@ -68,9 +75,9 @@ fn an_unlimited_transfer_is_measured_up_to_the_limit() {
     let result = run(&scenario, "basic", 0, Observe::default());
     assert_eq!(result.ended, Ended::TimeLimit);
     let ceiling = 12_800.0 * 536.0 / 576.0;
-    let reached = result.metrics.throughput_bps / ceiling;
+    let reached = result.metrics.connections.throughput_bps / ceiling;
     assert!((0.998..=1.0).contains(&reached), "{reached}");
-    assert!(!result.metrics.finished);
+    assert!(!result.metrics.connections.finished);
 }
 
 /// With nothing in the way, the time is that of each hop for the slow start and of the last hop for
@@ -85,7 +92,7 @@ fn a_perfect_channel_costs_nothing() {
         assert_eq!(result.ended, Ended::Finished);
         assert_eq!(result.metrics, results[0].metrics);
     }
-    let metrics = &results[0].metrics;
+    let metrics = &results[0].metrics.connections;
     assert_eq!((metrics.segments_sent, metrics.goodput), (187, Some(1.0)));
     let completion = metrics.completion_time_s.unwrap();
     assert_eq!(metrics.throughput_bps, 800_000.0 / completion);
@@ -102,7 +109,8 @@ fn nothing_appears_and_nothing_vanishes() {
         let scenario = read(&["wired.queue=3 packets", "radio.queue=4 packets"]);
         for scheme in ["basic", "local-recovery", "source-quench", "ebsn"] {
             let result = run(&scenario, scheme, number, EVERYTHING);
-            let (events, metrics) = (result.events.as_ref().unwrap(), &result.metrics);
+            let ConnectionRun { events, metrics, .. } = only(result);
+            let events = &events.unwrap();
             let [sent, delivered, lost] = ["sent", "delivered", "lost"].map(|kind| count(events, kind));
             assert_eq!(sent, metrics.segments_sent, "{scheme} {number}");
             assert!(delivered + lost <= sent, "{scheme} {number}");
@@ -124,7 +132,7 @@ fn nothing_appears_and_nothing_vanishes() {
 /// A copy's number in the trace tells first transmissions from others.
 #[test]
 fn the_trace_numbers_packets_and_their_copies() {
-    let result = run(&read(&[]), "basic", 0, EVERYTHING);
+    let result = only(run(&read(&[]), "basic", 0, EVERYTHING));
     let events = result.events.unwrap();
     let rows = || (0..events.event.len()).filter(|&row| events.event[row] == "sent");
     let firsts: Vec<i64> =
@@ -139,14 +147,14 @@ fn the_trace_numbers_packets_and_their_copies() {
 fn packet_numbers_do_not_depend_on_the_initial_sequence_number() {
     let events = |iss: &str| {
         let overrides = [iss, "tcp.profile=rfc", "transfer.size=300 KB", "limit=1 h"];
-        run(&read(&overrides), "ebsn", 0, EVERYTHING).events.unwrap()
+        only(run(&read(&overrides), "ebsn", 0, EVERYTHING)).events.unwrap()
     };
     assert_eq!(events("tcp.iss=0"), events("tcp.iss=4294900000"));
 }
 
 #[test]
 fn a_series_has_one_value_of_each_quantity_for_each_instant() {
-    let series = run(&read(&[]), "ebsn", 0, EVERYTHING).series.unwrap();
+    let series = only(run(&read(&[]), "ebsn", 0, EVERYTHING)).series.unwrap();
     let names: Vec<&str> = series.columns.iter().map(|&(name, _)| name).collect();
     for name in ["cwnd_bytes", "ssthresh_bytes", "srtt_s", "rto_s"] {
         assert!(names.contains(&name), "{names:?} lack {name}");
@@ -159,7 +167,7 @@ fn a_series_has_one_value_of_each_quantity_for_each_instant() {
 #[test]
 fn schemes_meet_the_same_channel() {
     let scenario = read(&["radio.channel.iid.ber=1e-5"]);
-    let attempts = |scheme| run(&scenario, scheme, 3, Observe::default()).metrics.link_attempts;
+    let attempts = |scheme| run(&scenario, scheme, 3, Observe::default()).metrics.network.link_attempts;
     assert_eq!(attempts("local-recovery"), attempts("ebsn"));
 }
 

@@ -39,8 +39,10 @@ class Output:
         ends = [float(run.events()["time_s"].max(initial=0.0)) for run in runs]
         bad = scenario.bad_periods(max(ends), seed=runs[0].seed, run=runs[0].run)
         for run in runs:
-            plots.write_csv(self.path(f"{run.scheme}.events.csv", "traces"), run.events())
-            plots.write_csv(self.path(f"{run.scheme}.series.csv", "series"), run.series())
+            for name in run.connections:
+                stem = run.scheme if len(run.connections) == 1 else f"{run.scheme}.{name}"
+                plots.write_csv(self.path(f"{stem}.events.csv", "traces"), run.events(name))
+                plots.write_csv(self.path(f"{stem}.series.csv", "series"), run.series(name))
             plots.save(
                 plots.packet_trace(run, bad_periods=bad), self.path(f"{run.scheme}.packets", "figures")
             )

@@ -92,6 +92,38 @@ pub struct ReceiverStats {
     pub acks_sent: u64,
 }
 
+impl SenderStats {
+    /// What was counted since `earlier`, which was counted before.
+    pub fn since(&self, earlier: &SenderStats) -> SenderStats {
+        SenderStats {
+            segments_sent: self.segments_sent - earlier.segments_sent,
+            wire_bytes_sent: self.wire_bytes_sent - earlier.wire_bytes_sent,
+            payload_sent: self.payload_sent - earlier.payload_sent,
+            retransmitted_segments: self.retransmitted_segments - earlier.retransmitted_segments,
+            retransmitted_bytes: self.retransmitted_bytes - earlier.retransmitted_bytes,
+            timeouts: self.timeouts - earlier.timeouts,
+            fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
+            window_probes: self.window_probes - earlier.window_probes,
+            notices: self.notices - earlier.notices,
+            started: self.started,
+            completed: self.completed,
+        }
+    }
+}
+
+impl ReceiverStats {
+    /// What was counted since `earlier`, which was counted before.
+    pub fn since(&self, earlier: &ReceiverStats) -> ReceiverStats {
+        ReceiverStats {
+            delivered: self.delivered - earlier.delivered,
+            last_delivery: self.last_delivery,
+            segments: self.segments - earlier.segments,
+            duplicate_segments: self.duplicate_segments - earlier.duplicate_segments,
+            acks_sent: self.acks_sent - earlier.acks_sent,
+        }
+    }
+}
+
 /// Bytes that the options of a segment add to its header: on SYN the maximum segment size, window
 /// scale and "SACK permitted" (RFC 9293, 7323, 2018), else timestamps and SACK blocks, each padded as
 /// real stacks do. ns-2 counts eight bytes per block and nothing else.

@@ -20,6 +20,18 @@ pub struct SinkStats {
     pub greatest_delay: Duration,
 }
 
+impl SinkStats {
+    /// What was counted since `earlier`, which was counted before; the longest delay is that of all.
+    pub fn since(&self, earlier: &SinkStats) -> SinkStats {
+        SinkStats {
+            packets: self.packets - earlier.packets,
+            bytes: self.bytes - earlier.bytes,
+            total_delay: self.total_delay - earlier.total_delay,
+            greatest_delay: self.greatest_delay,
+        }
+    }
+}
+
 /// Counts the datagrams that arrive, of any number of sources, and answers nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {

@@ -48,6 +48,13 @@ pub struct SourceStats {
     pub bytes: Bytes,
 }
 
+impl SourceStats {
+    /// What was counted since `earlier`, which was counted before.
+    pub fn since(&self, earlier: &SourceStats) -> SourceStats {
+        SourceStats { packets: self.packets - earlier.packets, bytes: self.bytes - earlier.bytes }
+    }
+}
+
 /// Sends datagrams by a [`Plan`], whatever becomes of them, out of [`Port::ONLY`].
 #[derive(Clone, Debug)]
 pub struct Source {

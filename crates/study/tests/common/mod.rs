@@ -46,3 +46,46 @@ pub(crate) fn whatever_schemes(text: &str) -> String {
     let text = text.replace(&format!("{} or {last}", others.join(", ")), "<a scheme>");
     text.split("\n[scheme.").next().unwrap_or_default().to_owned()
 }
+
+/// A graph with two base stations, two connections and other traffic.
+#[allow(dead_code, reason = "not every test file needs a network")]
+pub(crate) const NETWORK: &str = r#"schemes = ["basic"]
+limit = "20 s"
+
+[topology.graph]
+wired = ["server-R1", "R1-R2", "R2-base1", "R1-R3", "R3-base2"]
+radio = ["base1-phone", "base2-laptop"]
+
+[transfer]
+size = "100 KB"
+from = "server"
+to = "phone"
+
+[connection.first]
+start = "1 s"
+
+[connection.second]
+to = "laptop"
+via = ["R1", "R3", "base2"]
+
+[traffic.cross]
+from = "R1"
+to = "R2"
+packet_size = "500 B"
+start = "2 s"
+stop = "3 s"
+law.poisson.rate = "400 kbps"
+
+[wired]
+rate = "1 Mbps"
+delay = "30 ms"
+
+[radio]
+rate = "2 Mbps"
+
+[link.R1-R2]
+queue = "10 packets"
+
+[link.base2-laptop]
+channel.iid.ber = 1e-6
+"#;

@@ -1,0 +1,75 @@
+//! The schema of what the hosts send: `[transfer]`, `[connection.NAME]` and `[traffic.NAME]`.
+
+use lasthop_base::{Bytes, Duration};
+use lasthop_proto::traffic::Law;
+use serde::{Deserialize, Serialize};
+
+use crate::words;
+
+/// A bulk transfer: the table `[transfer]`. It is what all connections have in common, and the only
+/// connection itself if there are no tables `[connection.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with the key size")]
+pub struct Transfer {
+    /// Payload; none if there is always more to send. Required: it is what the run is about.
+    #[serde(with = "words::amount")]
+    pub size: Option<Bytes>,
+    /// When it begins. By default at once.
+    #[serde(default)]
+    pub start: Duration,
+    /// The host that sends. By default as the topology has it; a graph has no default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The host that receives, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The nodes between them; both directions take this way. By default the way over the fewest links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Vec<String>>,
+}
+
+/// How one of several connections differs from `[transfer]`: the table `[connection.NAME]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct Connection {
+    /// As in `[transfer]`.
+    #[serde(skip_serializing_if = "Option::is_none", with = "words::amount::optional")]
+    pub size: Option<Option<Bytes>>,
+    /// As in `[transfer]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Duration>,
+    /// As in `[transfer]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// As in `[transfer]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// As in `[transfer]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<Vec<String>>,
+    /// Whether its source knows nothing of the scheme: it has no reaction. By default it knows.
+    pub plain: bool,
+}
+
+/// Datagrams that no one answers: the table `[traffic.NAME]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with the keys from, to, packet_size and law")]
+pub struct Traffic {
+    /// The node that sends. Its packets wait before its links like any others.
+    pub from: String,
+    /// The node that counts them.
+    pub to: String,
+    /// The nodes between them. By default the way over the fewest links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Vec<String>>,
+    /// Size of each packet, headers included.
+    pub packet_size: Bytes,
+    /// When it begins. By default at once.
+    #[serde(default)]
+    pub start: Duration,
+    /// When it ends. By default never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Duration>,
+    /// When packets leave.
+    pub law: Law,
+}

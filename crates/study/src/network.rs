@@ -1,0 +1,401 @@
+//! From what a scenario says of its links and flows to a graph and the paths over it.
+
+use std::collections::BTreeMap;
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::{HostId, tcp, traffic};
+use lasthop_sim::network::{FlowPath, Graph};
+
+use crate::faults::Fault;
+use crate::flows::{Connection, Traffic};
+use crate::rephrase::alternatives;
+use crate::scenario::{Radio, Scenario, Wired};
+use crate::topology::{Edge, Pair, Topology, split};
+
+/// The network of a scenario: everything that its runs have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Network {
+    pub(crate) graph: Graph,
+    /// The links, by their places in the graph.
+    pub(crate) links: Vec<NetworkLink>,
+    /// The flows, connections first.
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) connections: usize,
+}
+
+/// A link of a network.
+#[derive(Clone, Debug)]
+pub(crate) enum NetworkLink {
+    Wired(Wired),
+    Radio {
+        radio: Radio,
+        /// Which of its ends is the mobile host.
+        mobile: usize,
+        /// What is added to the names of its random streams.
+        suffix: String,
+    },
+}
+
+/// What goes from one node to another.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    pub(crate) name: String,
+    pub(crate) path: FlowPath,
+    pub(crate) load: Load,
+}
+
+/// What a flow carries.
+#[derive(Clone, Debug)]
+pub(crate) enum Load {
+    Transfer {
+        transfer: tcp::Transfer,
+        /// Whether its source knows nothing of the scheme.
+        plain: bool,
+    },
+    Traffic(traffic::Plan),
+}
+
+impl Flow {
+    pub(crate) fn source(&self) -> HostId {
+        self.path.nodes[0]
+    }
+
+    pub(crate) fn destination(&self) -> HostId {
+        self.path.nodes[self.path.nodes.len() - 1]
+    }
+}
+
+impl Network {
+    /// The wireless links, with the place in the graph of each.
+    pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
+        self.links.iter().filter_map(|link| match link {
+            NetworkLink::Radio { radio, .. } => Some(radio),
+            NetworkLink::Wired(_) => None,
+        })
+    }
+}
+
+/// Collects the network, or what is wrong with it.
+struct Survey<'a> {
+    scenario: &'a Scenario,
+    nodes: BTreeMap<String, HostId>,
+    network: Network,
+    faults: Vec<Fault>,
+}
+
+impl Scenario {
+    /// The network that the scenario describes.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(crate) fn network(&self) -> Result<Network, Vec<Fault>> {
+        let network = Network { graph: Graph::new(), links: Vec::new(), flows: Vec::new(), connections: 0 };
+        let mut survey = Survey { scenario: self, nodes: BTreeMap::new(), network, faults: Vec::new() };
+        survey.check_shape();
+        survey.add_links();
+        if survey.faults.is_empty() {
+            survey.add_connections();
+            survey.add_traffic();
+        }
+        if survey.faults.is_empty() { Ok(survey.network) } else { Err(survey.faults) }
+    }
+}
+
+impl Survey<'_> {
+    fn fault(&mut self, path: &[&str], problem: impl Into<String>) {
+        let path = path.iter().map(|key| (*key).to_owned()).collect();
+        self.note(Fault { path, problem: problem.into() });
+    }
+
+    /// What a shape's numbers, and a graph's names, cannot be.
+    fn check_shape(&mut self) {
+        match &self.scenario.topology {
+            Topology::LastHop => {}
+            Topology::Path(path) if path.routers == 0 => {
+                self.fault(&["topology", "path", "routers"], "found 0, expected at least 1");
+            }
+            Topology::Dumbbell(dumbbell) if dumbbell.pairs == 0 => {
+                self.fault(&["topology", "dumbbell", "pairs"], "found 0, expected at least 1");
+            }
+            Topology::Path(_) | Topology::Dumbbell(_) => {}
+            Topology::Graph(graph) => {
+                if graph.wired.is_empty() && graph.radio.is_empty() {
+                    self.fault(&["topology", "graph"], "found no links, expected one at least");
+                }
+                for (key, names) in [("wired", &graph.wired), ("radio", &graph.radio)] {
+                    for (index, name) in names.iter().enumerate().filter(|(_, name)| split(name).is_none()) {
+                        let problem = format!(
+                            "found \"{name}\", expected two different names with a hyphen between them, \
+                             such as \"R1-R2\""
+                        );
+                        self.fault(&["topology", "graph", key, &index.to_string()], problem);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_links(&mut self) {
+        let edges = self.scenario.topology.edges();
+        self.check_exceptions(&edges);
+        for edge in &edges {
+            let [a, b] = [0, 1].map(|end| self.node(&edge.ends[end]));
+            if self.network.graph.link(a, b).is_some() {
+                let problem = format!("found {} a second time, expected it once", edge.name());
+                self.fault(&["topology", "graph"], problem);
+                continue;
+            }
+            if let Some(link) = self.link(edge) {
+                self.network.graph.connect(a, b);
+                self.network.links.push(link);
+            }
+        }
+    }
+
+    fn node(&mut self, name: &str) -> HostId {
+        if let Some(&node) = self.nodes.get(name) {
+            return node;
+        }
+        let node = self.network.graph.add_node();
+        self.nodes.insert(name.to_owned(), node);
+        node
+    }
+
+    /// The exceptions must be of links that there are.
+    fn check_exceptions(&mut self, edges: &[Edge]) {
+        let names: Vec<String> = edges.iter().map(Edge::name).collect();
+        for (name, link) in &self.scenario.link {
+            let Some(place) = names.iter().position(|known| known == name) else {
+                let problem = format!(
+                    "there is no link \"{name}\", {}",
+                    alternatives(name, names.iter().map(|n| &**n))
+                );
+                self.fault(&["link", name], problem);
+                continue;
+            };
+            if let Some(key) = link.first_radio_key().filter(|_| edges[place].mobile.is_none()) {
+                let problem = "found it on a wired link, expected it on wireless ones only";
+                self.fault(&["link", name, key], problem);
+            }
+        }
+    }
+
+    fn link(&mut self, edge: &Edge) -> Option<NetworkLink> {
+        let name = edge.name();
+        let exception = self.scenario.link.get(&name).cloned().unwrap_or_default();
+        let missing = |table: &str| {
+            format!("missing key {table}, expected a table with the key rate, for the link {name}")
+        };
+        match edge.mobile {
+            None => match exception.wired(self.scenario.wired.as_ref()) {
+                Some(wired) => Some(NetworkLink::Wired(wired)),
+                None => {
+                    self.fault(&[], missing("wired"));
+                    None
+                }
+            },
+            Some(mobile) => match exception.radio(self.scenario.radio.as_ref()) {
+                Some(radio) => {
+                    self.check_radio(&name, &radio);
+                    // The shape with one wireless link leaves out its name, so that to spell out the
+                    // topology of a simple scenario is all that can change its random numbers.
+                    let only = self.scenario.topology == Topology::LastHop;
+                    let suffix = if only { String::new() } else { format!(":{name}") };
+                    Some(NetworkLink::Radio { radio, mobile, suffix })
+                }
+                None => {
+                    self.fault(&[], missing("radio"));
+                    None
+                }
+            },
+        }
+    }
+
+    /// What the types of a wireless link's parameters cannot say.
+    fn check_radio(&mut self, name: &str, radio: &Radio) {
+        let channel = |key, invalid: lasthop_channel::Invalid| {
+            (format!("{key}.{}", invalid.field), invalid.problem.to_owned())
+        };
+        let found = [
+            radio.channel.validate().err().map(|invalid| channel("channel", invalid)),
+            radio
+                .uplink_channel
+                .and_then(|model| model.validate().err().map(|invalid| channel("uplink_channel", invalid))),
+            radio
+                .handoff
+                .and_then(|handoff| handoff.validate().err().map(|invalid| channel("handoff", invalid))),
+            radio
+                .arq
+                .validate()
+                .err()
+                .map(|invalid| (format!("arq.{}", invalid.field), invalid.problem.to_owned())),
+        ];
+        for (field, problem) in found.into_iter().flatten() {
+            let key = field.split('.').next().unwrap_or_default().to_owned();
+            let own = self.scenario.link.get(name).is_some_and(|link| link.states(&key));
+            let table = if own { vec!["link", name] } else { vec!["radio"] };
+            let path = table.into_iter().chain(field.split('.')).map(str::to_owned).collect();
+            self.note(Fault { path, problem });
+        }
+    }
+
+    fn add_connections(&mut self) {
+        let scenario = self.scenario;
+        let pairs = scenario.topology.pairs();
+        let usual = Connection::default();
+        let ends_are_stated = scenario.transfer.from.is_some() || scenario.transfer.to.is_some();
+        let shape_of = |name: &str| pairs.iter().find(|pair| pair.name == name).unwrap_or(&pairs[0]);
+        let connections: Vec<(&str, &Connection)> = if !scenario.connection.is_empty() {
+            scenario.connection.iter().map(|(name, own)| (name.as_str(), own)).collect()
+        } else if ends_are_stated {
+            vec![(&pairs[0].name, &usual)]
+        } else {
+            pairs.iter().map(|pair| (pair.name.as_str(), &usual)).collect()
+        };
+        for (name, own) in connections {
+            self.add_connection(name, own, shape_of(name));
+        }
+        self.network.connections = self.network.flows.len();
+    }
+
+    fn add_connection(&mut self, name: &str, own: &Connection, shape: &Pair) {
+        let usual = &self.scenario.transfer;
+        // A value stands where the connection says it, or else where all connections do.
+        let key = |key: &str, is_own: bool| match is_own {
+            true => vec!["connection".to_owned(), name.to_owned(), key.to_owned()],
+            false => vec!["transfer".to_owned(), key.to_owned()],
+        };
+        let start = own.start.unwrap_or(usual.start);
+        self.check_start(key("start", own.start.is_some()), start);
+        let size = own.size.unwrap_or(usual.size);
+        if size.is_some_and(|size| size.0 == 0) {
+            let path = key("size", own.size.is_some());
+            self.note(Fault { path, problem: String::from("found \"0 B\", expected at least \"1 B\"") });
+        }
+        let from = own.from.as_ref().or(usual.from.as_ref()).unwrap_or(&shape.from);
+        let to = own.to.as_ref().or(usual.to.as_ref()).unwrap_or(&shape.to);
+        let via = own.via.as_ref().or(usual.via.as_ref());
+        let keys = Keys {
+            from: key("from", own.from.is_some()),
+            to: key("to", own.to.is_some()),
+            via: key("via", own.via.is_some()),
+        };
+        if let Some(nodes) = self.path(from, to, via.map(Vec::as_slice), &keys) {
+            let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
+            let load = Load::Transfer { transfer, plain: own.plain };
+            let path = FlowPath { nodes, one_way: false };
+            self.network.flows.push(Flow { name: name.to_owned(), path, load });
+        }
+    }
+
+    /// Notes a fault once: what flows or links have in common is wrong only once.
+    fn note(&mut self, fault: Fault) {
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+
+    fn check_start(&mut self, path: Vec<String>, start: Duration) {
+        let limit = self.scenario.limit;
+        if start >= limit && !limit.is_zero() {
+            let problem =
+                format!("found \"{start}\", expected an instant before the limit, which is \"{limit}\"");
+            self.note(Fault { path, problem });
+        }
+    }
+
+    fn add_traffic(&mut self) {
+        for (name, load) in &self.scenario.traffic {
+            let key = |key: &str| vec!["traffic".to_owned(), name.clone(), key.to_owned()];
+            if self.network.flows.iter().any(|flow| flow.name == *name) {
+                self.fault(&["traffic", name], "found the name of a connection, expected another one");
+            }
+            let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
+            let plan = self.plan(name, load);
+            if let Some(nodes) = self.path(&load.from, &load.to, load.via.as_deref(), &keys) {
+                let path = FlowPath { nodes, one_way: true };
+                self.network.flows.push(Flow { name: name.clone(), path, load: Load::Traffic(plan) });
+            }
+        }
+    }
+
+    fn plan(&mut self, name: &str, load: &Traffic) -> traffic::Plan {
+        let Traffic { packet_size, start, stop, law, .. } = *load;
+        let key = |key: &str| vec!["traffic".to_owned(), name.to_owned(), key.to_owned()];
+        self.check_start(key("start"), start);
+        if let Some(stop) = stop.filter(|stop| *stop <= start) {
+            let problem =
+                format!("found \"{stop}\", expected an instant after the start, which is \"{start}\"");
+            self.note(Fault { path: key("stop"), problem });
+        }
+        let stop = stop.map_or(Time::NEVER, |stop| Time::ZERO + stop);
+        let plan = traffic::Plan { size: packet_size, start: Time::ZERO + start, stop, law };
+        if let Err(invalid) = plan.validate() {
+            let keys: Vec<&str> = match invalid.field {
+                "size" => vec!["packet_size"],
+                law => ["law"].into_iter().chain(law.split('.')).collect(),
+            };
+            self.fault(&[vec!["traffic", name], keys].concat(), invalid.problem);
+        }
+        plan
+    }
+
+    /// The nodes from one to another: by way of those that are given, or over the fewest links.
+    fn path(&mut self, from: &str, to: &str, via: Option<&[String]>, keys: &Keys) -> Option<Vec<HostId>> {
+        let start = self.known(from, &keys.from)?;
+        let end = self.known(to, &keys.to)?;
+        if start == end {
+            let problem = format!("found \"{to}\", where it comes from, expected another node");
+            self.note(Fault { path: keys.to.clone(), problem });
+            return None;
+        }
+        let Some(via) = via else {
+            let path = self.network.graph.shortest_path(start, end);
+            if path.is_none() {
+                let problem = format!("found \"{to}\", to which no links lead from \"{from}\"");
+                self.note(Fault { path: keys.to.clone(), problem });
+            }
+            return path;
+        };
+        let mut nodes = vec![start];
+        for (index, name) in via.iter().enumerate() {
+            let at = [keys.via.clone(), vec![index.to_string()]].concat();
+            nodes.push(self.known(name, &at)?);
+        }
+        nodes.push(end);
+        let names: Vec<&str> = [from].into_iter().chain(via.iter().map(String::as_str)).chain([to]).collect();
+        for (step, pair) in nodes.windows(2).enumerate() {
+            let (here, next) = (names[step], names[step + 1]);
+            let problem = if self.network.graph.link(pair[0], pair[1]).is_none() {
+                format!("no link leads from \"{here}\" to \"{next}\"")
+            } else if nodes[..=step].contains(&pair[1]) {
+                format!("found \"{next}\" a second time on the way, expected it once")
+            } else {
+                continue;
+            };
+            self.note(Fault { path: keys.via.clone(), problem });
+            return None;
+        }
+        Some(nodes)
+    }
+
+    fn known(&mut self, name: &str, at: &[String]) -> Option<HostId> {
+        let found = self.nodes.get(name).copied();
+        if found.is_none() {
+            let names = alternatives(name, self.nodes.keys().map(String::as_str));
+            let problem = match name {
+                "" => format!("missing, {names}"),
+                _ => format!("found \"{name}\", {names}"),
+            };
+            self.note(Fault { path: at.to_vec(), problem });
+        }
+        found
+    }
+}
+
+/// Where the ends and the way of a flow are written.
+struct Keys {
+    from: Vec<String>,
+    to: Vec<String>,
+    via: Vec<String>,
+}

@@ -1,0 +1,259 @@
+//! The schema of what connects the hosts: `[topology]` and `[link.NAME]`.
+
+use lasthop_base::{BitRate, Duration};
+use lasthop_channel::{Handoff, Model};
+use lasthop_proto::arq;
+use lasthop_proto::frag::Mtu;
+use lasthop_sim::{Expansion, Exposed, QueueLimit};
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::{Radio, Wired};
+use crate::words;
+
+/// Nodes and the links between them: a usual shape, or a graph. Links are called by their ends,
+/// `"R1-R2"`; each is as `[wired]` or `[radio]` says, but for what `[link.NAME]` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// A fixed host, a base station and a mobile host: `fixed-base` is wired, `base-mobile` wireless.
+    #[default]
+    LastHop,
+    /// A chain of routers.
+    Path(Path),
+    /// Pairs of hosts whose ways share one link.
+    Dumbbell(Dumbbell),
+    /// Any links.
+    Graph(Graph),
+}
+
+/// `source-R1`, `R1-R2`, ... and `Rn-destination`: the table `[topology.path]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Routers between the two hosts, one at least.
+    pub routers: u16,
+    /// Which of the two hosts are mobile. By default the destination.
+    #[serde(default)]
+    pub wireless: Wireless,
+}
+
+/// `S1-left`, `S2-left`, ..., `left-right`, and `right-D1`, `right-D2`, ...: the table
+/// `[topology.dumbbell]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dumbbell {
+    /// Pairs of a source and a destination, one at least.
+    pub pairs: u16,
+    /// Which of the hosts are mobile. By default the destinations.
+    #[serde(default)]
+    pub wireless: Wireless,
+}
+
+/// Which hosts of a shape are mobile, and so linked to the rest by `[radio]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wireless {
+    /// None.
+    None,
+    /// Sources.
+    First,
+    /// Destinations.
+    #[default]
+    Last,
+    /// Sources and destinations.
+    Both,
+}
+
+impl Wireless {
+    fn first(self) -> bool {
+        matches!(self, Wireless::First | Wireless::Both)
+    }
+
+    fn last(self) -> bool {
+        matches!(self, Wireless::Last | Wireless::Both)
+    }
+}
+
+/// Any links, each by the names of its ends: the table `[topology.graph]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Graph {
+    /// Wired links, such as `"R1-R2"`.
+    #[serde(default)]
+    pub wired: Vec<String>,
+    /// Wireless links, the base station first: `"base-mobile"`.
+    #[serde(default)]
+    pub radio: Vec<String>,
+}
+
+/// How one link differs from `[wired]` or `[radio]`: the table `[link.NAME]`. All but the first three
+/// keys are for wireless links.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[allow(missing_docs, reason = "they are those of Wired and Radio")]
+pub struct Link {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "words::queue::optional")]
+    pub queue: Option<QueueLimit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<Expansion>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "words::mtu::optional")]
+    pub mtu: Option<Option<Mtu>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors_on: Option<Exposed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<Model>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_channel: Option<Model>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Handoff>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arq: Option<arq::Config>,
+}
+
+impl Link {
+    /// What a wired link comes to; none if nothing gives its rate.
+    pub(crate) fn wired(&self, usual: Option<&Wired>) -> Option<Wired> {
+        let usual = usual.cloned().or_else(|| self.rate.map(Wired::new))?;
+        Some(Wired {
+            rate: self.rate.unwrap_or(usual.rate),
+            delay: self.delay.unwrap_or(usual.delay),
+            queue: self.queue.unwrap_or(usual.queue),
+        })
+    }
+
+    /// What a wireless link comes to; none if nothing gives its rate.
+    pub(crate) fn radio(&self, usual: Option<&Radio>) -> Option<Radio> {
+        let usual = usual.cloned().or_else(|| self.rate.map(Radio::new))?;
+        Some(Radio {
+            rate: self.rate.unwrap_or(usual.rate),
+            expansion: self.expansion.unwrap_or(usual.expansion),
+            mtu: self.mtu.unwrap_or(usual.mtu),
+            delay: self.delay.unwrap_or(usual.delay),
+            queue: self.queue.unwrap_or(usual.queue),
+            errors_on: self.errors_on.unwrap_or(usual.errors_on),
+            channel: self.channel.unwrap_or(usual.channel),
+            uplink_channel: self.uplink_channel.or(usual.uplink_channel),
+            handoff: self.handoff.or(usual.handoff),
+            arq: self.arq.unwrap_or(usual.arq),
+        })
+    }
+
+    /// The first of its keys that means nothing on a wired link.
+    pub(crate) fn first_radio_key(&self) -> Option<&'static str> {
+        let of_all = ["rate", "delay", "queue"];
+        self.keys().into_iter().find_map(|(key, stated)| (stated && !of_all.contains(&key)).then_some(key))
+    }
+
+    /// Whether it says something of `key`.
+    pub(crate) fn states(&self, key: &str) -> bool {
+        self.keys().contains(&(key, true))
+    }
+
+    /// Its keys, and which of them are stated.
+    fn keys(&self) -> [(&'static str, bool); 10] {
+        [
+            ("rate", self.rate.is_some()),
+            ("delay", self.delay.is_some()),
+            ("queue", self.queue.is_some()),
+            ("expansion", self.expansion.is_some()),
+            ("mtu", self.mtu.is_some()),
+            ("errors_on", self.errors_on.is_some()),
+            ("channel", self.channel.is_some()),
+            ("uplink_channel", self.uplink_channel.is_some()),
+            ("handoff", self.handoff.is_some()),
+            ("arq", self.arq.is_some()),
+        ]
+    }
+}
+
+/// A link of a topology: the names of its ends, and which of them is mobile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) ends: [String; 2],
+    pub(crate) mobile: Option<usize>,
+}
+
+impl Edge {
+    fn new(a: &str, b: &str, mobile: Option<usize>) -> Edge {
+        Edge { ends: [a.to_owned(), b.to_owned()], mobile }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.ends.join("-")
+    }
+}
+
+/// From whom to whom a connection goes, if a shape has such.
+pub(crate) struct Pair {
+    pub(crate) name: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+}
+
+impl Pair {
+    fn new(name: &str, from: &str, to: &str) -> Pair {
+        Pair { name: name.to_owned(), from: from.to_owned(), to: to.to_owned() }
+    }
+}
+
+/// What a connection is called that is the only one.
+const ONLY: &str = "transfer";
+
+impl Topology {
+    /// The links, in their order; those of a graph whose names are no names of links are left out.
+    pub(crate) fn edges(&self) -> Vec<Edge> {
+        match self {
+            Topology::LastHop => {
+                vec![Edge::new("fixed", "base", None), Edge::new("base", "mobile", Some(1))]
+            }
+            Topology::Path(path) => {
+                let router = |number: u16| format!("R{number}");
+                let wireless = path.wireless;
+                let mut edges = vec![Edge::new("source", &router(1), wireless.first().then_some(0))];
+                let between = (1..path.routers).map(|n| Edge::new(&router(n), &router(n + 1), None));
+                edges.extend(between);
+                edges.push(Edge::new(&router(path.routers), "destination", wireless.last().then_some(1)));
+                edges
+            }
+            Topology::Dumbbell(Dumbbell { pairs, wireless }) => {
+                let sources =
+                    (1..=*pairs).map(|n| Edge::new(&format!("S{n}"), "left", wireless.first().then_some(0)));
+                let destinations =
+                    (1..=*pairs).map(|n| Edge::new("right", &format!("D{n}"), wireless.last().then_some(1)));
+                sources.chain([Edge::new("left", "right", None)]).chain(destinations).collect()
+            }
+            Topology::Graph(graph) => {
+                let wired = graph.wired.iter().map(|name| (name, None));
+                let radio = graph.radio.iter().map(|name| (name, Some(1)));
+                let edge = |(name, mobile): (&String, _)| {
+                    let (a, b) = split(name)?;
+                    Some(Edge::new(a, b, mobile))
+                };
+                wired.chain(radio).filter_map(edge).collect()
+            }
+        }
+    }
+
+    /// The connections that a shape has if the scenario names none.
+    pub(crate) fn pairs(&self) -> Vec<Pair> {
+        match self {
+            Topology::LastHop => vec![Pair::new(ONLY, "fixed", "mobile")],
+            Topology::Path(_) => vec![Pair::new(ONLY, "source", "destination")],
+            Topology::Dumbbell(dumbbell) => (1..=dumbbell.pairs)
+                .map(|n| Pair::new(&n.to_string(), &format!("S{n}"), &format!("D{n}")))
+                .collect(),
+            Topology::Graph(_) => vec![Pair::new(ONLY, "", "")],
+        }
+    }
+}
+
+/// The ends of a link by its name, if it is one.
+pub(crate) fn split(name: &str) -> Option<(&str, &str)> {
+    let (a, b) = name.split_once('-')?;
+    let named = |node: &str| !node.is_empty() && node.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (named(a) && named(b) && a != b).then_some((a, b))
+}
