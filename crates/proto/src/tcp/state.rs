@@ -43,6 +43,8 @@ pub struct SenderState {
 
     window: Window,
     cc: Box<dyn CongestionControl>,
+    /// Fast recovery is under way, in which duplicates extend the window; recovery by SACK is none.
+    pub(super) recovering: bool,
     /// Bytes by which recovery extends the window, for packets known to have left the network.
     pub(super) inflation: u32,
     initial_window: u32,
@@ -103,6 +105,7 @@ impl SenderState {
                 },
             ),
             cc: cc::of(settings),
+            recovering: false,
             inflation: 0,
             initial_window,
             dupacks: 0,

@@ -50,7 +50,7 @@ pub trait Recovery: Debug + Send {
 pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
     match (settings.flavour, settings.rules) {
         (Flavour::Tahoe, _) => Box::new(tahoe::Tahoe),
-        (Flavour::Reno, _) => Box::new(reno::Reno::default()),
+        (Flavour::Reno, _) => Box::new(reno::Reno),
         (Flavour::NewReno, _) => Box::new(newreno::NewReno::default()),
         (Flavour::Sack, Rules::Rfc) => Box::new(sack::Sack::default()),
         (Flavour::Sack, Rules::Ns2) => Box::new(sack_ns2::SackNs2::new(SeqNum(settings.iss))),
@@ -77,11 +77,11 @@ fn fast_retransmit(tcp: &mut SenderState, now: Time, out: &mut Out) {
 
 /// A duplicate as Reno takes it: one that means a new loss begins recovery, later ones let the window
 /// grow (RFC 5681 section 3.2 steps 2 to 4).
-fn retransmit_or_inflate(tcp: &mut SenderState, now: Time, recovering: &mut bool, out: &mut Out) {
+fn retransmit_or_inflate(tcp: &mut SenderState, now: Time, out: &mut Out) {
     if reveals_loss(tcp, now, out) {
-        *recovering = true;
+        tcp.recovering = true;
         fast_retransmit(tcp, now, out);
-    } else if *recovering {
+    } else if tcp.recovering {
         tcp.inflation += tcp.mss;
     }
 }

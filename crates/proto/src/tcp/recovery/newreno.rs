@@ -13,7 +13,6 @@ use crate::tcp::state::SenderState;
 /// acknowledgement resends the next hole.
 #[derive(Debug, Default)]
 pub(super) struct NewReno {
-    recovering: bool,
     partial_seen: bool,
 }
 
@@ -52,10 +51,10 @@ fn deflate(tcp: &mut SenderState, acked: u32) {
 
 impl Recovery for NewReno {
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
-        if self.recovering && tcp.recover.is_some_and(|recover| segment.ack < recover) {
+        if tcp.recovering && tcp.recover.is_some_and(|recover| segment.ack < recover) {
             return self.on_partial(tcp, now, segment, acked, out);
         }
-        let ends = core::mem::take(&mut self.recovering);
+        let ends = core::mem::take(&mut tcp.recovering);
         self.partial_seen = false;
         tcp.inflation = 0;
         if ends && tcp.settings.rules == Rules::Rfc {
@@ -67,11 +66,11 @@ impl Recovery for NewReno {
     }
 
     fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, _segment: &Segment, out: &mut Out) {
-        retransmit_or_inflate(tcp, now, &mut self.recovering, out);
+        retransmit_or_inflate(tcp, now, out);
     }
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
-        *self = NewReno::default();
+        self.partial_seen = false;
         tcp.forget_duplicates();
         tcp.time_out(now);
     }

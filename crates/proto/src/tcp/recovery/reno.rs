@@ -9,14 +9,12 @@ use crate::tcp::settings::Rules;
 use crate::tcp::state::SenderState;
 
 /// Fast retransmit and fast recovery; the first acknowledgement of new data ends it.
-#[derive(Debug, Default)]
-pub(super) struct Reno {
-    recovering: bool,
-}
+#[derive(Debug)]
+pub(super) struct Reno;
 
 impl Recovery for Reno {
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
-        let ends = core::mem::take(&mut self.recovering);
+        let ends = core::mem::take(&mut tcp.recovering);
         tcp.inflation = 0;
         if ends && tcp.settings.rules == Rules::Rfc {
             // RFC 5681 section 3.2 step 6: the window stays at ssthresh for this acknowledgement.
@@ -27,13 +25,7 @@ impl Recovery for Reno {
     }
 
     fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, _segment: &Segment, out: &mut Out) {
-        retransmit_or_inflate(tcp, now, &mut self.recovering, out);
-    }
-
-    fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
-        self.recovering = false;
-        tcp.forget_duplicates();
-        tcp.time_out(now);
+        retransmit_or_inflate(tcp, now, out);
     }
 
     fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {

@@ -128,6 +128,7 @@ impl SenderState {
     }
 
     fn start_over(&mut self, now: Time) {
+        self.recovering = false;
         self.inflation = 0;
         self.sacked.clear();
         self.rtt.back_off();
