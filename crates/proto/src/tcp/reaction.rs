@@ -29,6 +29,13 @@ pub trait Reaction: Debug + Send {
         set
     }
 
+    /// During a fast recovery whose loss did not close the window: bytes by which the window is extended
+    /// for what has left the network, in place of those that duplicates tell. `None` leaves it to the
+    /// duplicates. Tahoe has no fast recovery, and SACK knows better what has left: neither asks.
+    fn extension(&self, _sender: &SenderState) -> Option<u32> {
+        None
+    }
+
     /// A hole is about to be repaired, or a timeout to be answered: what does it mean? Congestion,
     /// unless the scheme knows better. Once the window was cut, other holes of the same window of data
     /// are asked about and cut no more.

@@ -283,3 +283,66 @@ fn the_threshold_may_be_lowered_late() {
         tcp.ack(0).sends_full(0..1).ssthresh(4000.0);
     }
 }
+
+/// Judges as told, and extends the window by three segments and a half.
+#[derive(Debug)]
+struct Extends(Response);
+
+impl Reaction for Extends {
+    fn extension(&self, _sender: &SenderState) -> Option<u32> {
+        Some(3500)
+    }
+
+    fn judge(&mut self, _hole: Hole, _sender: &SenderState) -> Response {
+        self.0
+    }
+}
+
+/// In a fast recovery that did not close the window a reaction may say how far it is extended; what
+/// duplicates tell counts no more, and partial acknowledgements change nothing.
+#[test]
+fn a_reaction_may_extend_an_open_window() {
+    for partial_deflation in [true, false] {
+        let settings = Settings { partial_deflation, ..settings(Flavour::NewReno, 8) };
+        let mut tcp = Client::reacting(&settings, Extends(Response::Corruption));
+        tcp.sends_full(0..8).at(100).acks(2, 0).sends_nothing();
+        tcp.ack(0).sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
+        tcp.acks(4, 0).sends_nothing().cwnd(8000.0);
+        tcp.at(200).ack(2000).sends(&["2000..3000", "11000..12000", "12000..13000"]);
+        tcp.ack(8000).cwnd(8000.0).sends_full(13..16);
+    }
+    let mut tcp = Client::reacting(&settings(Flavour::Reno, 8), Extends(Response::Corruption));
+    tcp.sends_full(0..8).at(100).acks(3, 0).sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
+    tcp.acks(4, 0).sends_nothing().ack(1000).sends_nothing().ack(3000).sends_full(11..12);
+}
+
+/// It says so in no other case: not of a window that the loss closed, not by Tahoe, not by SACK, and not
+/// after a timeout.
+#[test]
+fn only_an_open_fast_recovery_is_extended() {
+    for flavour in FLAVOURS {
+        let mut tcp = Client::reacting(&settings(flavour, 8), Extends(Response::Congestion));
+        three_duplicates(tcp.sends_full(0..8).at(100)).sends_full(0..1).wakes_at(1100).sends_full(0..1);
+    }
+    for flavour in [Flavour::Tahoe, Flavour::Sack] {
+        let mut extended = Client::reacting(&settings(flavour, 8), Extends(Response::Corruption));
+        let mut plain = judged(&settings(flavour, 8), |_, _| Response::Corruption);
+        three_duplicates(extended.sends_full(0..8).at(100));
+        assert_eq!(extended.sent(), three_duplicates(&mut plain).sent(), "{flavour:?}");
+    }
+    for flavour in [Flavour::Reno, Flavour::NewReno] {
+        let mut tcp = Client::reacting(&settings(flavour, 8), Extends(Response::Corruption));
+        three_duplicates(tcp.sends_full(0..8).at(100)).sends_first("0..1000").wakes_at(1100).sends_full(0..1);
+    }
+}
+
+/// ns-2: no more than two segments leave at each acknowledgement while duplicates are counted, however
+/// far the window is extended.
+#[test]
+fn an_extension_keeps_to_the_bursts_of_ns2() {
+    let settings = Settings { rules: Rules::Ns2, ..settings(Flavour::NewReno, 8) };
+    let mut tcp = Client::reacting(&settings, Extends(Response::Corruption));
+    tcp.sends_full(0..8).at(100).ack(1000).sends_full(8..10);
+    tcp.acks(3, 1000).sends(&["1000..2000", "10000..11000", "11000..12000"]);
+    tcp.ack(1000).sends_full(12..13).ack(1000).sends_nothing();
+}

@@ -25,7 +25,12 @@ impl SenderState {
 
     /// Bytes that may be in flight now.
     pub(in crate::tcp) fn usable_window(&self) -> u32 {
-        self.offered_window(self.inflation)
+        let by_reaction = if self.recovering && !self.cut { self.asked_extension() } else { None };
+        self.offered_window(by_reaction.unwrap_or(self.inflation))
+    }
+
+    fn asked_extension(&self) -> Option<u32> {
+        self.reaction.as_ref()?.extension(self)
     }
 
     /// Payload of the segment that would start at `seq`: a full one, or all that is left.
