@@ -24,8 +24,9 @@ pub trait Reaction: Debug + Send {
     /// of them had been sent before.
     fn on_sent(&mut self, _start: SeqNum, _end: SeqNum, _again: bool) {}
 
-    /// Duplicate acknowledgements that mean a loss, no more than the settings' `dupthresh`.
-    fn dupthresh(&self, set: u32) -> u32 {
+    /// Duplicate acknowledgements that mean a loss of what is at the left edge, where the settings say
+    /// `set`; at least one.
+    fn dupthresh(&self, set: u32, _sender: &SenderState) -> u32 {
         set
     }
 

@@ -254,12 +254,12 @@ impl Reaction for Threshold {
         self.0 = 2;
     }
 
-    fn dupthresh(&self, _set: u32) -> u32 {
+    fn dupthresh(&self, _set: u32, _sender: &SenderState) -> u32 {
         self.0
     }
 }
 
-/// A reaction may lower the duplicate threshold, and not raise it; a row of duplicates is answered once.
+/// A reaction may lower the duplicate threshold; a row of duplicates is answered once.
 #[test]
 fn a_reaction_may_lower_the_duplicate_threshold() {
     for flavour in FLAVOURS {
@@ -269,8 +269,35 @@ fn a_reaction_may_lower_the_duplicate_threshold() {
         let sent = tcp.sender.stats().retransmitted_segments;
         tcp.sack(0, &[1000..4000]).sack(0, &[1000..5000]).sent();
         assert_eq!((tcp.sender.stats().retransmitted_segments, sent), (1, 1), "{flavour:?}");
-        let mut tcp = Client::reacting(&settings(flavour, 8), Threshold(9));
-        three_duplicates(tcp.sends_full(0..8).at(100)).sends_first("0..1000");
+    }
+}
+
+/// A reaction may raise the duplicate threshold, out of reach if it likes. Limited transmit goes on as
+/// long as duplicates are early: by the rules of RFC 3042 for two segments, by ns-2's for all, and with
+/// SACK as far as the pipe has room.
+#[test]
+fn a_reaction_may_raise_the_duplicate_threshold() {
+    for flavour in FLAVOURS {
+        let mut tcp = Client::reacting(&settings(flavour, 8), Threshold(5));
+        three_duplicates(tcp.sends_full(0..8).at(100)).sends_nothing();
+        tcp.sack(0, &[1000..5000]).sends_nothing().cwnd(8000.0);
+        tcp.sack(0, &[1000..6000]).sends_first("0..1000").ssthresh(4000.0);
+        let mut tcp = Client::reacting(&settings(flavour, 8), Threshold(u32::MAX));
+        three_duplicates(tcp.sends_full(0..8).at(100)).sack(0, &[1000..8000]).sends_nothing();
+        tcp.wakes_at(1000).sends_full(0..1);
+    }
+    for (rules, flavour, limited) in [
+        (Rules::Rfc, Flavour::NewReno, 2),
+        (Rules::Ns2, Flavour::NewReno, 4),
+        (Rules::Rfc, Flavour::Sack, 4),
+        (Rules::Ns2, Flavour::Sack, 4),
+    ] {
+        let settings = Settings { rules, limited_transmit: true, ..settings(flavour, 8) };
+        let mut tcp = Client::reacting(&settings, Threshold(5));
+        tcp.sends_full(0..8).at(100).ack(1000).sends_full(8..10);
+        let sent: usize = (3..7).map(|n| tcp.sack(1000, &[2000..n * MSS]).sent().len()).sum();
+        assert_eq!(sent, limited, "{rules:?}, {flavour:?}");
+        tcp.sack(1000, &[2000..7000]).sends_first("1000..2000");
     }
 }
 

@@ -148,7 +148,7 @@ fn segments_are_cut_anew_under_any_loss_of_the_first_twelve() {
 struct Fickle(usize);
 
 impl Reaction for Fickle {
-    fn dupthresh(&self, set: u32) -> u32 {
+    fn dupthresh(&self, set: u32, _sender: &SenderState) -> u32 {
         set - (self.0 % 2) as u32
     }
 

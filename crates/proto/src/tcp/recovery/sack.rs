@@ -32,7 +32,7 @@ fn holes_from_right(tcp: &SenderState, mut visit: impl FnMut(Gap)) {
     let (mut ranges, mut bytes) = (0, 0);
     let mut right = tcp.snd_max;
     let mut hole = |start: SeqNum, end: SeqNum, ranges: u32, bytes: u32| {
-        let lost = ranges >= dupthresh || bytes > (dupthresh - 1) * tcp.mss;
+        let lost = ranges >= dupthresh || bytes > (dupthresh - 1).saturating_mul(tcp.mss);
         if start < end {
             visit(Gap { start, end, lost });
         }

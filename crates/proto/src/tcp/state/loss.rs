@@ -38,7 +38,7 @@ impl SenderState {
     /// Duplicate acknowledgements that mean a loss.
     pub(in crate::tcp) fn dupthresh(&self) -> u32 {
         let set = self.settings.dupthresh;
-        self.reaction.as_ref().map_or(set, |reaction| reaction.dupthresh(set).min(set).max(1))
+        self.reaction.as_ref().map_or(set, |reaction| reaction.dupthresh(set, self).max(1))
     }
 
     /// Whether the duplicates at hand are too few to mean a loss.
