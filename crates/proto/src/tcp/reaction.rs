@@ -13,8 +13,8 @@ use crate::packet::Notice;
 /// those that it needs. A segment or a notice is heard of first; then each hole is judged before it is
 /// sent again, and each sending is told.
 pub trait Reaction: Debug + Send {
-    /// A control message about this connection arrived. The sender then sends what may be sent, as
-    /// after any event.
+    /// A control message about this connection arrived. The sender then sends what the hook has asked for
+    /// ([`SenderState::resend`]), and what may be sent, as after any event.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _sender: &mut SenderState) {}
 
     /// An acknowledgement arrived and is about to be processed; `sender` is as it was before.

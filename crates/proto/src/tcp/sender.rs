@@ -251,6 +251,7 @@ impl Sender {
     fn on_notice(&mut self, now: Time, notice: &Notice, out: &mut Out) {
         self.state.take_notice(now, notice);
         if self.phase == Phase::Open {
+            self.state.send_asked(now, out);
             self.recovery.send(&mut self.state, now, out);
             self.settle(now, out);
         }

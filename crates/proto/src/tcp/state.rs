@@ -6,6 +6,7 @@ mod output;
 mod tests;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Time};
 
@@ -68,6 +69,9 @@ pub struct SenderState {
     last_sent: Time,
     ts_recent: Option<u32>,
     pub(super) stats: SenderStats,
+    /// Where the segments begin that the reaction has asked for; they are sent once it is back in its
+    /// place.
+    asked: Vec<SeqNum>,
     reaction: Option<Box<dyn Reaction>>,
 }
 
@@ -122,6 +126,7 @@ impl SenderState {
             last_sent: Time::ZERO,
             ts_recent: None,
             stats: SenderStats::default(),
+            asked: Vec::new(),
             reaction,
             settings: settings.clone(),
         }
@@ -140,6 +145,21 @@ impl SenderState {
     /// Shrinks the congestion window to one segment; slow start opens it again.
     pub fn shrink_window_to_one_segment(&mut self) {
         self.window.begin_with(self.mss);
+    }
+
+    /// Asks that the segment at `seq` be sent again as soon as the hook has returned, whatever the window
+    /// lets out. Says whether it will: not what is acknowledged, not what is still to be sent (for the
+    /// first time, or again after a timeout), not what the receiver has reported by SACK, and not SYN.
+    /// No loss is answered by it; the segment at the left edge restarts the timer, as a fast retransmit
+    /// does.
+    pub fn resend(&mut self, seq: SeqNum) -> bool {
+        let is_syn = self.settings.handshake && seq == self.iss;
+        let under_way = seq >= self.snd_una && seq < self.snd_nxt && !is_syn;
+        let wanted = under_way && self.sacked.around(seq).is_none();
+        if wanted {
+            self.asked.push(seq);
+        }
+        wanted
     }
 
     /// Cuts all that is sent from now on, new data or old, into segments of at most `mss` bytes of

@@ -128,7 +128,16 @@ impl Client {
 
     /// A sender with endless data and a scheme's reaction, started at time zero.
     pub(crate) fn reacting(settings: &Settings, reaction: impl Reaction + 'static) -> Client {
-        let transfer = Transfer { bytes: None, start: Time::ZERO };
+        Client::reacting_with(settings, None, reaction)
+    }
+
+    /// The same with `bytes` to send.
+    pub(crate) fn reacting_with(
+        settings: &Settings,
+        bytes: Option<u64>,
+        reaction: impl Reaction + 'static,
+    ) -> Client {
+        let transfer = Transfer { bytes, start: Time::ZERO };
         let sender = Sender::new(CONNECTION, settings, transfer, Some(Box::new(reaction)));
         let mut client = Client::with(sender, settings);
         client.wakes_at(0);

@@ -245,6 +245,111 @@ fn a_timeout_may_have_another_cause() {
     }
 }
 
+/// Asks for the segments at its offsets at each notice, and writes down which it does not get.
+#[derive(Debug)]
+struct Asks {
+    witness: Witness,
+    offsets: Vec<u32>,
+}
+
+impl Reaction for Asks {
+    fn on_notice(&mut self, _now: Time, _notice: &Notice, sender: &mut SenderState) {
+        for offset in &self.offsets {
+            if !sender.resend(self.witness.first_byte + *offset) {
+                self.witness.write(format!("not {offset}"));
+            }
+        }
+    }
+
+    fn on_sent(&mut self, start: SeqNum, end: SeqNum, again: bool) {
+        self.witness.on_sent(start, end, again);
+    }
+}
+
+/// A sender whose reaction asks for the segments at `offsets` at each notice.
+fn asking(settings: &Settings, offsets: &[u32]) -> (Client, Arc<Mutex<Vec<String>>>) {
+    let (witness, log) = Witness::new(settings);
+    (Client::reacting(settings, Asks { witness, offsets: offsets.into() }), log)
+}
+
+/// What a reaction asks for is sent before what the window lets out, in the order asked, and the reaction
+/// is told; it is a retransmission, no fast retransmit, and no loss: windows stay. The left edge restarts
+/// the timer.
+#[test]
+fn a_reaction_may_ask_for_segments() {
+    for flavour in FLAVOURS {
+        let settings = Settings { max_burst: 1, ..settings(flavour, 4) };
+        let (mut tcp, log) = asking(&settings, &[1000, 0]);
+        tcp.sends_full(0..1).at(100).notice(0).sends(&["0..1000", "1000..2000"]).timer_at(1100);
+        assert_eq!(heard(&log), ["sent 0..1000", "not 1000", "sent 0..1000 again", "sent 1000..2000"]);
+        tcp.at(200).notice(0).sends(&["1000..2000", "0..1000", "2000..3000"]).timer_at(1200);
+        tcp.cwnd(4000.0).ssthresh(f64::INFINITY).at(300).ack(1000).sends_full(3..4);
+        tcp.at(400).notice(0).sends(&["1000..2000", "4000..5000"]);
+        let stats = tcp.sender.stats();
+        assert_eq!((stats.retransmitted_segments, stats.fast_retransmits, stats.timeouts), (4, 0, 0));
+    }
+}
+
+/// Away from the left edge the timer runs on.
+#[test]
+fn the_left_edge_alone_restarts_the_timer() {
+    let (mut tcp, _) = asking(&settings(Flavour::NewReno, 4), &[1000]);
+    tcp.sends_full(0..4).at(100).notice(0).sends_full(1..2).timer_at(1000);
+    tcp.at(150).ack(1000).sends_full(4..6).timer_at(1150).at(200).notice(0).sends_full(1..2).timer_at(1200);
+}
+
+/// It does not get what is acknowledged, what was never sent, what is to be sent again after a timeout
+/// anyway, or what the receiver has reported; and a segment ends where such begin.
+#[test]
+fn a_reaction_gets_what_is_under_way_alone() {
+    let (mut tcp, log) = asking(&settings(Flavour::NewReno, 4), &[0, 1500, 3999, 4000]);
+    tcp.sends_full(0..4).at(100).ack(1000).sends_full(4..6).notice(0);
+    tcp.sends(&["1500..2500", "3999..4999", "4000..5000"]);
+    assert_eq!(heard(&log)[6], "not 0");
+    tcp.at(150).wakes_at(1100).sends_full(1..2).at(1200).notice(0).sends(&["1500..2000"]);
+    assert_eq!(heard(&log)[1..], ["not 0", "not 3999", "not 4000", "sent 1500..2000 again"]);
+
+    let (mut tcp, log) = asking(&settings(Flavour::Sack, 4), &[500, 1000, 1999, 3000]);
+    tcp.sends_full(0..4).at(100).sack(0, &[1000..2000]).notice(0).sends(&["500..1000", "3000..4000"]);
+    assert_eq!(heard(&log)[4..6], ["not 1000", "not 1999"]);
+}
+
+/// Before the connection is open there is nothing to ask for, and after its end there is nothing left.
+#[test]
+fn nothing_can_be_asked_for_but_data() {
+    let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 4) };
+    let (witness, log) = Witness::new(&settings);
+    let reaction = Asks { witness, offsets: vec![0, 1] };
+    let mut tcp = Client::reacting_with(&settings, Some(1500), reaction);
+    tcp.sends(&["SYN"])
+        .at(50)
+        .notice(0)
+        .sends_nothing()
+        .at(100)
+        .syn_ack()
+        .sends(&["0..1000", "1000..1500 FIN"]);
+    assert_eq!(heard(&log)[1..3], ["not 0", "not 1"]);
+    tcp.at(150).notice(0).sends_full(0..1).at(200).ack(1501).is_finished().notice(0).sends_nothing();
+}
+
+/// A segment that is timed gives no sample once anything was asked for (Karn's rule), be it the one asked
+/// for or one that waits for it.
+#[test]
+fn what_is_asked_for_gives_no_sample() {
+    for rules in [Rules::Rfc, Rules::Ns2] {
+        for offset in [0, 1000] {
+            let (mut tcp, _) = asking(&Settings { rules, ..settings(Flavour::NewReno, 4) }, &[offset]);
+            tcp.sent();
+            tcp.at(50)
+                .notice(0)
+                .sends(&[&format!("{offset}..{}", offset + 1000)])
+                .at(100)
+                .ack(2000)
+                .srtt(None);
+        }
+    }
+}
+
 /// Its duplicate threshold is what the last notice said.
 #[derive(Debug)]
 struct Threshold(u32);

@@ -120,6 +120,22 @@ impl SenderState {
         self.emit(now, self.snd_una, len, out)
     }
 
+    /// Sends the segments again that the reaction has asked for, each as far as it is under way and not
+    /// reported.
+    pub(in crate::tcp) fn send_asked(&mut self, now: Time, out: &mut Out) {
+        let mut asked = core::mem::take(&mut self.asked);
+        for seq in asked.drain(..) {
+            let end = self.sacked.next_start(seq).unwrap_or(self.snd_nxt).min(self.snd_nxt);
+            let len = self.len_at(seq).min(end - seq);
+            self.samples.on_loss();
+            self.emit(now, seq, len, out);
+            if seq == self.snd_una {
+                self.rearm(now);
+            }
+        }
+        self.asked = asked;
+    }
+
     /// Puts a segment of `len` bytes of payload at `seq` on the wire, with FIN if the data end there.
     /// Returns the sequence numbers that it occupies; nothing is sent if it would be empty.
     pub(in crate::tcp) fn emit(&mut self, now: Time, seq: SeqNum, len: u32, out: &mut Out) -> u32 {
