@@ -1,6 +1,6 @@
 //! The schemes: what may be done about a bad last hop.
 //!
-//! A scheme is one file here. It declares its parameters as a struct that is the schema of its
+//! A scheme is one file here, or a few in a directory. It declares its parameters as a struct that is the schema of its
 //! `[scheme.NAME]` table, and implements [`Scheme`] for it: who it is, what it asks of the link,
 //! the agent that it puts at the base station and the reaction that it gives to the sender. It is
 //! registered by one line below; nothing else knows its name.
@@ -17,6 +17,7 @@ registry::register! {
     local_recovery: LocalRecovery,
     source_quench: SourceQuench,
     ebsn: Ebsn,
+    lhack: Lhack,
 }
 
 /// What a scheme asks of the wireless link.

@@ -33,9 +33,12 @@ pub(crate) fn first_byte(settings: &Settings) -> SeqNum {
 }
 
 /// How far beyond the congestion window a sender may go: limited transmit by a segment for each early
-/// duplicate, ns-2's `partial_ack_` by whatever partial acknowledgements make it send.
-pub(crate) fn slack(settings: &Settings) -> u32 {
-    if settings.flavour == Flavour::Sack && settings.rules == Rules::Ns2 && settings.partial_ack_sends {
+/// duplicate, ns-2's `partial_ack_` by whatever partial acknowledgements make it send. A reaction judges
+/// a hole when it is sent; with SACK that may come after new data, and close the window behind them.
+pub(crate) fn slack(settings: &Settings, reacting: bool) -> u32 {
+    let sends_two = settings.rules == Rules::Ns2 && settings.partial_ack_sends;
+    let judges_late = settings.rules == Rules::Rfc && reacting;
+    if settings.flavour == Flavour::Sack && (sends_two || judges_late) {
         settings.window_payload()
     } else if settings.limited_transmit {
         settings.mss() * (settings.dupthresh - 1)
@@ -70,12 +73,13 @@ pub(crate) fn transfer_with(
     let link = || WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited);
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
+    let slack = slack(settings, reaction.is_some());
     let sender = net.add(Sender::new(CONNECTION, settings, transfer, reaction));
     let receiver = net.add(Receiver::new(CONNECTION, settings));
     let there = [net.add(link()), net.add(Box::new(Filter(data)) as Box<dyn Component>)];
     let back = [net.add(link()), net.add(acks)];
     ring(&mut net, &[sender, there[0], there[1], receiver, back[0], back[1]]);
-    let tap = Invariants::new(receiver, first_byte(settings), slack(settings));
+    let tap = Invariants::new(receiver, first_byte(settings), slack);
     let mut engine = net.build(tap);
     let ended = engine.run(1, Time::ZERO + Duration::from_secs(3_600));
     finish(engine, (sender, receiver), ended, bytes)

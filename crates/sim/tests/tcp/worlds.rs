@@ -152,7 +152,9 @@ fn world(number: u64) {
 
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start };
-    let sender = net.add(Sender::new(CONNECTION, &settings, transfer, scheme.reaction()));
+    let reaction = scheme.reaction();
+    let slack = slack(&settings, reaction.is_some());
+    let sender = net.add(Sender::new(CONNECTION, &settings, transfer, reaction));
     let receiver = net.add(Receiver::new(CONNECTION, &settings));
     let wired = [
         net.add(WiredLink::new(rate, delay, wired_queue)),
@@ -184,7 +186,7 @@ fn world(number: u64) {
     if env::var_os("LASTHOP_WORLD").is_some() {
         println!("{} over {config:?}, {model:?}; {bytes} B by {settings:#?}", scheme.name());
     }
-    let tap = Invariants::new(receiver, first_byte(&settings), slack(&settings));
+    let tap = Invariants::new(receiver, first_byte(&settings), slack);
     let mut engine = net.build(tap);
     let ended = engine.run(1, Time::ZERO + Duration::from_secs(1_000_000));
     finish(engine, (sender, receiver), ended, bytes);

@@ -1,0 +1,41 @@
+//! The base station's part.
+
+use lasthop_base::{Bytes, Time};
+
+use super::{FIRST_HOP, LAST_HOP, Lhack};
+use crate::component::{Component, Out, Port};
+use crate::packet::{Notice, NoticeCode, Packet};
+
+/// Acknowledges messages as they pass; keeps no state.
+#[derive(Debug)]
+pub(super) struct Agent {
+    size: Bytes,
+    /// What is said of a message that came through each port.
+    codes: [Option<NoticeCode>; 2],
+}
+
+impl Agent {
+    pub(super) fn new(scheme: &Lhack) -> Agent {
+        let mut codes = [None; 2];
+        codes[usize::from(Port::WIRED.0)] = scheme.last_hop.then_some(LAST_HOP);
+        codes[usize::from(Port::RADIO.0)] = scheme.first_hop.then_some(FIRST_HOP);
+        Agent { size: scheme.size, codes }
+    }
+
+    /// The acknowledgement of a message with data that came through `port`.
+    fn answer(&self, packet: &Packet, port: Port) -> Option<Packet> {
+        let code = self.codes[usize::from(port.0)]?;
+        packet.segment().filter(|segment| segment.len > 0)?;
+        Notice::about(packet, code, self.size)
+    }
+}
+
+impl Component for Agent {
+    /// The message goes first; as its acknowledgement leaves by the other port, nobody can tell.
+    fn receive(&mut self, _now: Time, packet: Packet, port: Port, out: &mut Out) {
+        out.send(port.across(), packet);
+        if let Some(answer) = self.answer(&packet, port) {
+            out.send(port, answer);
+        }
+    }
+}
