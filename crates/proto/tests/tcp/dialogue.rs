@@ -128,17 +128,17 @@ impl Client {
 
     /// A sender with endless data and a scheme's reaction, started at time zero.
     pub(crate) fn reacting(settings: &Settings, reaction: impl Reaction + 'static) -> Client {
-        Client::reacting_with(settings, None, reaction)
+        Client::reacting_with(settings, None, Box::new(reaction))
     }
 
     /// The same with `bytes` to send.
     pub(crate) fn reacting_with(
         settings: &Settings,
         bytes: Option<u64>,
-        reaction: impl Reaction + 'static,
+        reaction: Box<dyn Reaction>,
     ) -> Client {
         let transfer = Transfer { bytes, start: Time::ZERO };
-        let sender = Sender::new(CONNECTION, settings, transfer, Some(Box::new(reaction)));
+        let sender = Sender::new(CONNECTION, settings, transfer, Some(reaction));
         let mut client = Client::with(sender, settings);
         client.wakes_at(0);
         client
@@ -233,10 +233,14 @@ impl Client {
         self
     }
 
-    /// A control message about the segment at `offset`.
+    /// A control message about the segment at `offset`, of no scheme.
     pub(crate) fn notice(&mut self, offset: u32) -> &mut Client {
+        self.notice_of(NoticeCode { kind: 254, code: 0 }, offset)
+    }
+
+    pub(crate) fn notice_of(&mut self, code: NoticeCode, offset: u32) -> &mut Client {
         let Connection { src, dst, flow } = CONNECTION;
-        let notice = Notice { code: NoticeCode { kind: 254, code: 0 }, seq: self.script.seq(offset) };
+        let notice = Notice { code, seq: self.script.seq(offset) };
         let packet = Packet { src, dst, flow, size: Bytes(40), body: Body::Notice(notice) };
         self.sender.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
         self.script.collect("a notice");

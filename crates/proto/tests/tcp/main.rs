@@ -9,6 +9,7 @@ mod acknowledgements;
 mod fast_recovery;
 mod handshake;
 mod karn;
+mod lhack;
 mod reactions;
 mod reassembly;
 mod receiver;

@@ -320,7 +320,7 @@ fn nothing_can_be_asked_for_but_data() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 4) };
     let (witness, log) = Witness::new(&settings);
     let reaction = Asks { witness, offsets: vec![0, 1] };
-    let mut tcp = Client::reacting_with(&settings, Some(1500), reaction);
+    let mut tcp = Client::reacting_with(&settings, Some(1500), Box::new(reaction));
     tcp.sends(&["SYN"])
         .at(50)
         .notice(0)

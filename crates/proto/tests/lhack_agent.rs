@@ -1,0 +1,88 @@
+//! The base station that acknowledges hops, by hand.
+
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::scheme::Schemes;
+use lasthop_proto::tcp::{Flags, Segment, SeqNum};
+use lasthop_proto::{Body, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port};
+
+const LHACK: NoticeCode = NoticeCode { kind: 253, code: 1 };
+const FHACK: NoticeCode = NoticeCode { kind: 253, code: 2 };
+const SIDES: [Port; 2] = [Port::WIRED, Port::RADIO];
+
+fn packet(body: Body) -> Packet {
+    Packet { src: HostId(3), dst: HostId(5), flow: FlowId(7), size: Bytes(540), body }
+}
+
+fn segment(seq: u32, len: u32, flags: Flags) -> Packet {
+    packet(Body::Tcp(Segment { seq: SeqNum(seq), len, flags, ..Segment::default() }))
+}
+
+/// What the scheme's agent wants done about packets that come through the ports.
+fn effects(schemes: &Schemes, packets: &[(Port, Packet)]) -> Vec<Effect> {
+    let mut agent = schemes.get("lhack").and_then(|scheme| scheme.agent()).expect("it has one");
+    let mut out = Out::default();
+    for &(port, packet) in packets {
+        agent.receive(Time::ZERO, packet, port, &mut out);
+    }
+    assert_eq!(agent.next_wakeup(), Time::NEVER, "it waits for nothing");
+    std::iter::from_fn(|| out.take()).map(|(_, effect)| effect).collect()
+}
+
+/// An acknowledgement of a hop, of 40 bytes, that goes back to the source.
+fn answer(code: NoticeCode, seq: u32) -> Packet {
+    let body = Body::Notice(Notice { code, seq: SeqNum(seq) });
+    Packet { src: HostId(5), dst: HostId(3), size: Bytes(40), ..packet(body) }
+}
+
+/// Section 4: for every message an lhack to a source in the fixed network, an fhack to a mobile one, each
+/// time it comes; the message goes on as it is.
+#[test]
+fn every_message_is_acknowledged() {
+    for (from, code) in [(Port::WIRED, LHACK), (Port::RADIO, FHACK)] {
+        let messages = [(9, Flags::ACK), (509, Flags::ACK), (9, Flags::ACK), (1009, Flags::ACK | Flags::FIN)];
+        let messages = messages.map(|(seq, flags)| (from, segment(seq, 500, flags)));
+        let expected: Vec<Effect> = messages
+            .iter()
+            .flat_map(|&(_, message)| {
+                let seq = message.segment().expect("a segment").seq.0;
+                [Effect::Send(from.across(), message), Effect::Send(from, answer(code, seq))]
+            })
+            .collect();
+        assert_eq!(effects(&Schemes::default(), &messages), expected);
+    }
+}
+
+/// What carries no data is no message: it goes on and is not acknowledged, from either side.
+#[test]
+fn nothing_else_is_acknowledged() {
+    let syn = segment(8, 0, Flags::SYN);
+    let ack = segment(9, 0, Flags::ACK);
+    let fin = segment(9, 0, Flags::ACK | Flags::FIN);
+    for from in SIDES {
+        let others = [syn, ack, fin, answer(LHACK, 9), answer(FHACK, 9)];
+        let expected = others.map(|packet| Effect::Send(from.across(), packet));
+        assert_eq!(effects(&Schemes::default(), &others.map(|packet| (from, packet))), expected);
+    }
+}
+
+/// Either kind can be off, and their size is a parameter.
+#[test]
+fn parameters_count() {
+    let mut schemes = Schemes::default();
+    schemes.lhack.size = Bytes(56);
+    schemes.lhack.first_hop = false;
+    let message = segment(9, 500, Flags::ACK);
+    let lhack = Packet { size: Bytes(56), ..answer(LHACK, 9) };
+    let forwarded = |from: Port| Effect::Send(from.across(), message);
+    assert_eq!(
+        effects(&schemes, &SIDES.map(|from| (from, message))),
+        [forwarded(Port::WIRED), Effect::Send(Port::WIRED, lhack), forwarded(Port::RADIO)]
+    );
+    schemes.lhack.first_hop = true;
+    schemes.lhack.last_hop = false;
+    let fhack = Packet { size: Bytes(56), ..answer(FHACK, 9) };
+    assert_eq!(
+        effects(&schemes, &SIDES.map(|from| (from, message))),
+        [forwarded(Port::WIRED), forwarded(Port::RADIO), Effect::Send(Port::RADIO, fhack)]
+    );
+}

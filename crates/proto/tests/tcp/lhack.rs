@@ -1,0 +1,292 @@
+//! A source that gets acknowledgements of hops (Cobb and Agrawal sections 4 and 6). Eight segments are in
+//! flight.
+
+use lasthop_proto::NoticeCode;
+use lasthop_proto::scheme::Schemes;
+use lasthop_proto::tcp::{Flavour, Rules, Settings};
+
+use crate::dialogue::{Client, MSS, settings};
+
+const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+const FAST_RECOVERY: [Flavour; 2] = [Flavour::Reno, Flavour::NewReno];
+
+fn source(settings: &Settings) -> Client {
+    let schemes = Schemes::default();
+    let reaction = schemes.get("lhack").and_then(|scheme| scheme.reaction()).expect("it has one");
+    Client::reacting_with(settings, None, reaction)
+}
+
+/// Eight segments are in flight, by this flavour.
+fn eight(flavour: Flavour) -> Client {
+    let mut tcp = source(&settings(flavour, 8));
+    tcp.sends_full(0..8).at(60);
+    tcp
+}
+
+impl Client {
+    /// These segments, by number, have reached the last hop.
+    fn lhacks(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Client {
+        self.hop_acks(1, numbers)
+    }
+
+    /// These segments have passed the first hop.
+    fn fhacks(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Client {
+        self.hop_acks(2, numbers)
+    }
+
+    fn hop_acks(&mut self, code: u8, numbers: impl IntoIterator<Item = u32>) -> &mut Client {
+        for number in numbers {
+            self.notice_of(NoticeCode { kind: 253, code }, number * MSS);
+        }
+        self
+    }
+
+    /// So many duplicates, each of one segment more behind the first.
+    fn duplicates(&mut self, count: u32) -> &mut Client {
+        (2..count + 2).for_each(|n| _ = self.sack(0, &[1000..n * MSS]));
+        self
+    }
+}
+
+/// Section 4: duplicates for a message whose lhack came mean corruption; window and threshold stay as they
+/// are, and the message is sent again. Without its lhack the window is halved, however many came for others.
+#[test]
+fn an_lhack_tells_corruption_from_congestion() {
+    for flavour in FLAVOURS {
+        let mut tcp = eight(flavour);
+        tcp.lhacks([0]).at(100).duplicates(2).sends_nothing();
+        tcp.sack(0, &[1000..4000]).sends_first("0..1000").cwnd(8000.0).ssthresh(f64::INFINITY);
+        let mut tcp = eight(flavour);
+        tcp.lhacks(1..8).at(100).duplicates(3).sends_full(0..1).ssthresh(4000.0);
+        tcp.cwnd(if flavour == Flavour::Tahoe { 1000.0 } else { 4000.0 });
+    }
+}
+
+/// Section 4: "the number of lhacks received is used, rather than the number of duplicate dacks". One that
+/// comes lets a segment out at once, a duplicate none; the lhack of the repair itself does not count.
+#[test]
+fn lhacks_extend_the_window() {
+    for flavour in FAST_RECOVERY {
+        let mut tcp = eight(flavour);
+        tcp.lhacks([0, 1, 2, 3, 4]).at(100).acks(2, 0).sends_nothing().ack(0);
+        tcp.sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000", "11000..12000"]);
+        tcp.acks(4, 0).sends_nothing().lhacks([5]).sends_full(12..13).lhacks([5]).sends_nothing();
+        tcp.lhacks([0]).sends_nothing().lhacks([8]).sends_full(13..14).cwnd(8000.0);
+        tcp.at(200).ack(9000).cwnd(8000.0).sends_full(14..17);
+    }
+}
+
+/// Only what is known to be beyond the bottleneck counts: without lhacks for what is behind the hole,
+/// nothing but the hole is sent, whatever the duplicates say.
+#[test]
+fn duplicates_do_not_extend_the_window() {
+    for flavour in FAST_RECOVERY {
+        let mut tcp = eight(flavour);
+        tcp.lhacks([0]).at(100).acks(3, 0).sends_full(0..1).acks(4, 0).sends_nothing();
+    }
+}
+
+/// A loss by congestion leaves the extension to duplicates, as in the standard.
+#[test]
+fn a_closed_window_is_extended_by_duplicates() {
+    for flavour in FAST_RECOVERY {
+        let mut tcp = eight(flavour);
+        tcp.lhacks(1..8).at(100).acks(3, 0).sends_full(0..1).acks(1, 0).sends_nothing();
+        tcp.ack(0).sends_full(8..9).ack(0).sends_full(9..10).lhacks([8, 9]).sends_nothing();
+    }
+}
+
+/// A source that never got an lhack goes by duplicates, also when a loss was one of the first hop.
+#[test]
+fn without_any_lhack_duplicates_extend_the_window() {
+    for flavour in FAST_RECOVERY {
+        let mut tcp = eight(flavour);
+        tcp.fhacks([0]).at(100).ack(1000).sends_full(8..10).cwnd(9000.0);
+        tcp.acks(3, 1000).cwnd(9000.0).sends(&["1000..2000", "10000..11000", "11000..12000", "12000..13000"]);
+        tcp.ack(1000).sends_full(13..14);
+    }
+}
+
+/// A partial acknowledgement shows the next hole, which is judged by its own lhack and takes what arrived
+/// out of the extension; the first that has none turns the episode into one of congestion.
+#[test]
+fn every_hole_has_its_own_lhack() {
+    let mut tcp = eight(Flavour::NewReno);
+    tcp.lhacks([0, 1, 2, 3, 5, 6, 7]).at(100).acks(2, 0).sends_nothing().ack(0).sends_first("0..1000");
+    assert_eq!(tcp.sender.usable_window(), 8000 + 6000);
+    tcp.acks(2, 0).sends_nothing();
+    tcp.at(200).ack(2000).cwnd(8000.0).ssthresh(f64::INFINITY).sends_full(2..3);
+    assert_eq!(tcp.sender.usable_window(), 8000 + 4000);
+    // Half of the 10,000 in flight. Of five duplicates, 2000 and 2000 were acknowledged, 1000 and 1000 resent.
+    tcp.at(300).ack(4000).cwnd(5000.0).ssthresh(5000.0).sends_full(4..5);
+    assert_eq!(tcp.sender.usable_window(), 5000 + 3000);
+}
+
+/// The same by the scoreboard, which extends the window by itself.
+#[test]
+fn every_hole_of_the_scoreboard_has_its_own_lhack() {
+    let mut tcp = eight(Flavour::Sack);
+    tcp.lhacks([0, 1, 3, 4, 5]).at(100).sack(0, &[1000..2000]).sack(0, &[1000..2000, 3000..4000]);
+    tcp.sack(0, &[1000..2000, 3000..5000]).sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
+    tcp.cwnd(8000.0).lhacks([6]).sends_nothing();
+    tcp.sack(0, &[1000..2000, 3000..6000]).sends(&["2000..3000"]).cwnd(5500.0);
+}
+
+/// Section 4: after a timeout slow start in any case; with the lhack, up to the window that there was.
+#[test]
+fn an_lhack_tells_what_a_timeout_means() {
+    for flavour in FLAVOURS {
+        for rules in [Rules::Rfc, Rules::Ns2] {
+            let settings = Settings { rules, ..settings(flavour, 8) };
+            let mut tcp = source(&settings);
+            tcp.sends_full(0..8).at(60).lhacks([0]).wakes_at(1000).sends_full(0..1);
+            tcp.cwnd(1000.0).ssthresh(8000.0);
+            let mut tcp = source(&settings);
+            tcp.sends_full(0..8).at(60).lhacks(1..8).wakes_at(1000).sends_full(0..1);
+            tcp.cwnd(1000.0).ssthresh(4000.0);
+        }
+    }
+}
+
+/// An lhack counts until the message is sent again: a repair that is lost is judged by the lhack of its own.
+/// Notices do not tell copies apart, so that a late one for the first copy counts for the second.
+#[test]
+fn a_message_sent_again_has_no_lhack() {
+    for flavour in FLAVOURS {
+        for late in [false, true] {
+            let mut tcp = eight(flavour);
+            tcp.lhacks([0]).at(100).duplicates(3).sends_first("0..1000").cwnd(8000.0);
+            if late {
+                tcp.lhacks([0]).sent();
+            }
+            let flight = tcp.sender.pipe();
+            tcp.wakes_at(1100).sends_full(0..1).cwnd(1000.0);
+            let congestion = if flavour == Flavour::Sack { 5500.0 } else { f64::from(flight) / 2.0 };
+            tcp.ssthresh(if late { 8000.0 } else { congestion });
+        }
+    }
+}
+
+/// What is sent again may have other boundaries: what it covers has lost its lhack, and the rest keeps it.
+#[test]
+fn a_part_sent_again_has_no_lhack() {
+    for (ack, cwnd) in [(1400, 8000.0), (1300, 3850.0)] {
+        let mut tcp = eight(Flavour::NewReno);
+        tcp.lhacks([0, 1]).at(100).acks(3, 0).sends(&["0..1000", "8000..9000"]).lhacks([0]);
+        tcp.at(200).ack(400).sends(&["400..1400"]).cwnd(8000.0).at(300).ack(ack).cwnd(cwnd).sent();
+    }
+}
+
+/// A message that an fhack for a later one has shown to be missing is sent again at once, once, and the
+/// window stays; only the left edge restarts the timer.
+#[test]
+fn a_gap_between_fhacks_is_repaired() {
+    for flavour in FLAVOURS {
+        let mut tcp = eight(flavour);
+        tcp.fhacks([0]).sends_nothing().fhacks([2]).sends_full(1..2).timer_at(1000);
+        tcp.fhacks(3..5).sends_nothing().fhacks([6]).sends_full(5..6).fhacks([7, 1, 5]).sends_nothing();
+        tcp.cwnd(8000.0).ssthresh(f64::INFINITY);
+        let mut tcp = eight(flavour);
+        tcp.fhacks([3]).sends_full(0..3).timer_at(1060).cwnd(8000.0);
+        assert_eq!(tcp.sender.stats().fast_retransmits, 0);
+    }
+}
+
+/// What went out before the repair overtakes it and makes duplicates: three more than those mean that the
+/// repair was lost, in the network if its fhack came, else on the first hop.
+#[test]
+fn a_repair_is_overtaken() {
+    for flavour in FLAVOURS {
+        for (fhack, ssthresh) in [(true, 4500.0), (false, f64::INFINITY)] {
+            let mut tcp = eight(flavour);
+            tcp.fhacks([0, 1, 3]).sends_full(2..3).fhacks(4..8);
+            if fhack {
+                tcp.fhacks([2]);
+            }
+            tcp.at(100).ack(2000).sends_full(8..11);
+            // 3 to 7 overtake; 8 to 10 do not.
+            (4..11).for_each(|n| _ = tcp.sack(2000, &[3000..n * MSS]).sends_nothing());
+            tcp.sack(2000, &[3000..11_000]).sends_first("2000..3000").ssthresh(ssthresh);
+        }
+    }
+}
+
+/// As many overtake a second repair as have gone out since the first loss.
+#[test]
+fn a_second_repair_is_overtaken_by_all() {
+    for flavour in FLAVOURS {
+        let mut tcp = eight(flavour);
+        tcp.fhacks([0, 1, 3]).sends_full(2..3).fhacks(4..8).at(100).ack(2000).sends_full(8..11);
+        tcp.fhacks([8]).sends_full(2..3).fhacks([9, 10, 2]);
+        // 3 to 10 overtake: the next would be the ninth, and three are missing to mean a loss.
+        (4..12).for_each(|n| _ = tcp.sack(2000, &[3000..n * MSS]).sends_nothing());
+        tcp.at(200).ack(11_000).cwnd(10_000.0).ssthresh(f64::INFINITY).sends_full(11..21);
+    }
+}
+
+/// A repair that is lost as well is shown by the next fhack for what was sent after it; then all that has
+/// gone out since the first loss overtakes.
+#[test]
+fn a_lost_repair_is_repaired() {
+    for flavour in FLAVOURS {
+        let mut tcp = eight(flavour);
+        tcp.fhacks([0]).fhacks([2]).sends_full(1..2).fhacks([3]).sends_nothing();
+        tcp.at(100).ack(1000).sends_full(8..10).fhacks(4..8).sends_nothing();
+        tcp.fhacks([8]).sends_full(1..2).fhacks([9]).sends_nothing().cwnd(9000.0);
+    }
+}
+
+/// A message that was sent again although its fhack might still come says nothing of what was sent between
+/// its copies; one that is sent later does.
+#[test]
+fn copies_are_not_confused() {
+    for flavour in FAST_RECOVERY {
+        let mut tcp = eight(flavour);
+        tcp.at(100).acks(3, 0).sends_full(0..1).fhacks([0]).sends_nothing();
+        tcp.acks(1, 0).ack(0).sends_full(8..9).fhacks([8]).sends_full(1..8);
+    }
+}
+
+/// At a mobile source, a message without its fhack was lost on the first hop, or in a hand-off (section 6):
+/// slow start leads back to the window that there was. With it, the network is to blame.
+#[test]
+fn an_fhack_tells_what_a_timeout_means() {
+    for flavour in FLAVOURS {
+        let mut tcp = eight(flavour);
+        tcp.fhacks([0]).at(100).ack(1000).sends_full(8..10).wakes_at(1100).sends_full(1..2);
+        tcp.cwnd(1000.0).ssthresh(9000.0);
+        let mut tcp = eight(flavour);
+        tcp.fhacks([0, 1]).at(100).ack(1000).sends_full(8..10).wakes_at(1100).sends_full(1..2);
+        tcp.cwnd(1000.0).ssthresh(4500.0);
+    }
+}
+
+/// Section 4, both ends mobile: with fhack and lhack a loss is one of the last hop; with the fhack alone it
+/// counts as congestion, though the lhack may have been lost.
+#[test]
+fn with_both_ends_mobile_both_count() {
+    for flavour in FLAVOURS {
+        for (lhacks, ssthresh) in [(0..8, f64::INFINITY), (1..8, 4000.0)] {
+            let mut tcp = eight(flavour);
+            tcp.fhacks(0..8).lhacks(lhacks).at(100).duplicates(3).sends_first("0..1000").ssthresh(ssthresh);
+        }
+    }
+}
+
+/// All of it wherever the sequence numbers wrap: a repair of the first hop, then a loss on the last, and
+/// duplicates of what overtook neither.
+#[test]
+fn sequence_numbers_wrap() {
+    for flavour in FLAVOURS {
+        for wrap in (0..=12_000).step_by(500).chain([1, 999, 1001]) {
+            let mut tcp = source(&Settings { iss: 0u32.wrapping_sub(wrap), ..settings(flavour, 8) });
+            tcp.sends_full(0..8).at(20).fhacks([0, 1, 3]).sends_full(2..3).fhacks(4..8).fhacks([2]);
+            tcp.lhacks(0..8).at(60).ack(4000).sends_full(8..13).fhacks(8..13).lhacks(8..13).sends_nothing();
+            (6..8).for_each(|n| _ = tcp.sack(4000, &[5000..n * MSS]).sends_nothing());
+            tcp.sack(4000, &[5000..8000]).sends_first("4000..5000").cwnd(9000.0).ssthresh(f64::INFINITY);
+            if FAST_RECOVERY.contains(&flavour) {
+                assert_eq!(tcp.sender.usable_window(), 9000 + 8000);
+            }
+        }
+    }
+}
