@@ -76,7 +76,7 @@ mod tests {
             let packet = Packet { src: HostId(0), dst: HostId(1), flow: FlowId(0), size: Bytes(size), body };
             sink.receive(at(now), packet, Port::ONLY, &mut out);
         };
-        for (seq, sent, now, size) in [(0, 3, 10, 28), (2, 5, 5, 100), (1, 4, 13, 50)] {
+        for (seq, sent, now, size) in [(0, 3, 10, 28), (2, 1, 10, 100), (1, 13, 13, 50)] {
             arrive(now, size, Body::Datagram(Datagram { seq, sent: at(sent) }));
         }
         arrive(20, 40, Body::Tcp(Segment::default()));

@@ -52,6 +52,17 @@ fn without_a_place_to_wait_the_link_takes_what_finds_it_idle() {
     assert_eq!(net.sink().greatest_delay, SERVICE + DELAY);
 }
 
+/// Two packets come in each service. The one at its end finds the other still waiting and is lost, so
+/// that those that wait do so for half a service.
+#[test]
+fn who_comes_as_a_place_becomes_free_does_not_find_it_free() {
+    let net = run(2_000, 4, QueueLimit::Packets(1));
+    let (sink, half) = (net.sink(), Duration::from_micros(500));
+    assert_eq!((sink.packets, net.engine.tap().lost), (4_001, 3_999));
+    assert_eq!(sink.greatest_delay, SERVICE + DELAY + half);
+    assert_eq!(sink.total_delay, (SERVICE + DELAY) * 4_001 + half * 4_000);
+}
+
 /// Packet k, from 0, comes at 0.8 k ms and is served from k ms on.
 #[test]
 fn without_a_limit_each_waits_longer_than_the_one_before() {

@@ -100,7 +100,7 @@ fn as_many_are_lost_as_the_embedded_chain_says() {
         let load = thousandths as f64 / 1_000.0;
         for waiting in [0, 1, 2, 5, 10, 30].into_iter().filter(|&waiting| waiting <= most) {
             let exact = loss(load, waiting as usize + 1);
-            let stretch = Duration::from_secs(if exact < 0.02 { 20 } else { 3 });
+            let stretch = Duration::from_secs(if exact < 0.02 { 12 } else { 2 });
             let counts = |net: &Net| (net.engine.tap().lost as f64, net.sent_by(0) as f64);
             let found = net(thousandths, waiting).ratio(stretch, counts);
             found.assert_is(&format!("loss at load {load} with {waiting} waiting"), exact, 0.4);
@@ -114,7 +114,7 @@ fn as_many_are_lost_as_the_embedded_chain_says() {
 fn as_good_as_none_are_lost_where_there_is_room() {
     for (thousandths, waiting) in [(500, 10), (500, 30), (800, 30)] {
         let mut net = net(thousandths, waiting);
-        net.until(Duration::from_secs(300));
+        net.until(Duration::from_secs(200));
         let expected = loss(thousandths as f64 / 1_000.0, waiting as usize + 1) * net.sent_by(0) as f64;
         assert!(expected < 1.0 && net.engine.tap().lost < 30, "{} lost", net.engine.tap().lost);
     }
