@@ -10,7 +10,7 @@ from importlib import import_module
 
 from lasthop.papers.paper import Paper
 
-_MODULES = ("ebsn",)
+_MODULES = ("ebsn", "lhack")
 
 
 def papers() -> list[Paper]:

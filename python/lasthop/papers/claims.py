@@ -331,7 +331,9 @@ class Differs(Stated):
             for each, p in zip(found, holm([each.p_value for each in found]), strict=True)
         )
         text = f"significantly so at {clear} of {len(points)} points"
-        return Judgement(HOLDS if clear == len(points) else FAILS, text)
+        if clear == len(points):
+            return Judgement(HOLDS, text)
+        return Judgement(FAILS, text, note=self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,9 +63,12 @@ def _differing(outcome: Outcome) -> str:
 def _series(figure: DataFigure) -> list[dict[str, Any]]:
     """Return a figure's numbers: the points of each of its lines."""
     columns = {name: np.asarray(column).tolist() for name, column in figure.data.items()}
-    if "line" not in columns:
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        return [{"name": "events", "points": rows}]
+    if "y" not in columns:
+        labels = columns.pop("line", None) or ["events"] * len(next(iter(columns.values())))
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for label, *row in zip(labels, *columns.values(), strict=True):
+            rows.setdefault(label, []).append(dict(zip(columns, row, strict=True)))
+        return [{"name": name, "points": points} for name, points in rows.items()]
     series: dict[str, list[dict[str, Any]]] = {}
     for label, x, y, low, high in zip(
         *(columns[name] for name in ("line", "x", "y", "low", "high")), strict=True

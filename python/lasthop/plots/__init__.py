@@ -7,7 +7,7 @@ and SVG with those numbers beside it as CSV.
 from lasthop.plots._figure import DataFigure, save, save_png, write_csv
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
 from lasthop.plots.packets import packet_trace, packet_traces
-from lasthop.plots.sender import cwnd, time_sequence
+from lasthop.plots.sender import cwnd, time_sequence, windows
 
 __all__ = [
     "DataFigure",
@@ -21,5 +21,6 @@ __all__ = [
     "save_png",
     "sweep_curve",
     "time_sequence",
+    "windows",
     "write_csv",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,16 @@ TIMEOUT: Look = {"marker": "v", "markersize": 5.5, "color": _style.INK, "markere
 ACKNOWLEDGED: Look = {"color": _style.GOLD, "linewidth": 1.4}
 CWND: Look = {"color": _style.BLUE, "linewidth": 1.6}
 SSTHRESH: Look = {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 2))}
+REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
 FLIGHT: Look = {"color": _style.GOLD, "linewidth": 0.9, "zorder": 1.5}
+SEVERAL: tuple[Look, ...] = (
+    {"color": _style.BLUE, "linewidth": 1.6},
+    {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 1.5))},
+    {"color": _style.GOLD, "linewidth": 1.3, "linestyle": (0, (1, 1))},
+    {"color": _style.INK, "linewidth": 0.9},
+    {"color": _style.QUIET, "linewidth": 1.6, "linestyle": (0, (6, 2, 1.5, 2))},
+)
+"""Lines of one kind, told apart by dash as well as by colour."""
 
 _LEGEND: dict[str, tuple[str, Look]] = {
     "sent": ("sent for the first time", FIRST),
@@ -77,6 +86,22 @@ def rug(axes: Axes, times: npt.NDArray[Any]) -> None:
     ones = np.ones(len(times))
     look = TIMEOUT | {"clip_on": False, "in_layout": False}
     axes.plot(times, ones, linestyle="none", transform=edge, gid="timeouts", **look)
+
+
+def refer(axes: Axes, label: str, value: float, where: Literal["left", "right", "outside"]) -> None:
+    """Draw a thin horizontal line at a value of interest, and say at one of its ends what it is."""
+    axes.axhline(value, gid=label, **REFERENCE)
+    axes.annotate(
+        label,
+        ({"left": 0.01, "right": 0.99, "outside": 1.0}[where], value),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, 0) if where == "outside" else (0, 2),
+        textcoords="offset points",
+        horizontalalignment="right" if where == "right" else "left",
+        verticalalignment="center" if where == "outside" else "bottom",
+        fontsize=8,
+        color=_style.QUIET,
+    )
 
 
 def title(axes: Axes, run: Run) -> None:

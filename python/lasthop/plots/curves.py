@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure
-from lasthop.plots._parts import Look
+from lasthop.plots._parts import Look, refer
 from lasthop.plots._style import style
 from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading, setting_reading
@@ -34,7 +34,6 @@ _LOOKS: tuple[Look, ...] = (
     {"color": PURPLE, "marker": "P", "linestyle": (0, (8, 2))},
     {"color": TEAL, "marker": "X", "linestyle": (0, (1, 1)), "markerfacecolor": "white"},
 )
-_REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
 _BAR: Look = {"linestyle": "none", "elinewidth": 1.1, "capsize": 2.5}
 _BAND = 0.18
 _LOGARITHMIC_FROM = 50.0
@@ -106,9 +105,8 @@ def curve(
         for i, line in enumerate(lines):
             _draw(axes, line, _LOOKS[i % len(_LOOKS)], x.size, y.size, bands)
         for label, value in (references or {}).items():
-            _refer(
-                axes, label, value / y.size, at_left=_nearest(lines, value, 0) > _nearest(lines, value, -1)
-            )
+            at_left = _nearest(lines, value, 0) > _nearest(lines, value, -1)
+            refer(axes, label, value / y.size, "left" if at_left else "right")
             axes.set_ylim(top=max(axes.get_ylim()[1], 1.06 * value / y.size))
         _fit_x(axes, np.unique(np.concatenate([np.asarray(line.x, dtype=float) for line in lines])) / x.size)
         # Of a quantity that cannot be negative, a height is to be read as its size.
@@ -272,21 +270,6 @@ def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None) 
 def _nearest(lines: Sequence[Line], value: float, end: int) -> float:
     """Return how near the lines come to a value at one of their ends."""
     return min(abs(line.y[end] - value) for line in lines)
-
-
-def _refer(axes: Axes, label: str, value: float, at_left: bool) -> None:
-    axes.axhline(value, gid=label, **_REFERENCE)
-    axes.annotate(
-        label,
-        (0.01 if at_left else 0.99, value),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 2),
-        textcoords="offset points",
-        horizontalalignment="left" if at_left else "right",
-        verticalalignment="bottom",
-        fontsize=8,
-        color=_style.QUIET,
-    )
 
 
 def _fit_x(axes: Axes, values: npt.NDArray[np.float64]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from lasthop import Run
@@ -109,4 +111,62 @@ def cwnd(run: Run, bad_periods: Periods = ()) -> DataFigure:
         axes.set_ylabel("window (KB)")
         _parts.title(axes, run)
         _parts.legend(figure, "cwnd", "ssthresh", "flight", shaded=len(bad_periods) > 0)
+    return figure
+
+
+def windows(
+    runs: Mapping[str, Run],
+    mss: float,
+    *,
+    references: Mapping[str, float] | None = None,
+    shaded: Periods = (),
+) -> DataFigure:
+    """Draw the congestion windows of several sources on one axis of time, in segments.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        Runs made with `series=True`, by what they are called. No more than five can be told apart.
+    mss : float
+        Payload of a full segment, in bytes.
+    references : mapping of str to float, optional
+        Numbers of segments to draw as thin horizontal lines, by what they are called.
+    shaded : sequence of (float, float), optional
+        Spans of time to shade, in seconds.
+
+    Returns
+    -------
+    DataFigure
+        The figure.
+
+    Examples
+    --------
+    >>> import lasthop, lasthop.plots
+    >>> runs = lasthop.compare("scenarios/ebsn-example.toml", ["basic", "ebsn"], series=True)
+    >>> fig = lasthop.plots.windows({run.scheme: run for run in runs}, mss=536)
+    >>> fig.axes[0].get_ylabel()
+    'congestion window (segments)'
+    """
+    series = {label: run.series() for label, run in runs.items()}
+    columns = {
+        "line": [label for label, each in series.items() for _ in each["time_s"]],
+        "time_s": np.concatenate([each["time_s"] for each in series.values()]),
+        "cwnd_segments": np.concatenate([each["cwnd_bytes"] / mss for each in series.values()]),
+    }
+    until = max(_parts.end(each) for each in series.values())
+    with style():
+        figure = DataFigure(columns, width=8.0, height=3.4)
+        axes = figure.add_subplot()
+        _parts.shade(axes, shaded, until)
+        for (label, each), look in zip(series.items(), _parts.SEVERAL, strict=False):
+            held = each["cwnd_bytes"] / mss
+            x, y = np.append(each["time_s"], until), np.append(held, held[-1:])
+            axes.plot(x, y, drawstyle="steps-post", label=label, gid=label, **look)
+        for label, value in (references or {}).items():
+            _parts.refer(axes, label, value, "outside")
+        axes.set_xlim(0.0, until)
+        axes.set_xlabel("time (s)")
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("congestion window (segments)")
+        figure.legend(loc="outside upper right", ncols=len(series), handlelength=3.0)
     return figure

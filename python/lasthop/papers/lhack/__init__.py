@@ -1,0 +1,93 @@
+"""Cobb and Agrawal: acknowledgements of the last hop tell congestion from corruption."""
+
+from lasthop.papers.lhack.claims import CLAIMS
+from lasthop.papers.lhack.figures import FIGURES
+from lasthop.papers.lhack.network import BER, RATES, bit_error_rate, swept
+from lasthop.papers.lhack.readings import READINGS
+from lasthop.papers.paper import Experiment, Paper
+
+_FILE = "path"
+_RATE = {"ber": BER}
+_SHORT = ("limit=60 s", "warmup=0 s")
+_EXTRA = (
+    'traffic.extra={from="R2", to="R3", packet_size="500 B", start="10 s", stop="25 s", '
+    'law={poisson={rate="160 kbps"}}}'
+)
+# Every 20 s, and of a length that is swept; nothing else is lost on the air.
+_HANDOFFS = (
+    "radio.channel=perfect",
+    'radio.handoff={first="20 s", every="20 s", lasts="100 ms"}',
+    'sweep.radio.handoff.lasts=["100 ms", "200 ms", "500 ms", "1 s", "2 s"]',
+)
+
+
+def _window(name: str, messages: int) -> Experiment:
+    corruption = f"{BER}={bit_error_rate(messages)}"
+    return Experiment(name, scenario=_FILE, overrides=(*_SHORT, corruption))
+
+
+def _variant(name: str, *overrides: str) -> Experiment:
+    return Experiment(name, _RATE, quick=8, full=100, scenario=_FILE, overrides=(swept(RATES), *overrides))
+
+
+def _handoff(name: str, wireless: str) -> Experiment:
+    overrides = (f"topology.path.wireless={wireless}", *_HANDOFFS)
+    return Experiment(
+        name, {"lasts": "radio.handoff.lasts"}, quick=8, full=100, scenario=_FILE, overrides=overrides
+    )
+
+
+PAPER = Paper(
+    name="lhack",
+    title="Congestion or Corruption? A Strategy for Efficient Wireless TCP Sessions",
+    authors="J. A. Cobb, P. Agrawal",
+    source="IEEE Symposium on Computers and Communications, Alexandria, Egypt, 1995",
+    readings=READINGS,
+    experiments=(
+        _variant("rate"),
+        _variant("mobile-source", "topology.path.wireless=first"),
+        _variant("both-mobile", "topology.path.wireless=both"),
+        _variant("every-third", "tcp.ack_every=3"),
+        _window("window-150", 150),
+        _window("window-125", 125),
+        Experiment(
+            "decrease",
+            scenario=_FILE,
+            overrides=(*_SHORT, f"{BER}={bit_error_rate(125)}", _EXTRA, 'schemes=["lhack"]'),
+        ),
+        Experiment(
+            "decrease-wired",
+            scenario=_FILE,
+            overrides=(*_SHORT, "topology.path.wireless=none", _EXTRA, 'schemes=["basic"]'),
+        ),
+        Experiment(
+            "both-window",
+            scenario=_FILE,
+            overrides=(f"{BER}={bit_error_rate(75)}", "topology.path.wireless=both", 'schemes=["lhack"]'),
+        ),
+        Experiment(
+            "recovery",
+            {"flavour": "tcp.flavour", "ber": BER},
+            quick=8,
+            full=100,
+            scenario=_FILE,
+            overrides=(
+                'sweep.tcp.flavour=["tahoe", "reno", "newreno", "sack"]',
+                swept((75, 150, 250)),
+            ),
+            fixed=("recovery",),
+        ),
+        Experiment(
+            "printed",
+            _RATE,
+            quick=8,
+            full=100,
+            scenario=_FILE,
+            overrides=(f"sweep.{BER}=[3e-7, 1e-6, 3e-6, 1e-5, 3e-5]",),
+        ),
+        _handoff("handoff", "last"),
+        _handoff("handoff-source", "first"),
+    ),
+    figures=FIGURES,
+    claims=CLAIMS,
+)

@@ -1,0 +1,198 @@
+"""The paper's figures, those of runs that it did not print, and those that its text calls for."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lasthop.papers.evidence import At, Evidence, along
+from lasthop.papers.lhack.network import CEILING, MSS, OPTIMUM, PAYLOAD_BITS, messages_per_corruption
+from lasthop.papers.paper import Plot
+from lasthop.plots import DataFigure, windows
+from lasthop.plots.curves import Line, curve
+from lasthop.study.quantity import quantity
+from lasthop.study.units import Reading
+
+_THROUGHPUT = Reading("throughput", "messages/s", 1.0)
+_RATE = Reading("data messages for each that is corrupted", "", 1.0)
+_BER = Reading("bit error rate", "", 1.0)
+_LASTS = Reading("length of each hand-off", "s", 1.0)
+_TRAFFIC = Reading("acknowledgements and lhacks for each data message", "", 1.0)
+
+
+def number(text: str) -> float:
+    """Return a swept quantity as a number in its basic unit."""
+    found = quantity(text)
+    assert found is not None, text
+    return found[0]
+
+
+def _line(
+    label: str, evidence: Evidence, experiment: str, axis: str, scheme: str, at: At | None = None
+) -> Line:
+    """Return the throughput, in messages per second, along an axis."""
+    sweep = evidence.sweep(experiment)
+    values = [number(value) for value in sweep.values(axis)]
+    found = along(sweep, axis, at or {}, "throughput_bps", scheme)
+    x = values if axis != "ber" else [round(messages_per_corruption(value), 2) for value in values]
+    scaled = [[value / PAYLOAD_BITS for value in (each.mean, each.low, each.high)] for each in found]
+    y, low, high = (list(column) for column in zip(*scaled, strict=True))
+    return Line(label, x, y, low, high)
+
+
+def _by_rate(experiment: str, evidence: Evidence) -> DataFigure:
+    lines = [
+        _line("with lhacks", evidence, experiment, "ber", "lhack"),
+        _line("without", evidence, experiment, "ber", "basic"),
+    ]
+    return curve(lines, _RATE, _THROUGHPUT, references={"ceiling": CEILING})
+
+
+def _variants(evidence: Evidence) -> DataFigure:
+    cases = {"mobile destination": "rate", "mobile source": "mobile-source", "both mobile": "both-mobile"}
+    lines = [
+        _line(f"{case}, {how}", evidence, experiment, "ber", scheme)
+        for scheme, how in (("lhack", "with"), ("basic", "without"))
+        for case, experiment in cases.items()
+    ]
+    return curve(lines, _RATE, _THROUGHPUT, references={"ceiling": CEILING})
+
+
+def _windows(experiment: str, evidence: Evidence) -> DataFigure:
+    traces = evidence.traces(experiment)
+    shown = {"with lhacks": traces["lhack"], "without": traces["basic"]}
+    return windows(shown, MSS, references={"optimum": OPTIMUM})
+
+
+def _decrease(evidence: Evidence) -> DataFigure:
+    shown = {
+        "wireless, 1/125, with lhacks": evidence.traces("decrease")["lhack"],
+        "wired, without": evidence.traces("decrease-wired")["basic"],
+    }
+    return windows(shown, MSS, references={"optimum": OPTIMUM}, shaded=[(10.0, 25.0)])
+
+
+def _recovery(evidence: Evidence) -> DataFigure:
+    flavours = evidence.sweep("recovery").values("flavour")
+    lines = [
+        _line(f"{flavour}, {how}", evidence, "recovery", "ber", scheme, {"flavour": flavour})
+        for scheme, how in (("lhack", "with lhacks"), ("basic", "without"))
+        for flavour in (flavours if scheme == "lhack" else ["reno", "newreno"])
+    ]
+    return curve(lines, _RATE, _THROUGHPUT, references={"ceiling": CEILING})
+
+
+def _third(evidence: Evidence) -> DataFigure:
+    lines = [
+        _line("each, with lhacks", evidence, "rate", "ber", "lhack"),
+        _line("every third, with lhacks", evidence, "every-third", "ber", "lhack"),
+        _line("each, without", evidence, "rate", "ber", "basic"),
+        _line("every third, without", evidence, "every-third", "ber", "basic"),
+    ]
+    return curve(lines, _RATE, _THROUGHPUT, references={"ceiling": CEILING})
+
+
+def _traffic(evidence: Evidence) -> DataFigure:
+    lines = []
+    for experiment, label in (("rate", "each acknowledged"), ("every-third", "every third acknowledged")):
+        sweep = evidence.sweep(experiment)
+        for scheme in ("lhack", "basic"):
+            y = []
+            for value in sweep.values("ber"):
+                mean = {
+                    metric: sweep.mean(metric, scheme, {"ber": value}).mean
+                    for metric in ("acks_sent", "notices", "segments_sent")
+                }
+                y.append((mean["acks_sent"] + mean["notices"]) / mean["segments_sent"])
+            x = [round(messages_per_corruption(number(value)), 2) for value in sweep.values("ber")]
+            lines.append(Line(f"{label}, {'with lhacks' if scheme == 'lhack' else 'without'}", x, y))
+    return curve(lines, _RATE, _TRAFFIC)
+
+
+def _printed(evidence: Evidence) -> DataFigure:
+    sweep = evidence.sweep("printed")
+    lines = []
+    for scheme, label in (("lhack", "with lhacks"), ("basic", "without")):
+        line = _line(label, evidence, "printed", "ber", scheme)
+        x = [number(value) for value in sweep.values("ber")]
+        lines.append(Line(label, x, line.y, line.low, line.high))
+    return curve(lines, _BER, _THROUGHPUT, references={"ceiling": CEILING})
+
+
+def _handoff(evidence: Evidence) -> DataFigure:
+    lines = [
+        _line(f"mobile {end}, {how}", evidence, experiment, "lasts", scheme)
+        for end, experiment in (("destination", "handoff"), ("source", "handoff-source"))
+        for scheme, how in (("lhack", "with"), ("basic", "without"))
+    ]
+    return curve(lines, _LASTS, _THROUGHPUT, references={"ceiling": CEILING})
+
+
+FIGURES = (
+    Plot(
+        "3",
+        "Throughput against corruption rate, mobile destination",
+        ("rate",),
+        partial(_by_rate, "rate"),
+        "With lhacks, corruption costs what is sent again and the timeouts of what is lost twice; without, "
+        "each corrupted message halves the window.",
+    ),
+    Plot(
+        "4",
+        "Window against time, one message in 150 corrupted",
+        ("window-150",),
+        partial(_windows, "window-150"),
+        "The rate of the text of section 5.",
+    ),
+    Plot(
+        "4-125",
+        "Window against time, one message in 125 corrupted",
+        ("window-125",),
+        partial(_windows, "window-125"),
+        "The rate of the figure's caption.",
+    ),
+    Plot(
+        "5",
+        "Window while an additional source takes 40 messages per second",
+        ("decrease", "decrease-wired"),
+        _decrease,
+        "It sends where the ground is grey.",
+    ),
+    Plot(
+        "variants",
+        "Mobile destination, mobile source, and both",
+        ("rate", "mobile-source", "both-mobile"),
+        _variants,
+        "The paper ran the other two and did not print them. What a mobile source lost on its own link it "
+        "sends again within a few messages; with both ends mobile, twice as many are lost.",
+    ),
+    Plot(
+        "third",
+        "The destination acknowledges every third message",
+        ("rate", "every-third"),
+        _third,
+        "A window that grows with each acknowledgement grows a third as fast.",
+    ),
+    Plot("third-traffic", "What comes back to the source", ("rate", "every-third"), _traffic),
+    Plot(
+        "recovery",
+        "Lhacks under other ways to recover",
+        ("recovery",),
+        _recovery,
+        "Knowing that a loss was corruption is worth as much as the repair of what is lost.",
+    ),
+    Plot(
+        "printed",
+        "The printed bit error rates",
+        ("printed",),
+        _printed,
+        "The upper end is printed 3·10⁻⁵, at which every ninth message would be corrupted; one in 75 is "
+        "3.4·10⁻⁶.",
+    ),
+    Plot(
+        "handoff",
+        "A hand-off every 20 s during which all is lost",
+        ("handoff", "handoff-source"),
+        _handoff,
+        "Section 6: with lhacks the window outlasts it, whichever end moves.",
+    ),
+)

@@ -1,0 +1,51 @@
+"""What the paper says of its network, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import expm1, log1p
+
+PAYLOAD_BITS = 460 * 8
+"""Of a message of 500 B."""
+
+MESSAGE_BITS = 500 * 8
+
+CEILING = 100.0
+"""Messages per second that cross traffic leaves to the connection."""
+
+OPTIMUM = 20.0
+"""The window that fills the path at that rate, in messages: 100 per second for 200 ms."""
+
+RATES = (75, 100, 125, 150, 200, 250)
+"""One data message in so many is corrupted."""
+
+MSS = 460.0
+
+BER = "radio.channel.iid.ber"
+
+
+def bit_error_rate(messages: int) -> str:
+    """Return the bit error rate that corrupts one data message in so many.
+
+    Examples
+    --------
+    >>> bit_error_rate(75)
+    '3.355653e-06'
+    """
+    return f"{-expm1(log1p(-1 / messages) / MESSAGE_BITS):.7g}"
+
+
+def messages_per_corruption(ber: float) -> float:
+    """Return how many data messages there are for each that is corrupted at a bit error rate.
+
+    Examples
+    --------
+    >>> round(messages_per_corruption(3.355653e-06), 2), round(messages_per_corruption(3e-5), 1)
+    (75.0, 8.8)
+    """
+    return 1 / -expm1(MESSAGE_BITS * log1p(-ber))
+
+
+def swept(rates: Sequence[int]) -> str:
+    """Return the override that sweeps the corruption over these rates."""
+    return f"sweep.{BER}=[{', '.join(map(bit_error_rate, rates))}]"
