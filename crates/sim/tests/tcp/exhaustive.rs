@@ -11,10 +11,10 @@ use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
 
 use crate::net::{Filter, Loses, segments, transfer, transfer_with};
 
-const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+pub(crate) const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
 /// Loses the packets whose bit is set in `pattern`, counted as they come.
-fn by_order(pattern: u32) -> Loses {
+pub(crate) fn by_order(pattern: u32) -> Loses {
     let mut count = 0;
     Box::new(move |_: &Packet| {
         count += 1;
@@ -22,7 +22,7 @@ fn by_order(pattern: u32) -> Loses {
     })
 }
 
-fn nothing() -> Loses {
+pub(crate) fn nothing() -> Loses {
     Box::new(|_| false)
 }
 
@@ -52,7 +52,7 @@ fn variants() -> Vec<(String, Settings)> {
 }
 
 /// Runs `case` and names it if it fails.
-fn check(name: &str, case: impl FnOnce() + std::panic::UnwindSafe) {
+pub(crate) fn check(name: &str, case: impl FnOnce() + std::panic::UnwindSafe) {
     if let Err(reason) = std::panic::catch_unwind(case) {
         eprintln!("in the case: {name}");
         std::panic::resume_unwind(reason);

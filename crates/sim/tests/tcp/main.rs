@@ -3,5 +3,6 @@
 mod closed_forms;
 mod exhaustive;
 mod invariants;
+mod lhack;
 mod net;
 mod worlds;

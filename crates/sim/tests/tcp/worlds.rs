@@ -23,15 +23,15 @@ use crate::net::{CONNECTION, finish, first_byte, slack};
 
 const WORLDS: u64 = 10_000;
 
-fn pick<T: Copy>(random: &mut Stream, among: &[T]) -> T {
+pub(crate) fn pick<T: Copy>(random: &mut Stream, among: &[T]) -> T {
     among[random.below(among.len() as u64) as usize]
 }
 
-fn coin(random: &mut Stream) -> bool {
+pub(crate) fn coin(random: &mut Stream) -> bool {
     random.bernoulli(0.5)
 }
 
-fn milliseconds(random: &mut Stream, most: u64) -> Duration {
+pub(crate) fn milliseconds(random: &mut Stream, most: u64) -> Duration {
     Duration::from_millis(random.below(most + 1))
 }
 
@@ -40,7 +40,7 @@ fn probability(p: f64) -> Probability {
 }
 
 /// Settings of any profile, with anything changed that a scenario may change.
-fn settings(random: &mut Stream) -> Settings {
+pub(crate) fn settings(random: &mut Stream) -> Settings {
     let profile = pick(random, &[Profile::Rfc, Profile::Ns2, Profile::Ebsn]);
     let base = profile.settings();
     let packet_size = Bytes(pick(random, &[41, 128, 576, 1000, 1500]));
@@ -110,7 +110,7 @@ fn channel(random: &mut Stream, frames: u32) -> Model {
     }
 }
 
-fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
+pub(crate) fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
     match random.below(3) {
         0 => QueueLimit::Unlimited,
         1 => QueueLimit::Packets(2 + random.below(20) as u32),
