@@ -1,9 +1,10 @@
 //! A source that gets acknowledgements of hops (Cobb and Agrawal sections 4 and 6). Eight segments are in
 //! flight.
 
+use lasthop_base::Bytes;
 use lasthop_proto::NoticeCode;
 use lasthop_proto::scheme::Schemes;
-use lasthop_proto::tcp::{Flavour, Rules, Settings};
+use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 
 use crate::dialogue::{Client, MSS, settings};
 
@@ -170,11 +171,28 @@ fn a_message_sent_again_has_no_lhack() {
 /// What is sent again may have other boundaries: what it covers has lost its lhack, and the rest keeps it.
 #[test]
 fn a_part_sent_again_has_no_lhack() {
-    for (ack, cwnd) in [(1400, 8000.0), (1300, 3850.0)] {
+    for (ack, cwnd) in [(1400, 8000.0), (1300, 3850.0), (900, 4050.0)] {
         let mut tcp = eight(Flavour::NewReno);
         tcp.lhacks([0, 1]).at(100).acks(3, 0).sends(&["0..1000", "8000..9000"]).lhacks([0]);
         tcp.at(200).ack(400).sends(&["400..1400"]).cwnd(8000.0).at(300).ack(ack).cwnd(cwnd).sent();
     }
+}
+
+/// What a timeout took for lost is not under way: lhacks of its copies extend nothing, until it is sent
+/// again.
+#[test]
+fn what_a_timeout_gave_up_extends_nothing() {
+    let mut tcp = source(&Settings { careful: false, ..settings(Flavour::NewReno, 8) });
+    tcp.sends_full(0..8)
+        .at(60)
+        .lhacks(0..8)
+        .wakes_at(1000)
+        .sends_full(0..1)
+        .at(1100)
+        .ack(1000)
+        .sends_full(1..3);
+    tcp.lhacks([1]).acks(2, 1000).sends_nothing().ack(1000).sends_full(1..2).cwnd(2000.0);
+    tcp.acks(3, 1000).sends_nothing().lhacks([2]).sends_full(3..4);
 }
 
 /// A message that an fhack for a later one has shown to be missing is sent again at once, once, and the
@@ -190,6 +208,13 @@ fn a_gap_between_fhacks_is_repaired() {
         tcp.fhacks([3]).sends_full(0..3).timer_at(1060).cwnd(8000.0);
         assert_eq!(tcp.sender.stats().fast_retransmits, 0);
     }
+}
+
+/// Of a message that has arrived in part, the rest is repaired, once.
+#[test]
+fn the_rest_of_a_message_is_repaired() {
+    let mut tcp = eight(Flavour::NewReno);
+    tcp.at(100).ack(400).sends_nothing().fhacks([1]).sends(&["400..1400"]).fhacks([2, 3]).sends_nothing();
 }
 
 /// What went out before the repair overtakes it and makes duplicates: three more than those mean that the
@@ -247,6 +272,16 @@ fn copies_are_not_confused() {
     }
 }
 
+/// Not even after a repair: what is sent again then for another reason is none.
+#[test]
+fn copies_are_not_confused_after_a_repair() {
+    for flavour in FAST_RECOVERY {
+        let mut tcp = eight(flavour);
+        tcp.fhacks([0, 2]).sends_full(1..2).at(100).ack(3000).sends_full(8..12);
+        tcp.acks(2, 3000).sends_nothing().ack(3000).sends_first("3000..4000").fhacks([3]).sends_nothing();
+    }
+}
+
 /// At a mobile source, a message without its fhack was lost on the first hop, or in a hand-off (section 6):
 /// slow start leads back to the window that there was. With it, the network is to blame.
 #[test]
@@ -289,4 +324,28 @@ fn sequence_numbers_wrap() {
             }
         }
     }
+}
+
+/// What was acknowledged is forgotten: when the numbers come round, no lhack of old counts or hides one.
+#[test]
+fn sequence_numbers_come_round() {
+    let mut tcp = source(&Settings {
+        packet_size: Bytes(64_040),
+        window: Bytes(1 << 30),
+        initial_window: InitialWindow::Segments(1),
+        ..settings(Flavour::NewReno, 1)
+    });
+    let (mut acked, mut total) = (0u32, 0u64);
+    while total <= 3 << 31 {
+        tcp.sent();
+        let sent = tcp.sender.snd_max().0.wrapping_sub(tcp.bare_ack(acked).ack.0);
+        acked = acked.wrapping_add(sent);
+        total += u64::from(sent);
+        tcp.at(100).ack(acked);
+    }
+    tcp.sent();
+    let cwnd = tcp.sender.cwnd();
+    tcp.notice_of(NoticeCode { kind: 253, code: 1 }, acked).acks(2, acked).sends_nothing();
+    tcp.ack(acked).cwnd(cwnd).ssthresh(f64::INFINITY);
+    assert_eq!(tcp.sent()[0].seq, tcp.bare_ack(acked).ack);
 }
