@@ -163,12 +163,12 @@ pub(crate) struct Counts {
     pub(crate) connections: Vec<(SenderStats, ReceiverStats)>,
     pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
     pub(crate) radios: Vec<RadioStats>,
+    pub(crate) drops: Drops,
 }
 
 /// Counts what is lost of each flow, by reason.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Drops {
-    from: Time,
     flows: Vec<FlowDrops>,
 }
 
@@ -180,17 +180,25 @@ struct FlowDrops {
 }
 
 impl Drops {
-    /// Of so many flows, from an instant on.
-    pub(crate) fn new(flows: usize, from: Time) -> Drops {
-        Drops { from, flows: vec![FlowDrops::default(); flows] }
+    /// Of so many flows.
+    pub(crate) fn new(flows: usize) -> Drops {
+        Drops { flows: vec![FlowDrops::default(); flows] }
+    }
+}
+
+impl FlowDrops {
+    /// What was counted since `earlier`, which was counted before.
+    fn since(&self, earlier: &FlowDrops) -> FlowDrops {
+        FlowDrops {
+            queue_full: self.queue_full - earlier.queue_full,
+            corrupted: self.corrupted - earlier.corrupted,
+            discarded: self.discarded - earlier.discarded,
+        }
     }
 }
 
 impl Tap for Drops {
-    fn drop(&mut self, now: Time, _at: ComponentId, packet: &Packet, reason: DropReason) {
-        if now < self.from {
-            return;
-        }
+    fn drop(&mut self, _now: Time, _at: ComponentId, packet: &Packet, reason: DropReason) {
         let flow = &mut self.flows[usize::from(packet.flow.0)];
         match reason {
             DropReason::QueueFull => flow.queue_full += 1,
@@ -205,7 +213,6 @@ impl Tap for Drops {
 pub(crate) struct Measured<'a> {
     pub(crate) end: &'a Counts,
     pub(crate) warmup: &'a Counts,
-    pub(crate) drops: &'a Drops,
 }
 
 impl Measured<'_> {
@@ -214,7 +221,7 @@ impl Measured<'_> {
         let (total, received) = self.end.connections[index];
         let (sent_before, received_before) = self.warmup.connections.get(index).copied().unwrap_or_default();
         let (sender, receiver) = (total.since(&sent_before), received.since(&received_before));
-        let drops = self.drops.flows[index];
+        let drops = self.drops(index);
         let finished = size == Some(received.delivered);
         let end = if finished { received.last_delivery } else { self.end.at };
         ConnectionMetrics {
@@ -241,7 +248,7 @@ impl Measured<'_> {
         let (source, sink) = self.end.traffic[index];
         let (sent_before, arrived_before) = self.warmup.traffic.get(index).copied().unwrap_or_default();
         let (source, sink) = (source.since(&sent_before), sink.since(&arrived_before));
-        let drops = self.drops.flows[self.end.connections.len() + index];
+        let drops = self.drops(self.end.connections.len() + index);
         let delay = sink.total_delay.as_secs_f64();
         TrafficMetrics {
             sent_packets: source.packets,
@@ -286,6 +293,12 @@ impl Measured<'_> {
                 fairness: jain(connections.iter().map(|each| each.throughput_bps)),
             },
         }
+    }
+
+    /// What was lost of a flow; connections come first.
+    fn drops(&self, flow: usize) -> FlowDrops {
+        let before = self.warmup.drops.flows.get(flow).copied().unwrap_or_default();
+        self.end.drops.flows[flow].since(&before)
     }
 
     fn on_air(&self, count: fn(&RadioStats) -> u64) -> u64 {

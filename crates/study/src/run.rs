@@ -243,7 +243,7 @@ impl Setup<'_> {
         let transfers = places.flows.len();
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
-        let drops = Drops::new(transfers + places.traffic.len(), begin);
+        let drops = Drops::new(transfers + places.traffic.len());
         let mut engine = builder.build((drops, tap));
         let warmup = match begin > Time::ZERO {
             true => {
@@ -257,8 +257,8 @@ impl Setup<'_> {
         };
         let ended = engine.run_while(transfers, limit, keep_going);
         let (end, handled) = (places.counts(&engine), engine.handled());
-        let (drops, tap) = engine.into_tap();
-        let measured = Measured { warmup: &warmup, end: &end, drops: &drops };
+        let (_, tap) = engine.into_tap();
+        let measured = Measured { warmup: &warmup, end: &end };
         (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
     }
 
@@ -301,7 +301,7 @@ struct Places {
 }
 
 impl Places {
-    fn counts<T: Tap>(&self, engine: &Engine<T>) -> Counts {
+    fn counts<T: Tap>(&self, engine: &Engine<(Drops, T)>) -> Counts {
         let connections =
             self.flows.iter().map(|flow| match (engine.node(flow.sender), engine.node(flow.receiver)) {
                 (Node::Sender(sender), Node::Receiver(receiver)) => (*sender.stats(), *receiver.stats()),
@@ -321,6 +321,7 @@ impl Places {
             connections: connections.collect(),
             traffic: traffic.collect(),
             radios: radios.collect(),
+            drops: engine.tap().0.clone(),
         }
     }
 }

@@ -536,6 +536,37 @@ fn a_warm_up_of_nothing_changes_nothing() {
     assert_eq!(drops, 10 - 3, "of an initial window of 10 packets one is sent and 2 wait");
 }
 
+/// Twice as much as the link takes: every second packet finds the queue full, at the instant at which it
+/// leaves. An instant at the end of the warm-up belongs to it, with all that happens.
+#[test]
+fn a_packet_and_its_loss_belong_to_one_side_of_the_warm_up() {
+    let text = r#"
+        limit = "2 s"
+        [topology.graph]
+        wired = ["A-B", "C-D"]
+        [transfer]
+        size = "unlimited"
+        from = "C"
+        to = "D"
+        [wired]
+        rate = "400 kbps"
+        queue = "1 packet"
+        [traffic.cross]
+        from = "A"
+        to = "B"
+        packet_size = "500 B"
+        stop = "1.5 s"
+        law.constant.rate = "800 kbps"
+    "#;
+    let of = |overrides: &[&str]| counts(traffic(&run(&read(text, overrides), "basic"), "cross").values());
+    let after = of(&[]);
+    for ms in 1_000..1_020 {
+        let before = of(&[&format!("limit={ms} ms")]);
+        let difference: Vec<u64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+        assert_eq!(of(&[&format!("warmup={ms} ms")]), difference, "{ms} ms");
+    }
+}
+
 /// A transfer that is over before the warm-up has nothing to show for the rest, but it is finished.
 #[test]
 fn a_transfer_within_the_warm_up_is_finished() {
