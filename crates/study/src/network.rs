@@ -163,9 +163,9 @@ impl Survey<'_> {
 
     /// The exceptions must be of links that there are.
     fn check_exceptions(&mut self, edges: &[Edge]) {
-        let names: Vec<String> = edges.iter().map(Edge::name).collect();
         for (name, link) in &self.scenario.link {
-            let Some(place) = names.iter().position(|known| known == name) else {
+            let Some(place) = edges.iter().position(|edge| edge.name() == *name) else {
+                let names: Vec<String> = edges.iter().map(Edge::name).collect();
                 let problem = format!(
                     "there is no link \"{name}\", {}",
                     alternatives(name, names.iter().map(|n| &**n))
@@ -261,16 +261,12 @@ impl Survey<'_> {
     fn add_connection(&mut self, name: &str, own: &Connection, shape: &Pair) {
         let usual = &self.scenario.transfer;
         // A value stands where the connection says it, or else where all connections do.
-        let key = |key: &str, is_own: bool| match is_own {
-            true => vec!["connection".to_owned(), name.to_owned(), key.to_owned()],
-            false => vec!["transfer".to_owned(), key.to_owned()],
-        };
+        let key = |key, is_own| if is_own { vec!["connection", name, key] } else { vec!["transfer", key] };
         let start = own.start.unwrap_or(usual.start);
-        self.check_start(key("start", own.start.is_some()), start);
+        self.check_start(&key("start", own.start.is_some()), start);
         let size = own.size.unwrap_or(usual.size);
         if size.is_some_and(|size| size.0 == 0) {
-            let path = key("size", own.size.is_some());
-            self.note(Fault { path, problem: String::from("found \"0 B\", expected at least \"1 B\"") });
+            self.fault(&key("size", own.size.is_some()), "found \"0 B\", expected at least \"1 B\"");
         }
         let from = own.from.as_ref().or(usual.from.as_ref()).unwrap_or(&shape.from);
         let to = own.to.as_ref().or(usual.to.as_ref()).unwrap_or(&shape.to);
@@ -295,18 +291,18 @@ impl Survey<'_> {
         }
     }
 
-    fn check_start(&mut self, path: Vec<String>, start: Duration) {
+    fn check_start(&mut self, path: &[&str], start: Duration) {
         let limit = self.scenario.limit;
         if start >= limit && !limit.is_zero() {
             let problem =
                 format!("found \"{start}\", expected an instant before the limit, which is \"{limit}\"");
-            self.note(Fault { path, problem });
+            self.fault(path, problem);
         }
     }
 
     fn add_traffic(&mut self) {
         for (name, load) in &self.scenario.traffic {
-            let key = |key: &str| vec!["traffic".to_owned(), name.clone(), key.to_owned()];
+            let key = |key| vec!["traffic", name, key];
             if self.network.flows.iter().any(|flow| flow.name == *name) {
                 self.fault(&["traffic", name], "found the name of a connection, expected another one");
             }
@@ -321,12 +317,11 @@ impl Survey<'_> {
 
     fn plan(&mut self, name: &str, load: &Traffic) -> traffic::Plan {
         let Traffic { packet_size, start, stop, law, .. } = *load;
-        let key = |key: &str| vec!["traffic".to_owned(), name.to_owned(), key.to_owned()];
-        self.check_start(key("start"), start);
+        self.check_start(&["traffic", name, "start"], start);
         if let Some(stop) = stop.filter(|stop| *stop <= start) {
             let problem =
                 format!("found \"{stop}\", expected an instant after the start, which is \"{start}\"");
-            self.note(Fault { path: key("stop"), problem });
+            self.fault(&["traffic", name, "stop"], problem);
         }
         let stop = stop.map_or(Time::NEVER, |stop| Time::ZERO + stop);
         let plan = traffic::Plan { size: packet_size, start: Time::ZERO + start, stop, law };
@@ -341,26 +336,26 @@ impl Survey<'_> {
     }
 
     /// The nodes from one to another: by way of those that are given, or over the fewest links.
-    fn path(&mut self, from: &str, to: &str, via: Option<&[String]>, keys: &Keys) -> Option<Vec<HostId>> {
+    fn path(&mut self, from: &str, to: &str, via: Option<&[String]>, keys: &Keys<'_>) -> Option<Vec<HostId>> {
         let start = self.known(from, &keys.from)?;
         let end = self.known(to, &keys.to)?;
         if start == end {
             let problem = format!("found \"{to}\", where it comes from, expected another node");
-            self.note(Fault { path: keys.to.clone(), problem });
+            self.fault(&keys.to, problem);
             return None;
         }
         let Some(via) = via else {
             let path = self.network.graph.shortest_path(start, end);
             if path.is_none() {
                 let problem = format!("found \"{to}\", to which no links lead from \"{from}\"");
-                self.note(Fault { path: keys.to.clone(), problem });
+                self.fault(&keys.to, problem);
             }
             return path;
         };
         let mut nodes = vec![start];
         for (index, name) in via.iter().enumerate() {
-            let at = [keys.via.clone(), vec![index.to_string()]].concat();
-            nodes.push(self.known(name, &at)?);
+            let index = index.to_string();
+            nodes.push(self.known(name, &[keys.via.as_slice(), &[&index]].concat())?);
         }
         nodes.push(end);
         let names: Vec<&str> = [from].into_iter().chain(via.iter().map(String::as_str)).chain([to]).collect();
@@ -373,13 +368,13 @@ impl Survey<'_> {
             } else {
                 continue;
             };
-            self.note(Fault { path: keys.via.clone(), problem });
+            self.fault(&keys.via, problem);
             return None;
         }
         Some(nodes)
     }
 
-    fn known(&mut self, name: &str, at: &[String]) -> Option<HostId> {
+    fn known(&mut self, name: &str, at: &[&str]) -> Option<HostId> {
         let found = self.nodes.get(name).copied();
         if found.is_none() {
             let names = alternatives(name, self.nodes.keys().map(String::as_str));
@@ -387,15 +382,15 @@ impl Survey<'_> {
                 "" => format!("missing, {names}"),
                 _ => format!("found \"{name}\", {names}"),
             };
-            self.note(Fault { path: at.to_vec(), problem });
+            self.fault(at, problem);
         }
         found
     }
 }
 
 /// Where the ends and the way of a flow are written.
-struct Keys {
-    from: Vec<String>,
-    to: Vec<String>,
-    via: Vec<String>,
+struct Keys<'a> {
+    from: Vec<&'a str>,
+    to: Vec<&'a str>,
+    via: Vec<&'a str>,
 }

@@ -180,7 +180,7 @@ impl Layout {
 /// The channel of one direction. Both directions take the same stream from its beginning, so that they
 /// meet the same fades, unless the scenario gives them channels of their own.
 fn channel(radio: &Radio, suffix: &str, down: bool, streams: Streams) -> Box<dyn Channel> {
-    let stream = |name: &str| streams.stream(&format!("{name}{suffix}"));
+    let stream = |name: &str| streams.stream(&[name, suffix].concat());
     let channel = match radio.uplink_channel.filter(|_| !down) {
         Some(model) => model.build(stream("uplink-channel")),
         None => radio.channel.build(stream("channel")),
@@ -206,6 +206,6 @@ fn radio_link(radio: &Radio, suffix: &str, down: bool, link: LinkUse, streams: S
         },
     };
     let direction = if down { "down" } else { "up" };
-    let stream = |name: &str| streams.stream(&format!("{name}{suffix}:{direction}"));
+    let stream = |name: &str| streams.stream(&[name, suffix, ":", direction].concat());
     RadioLink::new(config, channel(radio, suffix, down, streams), stream("bits"), stream("backoff"))
 }
