@@ -93,10 +93,11 @@ impl fmt::Display for DropReason {
 }
 
 impl Notice {
-    /// The message `code` about the segment in `packet`, to its source; `None` if there is no segment
-    /// in it (a notice is never sent about a notice: RFC 1122 section 3.2.2).
+    /// The message `code` about the data in `packet`, to their source; `None` if there are none in it.
+    /// What acknowledges is not worth a word to the one who sent it, and a notice is never sent about a
+    /// notice (RFC 1122 section 3.2.2).
     pub fn about(packet: &Packet, code: NoticeCode, size: Bytes) -> Option<Packet> {
-        let seq = packet.segment()?.seq;
+        let seq = packet.segment().filter(|segment| segment.len > 0)?.seq;
         let body = Body::Notice(Notice { code, seq });
         Some(Packet { src: packet.dst, dst: packet.src, flow: packet.flow, size, body })
     }

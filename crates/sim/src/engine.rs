@@ -44,12 +44,8 @@ impl Builder {
         ComponentId(id as u16)
     }
 
-    /// Connects a port to a port, one way.
-    ///
-    /// # Panics
-    /// If `from` has a wire already.
+    /// Connects a port, which has no wire yet, to a port, one way.
     pub fn connect(&mut self, from: (ComponentId, Port), to: (ComponentId, Port)) -> WireId {
-        assert!(self.wires.iter().all(|wire| wire.from != from), "{from:?} has a wire already");
         let id = WireId(self.wires.len() as u32);
         self.wires.push(Wire { id, from, to });
         id
@@ -78,12 +74,17 @@ impl Builder {
         let mut wires = vec![none; first_wire[self.nodes.len()] as usize];
         for wire in &self.wires {
             let (id, port) = wire.from;
-            wires[first_wire[usize::from(id.0)] as usize + usize::from(port.0)] = *wire;
+            let place = &mut wires[first_wire[usize::from(id.0)] as usize + usize::from(port.0)];
+            assert!(place.id == none.id, "{:?} has two wires", wire.from);
+            *place = *wire;
         }
         (wires, first_wire)
     }
 
     /// The engine, observed by `tap`, at time zero.
+    ///
+    /// # Panics
+    /// If a port has two wires that leave it.
     pub fn build<T: Tap>(self, tap: T) -> Engine<T> {
         let (wires, first_wire) = self.wire_table();
         let mut wakeups = Wakeups::new(self.nodes.len());

@@ -26,6 +26,14 @@ impl Scenario {
     /// What is wrong beyond what types can say; empty if the scenario can run. One that was read
     /// from a file has no faults.
     pub fn faults(&self) -> Vec<Fault> {
+        self.survey().err().unwrap_or_default()
+    }
+
+    /// The network that it describes.
+    ///
+    /// # Errors
+    /// All that is wrong with the scenario, one fault at least.
+    pub(crate) fn survey(&self) -> Result<Network, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut check = |holds: bool, path: &str, problem: &dyn Fn() -> String| {
             if !holds {
@@ -40,10 +48,12 @@ impl Scenario {
         let faults_of_tcp = self.tcp.faults().into_iter();
         faults.extend(faults_of_tcp.map(|(key, problem)| Fault::new(&format!("tcp.{key}"), problem)));
         match self.network() {
-            Ok(network) => faults.extend(self.faults_of_schemes(&network)),
-            Err(wrong) => faults.extend(wrong),
+            Ok(network) => {
+                faults.extend(self.faults_of_schemes(&network));
+                if faults.is_empty() { Ok(network) } else { Err(faults) }
+            }
+            Err(wrong) => Err([faults, wrong].concat()),
         }
-        faults
     }
 
     fn faults_of_schemes(&self, network: &Network) -> Vec<Fault> {

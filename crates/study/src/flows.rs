@@ -17,6 +17,10 @@ pub struct Transfer {
     /// When it begins. By default at once.
     #[serde(default)]
     pub start: Duration,
+    /// By how much it may begin later, at random, each connection by itself. By default not at all: equal
+    /// connections then do the same at the same instants.
+    #[serde(default)]
+    pub spread: Duration,
     /// The host that sends. By default as the topology has it; a graph has no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
@@ -38,6 +42,9 @@ pub struct Connection {
     /// As in `[transfer]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Duration>,
+    /// As in `[transfer]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Duration>,
     /// As in `[transfer]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

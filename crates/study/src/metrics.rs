@@ -71,15 +71,17 @@ metrics! {
     struct ConnectionMetrics {
         /// Payload delivered in order, in bits, over the time from the transfer's start, or the end of
         /// the warm-up if that is later, until its last byte reached the destination, or until the run
-        /// ended if it did not. Of several connections the sum.
+        /// ended if it did not. Of several connections, all that they delivered, over the time from the
+        /// first one's beginning until the last one's end.
         throughput_bps: f64,
         /// Payload delivered in order over payload sent by the source, copies included: 1 if nothing was
-        /// sent twice or lost. Null if nothing was sent.
+        /// sent twice or lost. After a warm-up, what was under way at its end counts as delivered only.
+        /// Null if nothing was sent.
         goodput: Option<f64>,
         /// Time from the transfer's start until its last byte reached the destination. Null if it did not.
-        /// Of several connections that of the slowest.
+        /// Of several connections that of the slowest with an end.
         completion_time_s: Option<f64>,
-        /// Whether the last byte reached the destination.
+        /// Whether the last byte reached the destination, of all that have one.
         finished: bool,
         /// Payload that reached the destination's application, in order.
         delivered_bytes: u64,
@@ -111,8 +113,8 @@ metrics! {
         link_attempts: u64,
         /// Those of them that did not survive.
         link_failures: u64,
-        /// Jain's index of the connections' throughputs: 1 if they are equal, 1/n if one of n has all.
-        /// Null if nothing was delivered.
+        /// Jain's index of the throughputs of the connections that were there after the warm-up: 1 if they
+        /// are equal, 1/n if one of n has all. Null if nothing was delivered.
         fairness: Option<f64>,
     }
 
@@ -125,7 +127,7 @@ metrics! {
         /// Packets that were lost anywhere.
         lost_packets: u64,
         /// What arrived, headers included, in bits, over the time from the source's start, or the end of
-        /// the warm-up if that is later, until it stopped or the run ended.
+        /// the warm-up if that is later, until it had stopped and the last one arrived, or the run ended.
         throughput_bps: f64,
         /// Mean time from sending to arrival. Null if nothing arrived.
         mean_delay_s: Option<f64>,
@@ -217,15 +219,17 @@ pub(crate) struct Measured<'a> {
 
 impl Measured<'_> {
     /// The connection with number `index`, whose transfer of `size` was to begin at `start`.
-    pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> ConnectionMetrics {
+    pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> Connection {
         let (total, received) = self.end.connections[index];
         let (sent_before, received_before) = self.warmup.connections.get(index).copied().unwrap_or_default();
         let (sender, receiver) = (total.since(&sent_before), received.since(&received_before));
         let drops = self.drops(index);
         let finished = size == Some(received.delivered);
+        let start = total.started.unwrap_or(start);
         let end = if finished { received.last_delivery } else { self.end.at };
-        ConnectionMetrics {
-            throughput_bps: rate(receiver.delivered, self.span(start, end)),
+        let span = self.span(start, end);
+        let metrics = ConnectionMetrics {
+            throughput_bps: rate(receiver.delivered, span.length()),
             goodput: share(receiver.delivered, sender.payload_sent),
             completion_time_s: finished.then(|| end.since(start).as_secs_f64()),
             finished,
@@ -240,7 +244,8 @@ impl Measured<'_> {
             link_discards: drops.discarded,
             lost_on_air: drops.corrupted,
             queue_drops: drops.queue_full,
-        }
+        };
+        Connection { metrics, span, ends: size.is_some(), payload_sent: sender.payload_sent }
     }
 
     /// The source of traffic with number `index`, which was to send from `start` until `stop`.
@@ -250,32 +255,33 @@ impl Measured<'_> {
         let (source, sink) = (source.since(&sent_before), sink.since(&arrived_before));
         let drops = self.drops(self.end.connections.len() + index);
         let delay = sink.total_delay.as_secs_f64();
+        let end = stop.max(sink.last_arrival).min(self.end.at);
         TrafficMetrics {
             sent_packets: source.packets,
             delivered_packets: sink.packets,
             lost_packets: drops.queue_full + drops.corrupted + drops.discarded,
-            throughput_bps: rate(sink.bytes, self.span(start, stop.min(self.end.at))),
+            throughput_bps: rate(sink.bytes, self.span(start, end).length()),
             mean_delay_s: (sink.packets > 0).then(|| delay / sink.packets as f64),
         }
     }
 
     /// All of them together.
-    pub(crate) fn total(&self, connections: &[ConnectionMetrics]) -> Metrics {
-        let sum = |count: fn(&ConnectionMetrics) -> u64| connections.iter().map(count).sum();
-        let payload = |count: fn(&SenderStats) -> Bytes| -> Bytes {
-            let total =
-                |counts: &Counts| counts.connections.iter().map(|(sender, _)| count(sender).0).sum::<u64>();
-            Bytes(total(self.end) - total(self.warmup))
-        };
-        let times = connections.iter().map(|each| each.completion_time_s);
-        let delivered_bytes = sum(|each| each.delivered_bytes);
+    pub(crate) fn total(&self, connections: &[Connection]) -> Metrics {
+        let metrics = || connections.iter().map(|each| &each.metrics);
+        let sum = |count: fn(&ConnectionMetrics) -> u64| metrics().map(count).sum();
+        let with_an_end = || connections.iter().filter(|each| each.ends).map(|each| &each.metrics);
+        let delivered = Bytes(sum(|each| each.delivered_bytes));
+        let sent = Bytes(connections.iter().map(|each| each.payload_sent.0).sum());
+        let span = connections.iter().map(|each| each.span).reduce(Span::and).unwrap_or_default();
+        let times = with_an_end().map(|each| each.completion_time_s);
+        let there = connections.iter().filter(|each| !each.span.length().is_zero());
         Metrics {
             connections: ConnectionMetrics {
-                throughput_bps: connections.iter().map(|each| each.throughput_bps).sum(),
-                goodput: share(Bytes(delivered_bytes), payload(|sender| sender.payload_sent)),
+                throughput_bps: rate(delivered, span.length()),
+                goodput: share(delivered, sent),
                 completion_time_s: times.reduce(|a, b| Some(a?.max(b?))).flatten(),
-                finished: connections.iter().all(|each| each.finished),
-                delivered_bytes,
+                finished: with_an_end().count() > 0 && with_an_end().all(|each| each.finished),
+                delivered_bytes: delivered.0,
                 segments_sent: sum(|each| each.segments_sent),
                 retransmitted_segments: sum(|each| each.retransmitted_segments),
                 retransmitted_bytes: sum(|each| each.retransmitted_bytes),
@@ -290,7 +296,7 @@ impl Measured<'_> {
             network: NetworkMetrics {
                 link_attempts: self.on_air(|radio| radio.attempts),
                 link_failures: self.on_air(|radio| radio.failed_attempts),
-                fairness: jain(connections.iter().map(|each| each.throughput_bps)),
+                fairness: jain(there.map(|each| each.metrics.throughput_bps)),
             },
         }
     }
@@ -306,16 +312,43 @@ impl Measured<'_> {
         total(self.end) - total(self.warmup)
     }
 
-    /// The time from `start`, or the end of the warm-up, until `end`; none if that is earlier.
-    fn span(&self, start: Time, end: Time) -> Duration {
+    /// From `start`, or the end of the warm-up, until `end`; of no length if that is earlier.
+    fn span(&self, start: Time, end: Time) -> Span {
         let start = start.max(self.warmup.at);
-        end.max(start).since(start)
+        Span { start, end: end.max(start) }
+    }
+}
+
+/// What is known of a connection: its metrics, and what their sum over several needs besides.
+pub(crate) struct Connection {
+    pub(crate) metrics: ConnectionMetrics,
+    span: Span,
+    /// Whether its transfer has an end.
+    ends: bool,
+    payload_sent: Bytes,
+}
+
+/// A time that is measured.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    start: Time,
+    end: Time,
+}
+
+impl Span {
+    fn length(self) -> Duration {
+        self.end.since(self.start)
+    }
+
+    /// From the beginning of the first until the end of the last.
+    fn and(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 
 /// Jain's fairness index (DEC-TR-301, section 2): (Σx)² / (n Σx²).
-fn jain(shares: impl ExactSizeIterator<Item = f64> + Clone) -> Option<f64> {
-    let n = shares.len() as f64;
+fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let n = shares.clone().count() as f64;
     let squares: f64 = shares.clone().map(|x| x * x).sum();
     let sum: f64 = shares.sum();
     (squares > 0.0).then(|| sum * sum / (n * squares))

@@ -1,10 +1,10 @@
 //! From what a scenario says of its links and flows to a graph and the paths over it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::{HostId, tcp, traffic};
-use lasthop_sim::network::{FlowPath, Graph};
+use lasthop_sim::network::{FlowPath, Graph, LinkId};
 
 use crate::faults::Fault;
 use crate::flows::{Connection, Traffic};
@@ -49,6 +49,8 @@ pub(crate) struct Flow {
 pub(crate) enum Load {
     Transfer {
         transfer: tcp::Transfer,
+        /// By how much it may begin later, at random.
+        spread: Duration,
         /// Whether its source knows nothing of the scheme.
         plain: bool,
     },
@@ -60,15 +62,23 @@ impl Flow {
         self.path.nodes[0]
     }
 
+    /// Whether it carries a transfer that has an end.
+    pub(crate) fn ends(&self) -> bool {
+        matches!(self.load, Load::Transfer { transfer: tcp::Transfer { bytes: Some(_), .. }, .. })
+    }
+
     pub(crate) fn destination(&self) -> HostId {
         self.path.nodes[self.path.nodes.len() - 1]
     }
 }
 
 impl Network {
-    /// The wireless links, with the place in the graph of each.
+    /// The wireless links that connections cross, in their order.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
-        self.links.iter().filter_map(|link| match link {
+        let paths = self.flows[..self.connections].iter().map(|flow| &flow.path.nodes);
+        let steps = paths.flat_map(|nodes| nodes.windows(2));
+        let crossed: BTreeSet<LinkId> = steps.filter_map(|step| self.graph.link(step[0], step[1])).collect();
+        crossed.into_iter().filter_map(|link| match &self.links[usize::from(link.0)] {
             NetworkLink::Radio { radio, .. } => Some(radio),
             NetworkLink::Wired(_) => None,
         })
@@ -92,7 +102,9 @@ impl Scenario {
         let network = Network { graph: Graph::new(), links: Vec::new(), flows: Vec::new(), connections: 0 };
         let mut survey = Survey { scenario: self, nodes: BTreeMap::new(), network, faults: Vec::new() };
         survey.check_shape();
-        survey.add_links();
+        if survey.faults.is_empty() {
+            survey.add_links();
+        }
         if survey.faults.is_empty() {
             survey.add_connections();
             survey.add_traffic();
@@ -111,13 +123,8 @@ impl Survey<'_> {
     fn check_shape(&mut self) {
         match &self.scenario.topology {
             Topology::LastHop => {}
-            Topology::Path(path) if path.routers == 0 => {
-                self.fault(&["topology", "path", "routers"], "found 0, expected at least 1");
-            }
-            Topology::Dumbbell(dumbbell) if dumbbell.pairs == 0 => {
-                self.fault(&["topology", "dumbbell", "pairs"], "found 0, expected at least 1");
-            }
-            Topology::Path(_) | Topology::Dumbbell(_) => {}
+            Topology::Path(path) => self.check_number("path", "routers", path.routers),
+            Topology::Dumbbell(dumbbell) => self.check_number("dumbbell", "pairs", dumbbell.pairs),
             Topology::Graph(graph) => {
                 if graph.wired.is_empty() && graph.radio.is_empty() {
                     self.fault(&["topology", "graph"], "found no links, expected one at least");
@@ -135,6 +142,12 @@ impl Survey<'_> {
         }
     }
 
+    fn check_number(&mut self, shape: &str, key: &str, number: u16) {
+        if !(1..=1000).contains(&number) {
+            self.fault(&["topology", shape, key], format!("found {number}, expected 1 to 1000"));
+        }
+    }
+
     fn add_links(&mut self) {
         let edges = self.scenario.topology.edges();
         self.check_exceptions(&edges);
@@ -145,7 +158,7 @@ impl Survey<'_> {
                 self.fault(&["topology", "graph"], problem);
                 continue;
             }
-            if let Some(link) = self.link(edge) {
+            if let Some(link) = self.link(edge, &edges) {
                 self.network.graph.connect(a, b);
                 self.network.links.push(link);
             }
@@ -180,7 +193,7 @@ impl Survey<'_> {
         }
     }
 
-    fn link(&mut self, edge: &Edge) -> Option<NetworkLink> {
+    fn link(&mut self, edge: &Edge, edges: &[Edge]) -> Option<NetworkLink> {
         let name = edge.name();
         let exception = self.scenario.link.get(&name).cloned().unwrap_or_default();
         let missing = |table: &str| {
@@ -197,10 +210,7 @@ impl Survey<'_> {
             Some(mobile) => match exception.radio(self.scenario.radio.as_ref()) {
                 Some(radio) => {
                     self.check_radio(&name, &radio);
-                    // The shape with one wireless link leaves out its name, so that to spell out the
-                    // topology of a simple scenario is all that can change its random numbers.
-                    let only = self.scenario.topology == Topology::LastHop;
-                    let suffix = if only { String::new() } else { format!(":{name}") };
+                    let suffix = self.suffix(edge, mobile, edges);
                     Some(NetworkLink::Radio { radio, mobile, suffix })
                 }
                 None => {
@@ -208,6 +218,19 @@ impl Survey<'_> {
                     None
                 }
             },
+        }
+    }
+
+    /// A wireless link's random streams are called after its mobile host, which a shape names alike
+    /// however many routers it has: so the host meets the same fades. One with several links needs
+    /// their names; the plainest shape leaves out even the host's.
+    fn suffix(&self, edge: &Edge, mobile: usize, edges: &[Edge]) -> String {
+        let host = |edge: &Edge| edge.mobile.map(|mobile| edge.ends[mobile].clone());
+        let links = edges.iter().filter(|other| host(other) == host(edge)).count();
+        match (&self.scenario.topology, links) {
+            (Topology::LastHop, _) => String::new(),
+            (_, 1) => format!(":{}", edge.ends[mobile]),
+            _ => format!(":{}", edge.name()),
         }
     }
 
@@ -243,42 +266,48 @@ impl Survey<'_> {
         let scenario = self.scenario;
         let pairs = scenario.topology.pairs();
         let usual = Connection::default();
+        let own = |name: &str| scenario.connection.get(name).unwrap_or(&usual);
         let ends_are_stated = scenario.transfer.from.is_some() || scenario.transfer.to.is_some();
-        let shape_of = |name: &str| pairs.iter().find(|pair| pair.name == name).unwrap_or(&pairs[0]);
-        let connections: Vec<(&str, &Connection)> = if !scenario.connection.is_empty() {
-            scenario.connection.iter().map(|(name, own)| (name.as_str(), own)).collect()
-        } else if ends_are_stated {
-            vec![(&pairs[0].name, &usual)]
+        let only_pairs = scenario.connection.keys().all(|name| pairs.iter().any(|pair| pair.name == *name));
+        if only_pairs && !(ends_are_stated && scenario.connection.is_empty()) {
+            for pair in &pairs {
+                self.add_connection(&pair.name, own(&pair.name), Some(pair));
+            }
+        } else if scenario.connection.is_empty() {
+            self.add_connection(&pairs[0].name, &usual, pairs.first().filter(|_| pairs.len() == 1));
         } else {
-            pairs.iter().map(|pair| (pair.name.as_str(), &usual)).collect()
-        };
-        for (name, own) in connections {
-            self.add_connection(name, own, shape_of(name));
+            for name in scenario.connection.keys() {
+                let pair = pairs.iter().find(|pair| pair.name == *name || pairs.len() == 1);
+                self.add_connection(name, own(name), pair);
+            }
         }
         self.network.connections = self.network.flows.len();
     }
 
-    fn add_connection(&mut self, name: &str, own: &Connection, shape: &Pair) {
+    fn add_connection(&mut self, name: &str, own: &Connection, pair: Option<&Pair>) {
         let usual = &self.scenario.transfer;
         // A value stands where the connection says it, or else where all connections do.
         let key = |key, is_own| if is_own { vec!["connection", name, key] } else { vec!["transfer", key] };
         let start = own.start.unwrap_or(usual.start);
+        let spread = own.spread.unwrap_or(usual.spread);
         self.check_start(&key("start", own.start.is_some()), start);
+        self.check_start(&key("spread", own.spread.is_some()), start + spread);
         let size = own.size.unwrap_or(usual.size);
         if size.is_some_and(|size| size.0 == 0) {
             self.fault(&key("size", own.size.is_some()), "found \"0 B\", expected at least \"1 B\"");
         }
-        let from = own.from.as_ref().or(usual.from.as_ref()).unwrap_or(&shape.from);
-        let to = own.to.as_ref().or(usual.to.as_ref()).unwrap_or(&shape.to);
+        let from = own.from.as_ref().or(usual.from.as_ref()).or(pair.map(|pair| &pair.from));
+        let to = own.to.as_ref().or(usual.to.as_ref()).or(pair.map(|pair| &pair.to));
         let via = own.via.as_ref().or(usual.via.as_ref());
         let keys = Keys {
             from: key("from", own.from.is_some()),
             to: key("to", own.to.is_some()),
             via: key("via", own.via.is_some()),
         };
+        let (from, to) = (from.map_or("", String::as_str), to.map_or("", String::as_str));
         if let Some(nodes) = self.path(from, to, via.map(Vec::as_slice), &keys) {
             let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
-            let load = Load::Transfer { transfer, plain: own.plain };
+            let load = Load::Transfer { transfer, spread, plain: own.plain };
             let path = FlowPath { nodes, one_way: false };
             self.network.flows.push(Flow { name: name.to_owned(), path, load });
         }

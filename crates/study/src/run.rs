@@ -122,7 +122,7 @@ impl Scenario {
     }
 
     /// Run number `run` of a study seeded with `seed`, with the scheme called `scheme`, until all
-    /// transfers are finished or the limit is reached.
+    /// transfers that have an end are finished, or the limit is reached.
     ///
     /// A pure function of its arguments: whatever is random comes from streams derived from `seed`,
     /// `run` and the part that draws. The air is drawn alike for every scheme, so that runs of
@@ -184,10 +184,10 @@ impl Scenario {
             let place = Place::File { name: &self.file, text: "", span: None };
             ScenarioError::new(message, place)
         };
-        if let Some(fault) = self.faults().first() {
-            return Err(refuse(rephrase::at(&fault.path, &fault.problem)));
-        }
-        let network = self.network().expect("a scenario without faults has a network");
+        let network = self.survey().map_err(|faults| {
+            let fault = &faults[0];
+            refuse(rephrase::at(&fault.path, &fault.problem))
+        })?;
         let scheme =
             self.workable(scheme, &network).map_err(|problem| refuse(format!("scheme: {problem}")))?;
         Ok(Setup { scenario: self, scheme, layout: Layout::new(network, scheme) })
@@ -240,10 +240,10 @@ impl Setup<'_> {
     ) -> (Option<Outcome>, T) {
         let World { builder, flows, traffic, radios } = world;
         let places = Places { flows, traffic, radios };
-        let transfers = places.flows.len();
+        let transfers = self.layout.network().flows.iter().filter(|flow| flow.ends()).count();
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
-        let drops = Drops::new(transfers + places.traffic.len());
+        let drops = Drops::new(self.layout.network().flows.len());
         let mut engine = builder.build((drops, tap));
         let warmup = match begin > Time::ZERO {
             true => {
@@ -275,7 +275,9 @@ impl Setup<'_> {
                 }
             }
         }
-        Outcome { ended, metrics: measured.total(&connections), connections, traffic, handled }
+        let metrics = measured.total(&connections);
+        let connections = connections.into_iter().map(|each| each.metrics).collect();
+        Outcome { ended, metrics, connections, traffic, handled }
     }
 
     fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {

@@ -70,8 +70,9 @@ pub struct Scenario {
     pub topology: Topology,
     /// What is sent.
     pub transfer: Transfer,
-    /// Several connections, by name, each as `transfer` has it but for what it says itself. By default
-    /// those of the topology: of a dumbbell one for each pair, of all else one.
+    /// Connections, by name, each as `transfer` has it but for what it says itself. A dumbbell has one for
+    /// each pair, called by its number, and every other shape one: to name some of these says how they
+    /// differ, and with any other name only those are there that are named.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub connection: IndexMap<String, Connection>,
     /// Other traffic, by name. By default none.

@@ -187,7 +187,7 @@ impl Edge {
     }
 }
 
-/// From whom to whom a connection goes, if a shape has such.
+/// A connection that a shape has by itself: from whom to whom it goes.
 pub(crate) struct Pair {
     pub(crate) name: String,
     pub(crate) from: String,
@@ -246,6 +246,7 @@ impl Topology {
             Topology::Dumbbell(dumbbell) => (1..=dumbbell.pairs)
                 .map(|n| Pair::new(&n.to_string(), &format!("S{n}"), &format!("D{n}")))
                 .collect(),
+            // Whom it is from and to the scenario must say.
             Topology::Graph(_) => vec![Pair::new(ONLY, "", "")],
         }
     }

@@ -12,7 +12,7 @@ use crate::world::Flow;
 /// What happened to the packets of a connection, in the order in which it did: row *i* of each column
 /// belongs to event *i*.
 ///
-/// - `sent`, `delivered`, `lost`: a segment left the source, reached the mobile host, or did not.
+/// - `sent`, `delivered`, `lost`: a segment left the source, reached its destination, or did not.
 /// - `ack-sent`, `ack-received`, `ack-lost`: likewise an acknowledgement.
 /// - `notice-received`, `notice-lost`: a scheme's control message reached the source, or did not.
 /// - `timeout`, `fast-retransmit`: the source concluded that data were lost.

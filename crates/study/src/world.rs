@@ -154,9 +154,13 @@ impl Layout {
         let flow = &self.network.flows[usize::from(id.0)];
         let connection = tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id };
         match &flow.load {
-            Load::Transfer { transfer, plain } => {
+            Load::Transfer { transfer, spread, plain } => {
+                let mut transfer = *transfer;
+                if !spread.is_zero() {
+                    transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
+                }
                 let reaction = if *plain { None } else { scheme.reaction() };
-                tcp::Sender::new(connection, settings, *transfer, reaction).into()
+                tcp::Sender::new(connection, settings, transfer, reaction).into()
             }
             Load::Traffic(plan) => {
                 let stream = streams.stream(&format!("traffic:{}", flow.name));

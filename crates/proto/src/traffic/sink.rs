@@ -18,16 +18,20 @@ pub struct SinkStats {
     pub total_delay: Duration,
     /// The longest of their delays.
     pub greatest_delay: Duration,
+    /// When the last of them arrived.
+    pub last_arrival: Time,
 }
 
 impl SinkStats {
-    /// What was counted since `earlier`, which was counted before; the longest delay is that of all.
+    /// What was counted since `earlier`, which was counted before; the longest delay and the last
+    /// arrival are those of all.
     pub fn since(&self, earlier: &SinkStats) -> SinkStats {
         SinkStats {
             packets: self.packets - earlier.packets,
             bytes: self.bytes - earlier.bytes,
             total_delay: self.total_delay - earlier.total_delay,
             greatest_delay: self.greatest_delay,
+            last_arrival: self.last_arrival,
         }
     }
 }
@@ -59,6 +63,7 @@ impl Component for Sink {
         stats.bytes += packet.size;
         stats.total_delay += delay;
         stats.greatest_delay = stats.greatest_delay.max(delay);
+        stats.last_arrival = now;
     }
 }
 
@@ -81,7 +86,9 @@ mod tests {
         }
         arrive(20, 40, Body::Tcp(Segment::default()));
         let (total_delay, greatest_delay) = (Duration::from_nanos(16), Duration::from_nanos(9));
-        assert_eq!(*sink.stats(), SinkStats { packets: 3, bytes: Bytes(178), total_delay, greatest_delay });
+        let last_arrival = at(13);
+        let expected = SinkStats { packets: 3, bytes: Bytes(178), total_delay, greatest_delay, last_arrival };
+        assert_eq!(*sink.stats(), expected);
         assert!(out.is_empty());
         assert_eq!(sink.next_wakeup(), Time::NEVER);
     }

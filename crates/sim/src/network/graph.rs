@@ -1,6 +1,6 @@
 //! Who is connected to whom.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use lasthop_proto::HostId;
 
@@ -11,8 +11,11 @@ pub struct LinkId(pub u16);
 /// Nodes and the duplex links between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    nodes: u16,
     links: Vec<[HostId; 2]>,
+    /// For each node its neighbours, in the order in which they were connected.
+    neighbours: Vec<Vec<HostId>>,
+    /// The link between two nodes, the lower one first.
+    between: BTreeMap<[HostId; 2], LinkId>,
 }
 
 impl Graph {
@@ -24,29 +27,31 @@ impl Graph {
     /// Adds a node.
     ///
     /// # Panics
-    /// If there are more than 65,535.
+    /// If there are more than 65,536.
     pub fn add_node(&mut self) -> HostId {
-        let id = HostId(self.nodes);
-        self.nodes = self.nodes.checked_add(1).expect("at most 65,535 nodes");
-        id
+        let id = u16::try_from(self.neighbours.len()).expect("at most 65,536 nodes");
+        self.neighbours.push(Vec::new());
+        HostId(id)
     }
 
     /// Connects two nodes.
     ///
     /// # Panics
-    /// If they are one, or connected already, or if there are more than 65,535 links.
+    /// If they are one, or connected already, or if there are more than 65,536 links.
     pub fn connect(&mut self, a: HostId, b: HostId) -> LinkId {
         assert!(a != b, "a link has two ends");
         assert!(self.link(a, b).is_none(), "{a:?} and {b:?} are connected already");
-        let id = u16::try_from(self.links.len()).expect("at most 65,535 links");
+        let id = LinkId(u16::try_from(self.links.len()).expect("at most 65,536 links"));
         self.links.push([a, b]);
-        LinkId(id)
+        self.between.insert([a.min(b), a.max(b)], id);
+        self.neighbours[usize::from(a.0)].push(b);
+        self.neighbours[usize::from(b.0)].push(a);
+        id
     }
 
     /// The link between two nodes.
     pub fn link(&self, a: HostId, b: HostId) -> Option<LinkId> {
-        let place = self.links.iter().position(|&ends| ends == [a, b] || ends == [b, a])?;
-        Some(LinkId(place as u16))
+        self.between.get(&[a.min(b), a.max(b)]).copied()
     }
 
     /// The two ends of a link, in the order in which they were connected.
@@ -58,11 +63,10 @@ impl Graph {
     /// links that were connected earlier. None if there is no way.
     pub fn shortest_path(&self, from: HostId, to: HostId) -> Option<Vec<HostId>> {
         // From the far end, so that the way can be read off from the near one.
-        let mut onward: Vec<Option<HostId>> = vec![None; usize::from(self.nodes)];
+        let mut onward: Vec<Option<HostId>> = vec![None; self.neighbours.len()];
         let mut reached = VecDeque::from([to]);
         while let Some(node) = reached.pop_front() {
-            for &[a, b] in self.links.iter().filter(|ends| ends.contains(&node)) {
-                let other = if a == node { b } else { a };
+            for &other in &self.neighbours[usize::from(node.0)] {
                 if other != to && onward[usize::from(other.0)].is_none() {
                     onward[usize::from(other.0)] = Some(node);
                     reached.push_back(other);

@@ -75,7 +75,7 @@ impl Plan {
     /// The plan of a network. `agents` says at which end each link has an agent, if at any: a component
     /// that joins [`Port::WIRED`], everything else at its node, and [`Port::RADIO`], the link.
     ///
-    /// Components are in the order in which the flows meet them.
+    /// Components are in the order in which the flows meet them, routers behind all others.
     ///
     /// # Panics
     /// If a path is not one.

@@ -83,7 +83,7 @@ pub struct RadioLink(Kind);
 
 /// Without an ARQ, a unit's fate changes nothing about what is sent when: such a link is a line of
 /// packets like a wired one, and as cheap.
-#[allow(clippy::large_enum_variant, reason = "a scenario has two, and both kinds are busy")]
+#[allow(clippy::large_enum_variant, reason = "a scenario has few, and both kinds are busy")]
 enum Kind {
     Plain(Plain),
     Recovering(Recovering),

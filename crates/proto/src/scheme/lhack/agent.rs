@@ -24,9 +24,7 @@ impl Agent {
 
     /// The acknowledgement of a message with data that came through `port`.
     fn answer(&self, packet: &Packet, port: Port) -> Option<Packet> {
-        let code = self.codes[usize::from(port.0)]?;
-        packet.segment().filter(|segment| segment.len > 0)?;
-        Notice::about(packet, code, self.size)
+        Notice::about(packet, self.codes[usize::from(port.0)]?, self.size)
     }
 }
 
