@@ -1,0 +1,198 @@
+//! Plans of random networks: every packet takes its flow's way, through the agents on it, and what an
+//! agent sends of its own finds either end.
+
+use std::collections::BTreeMap;
+
+use lasthop_base::{Bytes, Stream, Streams, Time};
+use lasthop_proto::tcp::Segment;
+use lasthop_proto::{Body, Component, ComponentId, Effect, FlowId, HostId, Out, Packet, Port};
+use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Plan};
+
+/// A random network and its plan.
+struct Case {
+    graph: Graph,
+    agents: Vec<Option<HostId>>,
+    flows: Vec<FlowPath>,
+    plan: Plan,
+    wires: BTreeMap<(ComponentId, Port), (ComponentId, Port)>,
+}
+
+/// What a packet crossed, and where it came to.
+#[derive(Debug, PartialEq)]
+struct Walk {
+    links: Vec<(LinkId, usize)>,
+    agents: Vec<LinkId>,
+    end: ComponentId,
+}
+
+fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
+    let mut path = vec![HostId(random.below(u64::from(nodes)) as u16)];
+    for _ in 0..=random.below(5) {
+        let last = path[path.len() - 1];
+        let next = |&node: &HostId| !path.contains(&node) && graph.link(last, node).is_some();
+        let choices: Vec<HostId> = (0..nodes).map(HostId).filter(next).collect();
+        if choices.is_empty() {
+            break;
+        }
+        path.push(choices[random.below(choices.len() as u64) as usize]);
+    }
+    path
+}
+
+impl Case {
+    fn random(run: u64) -> Case {
+        let mut random = Streams::new(1, run).stream("networks");
+        let nodes = 2 + random.below(8) as u16;
+        let density = 0.2 + 0.6 * random.uniform();
+        let mut graph = Graph::new();
+        let hosts: Vec<HostId> = (0..nodes).map(|_| graph.add_node()).collect();
+        let mut agents = Vec::new();
+        for (index, &a) in hosts.iter().enumerate() {
+            for &b in &hosts[index + 1..] {
+                if random.bernoulli(density) {
+                    let ends = if random.bernoulli(0.5) { [a, b] } else { [b, a] };
+                    graph.connect(ends[0], ends[1]);
+                    let place = ends[random.below(2) as usize];
+                    agents.push(random.bernoulli(0.6).then_some(place));
+                }
+            }
+        }
+        let paths = (0..8).map(|_| random_path(&graph, nodes, &mut random)).collect::<Vec<_>>();
+        let flows = paths.into_iter().filter(|path| path.len() > 1);
+        let flows: Vec<FlowPath> =
+            flows.map(|nodes| FlowPath { nodes, one_way: random.bernoulli(0.3) }).collect();
+        let plan = Plan::new(&graph, &agents, &flows);
+        let wires: BTreeMap<_, _> = plan.wires.iter().copied().collect();
+        assert_eq!(wires.len(), plan.wires.len(), "a port has one wire");
+        Case { graph, agents, flows, plan, wires }
+    }
+
+    /// The way of a packet of a flow, to its destination (`forth`) or its source, that leaves a port.
+    fn walk(&self, flow: usize, forth: bool, mut at: (ComponentId, Port)) -> Walk {
+        let nodes = &self.flows[flow].nodes;
+        let (mut src, mut dst) = (nodes[0], nodes[nodes.len() - 1]);
+        if !forth {
+            (src, dst) = (dst, src);
+        }
+        let body = Body::Tcp(Segment::default());
+        let packet = Packet { src, dst, flow: FlowId(flow as u16), size: Bytes(40), body };
+        let (mut links, mut agents) = (Vec::new(), Vec::new());
+        for _ in 0..100 {
+            let (id, port) = self.wires[&at];
+            let out = match &self.plan.parts[usize::from(id.0)] {
+                Part::Source(end) | Part::Sink(end) => {
+                    assert_eq!(usize::from(end.0), flow);
+                    return Walk { links, agents, end: id };
+                }
+                Part::Link(link, from) => {
+                    links.push((*link, *from));
+                    Port::ONLY
+                }
+                Part::Agent(link) => {
+                    agents.push(*link);
+                    port.across()
+                }
+                Part::Router(router) => {
+                    let mut out = Out::default();
+                    router.clone().receive(Time::ZERO, packet, port, &mut out);
+                    let Some((_, Effect::Send(port, _))) = out.take() else { panic!("it sends") };
+                    port
+                }
+            };
+            at = (id, out);
+        }
+        panic!("a packet goes round");
+    }
+
+    /// The links from node to node, each with the end that it leaves.
+    fn links(&self, nodes: &[HostId]) -> Vec<(LinkId, usize)> {
+        let step = |pair: &[HostId]| {
+            let link = self.graph.link(pair[0], pair[1]).expect("a path follows links");
+            (link, usize::from(self.graph.ends(link)[0] != pair[0]))
+        };
+        nodes.windows(2).map(step).collect()
+    }
+
+    fn agent(&self, link: LinkId) -> ComponentId {
+        let is_it = |part: &Part| matches!(part, Part::Agent(of) if *of == link);
+        ComponentId(self.plan.parts.iter().position(is_it).expect("it has one") as u16)
+    }
+}
+
+#[test]
+fn every_packet_takes_its_way() {
+    let (mut walks, mut routers) = (0, 0);
+    for run in 0..2_000 {
+        let case = Case::random(run);
+        routers += case.plan.parts.iter().filter(|part| matches!(part, Part::Router(_))).count();
+        for (index, flow) in case.flows.iter().enumerate() {
+            let ends = case.plan.flows[index];
+            let (mut nodes, mut from, mut to) = (flow.nodes.clone(), ends.source, ends.sink);
+            for forth in [true, false] {
+                if forth || !flow.one_way {
+                    let links = case.links(&nodes);
+                    let has_agent = |link: &LinkId| case.agents[usize::from(link.0)].is_some();
+                    let agents = links.iter().map(|&(link, _)| link).filter(has_agent).collect();
+                    let expected = Walk { links, agents, end: to };
+                    assert_eq!(case.walk(index, forth, (from, Port::ONLY)), expected, "run {run}");
+                    walks += 1;
+                }
+                nodes.reverse();
+                (from, to) = (to, from);
+            }
+        }
+    }
+    assert!(walks > 10_000 && routers > 1_000, "{walks} walks, {routers} routers");
+}
+
+/// An agent passes a packet on by the port across, and answers by the one through which it came.
+#[test]
+fn what_an_agent_sends_finds_either_end() {
+    let mut sent = 0;
+    for run in 0..2_000 {
+        let case = Case::random(run);
+        for (index, flow) in case.flows.iter().enumerate().filter(|(_, flow)| !flow.one_way) {
+            let ends = case.plan.flows[index];
+            for (step, (link, _)) in case.links(&flow.nodes).into_iter().enumerate() {
+                let Some(host) = case.agents[usize::from(link.0)] else { continue };
+                let agent = case.agent(link);
+                let onward = if host == flow.nodes[step] { Port::RADIO } else { Port::WIRED };
+                assert_eq!(case.walk(index, true, (agent, onward)).end, ends.sink, "run {run}");
+                assert_eq!(case.walk(index, false, (agent, onward.across())).end, ends.source, "run {run}");
+                sent += 1;
+            }
+        }
+    }
+    assert!(sent > 3_000, "{sent}");
+}
+
+#[test]
+fn an_agent_watches_what_it_sends_itself() {
+    for run in 0..2_000 {
+        let case = Case::random(run);
+        for &(watched, watcher) in &case.plan.watches {
+            let part = |id: ComponentId| &case.plan.parts[usize::from(id.0)];
+            let (Part::Link(link, from), Part::Agent(of)) = (part(watched), part(watcher)) else {
+                panic!("an agent watches a link");
+            };
+            assert_eq!(link, of);
+            assert_eq!(Some(case.graph.ends(*link)[*from]), case.agents[usize::from(link.0)]);
+        }
+    }
+}
+
+/// Where all packets go the same way, nothing stands in it.
+#[test]
+fn a_chain_needs_no_router() {
+    let mut graph = Graph::new();
+    let nodes: Vec<HostId> = (0..6).map(|_| graph.add_node()).collect();
+    nodes.windows(2).for_each(|pair| _ = graph.connect(pair[0], pair[1]));
+    let path = |from: usize, to: usize, one_way| FlowPath { nodes: nodes[from..=to].to_vec(), one_way };
+    let routers = |flows: &[FlowPath]| {
+        let plan = Plan::new(&graph, &[None; 5], flows);
+        plan.parts.iter().filter(|part| matches!(part, Part::Router(_))).count()
+    };
+    assert_eq!(routers(&[path(0, 5, false)]), 0);
+    // Cross traffic leaves the link in the middle at its end, and joins it before: one router.
+    assert_eq!(routers(&[path(0, 5, false), path(2, 3, true)]), 1);
+}
