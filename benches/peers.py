@@ -1,4 +1,4 @@
-"""Other simulators on the bulk transfers, with scripts of ours."""
+"""Other simulators on cases of ours, with scripts of ours."""
 
 import os
 import shutil
@@ -48,29 +48,39 @@ class Peer:
     name: str
     command: list[str]
     options: list[str] = field(default_factory=list)
-    _start_up: dict[int, Cost] = field(default_factory=dict)
+    _start_up: dict[int | None, Cost] = field(default_factory=dict)
 
-    def bulk(self, flows: int, seconds: int) -> Cost:
-        """Cost of bulk transfers, without that of the start: reading scripts, making nodes."""
+    def cost(self, seconds: int, flows: int | None = None) -> Cost:
+        """Cost of so many simulated seconds, without that of the start: reading scripts, making nodes."""
         if flows not in self._start_up:
             self._start_up[flows] = min(
-                (self._whole(flows, 1) for _ in range(3)), key=lambda cost: cost.cpu_s
+                (self._whole(1, flows) for _ in range(3)), key=lambda cost: cost.cpu_s
             )
-        start, whole = self._start_up[flows], self._whole(flows, seconds)
+        start, whole = self._start_up[flows], self._whole(seconds, flows)
         return Cost(
             whole.delivered,
             (whole.cpu_s - start.cpu_s) * whole.delivered / (whole.delivered - start.delivered),
         )
 
-    def _whole(self, flows: int, seconds: int) -> Cost:
-        return run([*self.command, str(flows), str(seconds), *self.options])
+    def _whole(self, seconds: int, flows: int | None) -> Cost:
+        size = [seconds] if flows is None else [flows, seconds]
+        return run([*self.command, *map(str, size), *self.options])
 
 
-def ns2(rules: str, scheduler: str) -> Peer:
-    """ns-2 with one of its schedulers, and our rules (``rfc``) or its own (``ns2``)."""
+def ns2_bulk(rules: str, scheduler: str) -> Peer:
+    """ns-2 on bulk transfers with one of its schedulers, and our rules (``rfc``) or its own (``ns2``)."""
+    return _ns2("bulk.tcl", scheduler, [rules, scheduler])
+
+
+def ns2_path(scheduler: str, loss: float) -> Peer:
+    """ns-2 on the path with one of its schedulers and a loss of data packets on the last hop."""
+    return _ns2("path.tcl", scheduler, [scheduler, str(loss), "1"])
+
+
+def _ns2(script: str, scheduler: str, options: list[str]) -> Peer:
     if shutil.which("ns") is None:
         raise NotInstalledError("ns-2 is not installed (Debian package ns2)")
-    return Peer(f"ns-2 {scheduler}", ["ns", str(SCRIPTS / "bulk.tcl")], [rules, scheduler])
+    return Peer(f"ns-2 {scheduler}", ["ns", str(SCRIPTS / script)], options)
 
 
 def ns3(directory: Path) -> Peer:

@@ -4,8 +4,8 @@
 //! lasthop-bench CASE SIZE [FILE]
 //! ```
 //!
-//! `SIZE` is simulated seconds for bulk transfers and a number of runs for all else. `FILE` is where
-//! the case `pcapng` writes.
+//! `SIZE` is simulated seconds for bulk transfers and the path, and a number of runs for all else. `FILE`
+//! is where the case `pcapng` writes.
 
 mod dumbbell;
 mod meter;
@@ -27,7 +27,7 @@ use dumbbell::Dumbbell;
 use meter::{Cost, measured};
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
-cases: bulk-1 bulk-10 bulk-100 bulk-ns2 pcapng ten-clean ten-lossy ten-study ebsn jobs-1 jobs-2";
+cases: bulk-1 bulk-10 bulk-100 bulk-ns2 pcapng ten-clean ten-lossy ten-study ebsn path jobs-1 jobs-2";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -78,6 +78,7 @@ fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
         ("ten-lossy", None) => ten(dumbbell::losing(0.05), size),
         ("ten-study", None) => study(&study::TEN, size),
         ("ebsn", None) => study(&study::EBSN, size),
+        ("path", None) => path(size),
         ("jobs-1", None) => jobs(1, size),
         ("jobs-2", None) => jobs(2, size),
         _ => return None,
@@ -139,6 +140,12 @@ fn ten(channel: Model, runs: u64) -> Outcome {
 fn study(case: &study::Case, runs: u64) -> Outcome {
     let case = case.read();
     let ((delivered, events), cost) = measured(|| case.run(runs));
+    Outcome::new(delivered, Some(events), &cost)
+}
+
+fn path(simulated: u64) -> Outcome {
+    let case = study::PATH.read_with(&[format!("limit={simulated}s")]);
+    let ((delivered, events), cost) = measured(|| case.run(1));
     Outcome::new(delivered, Some(events), &cost)
 }
 

@@ -13,6 +13,9 @@ pub(crate) const EBSN: Case =
 /// Ten segments over a clean last hop.
 pub(crate) const TEN: Case = Case { text: include_str!("../ten.toml"), scheme: "basic" };
 
+/// A connection over four routers, with cross traffic.
+pub(crate) const PATH: Case = Case { text: include_str!("../path.toml"), scheme: "basic" };
+
 /// A scenario with one of its schemes.
 pub(crate) struct Case {
     text: &'static str,
@@ -27,7 +30,12 @@ pub(crate) struct Ready {
 
 impl Case {
     pub(crate) fn read(&self) -> Ready {
-        let scenario = Scenario::parse::<&str>(self.text, "benchmark", &[]);
+        self.read_with::<&str>(&[])
+    }
+
+    /// Also lays values over what the file says, each as `key=value`.
+    pub(crate) fn read_with<S: AsRef<str>>(&self, overrides: &[S]) -> Ready {
+        let scenario = Scenario::parse(self.text, "benchmark", overrides);
         Ready { scenario: scenario.expect("a sound scenario"), scheme: self.scheme }
     }
 }
