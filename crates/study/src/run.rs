@@ -245,17 +245,19 @@ impl Setup<'_> {
         let limit = Time::ZERO + self.scenario.limit;
         let drops = Drops::new(self.layout.network().flows.len());
         let mut engine = builder.build((drops, tap));
+        // Called from one place alone, the engine's loop and what it does at each step are compiled as one.
+        let mut run_until =
+            |engine: &mut Engine<_>, limit| engine.run_while(transfers, limit, &mut keep_going);
         let warmup = match begin > Time::ZERO {
             true => {
-                let ended = engine.run_while(transfers, begin, &mut keep_going);
-                if ended.is_none() {
+                if run_until(&mut engine, begin).is_none() {
                     return (None, engine.into_tap().1);
                 }
                 places.counts(&engine)
             }
             false => Counts { at: begin, ..Counts::default() },
         };
-        let ended = engine.run_while(transfers, limit, keep_going);
+        let ended = run_until(&mut engine, limit);
         let (end, handled) = (places.counts(&engine), engine.handled());
         let (_, tap) = engine.into_tap();
         let measured = Measured { warmup: &warmup, end: &end };
