@@ -21,4 +21,4 @@ pub mod traffic;
 
 pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};
 pub use invalid::Invalid;
-pub use packet::{Body, Datagram, DropReason, FlowId, HostId, Notice, NoticeCode, Packet};
+pub use packet::{Body, Datagram, DropReason, Dscp, FlowId, HostId, Notice, NoticeCode, Packet};

@@ -25,8 +25,34 @@ pub struct Packet {
     pub flow: FlowId,
     /// Its size as the network layer counts it: payload and all headers down to IP.
     pub size: Bytes,
+    /// How it wants to be treated on its way.
+    pub dscp: Dscp,
     /// What it carries.
     pub body: Body,
+}
+
+/// How a packet wants to be treated: the differentiated services code point in its IP header
+/// (RFC 2474), the six upper bits of what was the type of service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Dscp(u8);
+
+impl Dscp {
+    /// Like any other packet.
+    pub const DEFAULT: Dscp = Dscp(0);
+
+    /// The code point `value`. Those that end in 11 are for experiments and local use (RFC 2474 section 6).
+    ///
+    /// # Panics
+    /// If it is no number of six bits.
+    pub const fn new(value: u8) -> Dscp {
+        assert!(value < 64, "a code point has six bits");
+        Dscp(value)
+    }
+
+    /// Its number.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
 }
 
 /// What a packet carries.
@@ -99,7 +125,8 @@ impl Notice {
     pub fn about(packet: &Packet, code: NoticeCode, size: Bytes) -> Option<Packet> {
         let seq = packet.segment().filter(|segment| segment.len > 0)?.seq;
         let body = Body::Notice(Notice { code, seq });
-        Some(Packet { src: packet.dst, dst: packet.src, flow: packet.flow, size, body })
+        let dscp = Dscp::DEFAULT;
+        Some(Packet { src: packet.dst, dst: packet.src, flow: packet.flow, size, dscp, body })
     }
 }
 

@@ -3,14 +3,15 @@
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, Segment, SeqNum};
-use lasthop_proto::{Body, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port};
+use lasthop_proto::{Body, Dscp, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port};
 
 const LHACK: NoticeCode = NoticeCode { kind: 253, code: 1 };
 const FHACK: NoticeCode = NoticeCode { kind: 253, code: 2 };
 const SIDES: [Port; 2] = [Port::WIRED, Port::RADIO];
 
 fn packet(body: Body) -> Packet {
-    Packet { src: HostId(3), dst: HostId(5), flow: FlowId(7), size: Bytes(540), body }
+    let (src, dst, dscp) = (HostId(3), HostId(5), Dscp::DEFAULT);
+    Packet { src, dst, flow: FlowId(7), size: Bytes(540), dscp, body }
 }
 
 fn segment(seq: u32, len: u32, flags: Flags) -> Packet {

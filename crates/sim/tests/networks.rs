@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_proto::tcp::Segment;
-use lasthop_proto::{Body, Component, ComponentId, Effect, FlowId, HostId, Out, Packet, Port};
+use lasthop_proto::{Body, Component, ComponentId, Dscp, Effect, FlowId, HostId, Out, Packet, Port};
 use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Plan};
 
 /// A random network and its plan.
@@ -75,7 +75,8 @@ impl Case {
             (src, dst) = (dst, src);
         }
         let body = Body::Tcp(Segment::default());
-        let packet = Packet { src, dst, flow: FlowId(flow as u16), size: Bytes(40), body };
+        let (flow_id, dscp) = (FlowId(flow as u16), Dscp::DEFAULT);
+        let packet = Packet { src, dst, flow: flow_id, size: Bytes(40), dscp, body };
         let (mut links, mut agents) = (Vec::new(), Vec::new());
         for _ in 0..100 {
             let (id, port) = self.wires[&at];

@@ -10,7 +10,7 @@ use etherparse::{Icmpv4Header, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
 use lasthop_proto::{
-    Body, ComponentId, Datagram, DropReason, FlowId, HostId, Notice, NoticeCode, Packet, Port,
+    Body, ComponentId, Datagram, DropReason, Dscp, FlowId, HostId, Notice, NoticeCode, Packet, Port,
 };
 use lasthop_sim::{Capture, Pcapng, Tap, Wire, WireId};
 
@@ -93,18 +93,19 @@ impl<W: Write> Run<W> {
 
 fn carrying(segment: Segment, src: HostId, dst: HostId) -> Packet {
     let size = Bytes(40 + u64::from(segment.len));
-    Packet { src, dst, flow: FLOW, size, body: Body::Tcp(segment) }
+    Packet { src, dst, flow: FLOW, size, dscp: Dscp::DEFAULT, body: Body::Tcp(segment) }
 }
 
 fn notice(kind: u8, code: u8, seq: u32) -> Packet {
     let body = Body::Notice(Notice { code: NoticeCode { kind, code }, seq: SeqNum(seq) });
-    Packet { src: BASE_STATION, dst: SENDER, flow: FLOW, size: Bytes(56), body }
+    Packet { src: BASE_STATION, dst: SENDER, flow: FLOW, size: Bytes(56), dscp: Dscp::DEFAULT, body }
 }
 
 /// Of the flow after that of the segments.
 fn datagram(seq: u64, size: u64) -> Packet {
     let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
-    Packet { src: SENDER, dst: RECEIVER, flow: FlowId(FLOW.0 + 1), size: Bytes(size), body }
+    let (flow, dscp) = (FlowId(FLOW.0 + 1), Dscp::DEFAULT);
+    Packet { src: SENDER, dst: RECEIVER, flow, size: Bytes(size), dscp, body }
 }
 
 fn data(seq: u32) -> Segment {

@@ -26,6 +26,6 @@ impl Scheme for Basic {
     }
 
     fn link(&self) -> LinkUse {
-        LinkUse::Bare
+        LinkUse::BARE
     }
 }

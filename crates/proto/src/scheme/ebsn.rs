@@ -50,7 +50,7 @@ impl Scheme for Ebsn {
     }
 
     fn link(&self) -> LinkUse {
-        LinkUse::Recovering
+        LinkUse::RECOVERING
     }
 
     fn agent(&self) -> Option<Box<dyn Component>> {

@@ -27,6 +27,6 @@ impl Scheme for LocalRecovery {
     }
 
     fn link(&self) -> LinkUse {
-        LinkUse::Recovering
+        LinkUse::RECOVERING
     }
 }

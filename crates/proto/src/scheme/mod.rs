@@ -10,6 +10,7 @@ mod registry;
 use alloc::boxed::Box;
 
 use crate::component::Component;
+use crate::packet::Dscp;
 use crate::tcp::Reaction;
 
 registry::register! {
@@ -18,16 +19,36 @@ registry::register! {
     source_quench: SourceQuench,
     ebsn: Ebsn,
     lhack: Lhack,
+    selective_fec: SelectiveFec,
 }
 
 /// What a scheme asks of the wireless link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LinkUse {
-    /// Every unit is sent once; the link's own error recovery stays off.
-    Bare,
-    /// The link recovers errors by the protocol that the scenario gives it; without one, the scheme
-    /// cannot work.
-    Recovering,
+pub struct LinkUse {
+    /// Whether the link recovers errors by the protocol that the scenario gives it; without one, the
+    /// scheme cannot work. Otherwise every unit is sent once, whatever the scenario has.
+    pub recovers: bool,
+    /// What the link protects by the code that the scenario gives it; without one, the scheme cannot
+    /// work either.
+    pub protects: Protects,
+}
+
+/// What a link protects by a code that corrects errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protects {
+    /// Nothing, whatever the scenario has.
+    Nothing,
+    /// Packets with this code point.
+    Marked(Dscp),
+    /// Units that the link sends again.
+    Repeats,
+}
+
+impl LinkUse {
+    /// Every unit is sent once, and nothing is protected.
+    pub const BARE: LinkUse = LinkUse { recovers: false, protects: Protects::Nothing };
+    /// The link recovers errors, and nothing is protected.
+    pub const RECOVERING: LinkUse = LinkUse { recovers: true, protects: Protects::Nothing };
 }
 
 /// A scheme with its parameters.

@@ -54,7 +54,7 @@ impl Scheme for SourceQuench {
     }
 
     fn link(&self) -> LinkUse {
-        LinkUse::Recovering
+        LinkUse::RECOVERING
     }
 
     fn agent(&self) -> Option<Box<dyn Component>> {

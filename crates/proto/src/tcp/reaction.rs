@@ -7,7 +7,7 @@ use lasthop_base::Time;
 use super::segment::Segment;
 use super::seq::SeqNum;
 use super::state::SenderState;
-use crate::packet::Notice;
+use crate::packet::{Dscp, Notice};
 
 /// A scheme's hooks in the sender. The sender knows no scheme by name; a scheme's file implements
 /// those that it needs. A segment or a notice is heard of first; then each hole is judged before it is
@@ -19,6 +19,12 @@ pub trait Reaction: Debug + Send {
 
     /// An acknowledgement arrived and is about to be processed; `sender` is as it was before.
     fn on_segment(&mut self, _now: Time, _segment: &Segment, _sender: &SenderState) {}
+
+    /// The data from `start` up to `end` are about to go out: how does their packet want to be treated on
+    /// its way? `again` if some of them were sent before.
+    fn dscp(&mut self, _start: SeqNum, _end: SeqNum, _again: bool, _sender: &SenderState) -> Dscp {
+        Dscp::DEFAULT
+    }
 
     /// The sequence numbers from `start` up to `end` went out, SYN and FIN included; `again` if some
     /// of them had been sent before.

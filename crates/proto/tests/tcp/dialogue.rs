@@ -10,7 +10,9 @@ use lasthop_proto::tcp::{
     Connection, Flags, Flavour, InitialWindow, Reaction, Receiver, SackBlock, SackBlocks, Segment, Sender,
     SeqNum, Settings, Timestamps, Transfer,
 };
-use lasthop_proto::{Body, Component, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal};
+use lasthop_proto::{
+    Body, Component, Dscp, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal,
+};
 
 /// Every conversation crosses 2³² within its first segments.
 const ISS: u32 = u32::MAX - 2_500;
@@ -77,7 +79,7 @@ impl Script {
 
     fn packet(segment: Segment) -> Packet {
         let Connection { src, dst, flow } = CONNECTION;
-        Packet { src, dst, flow, size: Bytes(0), body: Body::Tcp(segment) }
+        Packet { src, dst, flow, size: Bytes(0), dscp: Dscp::DEFAULT, body: Body::Tcp(segment) }
     }
 
     /// Takes what a component wants done; what it sent before must have been named.
@@ -241,7 +243,8 @@ impl Client {
     pub(crate) fn notice_of(&mut self, code: NoticeCode, offset: u32) -> &mut Client {
         let Connection { src, dst, flow } = CONNECTION;
         let notice = Notice { code, seq: self.script.seq(offset) };
-        let packet = Packet { src, dst, flow, size: Bytes(40), body: Body::Notice(notice) };
+        let packet =
+            Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, body: Body::Notice(notice) };
         self.sender.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
         self.script.collect("a notice");
         self

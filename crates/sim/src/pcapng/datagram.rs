@@ -10,7 +10,7 @@ use etherparse::{
 };
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment};
-use lasthop_proto::{Body, ComponentId, FlowId, HostId, Notice, Packet};
+use lasthop_proto::{Body, ComponentId, Dscp, FlowId, HostId, Notice, Packet};
 
 /// The longest headers that there are.
 pub(super) const SNAP_LEN: u32 = (Ipv4Header::MIN_LEN + TcpHeader::MAX_LEN) as u32;
@@ -105,7 +105,8 @@ impl Encoder {
     }
 
     fn datagram(&self, packet: &Packet, identification: u16) -> io::Result<Datagram> {
-        let ip = ip_header(host_address(packet.src), host_address(packet.dst), identification);
+        let mut ip = ip_header(host_address(packet.src), host_address(packet.dst), identification);
+        ip.dscp = packet.dscp.get().try_into().expect("a code point has six bits");
         match &packet.body {
             Body::Tcp(segment) => tcp(ip, self.tcp_header(packet, segment)?, segment.len),
             Body::Notice(notice) => {
@@ -136,6 +137,7 @@ impl Encoder {
             dst: self.flow(packet).peer_of(packet.dst),
             flow: packet.flow,
             size: Bytes::ZERO,
+            dscp: Dscp::DEFAULT,
             body: Body::Tcp(Segment { seq: notice.seq, ..Segment::default() }),
         }
     }

@@ -8,15 +8,16 @@ use lasthop_proto::arq::{Backoff, Config, Retransmissions, stop_and_wait::Params
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::tcp::SeqNum;
 use lasthop_proto::{
-    Body, Component, DropReason, Effect, FlowId, HostId, LinkOutcome, Notice, NoticeCode, Out, Packet, Port,
-    Signal,
+    Body, Component, DropReason, Dscp, Effect, FlowId, HostId, LinkOutcome, Notice, NoticeCode, Out, Packet,
+    Port, Signal,
 };
 use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioLink};
 
 /// Packet number `id`, with `size` bytes.
 pub(crate) fn packet(id: u32, size: u64) -> Packet {
     let notice = Notice { code: NoticeCode { kind: 253, code: 0 }, seq: SeqNum(id) };
-    Packet { src: HostId(0), dst: HostId(1), flow: FlowId(0), size: Bytes(size), body: Body::Notice(notice) }
+    let (src, dst, dscp) = (HostId(0), HostId(1), Dscp::DEFAULT);
+    Packet { src, dst, flow: FlowId(0), size: Bytes(size), dscp, body: Body::Notice(notice) }
 }
 
 fn id(packet: &Packet) -> u32 {

@@ -69,7 +69,7 @@ impl Scheme for Lhack {
     }
 
     fn link(&self) -> LinkUse {
-        LinkUse::Bare
+        LinkUse::BARE
     }
 
     fn agent(&self) -> Option<Box<dyn Component>> {

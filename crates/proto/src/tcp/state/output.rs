@@ -4,7 +4,7 @@ use lasthop_base::{Bytes, Time};
 
 use super::{SenderState, timestamp};
 use crate::component::{Out, Port};
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Dscp, Packet};
 use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::{Connection, option_bytes};
@@ -45,6 +45,17 @@ impl SenderState {
     /// One past the last byte of data sent so far.
     fn data_end(&self) -> SeqNum {
         self.snd_max - u32::from(self.fin_sent)
+    }
+
+    /// Bytes of the application's data from `seq`, which was sent or is about to be, to their end; none if
+    /// they have no end. A reaction may ask.
+    pub fn left_from(&self, seq: SeqNum) -> Option<u64> {
+        let edge = self.data_end();
+        let sent = u64::from(edge - seq.min(edge));
+        let ahead = u64::from(seq.max(edge) - edge);
+        // What never ends began with all that can be counted, and no run gets through half of it.
+        let ends = self.unsent < u64::MAX / 2;
+        ends.then(|| (sent + self.unsent).saturating_sub(ahead))
     }
 
     /// Sends what the window lets out, at most `burst` segments (0: no limit).
@@ -213,13 +224,24 @@ impl SenderState {
                 .then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.unwrap_or(0) }),
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
+        let dscp = self.dscp(seq, len);
         let Connection { src, dst, flow } = self.connection;
-        out.send(Port::ONLY, Packet { src, dst, flow, size, body: Body::Tcp(segment) });
+        out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, body: Body::Tcp(segment) });
         self.stats.segments_sent += 1;
         self.stats.wire_bytes_sent += size;
         self.stats.payload_sent += Bytes(u64::from(len));
         self.last_sent = now;
         (segment.seq_len(), size)
+    }
+
+    /// How the packet wants to be treated that carries `len` bytes from `start` on; one without data is
+    /// like any other.
+    fn dscp(&mut self, start: SeqNum, len: u32) -> Dscp {
+        if len == 0 {
+            return Dscp::DEFAULT;
+        }
+        let again = start < self.snd_max;
+        self.react(|reaction, tcp| reaction.dscp(start, start + len, again, tcp)).unwrap_or_default()
     }
 
     /// Whether the receiver's window keeps in the segment that is due next.
