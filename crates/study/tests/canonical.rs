@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SCENARIO, whatever_schemes, with};
+use common::{NETWORK, SCENARIO, whatever_schemes, with};
 use lasthop_study::Scenario;
 
 fn read(text: &str, overrides: &[&str]) -> Scenario {
@@ -31,6 +31,42 @@ fn the_canonical_form_reads_as_the_same_scenario() {
         let again = read(&scenario.to_toml(), &[]);
         assert_eq!(again, scenario, "{overrides:?}");
         assert_eq!(again.to_toml(), scenario.to_toml());
+    }
+}
+
+/// The same of networks, and of all that a canonical form leaves out where the file does.
+#[test]
+fn a_network_reads_as_the_same_scenario() {
+    for overrides in [
+        &[][..],
+        &["radio.uplink_channel.frame-loss.loss=0.5", "radio.handoff={first=\"1 s\", lasts=\"1 ms\"}"],
+        &["radio.uplink_channel=perfect", "radio.handoff={first=\"0 s\", every=\"2 s\", lasts=\"1 ms\"}"],
+        &[
+            "connection.first.size=unlimited",
+            "connection.first.plain=true",
+            "transfer.via=[\"R1\", \"R2\", \"base1\"]",
+        ],
+        &["link.R1-R2={rate=\"1 bps\", delay=\"1 ns\", queue=\"unlimited\"}", "warmup=1 s"],
+        &["link.base1-phone={mtu=\"none\", expansion=2, errors_on=\"payload\", uplink_channel=\"perfect\"}"],
+        &[
+            "link.base1-phone={queue=\"1 packet\", arq={stop-and-wait={backoff={fixed=\"1 s\"}}}, mtu=\"128 B\"}",
+        ],
+        &["traffic.cross.law.on-off={rate=\"9 kbps\", on=\"1 s\", off=\"2 s\", periods=\"fixed\"}"],
+        &[
+            "traffic.cross.law.constant.rate=9 kbps",
+            "traffic.cross.via=[]",
+            "connection.first.via=[\"R1\", \"R2\", \"base1\"]",
+        ],
+    ] {
+        let scenario = read(NETWORK, overrides);
+        let again = read(&scenario.to_toml(), &[]);
+        assert_eq!(again, scenario, "{overrides:?}");
+        assert_eq!((again.to_toml(), again.hash()), (scenario.to_toml(), scenario.hash()));
+        assert!(overrides.is_empty() || scenario.hash() != read(NETWORK, &[]).hash());
+    }
+    for shape in ["path={routers=2, wireless=\"both\"}", "dumbbell={pairs=3, wireless=\"none\"}"] {
+        let scenario = read(SCENARIO, &[&format!("topology.{shape}"), "schemes=[\"basic\"]"]);
+        assert_eq!(read(&scenario.to_toml(), &[]), scenario, "{shape}");
     }
 }
 

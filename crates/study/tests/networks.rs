@@ -250,7 +250,7 @@ fn connections_that_meet_do_not_lose_their_way() {
 
 /// Two transfers that last, over one link that both want to fill.
 const DUMBBELL: &str = r#"
-limit = "200 s"
+limit = "400 s"
 warmup = "20 s"
 
 [topology.dumbbell]
@@ -322,7 +322,7 @@ fn the_nearer_connection_gets_more() {
     let (full, empty): (f64, f64) = (560.0 / 360.0, 260.0 / 60.0);
     assert!(ratio - 3.66 * error > full.ln(), "{} with error {error}", ratio.exp());
     assert!(ratio + 3.66 * error < 2.0 * empty.ln(), "{} with error {error}", ratio.exp());
-    assert!(shares.iter().all(|share| share.2 < 0.95));
+    assert!(shares.iter().all(|share| share.2 < 0.9));
 }
 
 /// Connections that share nothing do not notice each other.
@@ -465,23 +465,27 @@ fn what_is_sent_arrives_or_is_lost_or_is_on_its_way() {
 /// When the packets of a source leave depends on nothing but its name, its law and the run.
 #[test]
 fn sources_do_not_disturb_each_other() {
-    let sent = |overrides: &[&str], name: &str| -> Vec<u64> {
-        let until = |tenths: u32| {
-            let limit = format!("limit={} ms", 1_001 + 137 * tenths);
-            let result = read(CROWD, &[overrides, &[&limit]].concat()).run("basic", 1, 0, Observe::default());
-            traffic(&result.unwrap(), name).sent_packets
+    let sent = |text: &str, overrides: &[&str], name: &str| -> Vec<u64> {
+        let until = |n: u32| {
+            let limit = format!("limit={} ms", 1_001 + 137 * n);
+            let scenario = read(text, &[overrides, &[&limit]].concat());
+            let result = scenario.run("basic", 1, 0, Observe::default()).unwrap();
+            traffic(&result, name).sent_packets
         };
         (0..100).map(until).collect()
     };
-    let other =
-        "traffic.aaa={from=\"fixed\", to=\"base\", packet_size=\"99 B\", law={poisson={rate=\"9 kbps\"}}}";
-    let alone = sent(&[], "bursts");
-    assert_eq!(sent(&[other], "bursts"), alone);
-    assert_eq!(sent(&["wired.rate=3 Mbps", "transfer.size=1 B", "tcp.close=false"], "bursts").len(), 100);
-    assert_eq!(sent(&["radio.channel=perfect", "wired.delay=1 ms"], "bursts"), alone);
-    let twin = "traffic.twin={from=\"fixed\", to=\"mobile\", packet_size=\"1000 B\", stop=\"15 s\", \
-                law={on-off={rate=\"4 Mbps\", on=\"100 ms\", off=\"900 ms\"}}}";
-    assert_ne!(sent(&[twin], "twin"), alone, "a twin has a stream of its own");
+    let alone = sent(CROWD, &[], "bursts");
+    // Another source and another connection, before it and after it.
+    let other = "from = 'fixed'\nto = 'base'\npacket_size = '99 B'\nlaw.poisson.rate = '9 kbps'\n";
+    let before =
+        CROWD.replacen("[traffic.steady]", &format!("[traffic.other]\n{other}\n[traffic.steady]"), 1);
+    assert_eq!(sent(&before, &[], "bursts"), alone);
+    assert_eq!(sent(&format!("{CROWD}\n[traffic.other]\n{other}"), &[], "bursts"), alone);
+    assert_eq!(sent(CROWD, &["connection.a={}", "connection.b={}"], "bursts"), alone);
+    // What becomes of its packets.
+    assert_eq!(sent(CROWD, &["radio.channel=perfect", "wired.delay=1 ms"], "bursts"), alone);
+    let twin = CROWD.replacen("[traffic.bursts]", "[traffic.twin]", 1);
+    assert_ne!(sent(&twin, &[], "twin"), alone, "another name is another source");
 }
 
 /// All that is counted with a warm-up is what is counted by the end less what is counted by its own.
@@ -757,7 +761,7 @@ fn a_second_last_hop_leaves_the_first_as_it_was() {
         format!(
             "limit = '30 s'\n[topology.dumbbell]\npairs = {pairs}\n[transfer]\nsize = '50 KB'\n[wired]\n\
              rate = '1000 Mbps'\n[radio]\nrate = '1 Mbps'\n\
-             channel.two-state = {{ good = '300 ms', bad = '20 ms' }}\n"
+             channel.two-state = {{ good = '300 ms', bad = '20 ms', good_ber = 0.0, bad_ber = 1.0 }}\n"
         )
     };
     let [one, two] = [1, 2].map(|pairs| run(&read(&text(pairs), &[]), "basic"));
