@@ -170,6 +170,25 @@ def test_a_run_in_which_nothing_arrives_takes_all_the_time() -> None:
     assert hopeless.compare()["ratio"].isna().all()
 
 
+def test_a_run_in_which_nothing_arrives_counts_with_the_time_that_is_measured() -> None:
+    # It is good all the time, or bad.
+    either = '{two-state={good="1000 h", bad="1000 h", bad_ber=1.0, good_ber=0.0, start="stationary"}}'
+    settings = ["transfer.size=unlimited", "limit=60 s", f"radio.channel={either}"]
+    for more, measured in [
+        ([], 60.0),
+        (["warmup=15 s"], 45.0),
+        (["transfer.start=20 s"], 40.0),
+        (["warmup=15 s", "connection.late.start=20 s"], 40.0),
+    ]:
+        scenario = swept(*settings, *more, 'schemes=["basic"]', sweep="")
+        study = Study(scenario, runs=(12, 12))
+        study.run()
+        arrived = study.to_pandas()["delivered_bytes"]
+        assert 0 < (arrived == 0).sum() < 12
+        found = study.summary()["throughput_total_bps"].item()
+        assert found == pytest.approx(8 * arrived.sum() / (12 * measured), rel=1e-9)
+
+
 def test_what_is_asked_for_must_exist(study: Study) -> None:
     with pytest.raises(StudyError, match="no metric 'speed'; there are throughput_bps, goodput"):
         study.summary("speed")

@@ -86,12 +86,18 @@ class Samples:
         return sum(not finished for (finished,) in rows)
 
     def _longest(self, point: int) -> float:
-        """Return the time in seconds that a transfer of this point has."""
+        """Return the time in seconds over which a transfer of this point can be measured."""
         said = tomllib.loads(self._points[point].toml)
-        limit, start = quantity(said["limit"]), quantity(said["transfer"]["start"])
-        if limit is None or start is None:
-            raise ValueError("the canonical form of a scenario writes durations")
-        return limit[0] - start[0]
+        usual = said["transfer"]["start"]
+        starts = [each.get("start", usual) for each in said.get("connection", {}).values()] or [usual]
+        return _seconds(said["limit"]) - max(_seconds(said["warmup"]), min(map(_seconds, starts)))
+
+
+def _seconds(text: str) -> float:
+    found = quantity(text)
+    if found is None:
+        raise ValueError("the canonical form of a scenario writes durations")
+    return found[0]
 
 
 def _prefix(numbers: set[int]) -> int:
