@@ -1,0 +1,42 @@
+"""What the comments in scenarios/ say comes out comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from conftest import ROOT
+
+import lasthop
+
+RUNS = 10
+
+
+def throughputs(name: str, scheme: str, *overrides: str) -> npt.NDArray[np.float64]:
+    """Return the throughput of each connection, in a row for each run."""
+    scenario = lasthop.load(ROOT / "scenarios" / name, overrides)
+    runs = [scenario.run(scheme, run=number).connections.values() for number in range(RUNS)]
+    return np.array([[each["throughput_bps"] for each in connections] for connections in runs])
+
+
+def test_lhack_recovers_its_half_and_takes_no_more() -> None:
+    basic, lhack = (throughputs("two-flows.toml", scheme) for scheme in ("basic", "lhack"))
+    share = {name: each[:, 0] / each.sum(axis=1) for name, each in (("basic", basic), ("lhack", lhack))}
+    assert share["basic"].max() < 0.25
+    assert 0.35 < share["lhack"].mean() < 0.5
+    assert share["lhack"].max() < 0.5
+    assert share["lhack"].min() > share["basic"].max()
+
+
+def test_without_corruption_each_gets_a_half() -> None:
+    for scheme in ("basic", "lhack"):
+        each = throughputs("two-flows.toml", scheme, "link.right-D1.channel=perfect")
+        assert np.allclose(each[:, 0] / each.sum(axis=1), 0.5, atol=0.01)
+
+
+def test_lhack_gets_more_over_the_path_of_its_paper() -> None:
+    basic, lhack = (throughputs("lhack-path.toml", scheme) for scheme in ("basic", "lhack"))
+    # What other traffic leaves: 100 messages a second with 460 B of payload.
+    ceiling = 100 * 460 * 8
+    assert (basic < 0.75 * ceiling).all()
+    assert (lhack > 0.8 * ceiling).all()
+    assert (lhack <= ceiling).all()
