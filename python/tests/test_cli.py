@@ -17,7 +17,7 @@ from conftest import EXAMPLE, ROOT, Command
 
 import lasthop
 
-METRICS = [
+CONNECTION_METRICS = [
     "throughput_bps",
     "goodput",
     "completion_time_s",
@@ -29,12 +29,20 @@ METRICS = [
     "timeouts",
     "fast_retransmits",
     "notices",
-    "link_attempts",
-    "link_failures",
+    "acks_sent",
     "link_discards",
     "lost_on_air",
     "queue_drops",
 ]
+METRICS = [*CONNECTION_METRICS, "link_attempts", "link_failures", "fairness"]
+TRAFFIC_METRICS = [
+    "sent_packets",
+    "delivered_packets",
+    "lost_packets",
+    "throughput_bps",
+    "mean_delay_s",
+]
+TWO_FLOWS = "scenarios/two-flows.toml"
 SCHEMES = ["basic", "source-quench", "local-recovery", "ebsn"]
 
 
@@ -77,8 +85,40 @@ def test_run_as_json_has_the_documented_keys(command: Command) -> None:
     assert report["scenario"]["file"] == EXAMPLE
     assert [result["scheme"] for result in report["results"]] == SCHEMES
     for result in report["results"]:
-        assert list(result) == ["scheme", "ended", "metrics"]
+        assert list(result) == ["scheme", "ended", "metrics", "connections", "traffic"]
         assert list(result["metrics"]) == METRICS
+        assert {name: list(each) for name, each in result["connections"].items()} == {
+            "transfer": CONNECTION_METRICS
+        }
+        assert result["traffic"] == {}
+
+
+def test_connections_and_traffic_are_reported_by_name(command: Command) -> None:
+    limits = ("--set", "warmup=1 s", "--set", "limit=20 s", "--json")
+    (basic, lhack) = json.loads(command("run", TWO_FLOWS, *limits).stdout)["results"]
+    for result in (basic, lhack):
+        each = result["connections"]
+        assert list(each) == ["scheme", "plain"]
+        assert sum(one["delivered_bytes"] for one in each.values()) == result["metrics"]["delivered_bytes"]
+    (basic, _) = json.loads(command("run", "scenarios/lhack-path.toml", *limits).stdout)["results"]
+    assert {name: list(each) for name, each in basic["traffic"].items()} == {"cross": TRAFFIC_METRICS}
+    # 400 kbps in packets of 500 B for 19 s, within four standard deviations.
+    assert abs(basic["traffic"]["cross"]["sent_packets"] - 1_900) < 4 * 1_900**0.5
+
+
+def test_several_connections_have_a_row_each_and_one_together(command: Command) -> None:
+    result = command("run", TWO_FLOWS, "--set", "warmup=0 s", "--set", "transfer.size=500 KB")
+    assert (result.returncode, result.stderr) == (0, "")
+    header, _, *rows = result.stdout.splitlines()[2:]
+    assert header.split()[:2] == ["scheme", "connection"]
+    assert header.endswith("  completion (s)   fairness")
+    cells = [row.split() for row in rows]
+    names = [[cell for cell in row if cell.isalpha()] for row in cells]
+    assert names == [["basic", "scheme"], ["plain"], ["all"], ["lhack", "scheme"], ["plain"], ["all"]]
+    for scheme, plain, both in (cells[:3], cells[3:]):
+        assert float(both[1]) == pytest.approx(float(scheme[2]) + float(plain[1]), abs=0.011)
+        assert float(both[-2]) == max(float(scheme[-1]), float(plain[-1]))
+        assert 0.5 <= float(both[-1]) <= 1.0
 
 
 def test_the_same_run_gives_the_same_bytes(command: Command) -> None:
@@ -124,6 +164,22 @@ def test_out_holds_all_that_was_asked_for(command: Command, tmp_path: Path) -> N
         assert next(csv.reader(file)) == ["time_s", "event", "packet", "transmission", "size_bytes", "reason"]
 
 
+def test_each_of_several_connections_has_a_trace(command: Command, tmp_path: Path) -> None:
+    limits = ("--set", "limit=8 s", "--set", "warmup=0 s")
+    arguments = ("--trace", "--scheme", "basic", "--out", tmp_path)
+    assert command("run", TWO_FLOWS, *limits, *arguments).returncode == 0
+    traces = {path.name for path in tmp_path.iterdir() if path.name.endswith((".events.csv", ".series.csv"))}
+    assert traces == {
+        f"basic.{name}.{kind}.csv" for name in ("scheme", "plain") for kind in ("events", "series")
+    }
+    results = json.loads((tmp_path / "results.json").read_text())["results"][0]["connections"]
+    for name, metrics in results.items():
+        with (tmp_path / f"basic.{name}.events.csv").open() as file:
+            sent = sum(row["event"] == "sent" for row in csv.DictReader(file))
+        assert sent == metrics["segments_sent"], name
+    assert (tmp_path / "basic.packets.png").exists()
+
+
 def test_out_alone_holds_the_results(command: Command, tmp_path: Path) -> None:
     assert command("run", EXAMPLE, "--out", tmp_path).returncode == 0
     assert {path.name for path in tmp_path.iterdir()} == {"results.json", "scenario.toml"}
@@ -142,9 +198,35 @@ def test_a_run_that_reaches_its_limit_says_so(command: Command) -> None:
     assert report["results"][0]["metrics"]["completion_time_s"] is None
 
 
+def test_each_connection_that_did_not_finish_is_told(command: Command) -> None:
+    sizes = ("--set", "connection.scheme.size=40 MB", "--set", "connection.plain.size=50 KB")
+    arguments = ("run", TWO_FLOWS, "--scheme", "lhack", "--set", "limit=5 s")
+    result = command(*arguments, *sizes, "--set", "warmup=0 s")
+    arrived = json.loads(command(*arguments, *sizes, "--set", "warmup=0 s", "--json").stdout)
+    scheme, plain = arrived["results"][0]["connections"].values()
+    assert plain["finished"]
+    why = "lhack reached the limit of 5 s before connection scheme finished"
+    told = f"warning: {why}: {scheme['delivered_bytes']} B of 40 MB arrived"
+    assert result.stderr == f"{told}\n".replace("40 MB", "40000000 B")
+    late = command(*arguments, *sizes, "--set", "warmup=4 s").stderr
+    assert late.startswith(f"warning: {why}: ")
+    assert late.endswith(" B of 40000000 B arrived after the warm-up of 4 s\n")
+    without_end = ("--set", "connection.plain.size=50 KB", "--set", "warmup=0 s")
+    assert command(*arguments, *without_end).stderr == ""
+
+
 def test_a_transfer_without_end_is_no_cause_for_a_warning(command: Command) -> None:
     result = command("run", EXAMPLE, "--set", "transfer.size=unlimited", "--set", "limit=30 s")
     assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.toml")), ids=lambda path: path.name)
+def test_a_canonical_form_is_its_own(command: Command, tmp_path: Path, path: Path) -> None:
+    canonical = command("check", path).stdout
+    again = tmp_path / "canonical.toml"
+    again.write_text(canonical)
+    assert command("check", again).stdout == canonical
+    assert lasthop.load(path).hash == lasthop.load(again).hash
 
 
 def test_check_prints_a_canonical_form(command: Command, tmp_path: Path) -> None:

@@ -36,8 +36,9 @@ class Output:
         """Write what was recorded of each packet and of the source, as columns and as pictures."""
         from lasthop import plots
 
-        ends = [float(run.events()["time_s"].max(initial=0.0)) for run in runs]
-        bad = scenario.bad_periods(max(ends), seed=runs[0].seed, run=runs[0].run)
+        times = [run.events(name)["time_s"] for run in runs for name in run.connections]
+        until = max(float(each.max(initial=0.0)) for each in times)
+        bad = scenario.bad_periods(until, seed=runs[0].seed, run=runs[0].run)
         for run in runs:
             for name in run.connections:
                 stem = run.scheme if len(run.connections) == 1 else f"{run.scheme}.{name}"

@@ -6,6 +6,7 @@ import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lasthop import Run, Scenario
 from lasthop.api import load
@@ -59,37 +60,50 @@ def _run(scenario: Scenario, scheme: str, request: Request, output: Output | Non
 
 
 def _print_table(scenario: Scenario, runs: list[Run]) -> None:
+    """Print a row for each run; if it has several connections, one for each of them and one for all."""
     from lasthop.cli.table import Table, in_common
     from lasthop.study.units import RATES, SIZES
 
-    metrics = [run.metrics for run in runs]
-    rate, throughput = in_common([each["throughput_bps"] for each in metrics], RATES)
-    size, resent = in_common([each["retransmitted_bytes"] for each in metrics], SIZES)
+    several = len(runs[0].connections) > 1
+    rows = [row for run in runs for row in (_parts(run) if several else [([run.scheme], run.metrics)])]
+    rate, throughput = in_common([each["throughput_bps"] for _, each in rows], RATES)
+    size, resent = in_common([each["retransmitted_bytes"] for _, each in rows], SIZES)
     headers = [f"throughput ({rate})", "goodput (%)", f"retransmitted ({size})", "timeouts", "completion (s)"]
-    table = Table("scheme", *(f">{header}" for header in headers))
-    for run, each, through, again in zip(runs, metrics, throughput, resent, strict=True):
-        goodput, time = each["goodput"], each["completion_time_s"]
-        table.row(
-            run.scheme,
-            through,
-            "-" if goodput is None else f"{100 * goodput:.1f}",
-            again,
-            f"{each['timeouts']:,}",
-            "-" if time is None else f"{time:,.1f}",
-        )
+    names, last = (["scheme", "connection"], [">fairness"]) if several else (["scheme"], [])
+    table = Table(*names, *(f">{header}" for header in headers), *last)
+    for (labels, each), through, again in zip(rows, throughput, resent, strict=True):
+        goodput, time, timeouts = each["goodput"], each["completion_time_s"], f"{each['timeouts']:,}"
+        cells = [through, _number(goodput and 100 * goodput), again, timeouts, _number(time)]
+        # One connection is neither fair nor unfair.
+        fairness = [_number(each["fairness"], 3) if "fairness" in each else ""] if several else []
+        table.row(*labels, *cells, *fairness)
     if scenario.title:
         print(f"{scenario.title}\n")
     table.print()
 
 
+def _parts(run: Run) -> list[tuple[list[str], dict[str, Any]]]:
+    """Return the metrics of each connection of a run, and those of all, with what to call them."""
+    parts = [*run.connections.items(), ("all", run.metrics)]
+    return [([run.scheme if i == 0 else "", name], metrics) for i, (name, metrics) in enumerate(parts)]
+
+
+def _number(value: float | None, decimals: int = 1) -> str:
+    return "-" if value is None else f"{value:,.{decimals}f}"
+
+
 def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
     """Say which transfers did not come to their end, and how far they came."""
     said = tomllib.loads(scenario.to_toml())
-    limit, size = said["limit"], said["transfer"]["size"]
-    if size == "unlimited":
-        return  # It has no end to come to.
+    counted = "arrived" if said["warmup"] == "0 s" else f"arrived after the warm-up of {said['warmup']}"
     for run in runs:
-        if not run.metrics["finished"]:
-            why = f"reached the limit of {limit}" if run.ended == "time-limit" else "had nothing left to do"
-            arrived = f"{run.metrics['delivered_bytes']} B of {size} arrived"
-            warn(f"{run.scheme} {why} before it finished: {arrived}")
+        limited = run.ended == "time-limit"
+        why = f"reached the limit of {said['limit']}" if limited else "had nothing left to do"
+        for name, metrics in run.connections.items():
+            own = said.get("connection", {}).get(name, {})
+            size = own.get("size", said["transfer"]["size"])
+            # One that is unlimited has no end to come to.
+            if not metrics["finished"] and size != "unlimited":
+                which = "it" if len(run.connections) == 1 else f"connection {name}"
+                arrived = f"{metrics['delivered_bytes']} B of {size} {counted}"
+                warn(f"{run.scheme} {why} before {which} finished: {arrived}")
