@@ -128,6 +128,66 @@ def test_frames_have_the_columns(runs: dict[str, Run]) -> None:
     assert series["time_s"].is_monotonic_increasing
 
 
+@pytest.fixture(scope="module")
+def network() -> Run:
+    """Return a run with two connections and other traffic, everything recorded."""
+    tables = {
+        **TABLES,
+        "topology": {"dumbbell": {"pairs": 2}},
+        "connection": {"a": {"from": "S1", "to": "D2"}, "b": {"from": "S2", "to": "D1", "size": "5 KB"}},
+        "traffic": {
+            "cross": {
+                "from": "left",
+                "to": "D1",
+                "packet_size": "500 B",
+                "stop": "100 ms",
+                "law": {"constant": {"rate": "400 kbps"}},
+            }
+        },
+    }
+    return lasthop.run(lasthop.build(tables), "ebsn", trace=True, series=True)
+
+
+def test_connections_have_metrics_of_their_own(network: Run) -> None:
+    assert list(network.connections) == ["a", "b"]
+    assert [each["delivered_bytes"] for each in network.connections.values()] == [20_000, 5_000]
+    assert network.metrics["delivered_bytes"] == 25_000
+    one, two = (each["throughput_bps"] for each in network.connections.values())
+    assert network.metrics["fairness"] == pytest.approx((one + two) ** 2 / (2 * (one**2 + two**2)))
+
+
+def test_traffic_is_counted_by_name(network: Run) -> None:
+    assert list(network.traffic) == ["cross"]
+    cross = network.traffic["cross"]
+    # One packet each 10 ms, the first at once.
+    assert cross["sent_packets"] == cross["delivered_packets"] + cross["lost_packets"] == 10
+
+
+def test_events_and_series_are_those_of_a_connection(network: Run) -> None:
+    for name, metrics in network.connections.items():
+        events = network.events(name)
+        assert int((events["event"] == "sent").sum()) == metrics["segments_sent"]
+        assert len(lasthop.events_frame(network, name)) == len(events["time_s"])
+        assert lasthop.series_frame(network, name)["snd_una_bytes"].max() >= metrics["delivered_bytes"]
+    first, again, other = network.events(), network.events("a"), network.events("b")
+    assert all((first[column] == again[column]).all() for column in first)
+    assert len(first["time_s"]) != len(other["time_s"])
+    assert len(network.series()["time_s"]) == len(network.series("a")["time_s"])
+
+
+def test_an_unknown_connection_is_told_with_those_that_there_are(network: Run) -> None:
+    for recorded in (network.events, network.series):
+        with pytest.raises(KeyError, match=r"no connection is called .*c.*; there are a, b"):
+            recorded("c")
+
+
+def test_a_single_connection_has_all_the_metrics(runs: dict[str, Run]) -> None:
+    for run in runs.values():
+        assert list(run.connections) == ["transfer"]
+        assert run.connections["transfer"].items() <= run.metrics.items()
+        assert (run.traffic, run.metrics["fairness"]) == ({}, 1.0)
+
+
 def test_threads_may_run_at_once(example: Scenario, runs: dict[str, Run]) -> None:
     results: dict[str, Run] = {}
 
