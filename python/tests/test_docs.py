@@ -15,7 +15,7 @@ import pytest
 from conftest import EXAMPLE, ROOT, Command
 
 import lasthop
-from lasthop import Run, Scenario
+from lasthop import Run, Scenario, ScenarioError
 
 DOCS = ROOT / "docs"
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in DOCS.glob("*.md"))]
@@ -29,12 +29,39 @@ rate = "10 Mbps"
 rate = "2 Mbps"
 """
 
+ENDS = {"from": "fixed", "to": "mobile"}
+TRAFFIC = ENDS | {"packet_size": "500 B", "law": {"constant": {"rate": "1 kbps"}}}
+
+# For each table of the reference: where it stands, and its required keys.
+TABLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "Top level": ("", {}),
+    "topology.path": ("topology.path", {"routers": 1}),
+    "topology.dumbbell": ("topology.dumbbell", {"pairs": 1}),
+    "topology.graph": ("topology.graph", {}),
+    "transfer": ("transfer", {"size": "100 KB"}),
+    "connection.NAME": ("connection.x", {}),
+    "traffic.NAME": ("traffic.x", TRAFFIC),
+    "traffic.NAME.law.constant": ("traffic.x.law.constant", {"rate": "1 kbps"}),
+    "traffic.NAME.law.poisson": ("traffic.x.law.poisson", {"rate": "1 kbps"}),
+    "traffic.NAME.law.on-off": ("traffic.x.law.on-off", {"rate": "1 kbps", "on": "1 s", "off": "1 s"}),
+    "wired": ("wired", {"rate": "10 Mbps"}),
+    "radio": ("radio", {"rate": "2 Mbps"}),
+    "radio.channel.two-state": ("radio.channel.two-state", {"good": "1 s", "bad": "1 s"}),
+    "radio.channel.fixed-periods": ("radio.channel.fixed-periods", {"good": "1 s", "bad": "1 s"}),
+    "radio.channel.iid": ("radio.channel.iid", {"ber": 0.1}),
+    "radio.channel.frame-loss": ("radio.channel.frame-loss", {"loss": 0.1}),
+    "radio.handoff": ("radio.handoff", {"first": "1 s", "lasts": "1 s"}),
+    "radio.arq.stop-and-wait": ("radio.arq.stop-and-wait", {}),
+    "link.NAME": ("link.base-mobile", {}),
+}
+
+# Where one of several is chosen: in which table, and by which key.
 CHOICES = {
-    "radio.channel.two-state": ["radio.channel.two-state={good='1 s', bad='1 s'}"],
-    "radio.channel.fixed-periods": ["radio.channel.fixed-periods={good='1 s', bad='1 s'}"],
-    "radio.channel.iid": ["radio.channel.iid.ber=0"],
-    "radio.channel.frame-loss": ["radio.channel.frame-loss.loss=0"],
-    "radio.arq.stop-and-wait": ["radio.arq={stop-and-wait={}}"],
+    "topology": ("Top level", "topology"),
+    "radio.channel": ("radio", "channel"),
+    "radio.arq": ("radio", "arq"),
+    "radio.arq.stop-and-wait.backoff": ("radio.arq.stop-and-wait", "backoff"),
+    "traffic.x.law": ("traffic.NAME", "law"),
 }
 
 
@@ -64,15 +91,42 @@ def at(document: dict[str, Any], path: str) -> dict[str, Any]:
     return document
 
 
-def flat(table: dict[str, Any]) -> dict[str, Any]:
-    """Return a table with the keys of its alternatives' parameters, as `backoff.uniform`."""
-    values: dict[str, Any] = {}
-    for key, value in table.items():
-        if isinstance(value, dict):
-            values |= {f"{key}.{inner}": inside for inner, inside in value.items()}
-        else:
-            values[key] = value
-    return values
+def scenario_with(path: str, content: dict[str, Any]) -> Scenario:
+    """Return the smallest scenario with a table at `path` of this content, and all that this one needs."""
+    document = tomllib.loads(MINIMAL)
+    if path == "topology.graph":
+        content = content or {"wired": ["a-b"]}
+        document["transfer"] |= {"from": "a", "to": "b"}
+    elif path.startswith("traffic.x.law"):
+        document["traffic"] = {"x": TRAFFIC | {"law": {}}}
+    table = document
+    *parents, last = path.split(".")
+    for name in parents:
+        table = table.setdefault(name, {})
+    if last:
+        table[last] = content
+    else:
+        document |= content
+    return lasthop.build(document)
+
+
+def defaults(path: str, required: dict[str, Any]) -> dict[str, Any]:
+    """Return the table at `path` that only says what is required, as the canonical form has it."""
+    table = at(tomllib.loads(scenario_with(path, required).to_toml()), path)
+    if path == "topology.graph":
+        # One of its lists must have a link. This is the other.
+        other = scenario_with(path, {"radio": ["a-b"]})
+        table["wired"] = at(tomllib.loads(other.to_toml()), path)["wired"]
+    return table
+
+
+def known(path: str) -> list[str]:
+    """Return the keys, or the choices, that the program knows at `path`: it names them when one is wrong."""
+    prefix = f"{path}." if path else ""
+    wrong = f"{prefix}no_such_key" + (".x=1" if path in CHOICES else "=1")
+    with pytest.raises(ScenarioError, match="no_such_key") as caught:
+        Scenario.parse(MINIMAL, overrides=[wrong])
+    return re.findall(r'"([\w-]+)"', caught.value.message.split("expected", 1)[1])
 
 
 def canonical(*overrides: str) -> dict[str, Any]:
@@ -82,20 +136,59 @@ def canonical(*overrides: str) -> dict[str, Any]:
 REFERENCE = tables((DOCS / "scenarios.md").read_text())
 
 
-@pytest.mark.parametrize("heading", ["Top level", "transfer", "wired", "radio", *CHOICES])
+def documented(heading: str) -> list[str]:
+    """Return the keys that a table of the reference documents: of `backoff.uniform` the first part."""
+    return list(dict.fromkeys(row[0].split(".")[0] for row in REFERENCE[heading]))
+
+
+@pytest.mark.parametrize("heading", TABLES)
 def test_every_key_is_documented_with_its_default(heading: str) -> None:
-    path = "" if heading == "Top level" else heading
-    table = flat(at(canonical(*CHOICES.get(heading, [])), path))
-    if not path:
-        table = {key: table[key] for key in ("title", "limit", "schemes")}
-    rows = [row for row in REFERENCE[heading] if row[1] != "alternative"]
-    assert [row[0] for row in rows] == list(table)
-    for key, default, meaning in rows:
-        assert default in (literal(table[key]), "required"), key
-        assert meaning.endswith("."), key
+    path, required = TABLES[heading]
+    assert all(meaning.endswith(".") for _, _, meaning in REFERENCE[heading])
+    keys = known(path)
+    if heading == "Top level":
+        sections = {name.split(".")[0] for name in REFERENCE} | {"sweep"}
+        keys = [key for key in keys if key not in sections or key == "topology"]
+    assert documented(heading) == keys
+    table = defaults(path, required)
+    for key, default, _ in REFERENCE[heading]:
+        parts = key.split(".")
+        value = table.get(parts[0])
+        for part in parts[1:]:
+            value = value.get(part) if isinstance(value, dict) else None
+        if default == "required":
+            assert key in required
+        elif value is not None:
+            assert default == literal(value), key
+        else:
+            # The canonical form leaves it out: in words.
+            assert not default.startswith("`"), key
+
+
+@pytest.mark.parametrize(
+    ("heading", "key"), [(heading, key) for heading, (_, required) in TABLES.items() for key in required]
+)
+def test_required_keys_are_required(heading: str, key: str) -> None:
+    path, required = TABLES[heading]
+    assert [row[1] for row in REFERENCE[heading] if row[0] == key] == ["required"]
+    scenario_with(path, required)
+    with pytest.raises(ScenarioError, match=f"missing key .*{key}"):
+        scenario_with(path, {name: value for name, value in required.items() if name != key})
+
+
+@pytest.mark.parametrize("path", CHOICES)
+def test_every_choice_is_documented(path: str) -> None:
+    table, key = CHOICES[path]
+    rows = REFERENCE[table]
+    words = "".join(row[2] for row in rows if row[0] == key)
+    for choice in known(path):
+        heading = path.replace(".x.", ".NAME.")
+        described = f"{heading}.{choice}" in REFERENCE or f'`"{choice}"`' in words
+        assert described or f"{key}.{choice}" in [row[0] for row in rows], choice
 
 
 def test_every_setting_of_tcp_is_documented_for_every_profile() -> None:
+    assert documented("tcp") == known("tcp")
     for column, profile in enumerate(("rfc", "ns2", "ebsn"), start=1):
         table = canonical(f"tcp.profile={profile}")["tcp"]
         assert [row[0] for row in REFERENCE["tcp"]] == list(table)
@@ -104,34 +197,25 @@ def test_every_setting_of_tcp_is_documented_for_every_profile() -> None:
 
 
 def test_every_parameter_of_a_scheme_is_documented() -> None:
-    for name, parameters in canonical()["scheme"].items():
+    schemes = canonical()["scheme"]
+    assert list(schemes) == known("scheme")
+    for name, parameters in schemes.items():
         rows = REFERENCE.get(f"scheme.{name}", [])
         assert [row[0] for row in rows] == list(parameters), name
         for row in rows:
             assert row[1] == literal(parameters[row[0]]), (name, row[0])
 
 
-def test_required_keys_are_required() -> None:
-    for table, key in (("transfer", "size"), ("wired", "rate"), ("radio", "rate")):
-        assert [row[1] for row in REFERENCE[table] if row[0] == key] == ["required"]
-    scenario = Scenario.parse(MINIMAL)
-    assert scenario.schemes == ["basic"]
-
-
-def test_alternatives_exist() -> None:
-    for law in ("exponential", "fixed"):
-        assert [f"backoff.{law}"] == [
-            row[0] for row in REFERENCE["radio.arq.stop-and-wait"] if row[0].endswith(law)
-        ]
-        canonical(f"radio.arq.stop-and-wait.backoff.{law}=1 s")
-
-
 def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) -> None:
     documented = tables((DOCS / "metrics.md").read_text())
-    assert [row[0] for row in documented["Metrics"]] == list(runs["basic"].metrics)
+    names = [row[0] for row in documented["Metrics"]]
+    assert names == list(runs["basic"].metrics)
     events = runs["basic"].events()
     assert [row[0] for row in documented["Events"]] == list(events)
     assert [row[0] for row in documented["Series"]] == list(runs["basic"].series())
+    run = scenario_with("traffic.x", TRAFFIC).run()
+    assert names[: names.index("queue_drops") + 1] == list(run.connections["transfer"])
+    assert [row[0] for row in documented["Other traffic"]] == list(run.traffic["x"])
 
 
 def test_every_event_that_occurs_is_documented(runs: dict[str, Run]) -> None:
@@ -143,6 +227,20 @@ def test_every_event_that_occurs_is_documented(runs: dict[str, Run]) -> None:
 
 def test_the_readme_shows_the_table_that_the_command_prints(command: Command) -> None:
     assert command("run", EXAMPLE).stdout.strip() in (ROOT / "README.md").read_text()
+
+
+def test_the_json_that_is_shown_is_what_the_command_prints(command: Command) -> None:
+    (text,) = re.findall(r"```json\n(.*?)```", (DOCS / "json.md").read_text(), re.DOTALL)
+    shown = json.loads(text)
+    printed = json.loads(command("run", EXAMPLE, "--scheme", "ebsn", "--json").stdout)
+    (shown_result,), (result,) = shown.pop("results"), printed.pop("results")
+    assert shown == printed
+    assert list(shown_result) == list(result)
+    for metrics, found in (
+        (shown_result["metrics"], result["metrics"]),
+        (shown_result["connections"]["transfer"], result["connections"]["transfer"]),
+    ):
+        assert metrics["throughput_bps"] == round(found["throughput_bps"], 1)
 
 
 def python_blocks(path: Path) -> list[str]:
