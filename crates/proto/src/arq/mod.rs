@@ -10,23 +10,13 @@
 //! # What a scheme may do
 //!
 //! Any number of packets can be under way, their units can take turns in any order, and any instant
-//! can be named to wait for. So a scheme with many units outstanding is one more file and one more
-//! variant of [`Config`], and the link does not change. Selective repeat (selective FEC paper,
-//! section 3), for one:
-//!
-//! - *slots*: away from a slot's beginning, `next` answers [`Next::Wait`] for the next beginning;
-//! - *feedback delay*: `ended` notes a failed unit with the instant from which it may be sent again,
-//!   and answers [`Verdict::Again`]; from then on `next` prefers it to fresh units;
-//! - *fresh units* go out while failed ones wait: when the packets under way have none left, `next`
-//!   answers [`Next::Begin`] as long as there is a backlog, and otherwise waits for the earliest
-//!   unit that may be sent again;
-//! - *a unit's last attempt failed*: `ended` forgets all units of its packet, those not yet sent
-//!   included, and answers [`Verdict::GiveUp`];
-//! - *delivery in order* is the link's: a complete packet waits at the receiving end until those
-//!   before it are complete or given up.
+//! can be named to wait for. So a scheme is one file and one variant of [`Config`], and the link does
+//! not change. Two show the range: [stop-and-wait](stop_and_wait), with one unit outstanding, and
+//! [selective repeat](selective_repeat), with many.
 
 mod backoff;
 mod retransmissions;
+pub mod selective_repeat;
 pub mod stop_and_wait;
 
 use alloc::boxed::Box;
@@ -36,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use backoff::Backoff;
 pub use retransmissions::Retransmissions;
+pub use selective_repeat::SelectiveRepeat;
 pub use stop_and_wait::StopAndWait;
 
 use crate::Invalid;
@@ -111,6 +102,8 @@ pub enum Config {
     None,
     /// One unit at a time, again and again, with random waits in between.
     StopAndWait(stop_and_wait::Params),
+    /// Fresh units go out while word of failed ones comes back.
+    SelectiveRepeat(selective_repeat::Params),
 }
 
 impl Config {
@@ -120,7 +113,7 @@ impl Config {
     /// A random backoff without any spread.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
-            Config::None => Ok(()),
+            Config::None | Config::SelectiveRepeat(_) => Ok(()),
             Config::StopAndWait(params) => params.validate(),
         }
     }
@@ -137,6 +130,7 @@ impl Config {
         match *self {
             Config::None => None,
             Config::StopAndWait(params) => Some(Box::new(StopAndWait::new(params, backoff))),
+            Config::SelectiveRepeat(params) => Some(Box::new(SelectiveRepeat::new(params))),
         }
     }
 }
@@ -157,8 +151,16 @@ mod tests {
         MapAccessDeserializer::new(MapDeserializer::new([(key, value)].into_iter()))
     }
 
+    fn read_as<'a>(
+        scheme: &'a str,
+        key: &'a str,
+        value: impl IntoDeserializer<'a, Error>,
+    ) -> Result<Config, String> {
+        Config::deserialize(table(scheme, table(key, value))).map_err(|error| error.to_string())
+    }
+
     fn read<'a>(key: &'a str, value: impl IntoDeserializer<'a, Error>) -> Result<Config, String> {
-        Config::deserialize(table("stop-and-wait", table(key, value))).map_err(|error| error.to_string())
+        read_as("stop-and-wait", key, value)
     }
 
     fn stop_and_wait(retransmissions: Retransmissions, backoff: Backoff) -> Config {
@@ -180,6 +182,31 @@ mod tests {
         }
         let name: serde::de::value::StrDeserializer<'_, Error> = "none".into_deserializer();
         assert_eq!(Config::deserialize(name), Ok(Config::default()));
+    }
+
+    #[test]
+    fn selective_repeat_has_the_values_of_its_paper_where_a_file_says_nothing() {
+        let ms = Duration::from_millis;
+        let paper = selective_repeat::Params {
+            retransmissions: Retransmissions::AtMost(5),
+            feedback_delay: ms(60),
+            slot: Duration::ZERO,
+        };
+        let changed = |change: fn(&mut selective_repeat::Params)| {
+            let mut params = paper;
+            change(&mut params);
+            Ok(Config::SelectiveRepeat(params))
+        };
+        let read = |key, value: &'static str| read_as("selective-repeat", key, value);
+        assert_eq!(selective_repeat::Params::default(), paper);
+        assert_eq!(
+            read("retransmissions", "unlimited"),
+            changed(|it| it.retransmissions = Retransmissions::Unlimited)
+        );
+        assert_eq!(read("feedback_delay", "0 s"), changed(|it| it.feedback_delay = Duration::ZERO));
+        assert_eq!(read("slot", "10 ms"), changed(|it| it.slot = Duration::from_millis(10)));
+        assert!(read("window", "8").unwrap_err().starts_with("unknown field `window`, expected"));
+        assert_eq!(read("slot", "10 ms").unwrap().validate(), Ok(()));
     }
 
     #[test]

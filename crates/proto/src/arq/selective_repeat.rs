@@ -1,0 +1,405 @@
+//! Selective repeat: only what was lost is sent again, and the air is never idle meanwhile.
+//!
+//! *What it does.* Units leave in order. A unit that did not arrive may be sent again when word of it
+//! has come back, and then goes before units that were never sent; of several, the one that failed
+//! first. Until then the units behind it go on. When its last permitted attempt has failed, the
+//! whole packet is given up: its units not yet sent, and those that wait to be sent again. Word of a
+//! lost unit comes after a constant delay and is never lost itself.
+//!
+//! *Source.* Chiasserini, Garetto, Meo: "Improving TCP over Wireless by Selectively Protecting Packet
+//! Transmissions", section III.
+//!
+//! *Parameters.* See [`Params`].
+//!
+//! *Where we differ from the paper.* It says nothing of how long a negative acknowledgement takes, and
+//! names no window: as there, any number of units may be outstanding. Its links are slotted, one unit
+//! to a slot; ours need not be, and a unit may be shorter or longer than a slot.
+
+use alloc::collections::VecDeque;
+
+use lasthop_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{Arq, Attempt, Next, Retransmissions, Verdict};
+
+/// What a scenario file says about selective repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How many retransmissions of a unit may follow its first transmission. By default 5: the
+    /// paper's six attempts (section IV).
+    pub retransmissions: Retransmissions,
+    /// How long after the end of a failed attempt the unit may be sent again. By default 60 ms, six
+    /// units of the paper's link: with less than about five, longer bursts of errors would cause
+    /// more losses than short ones, and the paper finds that they cause fewer (section IV, on
+    /// figure 2).
+    pub feedback_delay: Duration,
+    /// An attempt begins at a multiple of this since the beginning of the run; zero, the default, for
+    /// a link without slots. The paper's are 10 ms.
+    pub slot: Duration,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        let feedback_delay = Duration::from_millis(60);
+        Params { retransmissions: Retransmissions::AtMost(5), feedback_delay, slot: Duration::ZERO }
+    }
+}
+
+/// Failed units again, in the order in which they failed; fresh ones in between.
+#[derive(Clone, Debug)]
+pub struct SelectiveRepeat {
+    params: Params,
+    /// The packet that began last: no other has units that were never sent.
+    packet: u64,
+    units: u32,
+    /// The first of its units that was never sent; `units` if there is none.
+    fresh: u32,
+    /// Units that wait to be sent again, as they failed and so as they may be sent.
+    failed: VecDeque<Failed>,
+}
+
+/// A unit that waits to be sent again.
+#[derive(Clone, Copy, Debug)]
+struct Failed {
+    /// The attempt that it waits for.
+    next: Attempt,
+    not_before: Time,
+}
+
+impl SelectiveRepeat {
+    /// Nothing to send.
+    pub fn new(params: Params) -> SelectiveRepeat {
+        SelectiveRepeat { params, packet: 0, units: 0, fresh: 0, failed: VecDeque::new() }
+    }
+
+    /// The first instant from `time` on at which an attempt may begin.
+    fn aligned(&self, time: Time) -> Time {
+        if self.params.slot.is_zero() {
+            return time;
+        }
+        let slots = time.as_nanos().checked_next_multiple_of(self.params.slot.as_nanos());
+        slots.map_or(Time::NEVER, Time::from_nanos)
+    }
+
+    /// Forgets all units of a packet. Looks at each unit that waits: since they go before fresh ones,
+    /// these are no more than the attempts of one feedback delay.
+    fn give_up(&mut self, packet: u64) {
+        self.failed.retain(|unit| unit.next.packet != packet);
+        if self.packet == packet {
+            self.fresh = self.units;
+        }
+    }
+}
+
+impl Arq for SelectiveRepeat {
+    fn begin(&mut self, packet: u64, units: u32) {
+        (self.packet, self.units, self.fresh) = (packet, units, 0);
+    }
+
+    fn next(&self, now: Time, backlog: bool) -> Next {
+        let start = self.aligned(now);
+        let again = self.failed.front().filter(|unit| unit.not_before <= start).map(|unit| unit.next);
+        let fresh = || {
+            let attempt = Attempt { packet: self.packet, unit: self.fresh, number: 1 };
+            (self.fresh < self.units).then_some(attempt)
+        };
+        match again.or_else(fresh) {
+            Some(attempt) if start == now => Next::Send(attempt),
+            Some(_) => Next::Wait(start),
+            // To begin is not to send: a packet leaves the queue even between slots.
+            None if backlog => Next::Begin,
+            None => Next::Wait(self.failed.front().map_or(Time::NEVER, |unit| self.aligned(unit.not_before))),
+        }
+    }
+
+    fn ended(&mut self, now: Time, attempt: Attempt, arrived: bool) -> Verdict {
+        if attempt.number == 1 {
+            self.fresh += 1;
+        } else {
+            self.failed.pop_front();
+        }
+        if arrived {
+            return Verdict::Delivered;
+        }
+        if !self.params.retransmissions.allow_after(attempt.number) {
+            self.give_up(attempt.packet);
+            return Verdict::GiveUp;
+        }
+        let next = Attempt { number: attempt.number + 1, ..attempt };
+        self.failed.push_back(Failed { next, not_before: now + self.params.feedback_delay });
+        Verdict::Again
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use lasthop_base::{Stream, Streams};
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn scheme(retransmissions: Retransmissions, delay_ms: u64, slot_ms: u64) -> SelectiveRepeat {
+        let (feedback_delay, slot) = (Duration::from_millis(delay_ms), Duration::from_millis(slot_ms));
+        SelectiveRepeat::new(Params { retransmissions, feedback_delay, slot })
+    }
+
+    fn attempt(packet: u64, unit: u32, number: u32) -> Attempt {
+        Attempt { packet, unit, number }
+    }
+
+    /// Sends what the scheme wants at `start`, over at `end`.
+    fn send(arq: &mut SelectiveRepeat, (start, end): (u64, u64), sent: Attempt, arrived: bool) -> Verdict {
+        assert_eq!(arq.next(at(start), true), Next::Send(sent));
+        arq.ended(at(end), sent, arrived)
+    }
+
+    #[test]
+    fn a_failed_unit_goes_again_after_the_feedback_delay_and_before_fresh_ones() {
+        let mut arq = scheme(Retransmissions::AtMost(2), 25, 0);
+        assert_eq!(arq.next(at(0), true), Next::Begin);
+        arq.begin(0, 2);
+        assert_eq!(send(&mut arq, (0, 10), attempt(0, 0, 1), false), Verdict::Again);
+        assert_eq!(send(&mut arq, (10, 20), attempt(0, 1, 1), false), Verdict::Again);
+        // Word of unit 0 comes at 35, of unit 1 at 45: until then the next packet goes on.
+        assert_eq!(arq.next(at(20), true), Next::Begin);
+        arq.begin(1, 4);
+        assert_eq!(send(&mut arq, (20, 30), attempt(1, 0, 1), true), Verdict::Delivered);
+        assert_eq!(send(&mut arq, (30, 40), attempt(1, 1, 1), true), Verdict::Delivered);
+        assert_eq!(send(&mut arq, (40, 50), attempt(0, 0, 2), true), Verdict::Delivered);
+        assert_eq!(send(&mut arq, (50, 60), attempt(0, 1, 2), false), Verdict::Again);
+        assert_eq!(send(&mut arq, (60, 70), attempt(1, 2, 1), true), Verdict::Delivered);
+        assert_eq!(send(&mut arq, (70, 80), attempt(1, 3, 1), true), Verdict::Delivered);
+        assert_eq!(arq.next(at(80), false), Next::Wait(at(85)));
+        assert_eq!(send(&mut arq, (85, 95), attempt(0, 1, 3), true), Verdict::Delivered);
+        assert_eq!(arq.next(at(95), false), Next::Wait(Time::NEVER));
+    }
+
+    #[test]
+    fn of_several_that_may_go_again_the_one_that_failed_first_goes_first() {
+        let unit = |unit, number| attempt(0, unit, number);
+        let mut arq = scheme(Retransmissions::Unlimited, 2, 0);
+        arq.begin(0, 3);
+        assert_eq!(send(&mut arq, (0, 1), unit(0, 1), false), Verdict::Again);
+        assert_eq!(send(&mut arq, (1, 2), unit(1, 1), false), Verdict::Again);
+        // All three may go at 20.
+        assert_eq!(send(&mut arq, (2, 3), unit(2, 1), false), Verdict::Again);
+        assert_eq!(send(&mut arq, (20, 21), unit(0, 2), false), Verdict::Again);
+        assert_eq!(send(&mut arq, (21, 22), unit(1, 2), true), Verdict::Delivered);
+        assert_eq!(send(&mut arq, (22, 23), unit(2, 2), true), Verdict::Delivered);
+        assert_eq!(send(&mut arq, (23, 24), unit(0, 3), true), Verdict::Delivered);
+    }
+
+    #[test]
+    fn an_attempt_begins_with_a_slot_and_a_packet_whenever_it_can() {
+        let mut arq = scheme(Retransmissions::AtMost(5), 60, 10);
+        assert_eq!(arq.next(at(3), false), Next::Wait(Time::NEVER));
+        assert_eq!(arq.next(at(3), true), Next::Begin);
+        arq.begin(0, 1);
+        assert_eq!(arq.next(at(3), true), Next::Wait(at(10)));
+        // A unit shorter than a slot, and one that takes a slot and a half.
+        assert_eq!(send(&mut arq, (10, 14), attempt(0, 0, 1), false), Verdict::Again);
+        assert_eq!(arq.next(at(14), true), Next::Begin);
+        arq.begin(1, 2);
+        assert_eq!(arq.next(at(14), true), Next::Wait(at(20)));
+        assert_eq!(send(&mut arq, (20, 35), attempt(1, 0, 1), true), Verdict::Delivered);
+        assert_eq!(arq.next(at(35), true), Next::Wait(at(40)));
+        assert_eq!(send(&mut arq, (40, 50), attempt(1, 1, 1), true), Verdict::Delivered);
+        // Word of the failed unit comes at 74, the next slot at 80. The queue stays as it is from 71
+        // on: the slot is the failed unit's.
+        assert_eq!(arq.next(at(50), false), Next::Wait(at(80)));
+        assert_eq!(arq.next(at(70), true), Next::Begin);
+        assert_eq!(arq.next(at(71), true), Next::Wait(at(80)));
+        assert_eq!(send(&mut arq, (80, 84), attempt(0, 0, 2), true), Verdict::Delivered);
+        assert_eq!(arq.next(at(84), false), Next::Wait(Time::NEVER));
+    }
+
+    #[test]
+    fn the_last_failure_gives_up_what_waits_of_the_packet_and_what_was_never_sent() {
+        let mut arq = scheme(Retransmissions::AtMost(1), 15, 0);
+        arq.begin(0, 2);
+        assert_eq!(send(&mut arq, (0, 10), attempt(0, 0, 1), false), Verdict::Again);
+        assert_eq!(send(&mut arq, (10, 20), attempt(0, 1, 1), false), Verdict::Again);
+        assert_eq!(arq.next(at(20), true), Next::Begin);
+        arq.begin(1, 3);
+        assert_eq!(send(&mut arq, (20, 22), attempt(1, 0, 1), false), Verdict::Again);
+        assert_eq!(send(&mut arq, (25, 30), attempt(0, 0, 2), false), Verdict::GiveUp);
+        // Not unit 1 of packet 0, though it may go again from 35 on; packet 1 goes on as it was.
+        assert_eq!(arq.next(at(36), true), Next::Send(attempt(1, 1, 1)));
+        assert_eq!(send(&mut arq, (37, 40), attempt(1, 0, 2), false), Verdict::GiveUp);
+        assert_eq!(arq.next(at(40), true), Next::Begin);
+        assert_eq!(arq.next(at(40), false), Next::Wait(Time::NEVER));
+        let mut arq = scheme(Retransmissions::AtMost(0), 15, 0);
+        arq.begin(0, 2);
+        assert_eq!(send(&mut arq, (0, 10), attempt(0, 0, 1), false), Verdict::GiveUp);
+        assert_eq!(arq.next(at(10), true), Next::Begin);
+    }
+
+    #[test]
+    fn no_length_of_a_slot_or_a_delay_is_too_long() {
+        let long = Params { slot: Duration::MAX, feedback_delay: Duration::MAX, ..Params::default() };
+        let mut arq = SelectiveRepeat::new(long);
+        arq.begin(0, 1);
+        assert_eq!(send(&mut arq, (0, 10), attempt(0, 0, 1), false), Verdict::Again);
+        assert_eq!(arq.next(at(10), false), Next::Wait(Time::NEVER));
+    }
+
+    #[test]
+    fn a_saturated_link_allocates_no_more_after_a_while() {
+        let mut arq = scheme(Retransmissions::AtMost(5), 60, 10);
+        let mut outcomes = Streams::new(2, 0).stream("outcomes");
+        let (mut now, mut packets, mut settled) = (Time::ZERO, 0, 0);
+        for step in 0..100_000 {
+            match arq.next(now, true) {
+                Next::Begin => {
+                    arq.begin(packets, 3);
+                    packets += 1;
+                }
+                Next::Send(attempt) => {
+                    now += Duration::from_millis(10);
+                    arq.ended(now, attempt, outcomes.bernoulli(0.3));
+                }
+                Next::Wait(_) => panic!("there is always something to send"),
+            }
+            if step == 1_000 {
+                settled = arq.failed.capacity();
+            }
+        }
+        assert_eq!(arq.failed.capacity(), settled);
+        assert!(settled <= 8, "six units to a feedback delay, not {settled}");
+    }
+
+    /// A packet that comes at `arrival` ms, in units of so many ms each.
+    struct Offered {
+        arrival: u64,
+        units: Vec<u64>,
+    }
+
+    /// When each attempt began, in ms, which it was, and what came of it.
+    type History = Vec<(u64, Attempt, Verdict)>;
+
+    /// What the scheme does with the packets, in the hands of a link that asks as it should.
+    fn history(params: Params, offered: &[Offered], outcomes: &mut Stream, loss: f64) -> History {
+        let (mut arq, mut history, mut begun, mut now) = (SelectiveRepeat::new(params), Vec::new(), 0, 0);
+        loop {
+            let arrival = offered.get(begun).map_or(Time::NEVER, |packet| at(packet.arrival));
+            match arq.next(at(now), arrival <= at(now)) {
+                Next::Begin => {
+                    arq.begin(begun as u64, offered[begun].units.len() as u32);
+                    begun += 1;
+                }
+                Next::Send(attempt) => {
+                    let start = now;
+                    now += offered[attempt.packet as usize].units[attempt.unit as usize];
+                    let verdict = arq.ended(at(now), attempt, !outcomes.bernoulli(loss));
+                    history.push((start, attempt, verdict));
+                }
+                Next::Wait(until) => {
+                    assert!(until > at(now), "no progress at {now}");
+                    // A packet that waits already makes no difference.
+                    let news = if arrival > at(now) { arrival.min(until) } else { until };
+                    if news == Time::NEVER {
+                        return history;
+                    }
+                    now = news.as_nanos() / 1_000_000;
+                }
+            }
+        }
+    }
+
+    /// A unit as the rules know it.
+    #[derive(Clone, Default)]
+    struct Unit {
+        sent: u32,
+        failed_at: Option<u64>,
+    }
+
+    /// The same by the rules, read aloud: in every millisecond in which an attempt may begin, all units
+    /// are looked at, and each knows all about itself.
+    fn by_the_rules(params: Params, offered: &[Offered], outcomes: &mut Stream, loss: f64) -> History {
+        let ms = |span: Duration| span.as_nanos() / 1_000_000;
+        let (delay, slot) = (ms(params.feedback_delay), ms(params.slot).max(1));
+        let mut packets: Vec<Option<Vec<Unit>>> =
+            offered.iter().map(|packet| Some(alloc::vec![Unit::default(); packet.units.len()])).collect();
+        let (mut history, mut free_at) = (Vec::new(), 0);
+        for now in 0.. {
+            let units = || {
+                let packets = packets.iter().enumerate();
+                let alive = packets.filter_map(|(packet, units)| Some((packet, units.as_ref()?)));
+                alive.flat_map(|(packet, units)| {
+                    units.iter().enumerate().map(move |(index, unit)| (packet, index, unit))
+                })
+            };
+            if units().all(|(_, _, unit)| unit.sent > 0 && unit.failed_at.is_none()) {
+                break;
+            }
+            if now < free_at || now % slot != 0 {
+                continue;
+            }
+            let again = units()
+                .filter_map(|(packet, index, unit)| Some((unit.failed_at?, packet, index)))
+                .filter(|(failed_at, ..)| failed_at + delay <= now)
+                .min();
+            let fresh = units().find(|(packet, _, unit)| unit.sent == 0 && offered[*packet].arrival <= now);
+            let again = again.map(|(_, packet, index)| (packet, index));
+            let Some((packet, index)) = again.or(fresh.map(|(packet, index, _)| (packet, index))) else {
+                continue;
+            };
+            free_at = now + offered[packet].units[index];
+            let unit = &mut packets[packet].as_mut().unwrap()[index];
+            unit.sent += 1;
+            let sent = Attempt { packet: packet as u64, unit: index as u32, number: unit.sent };
+            let lost = outcomes.bernoulli(loss);
+            unit.failed_at = lost.then_some(free_at);
+            let last = params.retransmissions == Retransmissions::AtMost(unit.sent - 1);
+            let verdict = match (lost, last) {
+                (false, _) => Verdict::Delivered,
+                (true, false) => Verdict::Again,
+                (true, true) => Verdict::GiveUp,
+            };
+            if verdict == Verdict::GiveUp {
+                packets[packet] = None;
+            }
+            history.push((now, sent, verdict));
+        }
+        history
+    }
+
+    #[test]
+    fn the_same_attempts_at_the_same_instants_as_by_the_rules() {
+        let mut draw = Streams::new(4, 0).stream("cases");
+        let (mut attempts, mut given_up, mut again) = (0, 0, 0);
+        for case in 0..3_000 {
+            let retransmissions = match draw.below(6) {
+                5 => Retransmissions::Unlimited,
+                most => Retransmissions::AtMost(most as u32),
+            };
+            let params = Params {
+                retransmissions,
+                feedback_delay: Duration::from_millis(draw.below(2) * draw.below(40)),
+                slot: Duration::from_millis(draw.below(2) * draw.below(12)),
+            };
+            let (loss, spread) = ([0.1, 0.4, 0.8][draw.below(3) as usize], 1 + draw.below(40));
+            let mut arrival = 0;
+            let offered: Vec<Offered> = (0..20)
+                .map(|_| {
+                    arrival += draw.below(spread);
+                    let units = (0..=draw.below(4)).map(|_| 1 + draw.below(9)).collect();
+                    Offered { arrival, units }
+                })
+                .collect();
+            let outcomes = Streams::new(4, case).stream("outcomes");
+            let found = history(params, &offered, &mut outcomes.clone(), loss);
+            assert_eq!(found, by_the_rules(params, &offered, &mut outcomes.clone(), loss), "{params:?}");
+            let count = |wanted| found.iter().filter(|(_, _, verdict)| *verdict == wanted).count();
+            attempts += found.len();
+            given_up += count(Verdict::GiveUp);
+            again += count(Verdict::Again);
+        }
+        // The cases are worth something only if everything happens in them, and often.
+        assert!(attempts > 100_000 && again > 30_000 && given_up > 10_000, "{attempts} {again} {given_up}");
+    }
+}
