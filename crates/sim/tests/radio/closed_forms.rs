@@ -9,7 +9,7 @@ use lasthop_proto::arq::{Backoff, Retransmissions};
 use lasthop_proto::{DropReason, LinkOutcome};
 use lasthop_sim::{Expansion, Exposed, RadioConfig, RadioStats};
 
-use crate::harness::{Bench, Did, Odds, mtu, packet, plain, stop_and_wait};
+use crate::harness::{Bench, Did, Odds, mtu, packet, plain, selective_repeat, stop_and_wait};
 
 const FIVE_SIGMA: f64 = 5.0;
 
@@ -84,6 +84,59 @@ fn service_time_is_attempts_and_waits() {
         let spread = variance * (air + wait) * (air + wait) + (mean_attempts - 1.0) * wait_variance;
         close("service time", end.as_secs_f64() / f64::from(n), expected, spread.sqrt(), n);
         assert_eq!(stats.air_time, Duration::from_millis(10) * stats.attempts);
+    }
+}
+
+/// Of M = `most` + 1 attempts a unit needs (1 − p^M)/(1 − p) in the mean, whatever lies in between.
+#[test]
+fn attempts_of_selective_repeat_are_a_truncated_geometric_sum() {
+    let n = 40_000;
+    for (p, most) in [(0.5, 0), (0.3, 1), (0.5, 5), (0.8, 5)] {
+        let attempts = most as i32 + 1;
+        let mean = (1.0 - f64::powi(p, attempts)) / (1.0 - p);
+        let (_, variance) = attempts_law(p, attempts);
+        for (delay, slot) in [(0, 0), (60, 10), (7, 0), (0, 3)] {
+            let arq = selective_repeat(Retransmissions::AtMost(most), delay, slot);
+            let (stats, ..) = saturate(RadioConfig { arq, ..plain() }, frame_loss(p), n, 1);
+            close("attempts", stats.attempts as f64 / f64::from(n), mean, variance.sqrt(), n);
+        }
+    }
+}
+
+/// A packet is lost if any of its N units would fail M times: 1 − (1 − p^M)^N, in whatever order its
+/// units take their turns and though those of a packet given up do not all have theirs.
+#[test]
+fn selective_repeat_discards_a_packet_if_one_of_its_units_fails_too_often() {
+    let n = 40_000;
+    for (p, most, units) in [(0.5, 0, 3), (0.5, 1, 3), (0.3, 2, 6), (0.6, 5, 4)] {
+        let unit_arrives = 1.0 - f64::powi(p, most as i32 + 1);
+        let discarded = 1.0 - unit_arrives.powi(units);
+        let sd = (discarded * (1.0 - discarded)).sqrt();
+        for (delay, slot) in [(0, 0), (60, 10), (7, 0)] {
+            let arq = selective_repeat(Retransmissions::AtMost(most), delay, slot);
+            let config = RadioConfig { arq, mtu: mtu(4), ..plain() };
+            let (stats, ..) = saturate(config, frame_loss(p), n, 4 * units as u64);
+            close("discards", stats.discarded as f64 / f64::from(n), discarded, sd, n);
+            assert_eq!(stats.delivered + stats.discarded, u64::from(n));
+        }
+    }
+}
+
+/// The air is never idle while there is something that was never sent, so that a unit costs 1/(1 − p)
+/// air times and no wait: the textbook's efficiency of selective repeat. Only at the end, when all
+/// was sent once, does the link wait for word.
+#[test]
+fn selective_repeat_keeps_the_air_busy() {
+    let (n, p, size) = (40_000, 0.4, 10);
+    for (delay, slot) in [(0, 0), (60, 10), (95, 0)] {
+        let arq = selective_repeat(Retransmissions::Unlimited, delay, slot);
+        let (stats, _, end) = saturate(RadioConfig { arq, ..plain() }, frame_loss(p), n, size);
+        let attempts = stats.attempts as f64 / f64::from(n);
+        close("attempts", attempts, 1.0 / (1.0 - p), p.sqrt() / (1.0 - p), n);
+        assert_eq!(stats.air_time, Duration::from_millis(10) * stats.attempts);
+        let idle = end.since(Time::ZERO) - stats.air_time;
+        // Of ten units outstanding, one needs more than 20 attempts once in ten million seeds.
+        assert!(idle <= Duration::from_millis(delay) * 20, "{idle} idle with a delay of {delay} ms");
     }
 }
 

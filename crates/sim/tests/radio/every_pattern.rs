@@ -5,7 +5,7 @@ use lasthop_proto::arq::{Backoff, Config, Retransmissions};
 use lasthop_proto::{DropReason, LinkOutcome};
 use lasthop_sim::{QueueLimit, RadioConfig};
 
-use crate::harness::{Bench, Did, ms, mtu, packet, plain, scripted, stop_and_wait};
+use crate::harness::{Bench, Did, ms, mtu, packet, plain, scripted, selective_repeat, stop_and_wait};
 
 const ATTEMPTS: u32 = 12;
 /// In fragments of 4 bytes: one, three and two.
@@ -101,6 +101,90 @@ fn stop_and_wait_without_a_limit() {
     }
 }
 
+/// If word comes at once, it is stop-and-wait without a wait, in all that it does.
+#[test]
+fn selective_repeat_whose_word_comes_at_once_is_stop_and_wait() {
+    for (retransmissions, delay) in
+        [(Retransmissions::AtMost(0), 3), (Retransmissions::AtMost(2), 50), (Retransmissions::Unlimited, 0)]
+    {
+        let at_once = stop_and_wait(retransmissions, Backoff::Fixed(Duration::ZERO));
+        let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(delay), ..plain() };
+        for pattern in 0..1 << ATTEMPTS {
+            let selective = RadioConfig { arq: selective_repeat(retransmissions, 0, 0), ..config };
+            assert_eq!(run(selective, pattern), run(RadioConfig { arq: at_once, ..config }, pattern));
+        }
+    }
+}
+
+#[test]
+fn selective_repeat_up_to_a_limit_and_without() {
+    let limits = [Some(0), Some(1), Some(2), None];
+    for (most, (feedback, slot)) in limits
+        .into_iter()
+        .flat_map(|most| [(2, 0), (9, 0), (9, 5), (0, 3), (60, 10)].map(|times| (most, times)))
+    {
+        let retransmissions = most.map_or(Retransmissions::Unlimited, Retransmissions::AtMost);
+        let arq = selective_repeat(retransmissions, feedback, slot);
+        for delay in [0, 50] {
+            let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(delay), arq, ..plain() };
+            for pattern in 0..1 << ATTEMPTS {
+                let (fates, attempts, log) = run(config, pattern);
+                signals_add_up(&log, &fates, attempts);
+                follows_the_pattern(&log, pattern);
+                let ends = ends_by_the_log(&log, most, delay);
+                assert_eq!(fates, ends.map(|end| end.is_some()), "pattern {pattern:b}, {arq:?}");
+                for (id, end) in ends.into_iter().enumerate() {
+                    let delivery = log.iter().find(|(_, did)| *did == Did::Deliver(id as u32));
+                    assert_eq!(delivery.map(|&(at, _)| at), end, "pattern {pattern:b}, {arq:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Attempts fare as the pattern says, in the order in which they end.
+fn follows_the_pattern(log: &[(Time, Did)], pattern: u32) {
+    let fares = log.iter().filter_map(|(_, did)| match did {
+        Did::Signal(_, LinkOutcome::Delivered, _) => Some(true),
+        Did::Signal(_, LinkOutcome::AttemptFailed, _) => Some(false),
+        _ => None,
+    });
+    let expected = losses(pattern).chain(std::iter::repeat(true));
+    assert!(fares.zip(expected).all(|(found, expected)| found == expected));
+}
+
+/// When each packet must leave the link's other end, if it does, by what is said of its attempts: all
+/// of its units arrived and none failed for the last time, in which case nothing more is heard of
+/// it; and those before it are over, too.
+fn ends_by_the_log(log: &[(Time, Did)], most: Option<u32>, delay: u64) -> [Option<Time>; 3] {
+    let mut over_before = Time::ZERO;
+    [0, 1, 2].map(|id| {
+        let (mut missing, mut waiting) = (SIZES[id as usize].div_ceil(4), Vec::new());
+        let (mut over, mut given_up) = (Time::ZERO, false);
+        for &(at, did) in log {
+            let Did::Signal(of, outcome, number) = did else { continue };
+            if of != id || outcome == LinkOutcome::Discarded {
+                continue;
+            }
+            assert!(missing > 0 && !given_up, "an attempt of packet {id} after it was over");
+            // Another attempt of a unit follows the one before it.
+            if number > 1 {
+                let before = waiting.iter().position(|&failed| failed == number - 1);
+                waiting.swap_remove(before.expect("a unit that failed so often"));
+            }
+            over = at;
+            match outcome {
+                LinkOutcome::Delivered => missing -= 1,
+                _ if most.is_some_and(|most| number > most) => given_up = true,
+                _ => waiting.push(number),
+            }
+        }
+        assert!(missing == 0 || given_up, "packet {id} is forgotten");
+        over_before = over_before.max(over);
+        (!given_up).then(|| over_before + Duration::from_millis(delay))
+    })
+}
+
 /// How many losses six units meet: those before the sixth survival.
 fn lost_before_end(pattern: u32) -> u32 {
     let (mut survived, mut lost) = (0, 0);
@@ -133,6 +217,8 @@ fn an_overflowing_queue_conserves_packets() {
         Config::None,
         stop_and_wait(Retransmissions::AtMost(1), Backoff::Uniform(Duration::from_millis(9))),
         stop_and_wait(Retransmissions::Unlimited, Backoff::Fixed(Duration::from_millis(1))),
+        selective_repeat(Retransmissions::AtMost(1), 9, 0),
+        selective_repeat(Retransmissions::Unlimited, 9, 5),
     ];
     for arq in arqs {
         for pattern in 0..1 << ATTEMPTS {

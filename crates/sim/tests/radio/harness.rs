@@ -4,7 +4,7 @@ use std::sync::mpsc::Sender;
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
-use lasthop_proto::arq::{Backoff, Config, Retransmissions, stop_and_wait::Params};
+use lasthop_proto::arq::{Backoff, Config, Retransmissions, selective_repeat, stop_and_wait};
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::tcp::SeqNum;
 use lasthop_proto::{
@@ -36,7 +36,13 @@ pub(crate) fn mtu(bytes: u64) -> Option<Mtu> {
 }
 
 pub(crate) fn stop_and_wait(retransmissions: Retransmissions, backoff: Backoff) -> Config {
-    Config::StopAndWait(Params { retransmissions, backoff })
+    Config::StopAndWait(stop_and_wait::Params { retransmissions, backoff })
+}
+
+/// A feedback delay and a slot, in ms.
+pub(crate) fn selective_repeat(retransmissions: Retransmissions, delay_ms: u64, slot_ms: u64) -> Config {
+    let (feedback_delay, slot) = (Duration::from_millis(delay_ms), Duration::from_millis(slot_ms));
+    Config::SelectiveRepeat(selective_repeat::Params { retransmissions, feedback_delay, slot })
 }
 
 /// 8 kbps, one byte a millisecond, and nothing else.

@@ -7,7 +7,9 @@ use lasthop_proto::arq::{Backoff, Retransmissions};
 use lasthop_proto::{Component, DropReason, LinkOutcome, Probe};
 use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioStats};
 
-use crate::harness::{Bench, Did, Recorder, ms, mtu, packet, plain, scripted, stop_and_wait};
+use crate::harness::{
+    Bench, Did, Recorder, ms, mtu, packet, plain, scripted, selective_repeat, stop_and_wait,
+};
 use Did::{Deliver, Drop, Signal};
 use DropReason::{AttemptsExhausted, Corrupted, QueueFull};
 use LinkOutcome::{AttemptFailed, Delivered, Discarded};
@@ -111,6 +113,92 @@ fn the_last_failed_attempt_gives_the_packet_up_and_starts_the_next_at_once() {
     ];
     assert_eq!(bench.finish(), expected);
     assert_eq!((bench.link.stats().discarded, bench.link.stats().delivered), (1, 1));
+}
+
+/// Units of 4 ms in slots of 5 ms, and word of a lost one after 12 ms.
+///
+/// | from | unit, attempt | fate | may go again |
+/// |-----:|---------------|------|-------------:|
+/// |   10 | 0.0, 1        | lost | 26           |
+/// |   15 | 0.1 (2 ms), 1 | ok   |              |
+/// |   20 | 1.0, 1        | lost | 36           |
+/// |   25 | 1.1, 1        | ok   |              |
+/// |   30 | 0.0, 2        | lost | 46           |
+/// |   35 | 1.2 (1 ms), 1 | ok   |              |
+/// |   40 | 1.0, 2        | ok   |              |
+/// |   45 | 2.0 (3 ms), 1 | ok   |              |
+/// |   50 | 0.0, 3        | ok   |              |
+///
+/// The packets leave in their order when the first is complete, and take 100 ms to the other end.
+#[test]
+fn selective_repeat_sends_in_slots_what_word_has_come_of() {
+    let arq = selective_repeat(Retransmissions::AtMost(2), 12, 5);
+    let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(100), arq, ..plain() };
+    let fates = [false, true, false, true, false, true, true, true, true];
+    let mut bench = Bench::new(config, scripted(fates));
+    bench.send(ms(7), packet(0, 6));
+    bench.send(ms(7), packet(1, 9));
+    bench.send(ms(37), packet(2, 3));
+    let expected = [
+        (ms(14), Signal(0, AttemptFailed, 1)),
+        (ms(17), Signal(0, Delivered, 1)),
+        (ms(24), Signal(1, AttemptFailed, 1)),
+        (ms(29), Signal(1, Delivered, 1)),
+        (ms(34), Signal(0, AttemptFailed, 2)),
+        (ms(36), Signal(1, Delivered, 1)),
+        (ms(44), Signal(1, Delivered, 2)),
+        (ms(48), Signal(2, Delivered, 1)),
+        (ms(54), Signal(0, Delivered, 3)),
+        (ms(154), Deliver(0)),
+        (ms(154), Deliver(1)),
+        (ms(154), Deliver(2)),
+    ];
+    assert_eq!(bench.finish(), expected);
+}
+
+/// The paper's link: units of 480 bytes take a slot of 10 ms at 384 kbps, and word comes after 60 ms.
+/// A unit lost six times in a row goes out every 70 ms, and with it goes its packet: its first
+/// attempt ends at 20 ms, its last at 20 + 5 · 70 = 370 ms. What came behind has waited for it.
+#[test]
+fn the_selective_fec_paper_gives_a_packet_up_after_six_attempts() {
+    let paper = RadioConfig {
+        rate: BitRate::from_bps(384_000).unwrap(),
+        mtu: mtu(480),
+        arq: selective_repeat(Retransmissions::AtMost(5), 60, 10),
+        ..plain()
+    };
+    let lost = [1, 8, 15, 22, 29, 36];
+    let mut bench = Bench::new(paper, scripted((0..37).map(move |attempt| !lost.contains(&attempt))));
+    (0..13).for_each(|id| bench.send(ms(0), packet(id, 1440)));
+    let log = bench.finish();
+    let of_the_first = log.iter().filter(|(_, did)| matches!(did, Signal(0, ..) | Drop(0, _)));
+    let failed = |number| (ms(20 + 70 * u64::from(number - 1)), Signal(0, AttemptFailed, number));
+    let mut expected = vec![(ms(10), Signal(0, Delivered, 1)), failed(1), (ms(30), Signal(0, Delivered, 1))];
+    expected.extend((2..=6).map(failed));
+    expected.extend([(ms(370), Signal(0, Discarded, 6)), (ms(370), Drop(0, AttemptsExhausted))]);
+    assert_eq!(of_the_first.copied().collect::<Vec<_>>(), expected);
+    // Of the 37 attempts until then 29 are other packets': nine that are whole, and two thirds of a tenth.
+    let delivered: Vec<_> = log.iter().filter(|(_, did)| matches!(did, Deliver(_))).copied().collect();
+    let mut expected: Vec<_> = (1..=9).map(|id| (ms(370), Deliver(id))).collect();
+    expected.extend([(ms(380), Deliver(10)), (ms(410), Deliver(11)), (ms(440), Deliver(12))]);
+    assert_eq!(delivered, expected);
+}
+
+#[test]
+fn an_idle_link_takes_a_packet_between_slots() {
+    let arq = selective_repeat(Retransmissions::Unlimited, 0, 10);
+    let mut bench = Bench::new(RadioConfig { queue: QueueLimit::Packets(0), arq, ..plain() }, scripted([]));
+    bench.send(ms(3), packet(0, 10));
+    bench.send(ms(9), packet(1, 10));
+    bench.send(ms(20), packet(2, 10));
+    let expected = [
+        (ms(9), Drop(1, QueueFull)),
+        (ms(20), Signal(0, Delivered, 1)),
+        (ms(20), Deliver(0)),
+        (ms(30), Signal(2, Delivered, 1)),
+        (ms(30), Deliver(2)),
+    ];
+    assert_eq!(bench.finish(), expected);
 }
 
 #[test]
