@@ -52,6 +52,7 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "radio.channel.frame-loss": ("radio.channel.frame-loss", {"loss": 0.1}),
     "radio.handoff": ("radio.handoff", {"first": "1 s", "lasts": "1 s"}),
     "radio.arq.stop-and-wait": ("radio.arq.stop-and-wait", {}),
+    "radio.arq.selective-repeat": ("radio.arq.selective-repeat", {}),
     "link.NAME": ("link.base-mobile", {}),
 }
 
