@@ -12,6 +12,7 @@ extern crate alloc;
 
 pub mod arq;
 mod component;
+pub mod fec;
 pub mod frag;
 mod invalid;
 mod packet;

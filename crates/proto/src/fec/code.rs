@@ -1,0 +1,192 @@
+//! A code: three numbers, and which of them can be.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+use core::str::FromStr;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use super::errors::{Binomial, ln_choose};
+
+/// A binary block code (n, k, t): codewords of n bits, of which k are data; up to t wrong bits are
+/// corrected, wherever they are, and more never (selective FEC paper, section III).
+///
+/// In a scenario file a BCH code's name, `"bch-255-131-18"`, or a table for any code,
+/// `{ n = 255, k = 131, t = 18 }`. A name is checked: it has to be that of a primitive BCH code of
+/// this designed distance. Of a table's code it is known only that no bound forbids it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockCode {
+    n: u32,
+    k: u32,
+    t: u32,
+}
+
+/// Longer than any code in use: the BCH codes of DVB-S2 are cut from words of 2¹⁶ − 1 bits.
+const LONGEST: u32 = 65_535;
+
+impl BlockCode {
+    /// Codewords of `n` bits with `k` data bits, of which up to `t` wrong ones are corrected.
+    ///
+    /// # Errors
+    /// With what was found and expected, if there can be no such code: unless 0 < k < n ≤ 65535, and
+    /// the Hamming bound holds. That is, spheres of radius t around the 2^k codewords must not overlap,
+    /// so that the number of words with up to t errors, C(n, 0) + ... + C(n, t), is at most 2^(n − k).
+    pub fn new(n: u32, k: u32, t: u32) -> Result<BlockCode, String> {
+        if !(2..=LONGEST).contains(&n) {
+            return Err(format!("found n = {n}, expected codewords of 2 to {LONGEST} bits"));
+        }
+        if !(1..n).contains(&k) {
+            return Err(format!("found k = {k}, expected 1 to {} data bits in codewords of {n}", n - 1));
+        }
+        if !spheres_fit(n, k, t) {
+            let most = (0..t.min(n)).rev().find(|&fewer| spheres_fit(n, k, fewer)).unwrap_or(0);
+            return Err(format!(
+                "found t = {t}, expected {most} at most: no code with {} check bits in {n} corrects more \
+                 (Hamming bound)",
+                n - k
+            ));
+        }
+        Ok(BlockCode { n, k, t })
+    }
+
+    /// Bits in a codeword.
+    pub const fn n(self) -> u32 {
+        self.n
+    }
+
+    /// Data bits in a codeword.
+    pub const fn k(self) -> u32 {
+        self.k
+    }
+
+    /// How many wrong bits are corrected in a codeword.
+    pub const fn t(self) -> u32 {
+        self.t
+    }
+
+    /// The probability that a codeword has more wrong bits than can be corrected, if each is wrong with
+    /// probability `ber`, independently: the sum in the selective FEC paper's equation (2).
+    pub fn codeword_error(self, ber: f64) -> f64 {
+        Binomial::new(self.n, ber).more_than(self.t)
+    }
+
+    fn is_bch(self) -> bool {
+        bch_data_bits(self.n, self.t) == Some(self.k)
+    }
+}
+
+/// Whether the Hamming bound holds. In logarithms, with a millionth for their rounding, which is far
+/// more than is needed for perfect codes, where both sides are equal.
+fn spheres_fit(n: u32, k: u32, t: u32) -> bool {
+    // Two codewords are 2t + 1 bits apart, of n.
+    if t >= n.div_ceil(2) {
+        return false;
+    }
+    // In terms of the largest, C(n, t): each next one is smaller.
+    let (mut sum, mut term) = (1.0, 1.0);
+    for i in (1..=t).rev() {
+        term *= f64::from(i) / f64::from(n - i + 1);
+        sum += term;
+        if term < 1e-9 * sum {
+            break;
+        }
+    }
+    ln_choose(n, t) + libm::log(sum) <= f64::from(n - k) * core::f64::consts::LN_2 + 1e-6
+}
+
+/// How many data bits the primitive narrow-sense BCH code of `n` bits has that is designed to correct
+/// `t`; `None` if there is no such code. Its generator has the roots α, α², ..., α^2t and their
+/// conjugates, α^i with α^2i: one check bit for each (Lin, Costello: Error Control Coding, chapter 6).
+fn bch_data_bits(n: u32, t: u32) -> Option<u32> {
+    if !(3..=LONGEST).contains(&n) || !(n + 1).is_power_of_two() || t == 0 || t >= n.div_ceil(2) {
+        return None;
+    }
+    let conjugates = |root: u32| {
+        let others = core::iter::successors(Some(root * 2 % n), move |other| Some(other * 2 % n));
+        others.take_while(move |&other| other != root)
+    };
+    // Each set of conjugates once, by its smallest, which is odd: half of an even one is another.
+    let check_bits: usize = (1..2 * t)
+        .step_by(2)
+        .filter(|&root| conjugates(root).all(|other| other > root))
+        .map(|root| 1 + conjugates(root).count())
+        .sum();
+    Some(n - check_bits as u32)
+}
+
+/// The name of a BCH code, and of any other its three numbers.
+impl fmt::Display for BlockCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BlockCode { n, k, t } = self;
+        if self.is_bch() { write!(f, "bch-{n}-{k}-{t}") } else { write!(f, "({n}, {k}, {t})") }
+    }
+}
+
+/// Reads the name of a BCH code.
+impl FromStr for BlockCode {
+    type Err = String;
+    fn from_str(name: &str) -> Result<BlockCode, String> {
+        let mut numbers = name.strip_prefix("bch-").into_iter().flat_map(|rest| rest.split('-'));
+        let mut number = || numbers.next().and_then(|text| text.parse::<u32>().ok());
+        let (Some(n), Some(k), Some(t), None) = (number(), number(), number(), numbers.next()) else {
+            return Err(format!("found \"{name}\", expected {EXPECTED}"));
+        };
+        match bch_data_bits(n, t) {
+            Some(right) if right == k => Ok(BlockCode { n, k, t }),
+            Some(right) => Err(format!(
+                "found \"{name}\", expected \"bch-{n}-{right}-{t}\": BCH codewords of {n} bits, of which \
+                 {t} can be corrected, hold {right} data bits"
+            )),
+            None => Err(format!(
+                "found \"{name}\", expected a BCH code, of 2^m - 1 bits with up to half of them corrected; \
+                 another code is a table such as {{ n = {n}, k = {k}, t = {t} }}"
+            )),
+        }
+    }
+}
+
+const EXPECTED: &str =
+    "a BCH code such as \"bch-255-131-18\", or a table such as { n = 255, k = 131, t = 18 }";
+
+/// A code as a table.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    n: u32,
+    k: u32,
+    t: u32,
+}
+
+impl Serialize for BlockCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let BlockCode { n, k, t } = *self;
+        if self.is_bch() {
+            serializer.serialize_str(&self.to_string())
+        } else {
+            Table { n, k, t }.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<BlockCode, D::Error> {
+        struct NameOrTable;
+        impl<'de> Visitor<'de> for NameOrTable {
+            type Value = BlockCode;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTED)
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<BlockCode, E> {
+                name.parse().map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BlockCode, A::Error> {
+                let Table { n, k, t } = Table::deserialize(MapAccessDeserializer::new(map))?;
+                BlockCode::new(n, k, t).map_err(de::Error::custom)
+            }
+        }
+        deserializer.deserialize_any(NameOrTable)
+    }
+}
