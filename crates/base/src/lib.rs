@@ -1,5 +1,5 @@
 //! What every other Lasthop crate stands on: [`Time`] and [`Duration`] in integer nanoseconds,
-//! sizes in [`Bytes`], [`BitRate`]s in bits per second, probabilities, and named [random
+//! sizes in [`Bytes`], [`BitRate`]s in bits per second, probabilities, [`Decibels`], and named [random
 //! streams](rng). No clock, no I/O, no global state: the crate is `no_std`.
 
 #![no_std]
@@ -13,4 +13,4 @@ mod units;
 
 pub use rng::{Stream, Streams};
 pub use time::{Duration, Time};
-pub use units::{BitRate, Bytes, Probability, UnitError};
+pub use units::{BitRate, Bytes, Decibels, Probability, UnitError};

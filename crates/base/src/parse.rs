@@ -21,6 +21,31 @@ pub(crate) fn unexpected(found: &str, expected: &str) -> UnitError {
 /// Reads `"30 ms"`: a decimal number, an optional space, a unit. The result is a whole number of
 /// base units.
 pub(crate) fn quantity(text: &str, quantity: Quantity<'_>) -> Result<u64, UnitError> {
+    let Quantity { what, example, .. } = quantity;
+    let (number, factor) = number_and_factor(text, quantity)?;
+    if number.is_sign_negative() && number != 0.0 {
+        return Err(unexpected(text, &format!("{what} that is not negative, such as \"{example}\"")));
+    }
+    let value = number * factor;
+    if value >= u64::MAX as f64 {
+        return Err(too_large(text, quantity));
+    }
+    Ok(libm::round(value) as u64)
+}
+
+/// As [`quantity`], for what may be negative or have a fraction.
+pub(crate) fn signed_quantity(text: &str, quantity: Quantity<'_>) -> Result<f64, UnitError> {
+    let (number, factor) = number_and_factor(text, quantity)?;
+    let value = number * factor;
+    if value.is_finite() { Ok(value) } else { Err(too_large(text, quantity)) }
+}
+
+fn too_large(text: &str, Quantity { what, example, .. }: Quantity<'_>) -> UnitError {
+    unexpected(text, &format!("{what} that is not so large, such as \"{example}\""))
+}
+
+/// The number, and its unit's factor to the base unit.
+fn number_and_factor(text: &str, quantity: Quantity<'_>) -> Result<(f64, f64), UnitError> {
     let Quantity { what, example, units } = quantity;
     let trimmed = text.trim();
     let is_numeric = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
@@ -42,14 +67,7 @@ pub(crate) fn quantity(text: &str, quantity: Quantity<'_>) -> Result<u64, UnitEr
             hint.unwrap_or_default()
         )));
     };
-    if number.is_sign_negative() && number != 0.0 {
-        return Err(unexpected(text, &format!("{what} that is not negative, such as \"{example}\"")));
-    }
-    let value = number * factor;
-    if value >= u64::MAX as f64 {
-        return Err(unexpected(text, &format!("{what} that is not so large, such as \"{example}\"")));
-    }
-    Ok(libm::round(value) as u64)
+    Ok((number, factor))
 }
 
 /// The candidate that differs from `word` least, if by no more than one letter (case aside).

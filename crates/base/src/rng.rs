@@ -88,11 +88,24 @@ impl Stream {
         // 1 − u is in (0, 1], so that the logarithm is finite.
         Duration::from_secs_f64(-libm::log(1.0 - self.uniform()) * mean.as_secs_f64())
     }
+
+    /// The number of trials up to the first success, if each succeeds with probability `p`: 1 or
+    /// more, by inversion of P(more than k) = (1 − `p`)^k.
+    ///
+    /// # Panics
+    /// If `p` is not above zero.
+    pub fn geometric(&mut self, p: f64) -> u64 {
+        assert!(p > 0.0, "the first success of a trial that succeeds with probability {p}");
+        // At p = 1 the divisor is minus infinity: one trial, as it should be.
+        let failures = libm::log(1.0 - self.uniform()) / libm::log1p(-p);
+        (failures as u64).saturating_add(1)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// Pins the contract: these numbers may change only together with its name.
     #[test]
@@ -121,12 +134,30 @@ mod tests {
         check("uniform", 0.5, (1.0f64 / 12.0).sqrt(), &mut Stream::uniform);
         check("below 6", 2.5, (35.0f64 / 12.0).sqrt(), &mut |s| s.below(6) as f64);
         check("exponential", 2.0, 2.0, &mut |s| s.exponential(Duration::from_secs(2)).as_secs_f64());
+        check("geometric", 4.0, 12f64.sqrt(), &mut |s| s.geometric(0.25) as f64);
         check("bernoulli", 0.3, 0.21f64.sqrt(), &mut |s| f64::from(u8::from(s.bernoulli(0.3))));
+    }
+
+    #[test]
+    fn a_geometric_variate_has_its_law() {
+        let mut stream = Streams::new(7, 0).stream("geometric");
+        let (n, p) = (200_000, 0.3f64);
+        let draws: Vec<u64> = (0..n).map(|_| stream.geometric(p)).collect();
+        assert_eq!(draws.iter().min(), Some(&1));
+        for k in 1..10 {
+            let tail = (1.0 - p).powi(k);
+            let beyond = draws.iter().filter(|&&draw| draw > k as u64).count() as f64 / f64::from(n);
+            let error = (tail * (1.0 - tail) / f64::from(n)).sqrt();
+            assert!((beyond - tail).abs() < 5.0 * error, "beyond {k}: {beyond}, not {tail}");
+        }
     }
 
     #[test]
     fn the_edges_are_exact() {
         let mut stream = Streams::new(7, 0).stream("edges");
+        assert!((0..1000).all(|_| stream.geometric(1.0) == 1));
+        // More trials than can be counted.
+        assert_eq!(stream.geometric(f64::MIN_POSITIVE), u64::MAX);
         assert!((0..1000).all(|_| !stream.bernoulli(0.0) && stream.bernoulli(1.0)));
         assert_eq!(stream.up_to(Duration::ZERO), Duration::ZERO);
     }

@@ -1,4 +1,4 @@
-//! Sizes, rates and probabilities, and how people write them.
+//! Sizes, rates, probabilities and decibels, and how people write them.
 
 use alloc::string::String;
 use core::fmt;
@@ -23,6 +23,10 @@ pub struct BitRate(u64);
 /// A number in [0, 1].
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Probability(f64);
+
+/// A ratio of two powers, in decibels; always finite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Decibels(f64);
 
 /// A quantity that could not be read: what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +124,23 @@ impl Probability {
     }
 }
 
+impl Decibels {
+    /// `db` decibels, or `None` for what is not a finite number.
+    pub fn new(db: f64) -> Option<Decibels> {
+        db.is_finite().then_some(Decibels(db))
+    }
+
+    /// The number of decibels.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The ratio itself: 10 for 10 dB.
+    pub fn ratio(self) -> f64 {
+        libm::pow(10.0, self.0 / 10.0)
+    }
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} B", self.0)
@@ -139,6 +160,12 @@ impl fmt::Display for BitRate {
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Display for Decibels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} dB", self.0)
     }
 }
 
@@ -206,6 +233,14 @@ impl FromStr for Probability {
     }
 }
 
+impl FromStr for Decibels {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Decibels, UnitError> {
+        let ratio = Quantity { what: "a ratio in decibels", example: "5 dB", units: &[("dB", 1.0)] };
+        parse::signed_quantity(text, ratio).map(Decibels)
+    }
+}
+
 /// Quantities stand in scenario files as strings with a unit; a bare number is refused, because
 /// its unit would have to be guessed.
 macro_rules! serde_as_text {
@@ -237,6 +272,7 @@ macro_rules! serde_as_text {
 serde_as_text!(Bytes, "a size with its unit, such as \"576 B\" or \"4 KiB\"");
 serde_as_text!(BitRate, "a rate with its unit, such as \"2 Mbps\" or \"19.2 kbps\"");
 serde_as_text!(Duration, "a duration with its unit, such as \"30 ms\" or \"1.5 s\"");
+serde_as_text!(Decibels, "a ratio with its unit, such as \"5 dB\"");
 
 impl Serialize for Probability {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -295,6 +331,17 @@ mod tests {
         assert_eq!("1%".parse(), Ok(Probability(0.01)));
         assert_eq!("19.2 kbps".parse::<BitRate>().unwrap().to_string(), "19.2 kbps");
         assert_eq!("56 kbit/s".parse::<BitRate>().unwrap().to_string(), "56 kbps");
+        assert_eq!("-2.5dB".parse(), Ok(Decibels(-2.5)));
+        assert_eq!(Decibels(-2.5).to_string(), "-2.5 dB");
+    }
+
+    #[test]
+    fn ten_decibels_are_a_factor_of_ten() {
+        for (db, ratio) in [(-10.0, 0.1), (0.0, 1.0), (10.0, 10.0), (150.0, 1e15)] {
+            assert_eq!(Decibels(db).ratio(), ratio, "{db} dB");
+        }
+        assert!((Decibels(3.0).ratio() - 1.995_262_314_968_879_5).abs() < 1e-15);
+        assert_eq!((Decibels::new(f64::NAN), Decibels::new(f64::INFINITY)), (None, None));
     }
 
     #[test]
@@ -317,5 +364,14 @@ mod tests {
             "1.5".parse::<Probability>().unwrap_err().to_string(),
             "found \"1.5\", expected a probability from 0 to 1, such as 0.01 or \"1%\""
         );
+        let endless = "9".repeat(400) + " dB";
+        for (text, problem) in [
+            ("5", "without a unit, expected a ratio in decibels such as \"5 dB\""),
+            ("5 db", "expected a ratio in decibels such as \"5 dB\"; did you mean \"5 dB\"?"),
+            (&endless, "expected a ratio in decibels that is not so large, such as \"5 dB\""),
+        ] {
+            let message = text.parse::<Decibels>().unwrap_err().to_string();
+            assert!(message.ends_with(problem), "{message}");
+        }
     }
 }
