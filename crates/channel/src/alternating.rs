@@ -79,25 +79,22 @@ impl<D: FnMut(State) -> Duration> Alternating<D> {
         self.current
     }
 
-    /// ln of the survival of a frame that leaves the current sojourn.
-    fn log_survival_across(&mut self, start: Time, end: Time, bits: u64) -> f64 {
+    /// Calls `each` with the parts of a frame that leaves the current sojourn, in order: the state
+    /// and how long it lasts.
+    fn parts(&mut self, start: Time, end: Time, mut each: impl FnMut(State, Duration)) {
         while self.newest.until < end {
             let next = self.draw();
             self.ahead.push_back(next);
         }
-        let bits_per_nano = bits as f64 / end.since(start).as_nanos() as f64;
-        let mut log_survival = 0.0;
         let mut from = start;
         for sojourn in core::iter::once(&self.current).chain(&self.ahead) {
             let to = sojourn.until.min(end);
-            let bits_here = bits_per_nano * to.since(from).as_nanos() as f64;
-            log_survival += self.errors.of(sojourn.state).log_survival(bits_here);
+            each(sojourn.state, to.since(from));
             if to == end {
                 break;
             }
             from = to;
         }
-        log_survival
     }
 }
 
@@ -108,7 +105,28 @@ impl<D: FnMut(State) -> Duration + Send> Channel for Alternating<D> {
         if end <= current.until {
             return self.errors.of(current.state).survival(bits as f64);
         }
-        libm::exp(self.log_survival_across(start, end, bits))
+        let errors = self.errors;
+        let bits_per_nano = bits as f64 / end.since(start).as_nanos() as f64;
+        let mut log_survival = 0.0;
+        self.parts(start, end, |state, length| {
+            log_survival += errors.of(state).log_survival(bits_per_nano * length.as_nanos() as f64);
+        });
+        libm::exp(log_survival)
+    }
+
+    fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        assert!(start <= end, "a frame ended at {end}, before its start at {start}");
+        let current = self.advance(start);
+        if end <= current.until {
+            each(1.0, self.errors.of(current.state).rate);
+            return 1.0;
+        }
+        let errors = self.errors;
+        let whole = end.since(start).as_nanos() as f64;
+        self.parts(start, end, |state, length| {
+            each(length.as_nanos() as f64 / whole, errors.of(state).rate);
+        });
+        1.0
     }
 
     fn sojourn(&mut self, at: Time) -> Sojourn {

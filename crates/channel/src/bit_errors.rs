@@ -2,16 +2,17 @@
 
 use lasthop_base::Probability;
 
-/// A bit error rate, kept as ln(1 − rate): survival over many bits is then one multiplication and
+/// A bit error rate, with ln(1 − rate): survival over many bits is then one multiplication and
 /// one exponential, accurate also where 1 − rate rounds to 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BitErrors {
+    pub(crate) rate: Probability,
     log_bit_survival: f64,
 }
 
 impl BitErrors {
     pub(crate) fn new(rate: Probability) -> BitErrors {
-        BitErrors { log_bit_survival: libm::log1p(-rate.get()) }
+        BitErrors { rate, log_bit_survival: libm::log1p(-rate.get()) }
     }
 
     /// ln of the probability that `bits` bits are all right; minus infinity for certain error.

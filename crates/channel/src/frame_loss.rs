@@ -19,6 +19,11 @@ impl Channel for FrameLoss {
         1.0 - self.loss.get()
     }
 
+    fn exposure(&mut self, _start: Time, _end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        each(1.0, Probability::default());
+        1.0 - self.loss.get()
+    }
+
     fn sojourn(&mut self, _at: Time) -> Sojourn {
         Sojourn::FOREVER
     }

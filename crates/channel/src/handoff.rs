@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::{Duration, Probability, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::model::above_zero;
@@ -43,6 +43,11 @@ impl Handoff {
         Box::new(Interrupted { handoff: self, channel })
     }
 
+    /// Whether one takes a frame that is on the air from `start` to `end`.
+    fn hits(&self, start: Time, end: Time) -> bool {
+        self.next(start).is_some_and(|(begin, _)| begin < end || begin <= start)
+    }
+
     /// The first hand-off that is not over at `at`: from when to when, the end excluded.
     fn next(&self, at: Time) -> Option<(Time, Time)> {
         let first = Time::ZERO + self.first;
@@ -64,11 +69,15 @@ struct Interrupted {
 
 impl Channel for Interrupted {
     fn survival(&mut self, start: Time, end: Time, bits: u64) -> f64 {
-        let hit = |(begin, _)| begin < end || begin <= start;
-        match self.handoff.next(start).is_some_and(hit) {
+        match self.handoff.hits(start, end) {
             true => 0.0,
             false => self.channel.survival(start, end, bits),
         }
+    }
+
+    fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        let survival = self.channel.exposure(start, end, each);
+        if self.handoff.hits(start, end) { 0.0 } else { survival }
     }
 
     fn sojourn(&mut self, at: Time) -> Sojourn {

@@ -30,6 +30,11 @@ impl Channel for Memoryless {
         self.errors.survival(bits as f64)
     }
 
+    fn exposure(&mut self, _start: Time, _end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        each(1.0, self.errors.rate);
+        1.0
+    }
+
     fn sojourn(&mut self, _at: Time) -> Sojourn {
         Sojourn::FOREVER
     }

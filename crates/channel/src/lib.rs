@@ -38,12 +38,12 @@ pub use iid::Iid;
 pub use model::{Invalid, Model};
 pub use two_state::{Start, TwoState};
 
-use lasthop_base::Time;
+use lasthop_base::{Probability, Time};
 
 /// A bit-error process, as one direction of a link sees it.
 ///
 /// Questions may not go back in time: each `start` or `at` must be no earlier than those before
-/// it, of either method. Ends are free: a channel remembers everything from the latest start on,
+/// it, of any method. Ends are free: a channel remembers everything from the latest start on,
 /// so a frame may start while an earlier one is still on the air.
 pub trait Channel: Send {
     /// The exact probability that a frame of `bits` bits, spread evenly over its time on the air
@@ -57,6 +57,22 @@ pub trait Channel: Send {
     /// A channel with a state panics if `start` is [`Time::NEVER`] or before an earlier question,
     /// or if `end` is before `start`.
     fn survival(&mut self, start: Time, end: Time, bits: u64) -> f64;
+
+    /// What a frame meets on the air from `start` to `end`, for codes that correct errors: calls
+    /// `each` with its consecutive parts, in order, and returns the probability that it is not
+    /// lost as a whole, whatever its bits are.
+    ///
+    /// A part is the share of the frame that it covers, and the bit error rate there. Shares
+    /// sum to 1; a frame that takes no time is one part, as in
+    /// [`survival`](Channel::survival). That is what is returned here times the product of
+    /// (1 − rate)^(share × bits) over the parts.
+    ///
+    /// Lost as a whole are frames in a hand-off, and those of [`FrameLoss`], whose bits are all
+    /// right otherwise.
+    ///
+    /// # Panics
+    /// As [`survival`](Channel::survival).
+    fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64;
 
     /// The sojourn under way at `at`. Asking again at its `until` enumerates the trajectory, for
     /// plots and tests.

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Sender;
 
-use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
+use lasthop_base::{BitRate, Bytes, Duration, Probability, Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::arq::{Backoff, Config, Retransmissions, selective_repeat, stop_and_wait};
 use lasthop_proto::frag::Mtu;
@@ -67,6 +67,11 @@ impl<I: Iterator<Item = f64> + Send> Channel for Odds<I> {
         self.0.next().unwrap_or(1.0)
     }
 
+    fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        each(1.0, Probability::default());
+        self.survival(start, end, 0)
+    }
+
     fn sojourn(&mut self, _at: Time) -> Sojourn {
         Sojourn { state: State::Good, until: Time::NEVER }
     }
@@ -87,6 +92,11 @@ impl Channel for Recorder {
     fn survival(&mut self, start: Time, end: Time, bits: u64) -> f64 {
         self.0.send((start, end, bits)).unwrap();
         1.0
+    }
+
+    fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        each(1.0, Probability::default());
+        self.survival(start, end, 0)
     }
 
     fn sojourn(&mut self, _at: Time) -> Sojourn {
