@@ -103,6 +103,8 @@ fn last_hop() -> RadioConfig {
         queue: QueueLimit::Packets(50),
         expansion: Expansion::NONE,
         mtu: None,
+        unit: None,
+        fec: None,
         exposed: Exposed::OnAir,
         arq: arq::Config::None,
     }

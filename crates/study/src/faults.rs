@@ -1,11 +1,11 @@
 //! What the schema's types cannot say: which values do not go together, or mean nothing.
 
 use lasthop_proto::arq;
-use lasthop_proto::scheme::{LinkUse, Scheme};
+use lasthop_proto::scheme::{LinkUse, Protects, Scheme};
 
 use crate::network::Network;
 use crate::rephrase::alternatives;
-use crate::scenario::Scenario;
+use crate::scenario::{Radio, Scenario};
 
 /// A value that cannot stand as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,14 +78,19 @@ impl Scenario {
             let names = self.scheme.all().map(Scheme::name);
             return Err(format!("found \"{name}\", {}", alternatives(name, names)));
         };
-        match scheme.link() {
-            LinkUse::Recovering if network.radios().any(|radio| radio.arq == arq::Config::None) => {
-                Err(format!(
-                    "\"{name}\" needs a link that recovers its own losses, and this one has no ARQ; \
-                 add a table [radio.arq.stop-and-wait], or leave the scheme out"
-                ))
-            }
-            _ => Ok(scheme),
-        }
+        let LinkUse { recovers, protects } = scheme.link();
+        let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
+        let problem = if recovers && network.radios().next().is_none() {
+            "needs a wireless link, and no connection crosses one; leave the scheme out"
+        } else if recovers && any(|radio| radio.arq == arq::Config::None) {
+            "needs a link that recovers its own losses, and this one has no ARQ; \
+             add a table [radio.arq.stop-and-wait], or leave the scheme out"
+        } else if protects != Protects::Nothing && any(|radio| radio.fec.is_none()) {
+            "needs a link with a code, and this one has none; \
+             add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
+        } else {
+            return Ok(scheme);
+        };
+        Err(format!("\"{name}\" {problem}"))
     }
 }

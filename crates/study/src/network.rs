@@ -10,7 +10,7 @@ use crate::faults::Fault;
 use crate::flows::{Connection, Traffic};
 use crate::rephrase::alternatives;
 use crate::scenario::{Radio, Scenario, Wired};
-use crate::topology::{Edge, Pair, Topology, split};
+use crate::topology::{Edge, Link, Pair, Topology, split};
 
 /// The network of a scenario: everything that its runs have in common.
 #[derive(Clone, Debug)]
@@ -27,13 +27,22 @@ pub(crate) struct Network {
 #[derive(Clone, Debug)]
 pub(crate) enum NetworkLink {
     Wired(Wired),
-    Radio {
-        radio: Radio,
-        /// Which of its ends is the mobile host.
-        mobile: usize,
-        /// What is added to the names of its random streams.
-        suffix: String,
-    },
+    Radio(Box<LastHop>),
+}
+
+/// A wireless link.
+#[derive(Clone, Debug)]
+pub(crate) struct LastHop {
+    /// Towards the mobile host.
+    pub(crate) down: Radio,
+    /// Towards the base station.
+    pub(crate) up: Radio,
+    /// Whether the latter has a channel of its own.
+    pub(crate) up_has_channel: bool,
+    /// Which of its ends is the mobile host.
+    pub(crate) mobile: usize,
+    /// What is added to the names of its random streams.
+    pub(crate) suffix: String,
 }
 
 /// What goes from one node to another.
@@ -73,13 +82,13 @@ impl Flow {
 }
 
 impl Network {
-    /// The wireless links that connections cross, in their order.
+    /// The wireless links that connections cross, in their order, as they are towards the mobile host.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
         let paths = self.flows[..self.connections].iter().map(|flow| &flow.path.nodes);
         let steps = paths.flat_map(|nodes| nodes.windows(2));
         let crossed: BTreeSet<LinkId> = steps.filter_map(|step| self.graph.link(step[0], step[1])).collect();
         crossed.into_iter().filter_map(|link| match &self.links[usize::from(link.0)] {
-            NetworkLink::Radio { radio, .. } => Some(radio),
+            NetworkLink::Radio(hop) => Some(&hop.down),
             NetworkLink::Wired(_) => None,
         })
     }
@@ -208,10 +217,15 @@ impl Survey<'_> {
                 }
             },
             Some(mobile) => match exception.radio(self.scenario.radio.as_ref()) {
-                Some(radio) => {
-                    self.check_radio(&name, &radio);
+                Some(down) => {
+                    self.check_radio(&name, &down, false);
+                    let own = down.uplink.clone().unwrap_or_default();
+                    let up = own.radio(Some(&down))?;
+                    self.check_radio(&name, &up, true);
+                    let up_has_channel = own.channel.is_some();
                     let suffix = self.suffix(edge, mobile, edges);
-                    Some(NetworkLink::Radio { radio, mobile, suffix })
+                    let hop = LastHop { down, up, up_has_channel, mobile, suffix };
+                    Some(NetworkLink::Radio(Box::new(hop)))
                 }
                 None => {
                     self.fault(&[], missing("radio"));
@@ -234,31 +248,45 @@ impl Survey<'_> {
         }
     }
 
-    /// What the types of a wireless link's parameters cannot say.
-    fn check_radio(&mut self, name: &str, radio: &Radio) {
-        let channel = |key, invalid: lasthop_channel::Invalid| {
-            (format!("{key}.{}", invalid.field), invalid.problem.to_owned())
-        };
+    /// What the types of the parameters of a wireless link, or of its direction `up`, cannot say.
+    fn check_radio(&mut self, name: &str, radio: &Radio, up: bool) {
+        let of_channel =
+            |key, invalid: lasthop_channel::Invalid| (format!("{key}.{}", invalid.field), invalid.problem);
+        let of_arq = |invalid: lasthop_proto::Invalid| (format!("arq.{}", invalid.field), invalid.problem);
+        let handoff = radio.handoff.map_or(Ok(()), |handoff| handoff.validate());
+        let two_sizes = (
+            String::from("unit"),
+            "found a size of every unit beside a largest one, mtu; expected one of them",
+        );
         let found = [
-            radio.channel.validate().err().map(|invalid| channel("channel", invalid)),
-            radio
-                .uplink_channel
-                .and_then(|model| model.validate().err().map(|invalid| channel("uplink_channel", invalid))),
-            radio
-                .handoff
-                .and_then(|handoff| handoff.validate().err().map(|invalid| channel("handoff", invalid))),
-            radio
-                .arq
-                .validate()
-                .err()
-                .map(|invalid| (format!("arq.{}", invalid.field), invalid.problem.to_owned())),
+            radio.channel.validate().err().map(|invalid| of_channel("channel", invalid)),
+            handoff.err().map(|invalid| of_channel("handoff", invalid)),
+            radio.arq.validate().err().map(of_arq),
+            (radio.unit.is_some() && radio.mtu.is_some()).then_some(two_sizes),
         ];
         for (field, problem) in found.into_iter().flatten() {
-            let key = field.split('.').next().unwrap_or_default().to_owned();
-            let own = self.scenario.link.get(name).is_some_and(|link| link.states(&key));
-            let table = if own { vec!["link", name] } else { vec!["radio"] };
-            let path = table.into_iter().chain(field.split('.')).map(str::to_owned).collect();
-            self.note(Fault { path, problem });
+            let keys: Vec<&str> = field.split('.').collect();
+            let table = self.table_of(name, keys[0], up);
+            self.fault(&[table, keys].concat(), problem);
+        }
+        let nested = radio.uplink.as_ref().filter(|_| !up);
+        for key in ["handoff", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key))) {
+            let table = self.table_of(name, key, true);
+            self.fault(&[table, vec![key]].concat(), "found it for one direction, expected it for both only");
+        }
+    }
+
+    /// The table that says `key` of a wireless link, or of its direction `up`.
+    fn table_of<'a>(&self, name: &'a str, key: &str, up: bool) -> Vec<&'a str> {
+        let states = |link: Option<&Link>| link.is_some_and(|link| link.states(key));
+        let own = self.scenario.link.get(name);
+        let own_uplink = own.and_then(|link| link.uplink.as_deref());
+        let uplink = self.scenario.radio.as_ref().and_then(|radio| radio.uplink.as_deref());
+        match (up, states(own)) {
+            (true, _) if states(own_uplink) => vec!["link", name, "uplink"],
+            (true, _) if own_uplink.is_none() && states(uplink) => vec!["radio", "uplink"],
+            (_, true) => vec!["link", name],
+            (_, false) => vec!["radio"],
         }
     }
 

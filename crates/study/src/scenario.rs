@@ -4,6 +4,7 @@
 use indexmap::IndexMap;
 use lasthop_base::{BitRate, Duration};
 use lasthop_channel::{Handoff, Model};
+use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::{arq, tcp};
@@ -15,28 +16,16 @@ use crate::sweep::Sweep;
 use crate::topology::{Link, Topology};
 use crate::words;
 
-/// Where a scenario lets one alternative among several be chosen, each with a table of its own; `*`
-/// stands for any name. An override that names another alternative replaces the one in the file.
-const CHOICES: &[&str] = &[
-    "topology",
-    "radio.channel",
-    "radio.uplink_channel",
-    "radio.arq",
-    "radio.arq.stop-and-wait.backoff",
-    "link.*.channel",
-    "link.*.uplink_channel",
-    "link.*.arq",
-    "link.*.arq.stop-and-wait.backoff",
-    "traffic.*.law",
-];
-
-/// Whether one alternative among several is chosen at these keys.
+/// Whether a scenario lets one alternative among several be chosen at these keys, each with a table of
+/// its own. An override that names another alternative replaces the one in the file.
 pub(crate) fn is_choice(keys: &[&str]) -> bool {
-    CHOICES.iter().any(|choice| {
-        let mut names = choice.split('.');
-        keys.iter().all(|key| names.next().is_some_and(|name| name == "*" || name == *key))
-            && names.next().is_none()
-    })
+    let of_link = match keys {
+        ["topology"] | ["traffic", _, "law"] => return true,
+        ["radio", "uplink", keys @ ..] | ["link", _, "uplink", keys @ ..] => keys,
+        ["radio", keys @ ..] | ["link", _, keys @ ..] => keys,
+        _ => return false,
+    };
+    matches!(of_link, ["channel"] | ["arq"] | ["arq", "stop-and-wait", "backoff"])
 }
 
 /// What is simulated: connections and other traffic over wired links and wireless last hops. The
@@ -113,7 +102,7 @@ pub struct Wired {
     pub queue: QueueLimit,
 }
 
-/// Wireless links, alike in both directions: the table `[radio]`.
+/// Wireless links, alike in both directions but for what `uplink` says: the table `[radio]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
 pub struct Radio {
@@ -125,6 +114,10 @@ pub struct Radio {
     /// Largest unit on the air as IP counts it: larger packets are fragmented. None by default.
     #[serde(default, with = "words::mtu")]
     pub mtu: Option<Mtu>,
+    /// The size of every unit on the air, in place of a largest one: the last of a packet is filled up.
+    /// None by default.
+    #[serde(default, with = "words::mtu")]
+    pub unit: Option<Mtu>,
     /// Propagation delay, one way. By default none: a last hop of 1 km takes 3 µs.
     #[serde(default)]
     pub delay: Duration,
@@ -138,15 +131,19 @@ pub struct Radio {
     /// are what a scenario adds.
     #[serde(default)]
     pub channel: Model,
-    /// The channel towards the base station, if it is another one. Its fades are its own.
+    /// How the direction towards the base station differs. A channel of its own has fades of its own. By
+    /// default it does not differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uplink_channel: Option<Model>,
+    pub uplink: Option<Box<Link>>,
     /// When the mobile host changes cells. By default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoff>,
     /// How the link recovers errors, for those schemes that want it to. By default not at all.
     #[serde(default)]
     pub arq: arq::Config,
+    /// The code by which the link protects what a scheme wants it to. By default there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fec: Option<BlockCode>,
 }
 
 impl Wired {
@@ -163,13 +160,15 @@ impl Radio {
             rate,
             expansion: Expansion::default(),
             mtu: None,
+            unit: None,
             delay: Duration::ZERO,
             queue: unlimited(),
             errors_on: Exposed::default(),
             channel: Model::default(),
-            uplink_channel: None,
+            uplink: None,
             handoff: None,
             arq: arq::Config::default(),
+            fec: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use lasthop_base::{BitRate, Duration};
 use lasthop_channel::{Handoff, Model};
 use lasthop_proto::arq;
+use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
 use lasthop_sim::{Expansion, Exposed, QueueLimit};
 use serde::{Deserialize, Serialize};
@@ -86,8 +87,9 @@ pub struct Graph {
     pub radio: Vec<String>,
 }
 
-/// How one link differs from `[wired]` or `[radio]`: the table `[link.NAME]`. All but the first three
-/// keys are for wireless links.
+/// How one link differs from `[wired]` or `[radio]`: the table `[link.NAME]`; or how the direction of a
+/// wireless link differs that leads to the base station: `uplink`. All but the first three keys are for
+/// wireless links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 #[allow(missing_docs, reason = "they are those of Wired and Radio")]
@@ -102,16 +104,20 @@ pub struct Link {
     pub expansion: Option<Expansion>,
     #[serde(skip_serializing_if = "Option::is_none", with = "words::mtu::optional")]
     pub mtu: Option<Option<Mtu>>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "words::mtu::optional")]
+    pub unit: Option<Option<Mtu>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors_on: Option<Exposed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<Model>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub uplink_channel: Option<Model>,
+    pub uplink: Option<Box<Link>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoff>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arq: Option<arq::Config>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec: Option<BlockCode>,
 }
 
 impl Link {
@@ -132,13 +138,15 @@ impl Link {
             rate: self.rate.unwrap_or(usual.rate),
             expansion: self.expansion.unwrap_or(usual.expansion),
             mtu: self.mtu.unwrap_or(usual.mtu),
+            unit: self.unit.unwrap_or(usual.unit),
             delay: self.delay.unwrap_or(usual.delay),
             queue: self.queue.unwrap_or(usual.queue),
             errors_on: self.errors_on.unwrap_or(usual.errors_on),
             channel: self.channel.unwrap_or(usual.channel),
-            uplink_channel: self.uplink_channel.or(usual.uplink_channel),
+            uplink: self.uplink.clone().or(usual.uplink),
             handoff: self.handoff.or(usual.handoff),
             arq: self.arq.unwrap_or(usual.arq),
+            fec: self.fec.or(usual.fec),
         })
     }
 
@@ -154,18 +162,20 @@ impl Link {
     }
 
     /// Its keys, and which of them are stated.
-    fn keys(&self) -> [(&'static str, bool); 10] {
+    fn keys(&self) -> [(&'static str, bool); 12] {
         [
             ("rate", self.rate.is_some()),
             ("delay", self.delay.is_some()),
             ("queue", self.queue.is_some()),
             ("expansion", self.expansion.is_some()),
             ("mtu", self.mtu.is_some()),
+            ("unit", self.unit.is_some()),
             ("errors_on", self.errors_on.is_some()),
             ("channel", self.channel.is_some()),
-            ("uplink_channel", self.uplink_channel.is_some()),
+            ("uplink", self.uplink.is_some()),
             ("handoff", self.handoff.is_some()),
             ("arq", self.arq.is_some()),
+            ("fec", self.fec.is_some()),
         ]
     }
 }

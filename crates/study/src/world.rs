@@ -3,12 +3,12 @@
 
 use lasthop_base::{Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
-use lasthop_proto::scheme::{LinkUse, Scheme};
+use lasthop_proto::scheme::{LinkUse, Protects, Scheme};
 use lasthop_proto::{ComponentId, FlowId, HostId, arq, tcp, traffic};
 use lasthop_sim::network::{LinkId, Part, Plan};
-use lasthop_sim::{Builder, Node, RadioConfig, RadioLink, WireId, WiredLink};
+use lasthop_sim::{Builder, Covers, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
 
-use crate::network::{Load, Network, NetworkLink};
+use crate::network::{LastHop, Load, Network, NetworkLink};
 use crate::scenario::Radio;
 
 /// When the first wireless link's channel is bad in a run: the spans that begin before `until`, each
@@ -16,11 +16,11 @@ use crate::scenario::Radio;
 /// that is sent.
 pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> Vec<(Time, Time)> {
     let first = network.links.iter().find_map(|link| match link {
-        NetworkLink::Radio { radio, suffix, .. } => Some((radio, suffix)),
+        NetworkLink::Radio(hop) => Some(hop),
         NetworkLink::Wired(_) => None,
     });
-    let Some((radio, suffix)) = first else { return Vec::new() };
-    let mut channel = channel(radio, suffix, true, streams);
+    let Some(hop) = first else { return Vec::new() };
+    let mut channel = channel_of(&hop.down, &["channel", &hop.suffix].concat(), streams);
     let mut periods = Vec::new();
     let mut now = Time::ZERO;
     while now < until {
@@ -76,8 +76,8 @@ impl Layout {
             .iter()
             .enumerate()
             .map(|(index, link)| match link {
-                NetworkLink::Radio { mobile, .. } if has_agent => {
-                    Some(network.graph.ends(LinkId(index as u16))[1 - mobile])
+                NetworkLink::Radio(hop) if has_agent => {
+                    Some(network.graph.ends(LinkId(index as u16))[1 - hop.mobile])
                 }
                 _ => None,
             })
@@ -141,9 +141,7 @@ impl Layout {
             Part::Sink(flow) => self.sink(*flow, settings),
             Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
-                NetworkLink::Radio { radio, mobile, suffix } => {
-                    radio_link(radio, suffix, from != mobile, scheme.link(), streams).into()
-                }
+                NetworkLink::Radio(hop) => hop.direction(*from, scheme.link(), streams).into(),
             },
             Part::Agent(_) => scheme.agent().expect("the scheme has one").into(),
             Part::Router(router) => router.clone().into(),
@@ -181,35 +179,45 @@ impl Layout {
     }
 }
 
-/// The channel of one direction. Both directions take the same stream from its beginning, so that they
-/// meet the same fades, unless the scenario gives them channels of their own.
-fn channel(radio: &Radio, suffix: &str, down: bool, streams: Streams) -> Box<dyn Channel> {
-    let stream = |name: &str| streams.stream(&[name, suffix].concat());
-    let channel = match radio.uplink_channel.filter(|_| !down) {
-        Some(model) => model.build(stream("uplink-channel")),
-        None => radio.channel.build(stream("channel")),
-    };
+impl LastHop {
+    /// The direction that leads away from one of its ends.
+    fn direction(&self, from: usize, link: LinkUse, streams: Streams) -> RadioLink {
+        let (radio, direction) = if from == self.mobile { (&self.up, "up") } else { (&self.down, "down") };
+        // Both directions take the channel's stream from its beginning, so that they meet the same fades,
+        // unless they have channels of their own.
+        let own = from == self.mobile && self.up_has_channel;
+        let channel = if own { "uplink-channel" } else { "channel" };
+        let channel = channel_of(radio, &[channel, &self.suffix].concat(), streams);
+        let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
+        RadioLink::new(config(radio, link), channel, stream("bits"), stream("backoff"))
+    }
+}
+
+/// The channel of one direction, whose states are drawn from the stream called `name`.
+fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
+    let channel = radio.channel.build(streams.stream(name));
     match radio.handoff {
         Some(handoff) => handoff.interrupt(channel),
         None => channel,
     }
 }
 
-/// One direction of a last hop: down to the mobile host, or up.
-fn radio_link(radio: &Radio, suffix: &str, down: bool, link: LinkUse, streams: Streams) -> RadioLink {
-    let config = RadioConfig {
+/// One direction of a last hop as a scheme wants it.
+fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
+    let covers = match link.protects {
+        Protects::Nothing => None,
+        Protects::Marked(dscp) => Some(Covers::Marked(dscp)),
+        Protects::Repeats => Some(Covers::Repeats),
+    };
+    RadioConfig {
         rate: radio.rate,
         delay: radio.delay,
         queue: radio.queue,
         expansion: radio.expansion,
         mtu: radio.mtu,
+        unit: radio.unit,
+        fec: covers.zip(radio.fec).map(|(covers, code)| Fec { code, covers }),
         exposed: radio.errors_on,
-        arq: match link {
-            LinkUse::Bare => arq::Config::None,
-            LinkUse::Recovering => radio.arq,
-        },
-    };
-    let direction = if down { "down" } else { "up" };
-    let stream = |name: &str| streams.stream(&[name, suffix, ":", direction].concat());
-    RadioLink::new(config, channel(radio, suffix, down, streams), stream("bits"), stream("backoff"))
+        arq: if link.recovers { radio.arq } else { arq::Config::None },
+    }
 }

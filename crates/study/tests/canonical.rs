@@ -39,15 +39,15 @@ fn the_canonical_form_reads_as_the_same_scenario() {
 fn a_network_reads_as_the_same_scenario() {
     for overrides in [
         &[][..],
-        &["radio.uplink_channel.frame-loss.loss=0.5", "radio.handoff={first=\"1 s\", lasts=\"1 ms\"}"],
-        &["radio.uplink_channel=perfect", "radio.handoff={first=\"0 s\", every=\"2 s\", lasts=\"1 ms\"}"],
+        &["radio.uplink.channel.frame-loss.loss=0.5", "radio.handoff={first=\"1 s\", lasts=\"1 ms\"}"],
+        &["radio.uplink.channel=perfect", "radio.handoff={first=\"0 s\", every=\"2 s\", lasts=\"1 ms\"}"],
         &[
             "connection.first.size=unlimited",
             "connection.first.plain=true",
             "transfer.via=[\"R1\", \"R2\", \"base1\"]",
         ],
         &["link.R1-R2={rate=\"1 bps\", delay=\"1 ns\", queue=\"unlimited\"}", "warmup=1 s"],
-        &["link.base1-phone={mtu=\"none\", expansion=2, errors_on=\"payload\", uplink_channel=\"perfect\"}"],
+        &["link.base1-phone={mtu=\"none\", expansion=2, errors_on=\"payload\", uplink.channel=\"perfect\"}"],
         &[
             "link.base1-phone={queue=\"1 packet\", arq={stop-and-wait={backoff={fixed=\"1 s\"}}}, mtu=\"128 B\"}",
         ],

@@ -74,6 +74,7 @@ fn a_shape_that_is_spelled_out_is_the_same() {
     let certain = [
         "radio.channel.fixed-periods={good=\"10 s\", bad=\"4 s\"}",
         "radio.arq.stop-and-wait.backoff.fixed=70 ms",
+        "radio.fec=bch-255-131-18",
         "radio.queue=5 packets",
         "limit=400 s",
     ];
@@ -689,7 +690,7 @@ fn a_channel_of_the_uplink_is_of_the_uplink_alone() {
     let quiet = ["traffic={}", "wired.queue=unlimited", "radio.queue=unlimited"];
     let with = |channels: &[&'static str]| fates(&[&quiet[..], channels].concat());
     let (perfect, dead) = ("radio.channel=perfect", "radio.channel.frame-loss.loss=1");
-    let (up_perfect, up_dead) = ("radio.uplink_channel=perfect", "radio.uplink_channel.frame-loss.loss=1");
+    let (up_perfect, up_dead) = ("radio.uplink.channel=perfect", "radio.uplink.channel.frame-loss.loss=1");
     // Nothing but acknowledgements goes up, and nothing but SYN and data down.
     let established = "tcp.handshake=false";
     assert_eq!(with(&[established, perfect, up_dead]), [true, false, false, true]);
@@ -826,16 +827,20 @@ fn every_scheme_runs_over_every_shape() {
         ],
     ];
     for shape in shapes {
-        let overrides =
-            [shape, &["transfer.size=20 KB", "radio.channel.frame-loss.loss=0.05", "limit=1 h"]].concat();
+        let lossy = [
+            "transfer.size=20 KB",
+            "radio.channel.frame-loss.loss=0.05",
+            "radio.fec=bch-255-131-18",
+            "limit=1 h",
+        ];
+        let overrides = [shape, &lossy].concat();
         for scheme in Schemes::default().all() {
             let result = run(&read(SCENARIO, &overrides), scheme.name());
             assert_eq!(result.ended, Ended::Finished, "{} over {shape:?}", scheme.name());
             assert!(Metrics::names().count() == result.metrics.values().count());
             for each in &result.connections {
-                // Those about acknowledgements go to the destination.
                 let received = times_of(events(each), "notice-received");
-                assert!(each.metrics.notices <= received, "{} of {}", each.name, scheme.name());
+                assert_eq!(each.metrics.notices, received, "{} of {}", each.name, scheme.name());
             }
         }
     }

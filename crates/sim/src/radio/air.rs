@@ -2,7 +2,9 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
+use lasthop_proto::fec::{Decoder, Part};
 
+use super::cut::Coding;
 use super::{Expansion, Exposed, RadioConfig, RadioStats};
 
 /// One direction's view of the air.
@@ -12,6 +14,11 @@ pub(super) struct Air {
     exposed: Exposed,
     channel: Box<dyn Channel>,
     bits: Stream,
+    decoder: Option<Decoder>,
+    /// Every unit has this many bits.
+    unit_bits: Option<u64>,
+    /// Room for what a coded unit meets.
+    parts: Vec<Part>,
     last: Unit,
 }
 
@@ -19,6 +26,7 @@ pub(super) struct Air {
 #[derive(Clone, Copy)]
 pub(super) struct Unit {
     size: Bytes,
+    coding: Coding,
     on_air: u64,
     /// How long it is on the air.
     pub(super) time: Duration,
@@ -36,27 +44,56 @@ impl Unit {
 impl Air {
     pub(super) fn new(config: &RadioConfig, channel: Box<dyn Channel>, bits: Stream) -> Air {
         let RadioConfig { rate, expansion, exposed, .. } = *config;
-        let last = Unit { size: Bytes::ZERO, on_air: 0, time: Duration::ZERO };
-        Air { rate, expansion, exposed, channel, bits, last }
+        let last = Unit { size: Bytes::ZERO, coding: Coding::Plain, on_air: 0, time: Duration::ZERO };
+        let decoder = config.fec.map(|fec| Decoder::new(fec.code));
+        let unit_bits = config.unit.map(|unit| unit.get().bits());
+        Air { rate, expansion, exposed, channel, bits, decoder, unit_bits, parts: Vec::new(), last }
     }
 
     /// A unit of this size. The last is remembered, since units come in few sizes.
-    pub(super) fn unit(&mut self, size: Bytes) -> Unit {
-        if self.last.size != size {
-            let on_air = self.expansion.on_air(size.bits());
-            self.last = Unit { size, on_air, time: self.rate.time_for_bits(on_air) };
+    pub(super) fn unit(&mut self, size: Bytes, coding: Coding) -> Unit {
+        if (self.last.size, self.last.coding) != (size, coding) {
+            let bits = if coding == Coding::OnTop { self.coded(size.bits()) } else { size.bits() };
+            let on_air = self.expansion.on_air(bits);
+            self.last = Unit { size, coding, on_air, time: self.rate.time_for_bits(on_air) };
         }
         self.last
     }
 
+    /// So many bits with the check bits of the code, in whole units if these have one size.
+    fn coded(&self, bits: u64) -> u64 {
+        let code = self.decoder.as_ref().expect("a coded unit has a code").code();
+        let (n, k) = (u64::from(code.n()), u64::from(code.k()));
+        match self.unit_bits {
+            Some(unit) => (bits * n).div_ceil(unit * k) * unit,
+            None => (bits * n).div_ceil(k),
+        }
+    }
+
     /// Whether a unit survives that is on the air from `start` to `end`.
     pub(super) fn survives(&mut self, unit: Unit, start: Time, end: Time) -> bool {
-        let exposed = match self.exposed {
-            Exposed::OnAir => unit.on_air,
-            Exposed::Payload => unit.size.bits(),
+        let survival = match unit.coding {
+            Coding::Plain => {
+                let exposed = match self.exposed {
+                    Exposed::OnAir => unit.on_air,
+                    Exposed::Payload => unit.size.bits(),
+                };
+                self.channel.survival(start, end, exposed)
+            }
+            Coding::Within | Coding::OnTop => self.decoded(unit, start, end),
         };
         // Drawn even where the outcome is certain, so that the same attempt of two schemes meets
         // the same number.
-        self.bits.bernoulli(self.channel.survival(start, end, exposed))
+        self.bits.bernoulli(survival)
+    }
+
+    /// The probability that a coded unit is decoded.
+    fn decoded(&mut self, unit: Unit, start: Time, end: Time) -> f64 {
+        let Air { channel, decoder, parts, .. } = self;
+        parts.clear();
+        let whole =
+            channel.exposure(start, end, &mut |share, ber| parts.push(Part { share, ber: ber.get() }));
+        let decoder = decoder.as_mut().expect("a coded unit has a code");
+        whole * decoder.unit_survival(unit.on_air, parts)
     }
 }

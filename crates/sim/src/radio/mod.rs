@@ -2,6 +2,7 @@
 
 mod air;
 mod coding;
+mod cut;
 mod plain;
 mod recovering;
 
@@ -16,6 +17,7 @@ use plain::Plain;
 use recovering::Recovering;
 
 pub use coding::{Expansion, Exposed};
+pub use cut::{Covers, Fec};
 
 /// What one direction of a wireless last hop is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +32,10 @@ pub struct RadioConfig {
     pub expansion: Expansion,
     /// Largest unit; without it, every packet is one unit.
     pub mtu: Option<Mtu>,
+    /// The size of every unit, the last of a packet filled up; in place of a largest one.
+    pub unit: Option<Mtu>,
+    /// A code that corrects errors, and what it protects.
+    pub fec: Option<Fec>,
     /// Which bits of a unit errors can hit.
     pub exposed: Exposed,
     /// What the sending end does about lost units.
@@ -93,7 +99,8 @@ impl RadioLink {
     /// An idle link over `channel`, with its two random streams.
     ///
     /// # Panics
-    /// If the ARQ's parameters are not [valid](arq::Config::validate).
+    /// If the ARQ's parameters are not [valid](arq::Config::validate), or units have both a size and a
+    /// largest one.
     pub fn new(config: RadioConfig, channel: Box<dyn Channel>, bits: Stream, backoff: Stream) -> RadioLink {
         let air = Air::new(&config, channel, bits);
         RadioLink(match config.arq.build(backoff) {

@@ -1,10 +1,10 @@
 //! A link that sends each unit once.
 
 use lasthop_base::{Bytes, Time};
-use lasthop_proto::frag::{Fragments, Mtu};
 use lasthop_proto::{DropReason, Out, Packet, Port};
 
 use super::air::Air;
+use super::cut::Cutter;
 use super::{RadioConfig, RadioStats};
 use crate::line::Line;
 
@@ -12,7 +12,7 @@ use crate::line::Line;
 /// one still use the air (the "basic TCP" of TR-96-014, sections 4.2.1 and 5).
 pub(super) struct Plain {
     air: Air,
-    mtu: Option<Mtu>,
+    cutter: Cutter,
     /// Packets with the number of their units that are lost.
     line: Line<u32>,
     stats: RadioStats,
@@ -21,7 +21,7 @@ pub(super) struct Plain {
 impl Plain {
     pub(super) fn new(config: &RadioConfig, air: Air) -> Plain {
         let line = Line::new(config.delay, config.queue);
-        Plain { air, mtu: config.mtu, line, stats: RadioStats::default() }
+        Plain { air, cutter: Cutter::new(config), line, stats: RadioStats::default() }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
@@ -37,10 +37,10 @@ impl Plain {
             self.stats.overflowed += 1;
             return out.drop(packet, DropReason::QueueFull);
         };
-        let fragments = Fragments::of(packet.size, self.mtu);
+        let units = self.cutter.cut(&packet);
         let (mut end, mut lost) = (start, 0);
-        for index in 0..fragments.count() {
-            let unit = self.air.unit(fragments.size(index));
+        for index in 0..units.count() {
+            let unit = self.air.unit(units.size(index), units.coding());
             let begin = end;
             end += unit.time;
             lost += u32::from(!self.air.survives(unit, begin, end));
@@ -49,11 +49,11 @@ impl Plain {
     }
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
-        let Plain { air, mtu, line, stats } = self;
+        let Plain { air, cutter, line, stats } = self;
         line.hand_over(now, |packet, lost| {
-            let fragments = Fragments::of(packet.size, *mtu);
-            for index in 0..fragments.count() {
-                air.unit(fragments.size(index)).count(stats);
+            let units = cutter.cut(packet);
+            for index in 0..units.count() {
+                air.unit(units.size(index), units.coding()).count(stats);
             }
             stats.failed_attempts += u64::from(lost);
             if lost == 0 {

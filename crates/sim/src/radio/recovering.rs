@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::arq::{Arq, Attempt, Next, Verdict};
-use lasthop_proto::frag::{Fragments, Mtu, Outcome, Reassembly};
+use lasthop_proto::frag::{Outcome, Reassembly};
 use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signal};
 
 use super::air::{Air, Unit};
+use super::cut::Cutter;
 use super::{RadioConfig, RadioStats};
 use crate::line::QueueLimit;
 
@@ -15,7 +16,7 @@ use crate::line::QueueLimit;
 pub(super) struct Recovering {
     delay: Duration,
     queue: QueueLimit,
-    mtu: Option<Mtu>,
+    cutter: Cutter,
     arq: Box<dyn Arq>,
     air: Air,
     /// All packets that are here, in the order in which they came: first those that are over for the
@@ -64,7 +65,7 @@ impl Recovering {
         Recovering {
             delay: config.delay,
             queue: config.queue,
-            mtu: config.mtu,
+            cutter: Cutter::new(config),
             arq,
             air,
             line: VecDeque::new(),
@@ -130,15 +131,16 @@ impl Recovering {
         let slot = self.line.get_mut(self.over + self.begun);
         let Slot { packet, reassembly, .. } = slot.expect("an ARQ begins a packet only if one waits");
         self.waiting = self.waiting - packet.size;
-        let units = Fragments::of(packet.size, self.mtu).count();
+        let units = self.cutter.cut(packet).count();
         *reassembly = Reassembly::of(units);
         self.arq.begin(self.first + self.begun as u64, units);
         self.begun += 1;
     }
 
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Turn {
-        let packet = self.line[self.place(attempt)].packet.size;
-        let unit = self.air.unit(Fragments::of(packet, self.mtu).size(attempt.unit));
+        let units = self.cutter.cut(&self.line[self.place(attempt)].packet);
+        let coding = self.cutter.coding_of(&units, attempt.number);
+        let unit = self.air.unit(units.size(attempt.unit), coding);
         Turn::Attempt { attempt, unit, start, end: start + unit.time }
     }
 

@@ -53,6 +53,8 @@ pub(crate) fn plain() -> RadioConfig {
         queue: QueueLimit::Unlimited,
         expansion: Expansion::NONE,
         mtu: None,
+        unit: None,
+        fec: None,
         exposed: Exposed::OnAir,
         arq: Config::None,
     }

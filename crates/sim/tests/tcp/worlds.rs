@@ -9,14 +9,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
 use lasthop_proto::arq;
+use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::{Fragments, Mtu};
-use lasthop_proto::scheme::{LinkUse, Schemes};
+use lasthop_proto::scheme::{LinkUse, Protects, Schemes};
 use lasthop_proto::tcp::{
     Flavour, InitialThreshold, InitialWindow, Profile, Receiver, RttArithmetic, RttSamples, Rules, Sender,
     Settings, Transfer, WindowCounts,
 };
 use lasthop_proto::{Component, Port};
-use lasthop_sim::{Builder, Expansion, Exposed, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{Builder, Covers, Expansion, Exposed, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
 
 use crate::invariants::Invariants;
 use crate::net::{CONNECTION, finish, first_byte, slack};
@@ -119,18 +120,32 @@ pub(crate) fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
 }
 
 fn radio(random: &mut Stream, packet: Bytes, link: LinkUse) -> RadioConfig {
-    let recovery = arq::Config::StopAndWait(arq::stop_and_wait::Params {
-        retransmissions: pick(random, &[arq::Retransmissions::AtMost(3), arq::Retransmissions::Unlimited]),
-        backoff: arq::Backoff::Uniform(Duration::from_millis(1 + random.below(100))),
-    });
+    let retransmissions = pick(random, &[arq::Retransmissions::AtMost(3), arq::Retransmissions::Unlimited]);
+    let recovery = if coin(random) {
+        let backoff = arq::Backoff::Uniform(Duration::from_millis(1 + random.below(100)));
+        arq::Config::StopAndWait(arq::stop_and_wait::Params { retransmissions, backoff })
+    } else {
+        let (feedback_delay, slot) = (milliseconds(random, 100), milliseconds(random, 10));
+        arq::Config::SelectiveRepeat(arq::selective_repeat::Params { retransmissions, feedback_delay, slot })
+    };
+    let size = Mtu::new(Bytes(64 + random.below(600)));
+    let (mtu, unit) = pick(random, &[(None, None), (size, None), (None, size)]);
+    let covers = match link.protects {
+        Protects::Nothing => None,
+        Protects::Marked(dscp) => Some(Covers::Marked(dscp)),
+        Protects::Repeats => Some(Covers::Repeats),
+    };
+    let code = BlockCode::new(63, 45, 3).expect("a BCH code");
     RadioConfig {
         rate: BitRate::from_bps(19_200 + random.below(3_000_000)).expect("not zero"),
         delay: milliseconds(random, 20),
         queue: queue(random, packet),
         expansion: Expansion::new(1.0 + random.uniform()).expect("within bounds"),
-        mtu: if coin(random) { Mtu::new(Bytes(64 + random.below(600))) } else { None },
+        mtu,
+        unit,
+        fec: covers.map(|covers| Fec { code, covers }),
         exposed: pick(random, &[Exposed::OnAir, Exposed::Payload]),
-        arq: if link == LinkUse::Recovering { recovery } else { arq::Config::None },
+        arq: if link.recovers { recovery } else { arq::Config::None },
     }
 }
 
@@ -144,7 +159,7 @@ fn world(number: u64) {
     let all: Vec<_> = schemes.all().collect();
     let scheme = all[random.below(all.len() as u64) as usize];
     let config = radio(random, settings.packet_size, scheme.link());
-    let model = channel(random, Fragments::of(settings.packet_size, config.mtu).count());
+    let model = channel(random, Fragments::of(settings.packet_size, config.mtu.or(config.unit)).count());
     let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
     let (delay, wired_queue) = (milliseconds(random, 100), queue(random, settings.packet_size));
     let bytes = 1 + random.below(40 * u64::from(settings.mss()));
