@@ -179,6 +179,7 @@ def test_a_run_in_which_nothing_arrives_counts_with_the_time_that_is_measured() 
         (["warmup=15 s"], 45.0),
         (["transfer.start=20 s"], 40.0),
         (["warmup=15 s", "connection.late.start=20 s"], 40.0),
+        (["topology.dumbbell.pairs=2", "connection.2.start=20 s"], 60.0),
     ]:
         scenario = swept(*settings, *more, 'schemes=["basic"]', sweep="")
         study = Study(scenario, runs=(12, 12))

@@ -88,8 +88,13 @@ class Samples:
     def _longest(self, point: int) -> float:
         """Return the time in seconds over which a transfer of this point can be measured."""
         said = tomllib.loads(self._points[point].toml)
-        usual = said["transfer"]["start"]
-        starts = [each.get("start", usual) for each in said.get("connection", {}).values()] or [usual]
+        usual, named = said["transfer"]["start"], said.get("connection", {})
+        starts = [each.get("start", usual) for each in named.values()]
+        shape = said["topology"]
+        pairs = shape["dumbbell"]["pairs"] if "dumbbell" in shape else 1
+        if len(named) < pairs and all(name.isdecimal() for name in named):
+            # The others of the shape are there as well.
+            starts.append(usual)
         return _seconds(said["limit"]) - max(_seconds(said["warmup"]), min(map(_seconds, starts)))
 
 
