@@ -344,9 +344,17 @@ class Told(Stated):
     ----------
     how : callable
         Judges it.
+    besides : sequence of str
+        What must have been run besides the experiment.
     """
 
     how: Callable[[Evidence], Judgement]
+    besides: Sequence[str] = ()
+
+    @property
+    def experiments(self) -> Sequence[str]:
+        """What must have been run."""
+        return (self.experiment, *self.besides)
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Judge it."""

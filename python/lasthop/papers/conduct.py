@@ -105,14 +105,18 @@ def carry_out(
         for experiment in plan.experiments():
             scenario = plan.paper.scenario(experiment, plan.readings)
             scenarios[experiment.name] = scenario
+            runs = experiment.full if plan.full else experiment.quick
             if not experiment.axes:
+                numbers = range(plan.run, plan.run + max(1, runs))
                 traces[experiment.name] = {
-                    scheme: scenario.run(scheme, seed=plan.seed, run=plan.run, trace=True, series=True)
+                    scheme: [
+                        scenario.run(scheme, seed=plan.seed, run=run, trace=True, series=True)
+                        for run in numbers
+                    ]
                     for scheme in scenario.schemes
                 }
-                outcome.runs += len(scenario.schemes)
+                outcome.runs += len(numbers) * len(scenario.schemes)
                 continue
-            runs = experiment.full if plan.full else experiment.quick
             store = None if stores is None else stores / f"{_name(plan, experiment)}.sqlite"
             study = open_studies.enter_context(
                 Study(scenario, seed=plan.seed, precision=None, runs=(runs, runs), store=store)

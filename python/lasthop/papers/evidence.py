@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -81,7 +81,7 @@ class Evidence:
     ----------
     sweeps : mapping of str to Sweep
         The studies, by experiment.
-    traces : mapping of str to mapping of str to Run
+    traces : mapping of str to mapping of str to sequence of Run
         Traced runs by scheme, by experiment.
     scenarios : mapping of str to Scenario
         What was run, by experiment.
@@ -90,7 +90,7 @@ class Evidence:
     def __init__(
         self,
         sweeps: Mapping[str, Sweep],
-        traces: Mapping[str, Mapping[str, Run]],
+        traces: Mapping[str, Mapping[str, Sequence[Run]]],
         scenarios: Mapping[str, Scenario],
     ) -> None:
         self._sweeps = sweeps
@@ -102,8 +102,17 @@ class Evidence:
         return self._sweeps[experiment]
 
     def traces(self, experiment: str) -> Mapping[str, Run]:
-        """Return the traced runs of an experiment, by scheme."""
-        return self._traces[experiment]
+        """Return the first traced run of an experiment with each scheme: the one that figures show."""
+        return {scheme: runs[0] for scheme, runs in self._traces[experiment].items()}
+
+    def over_runs(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Estimate:
+        """Estimate the mean of something that each traced run of a scheme has."""
+        runs = self._traces[experiment][scheme]
+        return estimate(np.asarray([of(run) for run in runs]), runs[0].seed)
+
+    def runs(self, experiment: str, scheme: str) -> Sequence[Run]:
+        """Return all traced runs of a scheme."""
+        return self._traces[experiment][scheme]
 
     def scenario(self, experiment: str) -> Scenario:
         """Return what an experiment ran."""

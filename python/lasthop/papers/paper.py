@@ -59,7 +59,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A sweep, or single runs, that figures and claims are about.
+    """A sweep, or traced runs, that figures and claims are about.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Experiment:
     axes : mapping of str to str
         The swept settings, by the short names that figures and claims use.
     quick, full : int
-        Runs of each scheme at each point; 0 for single runs that are traced.
+        Runs of each scheme at each point. Without axes they are traced, and there is one at least.
     scenario : str
         The scenario's file without its ending, if it is not called as the experiment.
     overrides : sequence of str

@@ -23,7 +23,7 @@ _HANDOFFS = (
 
 def _window(name: str, messages: int) -> Experiment:
     corruption = f"{BER}={bit_error_rate(messages)}"
-    return Experiment(name, scenario=_FILE, overrides=(*_SHORT, corruption))
+    return Experiment(name, quick=10, full=100, scenario=_FILE, overrides=(*_SHORT, corruption))
 
 
 def _variant(name: str, *overrides: str) -> Experiment:
@@ -52,16 +52,22 @@ PAPER = Paper(
         _window("window-125", 125),
         Experiment(
             "decrease",
+            quick=10,
+            full=100,
             scenario=_FILE,
             overrides=(*_SHORT, f"{BER}={bit_error_rate(125)}", _EXTRA, 'schemes=["lhack"]'),
         ),
         Experiment(
             "decrease-wired",
+            quick=10,
+            full=100,
             scenario=_FILE,
             overrides=(*_SHORT, "topology.path.wireless=none", _EXTRA, 'schemes=["basic"]'),
         ),
         Experiment(
             "both-window",
+            quick=2,
+            full=20,
             scenario=_FILE,
             overrides=(f"{BER}={bit_error_rate(75)}", "topology.path.wireless=both", 'schemes=["lhack"]'),
         ),
