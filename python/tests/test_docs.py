@@ -50,6 +50,10 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "radio.channel.fixed-periods": ("radio.channel.fixed-periods", {"good": "1 s", "bad": "1 s"}),
     "radio.channel.iid": ("radio.channel.iid", {"ber": 0.1}),
     "radio.channel.frame-loss": ("radio.channel.frame-loss", {"loss": 0.1}),
+    "radio.channel.rayleigh-gilbert": (
+        "radio.channel.rayleigh-gilbert",
+        {"fading_margin": "5 dB", "doppler": 0.1, "step": "10 ms"},
+    ),
     "radio.handoff": ("radio.handoff", {"first": "1 s", "lasts": "1 s"}),
     "radio.arq.stop-and-wait": ("radio.arq.stop-and-wait", {}),
     "radio.arq.selective-repeat": ("radio.arq.selective-repeat", {}),
@@ -81,7 +85,7 @@ def tables(text: str) -> dict[str, list[list[str]]]:
 
 def literal(value: Any) -> str:
     """Write a value as the canonical form does."""
-    if isinstance(value, float) and value != 0 and value < 1e-3:
+    if isinstance(value, float) and 1e-6 <= value < 1e-3:
         return f"`{value:f}`"
     return f"`{json.dumps(value)}`"
 

@@ -3,7 +3,8 @@
 
 use alloc::collections::VecDeque;
 
-use lasthop_base::{Duration, Probability, Time};
+use lasthop_base::{Duration, Probability, Stream, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::bit_errors::BitErrors;
 use crate::{Channel, Sojourn, State};
@@ -29,6 +30,31 @@ impl PerState<Duration> {
     pub(crate) fn availability(&self) -> f64 {
         let (good, bad) = (self.good.as_secs_f64(), self.bad.as_secs_f64());
         good / (good + bad)
+    }
+}
+
+/// How a random channel with two states begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// In a fresh good period.
+    #[default]
+    Good,
+    /// In a fresh bad period.
+    Bad,
+    /// In either, with its long-run probability: the process has run for ever.
+    Stationary,
+}
+
+impl Start {
+    /// The first state, if the good one's long-run probability is `availability`.
+    pub(crate) fn draw(self, availability: f64, stream: &mut Stream) -> State {
+        match self {
+            Start::Good => State::Good,
+            Start::Bad => State::Bad,
+            Start::Stationary if stream.bernoulli(availability) => State::Good,
+            Start::Stationary => State::Bad,
+        }
     }
 }
 

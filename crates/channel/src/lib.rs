@@ -24,19 +24,23 @@ extern crate alloc;
 
 mod alternating;
 mod bit_errors;
+mod crossing;
 mod fixed_periods;
 mod frame_loss;
 mod handoff;
 mod iid;
 mod model;
+mod rayleigh_gilbert;
 mod two_state;
 
+pub use alternating::Start;
 pub use fixed_periods::FixedPeriods;
 pub use frame_loss::FrameLoss;
 pub use handoff::Handoff;
 pub use iid::Iid;
 pub use model::{Invalid, Model};
-pub use two_state::{Start, TwoState};
+pub use rayleigh_gilbert::{Chain, RayleighGilbert};
+pub use two_state::TwoState;
 
 use lasthop_base::{Probability, Time};
 

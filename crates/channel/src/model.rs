@@ -6,7 +6,7 @@ use core::fmt;
 use lasthop_base::{Duration, Probability, Stream};
 use serde::{Deserialize, Serialize};
 
-use crate::{Channel, FixedPeriods, FrameLoss, Iid, TwoState};
+use crate::{Channel, FixedPeriods, FrameLoss, Iid, RayleighGilbert, TwoState};
 
 /// A channel's model and its parameters.
 ///
@@ -33,6 +33,8 @@ pub enum Model {
     TwoState(TwoState),
     /// Good and bad periods of constant length.
     FixedPeriods(FixedPeriods),
+    /// The two states of a Rayleigh-fading signal against a threshold.
+    RayleighGilbert(RayleighGilbert),
 }
 
 /// A parameter whose type allows a value that its model does not.
@@ -56,7 +58,8 @@ impl Model {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// The first period whose length or mean is zero.
+    /// The first period whose length or mean is zero, or the first parameter of a fading signal
+    /// that is out of its range.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => Ok(()),
@@ -68,6 +71,7 @@ impl Model {
                 has_length("fixed-periods.good", model.good)?;
                 has_length("fixed-periods.bad", model.bad)
             }
+            Model::RayleighGilbert(model) => model.validate(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Model {
             Model::FrameLoss(model) => Box::new(model),
             Model::TwoState(model) => Box::new(model.channel(stream)),
             Model::FixedPeriods(model) => Box::new(model.channel()),
+            Model::RayleighGilbert(model) => Box::new(model.channel(stream)),
         }
     }
 
@@ -97,6 +102,7 @@ impl Model {
             Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => 1.0,
             Model::TwoState(model) => model.means().availability(),
             Model::FixedPeriods(model) => model.periods().availability(),
+            Model::RayleighGilbert(model) => model.availability(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use lasthop_base::{Duration, Probability, Stream};
 use serde::{Deserialize, Serialize};
 
-use crate::alternating::{Alternating, PerState};
-use crate::{Channel, State};
+use crate::Channel;
+use crate::alternating::{Alternating, PerState, Start};
 
 /// Good and bad periods of exponential length, with a bit error rate in each (EBSN paper,
 /// TR-96-014, section 3.1 and figure 1).
@@ -27,19 +27,6 @@ pub struct TwoState {
     pub start: Start,
 }
 
-/// How a [`TwoState`] channel begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Start {
-    /// In a fresh good period.
-    #[default]
-    Good,
-    /// In a fresh bad period.
-    Bad,
-    /// In either, with its long-run probability: the process has run for ever.
-    Stationary,
-}
-
 fn paper_good_ber() -> Probability {
     Probability::new(1e-6).expect("a probability")
 }
@@ -55,12 +42,7 @@ impl TwoState {
 
     pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
         let means = self.means();
-        let start = match self.start {
-            Start::Good => State::Good,
-            Start::Bad => State::Bad,
-            Start::Stationary if stream.bernoulli(means.availability()) => State::Good,
-            Start::Stationary => State::Bad,
-        };
+        let start = self.start.draw(means.availability(), &mut stream);
         let rates = PerState { good: self.good_ber, bad: self.bad_ber };
         Alternating::new(start, rates, move |state| stream.exponential(means.of(state)))
     }

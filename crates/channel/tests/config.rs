@@ -1,7 +1,7 @@
 //! Models as scenario files write them.
 
-use lasthop_base::{Duration, Probability, Streams};
-use lasthop_channel::{FixedPeriods, FrameLoss, Iid, Invalid, Model, Start, TwoState};
+use lasthop_base::{Decibels, Duration, Probability, Streams};
+use lasthop_channel::{FixedPeriods, FrameLoss, Iid, Invalid, Model, RayleighGilbert, Start, TwoState};
 use serde::{Deserialize, Serialize};
 
 /// The part of a scenario that holds a channel.
@@ -26,6 +26,17 @@ fn fixed_periods(good: Duration, bad: Duration) -> FixedPeriods {
     FixedPeriods { good, bad, good_ber: p(0.0), bad_ber: p(1.0) }
 }
 
+fn rayleigh_gilbert(margin_db: f64, doppler: f64, step: Duration) -> RayleighGilbert {
+    RayleighGilbert {
+        fading_margin: Decibels::new(margin_db).unwrap(),
+        doppler,
+        step,
+        good_ber: p(1e-10),
+        bad_ber: p(1e-2),
+        start: Start::Stationary,
+    }
+}
+
 #[test]
 fn what_a_file_leaves_out_has_its_documented_value() {
     let (ten, four) = (Duration::from_secs(10), Duration::from_secs(4));
@@ -47,6 +58,20 @@ fn what_a_file_leaves_out_has_its_documented_value() {
             "[channel.fixed-periods]\ngood = \"10 s\"\nbad = \"4 s\"",
             Model::FixedPeriods(fixed_periods(ten, four)),
         ),
+        (
+            "[channel.rayleigh-gilbert]\nfading_margin = \"5 dB\"\ndoppler = 0.1\nstep = \"10 ms\"",
+            Model::RayleighGilbert(rayleigh_gilbert(5.0, 0.1, Duration::from_millis(10))),
+        ),
+        (
+            "[channel.rayleigh-gilbert]\nfading_margin = \"-2.5 dB\"\ndoppler = 1\nstep = \"4 s\"\n\
+             good_ber = 0\nbad_ber = \"0.001%\"\nstart = \"good\"",
+            Model::RayleighGilbert(RayleighGilbert {
+                good_ber: p(0.0),
+                bad_ber: p(1e-5),
+                start: Start::Good,
+                ..rayleigh_gilbert(-2.5, 1.0, four)
+            }),
+        ),
     ] {
         assert_eq!(read(text), Ok(model), "{text}");
         assert_eq!(model.validate(), Ok(()));
@@ -66,6 +91,16 @@ fn a_wrong_file_is_refused_with_the_reason() {
         ("[channel.two-state]\ngood = 10\nbad = \"4 s\"", "a duration with its unit"),
         ("[channel.fixed-periods]\ngood = \"10 s\"\nbad = \"4 s\"\nstart = \"bad\"", "unknown field `start`"),
         ("[channel.iid]\nber = 1.5", "a probability from 0 to 1"),
+        ("[channel.rayleigh-gilbert]\ndoppler = 0.1\nstep = \"10 ms\"", "missing field `fading_margin`"),
+        (
+            "[channel.rayleigh-gilbert]\nfading_margin = 5\ndoppler = 0.1\nstep = \"10 ms\"",
+            "a ratio with its unit, such as \"5 dB\"",
+        ),
+        (
+            "[channel.rayleigh-gilbert]\nfading_margin = \"5 db\"\ndoppler = 0.1\nstep = \"10 ms\"",
+            "did you mean \"5 dB\"?",
+        ),
+        ("[channel.rayleigh-gilbert]\nmargin = \"5 dB\"", "unknown field `margin`"),
         ("[channel.gilbert]\ngood = \"10 s\"", "unknown variant `gilbert`"),
     ] {
         let error = read(text).expect_err(text);
@@ -89,6 +124,31 @@ fn periods_of_no_length_are_refused_by_name() {
 }
 
 #[test]
+fn a_fading_signal_out_of_range_is_refused_with_the_remedy() {
+    let (step, dopplers) = (Duration::from_millis(10), [0.1, 1e-9, 1e300]);
+    for (margin_db, doppler) in [(-15.0, 0.1), (150.0, 0.1)].into_iter().chain(dopplers.map(|d| (5.0, d))) {
+        assert_eq!(Model::RayleighGilbert(rayleigh_gilbert(margin_db, doppler, step)).validate(), Ok(()));
+    }
+    let margin = "a channel with one state only is \"iid\"";
+    let doppler = "a longer step has a larger one";
+    for (margin_db, f_d, step, field, remedy) in [
+        (-15.1, 0.1, step, "fading_margin", margin),
+        (150.1, 0.1, step, "fading_margin", margin),
+        (5.0, 0.0, step, "doppler", doppler),
+        (5.0, -0.1, step, "doppler", doppler),
+        (5.0, 0.9e-9, step, "doppler", doppler),
+        (5.0, f64::INFINITY, step, "doppler", doppler),
+        (5.0, f64::NAN, step, "doppler", doppler),
+        (5.0, 0.1, Duration::ZERO, "step", "above zero, such as"),
+    ] {
+        let model = rayleigh_gilbert(margin_db, f_d, step);
+        let invalid = Model::RayleighGilbert(model).validate().unwrap_err();
+        assert_eq!(invalid.field, format!("rayleigh-gilbert.{field}"));
+        assert!(invalid.problem.contains(remedy), "{margin_db} dB, {f_d}: {invalid}");
+    }
+}
+
+#[test]
 #[should_panic(expected = "two-state.bad: found a length of zero")]
 fn an_invalid_model_builds_nothing() {
     let model = Model::TwoState(two_state(Duration::from_secs(10), Duration::ZERO));
@@ -102,4 +162,6 @@ fn availability_is_the_share_of_good_time() {
     assert_eq!(Model::TwoState(two_state(ten, four)).availability(), 10.0 / 14.0);
     assert_eq!(Model::FixedPeriods(fixed_periods(four, ten)).availability(), 4.0 / 14.0);
     assert_eq!(Model::FrameLoss(FrameLoss { loss: p(0.5) }).availability(), 1.0);
+    let fading = rayleigh_gilbert(10.0, 0.1, ten);
+    assert!((Model::RayleighGilbert(fading).availability() - (-0.1f64).exp()).abs() < 1e-15);
 }

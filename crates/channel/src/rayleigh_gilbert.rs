@@ -1,0 +1,133 @@
+//! The two states of a Rayleigh-fading signal against a threshold.
+
+use core::f64::consts::TAU;
+
+use lasthop_base::{Decibels, Duration, Probability, Stream};
+use serde::{Deserialize, Serialize};
+
+use crate::alternating::{Alternating, PerState, Start};
+use crate::crossing::crossing;
+use crate::model::above_zero;
+use crate::{Channel, Invalid, State};
+
+/// A Gilbert channel with the transition probabilities of Rayleigh fading (selective-FEC paper,
+/// section III, and its references [10] and [11]): in each step the channel is bad if the signal's
+/// power is below its threshold, and good otherwise.
+///
+/// The state changes at multiples of `step` only, and goes on changing whether the link is busy or
+/// idle. It is a Markov chain: the law of two steps in a row is that of the fading signal, and that
+/// of more is an approximation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RayleighGilbert {
+    /// The fading margin F: how far the signal's mean power is above the threshold, from −15 dB to
+    /// 150 dB. Beyond them one of the states would come less than once in 10¹³ steps.
+    pub fading_margin: Decibels,
+    /// The normalised Doppler frequency f_D τ: the Doppler frequency times `step`, 10⁻⁹ or more.
+    /// Below 0.1 fading is slow and bad steps come in long bursts; above 0.2 steps are almost
+    /// independent.
+    pub doppler: f64,
+    /// The step τ, above zero: how long a unit of the link is on the air. The paper's is 10 ms.
+    pub step: Duration,
+    /// Bit error rate in good steps. By default 10⁻¹⁰, as in the paper.
+    #[serde(default = "paper_good_ber")]
+    pub good_ber: Probability,
+    /// Bit error rate in bad steps. By default 10⁻² and not 10⁻⁵, which the paper prints: with that
+    /// one of 26 units of 480 bytes would fail in a bad step, and hardly any six times over, so that
+    /// its curves would be flat and its code of no use. With anything from about 10⁻³ to 3 · 10⁻² a
+    /// unit in a bad step is as good as lost without the code and safe with it, as its results say.
+    #[serde(default = "usable_bad_ber")]
+    pub bad_ber: Probability,
+    /// The state at time zero. By default stationary: the signal has faded for ever.
+    #[serde(default = "stationary")]
+    pub start: Start,
+}
+
+/// The Markov chain that a [`RayleighGilbert`] channel follows, one transition in each step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chain {
+    /// The long-run probability of a bad step: 1 − e^(−1/F).
+    pub bad: Probability,
+    /// The probability that a bad step follows a good one.
+    pub good_to_bad: Probability,
+    /// The probability that a good step follows a bad one.
+    pub bad_to_good: Probability,
+}
+
+impl Chain {
+    /// The mean number of bad steps in a row, 1 or more.
+    pub fn mean_burst(&self) -> f64 {
+        1.0 / self.bad_to_good.get()
+    }
+}
+
+fn paper_good_ber() -> Probability {
+    Probability::new(1e-10).expect("a probability")
+}
+
+fn usable_bad_ber() -> Probability {
+    Probability::new(1e-2).expect("a probability")
+}
+
+fn stationary() -> Start {
+    Start::Stationary
+}
+
+impl RayleighGilbert {
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        if !(-15.0..=150.0).contains(&self.fading_margin.get()) {
+            let field = "rayleigh-gilbert.fading_margin";
+            let problem = "found a margin with which one of the states never comes, expected one from \
+                           \"-15 dB\" to \"150 dB\"; a channel with one state only is \"iid\"";
+            return Err(Invalid { field, problem });
+        }
+        if !(1e-9..f64::INFINITY).contains(&self.doppler) {
+            let field = "rayleigh-gilbert.doppler";
+            let problem = "found a number that is not finite or not at least 1e-9, expected the Doppler \
+                           frequency times the step, such as 0.1; a longer step has a larger one";
+            return Err(Invalid { field, problem });
+        }
+        above_zero("rayleigh-gilbert.step", self.step)
+    }
+
+    /// Its transition probabilities, for tables and plots; they are exact but for rounding (a
+    /// relative error below 10⁻¹²).
+    ///
+    /// # Panics
+    /// If the model is not [valid](crate::Model::validate).
+    pub fn chain(&self) -> Chain {
+        if let Err(invalid) = self.validate() {
+            panic!("{invalid}");
+        }
+        let threshold = self.threshold();
+        // Rounding may take what is almost certain beyond 1.
+        let probability = |p: f64| Probability::new(p.min(1.0)).expect("a probability");
+        let good_to_bad = crossing(threshold, TAU * self.doppler);
+        // In the long run the channel leaves one state as often as the other: this is the same
+        // times P(good)/P(bad).
+        let bad_to_good = good_to_bad / libm::expm1(threshold);
+        Chain {
+            bad: probability(-libm::expm1(-threshold)),
+            good_to_bad: probability(good_to_bad),
+            bad_to_good: probability(bad_to_good),
+        }
+    }
+
+    /// The threshold, as a multiple of the mean power: 1/F.
+    fn threshold(&self) -> f64 {
+        1.0 / self.fading_margin.ratio()
+    }
+
+    pub(crate) fn availability(&self) -> f64 {
+        libm::exp(-self.threshold())
+    }
+
+    pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
+        let chain = self.chain();
+        let start = self.start.draw(self.availability(), &mut stream);
+        let rates = PerState { good: self.good_ber, bad: self.bad_ber };
+        let leave = PerState { good: chain.good_to_bad.get(), bad: chain.bad_to_good.get() };
+        // A stay in a state of a Markov chain is geometric, so that no step need be taken by itself.
+        Alternating::new(start, rates, move |state: State| self.step * stream.geometric(leave.of(state)))
+    }
+}
