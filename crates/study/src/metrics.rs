@@ -113,6 +113,8 @@ metrics! {
         link_attempts: u64,
         /// Those of them that did not survive.
         link_failures: u64,
+        /// Bits put on the air, in both directions, after expansion and coding.
+        link_bits: u64,
         /// Jain's index of the throughputs of the connections that were there after the warm-up: 1 if they
         /// are equal, 1/n if one of n has all. Null if nothing was delivered.
         fairness: Option<f64>,
@@ -296,6 +298,7 @@ impl Measured<'_> {
             network: NetworkMetrics {
                 link_attempts: self.on_air(|radio| radio.attempts),
                 link_failures: self.on_air(|radio| radio.failed_attempts),
+                link_bits: self.on_air(|radio| radio.bits_on_air),
                 fairness: jain(there.map(|each| each.metrics.throughput_bps)),
             },
         }

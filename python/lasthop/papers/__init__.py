@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from lasthop.papers.paper import Paper
+from lasthop.papers.paper import Paper, module
 
-_MODULES = ("ebsn", "lhack")
+_NAMES = ("ebsn", "lhack")
 
 
 def papers() -> list[Paper]:
     """Return all papers, in the order in which they are listed."""
-    return [paper(name) for name in _MODULES]
+    return [paper(name) for name in _NAMES]
 
 
 def paper(name: str) -> Paper:
@@ -26,16 +26,16 @@ def paper(name: str) -> Paper:
     KeyError
         If there is none.
     """
-    if name not in _MODULES:
+    if name not in _NAMES:
         raise KeyError(name)
-    found = import_module(f"lasthop.papers.{name}").PAPER
+    found = import_module(f"lasthop.papers.{module(name)}").PAPER
     assert isinstance(found, Paper)
     return found
 
 
 def names() -> list[str]:
     """Return the names of all papers."""
-    return list(_MODULES)
+    return list(_NAMES)
 
 
 __all__ = ["Paper", "names", "paper", "papers"]

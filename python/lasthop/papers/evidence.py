@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from lasthop import Run, Scenario
 from lasthop.study import Study
+from lasthop.study.samples import Samples
 from lasthop.study.statistics import Comparison, Estimate, Sample, compare, estimate
 
 At = Mapping[str, str]
@@ -32,10 +32,15 @@ class Sweep:
         self._axes = axes
 
     @cached_property
-    def _rows(self) -> dict[Any, Any]:
-        frame = self.study.to_pandas()
-        keys = [*self._axes.values(), "scheme"]
-        return {key: rows.sort_values("run") for key, rows in frame.groupby(keys, sort=False)}
+    def _samples(self) -> Samples:
+        return self.study.samples()
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, ...], int]:
+        return {
+            tuple(point.parameters[path] for path in self._axes.values()): place
+            for place, point in enumerate(self.study.points)
+        }
 
     @property
     def schemes(self) -> list[str]:
@@ -59,8 +64,7 @@ class Sweep:
 
         A run without the metric counts as not a number.
         """
-        rows = self._rows[(*(at[short] for short in self._axes), scheme)]
-        return np.asarray(rows[metric], dtype=np.float64)
+        return self._samples.of(self._places[tuple(at[short] for short in self._axes)], scheme, metric)
 
     def mean(self, metric: str, scheme: str, at: At) -> Estimate:
         """Estimate the mean of a metric."""

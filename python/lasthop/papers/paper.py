@@ -164,6 +164,11 @@ class Plot:
     note: str = ""
 
 
+def module(name: str) -> str:
+    """Return the name of the module of the paper called `name`."""
+    return name.replace("-", "_")
+
+
 @dataclass(frozen=True, slots=True)
 class Paper:
     """A paper that can be run.
@@ -171,7 +176,7 @@ class Paper:
     Attributes
     ----------
     name : str
-        The name of its module.
+        What it is called on the command line; its module has underscores for hyphens.
     title, authors, source : str
         What it is.
     readings : sequence of Reading
@@ -217,7 +222,9 @@ class Paper:
     def scenario(self, experiment: Experiment, chosen: Mapping[str, Choice]) -> Scenario:
         """Return the scenario of an experiment under the chosen readings."""
         file = f"{experiment.scenario or experiment.name}.toml"
-        text = resources.files(f"lasthop.papers.{self.name}").joinpath(file).read_text(encoding="utf-8")
+        text = (
+            resources.files(f"lasthop.papers.{module(self.name)}").joinpath(file).read_text(encoding="utf-8")
+        )
         overrides = list(experiment.overrides)
         for name, choice in chosen.items():
             if name not in experiment.fixed:

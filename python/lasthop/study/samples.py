@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from functools import cached_property
 
 import numpy as np
 
@@ -34,14 +33,14 @@ class Samples:
         self._store = store
         self._points = identity.points
         self.metrics = (*identity.metrics, TOTAL)
+        self._runs: dict[int, int] = {}
 
-    @cached_property
-    def runs(self) -> list[int]:
-        """How many runs count at each point."""
-        return [
-            min((_prefix(self._store.numbers(i, scheme)) for scheme in point.schemes), default=0)
-            for i, point in enumerate(self._points)
-        ]
+    def runs(self, point: int) -> int:
+        """Return how many runs count at a point."""
+        if point not in self._runs:
+            have = [self._store.numbers(point, scheme) for scheme in self._points[point].schemes]
+            self._runs[point] = min(map(_prefix, have), default=0)
+        return self._runs[point]
 
     def check(self, metric: str) -> str:
         """Return `metric` if there is one of that name.
@@ -69,7 +68,7 @@ class Samples:
         runs : int, optional
             Count that many runs instead.
         """
-        below = self.runs[point] if runs is None else runs
+        below = self.runs(point) if runs is None else runs
         if metric == TOTAL:
             rows = self._store.values(point, scheme, ("delivered_bytes", "throughput_bps"), below)
             bits, rate = 8.0 * np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
@@ -82,7 +81,7 @@ class Samples:
 
     def unfinished(self, point: int, scheme: str) -> int:
         """Return how many of the runs that count did not finish their transfer."""
-        rows = self._store.values(point, scheme, ("finished",), self.runs[point])
+        rows = self._store.values(point, scheme, ("finished",), self.runs(point))
         return sum(not finished for (finished,) in rows)
 
     def _longest(self, point: int) -> float:

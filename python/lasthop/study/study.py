@@ -109,7 +109,7 @@ class Study:
         self._store = Store(self.path)
         if self._store.exists():
             self._store.expect(self._identity)
-        self.metric = self._samples().check(metric)
+        self.metric = Samples(self._store, self._identity).check(metric)
 
     @classmethod
     def open(cls, path: str | Path) -> Study:
@@ -159,7 +159,7 @@ class Study:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that tables can show."""
-        return self._samples().metrics
+        return Samples(self._store, self._identity).metrics
 
     @property
     def points(self) -> list[StoredPoint]:
@@ -231,8 +231,25 @@ class Study:
             the version and the scenario's hash that it is of. All runs that are stored: of a study that
             was interrupted also some that `summary` does not count yet.
         """
-        self._existing()
+        self.samples()
         return tables.runs_frame(self._store, self._identity)
+
+    def samples(self) -> Samples:
+        """Return what statistics are made of: the values of each metric, at each point with each scheme.
+
+        Returns
+        -------
+        Samples
+            Reads what it is asked for, and only that; of a study that goes on meanwhile ask for another.
+
+        Raises
+        ------
+        StudyError
+            If nothing has been run yet.
+        """
+        if not self._store.exists():
+            raise StudyError("nothing has been run yet")
+        return Samples(self._store, self._identity)
 
     def summary(self, metric: str | None = None) -> pandas.DataFrame:
         """Return the mean of a metric, with its interval, at each point with each scheme.
@@ -247,7 +264,7 @@ class Study:
         pandas.DataFrame
             docs/studies.md defines the columns.
         """
-        samples = self._existing()
+        samples = self.samples()
         return tables.summary_frame(samples, self._identity, samples.check(metric or self.metric))
 
     def compare(self, baseline: str | None = None, metric: str | None = None) -> pandas.DataFrame:
@@ -265,7 +282,7 @@ class Study:
         pandas.DataFrame
             docs/studies.md defines the columns.
         """
-        samples = self._existing()
+        samples = self.samples()
         for point in self.points:
             if baseline is not None and baseline not in point.schemes:
                 raise StudyError(f"the study has no scheme {baseline!r}; it has {', '.join(point.schemes)}")
@@ -325,16 +342,9 @@ class Study:
         """Close the file."""
         self.close()
 
-    def _samples(self) -> Samples:
-        return Samples(self._store, self._identity)
-
-    def _existing(self) -> Samples:
-        if not self._store.exists():
-            raise StudyError("nothing has been run yet")
-        return self._samples()
-
     def _driver(self) -> Driver:
-        return Driver(self._store, self._samples(), self._scenarios, self.seed, self.rule, self.metric)
+        samples = Samples(self._store, self._identity)
+        return Driver(self._store, samples, self._scenarios, self.seed, self.rule, self.metric)
 
 
 def _rule(precision: float | None, runs: tuple[int, int]) -> Rule:

@@ -58,7 +58,7 @@ def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.D
             row: dict[str, Any] = point.parameters | {
                 "scheme": scheme,
                 "metric": metric,
-                "runs": samples.runs[i],
+                "runs": samples.runs(i),
                 "unfinished": samples.unfinished(i, scheme),
                 "n": found.n,
                 "mean": found.mean,

@@ -125,8 +125,8 @@ def _below_60(evidence: Evidence) -> Judgement:
     found = _share(evidence, "basic", 150)
     note = (
         "a window that a loss halves is about √(3/2p) = 15 messages on average, and 15 each 227 ms, "
-        "transmission included, are 66 % (Mathis et al. 1997); with the reading recovery=reno, whose "
-        "timeouts come on top, it is 54 %"
+        "transmission included, are 66 % (Mathis et al. 1997), less what timeouts and a growing queue cost; "
+        "with the reading recovery=reno, which has more timeouts, it is 54 %"
     )
     verdict = HOLDS if found.mean - found.ci95 < 0.60 else FAILS
     return Judgement(verdict, _percent(found), found.mean, found.ci95, note)
