@@ -19,7 +19,7 @@ from lasthop.papers.conduct import Outcome, Plan, carry_out
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS
 from lasthop.study.statistics import estimate
 
-RUNS = {"ebsn": 8, "lhack": 2}
+RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50}
 
 # The verdicts that any number of runs must give.
 CERTAIN = {
@@ -53,6 +53,10 @@ CERTAIN = {
         ],
         FAILS: ["never-20", "third-traffic"],
         CONTRADICTS: ["misprint", "caption"],
+    },
+    "selective-fec": {
+        HOLDS: ["no-fec-fastest", "total-constant", "insensitive", "close-to-none", "three", "six", "nearer"],
+        CONTRADICTS: ["bad-ber", "units"],
     },
 }
 
@@ -105,6 +109,28 @@ def test_the_default_readings_say_what_the_notes_of_their_choices_say() -> None:
     assert tcp["rto_initial"] == "6 s"
     assert tcp["window_counts"] == "packets"
     assert tcp["initial_ssthresh"] == "window"
+
+
+def test_selective_fecs_default_readings_say_what_the_notes_of_their_choices_say() -> None:
+    found = paper("selective-fec")
+    said = tomllib.loads(found.scenario(found.experiments[0], found.choose({})).to_toml())
+    assert said["radio"]["channel"]["rayleigh-gilbert"]["bad_ber"] == 0.01
+    assert said["radio"]["arq"]["selective-repeat"]["feedback_delay"] == "60 ms"
+    assert said["tcp"]["packet_size"] == "1440 B"
+    assert said["tcp"]["initial_window"] == "1 segment"
+    assert said["tcp"]["window"] == "28800 B"
+
+
+def test_a_transfer_has_as_many_segments_in_every_reading() -> None:
+    found = paper("selective-fec")
+    for units in ("3", "4"):
+        for experiment in found.experiments:
+            scenario = found.scenario(experiment, found.choose({"units": units}))
+            said = tomllib.loads(scenario.to_toml())
+            size, packet = (
+                int(said[t][k].removesuffix(" B")) for t, k in (("transfer", "size"), ("tcp", "packet_size"))
+            )
+            assert size / (packet - 40) == (50 if "fifty" in experiment.name else 10)
 
 
 def test_lhacks_default_readings_say_what_the_notes_of_their_choices_say() -> None:
