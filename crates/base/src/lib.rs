@@ -6,11 +6,13 @@
 
 extern crate alloc;
 
+mod invalid;
 mod parse;
 pub mod rng;
 mod time;
 mod units;
 
+pub use invalid::Invalid;
 pub use rng::{Stream, Streams};
 pub use time::{Duration, Time};
 pub use units::{BitRate, Bytes, Decibels, Probability, UnitError};

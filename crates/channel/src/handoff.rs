@@ -2,11 +2,11 @@
 
 use alloc::boxed::Box;
 
-use lasthop_base::{Duration, Probability, Time};
+use lasthop_base::{Duration, Invalid, Probability, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::model::above_zero;
-use crate::{Channel, Invalid, Sojourn, State};
+use crate::{Channel, Sojourn, State};
 
 /// The mobile host changes cells: from the moment at which it leaves one until it can be reached in
 /// the next, all that is on the air is lost, in both directions (lhack paper, section 6). Before

@@ -38,7 +38,7 @@ pub use fixed_periods::FixedPeriods;
 pub use frame_loss::FrameLoss;
 pub use handoff::Handoff;
 pub use iid::Iid;
-pub use model::{Invalid, Model};
+pub use model::Model;
 pub use rayleigh_gilbert::{Chain, RayleighGilbert};
 pub use two_state::TwoState;
 

@@ -1,9 +1,7 @@
 //! What a scenario file says about a channel.
 
 use alloc::boxed::Box;
-use core::fmt;
-
-use lasthop_base::{Duration, Probability, Stream};
+use lasthop_base::{Duration, Invalid, Probability, Stream};
 use serde::{Deserialize, Serialize};
 
 use crate::{Channel, FixedPeriods, FrameLoss, Iid, RayleighGilbert, TwoState};
@@ -36,23 +34,6 @@ pub enum Model {
     /// The two states of a Rayleigh-fading signal against a threshold.
     RayleighGilbert(RayleighGilbert),
 }
-
-/// A parameter whose type allows a value that its model does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Invalid {
-    /// The parameter's path inside the model, as in a scenario file: `"two-state.good"`.
-    pub field: &'static str,
-    /// What was found and what was expected.
-    pub problem: &'static str,
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.problem)
-    }
-}
-
-impl core::error::Error for Invalid {}
 
 impl Model {
     /// Checks what the parameters' types cannot express.

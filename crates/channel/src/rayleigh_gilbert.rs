@@ -2,13 +2,13 @@
 
 use core::f64::consts::TAU;
 
-use lasthop_base::{Decibels, Duration, Probability, Stream};
+use lasthop_base::{Decibels, Duration, Invalid, Probability, Stream};
 use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState, Start};
 use crate::crossing::crossing;
 use crate::model::above_zero;
-use crate::{Channel, Invalid, State};
+use crate::{Channel, State};
 
 /// A Gilbert channel with the transition probabilities of Rayleigh fading (selective-FEC paper,
 /// section III, and its references [10] and [11]): in each step the channel is bad if the signal's

@@ -1,7 +1,7 @@
 //! Models as scenario files write them.
 
-use lasthop_base::{Decibels, Duration, Probability, Streams};
-use lasthop_channel::{FixedPeriods, FrameLoss, Iid, Invalid, Model, RayleighGilbert, Start, TwoState};
+use lasthop_base::{Decibels, Duration, Invalid, Probability, Streams};
+use lasthop_channel::{FixedPeriods, FrameLoss, Iid, Model, RayleighGilbert, Start, TwoState};
 use serde::{Deserialize, Serialize};
 
 /// The part of a scenario that holds a channel.

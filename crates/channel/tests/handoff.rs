@@ -1,7 +1,7 @@
 //! Hand-offs: what is on the air during one is lost, and nothing else changes.
 
-use lasthop_base::{Duration, Streams, Time};
-use lasthop_channel::{Channel, Handoff, Invalid, Model, Sojourn, State};
+use lasthop_base::{Duration, Invalid, Streams, Time};
+use lasthop_channel::{Channel, Handoff, Model, Sojourn, State};
 
 fn ms(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)

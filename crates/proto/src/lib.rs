@@ -14,12 +14,10 @@ pub mod arq;
 mod component;
 pub mod fec;
 pub mod frag;
-mod invalid;
 mod packet;
 pub mod scheme;
 pub mod tcp;
 pub mod traffic;
 
 pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};
-pub use invalid::Invalid;
 pub use packet::{Body, Datagram, DropReason, Dscp, FlowId, HostId, Notice, NoticeCode, Packet};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::{Duration, Invalid, Time};
 use lasthop_proto::{HostId, tcp, traffic};
 use lasthop_sim::network::{FlowPath, Graph, LinkId};
 
@@ -250,18 +250,18 @@ impl Survey<'_> {
 
     /// What the types of the parameters of a wireless link, or of its direction `up`, cannot say.
     fn check_radio(&mut self, name: &str, radio: &Radio, up: bool) {
-        let of_channel =
-            |key, invalid: lasthop_channel::Invalid| (format!("{key}.{}", invalid.field), invalid.problem);
-        let of_arq = |invalid: lasthop_proto::Invalid| (format!("arq.{}", invalid.field), invalid.problem);
+        let wrong = |key, checked: Result<(), Invalid>| {
+            checked.err().map(|invalid| (format!("{key}.{}", invalid.field), invalid.problem))
+        };
         let handoff = radio.handoff.map_or(Ok(()), |handoff| handoff.validate());
         let two_sizes = (
             String::from("unit"),
             "found a size of every unit beside a largest one, mtu; expected one of them",
         );
         let found = [
-            radio.channel.validate().err().map(|invalid| of_channel("channel", invalid)),
-            handoff.err().map(|invalid| of_channel("handoff", invalid)),
-            radio.arq.validate().err().map(of_arq),
+            wrong("channel", radio.channel.validate()),
+            wrong("handoff", handoff),
+            wrong("arq", radio.arq.validate()),
             (radio.unit.is_some() && radio.mtu.is_some()).then_some(two_sizes),
         ];
         for (field, problem) in found.into_iter().flatten() {

@@ -21,15 +21,13 @@ pub mod stop_and_wait;
 
 use alloc::boxed::Box;
 
-use lasthop_base::{Stream, Time};
+use lasthop_base::{Invalid, Stream, Time};
 use serde::{Deserialize, Serialize};
 
 pub use backoff::Backoff;
 pub use retransmissions::Retransmissions;
 pub use selective_repeat::SelectiveRepeat;
 pub use stop_and_wait::StopAndWait;
-
-use crate::Invalid;
 
 /// The sending end's scheme for one direction of a link.
 ///

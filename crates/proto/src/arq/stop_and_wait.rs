@@ -16,11 +16,10 @@
 //! the limit is off by default. With its constant periods of 4 s (also there) the literal 13 works
 //! with a uniform backoff of up to 600 to 800 ms.
 
-use lasthop_base::{Duration, Stream, Time};
+use lasthop_base::{Duration, Invalid, Stream, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Backoff, Next, Retransmissions, Verdict};
-use crate::Invalid;
 
 /// What a scenario file says about stop-and-wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

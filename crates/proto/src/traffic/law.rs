@@ -1,9 +1,7 @@
 //! When packets leave.
 
-use lasthop_base::{BitRate, Bytes, Duration, Stream};
+use lasthop_base::{BitRate, Bytes, Duration, Invalid, Stream};
 use serde::{Deserialize, Serialize};
-
-use crate::Invalid;
 
 /// The law by which a source's packets leave. All rates are those of whole packets, headers included.
 ///

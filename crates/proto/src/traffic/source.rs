@@ -1,10 +1,9 @@
 //! Who sends background traffic.
 
-use lasthop_base::{Bytes, Stream, Time};
+use lasthop_base::{Bytes, Invalid, Stream, Time};
 
 use super::departures::Departures;
 use super::{HEADERS, Law};
-use crate::Invalid;
 use crate::component::{Component, Out, Port};
 use crate::packet::{Body, Datagram, Dscp, Packet};
 use crate::tcp::Connection;
