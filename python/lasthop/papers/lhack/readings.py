@@ -54,8 +54,8 @@ READINGS = (
             Choice("500B", "as large as the connection's, on the bottleneck only"),
             Choice(
                 "100B",
-                "smaller: the same rate in five times as many, which fill the buffer and lose more than "
-                "their share",
+                "smaller: the same rate in five times as many, so that the buffer of 30 messages holds less "
+                "data and overflows sooner",
                 {"": ("traffic.cross.packet_size=100 B",)},
             ),
             Choice(
@@ -78,7 +78,7 @@ READINGS = (
             Choice("64", "64 messages, so that it never binds"),
             Choice(
                 "32",
-                "32 messages: it then holds the window below what overflows the buffer",
+                "32 messages: the buffer overflows less, but no more than so many may follow a hole",
                 {"": ("tcp.window=16000 B",)},
             ),
         ),

@@ -107,7 +107,8 @@ def _longer_bursts(evidence: Evidence) -> Judgement:
         doppler: evidence.sweep("ten").mean("timeouts", SCHEME, _at("1 dB", "none", doppler)).mean
         for doppler in ("0.1", "0.2")
     }
-    holds = all(each.difference.high < 0 for each in found.values())
+    # As everywhere, an ordering holds unless the runs contradict it significantly.
+    holds = all(each.difference.low <= 0 for each in found.values()) and found["1 dB"].difference.mean < 0
     note = (
         f"timeouts per transfer at 1 dB: {timeouts['0.1']:.2f} at 0.1, {timeouts['0.2']:.2f} at 0.2; with "
         "feedback at once it is the other way round (figure feedback)"
