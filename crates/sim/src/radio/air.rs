@@ -28,6 +28,8 @@ pub(super) struct Unit {
     size: Bytes,
     coding: Coding,
     on_air: u64,
+    /// How many of its bits errors can hit.
+    exposed: u64,
     /// How long it is on the air.
     pub(super) time: Duration,
 }
@@ -44,7 +46,8 @@ impl Unit {
 impl Air {
     pub(super) fn new(config: &RadioConfig, channel: Box<dyn Channel>, bits: Stream) -> Air {
         let RadioConfig { rate, expansion, exposed, .. } = *config;
-        let last = Unit { size: Bytes::ZERO, coding: Coding::Plain, on_air: 0, time: Duration::ZERO };
+        let (size, coding, time) = (Bytes::ZERO, Coding::Plain, Duration::ZERO);
+        let last = Unit { size, coding, on_air: 0, exposed: 0, time };
         let decoder = config.fec.map(|fec| Decoder::new(fec.code));
         let unit_bits = config.unit.map(|unit| unit.get().bits());
         Air { rate, expansion, exposed, channel, bits, decoder, unit_bits, parts: Vec::new(), last }
@@ -55,7 +58,11 @@ impl Air {
         if (self.last.size, self.last.coding) != (size, coding) {
             let bits = if coding == Coding::OnTop { self.coded(size.bits()) } else { size.bits() };
             let on_air = self.expansion.on_air(bits);
-            self.last = Unit { size, coding, on_air, time: self.rate.time_for_bits(on_air) };
+            let exposed = match self.exposed {
+                Exposed::OnAir => on_air,
+                Exposed::Payload => bits,
+            };
+            self.last = Unit { size, coding, on_air, exposed, time: self.rate.time_for_bits(on_air) };
         }
         self.last
     }
@@ -73,13 +80,7 @@ impl Air {
     /// Whether a unit survives that is on the air from `start` to `end`.
     pub(super) fn survives(&mut self, unit: Unit, start: Time, end: Time) -> bool {
         let survival = match unit.coding {
-            Coding::Plain => {
-                let exposed = match self.exposed {
-                    Exposed::OnAir => unit.on_air,
-                    Exposed::Payload => unit.size.bits(),
-                };
-                self.channel.survival(start, end, exposed)
-            }
+            Coding::Plain => self.channel.survival(start, end, unit.exposed),
             Coding::Within | Coding::OnTop => self.decoded(unit, start, end),
         };
         // Drawn even where the outcome is certain, so that the same attempt of two schemes meets
@@ -94,6 +95,6 @@ impl Air {
         let whole =
             channel.exposure(start, end, &mut |share, ber| parts.push(Part { share, ber: ber.get() }));
         let decoder = decoder.as_mut().expect("a coded unit has a code");
-        whole * decoder.unit_survival(unit.on_air, parts)
+        whole * decoder.unit_survival(unit.exposed, parts)
     }
 }

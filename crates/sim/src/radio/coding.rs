@@ -59,7 +59,8 @@ pub enum Exposed {
     /// All bits on the air, expanded. The default: the air does not know what a bit is for.
     #[default]
     OnAir,
-    /// As many as the network layer's: the rate is the one left over after error correction.
+    /// As many as the network layer's, with the check bits of a link's own code: the rate is the one that
+    /// error correction of the lower layers leaves over.
     Payload,
 }
 
