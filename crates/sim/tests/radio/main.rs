@@ -1,6 +1,7 @@
 //! The radio link: by hand, against closed forms, and under every small pattern of losses.
 
 mod closed_forms;
+mod coding;
 mod every_pattern;
 mod harness;
 mod in_the_engine;
