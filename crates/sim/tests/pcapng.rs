@@ -317,6 +317,26 @@ fn addresses_ports_and_numbers_are_those_of_the_run() {
     assert_eq!((tcp.acknowledgment_number, len), (2000, 0));
 }
 
+/// The code point of each packet is in its header, and in what is quoted of it when it is lost; a notice
+/// knows none of the segment that it is about.
+#[test]
+fn a_code_point_is_in_the_header() {
+    for point in [0, 1, 0b00_0011, 0b10_1110, 63] {
+        let with = |packet| Packet { dscp: Dscp::new(point), ..packet };
+        let mut run = Run::new(at_sender());
+        run.cross(LEAVING, with(carrying(data(1000), SENDER, RECEIVER))).back(answer(2000));
+        run.cross(LEAVING, with(datagram(0, 1000))).cross(ARRIVING, with(notice(253, 0, 1000)));
+        run.lose(with(carrying(data(1000), SENDER, RECEIVER)), DropReason::Corrupted);
+        let file = run.read_back();
+        let points =
+            file.records.iter().map(|record| record.ip().0).map(|ip| (ip.dscp.value(), ip.ecn.value()));
+        let expected = [(point, 0), (0, 0), (point, 0), (point, 0), (0, 0)];
+        assert_eq!(points.collect::<Vec<_>>(), expected);
+        let quoted = [3, 4].map(|record: usize| file.records[record].icmp().1.dscp.value());
+        assert_eq!(quoted, [0, point]);
+    }
+}
+
 #[test]
 fn the_first_to_send_is_the_client_wherever_the_capture_is() {
     let mut run = Run::new(Capture { wires: vec![ARRIVING], ..at_sender() });
@@ -608,4 +628,16 @@ fn wireshark_reads_datagrams_beside_a_connection() {
     assert_eq!(sound, ["5"], "the one without a payload, which is not captured, can be verified");
     let faults = "_ws.malformed || udp.checksum.status == 0 || tcp.analysis.flags";
     assert_eq!(tshark("udp.pcapng", &bytes, faults, &number).unwrap(), [""; 0]);
+}
+
+#[test]
+fn wireshark_shows_code_points() {
+    let mut run = Run::new(at_sender());
+    run.shake_hands().forth(data(1000)).back(answer(2000));
+    let marked = carrying(data(2000), SENDER, RECEIVER);
+    run.cross(LEAVING, Packet { dscp: Dscp::new(0b00_0011), ..marked });
+    let bytes = run.bytes();
+    let fields = ["frame.number", "ip.dsfield", "ip.checksum.status"];
+    let Some(found) = tshark("dscp.pcapng", &bytes, "ip.dsfield.dscp != 0", &fields) else { return };
+    assert_eq!(found, ["6\t0x0c\t1"]);
 }
