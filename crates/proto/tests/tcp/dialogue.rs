@@ -46,7 +46,7 @@ struct Script {
     now: Time,
     first_byte: SeqNum,
     out: Out,
-    sent: Vec<Segment>,
+    sent: Vec<Packet>,
     finished: bool,
 }
 
@@ -84,28 +84,35 @@ impl Script {
 
     /// Takes what a component wants done; what it sent before must have been named.
     fn collect(&mut self, told: &str) {
-        let unnamed: Vec<String> = self.sent.iter().map(|segment| self.text(segment)).collect();
+        let unnamed: Vec<String> = self.sent.iter().map(|packet| self.text(packet)).collect();
         assert!(unnamed.is_empty(), "before {told} at {:?}: sent {unnamed:?} as well", self.now);
         while let Some((_, effect)) = self.out.take() {
             match effect {
-                Effect::Send(_, packet) => self.sent.push(*packet.segment().expect("a segment")),
+                Effect::Send(_, packet) => self.sent.push(packet),
                 Effect::Signal(signal) => self.finished |= signal == Signal::Finished,
                 Effect::Drop(..) => panic!("an end of a connection drops nothing"),
             }
         }
     }
 
-    /// `0..1000`, `0..1000 FIN`, `1000 FIN`, `SYN` or `ACK` for a segment of the sender.
-    fn text(&self, segment: &Segment) -> String {
+    /// `0..1000`, `0..1000 FIN`, `1000 FIN`, `SYN` or `ACK` for a segment of the sender; and `marked` if it
+    /// has a code point.
+    fn text(&self, packet: &Packet) -> String {
+        let mark = if packet.dscp == Dscp::DEFAULT { "" } else { " marked" };
+        let segment = segment_of(packet);
         let at = self.offset(segment.seq);
         let fin = if segment.flags.has(Flags::FIN) { " FIN" } else { "" };
         match segment.len {
-            _ if segment.flags.has(Flags::SYN) => "SYN".into(),
-            0 if fin.is_empty() => "ACK".into(),
-            0 => format!("{at}{fin}"),
-            len => format!("{at}..{}{fin}", at + len),
+            _ if segment.flags.has(Flags::SYN) => format!("SYN{mark}"),
+            0 if fin.is_empty() => format!("ACK{mark}"),
+            0 => format!("{at}{fin}{mark}"),
+            len => format!("{at}..{}{fin}{mark}", at + len),
         }
     }
+}
+
+fn segment_of(packet: &Packet) -> Segment {
+    *packet.segment().expect("a segment")
 }
 
 /// A sender and the one who plays its network and peer.
@@ -172,6 +179,14 @@ impl Client {
         self.sender.wake(self.script.now, &mut self.script.out);
         self.script.collect("the timer");
         self
+    }
+
+    /// The next timer runs out, whenever that is: in milliseconds, rounded up.
+    pub(crate) fn times_out(&mut self) -> u64 {
+        self.script.now = self.sender.next_wakeup();
+        self.sender.wake(self.script.now, &mut self.script.out);
+        self.script.collect("the timer");
+        self.script.now.as_nanos().div_ceil(1_000_000)
     }
 
     pub(crate) fn timer_at(&mut self, milliseconds: u64) -> &mut Client {
@@ -252,7 +267,7 @@ impl Client {
 
     /// Exactly these segments were sent since they were last named; see [`Script::text`].
     pub(crate) fn sends(&mut self, segments: &[&str]) -> &mut Client {
-        let sent: Vec<String> = self.sent().iter().map(|segment| self.script.text(segment)).collect();
+        let sent: Vec<String> = self.packets().iter().map(|packet| self.script.text(packet)).collect();
         assert_eq!(sent, segments, "sent at {:?}", self.script.now);
         self
     }
@@ -265,13 +280,18 @@ impl Client {
 
     /// This was sent first, and perhaps more.
     pub(crate) fn sends_first(&mut self, segment: &str) -> &mut Client {
-        let sent = self.sent();
+        let sent = self.packets();
         assert_eq!(sent.first().map(|first| self.script.text(first)).as_deref(), Some(segment), "sent first");
         self
     }
 
     /// What was sent since it was last named.
     pub(crate) fn sent(&mut self) -> Vec<Segment> {
+        self.packets().iter().map(segment_of).collect()
+    }
+
+    /// The same, whole.
+    pub(crate) fn packets(&mut self) -> Vec<Packet> {
         std::mem::take(&mut self.script.sent)
     }
 
@@ -401,7 +421,7 @@ impl Server {
     pub(crate) fn answer(&mut self) -> Segment {
         let sent = std::mem::take(&mut self.script.sent);
         let [answer] = sent.as_slice() else { panic!("expected one acknowledgement, found {sent:?}") };
-        *answer
+        segment_of(answer)
     }
 
     /// Exactly one acknowledgement was sent, with this window.

@@ -15,6 +15,7 @@ mod reassembly;
 mod receiver;
 mod receiver_sack;
 mod sack_recovery;
+mod selective_fec;
 mod ticks;
 mod timer;
 mod timestamps;

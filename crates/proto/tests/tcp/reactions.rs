@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use lasthop_base::Time;
-use lasthop_proto::Notice;
 use lasthop_proto::tcp::{
     Evidence, Flavour, Hole, Reaction, Response, Rules, Segment, SenderState, SeqNum, Settings,
 };
+use lasthop_proto::{Dscp, Notice};
 
 use crate::dialogue::{Client, MSS, settings};
 
@@ -477,4 +477,114 @@ fn an_extension_keeps_to_the_bursts_of_ns2() {
     tcp.sends_full(0..8).at(100).ack(1000).sends_full(8..10);
     tcp.acks(3, 1000).sends(&["1000..2000", "10000..11000", "11000..12000"]);
     tcp.ack(1000).sends_full(12..13).ack(1000).sends_nothing();
+}
+
+/// Marks what it is told to, by the offset; writes down what it is asked, and how much the sender has left
+/// from there and from the places of a notice.
+#[derive(Debug)]
+struct Marks {
+    witness: Witness,
+    rule: fn(u32) -> bool,
+}
+
+impl Marks {
+    fn new(settings: &Settings, rule: fn(u32) -> bool) -> (Marks, Arc<Mutex<Vec<String>>>) {
+        let (witness, log) = Witness::new(&Settings {
+            iss: settings.iss.wrapping_add(u32::from(settings.handshake)),
+            ..settings.clone()
+        });
+        (Marks { witness, rule }, log)
+    }
+}
+
+impl Reaction for Marks {
+    fn on_notice(&mut self, _now: Time, notice: &Notice, sender: &mut SenderState) {
+        let left = sender.left_from(notice.seq).map_or("no end".into(), |left| left.to_string());
+        self.witness.write(format!("from {}: {left}", self.witness.offset(notice.seq)));
+    }
+
+    fn dscp(&mut self, start: SeqNum, end: SeqNum, again: bool, sender: &SenderState) -> Dscp {
+        let left = sender.left_from(start).map_or("no end".into(), |left| left.to_string());
+        let (start, end) = (self.witness.offset(start), self.witness.offset(end));
+        self.witness.write(format!("{start}..{end}{}: {left} left", if again { " again" } else { "" }));
+        if (self.rule)(start) { Dscp::new(9) } else { Dscp::DEFAULT }
+    }
+}
+
+/// Before each segment with data goes out, a reaction says how its packet wants to be treated, and knows
+/// whether any of them went out before. SYN, FIN alone and acknowledgements are not asked about.
+#[test]
+fn a_reaction_marks_packets_with_data() {
+    let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 3) };
+    let (marks, log) = Marks::new(&settings, |start| start != 1000);
+    let mut tcp = Client::reacting_with(&settings, Some(2500), Box::new(marks));
+    tcp.sends(&["SYN"]);
+    assert_eq!(heard(&log), [""; 0]);
+    tcp.at(100).syn_ack().sends(&["0..1000 marked", "1000..2000", "2000..2500 FIN marked"]);
+    assert_eq!(heard(&log), ["0..1000: 2500 left", "1000..2000: 1500 left", "2000..2500: 500 left"]);
+    tcp.at(200).acks(3, 0).sends(&["0..1000 marked"]);
+    assert_eq!(heard(&log), ["0..1000 again: 2500 left"]);
+    tcp.at(300).ack(2500).sends(&["2500 FIN"]);
+    assert_eq!(heard(&log), [""; 0]);
+}
+
+/// How much is left is counted from any place to the end of the data: before the first are sent and after
+/// the last, with FIN or without, of what is acknowledged and of what is not yet due; FIN is not of them.
+#[test]
+fn a_sender_knows_how_much_is_left() {
+    for (close, handshake) in [(false, false), (true, false), (false, true), (true, true)] {
+        let settings = Settings { close, handshake, ..settings(Flavour::NewReno, 2) };
+        let (marks, log) = Marks::new(&settings, |_| false);
+        let mut tcp = Client::reacting_with(&settings, Some(5_500), Box::new(marks));
+        let left = |tcp: &mut Client, places: &[(u32, &str)]| {
+            tcp.sent();
+            heard(&log);
+            for (offset, left) in places {
+                tcp.notice(*offset).sends_nothing();
+                assert_eq!(heard(&log), [format!("from {offset}: {left}")], "{close}, {handshake}");
+            }
+        };
+        let all = [(0, "5500"), (1, "5499"), (2000, "3500"), (3500, "2000"), (5499, "1"), (5500, "0")];
+        if handshake {
+            left(&mut tcp, &all);
+            tcp.at(50).syn_ack();
+        }
+        left(&mut tcp, &all);
+        left(&mut tcp, &[(5501, "0"), (9000, "0")]);
+        left(tcp.at(100).ack(2000), &all[2..]);
+        // All are sent, and FIN behind them.
+        left(tcp.at(200).ack(4000), &all[3..]);
+        assert_eq!(tcp.sender.snd_max(), tcp.bare_ack(5500 + u32::from(close)).ack);
+        left(&mut tcp, &[(5501, "0")]);
+        left(tcp.at(300).ack(5500), &[(5500, "0")]);
+    }
+}
+
+/// What has no end has nothing that is left of it, however much was sent; but what is long has.
+#[test]
+fn what_never_ends_has_nothing_left() {
+    for (bytes, places) in [
+        (None, ["no end"; 3]),
+        (Some(1 << 62), ["4611686018427387904", "4611686018427386404", "4611686018427382904"]),
+    ] {
+        for handshake in [false, true] {
+            let settings = Settings { handshake, ..settings(Flavour::NewReno, 2) };
+            let (marks, log) = Marks::new(&settings, |_| false);
+            let mut tcp = Client::reacting_with(&settings, bytes, Box::new(marks));
+            if handshake {
+                tcp.sent();
+                tcp.at(50).syn_ack();
+            }
+            tcp.sends_full(0..2);
+            heard(&log);
+            for (offset, left) in [0, 1500, 5000].into_iter().zip(places) {
+                tcp.notice(offset).sends_nothing();
+                assert_eq!(heard(&log), [format!("from {offset}: {left}")]);
+            }
+            tcp.at(100).ack(2000).sent();
+            heard(&log);
+            tcp.notice(1500).sends_nothing();
+            assert_eq!(heard(&log), [format!("from 1500: {}", places[1])]);
+        }
+    }
 }

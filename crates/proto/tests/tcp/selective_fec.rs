@@ -1,0 +1,311 @@
+//! Which segments ask for the link's code, by section II of the selective FEC paper: the first three of a
+//! transfer, the last three, and one that is sent again at the left edge of the window.
+
+use lasthop_base::Bytes;
+use lasthop_proto::scheme::{LinkUse, Protects, Scheme, Schemes};
+use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
+use lasthop_proto::{Dscp, HostId};
+
+use crate::dialogue::{Client, settings};
+
+const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+
+/// The schemes with these parameters of this one.
+fn schemes(parameters: &str) -> Schemes {
+    toml::from_str(&format!("[selective-fec]\n{parameters}")).expect("sound parameters")
+}
+
+fn link(parameters: &str) -> LinkUse {
+    schemes(parameters).selective_fec.link()
+}
+
+/// A sender under the scheme, with `bytes` to send, started at time zero.
+fn start(parameters: &str, settings: &Settings, bytes: Option<u64>) -> Client {
+    let reaction = schemes(parameters).selective_fec.reaction().expect("it marks");
+    Client::reacting_with(settings, bytes, reaction)
+}
+
+const SELECTIVE: &str = "";
+
+/// The link is to recover by its ARQ, whatever is protected, and to know the code point that the source
+/// sets, which is one for local use.
+#[test]
+fn the_link_is_told_what_the_source_does() {
+    let marked = link(SELECTIVE);
+    let LinkUse { recovers: true, protects: Protects::Marked(dscp) } = marked else { panic!("{marked:?}") };
+    assert_eq!(dscp.get() % 4, 3, "local use, by RFC 2474 section 6");
+    for protect in ["all", "selective", "retransmitted"] {
+        let parameters = format!("protect = \"{protect}\"");
+        assert_eq!(link(&parameters), marked);
+        let mut tcp = start(&parameters, &settings(Flavour::NewReno, 4), None);
+        for packet in tcp.packets() {
+            assert!(packet.src == HostId(0) && [dscp, Dscp::DEFAULT].contains(&packet.dscp), "{packet:?}");
+        }
+    }
+    for (protect, protects) in [("none", Protects::Nothing), ("repeated-units", Protects::Repeats)] {
+        let parameters = format!("protect = \"{protect}\"");
+        assert_eq!(link(&parameters), LinkUse { recovers: true, protects });
+        assert!(schemes(&parameters).selective_fec.reaction().is_none(), "{protect}");
+    }
+}
+
+#[test]
+fn what_a_file_leaves_out_is_the_papers_choice() {
+    assert_eq!(schemes(SELECTIVE), Schemes::default());
+    assert_eq!(schemes("protect = \"selective\"\nsegments = 3"), Schemes::default());
+    assert_ne!(schemes("segments = 2"), Schemes::default());
+}
+
+impl Client {
+    /// So many segments were sent as there are letters: `M` stands for one that is marked.
+    fn marks(&mut self, marks: &str) -> &mut Client {
+        let letter = |dscp| if dscp == Dscp::DEFAULT { '.' } else { 'M' };
+        let found: String = self.packets().iter().map(|packet| letter(packet.dscp)).collect();
+        assert_eq!(found, marks);
+        self
+    }
+}
+
+/// The first three and the last three, and so all of six; a short last segment is one of the last.
+#[test]
+fn both_ends_of_a_transfer_are_marked() {
+    for (bytes, marks) in [
+        (Some(1), "M"),
+        (Some(2_000), "MM"),
+        (Some(3_000), "MMM"),
+        (Some(5_000), "MMMMM"),
+        (Some(6_000), "MMMMMM"),
+        (Some(6_001), "MMM.MMM"),
+        (Some(7_000), "MMM.MMM"),
+        (Some(9_001), "MMM....MMM"),
+        (Some(9_999), "MMM....MMM"),
+        (Some(10_000), "MMM....MMM"),
+        (None, "MMM............."),
+    ] {
+        for flavour in FLAVOURS {
+            start(SELECTIVE, &settings(flavour, 16), bytes).marks(marks);
+            // All the same with windows that let fewer out at a time.
+            let mut tcp = start(SELECTIVE, &settings(flavour, 1), bytes);
+            let (mut found, mut acked) = (Vec::new(), 0);
+            for time in 1..17 {
+                found.extend(tcp.packets());
+                acked = bytes.unwrap_or(16_000).min(acked + 1000);
+                tcp.at(time).ack(acked as u32);
+                if acked == bytes.unwrap_or(16_000) {
+                    break;
+                }
+            }
+            let found: Vec<Dscp> = found.iter().map(|packet| packet.dscp).take(16).collect();
+            let marked: Vec<Dscp> = start(SELECTIVE, &settings(flavour, 16), bytes)
+                .packets()
+                .iter()
+                .map(|packet| packet.dscp)
+                .collect();
+            assert_eq!(found, marked, "{bytes:?}");
+        }
+    }
+}
+
+/// How many segments there are at each end is a parameter.
+#[test]
+fn the_ends_may_be_longer_or_shorter() {
+    for (segments, marks) in
+        [(0, ".........."), (1, "M........M"), (2, "MM......MM"), (5, "MMMMMMMMMM"), (u32::MAX, "MMMMMMMMMM")]
+    {
+        let parameters = format!("segments = {segments}");
+        start(&parameters, &settings(Flavour::NewReno, 16), Some(9_500)).marks(marks);
+    }
+    // What is sent again at the left edge is marked even so.
+    let mut tcp = start("segments = 0", &settings(Flavour::NewReno, 4), None);
+    tcp.marks("....").at(100).acks(3, 0).sends_first("0..1000 marked");
+}
+
+/// Segments count whatever else is in them: options leave less room, and the last one brings FIN.
+#[test]
+fn a_handshake_is_not_data_and_a_fin_is_not_more_of_them() {
+    let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 16) };
+    let mut tcp = start(SELECTIVE, &settings, Some(7_000));
+    tcp.sends(&["SYN"]).at(100).syn_ack().sends(&[
+        "0..1000 marked",
+        "1000..2000 marked",
+        "2000..3000 marked",
+        "3000..4000",
+        "4000..5000 marked",
+        "5000..6000 marked",
+        "6000..7000 FIN marked",
+    ]);
+    // FIN is missing: alone it has no data to protect, be it at the left edge.
+    tcp.at(200).ack(7_000).wakes_at(1_200).sends(&["7000 FIN"]).at(1_300).ack(7_001).is_finished();
+    // SYN is not marked when it is sent again, either.
+    let mut tcp = start(SELECTIVE, &settings, None);
+    tcp.sends(&["SYN"]).wakes_at(1_000).sends(&["SYN"]);
+    let timestamps = Settings { timestamps: true, handshake: false, ..settings };
+    start(SELECTIVE, &timestamps, Some(9_001)).marks("MMM....MMM");
+}
+
+/// Three duplicates, and the left edge goes out marked; it is one of a window whose others are not.
+#[test]
+fn a_fast_retransmission_is_marked() {
+    for rules in [Rules::Rfc, Rules::Ns2] {
+        for flavour in FLAVOURS {
+            let settings = Settings { rules, ..settings(flavour, 8) };
+            let mut tcp = start(SELECTIVE, &settings, None);
+            tcp.marks("MMM.....").at(100).ack(4000).sent();
+            tcp.sack(4000, &[5000..6000]).sack(4000, &[5000..7000]).sent();
+            tcp.sack(4000, &[5000..8000]).sends_first("4000..5000 marked");
+        }
+    }
+}
+
+/// Each partial acknowledgement shows the next hole when it is at the left edge.
+#[test]
+fn what_a_partial_acknowledgement_has_sent_is_marked() {
+    for rules in [Rules::Rfc, Rules::Ns2] {
+        let settings = Settings { rules, ..settings(Flavour::NewReno, 8) };
+        let mut tcp = start(SELECTIVE, &settings, None);
+        tcp.marks("MMM.....").at(100).ack(4000).sent();
+        tcp.acks(2, 4000).sent();
+        tcp.ack(4000).sends_first("4000..5000 marked");
+        tcp.at(200).ack(6000).sends_first("6000..7000 marked");
+        tcp.at(300).ack(7000).sends_first("7000..8000 marked");
+    }
+}
+
+/// What is beyond the left edge has others before it that are missing, too: it goes out as it is.
+#[test]
+fn holes_beyond_the_left_edge_are_not_marked() {
+    let mut tcp = start(SELECTIVE, &settings(Flavour::Sack, 12), None);
+    tcp.marks("MMM.........").at(100).ack(4000).sent();
+    tcp.sack(4000, &[5000..6000, 7000..8000]).sent();
+    tcp.sack(4000, &[5000..6000, 7000..9000]).sends_first("4000..5000 marked");
+    tcp.sack(4000, &[5000..6000, 7000..16_000]).sends_first("6000..7000");
+    // When the left edge has come to it and it is lost again, it is marked.
+    tcp.at(200).ack(6000).packets();
+    tcp.times_out();
+    tcp.sends(&["6000..7000 marked"]);
+    // Among the first and the last of a transfer, holes are marked wherever they are.
+    let mut tcp = start(SELECTIVE, &settings(Flavour::Sack, 12), Some(12_000));
+    tcp.marks("MMM......MMM").at(100);
+    tcp.sack(0, &[1000..2000, 3000..9000]).sends(&["0..1000 marked", "2000..3000 marked"]);
+    tcp.sack(0, &[1000..9000, 10_000..12_000]).sends(&["9000..10000 marked"]);
+}
+
+/// A timeout goes back to the left edge. What follows from there is not marked but for what is the left
+/// edge when it is sent.
+#[test]
+fn of_what_a_timeout_has_sent_again_the_first_is_marked() {
+    for rules in [Rules::Rfc, Rules::Ns2] {
+        for flavour in FLAVOURS {
+            let settings = Settings { rules, ..settings(flavour, 12) };
+            let mut tcp = start(SELECTIVE, &settings, None);
+            tcp.marks("MMM.........").at(100).ack(4000).packets();
+            let due = tcp.times_out();
+            tcp.sends(&["4000..5000 marked"]);
+            // It arrived before; now two may go, and the first of them is the left edge.
+            tcp.at(due + 100).ack(5000).sends(&["5000..6000 marked", "6000..7000"]);
+            tcp.at(due + 200).ack(6000).sends(&["7000..8000", "8000..9000"]);
+            // Lost again, and again: the timer finds it, each time.
+            for _ in 0..2 {
+                tcp.times_out();
+                tcp.sends(&["6000..7000 marked"]);
+            }
+        }
+    }
+}
+
+/// The first three are the first three when they are sent again, too, be they at the left edge or not; and
+/// so are the last.
+#[test]
+fn the_ends_of_a_transfer_are_marked_again() {
+    for flavour in FLAVOURS {
+        let mut tcp = start(SELECTIVE, &settings(flavour, 6), Some(20_000));
+        tcp.marks("MMM...").wakes_at(1_000).sends(&["0..1000 marked"]);
+        tcp.at(1_100).ack(1000).sends(&["1000..2000 marked", "2000..3000 marked"]);
+        tcp.at(1_200).ack(2000).sends(&["3000..4000", "4000..5000"]);
+        let mut tcp = start(SELECTIVE, &settings(flavour, 8), Some(8_000));
+        tcp.marks("MMM..MMM").at(100).ack(4000).sends_nothing().wakes_at(1_100).marks("M");
+        tcp.at(1_200).ack(5000).sends(&["5000..6000 marked", "6000..7000 marked"]);
+        tcp.at(1_300).ack(6000).sends(&["7000..8000 marked"]);
+    }
+}
+
+/// Protecting all, data are marked whenever they are sent, and nothing but data.
+#[test]
+fn all_are_all_data() {
+    let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 16) };
+    let mut tcp = start("protect = \"all\"", &settings, Some(9_500));
+    tcp.sends(&["SYN"]).at(100).syn_ack().marks("MMMMMMMMMM");
+    tcp.at(200).ack(9_500).wakes_at(1_200).sends(&["9500 FIN"]);
+    let mut tcp = start("protect = \"all\"", &settings, None);
+    tcp.at(100).sent();
+    tcp.syn_ack().marks("MMMMMMMMMMMMMMMM").acks(3, 0).sends(&["0..1000 marked"]);
+}
+
+/// Protecting what is sent again, the rest of a transfer is as it is, its ends included; holes are marked
+/// wherever they are, and so is all that a timeout has sent again.
+#[test]
+fn the_retransmitted_are_all_that_is_sent_again() {
+    let parameters = "protect = \"retransmitted\"";
+    start(parameters, &settings(Flavour::NewReno, 16), Some(9_500)).marks("..........");
+    let mut tcp = start(parameters, &settings(Flavour::Sack, 12), None);
+    tcp.marks("............").at(100).ack(4000).sent();
+    tcp.sack(4000, &[5000..6000, 7000..8000]).sent();
+    tcp.sack(4000, &[5000..6000, 7000..9000]).sends_first("4000..5000 marked");
+    tcp.sack(4000, &[5000..6000, 7000..16_000]).sends_first("6000..7000 marked");
+    for flavour in FLAVOURS {
+        let mut tcp = start(parameters, &settings(flavour, 4), None);
+        tcp.marks("....").wakes_at(1_000).marks("M").at(1_100).ack(1000).marks("MM");
+        // The last one is new.
+        tcp.at(1_200).ack(3000).marks("M.");
+    }
+}
+
+/// Wherever sequence numbers wrap: before, within and behind each end of the transfer.
+#[test]
+fn marks_do_not_depend_on_sequence_numbers() {
+    for wrap in (0..=11_000).step_by(500).chain([1, 999, 1001, 2999, 3001, 6999, 9499, 9501]) {
+        for iss in [0u32.wrapping_sub(wrap), 0x8000_0000 - wrap] {
+            let settings = Settings { iss, close: true, ..settings(Flavour::NewReno, 16) };
+            let mut tcp = start(SELECTIVE, &settings, Some(9_500));
+            tcp.marks("MMM....MMM").at(100).acks(3, 0).sends(&["0..1000 marked"]);
+            tcp.at(200).ack(4000).sends(&["4000..5000 marked"]).at(300).ack(9_501).is_finished();
+            let mut tcp = start(SELECTIVE, &settings, None);
+            tcp.marks("MMM.............").wakes_at(1_000).marks("M").at(1_100).ack(1000).marks("MM");
+            tcp.at(1_200).ack(2000).marks("..");
+        }
+    }
+}
+
+/// The mark where the first segments end does not turn from past to future when 2 GiB have gone by, and the
+/// first segments do not come a second time when 4 GiB have.
+#[test]
+fn a_long_transfer_has_one_beginning() {
+    let settings = Settings {
+        packet_size: Bytes(64_040),
+        window: Bytes(1 << 20),
+        initial_window: InitialWindow::Segments(4),
+        ..settings(Flavour::NewReno, 1)
+    };
+    let bytes = (1u64 << 32) + (1 << 31) + 7 * 64_000;
+    for (bytes, last) in [(None, 0), (Some(bytes), 3)] {
+        let mut tcp = start(SELECTIVE, &settings, bytes);
+        let (mut sent, mut acked, mut time) = (0u64, 0u64, 0);
+        let mut marked = Vec::new();
+        while bytes.map_or(acked <= 1 << 33, |bytes| acked < bytes) {
+            for packet in tcp.packets() {
+                if packet.dscp != Dscp::DEFAULT {
+                    marked.push(sent);
+                }
+                sent += u64::from(packet.segment().expect("data").len);
+            }
+            assert!(sent > acked);
+            acked = (acked + 128_000).min(sent);
+            time += 1;
+            tcp.at(time).ack(acked as u32);
+        }
+        let first = [0, 64_000, 128_000];
+        assert_eq!(marked[..3], first);
+        let ends: Vec<u64> = marked[3..].iter().map(|&at| (sent - at).div_ceil(64_000)).collect();
+        assert_eq!(ends, [3, 2, 1][..last], "counted from the end: {ends:?}");
+    }
+}
