@@ -254,15 +254,21 @@ impl Survey<'_> {
             checked.err().map(|invalid| (format!("{key}.{}", invalid.field), invalid.problem))
         };
         let handoff = radio.handoff.map_or(Ok(()), |handoff| handoff.validate());
-        let two_sizes = (
-            String::from("unit"),
-            "found a size of every unit beside a largest one, mtu; expected one of them",
-        );
+        // Said of the exception, if one of them is.
+        let exceptional = |key| {
+            let table = self.table_of(name, key, up);
+            (table.last() == Some(&"uplink"), table.len())
+        };
+        let two_sizes = if exceptional("mtu") > exceptional("unit") {
+            ("mtu", "found a largest unit beside a size of every one, unit; expected one of them")
+        } else {
+            ("unit", "found a size of every unit beside a largest one, mtu; expected one of them")
+        };
         let found = [
             wrong("channel", radio.channel.validate()),
             wrong("handoff", handoff),
             wrong("arq", radio.arq.validate()),
-            (radio.unit.is_some() && radio.mtu.is_some()).then_some(two_sizes),
+            (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
         ];
         for (field, problem) in found.into_iter().flatten() {
             let keys: Vec<&str> = field.split('.').collect();
