@@ -25,6 +25,19 @@ fn the_canonical_form_reads_as_the_same_scenario() {
         &["radio.channel.fixed-periods={good=\"10 s\", bad=\"4 s\"}", "radio.errors_on=payload"],
         &["radio.arq.stop-and-wait.backoff.exponential=1.234567891 s", "tcp.profile=ns2"],
         &["radio.arq.stop-and-wait.retransmissions=13", "radio.expansion=1.000001", "tcp.profile=rfc"],
+        &["radio.mtu=none", "radio.unit=480 B", "radio.fec=bch-255-131-18", "schemes=[\"selective-fec\"]"],
+        &["radio.fec={n=255, k=131, t=18}", "scheme.selective-fec.protect=repeated-units"],
+        &["radio.fec={n=63, k=40, t=3}", "scheme.selective-fec={protect=\"none\", segments=0}"],
+        &["radio.arq.selective-repeat={}"],
+        &[
+            "radio.arq.selective-repeat={retransmissions=\"unlimited\", feedback_delay=\"1 ns\", slot=\"10 ms\"}",
+        ],
+        &["radio.channel.rayleigh-gilbert={fading_margin=\"5 dB\", doppler=0.1, step=\"10 ms\"}"],
+        &[
+            "radio.channel.rayleigh-gilbert={fading_margin=\"-0.5 dB\", doppler=1e-9, step=\"1 ns\", start=\"bad\"}",
+            "radio.channel.rayleigh-gilbert.good_ber=0",
+            "radio.channel.rayleigh-gilbert.bad_ber=1e-5",
+        ],
         &["scheme.source-quench.every_attempt=true", "title=quotes \" and \\ and é", "wired.rate=1 bps"],
     ] {
         let scenario = read(SCENARIO, overrides);
@@ -33,6 +46,11 @@ fn the_canonical_form_reads_as_the_same_scenario() {
         assert_eq!(again.to_toml(), scenario.to_toml());
     }
 }
+
+/// All but those of both directions.
+const EVERY_KEY_OF_A_DIRECTION: &str = "radio.uplink={rate=\"64 kbps\", delay=\"1 ms\", queue=\"3 packets\", \
+    expansion=1.5, unit=\"100 B\", mtu=\"none\", errors_on=\"payload\", arq={selective-repeat={slot=\"1 ms\"}}, \
+    channel={rayleigh-gilbert={fading_margin=\"5 dB\", doppler=0.1, step=\"10 ms\"}}, fec=\"bch-63-45-3\"}";
 
 /// The same of networks, and of all that a canonical form leaves out where the file does.
 #[test]
@@ -51,6 +69,11 @@ fn a_network_reads_as_the_same_scenario() {
         &[
             "link.base1-phone={queue=\"1 packet\", arq={stop-and-wait={backoff={fixed=\"1 s\"}}}, mtu=\"128 B\"}",
         ],
+        &["radio.uplink={}"],
+        &["radio.uplink.rate=64 kbps", "link.base1-phone.uplink={}"],
+        &[EVERY_KEY_OF_A_DIRECTION],
+        &["link.base1-phone.uplink.unit=none", "radio.uplink={mtu=\"none\", arq=\"none\"}"],
+        &["link.base1-phone={unit=\"480 B\", fec=\"bch-255-131-18\", uplink.fec={n=63, k=40, t=3}}"],
         &["traffic.cross.law.on-off={rate=\"9 kbps\", on=\"1 s\", off=\"2 s\", periods=\"fixed\"}"],
         &[
             "traffic.cross.law.constant.rate=9 kbps",
@@ -68,6 +91,17 @@ fn a_network_reads_as_the_same_scenario() {
         let scenario = read(SCENARIO, &[&format!("topology.{shape}"), "schemes=[\"basic\"]"]);
         assert_eq!(read(&scenario.to_toml(), &[]), scenario, "{shape}");
     }
+}
+
+/// A code has one way to be written, however the file says it.
+#[test]
+fn a_code_is_written_by_its_name_if_it_has_one() {
+    let by_name = read(SCENARIO, &["radio.fec=bch-255-131-18"]);
+    let by_numbers = read(SCENARIO, &["radio.fec={n=255, k=131, t=18}"]);
+    assert_eq!((by_numbers.to_toml(), by_numbers.hash()), (by_name.to_toml(), by_name.hash()));
+    assert!(by_name.to_toml().contains("fec = \"bch-255-131-18\""));
+    // No BCH code: one of its size has a data bit more.
+    assert!(read(SCENARIO, &["radio.fec={n=255, k=130, t=18}"]).to_toml().contains("k = 130"));
 }
 
 #[test]
@@ -129,4 +163,30 @@ fn an_override_of_another_choice_replaces_the_one_in_the_file() {
     // A choice that is already made keeps its other parameters.
     let longer = "radio.channel.two-state.good=20 s";
     assert_eq!(read(SCENARIO, &[longer]), read(&with("10 s", "20 s"), &[]));
+}
+
+/// So it does in the direction to the base station, of all links and of one.
+#[test]
+fn an_override_of_another_choice_replaces_it_in_one_direction() {
+    let (two_state, uniform) = ("two-state = { good = \"10 s\", bad = \"4 s\" }", "uniform = \"1 s\"");
+    let uplink = format!("{{ channel.{two_state}, arq.stop-and-wait.backoff.{uniform} }}");
+    for (place, table) in [
+        ("radio.uplink", "[radio]\nuplink = UPLINK"),
+        ("link.base-mobile.uplink", "[link.base-mobile]\nuplink = UPLINK\n[radio]"),
+    ] {
+        let with_uplink = |uplink: &str| with("[radio]", &table.replace("UPLINK", uplink));
+        for (key, from, to) in [
+            ("channel.iid.ber=0.1", two_state, "iid.ber = 0.1"),
+            ("channel.two-state.bad=9 s", "4 s", "9 s"),
+            ("arq.selective-repeat.slot=1 s", "stop-and-wait.backoff.uniform", "selective-repeat.slot"),
+            ("arq.stop-and-wait.backoff.fixed=1 s", "uniform", "fixed"),
+        ] {
+            let set = read(&with_uplink(&uplink), &[&format!("{place}.{key}")]);
+            assert_eq!(set, read(&with_uplink(&uplink.replacen(from, to, 1)), &[]), "{place}.{key}");
+        }
+        // What is none of a choice's tables stays.
+        let set = read(&with_uplink(&uplink), &[&format!("{place}.arq.stop-and-wait.retransmissions=3")]);
+        let more = format!("{uniform}, arq.stop-and-wait.retransmissions = 3");
+        assert_eq!(set, read(&with_uplink(&uplink.replacen(uniform, &more, 1)), &[]), "{place}");
+    }
 }

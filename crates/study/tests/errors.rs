@@ -51,6 +51,30 @@ const EDITS: &[(&str, &str, &str)] = &[
     ),
     ("a period of no length", "bad = \"4 s\"", "bad = \"0 s\""),
     ("a random wait of no length", "\"100 ms\"", "\"0 s\""),
+    ("a size of all units beside a largest one", MTU, "mtu = \"128 B\"\nunit = \"480 B\""),
+    ("a size of one way's units beside a largest one", MTU, "mtu = \"128 B\"\nuplink.unit = \"480 B\""),
+    ("one way's largest unit beside a size of all", MTU, "unit = \"480 B\"\nuplink.mtu = \"128 B\""),
+    ("a unit of no size", MTU, "unit = \"0 B\""),
+    ("a code that corrects too much", MTU, "fec = { n = 255, k = 131, t = 60 }"),
+    ("a code that lacks a number", MTU, "fec = { n = 255, k = 131 }"),
+    ("a code that no BCH code is", MTU, "fec = \"bch-255-130-18\""),
+    ("a code without a name", MTU, "fec = 255"),
+    ("a hand-off of one way", MTU, "uplink.handoff = { first = \"1 s\", lasts = \"1 s\" }"),
+    ("a way within a way", MTU, "uplink.uplink.rate = \"1 Mbps\""),
+    ("an unknown key of one way", MTU, "uplink.maximum = \"128 B\""),
+    ("a fault of one way's channel", MTU, "uplink.channel.two-state = { good = \"0 s\", bad = \"1 s\" }"),
+    ("a fault of one way's ARQ", MTU, "uplink.arq.stop-and-wait.backoff.uniform = \"0 s\""),
+    (
+        "a margin that is none",
+        "two-state]\ngood = \"10 s\"\nbad = \"4 s\"",
+        "rayleigh-gilbert]\nfading_margin = \"200 dB\"\ndoppler = 0.1\nstep = \"10 ms\"",
+    ),
+    ("a scheme without its code", "\"ebsn\"]", "\"selective-fec\"]"),
+    (
+        "a scheme's misspelt choice",
+        "[transfer]",
+        "[scheme.selective-fec]\nprotect = \"selectve\"\n\n[transfer]",
+    ),
     ("a limit of zero", "title = \"a test\"", "limit = \"0 s\""),
     ("a start too late", "size = \"100 KB\"", "size = \"100 KB\"\nstart = \"1 h\""),
     ("nothing to send", "\"100 KB\"", "\"0 B\""),
@@ -62,6 +86,8 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("tabs and wide letters before the place", "rate = \"56 kbps\"", "rate\t=\t\"５６ kbps\""),
 ];
 
+const MTU: &str = "mtu = \"128 B\"";
+
 /// One override that is wrong.
 const OVERRIDES: &[&str] = &[
     "radio.rate=2 Mbs",
@@ -72,6 +98,13 @@ const OVERRIDES: &[&str] = &[
     "radio.channel.two-sate.bad=1s",
     "radio.channel.fixed-periods.good=1s",
     "radio.channel.two-state.bad=0s",
+    "radio.unit=480 B",
+    "radio.uplink.unit=480 B",
+    "radio.uplink.channel.iid.bre=0.1",
+    "radio.uplink.uplink.uplink={}",
+    "radio.fec=bch-256-131-18",
+    "radio.fec.n=255",
+    "scheme.selective-fec.segments=-1",
     "radio.arq=none",
     "schemes=[\"basic\", \"ebns\"]",
     "scheme.ebsn.notice_size=40",
@@ -97,6 +130,32 @@ const NETWORK_EDITS: &[(&str, &str, &str)] = &[
     ("what is for wireless links", "queue = \"10 packets\"", "channel.iid.ber = 0.1"),
     ("what is for wireless links, twice", "queue = \"10 packets\"", "arq.stop-and-wait = {}"),
     ("a fault of a link's own channel", "iid.ber = 1e-6", "two-state = {good = \"0 s\", bad = \"1 s\"}"),
+    (
+        "a fault of a link's one way",
+        "iid.ber = 1e-6",
+        "iid.ber = 1e-6\nuplink.channel.two-state = { good = \"0 s\", bad = \"1 s\" }",
+    ),
+    (
+        "a fault of every link's one way",
+        "rate = \"2 Mbps\"",
+        "rate = \"2 Mbps\"\nuplink.channel.two-state = { good = \"0 s\", bad = \"1 s\" }",
+    ),
+    (
+        "a hand-off of a link's one way",
+        "iid.ber = 1e-6",
+        "iid.ber = 1e-6\nuplink.handoff = { first = \"1 s\", lasts = \"1 s\" }",
+    ),
+    (
+        "a size of a link's units beside a largest one of all",
+        RADIO_LINKS,
+        "rate = \"2 Mbps\"\nmtu = \"128 B\"\n\n[link.base2-laptop]\nunit = \"480 B\"\n",
+    ),
+    (
+        "a link's largest unit beside a size of all, in one way",
+        RADIO_LINKS,
+        "rate = \"2 Mbps\"\nuplink.unit = \"480 B\"\n\n[link.base2-laptop]\nmtu = \"128 B\"\n",
+    ),
+    ("a way of a wired link", "queue = \"10 packets\"", "uplink.rate = \"1 Mbps\""),
     (
         "a fault of every link's channel",
         "rate = \"2 Mbps\"",
@@ -135,6 +194,14 @@ const NETWORK_EDITS: &[(&str, &str, &str)] = &[
 const NETWORK_TOPOLOGY: &str = r#"[topology.graph]
 wired = ["server-R1", "R1-R2", "R2-base1", "R1-R3", "R3-base2"]
 radio = ["base1-phone", "base2-laptop"]
+"#;
+
+const RADIO_LINKS: &str = r#"rate = "2 Mbps"
+
+[link.R1-R2]
+queue = "10 packets"
+
+[link.base2-laptop]
 "#;
 
 #[test]
@@ -185,10 +252,19 @@ fn a_file_that_cannot_be_read_is_told_so() {
 
 #[test]
 fn a_scheme_that_cannot_run_is_told_so() {
-    let scenario =
-        Scenario::parse(SCENARIO, "test.toml", &["radio.arq=none", "schemes=[\"basic\"]"]).unwrap();
-    let refusal = |scheme| scenario.run(scheme, 1, 0, Observe::default()).expect_err(scheme).to_string();
-    let told = format!("{}\n\n{}", refusal("esbn"), refusal("ebsn"));
+    let refusal = |scheme, overrides: &[&str]| {
+        let overrides = [&["schemes=[\"basic\"]"], overrides].concat();
+        let scenario = Scenario::parse(SCENARIO, "test.toml", &overrides).unwrap();
+        scenario.run(scheme, 1, 0, Observe::default()).expect_err(scheme).to_string()
+    };
+    let told = [
+        refusal("esbn", &["radio.arq=none"]),
+        refusal("ebsn", &["radio.arq=none"]),
+        refusal("selective-fec", &["radio.arq=none", "radio.fec=bch-255-131-18"]),
+        refusal("selective-fec", &[]),
+        refusal("selective-fec", &["radio.uplink.fec=bch-255-131-18"]),
+    ]
+    .join("\n\n");
     insta::assert_snapshot!(whatever_schemes(&told));
 }
 
