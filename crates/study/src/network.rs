@@ -264,11 +264,18 @@ impl Survey<'_> {
         } else {
             ("unit", "found a size of every unit beside a largest one, mtu; expected one of them")
         };
+        let cramped = radio.unit.zip(radio.fec).filter(|(unit, code)| unit.get().bits() < code.n().into());
         let found = [
             wrong("channel", radio.channel.validate()),
             wrong("handoff", handoff),
             wrong("arq", radio.arq.validate()),
             (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
+            cramped.map(|_| {
+                (
+                    String::from("unit"),
+                    "found a size with no room for a codeword of fec, expected a larger one",
+                )
+            }),
         ];
         for (field, problem) in found.into_iter().flatten() {
             let keys: Vec<&str> = field.split('.').collect();

@@ -17,18 +17,19 @@ pub use code::BlockCode;
 use crate::frag::{Fragments, Mtu};
 use errors::Errors;
 
-/// How many units of size `unit` a packet of size `packet` takes: ⌈`packet`/`unit`⌉, and with a code
-/// ⌈`packet`·n/(`unit`·k)⌉ (selective FEC paper, section III); one at least.
+/// How many units of size `unit` a packet of size `packet` takes: ⌈`packet`/`unit`⌉, and with a code as
+/// many as its bits need, of which a unit of b bits has k in each of its ⌊b/n⌋ codewords; one at least.
 ///
-/// The paper counts the bits of a unit that no whole codeword fills as if they were coded, too.
+/// Where we differ from the paper: its ⌈`packet`·n/(`unit`·k)⌉ (section III) counts the bits of a unit
+/// that no whole codeword fills as if they were coded, too. For its own sizes both give the same.
 ///
 /// # Panics
-/// If there are more than `u32::MAX`.
+/// If there are more than `u32::MAX`, or if a unit has no room for a codeword.
 pub fn units(packet: Bytes, unit: Mtu, code: Option<BlockCode>) -> u32 {
     let Some(code) = code else { return Fragments::of(packet, Some(unit)).count() };
-    let coded = u128::from(packet.0) * u128::from(code.n());
-    let count = coded.div_ceil(u128::from(unit.get().0) * u128::from(code.k())).max(1);
-    u32::try_from(count).expect("fewer units than 2^32")
+    let data = unit.get().bits() / u64::from(code.n()) * u64::from(code.k());
+    assert!(data > 0, "a unit of {} has no room for a codeword of {code}", unit.get());
+    u32::try_from(packet.bits().div_ceil(data).max(1)).expect("fewer units than 2^32")
 }
 
 /// A stretch of a unit's time on the air, at one bit error rate.

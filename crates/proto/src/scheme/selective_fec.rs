@@ -12,7 +12,8 @@
 //! is sent again. `"repeated-units"`: every data unit that the link itself sends again, and no mark.
 //! `segments`: how many at each end of the transfer; 3.
 //! **Where we differ from the paper.** It marks by the type-of-service field and names no value; here it
-//! is a differentiated services code point for local use (RFC 2474).
+//! is a differentiated services code point for local use (RFC 2474). It has no handshake; here SYN, whose
+//! loss costs the longest timeout of all, is protected selectively too, and so is a bare FIN.
 
 use alloc::boxed::Box;
 
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Protects, Scheme};
 use crate::packet::Dscp;
-use crate::tcp::{Reaction, SenderState, SeqNum};
+use crate::tcp::{Flags, Reaction, Segment, SenderState, SeqNum};
 
 /// "Protect me on the last hop": a code point of pool 2 (RFC 2474 section 6).
 const PROTECTED: Dscp = Dscp::new(0b00_0011);
@@ -98,34 +99,34 @@ struct Marker {
 
 impl Marker {
     /// Whether the segment is one of the first or of the last of the transfer, or the first of a window
-    /// and sent again.
-    fn is_critical(&mut self, start: SeqNum, end: SeqNum, again: bool, sender: &SenderState) -> bool {
-        if again && start == sender.snd_una() {
+    /// and sent again, or opens the connection.
+    fn is_critical(&mut self, segment: &Segment, again: bool, sender: &SenderState) -> bool {
+        if segment.flags.has(Flags::SYN) || (again && segment.seq == sender.snd_una()) {
             return true;
         }
         let behind = u64::from(self.scheme.segments) * u64::from(sender.mss());
-        let is_last = sender.left_from(start).is_some_and(|left| left <= behind);
-        is_last || self.is_first(start, end, again, sender)
+        let is_last = sender.left_from(segment.seq).is_some_and(|left| left <= behind);
+        is_last || self.is_first(segment, again, sender)
     }
 
-    fn is_first(&mut self, start: SeqNum, end: SeqNum, again: bool, sender: &SenderState) -> bool {
+    fn is_first(&mut self, segment: &Segment, again: bool, sender: &SenderState) -> bool {
         if !again && self.firsts < self.scheme.segments {
             self.firsts += 1;
-            self.first_end = Some(end);
+            self.first_end = Some(segment.seq + segment.len);
             return true;
         }
         // Kept for longer, it would seem to lie ahead after 2 GiB.
         self.first_end = self.first_end.filter(|&first_end| sender.snd_una() < first_end);
-        self.first_end.is_some_and(|first_end| start < first_end)
+        self.first_end.is_some_and(|first_end| segment.seq < first_end)
     }
 }
 
 impl Reaction for Marker {
-    fn dscp(&mut self, start: SeqNum, end: SeqNum, again: bool, sender: &SenderState) -> Dscp {
+    fn dscp(&mut self, segment: &Segment, again: bool, sender: &SenderState) -> Dscp {
         let protected = match self.scheme.protect {
             Protect::All => true,
             Protect::Retransmitted => again,
-            Protect::Selective => self.is_critical(start, end, again, sender),
+            Protect::Selective => self.is_critical(segment, again, sender),
             Protect::None | Protect::RepeatedUnits => false,
         };
         if protected { PROTECTED } else { Dscp::DEFAULT }

@@ -20,9 +20,9 @@ pub trait Reaction: Debug + Send {
     /// An acknowledgement arrived and is about to be processed; `sender` is as it was before.
     fn on_segment(&mut self, _now: Time, _segment: &Segment, _sender: &SenderState) {}
 
-    /// The data from `start` up to `end` are about to go out: how does their packet want to be treated on
-    /// its way? `again` if some of them were sent before.
-    fn dscp(&mut self, _start: SeqNum, _end: SeqNum, _again: bool, _sender: &SenderState) -> Dscp {
+    /// A segment with data, SYN or FIN is about to go out: how does its packet want to be treated on its
+    /// way? `again` if some of it was sent before.
+    fn dscp(&mut self, _segment: &Segment, _again: bool, _sender: &SenderState) -> Dscp {
         Dscp::DEFAULT
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use lasthop_base::Time;
 use lasthop_proto::tcp::{
-    Evidence, Flavour, Hole, Reaction, Response, Rules, Segment, SenderState, SeqNum, Settings,
+    Evidence, Flags, Flavour, Hole, Reaction, Response, Rules, Segment, SenderState, SeqNum, Settings,
 };
 use lasthop_proto::{Dscp, Notice};
 
@@ -503,29 +503,34 @@ impl Reaction for Marks {
         self.witness.write(format!("from {}: {left}", self.witness.offset(notice.seq)));
     }
 
-    fn dscp(&mut self, start: SeqNum, end: SeqNum, again: bool, sender: &SenderState) -> Dscp {
-        let left = sender.left_from(start).map_or("no end".into(), |left| left.to_string());
-        let (start, end) = (self.witness.offset(start), self.witness.offset(end));
+    fn dscp(&mut self, segment: &Segment, again: bool, sender: &SenderState) -> Dscp {
+        let left = sender.left_from(segment.seq).map_or("no end".into(), |left| left.to_string());
+        if segment.flags.has(Flags::SYN) {
+            self.witness.write(format!("SYN{}: {left} left", if again { " again" } else { "" }));
+            return Dscp::DEFAULT;
+        }
+        let end = segment.seq + segment.seq_len();
+        let (start, end) = (self.witness.offset(segment.seq), self.witness.offset(end));
         self.witness.write(format!("{start}..{end}{}: {left} left", if again { " again" } else { "" }));
         if (self.rule)(start) { Dscp::new(9) } else { Dscp::DEFAULT }
     }
 }
 
-/// Before each segment with data goes out, a reaction says how its packet wants to be treated, and knows
-/// whether any of them went out before. SYN, FIN alone and acknowledgements are not asked about.
+/// Before each segment with data, SYN or FIN goes out, a reaction says how its packet wants to be treated,
+/// and knows whether any of it went out before. Acknowledgements are not asked about.
 #[test]
-fn a_reaction_marks_packets_with_data() {
+fn a_reaction_marks_packets_with_sequence_numbers() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 3) };
     let (marks, log) = Marks::new(&settings, |start| start != 1000);
     let mut tcp = Client::reacting_with(&settings, Some(2500), Box::new(marks));
     tcp.sends(&["SYN"]);
-    assert_eq!(heard(&log), [""; 0]);
+    assert_eq!(heard(&log), ["SYN: 2500 left"]);
     tcp.at(100).syn_ack().sends(&["0..1000 marked", "1000..2000", "2000..2500 FIN marked"]);
-    assert_eq!(heard(&log), ["0..1000: 2500 left", "1000..2000: 1500 left", "2000..2500: 500 left"]);
+    assert_eq!(heard(&log), ["0..1000: 2500 left", "1000..2000: 1500 left", "2000..2501: 500 left"]);
     tcp.at(200).acks(3, 0).sends(&["0..1000 marked"]);
     assert_eq!(heard(&log), ["0..1000 again: 2500 left"]);
-    tcp.at(300).ack(2500).sends(&["2500 FIN"]);
-    assert_eq!(heard(&log), [""; 0]);
+    tcp.at(300).ack(2500).sends(&["2500 FIN marked"]);
+    assert_eq!(heard(&log), ["2500..2501 again: 0 left"]);
 }
 
 /// How much is left is counted from any place to the end of the data: before the first are sent and after

@@ -125,7 +125,7 @@ fn the_ends_may_be_longer_or_shorter() {
 fn a_handshake_is_not_data_and_a_fin_is_not_more_of_them() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 16) };
     let mut tcp = start(SELECTIVE, &settings, Some(7_000));
-    tcp.sends(&["SYN"]).at(100).syn_ack().sends(&[
+    tcp.sends(&["SYN marked"]).at(100).syn_ack().sends(&[
         "0..1000 marked",
         "1000..2000 marked",
         "2000..3000 marked",
@@ -134,11 +134,10 @@ fn a_handshake_is_not_data_and_a_fin_is_not_more_of_them() {
         "5000..6000 marked",
         "6000..7000 FIN marked",
     ]);
-    // FIN is missing: alone it has no data to protect, be it at the left edge.
-    tcp.at(200).ack(7_000).wakes_at(1_200).sends(&["7000 FIN"]).at(1_300).ack(7_001).is_finished();
-    // SYN is not marked when it is sent again, either.
+    // FIN is missing, and then at the left edge.
+    tcp.at(200).ack(7_000).wakes_at(1_200).sends(&["7000 FIN marked"]).at(1_300).ack(7_001).is_finished();
     let mut tcp = start(SELECTIVE, &settings, None);
-    tcp.sends(&["SYN"]).wakes_at(1_000).sends(&["SYN"]);
+    tcp.sends(&["SYN marked"]).wakes_at(1_000).sends(&["SYN marked"]);
     let timestamps = Settings { timestamps: true, handshake: false, ..settings };
     start(SELECTIVE, &timestamps, Some(9_001)).marks("MMM....MMM");
 }
@@ -229,13 +228,13 @@ fn the_ends_of_a_transfer_are_marked_again() {
     }
 }
 
-/// Protecting all, data are marked whenever they are sent, and nothing but data.
+/// Protecting all, everything is marked whenever it is sent, but acknowledgements.
 #[test]
-fn all_are_all_data() {
+fn all_are_all_with_sequence_numbers() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 16) };
     let mut tcp = start("protect = \"all\"", &settings, Some(9_500));
-    tcp.sends(&["SYN"]).at(100).syn_ack().marks("MMMMMMMMMM");
-    tcp.at(200).ack(9_500).wakes_at(1_200).sends(&["9500 FIN"]);
+    tcp.sends(&["SYN marked"]).at(100).syn_ack().marks("MMMMMMMMMM");
+    tcp.at(200).ack(9_500).wakes_at(1_200).sends(&["9500 FIN marked"]);
     let mut tcp = start("protect = \"all\"", &settings, None);
     tcp.at(100).sent();
     tcp.syn_ack().marks("MMMMMMMMMMMMMMMM").acks(3, 0).sends(&["0..1000 marked"]);

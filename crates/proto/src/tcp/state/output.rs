@@ -224,7 +224,7 @@ impl SenderState {
                 .then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.unwrap_or(0) }),
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
-        let dscp = self.dscp(seq, len);
+        let dscp = self.dscp(&segment);
         let Connection { src, dst, flow } = self.connection;
         out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, body: Body::Tcp(segment) });
         self.stats.segments_sent += 1;
@@ -234,14 +234,13 @@ impl SenderState {
         (segment.seq_len(), size)
     }
 
-    /// How the packet wants to be treated that carries `len` bytes from `start` on; one without data is
-    /// like any other.
-    fn dscp(&mut self, start: SeqNum, len: u32) -> Dscp {
-        if len == 0 {
+    /// How the packet with this segment wants to be treated; one that only acknowledges is like any other.
+    fn dscp(&mut self, segment: &Segment) -> Dscp {
+        if segment.seq_len() == 0 {
             return Dscp::DEFAULT;
         }
-        let again = start < self.snd_max;
-        self.react(|reaction, tcp| reaction.dscp(start, start + len, again, tcp)).unwrap_or_default()
+        let again = segment.seq < self.snd_max;
+        self.react(|reaction, tcp| reaction.dscp(segment, again, tcp)).unwrap_or_default()
     }
 
     /// Whether the receiver's window keeps in the segment that is due next.
