@@ -192,6 +192,22 @@ def test_every_choice_is_documented(path: str) -> None:
         assert described or f"{key}.{choice}" in [row[0] for row in rows], choice
 
 
+def test_every_key_of_a_direction_is_documented() -> None:
+    text = (DOCS / "scenarios.md").read_text()
+    (section,) = re.findall(r"### `\[radio.uplink\]`\n(.*?)\n#", text, re.DOTALL)
+    both = {"handoff": {"first": "1 s", "lasts": "1 s"}, "uplink": {}}
+    prose = section.split("```")[0]
+    assert list(dict.fromkeys(re.findall(r"`(\w+)`", prose))) == [
+        key for key in known("radio.uplink") if key not in both
+    ]
+    (example,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    for table in ("radio.uplink", "link.base-mobile.uplink"):
+        scenario_with(table, tomllib.loads(example)["radio"]["uplink"])
+        for key, value in both.items():
+            with pytest.raises(ScenarioError, match=f"{table}.{key}: found it for one direction"):
+                scenario_with(table, {key: value})
+
+
 def test_every_setting_of_tcp_is_documented_for_every_profile() -> None:
     assert documented("tcp") == known("tcp")
     for column, profile in enumerate(("rfc", "ns2", "ebsn"), start=1):
