@@ -56,6 +56,10 @@ TEN_CLEAN = Case("ten-clean", 20_000, "(c) ten segments, clean, 20,000 runs")
 TEN_LOSSY = Case("ten-lossy", 20_000, "(c) ten segments, 5 % loss, 20,000 runs")
 TEN_STUDY = Case("ten-study", 20_000, "(c) ten segments, from a file, 20,000 runs")
 PATH = Case("path", 14_400, "(d) path, 4 routers, cross traffic, 14,400 s")
+FEC = {
+    10: Case("fec", 20_000, "(e) selective FEC, ten segments, from a file"),
+    50: Case("fec-50", 4_000, "(e) selective FEC, fifty segments, from a file"),
+}
 PATH_LOSS = 1 / 150  # of data packets, as path.toml's bit errors have it
 JOBS = {jobs: Case(f"jobs-{jobs}", 10_000, "") for jobs in (1, 2)}
 
@@ -156,11 +160,11 @@ def build() -> str:
 def our_cases(bench: Bench) -> None:
     """Everything that is measured without another simulator."""
     for _ in range(5):
-        for case in (EBSN, TEN_CLEAN, TEN_LOSSY, TEN_STUDY, PATH):
+        for case in (EBSN, TEN_CLEAN, TEN_LOSSY, TEN_STUDY, PATH, *FEC.values()):
             bench.run(case)
-    for case in (TEN_CLEAN, TEN_LOSSY, TEN_STUDY):
+    for case, most in [(TEN_CLEAN, 20), (TEN_LOSSY, 20), (TEN_STUDY, 20), (FEC[10], 30)]:
         us = min(result.cpu_s for result in bench.results[case]) / case.size * 1e6
-        bench.target(f"under 20 µs: {case.title}", f"{us:.1f} µs", us < 20)
+        bench.target(f"under {most} µs: {case.title}", f"{us:.1f} µs", us < most)
     crowd = ratio([(many.ns, one.ns) for many, one in bench.pairs(3, BULK[100], BULK[1])])
     bench.target("100 flows at most 1.5 times the cost of 1", f"{crowd.median:.2f}", crowd.median <= 1.5)
     traced = ratio([(with_.ns, without.ns) for with_, without in bench.pairs(5, PCAPNG, UNTRACED)])
@@ -173,7 +177,7 @@ def our_cases(bench: Bench) -> None:
 def memory(bench: Bench) -> None:
     """Whether a run four times as long, or four times as many runs, hold more memory."""
     slack = 256 * 1024
-    for case in (BULK[1], EBSN, TEN_LOSSY, PATH):
+    for case in (BULK[1], EBSN, TEN_LOSSY, PATH, FEC[10]):
         peaks = []
         for times in (1, 4):
             sized = Case(case.name, times * case.size // 4, "")

@@ -27,7 +27,7 @@ use dumbbell::Dumbbell;
 use meter::{Cost, measured};
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
-cases: bulk-1 bulk-10 bulk-100 bulk-ns2 pcapng ten-clean ten-lossy ten-study ebsn path jobs-1 jobs-2";
+cases: bulk-1 bulk-10 bulk-100 bulk-ns2 pcapng ten-clean ten-lossy ten-study ebsn path fec fec-50 jobs-1 jobs-2";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -79,6 +79,8 @@ fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
         ("ten-study", None) => study(&study::TEN, size),
         ("ebsn", None) => study(&study::EBSN, size),
         ("path", None) => path(size),
+        ("fec", None) => fec(10, size),
+        ("fec-50", None) => fec(50, size),
         ("jobs-1", None) => jobs(1, size),
         ("jobs-2", None) => jobs(2, size),
         _ => return None,
@@ -138,15 +140,21 @@ fn ten(channel: Model, runs: u64) -> Outcome {
 }
 
 fn study(case: &study::Case, runs: u64) -> Outcome {
-    let case = case.read();
+    of_runs(&case.read(), runs)
+}
+
+/// Transfers of so many segments.
+fn fec(segments: u64, runs: u64) -> Outcome {
+    of_runs(&study::FEC.read_with(&[format!("transfer.size={} B", 1400 * segments)]), runs)
+}
+
+fn of_runs(case: &study::Ready, runs: u64) -> Outcome {
     let ((delivered, events), cost) = measured(|| case.run(runs));
     Outcome::new(delivered, Some(events), &cost)
 }
 
 fn path(simulated: u64) -> Outcome {
-    let case = study::PATH.read_with(&[format!("limit={simulated}s")]);
-    let ((delivered, events), cost) = measured(|| case.run(1));
-    Outcome::new(delivered, Some(events), &cost)
+    of_runs(&study::PATH.read_with(&[format!("limit={simulated}s")]), 1)
 }
 
 fn jobs(jobs: usize, runs: u64) -> Outcome {

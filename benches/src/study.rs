@@ -16,6 +16,9 @@ pub(crate) const TEN: Case = Case { text: include_str!("../ten.toml"), scheme: "
 /// A connection over four routers, with cross traffic.
 pub(crate) const PATH: Case = Case { text: include_str!("../path.toml"), scheme: "basic" };
 
+/// Ten segments over a fading last hop, the critical ones protected by a code.
+pub(crate) const FEC: Case = Case { text: include_str!("../selective-fec.toml"), scheme: "selective-fec" };
+
 /// A scenario with one of its schemes.
 pub(crate) struct Case {
     text: &'static str,
