@@ -15,7 +15,7 @@ pub use engine::{Builder, Ended, Engine};
 pub use line::QueueLimit;
 pub use node::Node;
 pub use pcapng::{Capture, Pcapng};
-pub use radio::{Covers, Expansion, Exposed, Fec, RadioConfig, RadioLink, RadioStats};
+pub use radio::{Expansion, Exposed, Fec, RadioConfig, RadioLink, RadioStats};
 pub use tap::{NoTap, Tap, Wire, WireId};
 pub use wakeups::Wakeups;
 pub use wired::WiredLink;

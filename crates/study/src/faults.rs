@@ -1,7 +1,7 @@
 //! What the schema's types cannot say: which values do not go together, or mean nothing.
 
 use lasthop_proto::arq;
-use lasthop_proto::scheme::{LinkUse, Protects, Scheme};
+use lasthop_proto::scheme::{LinkUse, Scheme};
 
 use crate::network::Network;
 use crate::rephrase::alternatives;
@@ -85,7 +85,7 @@ impl Scenario {
         } else if recovers && any(|radio| radio.arq == arq::Config::None) {
             "needs a link that recovers its own losses, and this one has no ARQ; \
              add a table [radio.arq.stop-and-wait], or leave the scheme out"
-        } else if protects != Protects::Nothing && any(|radio| radio.fec.is_none()) {
+        } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \
              add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
         } else {

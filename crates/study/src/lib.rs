@@ -34,7 +34,7 @@ pub use flows::{Connection, Traffic, Transfer};
 pub use metrics::{ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, Value};
 pub use pool::{Batch, Failure, Pool, Row};
 pub use run::{ConnectionRun, Observe, Run, RunError};
-pub use scenario::{Radio, Scenario, Wired};
+pub use scenario::{Protect, Radio, Scenario, Wired};
 pub use series::Series;
 pub use sweep::{Point, Sweep};
 pub use topology::{Dumbbell, Graph, Link, Path, Topology, Wireless};

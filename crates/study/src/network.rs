@@ -1,15 +1,15 @@
 //! From what a scenario says of its links and flows to a graph and the paths over it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use lasthop_base::{Duration, Invalid, Time};
 use lasthop_proto::{HostId, tcp, traffic};
-use lasthop_sim::network::{FlowPath, Graph, LinkId};
+use lasthop_sim::network::{FlowPath, Graph};
 
 use crate::faults::Fault;
 use crate::flows::{Connection, Traffic};
 use crate::rephrase::alternatives;
-use crate::scenario::{Radio, Scenario, Wired};
+use crate::scenario::{Protect, Radio, Scenario, Wired};
 use crate::topology::{Edge, Link, Pair, Topology, split};
 
 /// The network of a scenario: everything that its runs have in common.
@@ -82,14 +82,16 @@ impl Flow {
 }
 
 impl Network {
-    /// The wireless links that connections cross, in their order, as they are towards the mobile host.
+    /// The wireless links that connections cross, as they are in the direction that the data take.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
         let paths = self.flows[..self.connections].iter().map(|flow| &flow.path.nodes);
-        let steps = paths.flat_map(|nodes| nodes.windows(2));
-        let crossed: BTreeSet<LinkId> = steps.filter_map(|step| self.graph.link(step[0], step[1])).collect();
-        crossed.into_iter().filter_map(|link| match &self.links[usize::from(link.0)] {
-            NetworkLink::Radio(hop) => Some(&hop.down),
-            NetworkLink::Wired(_) => None,
+        paths.flat_map(|nodes| nodes.windows(2)).filter_map(|step| {
+            let link = self.graph.link(step[0], step[1])?;
+            match &self.links[usize::from(link.0)] {
+                NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => Some(&hop.up),
+                NetworkLink::Radio(hop) => Some(&hop.down),
+                NetworkLink::Wired(_) => None,
+            }
         })
     }
 }
@@ -270,6 +272,11 @@ impl Survey<'_> {
             wrong("handoff", handoff),
             wrong("arq", radio.arq.validate()),
             (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
+            (radio.protect != Protect::Scheme && radio.fec.is_none()).then(|| {
+                let problem =
+                    "found something to protect, and no code by which; add fec = \"bch-255-131-18\"";
+                (String::from("protect"), problem)
+            }),
             cramped.map(|_| {
                 (
                     String::from("unit"),

@@ -141,9 +141,25 @@ pub struct Radio {
     /// How the link recovers errors, for those schemes that want it to. By default not at all.
     #[serde(default)]
     pub arq: arq::Config,
-    /// The code by which the link protects what a scheme wants it to. By default there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The code by which the link protects. By default there is none.
+    #[serde(default, with = "words::code")]
     pub fec: Option<BlockCode>,
+    /// What it protects by it. By default what the scheme wants it to.
+    #[serde(default)]
+    pub protect: Protect,
+}
+
+/// What a link protects by its code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protect {
+    /// What the scheme wants it to, if anything.
+    #[default]
+    Scheme,
+    /// Units that it sends again, whatever the scheme.
+    Repeats,
+    /// Everything, whatever the scheme.
+    All,
 }
 
 impl Wired {
@@ -169,6 +185,7 @@ impl Radio {
             handoff: None,
             arq: arq::Config::default(),
             fec: None,
+            protect: Protect::default(),
         }
     }
 }

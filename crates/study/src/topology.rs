@@ -8,7 +8,7 @@ use lasthop_proto::frag::Mtu;
 use lasthop_sim::{Expansion, Exposed, QueueLimit};
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::{Radio, Wired};
+use crate::scenario::{Protect, Radio, Wired};
 use crate::words;
 
 /// Nodes and the links between them: a usual shape, or a graph. Links are called by their ends,
@@ -116,8 +116,10 @@ pub struct Link {
     pub handoff: Option<Handoff>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arq: Option<arq::Config>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "words::code::optional")]
+    pub fec: Option<Option<BlockCode>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fec: Option<BlockCode>,
+    pub protect: Option<Protect>,
 }
 
 impl Link {
@@ -146,7 +148,8 @@ impl Link {
             uplink: self.uplink.clone().or(usual.uplink),
             handoff: self.handoff.or(usual.handoff),
             arq: self.arq.unwrap_or(usual.arq),
-            fec: self.fec.or(usual.fec),
+            fec: self.fec.unwrap_or(usual.fec),
+            protect: self.protect.unwrap_or(usual.protect),
         })
     }
 
@@ -162,7 +165,7 @@ impl Link {
     }
 
     /// Its keys, and which of them are stated.
-    fn keys(&self) -> [(&'static str, bool); 12] {
+    fn keys(&self) -> [(&'static str, bool); 13] {
         [
             ("rate", self.rate.is_some()),
             ("delay", self.delay.is_some()),
@@ -176,6 +179,7 @@ impl Link {
             ("handoff", self.handoff.is_some()),
             ("arq", self.arq.is_some()),
             ("fec", self.fec.is_some()),
+            ("protect", self.protect.is_some()),
         ]
     }
 }

@@ -102,6 +102,45 @@ pub(crate) mod mtu {
     optional!(Option<Mtu>);
 }
 
+/// The code by which a link protects.
+pub(crate) mod code {
+    use lasthop_proto::fec::BlockCode;
+    use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+    use serde::de::{Deserialize, MapAccess};
+    use serde::ser::Serialize;
+
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(code: &Option<BlockCode>, to: S) -> Result<S::Ok, S::Error> {
+        match code {
+            None => to.serialize_str("none"),
+            Some(code) => code.serialize(to),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BlockCode>, D::Error> {
+        struct Code;
+        impl<'de> Visitor<'de> for Code {
+            type Value = Option<BlockCode>;
+            fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.write_str("a code such as \"bch-255-131-18\", its numbers { n = 255, k = 131, t = 18 }, or \"none\"")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Option<BlockCode>, E> {
+                match text {
+                    "none" => Ok(None),
+                    name => BlockCode::deserialize(StrDeserializer::new(name)).map(Some),
+                }
+            }
+            fn visit_map<M: MapAccess<'de>>(self, numbers: M) -> Result<Option<BlockCode>, M::Error> {
+                BlockCode::deserialize(MapAccessDeserializer::new(numbers)).map(Some)
+            }
+        }
+        from.deserialize_any(Code)
+    }
+
+    optional!(Option<BlockCode>);
+}
+
 /// How much may wait before a link.
 pub(crate) mod queue {
     use lasthop_sim::QueueLimit;

@@ -3,13 +3,14 @@
 
 use lasthop_base::{Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
-use lasthop_proto::scheme::{LinkUse, Protects, Scheme};
+use lasthop_proto::fec::Covers;
+use lasthop_proto::scheme::{LinkUse, Scheme};
 use lasthop_proto::{ComponentId, FlowId, HostId, arq, tcp, traffic};
 use lasthop_sim::network::{LinkId, Part, Plan};
-use lasthop_sim::{Builder, Covers, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
+use lasthop_sim::{Builder, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
 
 use crate::network::{LastHop, Load, Network, NetworkLink};
-use crate::scenario::Radio;
+use crate::scenario::{Protect, Radio};
 
 /// When the first wireless link's channel is bad in a run: the spans that begin before `until`, each
 /// from its first to its last instant. A channel's states depend on the run's number and on nothing
@@ -204,10 +205,10 @@ fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
 
 /// One direction of a last hop as a scheme wants it.
 fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
-    let covers = match link.protects {
-        Protects::Nothing => None,
-        Protects::Marked(dscp) => Some(Covers::Marked(dscp)),
-        Protects::Repeats => Some(Covers::Repeats),
+    let covers = match radio.protect {
+        Protect::Scheme => link.protects,
+        Protect::Repeats => Some(Covers::Repeats),
+        Protect::All => Some(Covers::All),
     };
     RadioConfig {
         rate: radio.rate,

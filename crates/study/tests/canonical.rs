@@ -27,6 +27,7 @@ fn the_canonical_form_reads_as_the_same_scenario() {
         &["radio.arq.stop-and-wait.retransmissions=13", "radio.expansion=1.000001", "tcp.profile=rfc"],
         &["radio.mtu=none", "radio.unit=480 B", "radio.fec=bch-255-131-18", "schemes=[\"selective-fec\"]"],
         &["radio.fec={n=255, k=131, t=18}", "scheme.selective-fec.protect=repeated-units"],
+        &["radio.fec=bch-63-45-3", "radio.protect=all", "radio.uplink={fec=\"none\", protect=\"scheme\"}"],
         &["radio.fec={n=63, k=40, t=3}", "scheme.selective-fec={protect=\"none\", segments=0}"],
         &["radio.arq.selective-repeat={}"],
         &[

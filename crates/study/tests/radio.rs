@@ -70,10 +70,14 @@ fn an_uplink_is_of_one_direction() {
         (&["fec=bch-255-131-18"], &[], (8_000, Some(8_320)), (8_000, Some(8_320))),
     ] {
         let turned = ["transfer.from=mobile", "transfer.to=base", "limit=900 ms"];
-        for (ends, (delivered, answered)) in [(&["limit=900 ms"][..], down), (&turned, up)] {
+        // What the link towards the receiver recovers is what a scheme asks about.
+        let upwards = of_all.contains(&pauses) && !uplink.contains(&"arq=none");
+        for (ends, recovers, (delivered, answered)) in
+            [(&["limit=900 ms"][..], of_all.contains(&pauses), down), (&turned, upwards, up)]
+        {
             let own: Vec<String> = uplink.iter().map(|key| format!("radio.uplink.{key}")).collect();
             let own: Vec<&str> = own.iter().map(String::as_str).collect();
-            let scheme = if of_all.contains(&pauses) { "local-recovery" } else { "basic" };
+            let scheme = if recovers { "local-recovery" } else { "basic" };
             let schemes = format!("schemes=[\"{scheme}\"]");
             let scenario = read(ONE_SEGMENT, &[&own, of_all, ends, &[schemes.as_str()]].concat());
             let result = run(&scenario, scheme, 0);
@@ -245,6 +249,24 @@ fn a_scheme_says_what_the_code_protects() {
     assert_eq!(protecting("selective", &[five]).network.link_attempts, 60 + 10);
     // Of 50 segments six are protected, as many as of ten.
     assert_eq!(protecting("selective", &["transfer.size=70000 B"]).network.link_attempts, 150 + 18 + 50);
+}
+
+/// The link's own word stands in place of what a scheme wants: units of the data, of which each makes two, and
+/// ⌈320 · 255/131⌉ = 623 bits of each acknowledgement if these are protected as well. Without losses nothing
+/// is repeated.
+#[test]
+fn the_link_may_say_what_the_code_protects() {
+    for scheme in ["selective-fec", "local-recovery", "basic"] {
+        for (overrides, units, ack) in [
+            (&["radio.protect=all"][..], 60, 623),
+            (&["radio.protect=all", "radio.uplink={unit=\"none\", protect=\"scheme\"}"], 60, 320),
+            (&["radio.protect=repeats"], 30, 320),
+        ] {
+            let network = run(&read(SELECTIVE, overrides), scheme, 0).metrics.network;
+            let expected = (units + 10, units * 3840 + 10 * ack);
+            assert_eq!((network.link_attempts, network.link_bits), expected, "{scheme}, {overrides:?}");
+        }
+    }
 }
 
 /// A segment that goes up is protected by the code of the uplink, in its units; (63, 45, 3) makes

@@ -15,6 +15,7 @@ use lasthop_base::Bytes;
 pub use code::BlockCode;
 
 use crate::frag::{Fragments, Mtu};
+use crate::packet::Dscp;
 use errors::Errors;
 
 /// How many units of size `unit` a packet of size `packet` takes: ⌈`packet`/`unit`⌉, and with a code as
@@ -30,6 +31,17 @@ pub fn units(packet: Bytes, unit: Mtu, code: Option<BlockCode>) -> u32 {
     let data = unit.get().bits() / u64::from(code.n()) * u64::from(code.k());
     assert!(data > 0, "a unit of {} has no room for a codeword of {code}", unit.get());
     u32::try_from(packet.bits().div_ceil(data).max(1)).expect("fewer units than 2^32")
+}
+
+/// What a link protects by a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Covers {
+    /// Packets with this code point.
+    Marked(Dscp),
+    /// Units that the link sends again.
+    Repeats,
+    /// Everything.
+    All,
 }
 
 /// A stretch of a unit's time on the air, at one bit error rate.

@@ -10,7 +10,7 @@ mod registry;
 use alloc::boxed::Box;
 
 use crate::component::Component;
-use crate::packet::Dscp;
+use crate::fec::Covers;
 use crate::tcp::Reaction;
 
 registry::register! {
@@ -28,27 +28,16 @@ pub struct LinkUse {
     /// Whether the link recovers errors by the protocol that the scenario gives it; without one, the
     /// scheme cannot work. Otherwise every unit is sent once, whatever the scenario has.
     pub recovers: bool,
-    /// What the link protects by the code that the scenario gives it; without one, the scheme cannot
-    /// work either.
-    pub protects: Protects,
-}
-
-/// What a link protects by a code that corrects errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protects {
-    /// Nothing, whatever the scenario has.
-    Nothing,
-    /// Packets with this code point.
-    Marked(Dscp),
-    /// Units that the link sends again.
-    Repeats,
+    /// What the link protects by the code that the scenario gives it, if the scenario itself does not
+    /// say what; without a code, the scheme cannot work either.
+    pub protects: Option<Covers>,
 }
 
 impl LinkUse {
     /// Every unit is sent once, and nothing is protected.
-    pub const BARE: LinkUse = LinkUse { recovers: false, protects: Protects::Nothing };
+    pub const BARE: LinkUse = LinkUse { recovers: false, protects: None };
     /// The link recovers errors, and nothing is protected.
-    pub const RECOVERING: LinkUse = LinkUse { recovers: true, protects: Protects::Nothing };
+    pub const RECOVERING: LinkUse = LinkUse { recovers: true, protects: None };
 }
 
 /// A scheme with its parameters.

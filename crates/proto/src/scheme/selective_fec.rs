@@ -19,7 +19,8 @@ use alloc::boxed::Box;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Protects, Scheme};
+use super::{LinkUse, Scheme};
+use crate::fec::Covers;
 use crate::packet::Dscp;
 use crate::tcp::{Flags, Reaction, Segment, SenderState, SeqNum};
 
@@ -73,15 +74,15 @@ impl Scheme for SelectiveFec {
 
     fn link(&self) -> LinkUse {
         let protects = match self.protect {
-            Protect::None => Protects::Nothing,
-            Protect::RepeatedUnits => Protects::Repeats,
-            Protect::All | Protect::Selective | Protect::Retransmitted => Protects::Marked(PROTECTED),
+            Protect::None => None,
+            Protect::RepeatedUnits => Some(Covers::Repeats),
+            Protect::All | Protect::Selective | Protect::Retransmitted => Some(Covers::Marked(PROTECTED)),
         };
         LinkUse { recovers: true, protects }
     }
 
     fn reaction(&self) -> Option<Box<dyn Reaction>> {
-        let marks = matches!(self.link().protects, Protects::Marked(_));
+        let marks = matches!(self.link().protects, Some(Covers::Marked(_)));
         marks.then(|| Box::new(Marker { scheme: self.clone(), first_end: None, firsts: 0 }) as Box<dyn Reaction>)
     }
 }

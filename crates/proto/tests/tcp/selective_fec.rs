@@ -2,7 +2,8 @@
 //! transfer, the last three, and one that is sent again at the left edge of the window.
 
 use lasthop_base::Bytes;
-use lasthop_proto::scheme::{LinkUse, Protects, Scheme, Schemes};
+use lasthop_proto::fec::Covers;
+use lasthop_proto::scheme::{LinkUse, Scheme, Schemes};
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 use lasthop_proto::{Dscp, HostId};
 
@@ -32,7 +33,9 @@ const SELECTIVE: &str = "";
 #[test]
 fn the_link_is_told_what_the_source_does() {
     let marked = link(SELECTIVE);
-    let LinkUse { recovers: true, protects: Protects::Marked(dscp) } = marked else { panic!("{marked:?}") };
+    let LinkUse { recovers: true, protects: Some(Covers::Marked(dscp)) } = marked else {
+        panic!("{marked:?}")
+    };
     assert_eq!(dscp.get() % 4, 3, "local use, by RFC 2474 section 6");
     for protect in ["all", "selective", "retransmitted"] {
         let parameters = format!("protect = \"{protect}\"");
@@ -42,7 +45,7 @@ fn the_link_is_told_what_the_source_does() {
             assert!(packet.src == HostId(0) && [dscp, Dscp::DEFAULT].contains(&packet.dscp), "{packet:?}");
         }
     }
-    for (protect, protects) in [("none", Protects::Nothing), ("repeated-units", Protects::Repeats)] {
+    for (protect, protects) in [("none", None), ("repeated-units", Some(Covers::Repeats))] {
         let parameters = format!("protect = \"{protect}\"");
         assert_eq!(link(&parameters), LinkUse { recovers: true, protects });
         assert!(schemes(&parameters).selective_fec.reaction().is_none(), "{protect}");

@@ -1,9 +1,9 @@
 //! How packets become units on the air.
 
 use lasthop_base::Bytes;
-use lasthop_proto::fec::{self, BlockCode};
+use lasthop_proto::Packet;
+use lasthop_proto::fec::{self, BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
-use lasthop_proto::{Dscp, Packet};
 
 use super::RadioConfig;
 
@@ -14,15 +14,6 @@ pub struct Fec {
     pub code: BlockCode,
     /// Which units are coded.
     pub covers: Covers,
-}
-
-/// Which units are coded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Covers {
-    /// Those of packets with this code point.
-    Marked(Dscp),
-    /// Those that the link sends again.
-    Repeats,
 }
 
 /// How the bits of a unit are coded.
@@ -78,7 +69,8 @@ impl Cutter {
 
     pub(super) fn cut(&self, packet: &Packet) -> Units {
         let fragments = Fragments::of(packet.size, self.mtu);
-        let code = self.fec.filter(|fec| fec.covers == Covers::Marked(packet.dscp)).map(|fec| fec.code);
+        let covered = |fec: &Fec| [Covers::Marked(packet.dscp), Covers::All].contains(&fec.covers);
+        let code = self.fec.filter(covered).map(|fec| fec.code);
         let coding = match (code, self.unit) {
             (None, _) => Coding::Plain,
             (Some(_), Some(_)) => Coding::Within,

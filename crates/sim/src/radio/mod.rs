@@ -17,7 +17,7 @@ use plain::Plain;
 use recovering::Recovering;
 
 pub use coding::{Expansion, Exposed};
-pub use cut::{Covers, Fec};
+pub use cut::Fec;
 
 /// What one direction of a wireless last hop is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]

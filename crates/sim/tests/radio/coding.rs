@@ -9,9 +9,9 @@ use std::sync::mpsc::{self, Sender};
 use lasthop_base::{BitRate, Duration, Probability, Streams, Time};
 use lasthop_channel::{Channel, FixedPeriods, FrameLoss, Handoff, Iid, Model, Sojourn, State};
 use lasthop_proto::arq::{Backoff, Config, Retransmissions};
-use lasthop_proto::fec::{BlockCode, Decoder, Part};
+use lasthop_proto::fec::{BlockCode, Covers, Decoder, Part};
 use lasthop_proto::{DropReason, Dscp, Packet};
-use lasthop_sim::{Covers, Expansion, Exposed, Fec, RadioConfig, RadioStats};
+use lasthop_sim::{Expansion, Exposed, Fec, RadioConfig, RadioStats};
 
 use crate::harness::{Bench, Did, Odds, ms, mtu, packet, plain, scripted, selective_repeat, stop_and_wait};
 
@@ -122,32 +122,33 @@ fn what_lower_layers_add_comes_on_top_of_whole_units() {
     }
 }
 
-/// With the code a packet of W bytes takes ⌈W · 63/(4 · 45)⌉ = ⌈0.35 W⌉ units of four bytes, without it
-/// ⌈W/4⌉. Another code point than the one that the link looks for is none.
+/// Eight bytes hold one codeword of 63 bits: with the code a packet of W bytes takes ⌈8W/45⌉ of these units,
+/// without it ⌈W/8⌉. Another code point than the one that the link looks for is none.
 #[test]
 fn marked_packets_take_as_many_units_as_their_code_makes_of_them() {
-    let config = RadioConfig { unit: mtu(4), fec: small(Covers::Marked(MARK)), ..plain() };
+    let config = RadioConfig { unit: mtu(8), fec: small(Covers::Marked(MARK)), ..plain() };
     for (size, bare, coded) in [
         (0, 1, 1),
         (1, 1, 1),
-        (2, 1, 1),
-        (3, 1, 2),
-        (5, 2, 2),
-        (6, 2, 3),
-        (10, 3, 4),
-        (20, 5, 7),
-        (21, 6, 8),
-        (400, 100, 140),
+        (5, 1, 1),
+        (6, 1, 2),
+        (8, 1, 2),
+        (9, 2, 2),
+        (11, 2, 2),
+        (12, 2, 3),
+        (45, 6, 8),
+        (46, 6, 9),
+        (400, 50, 72),
     ] {
         for arq in arqs(Retransmissions::AtMost(0)) {
             let other = Packet { dscp: Dscp::new(0b10_0110), ..packet(1, size) };
             let packets = [packet(0, size), marked(1, size), other, marked(3, size)];
             let (asked, stats) = on_the_air(RadioConfig { arq, ..config }, &packets, &[]);
             let [bare_units, coded_units] =
-                [(bare, Asked::Bits(32)), (coded, Asked::Exposure)].map(|(n, asked)| vec![(4_000, asked); n]);
+                [(bare, Asked::Bits(64)), (coded, Asked::Exposure)].map(|(n, asked)| vec![(8_000, asked); n]);
             let expected = [&bare_units[..], &coded_units, &bare_units, &coded_units].concat();
             assert_eq!(asked, expected, "{size} bytes, {arq:?}");
-            assert_eq!(stats.bits_on_air, 32 * expected.len() as u64);
+            assert_eq!(stats.bits_on_air, 64 * expected.len() as u64);
         }
     }
 }
@@ -481,8 +482,8 @@ fn a_unit_that_crosses_states_is_decoded_with_the_exact_probability() {
         for arq in [Config::None, stop_and_wait(Retransmissions::AtMost(0), Backoff::Fixed(Duration::ZERO))] {
             let config = RadioConfig { unit: mtu(24), fec: small(Covers::Marked(MARK)), arq, ..plain() };
             let mut bench = Bench::seeded(config, periods(good, bad), 5);
-            // As many data as one unit holds, 17 bytes.
-            (0..n as u32).for_each(|id| bench.send(ms(30 * u64::from(id) + offset), marked(id, 17)));
+            // As many data as the three codewords of one unit hold, 16 bytes.
+            (0..n as u32).for_each(|id| bench.send(ms(30 * u64::from(id) + offset), marked(id, 16)));
             bench.finish();
             let delivered = |id| bench.log.iter().any(|(_, did)| *did == Did::Deliver(id));
             let found: Vec<bool> = (0..n as u32).map(delivered).collect();

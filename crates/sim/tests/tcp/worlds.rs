@@ -9,15 +9,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
 use lasthop_proto::arq;
-use lasthop_proto::fec::BlockCode;
+use lasthop_proto::fec::{BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
-use lasthop_proto::scheme::{LinkUse, Protects, Schemes};
+use lasthop_proto::scheme::{LinkUse, Schemes};
 use lasthop_proto::tcp::{
     Flavour, InitialThreshold, InitialWindow, Profile, Receiver, RttArithmetic, RttSamples, Rules, Sender,
     Settings, Transfer, WindowCounts,
 };
 use lasthop_proto::{Component, Port};
-use lasthop_sim::{Builder, Covers, Expansion, Exposed, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{Builder, Expansion, Exposed, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
 
 use crate::invariants::Invariants;
 use crate::net::{CONNECTION, finish, first_byte, slack};
@@ -130,11 +130,7 @@ fn radio(random: &mut Stream, packet: Bytes, link: LinkUse) -> RadioConfig {
     };
     let size = Mtu::new(Bytes(64 + random.below(600)));
     let (mtu, unit) = pick(random, &[(None, None), (size, None), (None, size)]);
-    let covers = match link.protects {
-        Protects::Nothing => None,
-        Protects::Marked(dscp) => Some(Covers::Marked(dscp)),
-        Protects::Repeats => Some(Covers::Repeats),
-    };
+    let covers = if random.below(8) == 0 { Some(Covers::All) } else { link.protects };
     let code = BlockCode::new(63, 45, 3).expect("a BCH code");
     RadioConfig {
         rate: BitRate::from_bps(19_200 + random.below(3_000_000)).expect("not zero"),
