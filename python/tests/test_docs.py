@@ -54,6 +54,10 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
         "radio.channel.rayleigh-gilbert",
         {"fading_margin": "5 dB", "doppler": 0.1, "step": "10 ms"},
     ),
+    "radio.channel.nguyen-noble": (
+        "radio.channel.nguyen-noble",
+        {"leave_error": 0.2, "leave_error_free": 0.7, "error_rate": 0.005},
+    ),
     "radio.handoff": ("radio.handoff", {"first": "1 s", "lasts": "1 s"}),
     "radio.arq.stop-and-wait": ("radio.arq.stop-and-wait", {}),
     "radio.arq.selective-repeat": ("radio.arq.selective-repeat", {}),

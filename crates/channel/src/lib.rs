@@ -29,7 +29,9 @@ mod fixed_periods;
 mod frame_loss;
 mod handoff;
 mod iid;
+mod mean_loss;
 mod model;
+mod nguyen_noble;
 mod rayleigh_gilbert;
 mod two_state;
 
@@ -39,6 +41,7 @@ pub use frame_loss::FrameLoss;
 pub use handoff::Handoff;
 pub use iid::Iid;
 pub use model::Model;
+pub use nguyen_noble::{ErrorsPer, NguyenNoble};
 pub use rayleigh_gilbert::{Chain, RayleighGilbert};
 pub use two_state::TwoState;
 

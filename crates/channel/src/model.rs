@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use lasthop_base::{Duration, Invalid, Probability, Stream};
 use serde::{Deserialize, Serialize};
 
-use crate::{Channel, FixedPeriods, FrameLoss, Iid, RayleighGilbert, TwoState};
+use crate::{Channel, FixedPeriods, FrameLoss, Iid, NguyenNoble, RayleighGilbert, TwoState};
 
 /// A channel's model and its parameters.
 ///
@@ -33,14 +33,16 @@ pub enum Model {
     FixedPeriods(FixedPeriods),
     /// The two states of a Rayleigh-fading signal against a threshold.
     RayleighGilbert(RayleighGilbert),
+    /// Error-free and error states that last whole multiples of a unit of time each.
+    NguyenNoble(NguyenNoble),
 }
 
 impl Model {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// The first period whose length or mean is zero, or the first parameter of a fading signal
-    /// that is out of its range.
+    /// The first period whose length or mean is zero, the first state that is never left, or the
+    /// first parameter of a fading signal that is out of its range.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => Ok(()),
@@ -53,6 +55,7 @@ impl Model {
                 has_length("fixed-periods.bad", model.bad)
             }
             Model::RayleighGilbert(model) => model.validate(),
+            Model::NguyenNoble(model) => model.validate(),
         }
     }
 
@@ -72,6 +75,7 @@ impl Model {
             Model::TwoState(model) => Box::new(model.channel(stream)),
             Model::FixedPeriods(model) => Box::new(model.channel()),
             Model::RayleighGilbert(model) => Box::new(model.channel(stream)),
+            Model::NguyenNoble(model) => Box::new(model.channel(stream)),
         }
     }
 
@@ -84,6 +88,7 @@ impl Model {
             Model::TwoState(model) => model.means().availability(),
             Model::FixedPeriods(model) => model.periods().availability(),
             Model::RayleighGilbert(model) => model.availability(),
+            Model::NguyenNoble(model) => model.availability(),
         }
     }
 }

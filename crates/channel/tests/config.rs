@@ -1,7 +1,9 @@
 //! Models as scenario files write them.
 
 use lasthop_base::{Decibels, Duration, Invalid, Probability, Streams};
-use lasthop_channel::{FixedPeriods, FrameLoss, Iid, Model, RayleighGilbert, Start, TwoState};
+use lasthop_channel::{
+    ErrorsPer, FixedPeriods, FrameLoss, Iid, Model, NguyenNoble, RayleighGilbert, Start, TwoState,
+};
 use serde::{Deserialize, Serialize};
 
 /// The part of a scenario that holds a channel.
@@ -34,6 +36,18 @@ fn rayleigh_gilbert(margin_db: f64, doppler: f64, step: Duration) -> RayleighGil
         good_ber: p(1e-10),
         bad_ber: p(1e-2),
         start: Start::Stationary,
+    }
+}
+
+fn nguyen_noble(leave_error: f64, leave_error_free: f64) -> NguyenNoble {
+    NguyenNoble {
+        leave_error: p(leave_error),
+        leave_error_free: p(leave_error_free),
+        error_rate: p(0.005),
+        errors_per: ErrorsPer::Byte,
+        error_unit: Duration::from_micros(200),
+        error_free_unit: Duration::from_micros(22_400),
+        start: Start::Good,
     }
 }
 
@@ -72,6 +86,22 @@ fn what_a_file_leaves_out_has_its_documented_value() {
                 ..rayleigh_gilbert(-2.5, 1.0, four)
             }),
         ),
+        (
+            "[channel.nguyen-noble]\nleave_error = 0.2\nleave_error_free = 0.7\nerror_rate = \"0.5%\"",
+            Model::NguyenNoble(nguyen_noble(0.2, 0.7)),
+        ),
+        (
+            "[channel.nguyen-noble]\nleave_error = 1\nleave_error_free = \"50%\"\nerror_rate = 0\n\
+             errors_per = \"bit\"\nerror_unit = \"4 s\"\nerror_free_unit = \"10 s\"\nstart = \"stationary\"",
+            Model::NguyenNoble(NguyenNoble {
+                error_rate: p(0.0),
+                errors_per: ErrorsPer::Bit,
+                error_unit: four,
+                error_free_unit: ten,
+                start: Start::Stationary,
+                ..nguyen_noble(1.0, 0.5)
+            }),
+        ),
     ] {
         assert_eq!(read(text), Ok(model), "{text}");
         assert_eq!(model.validate(), Ok(()));
@@ -100,6 +130,14 @@ fn a_wrong_file_is_refused_with_the_reason() {
             "[channel.rayleigh-gilbert]\nfading_margin = \"5 db\"\ndoppler = 0.1\nstep = \"10 ms\"",
             "did you mean \"5 dB\"?",
         ),
+        ("[channel.nguyen-noble]\nleave_error = 0.2\nerror_rate = 0.01", "missing field `leave_error_free`"),
+        ("[channel.nguyen-noble]\nleave_error = 2", "a probability from 0 to 1"),
+        (
+            "[channel.nguyen-noble]\nerrors_per = \"packet\"",
+            "unknown variant `packet`, expected `byte` or `bit`",
+        ),
+        ("[channel.nguyen-noble]\nerror_unit = 0.2", "a duration with its unit"),
+        ("[channel.nguyen-noble]\nber = 0.01", "unknown field `ber`, expected one of `leave_error`"),
         ("[channel.rayleigh-gilbert]\nmargin = \"5 dB\"", "unknown field `margin`"),
         ("[channel.gilbert]\ngood = \"10 s\"", "unknown variant `gilbert`"),
     ] {
@@ -149,6 +187,22 @@ fn a_fading_signal_out_of_range_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn a_state_that_is_never_left_or_takes_no_time_is_refused_with_the_remedy() {
+    let sound = nguyen_noble(0.2, 0.7);
+    for (model, field, remedy) in [
+        (nguyen_noble(0.0, 0.7), "leave_error", "a channel with one state only is \"iid\""),
+        (nguyen_noble(0.2, 0.0), "leave_error_free", "a channel without errors is \"perfect\""),
+        (NguyenNoble { error_unit: Duration::ZERO, ..sound }, "error_unit", "such as \"0.2 ms\""),
+        (NguyenNoble { error_free_unit: Duration::ZERO, ..sound }, "error_free_unit", "such as \"22.4 ms\""),
+    ] {
+        let invalid = Model::NguyenNoble(model).validate().unwrap_err();
+        assert_eq!(invalid.field, format!("nguyen-noble.{field}"));
+        assert!(invalid.problem.starts_with("found ") && invalid.problem.ends_with(remedy), "{invalid}");
+    }
+    assert_eq!(Model::NguyenNoble(nguyen_noble(1.0, 1e-300)).validate(), Ok(()));
+}
+
+#[test]
 #[should_panic(expected = "two-state.bad: found a length of zero")]
 fn an_invalid_model_builds_nothing() {
     let model = Model::TwoState(two_state(Duration::from_secs(10), Duration::ZERO));
@@ -162,6 +216,9 @@ fn availability_is_the_share_of_good_time() {
     assert_eq!(Model::TwoState(two_state(ten, four)).availability(), 10.0 / 14.0);
     assert_eq!(Model::FixedPeriods(fixed_periods(four, ten)).availability(), 4.0 / 14.0);
     assert_eq!(Model::FrameLoss(FrameLoss { loss: p(0.5) }).availability(), 1.0);
+    // 0.8 ms with errors, 32 ms without.
+    let units = nguyen_noble(0.25, 0.7);
+    assert!((Model::NguyenNoble(units).availability() - 32.0 / 32.8).abs() < 1e-15);
     let fading = rayleigh_gilbert(10.0, 0.1, ten);
     assert!((Model::RayleighGilbert(fading).availability() - (-0.1f64).exp()).abs() < 1e-15);
 }

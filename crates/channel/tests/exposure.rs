@@ -25,6 +25,10 @@ fn channels() -> Vec<(&'static str, Box<dyn Channel>)> {
             "two-state = { good = \"2 ms\", bad = \"1 ms\", good_ber = 0, bad_ber = 1 }",
             "fixed-periods = { good = \"2 ms\", bad = \"1 ms\", good_ber = 1e-3, bad_ber = 0.1 }",
             "rayleigh-gilbert = { fading_margin = \"3 dB\", doppler = 0.1, step = \"1 ms\", good_ber = 1e-4 }",
+            "nguyen-noble = { leave_error = 0.5, leave_error_free = 0.5, error_rate = 0.02, \
+             error_unit = \"0.5 ms\", error_free_unit = \"1 ms\" }",
+            "nguyen-noble = { leave_error = 0.5, leave_error_free = 0.5, error_rate = 1, \
+             errors_per = \"bit\", error_unit = \"0.5 ms\", error_free_unit = \"1 ms\" }",
         ]
         .map(|model| (model, build(model))),
     );
