@@ -33,6 +33,7 @@ lint: $(TOOLS)
 	$(BIN)/python -m mypy.stubtest lasthop._lasthop
 	$(call if_there,fmt,--all --check)
 	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
+	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 
 test-rust:
 	cargo test --quiet --workspace

@@ -55,7 +55,17 @@ CERTAIN = {
         CONTRADICTS: ["misprint", "caption"],
     },
     "selective-fec": {
-        HOLDS: ["no-fec-fastest", "total-constant", "insensitive", "close-to-none", "three", "six", "nearer"],
+        HOLDS: [
+            "no-fec-fastest",
+            "longer-bursts",
+            "fewer-losses",
+            "total-constant",
+            "insensitive",
+            "close-to-none",
+            "three",
+            "six",
+            "nearer",
+        ],
         CONTRADICTS: ["bad-ber", "units"],
     },
 }

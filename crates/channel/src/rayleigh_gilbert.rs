@@ -11,7 +11,7 @@ use crate::model::above_zero;
 use crate::{Channel, State};
 
 /// A Gilbert channel with the transition probabilities of Rayleigh fading (selective-FEC paper,
-/// section III, and its references [10] and [11]): in each step the channel is bad if the signal's
+/// section III, and its references 10 and 11): in each step the channel is bad if the signal's
 /// power is below its threshold, and good otherwise.
 ///
 /// The state changes at multiples of `step` only, and goes on changing whether the link is busy or

@@ -4,7 +4,8 @@
 //! has come back, and then goes before units that were never sent; of several, the one that failed
 //! first. Until then the units behind it go on. When its last permitted attempt has failed, the
 //! whole packet is given up: its units not yet sent, and those that wait to be sent again. Word of a
-//! lost unit comes after a constant delay and is never lost itself.
+//! lost unit comes after a constant delay and is never lost itself. Giving up does not wait for it: units
+//! of that packet that a sender would go on sending until it had word are left out.
 //!
 //! *Source.* Chiasserini, Garetto, Meo: "Improving TCP over Wireless by Selectively Protecting Packet
 //! Transmissions", section III.

@@ -78,12 +78,19 @@ pub struct RadioStats {
 /// Those who watch the link are told at the end of an attempt: [`LinkOutcome::Delivered`] of each
 /// unit that arrived; [`LinkOutcome::AttemptFailed`] of each that did not, the last one included;
 /// and then [`LinkOutcome::Discarded`] once, if the packet is given up. They are told no more than
-/// the sending end can know: without an ARQ, nothing at all.
+/// the sending end can know: without an ARQ, nothing at all. They are told it before the feedback
+/// delay of selective repeat has passed.
 ///
 /// # Randomness
 /// The stream `bits` gives one uniform number for every attempt, whatever the channel's state; the
 /// stream `backoff` is the ARQ's. The channel has its own: each direction of a hop holds a copy
 /// built from the same one, so that both meet the same fades.
+///
+/// [`DropReason::AttemptsExhausted`]: lasthop_proto::DropReason::AttemptsExhausted
+/// [`DropReason::Corrupted`]: lasthop_proto::DropReason::Corrupted
+/// [`LinkOutcome::Delivered`]: lasthop_proto::LinkOutcome::Delivered
+/// [`LinkOutcome::AttemptFailed`]: lasthop_proto::LinkOutcome::AttemptFailed
+/// [`LinkOutcome::Discarded`]: lasthop_proto::LinkOutcome::Discarded
 #[allow(missing_debug_implementations)]
 pub struct RadioLink(Kind);
 
