@@ -74,6 +74,7 @@ fn certain_bits_make_certain_codewords() {
         let mut decoder = Decoder::new(code);
         for (ber, survival) in [(0.0, 1.0), (1.0, 0.0)] {
             assert_eq!(decoder.unit_survival(10 * u64::from(n), &throughout(ber)), survival);
+            assert_eq!(decoder.message_survival(10 * u64::from(n), &throughout(ber)), survival);
             assert_eq!(decoder.unit_error(10 * u64::from(n), &throughout(ber)), 1.0 - survival);
         }
     }
@@ -119,13 +120,12 @@ fn a_unit_in_parts_fails_as_often_as_exact_arithmetic_says() {
     }
 }
 
-/// The probability that all codewords of a unit of `bits` bits are decoded, by counting: every pattern
-/// of errors of every codeword, bit by bit, with the rate of the part in which a bit's middle lies.
-/// Parts are given by the first bit's edge behind each.
-fn by_counting(n: u32, t: u32, bits: u32, edges: &[(f64, f64)]) -> f64 {
+/// The probability that all codewords of a unit of `bits` bits are decoded, and with them what is left behind
+/// them if that is a shortened one, by counting: every pattern of errors of every codeword, bit by bit,
+/// with the rate of the part in which a bit's middle lies. Parts are given by the first bit's edge behind each.
+fn by_counting(n: u32, t: u32, bits: u32, edges: &[(f64, f64)]) -> [f64; 2] {
     let rate = |bit: u32| edges.iter().find(|(edge, _)| f64::from(bit) + 0.5 < *edge).unwrap().1;
-    let word = n.min(bits);
-    let decoded = |first: u32| -> f64 {
+    let decoded = |first: u32, word: u32| -> f64 {
         let patterns = (0..1u32 << word).filter(|pattern| pattern.count_ones() <= t);
         let chance = |pattern: u32| -> f64 {
             let bit = |i| if pattern >> i & 1 == 1 { rate(first + i) } else { 1.0 - rate(first + i) };
@@ -133,7 +133,10 @@ fn by_counting(n: u32, t: u32, bits: u32, edges: &[(f64, f64)]) -> f64 {
         };
         patterns.map(chance).sum()
     };
-    (0..bits / word).map(|index| decoded(index * word)).product()
+    let word = n.min(bits);
+    let coded = bits - bits % word;
+    let whole: f64 = (0..bits / word).map(|index| decoded(index * word, word)).product();
+    [whole, whole * decoded(coded, bits - coded)]
 }
 
 #[test]
@@ -160,13 +163,11 @@ fn small_codes_agree_with_every_pattern_of_errors() {
                 Part { share, ber }
             })
             .collect();
-        let found = Decoder::new(correcting(n, t)).unit_survival(bits.into(), &shares);
-        close(
-            &format!("{t} of {n} in {bits} bits, {rated:?}"),
-            found,
-            by_counting(n, t, bits, &rated),
-            1e-11,
-        );
+        let mut decoder = Decoder::new(correcting(n, t));
+        let [unit, message] = by_counting(n, t, bits, &rated);
+        let what = format!("{t} of {n} in {bits} bits, {rated:?}");
+        close(&what, decoder.unit_survival(bits.into(), &shares), unit, 1e-11);
+        close(&what, decoder.message_survival(bits.into(), &shares), message, 1e-11);
     }
 }
 
@@ -259,6 +260,17 @@ fn packets_take_as_many_units_as_the_paper_says() {
     // Its text has 3 for 1460 bytes without a code, against its formula, which holds for 1440.
     for (packet, with, without) in [(1460, 6, 4), (1440, 6, 3), (40, 1, 1), (0, 1, 1)] {
         assert_eq!((count(packet, Some(paper())), count(packet, None)), (with, without), "{packet}");
+    }
+}
+
+/// (63, 45): 18 check bits for each 45 bits, and for what is left of them.
+#[test]
+fn the_last_codeword_is_shortened() {
+    let code = BlockCode::new(63, 45, 3).unwrap();
+    for (data, coded) in
+        [(0, 0), (1, 19), (44, 62), (45, 63), (46, 82), (90, 126), (11_520, 11_520 + 256 * 18)]
+    {
+        assert_eq!(code.coded(data), coded, "{data}");
     }
 }
 

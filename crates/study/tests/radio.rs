@@ -252,13 +252,13 @@ fn a_scheme_says_what_the_code_protects() {
 }
 
 /// The link's own word stands in place of what a scheme wants: units of the data, of which each makes two, and
-/// ⌈320 · 255/131⌉ = 623 bits of each acknowledgement if these are protected as well. Without losses nothing
+/// 692 bits of each acknowledgement if these are protected as well: 320 make three codewords of 124 check bits. Without losses nothing
 /// is repeated.
 #[test]
 fn the_link_may_say_what_the_code_protects() {
     for scheme in ["selective-fec", "local-recovery", "basic"] {
         for (overrides, units, ack) in [
-            (&["radio.protect=all"][..], 60, 623),
+            (&["radio.protect=all"][..], 60, 692),
             (&["radio.protect=all", "radio.uplink={unit=\"none\", protect=\"scheme\"}"], 60, 320),
             (&["radio.protect=repeats"], 30, 320),
         ] {

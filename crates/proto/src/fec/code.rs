@@ -67,6 +67,12 @@ impl BlockCode {
         self.t
     }
 
+    /// How many bits `data` bits become: in ⌈`data`/k⌉ codewords, the last of them shortened to the data that
+    /// are left, with all its check bits.
+    pub const fn coded(self, data: u64) -> u64 {
+        data + data.div_ceil(self.k as u64) * (self.n - self.k) as u64
+    }
+
     /// The probability that a codeword has more wrong bits than can be corrected, if each is wrong with
     /// probability `ber`, independently: the sum in the selective FEC paper's equation (2).
     pub fn codeword_error(self, ber: f64) -> f64 {

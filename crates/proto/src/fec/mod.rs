@@ -61,7 +61,7 @@ pub struct Part {
 pub struct Decoder {
     code: BlockCode,
     errors: Errors,
-    known: [Known; 4],
+    known: [Known; 8],
     /// Which of those goes next.
     oldest: usize,
 }
@@ -79,7 +79,7 @@ impl Decoder {
     pub fn new(code: BlockCode) -> Decoder {
         // No codeword is without a bit, so this is found for none.
         let nothing = Known { bits: 0, ber: 0.0, ln_decoded: 0.0 };
-        Decoder { code, errors: Errors::new(code.t()), known: [nothing; 4], oldest: 0 }
+        Decoder { code, errors: Errors::new(code.t()), known: [nothing; 8], oldest: 0 }
     }
 
     /// The code.
@@ -106,6 +106,15 @@ impl Decoder {
         libm::exp(self.ln_unit_survival(bits, parts))
     }
 
+    /// The same where no unit has to be filled: what no whole codeword fills is a shortened one
+    /// ([`BlockCode::coded`]), and has to be decoded too.
+    ///
+    /// # Panics
+    /// As [`unit_survival`](Decoder::unit_survival).
+    pub fn message_survival(&mut self, bits: u64, parts: &[Part]) -> f64 {
+        libm::exp(self.ln_survival(bits, bits, parts))
+    }
+
     /// The probability that such a unit is not decoded: equation (2) itself, exact also where it is
     /// far smaller than what is missing from 1 in a survival.
     ///
@@ -117,37 +126,39 @@ impl Decoder {
     }
 
     fn ln_unit_survival(&mut self, bits: u64, parts: &[Part]) -> f64 {
+        let n = u64::from(self.code.n());
+        let coded = if bits < n { bits } else { bits - bits % n };
+        self.ln_survival(bits, coded, parts)
+    }
+
+    /// ln of the probability that the codewords in the first `coded` of `bits` bits are decoded.
+    fn ln_survival(&mut self, bits: u64, coded: u64, parts: &[Part]) -> f64 {
         let (last, before) = parts.split_last().expect("a unit is on the air in one part at least");
-        let length = bits.min(self.code.n().into());
-        if length == 0 {
-            return 0.0;
-        }
-        let coded = bits - bits % length;
-        if before.is_empty() {
-            return (coded / length) as f64 * self.ln_decoded(length as u32, last.ber);
-        }
         let (mut sum, mut at, mut share) = (0.0, 0, 0.0);
         for part in before {
             share += part.share;
             // Bit b's middle is before x if b < x − ½: that holds for the first ⌈x − ½⌉ bits. What is
             // negative becomes zero.
             let end = libm::ceil(share * bits as f64 - 0.5) as u64;
-            sum += self.ln_decoded_until(end.min(coded), &mut at, length, part.ber);
+            sum += self.ln_decoded_until(end.min(coded), &mut at, coded, part.ber);
         }
-        sum + self.ln_decoded_until(coded, &mut at, length, last.ber)
+        sum + self.ln_decoded_until(coded, &mut at, coded, last.ber)
     }
 
-    /// Bits `at` to `end` have the error rate `ber`: ln of the probability that the codewords of
-    /// `length` bits that end in them are decoded. Leaves `at` behind them.
-    fn ln_decoded_until(&mut self, end: u64, at: &mut u64, length: u64, ber: f64) -> f64 {
+    /// Bits `at` to `end` of `coded` have the error rate `ber`: ln of the probability that the codewords
+    /// that end in them are decoded. Leaves `at` behind them.
+    fn ln_decoded_until(&mut self, end: u64, at: &mut u64, coded: u64, ber: f64) -> f64 {
+        let n = u64::from(self.code.n());
         let mut sum = 0.0;
         while *at < end {
-            let begun = *at % length;
+            let begun = *at % n;
+            // The last codeword may be a shortened one.
+            let length = n.min(coded - (*at - begun));
             let bits = (end - *at).min(length - begun);
             if bits == length {
-                let whole = (end - *at) / length;
-                sum += whole as f64 * self.ln_decoded(length as u32, ber);
-                *at += whole * length;
+                let alike = ((end - *at) / length).max(1);
+                sum += alike as f64 * self.ln_decoded(length as u32, ber);
+                *at += alike * length;
                 continue;
             }
             if begun == 0 {

@@ -2,7 +2,8 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
-use lasthop_proto::fec::{Decoder, Part};
+use lasthop_proto::fec::{self, Decoder, Part};
+use lasthop_proto::frag::Mtu;
 
 use super::cut::Coding;
 use super::{Expansion, Exposed, RadioConfig, RadioStats};
@@ -15,8 +16,8 @@ pub(super) struct Air {
     channel: Box<dyn Channel>,
     bits: Stream,
     decoder: Option<Decoder>,
-    /// Every unit has this many bits.
-    unit_bits: Option<u64>,
+    /// All units have this size.
+    unit: Option<Mtu>,
     /// Room for what a coded unit meets.
     parts: Vec<Part>,
     last: Unit,
@@ -45,18 +46,17 @@ impl Unit {
 
 impl Air {
     pub(super) fn new(config: &RadioConfig, channel: Box<dyn Channel>, bits: Stream) -> Air {
-        let RadioConfig { rate, expansion, exposed, .. } = *config;
+        let RadioConfig { rate, expansion, exposed, unit, .. } = *config;
         let (size, coding, time) = (Bytes::ZERO, Coding::Plain, Duration::ZERO);
         let last = Unit { size, coding, on_air: 0, exposed: 0, time };
         let decoder = config.fec.map(|fec| Decoder::new(fec.code));
-        let unit_bits = config.unit.map(|unit| unit.get().bits());
-        Air { rate, expansion, exposed, channel, bits, decoder, unit_bits, parts: Vec::new(), last }
+        Air { rate, expansion, exposed, channel, bits, decoder, unit, parts: Vec::new(), last }
     }
 
     /// A unit of this size. The last is remembered, since units come in few sizes.
     pub(super) fn unit(&mut self, size: Bytes, coding: Coding) -> Unit {
         if (self.last.size, self.last.coding) != (size, coding) {
-            let bits = if coding == Coding::OnTop { self.coded(size.bits()) } else { size.bits() };
+            let bits = if coding == Coding::OnTop { self.coded(size) } else { size.bits() };
             let on_air = self.expansion.on_air(bits);
             let exposed = match self.exposed {
                 Exposed::OnAir => on_air,
@@ -67,13 +67,12 @@ impl Air {
         self.last
     }
 
-    /// So many bits with the check bits of the code, in whole units if these have one size.
-    fn coded(&self, bits: u64) -> u64 {
+    /// The bits of so many bytes and their check bits, in whole units if these have one size.
+    fn coded(&self, size: Bytes) -> u64 {
         let code = self.decoder.as_ref().expect("a coded unit has a code").code();
-        let (n, k) = (u64::from(code.n()), u64::from(code.k()));
-        match self.unit_bits {
-            Some(unit) => (bits * n).div_ceil(unit * k) * unit,
-            None => (bits * n).div_ceil(k),
+        match self.unit {
+            Some(unit) => u64::from(fec::units(size, unit, Some(code))) * unit.get().bits(),
+            None => code.coded(size.bits()),
         }
     }
 
@@ -90,11 +89,15 @@ impl Air {
 
     /// The probability that a coded unit is decoded.
     fn decoded(&mut self, unit: Unit, start: Time, end: Time) -> f64 {
-        let Air { channel, decoder, parts, .. } = self;
+        let Air { channel, decoder, parts, unit: filled, .. } = self;
         parts.clear();
         let whole =
             channel.exposure(start, end, &mut |share, ber| parts.push(Part { share, ber: ber.get() }));
         let decoder = decoder.as_mut().expect("a coded unit has a code");
-        whole * decoder.unit_survival(unit.exposed, parts)
+        let decoded = match filled {
+            Some(_) => decoder.unit_survival(unit.exposed, parts),
+            None => decoder.message_survival(unit.exposed, parts),
+        };
+        whole * decoded
     }
 }

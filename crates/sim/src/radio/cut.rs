@@ -23,7 +23,7 @@ pub(super) enum Coding {
     Plain,
     /// The unit is full of codewords: of its packet it holds less.
     Within,
-    /// Its check bits come on top.
+    /// The check bits come on top. Units of one size become several of it.
     OnTop,
 }
 

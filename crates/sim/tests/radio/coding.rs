@@ -180,7 +180,7 @@ fn the_papers_segments_take_three_units_or_six() {
     }
 }
 
-/// Where units have no size of their own, 63/45 of the bits go on the air, rounded up, be it of a fragment
+/// Where units have no size of their own, each 45 bits and the rest get 18 check bits, be it of a fragment
 /// or of a whole packet; lower layers expand all of them. Coded and bare units of one size take turns.
 #[test]
 fn check_bits_come_on_top_of_fragments_and_of_whole_packets() {
@@ -193,23 +193,23 @@ fn check_bits_come_on_top_of_fragments_and_of_whole_packets() {
         {
             continue;
         }
-        // 80 bits become 112, 72 become 101.
+        // 80 bits become 116, 72 become 108.
         let (asked, stats) = on_the_air(RadioConfig { arq, ..code }, &packets, &[]);
-        assert_eq!(asked, [(14_000, b), (10_000, a(80)), (14_000, b), (12_625, b)], "{arq:?}");
-        assert_eq!(stats.bits_on_air, 112 + 80 + 112 + 101);
-        // 32 bits become 45, 16 become 23, 8 become 12.
+        assert_eq!(asked, [(14_500, b), (10_000, a(80)), (14_500, b), (13_500, b)], "{arq:?}");
+        assert_eq!(stats.bits_on_air, 116 + 80 + 116 + 108);
+        // 32 bits become 50, 16 become 34, 8 become 26.
         let config = RadioConfig { mtu: mtu(4), arq, ..code };
         let (asked, stats) = on_the_air(config, &packets, &[]);
-        let [full, half, quarter] = [5_625, 2_875, 1_500].map(|us| (us, b));
+        let [full, half, quarter] = [6_250, 4_250, 3_250].map(|us| (us, b));
         let bare = [(4_000, a(32)), (4_000, a(32)), (2_000, a(16))];
         let coded = [full, full, half];
         assert_eq!(asked, [&coded[..], &bare, &coded, &[full, full, quarter]].concat(), "{arq:?}");
-        assert_eq!(stats.bits_on_air, 2 * (45 + 45 + 23) + 80 + 45 + 45 + 12);
-        // 112 bits become 168, and 80 become 120.
+        assert_eq!(stats.bits_on_air, 2 * (50 + 50 + 34) + 80 + 50 + 50 + 26);
+        // 116 bits become 174, and 80 become 120.
         let config = RadioConfig { expansion: Expansion::new(1.5).unwrap(), arq, ..code };
         let (asked, stats) = on_the_air(config, &packets[..2], &[]);
-        assert_eq!(asked, [(21_000, b), (15_000, a(120))], "{arq:?}");
-        assert_eq!(stats.bits_on_air, 168 + 120);
+        assert_eq!(asked, [(21_750, b), (15_000, a(120))], "{arq:?}");
+        assert_eq!(stats.bits_on_air, 174 + 120);
     }
 }
 
@@ -227,28 +227,29 @@ fn repeated_units_are_coded_and_first_attempts_are_not() {
         let config = RadioConfig { arq, ..plain() };
         // The first unit goes out three times, and so does the last; the others once.
         let fates = &[false, false, true, true, false, false, true];
-        let packets = [marked(0, 6), packet(1, 3)];
-        // In units of one size both become two: 1.4 of them, rounded up.
-        let in_units = repeats(RadioConfig { unit: mtu(4), ..config }, small(Covers::Repeats));
-        let (asked, stats) = on_the_air(in_units, &packets, fates);
-        let (first, again) = ((4_000, a(32)), (8_000, b));
+        // In units of one size both become two: 64 bits take two codewords, and there is room for one.
+        let in_units = repeats(RadioConfig { unit: mtu(8), ..config }, small(Covers::Repeats));
+        let (asked, stats) = on_the_air(in_units, &[marked(0, 12), packet(1, 3)], fates);
+        let (first, again) = ((8_000, a(64)), (16_000, b));
         assert_eq!(asked, [first, again, again, first, first, again, again], "{arq:?}");
-        assert_eq!((stats.bits_on_air, stats.failed_attempts, stats.delivered), (3 * 32 + 4 * 64, 4, 2));
-        // As fragments they grow from 32 to 45 bits, and from 24 to 34.
+        assert_eq!((stats.bits_on_air, stats.failed_attempts, stats.delivered), (3 * 64 + 4 * 128, 4, 2));
+        // As fragments they grow from 32 to 50 bits, and from 24 to 42.
         let fragments = repeats(RadioConfig { mtu: mtu(4), ..config }, small(Covers::Repeats));
+        let packets = [marked(0, 6), packet(1, 3)];
         let (asked, stats) = on_the_air(fragments, &packets, fates);
         let [four, two, three] = [(4_000, a(32)), (2_000, a(16)), (3_000, a(24))];
-        let [four_again, three_again] = [(5_625, b), (4_250, b)];
+        let [four_again, three_again] = [(6_250, b), (5_250, b)];
         let expected = [four, four_again, four_again, two, three, three_again, three_again];
         assert_eq!(asked, expected, "{arq:?}");
-        assert_eq!(stats.bits_on_air, 72 + 2 * (45 + 34));
+        assert_eq!(stats.bits_on_air, 72 + 2 * (50 + 42));
         // Exactly three times as long, and not four.
         let third = Some(Fec { code: BlockCode::new(15, 5, 3).unwrap(), covers: Covers::Repeats });
+        let in_units = RadioConfig { unit: mtu(15), ..in_units };
         let (asked, _) = on_the_air(repeats(in_units, third), &packets[1..], &[false]);
-        assert_eq!(asked, [(4_000, a(32)), (12_000, b)], "{arq:?}");
-        // A whole packet, from 80 bits to 112.
+        assert_eq!(asked, [(15_000, a(120)), (45_000, b)], "{arq:?}");
+        // A whole packet, from 80 bits to 116.
         let (asked, _) = on_the_air(repeats(config, small(Covers::Repeats)), &[packet(0, 10)], &[false]);
-        assert_eq!(asked, [(10_000, a(80)), (14_000, b)], "{arq:?}");
+        assert_eq!(asked, [(10_000, a(80)), (14_500, b)], "{arq:?}");
     }
     // Without an ARQ nothing is sent again.
     let config = repeats(plain(), small(Covers::Repeats));
@@ -314,26 +315,32 @@ fn arrived(log: &[Did]) -> [f64; 2] {
 }
 
 /// How packets of 20 bytes are cut, and with which probability they survive, bare and coded, in one
-/// attempt for each unit: (1 − p)^bits, and equation (2). Bits that no whole codeword fills carry nothing; a
-/// unit shorter than a codeword is one.
+/// attempt for each unit: (1 − p)^bits, and equation (2). The last codeword is a shortened one; in units of
+/// one size there are whole ones only.
 fn ways(ber: f64) -> [(&'static str, RadioConfig, [Vec<f64>; 2]); 4] {
     let code = RadioConfig { fec: small(Covers::Marked(MARK)), ..plain() };
     let bare = |bits: &[i32]| bits.iter().map(|&bits| at_most(0, bits, ber)).collect();
-    let coded =
-        |units: &[(i32, i32)]| units.iter().map(|&(words, bits)| at_most(3, bits, ber).powi(words)).collect();
+    let coded = |units: &[&[i32]]| {
+        let survival = |words: &&[i32]| words.iter().map(|&bits| at_most(3, bits, ber)).product();
+        units.iter().map(survival).collect()
+    };
     [
-        // 160 bits; with the code 224, three codewords and 35 bits.
-        ("whole", code, [bare(&[160]), coded(&[(3, 63)])]),
-        // 64, 64 and 32 bits; 90, 90 and 45, of which the last is a shortened codeword.
+        // 160 data bits are three times 45, and 25; each with 18 check bits.
+        ("whole", code, [bare(&[160]), coded(&[&[63, 63, 63, 43]])]),
+        // 64 are 45 and 19.
         (
             "fragments",
             RadioConfig { mtu: mtu(8), ..code },
-            [bare(&[64, 64, 32]), coded(&[(1, 63), (1, 63), (1, 45)])],
+            [bare(&[64, 64, 32]), coded(&[&[63, 37], &[63, 37], &[50][..]])],
         ),
-        // Units of 64 bits: 2.5 of them, and 3.5.
-        ("units", RadioConfig { unit: mtu(8), ..code }, [bare(&[64; 3]), coded(&[(1, 63); 4])]),
-        // One unit of 192 bits; 224 are more than that.
-        ("large units", RadioConfig { unit: mtu(24), ..code }, [bare(&[192]), coded(&[(3, 63); 2])]),
+        // Units of 64 bits have 45 data bits: 2.5 of them, and 3.6.
+        ("units", RadioConfig { unit: mtu(8), ..code }, [bare(&[64; 3]), coded(&[&[63][..]; 4])]),
+        // One unit of 192 bits has 135.
+        (
+            "large units",
+            RadioConfig { unit: mtu(24), ..code },
+            [bare(&[192]), coded(&[&[63, 63, 63][..]; 2])],
+        ),
     ]
 }
 
@@ -505,10 +512,10 @@ fn a_unit_that_crosses_states_is_decoded_with_the_exact_probability() {
 fn a_code_protects_the_bits_that_are_exposed() {
     let (ber, n) = (0.03, 20_000);
     let expansion = Expansion::new(2.0).unwrap();
-    // A unit of 64 bits, and a whole packet of 40, which the check bits make 56; and twice as many.
+    // A unit of 64 bits, and a whole packet of 40, which the check bits make 58; and twice as many.
     for (exposed, in_unit, whole) in [
-        (Exposed::OnAir, at_most(3, 63, ber).powi(2), at_most(3, 63, ber)),
-        (Exposed::Payload, at_most(3, 63, ber), at_most(3, 56, ber)),
+        (Exposed::OnAir, at_most(3, 63, ber).powi(2), at_most(3, 63, ber) * at_most(3, 53, ber)),
+        (Exposed::Payload, at_most(3, 63, ber), at_most(3, 58, ber)),
     ] {
         let code = RadioConfig { expansion, exposed, fec: small(Covers::Marked(MARK)), ..plain() };
         for (config, survival) in [(RadioConfig { unit: mtu(8), ..code }, in_unit), (code, whole)] {
