@@ -54,6 +54,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("a size of all units beside a largest one", MTU, "mtu = \"128 B\"\nunit = \"480 B\""),
     ("a size of one way's units beside a largest one", MTU, "mtu = \"128 B\"\nuplink.unit = \"480 B\""),
     ("one way's largest unit beside a size of all", MTU, "unit = \"480 B\"\nuplink.mtu = \"128 B\""),
+    ("a unit without room for a codeword", MTU, "unit = \"31 B\"\nfec = \"bch-255-131-18\""),
     ("a unit of no size", MTU, "unit = \"0 B\""),
     ("a code that corrects too much", MTU, "fec = { n = 255, k = 131, t = 60 }"),
     ("a code that lacks a number", MTU, "fec = { n = 255, k = 131 }"),
