@@ -34,7 +34,7 @@ CONNECTION_METRICS = [
     "lost_on_air",
     "queue_drops",
 ]
-METRICS = [*CONNECTION_METRICS, "link_attempts", "link_failures", "fairness"]
+METRICS = [*CONNECTION_METRICS, "link_attempts", "link_failures", "link_bits", "fairness"]
 TRAFFIC_METRICS = [
     "sent_packets",
     "delivered_packets",
