@@ -30,7 +30,7 @@ def bit_error_rate(messages: int) -> str:
     Examples
     --------
     >>> bit_error_rate(75)
-    '3.355653e-06'
+    '3.355749e-06'
     """
     return f"{-expm1(log1p(-1 / messages) / MESSAGE_BITS):.7g}"
 
@@ -40,7 +40,7 @@ def messages_per_corruption(ber: float) -> float:
 
     Examples
     --------
-    >>> round(messages_per_corruption(3.355653e-06), 2), round(messages_per_corruption(3e-5), 1)
+    >>> round(messages_per_corruption(3.355749e-06), 2), round(messages_per_corruption(3e-5), 1)
     (75.0, 8.8)
     """
     return 1 / -expm1(MESSAGE_BITS * log1p(-ber))
