@@ -20,7 +20,8 @@ pub(super) struct Air {
     unit: Option<Mtu>,
     /// Room for what a coded unit meets.
     parts: Vec<Part>,
-    last: Unit,
+    /// The last two, for units come in few sizes: whole ones, and what is left of packets.
+    recent: [Unit; 2],
 }
 
 /// What a unit's size means on the air.
@@ -48,23 +49,33 @@ impl Air {
     pub(super) fn new(config: &RadioConfig, channel: Box<dyn Channel>, bits: Stream) -> Air {
         let RadioConfig { rate, expansion, exposed, unit, .. } = *config;
         let (size, coding, time) = (Bytes::ZERO, Coding::Plain, Duration::ZERO);
-        let last = Unit { size, coding, on_air: 0, exposed: 0, time };
+        let none = Unit { size, coding, on_air: 0, exposed: 0, time };
         let decoder = config.fec.map(|fec| Decoder::new(fec.code));
-        Air { rate, expansion, exposed, channel, bits, decoder, unit, parts: Vec::new(), last }
+        Air { rate, expansion, exposed, channel, bits, decoder, unit, parts: Vec::new(), recent: [none; 2] }
     }
 
-    /// A unit of this size. The last is remembered, since units come in few sizes.
+    /// A unit of this size.
+    #[inline]
     pub(super) fn unit(&mut self, size: Bytes, coding: Coding) -> Unit {
-        if (self.last.size, self.last.coding) != (size, coding) {
-            let bits = if coding == Coding::OnTop { self.coded(size) } else { size.bits() };
-            let on_air = self.expansion.on_air(bits);
-            let exposed = match self.exposed {
-                Exposed::OnAir => on_air,
-                Exposed::Payload => bits,
-            };
-            self.last = Unit { size, coding, on_air, exposed, time: self.rate.time_for_bits(on_air) };
+        let known = |unit: &Unit| (unit.size, unit.coding) == (size, coding);
+        if !known(&self.recent[0]) {
+            self.recent.swap(0, 1);
+            if !known(&self.recent[0]) {
+                self.recent[0] = self.another(size, coding);
+            }
         }
-        self.last
+        self.recent[0]
+    }
+
+    #[inline(never)]
+    fn another(&self, size: Bytes, coding: Coding) -> Unit {
+        let bits = if coding == Coding::OnTop { self.coded(size) } else { size.bits() };
+        let on_air = self.expansion.on_air(bits);
+        let exposed = match self.exposed {
+            Exposed::OnAir => on_air,
+            Exposed::Payload => bits,
+        };
+        Unit { size, coding, on_air, exposed, time: self.rate.time_for_bits(on_air) }
     }
 
     /// The bits of so many bytes and their check bits, in whole units if these have one size.
@@ -77,6 +88,7 @@ impl Air {
     }
 
     /// Whether a unit survives that is on the air from `start` to `end`.
+    #[inline]
     pub(super) fn survives(&mut self, unit: Unit, start: Time, end: Time) -> bool {
         let survival = match unit.coding {
             Coding::Plain => self.channel.survival(start, end, unit.exposed),
@@ -88,6 +100,7 @@ impl Air {
     }
 
     /// The probability that a coded unit is decoded.
+    #[inline(never)]
     fn decoded(&mut self, unit: Unit, start: Time, end: Time) -> f64 {
         let Air { channel, decoder, parts, unit: filled, .. } = self;
         parts.clear();

@@ -28,7 +28,10 @@ impl Expansion {
 
     /// How many bits are on the air for `bits` of the network layer, rounded up.
     pub fn on_air(self, bits: u64) -> u64 {
-        (u128::from(bits) * u128::from(self.millionths)).div_ceil(1_000_000) as u64
+        match bits.checked_mul(self.millionths) {
+            Some(millionths) => millionths.div_ceil(1_000_000),
+            None => (u128::from(bits) * u128::from(self.millionths)).div_ceil(1_000_000) as u64,
+        }
     }
 }
 

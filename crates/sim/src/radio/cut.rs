@@ -34,24 +34,27 @@ pub(super) struct Cutter {
     /// All units have this size.
     unit: Option<Mtu>,
     fec: Option<Fec>,
+    /// Whether those that are sent again are coded.
+    repeats: bool,
 }
 
 /// The units of a packet.
 #[derive(Clone, Copy)]
 pub(super) struct Units {
+    /// Of the packet, filled up to whole units if these have one size.
     fragments: Fragments,
-    /// How many of which size, if all are alike.
-    alike: Option<(u32, Bytes)>,
     coding: Coding,
 }
 
 impl Units {
+    #[inline]
     pub(super) fn count(&self) -> u32 {
-        self.alike.map_or_else(|| self.fragments.count(), |(count, _)| count)
+        self.fragments.count()
     }
 
+    #[inline]
     pub(super) fn size(&self, index: u32) -> Bytes {
-        self.alike.map_or_else(|| self.fragments.size(index), |(_, size)| size)
+        self.fragments.size(index)
     }
 
     /// How they are coded when they are sent for the first time.
@@ -64,25 +67,44 @@ impl Cutter {
     pub(super) fn new(config: &RadioConfig) -> Cutter {
         let RadioConfig { mtu, unit, fec, .. } = *config;
         assert!(mtu.is_none() || unit.is_none(), "units have one size, or a largest one");
-        Cutter { mtu, unit, fec }
+        Cutter { mtu, unit, fec, repeats: fec.is_some_and(|fec| fec.covers == Covers::Repeats) }
     }
 
+    #[inline]
     pub(super) fn cut(&self, packet: &Packet) -> Units {
-        let fragments = Fragments::of(packet.size, self.mtu);
-        let covered = |fec: &Fec| [Covers::Marked(packet.dscp), Covers::All].contains(&fec.covers);
-        let code = self.fec.filter(covered).map(|fec| fec.code);
+        // Most links are like this, and cut every packet.
+        if self.unit.is_none() && self.fec.is_none() {
+            let fragments = Fragments::of(packet.size, self.mtu);
+            return Units { fragments, coding: Coding::Plain };
+        }
+        self.cut_and_code(packet)
+    }
+
+    #[inline(never)]
+    fn cut_and_code(&self, packet: &Packet) -> Units {
+        let code = self.fec.and_then(|fec| match fec.covers {
+            Covers::Marked(dscp) if dscp != packet.dscp => None,
+            Covers::Repeats => None,
+            Covers::Marked(_) | Covers::All => Some(fec.code),
+        });
         let coding = match (code, self.unit) {
             (None, _) => Coding::Plain,
             (Some(_), Some(_)) => Coding::Within,
             (Some(_), None) => Coding::OnTop,
         };
-        let alike = self.unit.map(|unit| (fec::units(packet.size, unit, code), unit.get()));
-        Units { fragments, alike, coding }
+        let fragments = match self.unit {
+            None => Fragments::of(packet.size, self.mtu),
+            Some(unit) => {
+                let count = u64::from(fec::units(packet.size, unit, code));
+                Fragments::of(Bytes(count * unit.get().0), Some(unit))
+            }
+        };
+        Units { fragments, coding }
     }
 
     /// How a unit is coded that is sent for the `number`-th time.
+    #[inline]
     pub(super) fn coding_of(&self, units: &Units, number: u32) -> Coding {
-        let repeats = self.fec.is_some_and(|fec| fec.covers == Covers::Repeats);
-        if repeats && number > 1 { Coding::OnTop } else { units.coding }
+        if self.repeats && number > 1 { Coding::OnTop } else { units.coding }
     }
 }

@@ -8,7 +8,7 @@ use lasthop_proto::frag::{Outcome, Reassembly};
 use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signal};
 
 use super::air::{Air, Unit};
-use super::cut::Cutter;
+use super::cut::{Cutter, Units};
 use super::{RadioConfig, RadioStats};
 use crate::line::QueueLimit;
 
@@ -45,6 +45,7 @@ enum Turn {
 /// A packet and what is known of it.
 struct Slot {
     packet: Packet,
+    units: Units,
     reassembly: Reassembly,
     /// When it reaches the other end, once it is over for the sending end.
     arrival: Time,
@@ -129,17 +130,15 @@ impl Recovering {
 
     fn begin_packet(&mut self) {
         let slot = self.line.get_mut(self.over + self.begun);
-        let Slot { packet, reassembly, .. } = slot.expect("an ARQ begins a packet only if one waits");
+        let Slot { packet, units, .. } = slot.expect("an ARQ begins a packet only if one waits");
         self.waiting = self.waiting - packet.size;
-        let units = self.cutter.cut(packet).count();
-        *reassembly = Reassembly::of(units);
-        self.arq.begin(self.first + self.begun as u64, units);
+        self.arq.begin(self.first + self.begun as u64, units.count());
         self.begun += 1;
     }
 
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Turn {
-        let units = self.cutter.cut(&self.line[self.place(attempt)].packet);
-        let coding = self.cutter.coding_of(&units, attempt.number);
+        let units = &self.line[self.place(attempt)].units;
+        let coding = self.cutter.coding_of(units, attempt.number);
         let unit = self.air.unit(units.size(attempt.unit), coding);
         Turn::Attempt { attempt, unit, start, end: start + unit.time }
     }
@@ -216,8 +215,9 @@ impl Recovering {
             return out.drop(packet, DropReason::QueueFull);
         }
         self.waiting += packet.size;
-        let reassembly = Reassembly::of(0);
-        self.line.push_back(Slot { packet, reassembly, arrival: Time::NEVER });
+        let units = self.cutter.cut(&packet);
+        let reassembly = Reassembly::of(units.count());
+        self.line.push_back(Slot { packet, units, reassembly, arrival: Time::NEVER });
         if let Turn::Nobody { .. } = self.turn {
             self.use_air(now);
         }

@@ -224,7 +224,7 @@ impl SenderState {
                 .then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.unwrap_or(0) }),
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
-        let dscp = self.dscp(&segment);
+        let dscp = if self.reaction.is_some() { self.dscp(segment) } else { Dscp::DEFAULT };
         let Connection { src, dst, flow } = self.connection;
         out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, body: Body::Tcp(segment) });
         self.stats.segments_sent += 1;
@@ -235,12 +235,14 @@ impl SenderState {
     }
 
     /// How the packet with this segment wants to be treated; one that only acknowledges is like any other.
-    fn dscp(&mut self, segment: &Segment) -> Dscp {
+    // By value, and not inlined: the segments of those without a reaction then stay out of memory.
+    #[inline(never)]
+    fn dscp(&mut self, segment: Segment) -> Dscp {
         if segment.seq_len() == 0 {
             return Dscp::DEFAULT;
         }
         let again = segment.seq < self.snd_max;
-        self.react(|reaction, tcp| reaction.dscp(segment, again, tcp)).unwrap_or_default()
+        self.react(|reaction, tcp| reaction.dscp(&segment, again, tcp)).unwrap_or_default()
     }
 
     /// Whether the receiver's window keeps in the segment that is due next.
