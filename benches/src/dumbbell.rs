@@ -23,6 +23,7 @@ pub(crate) struct Dumbbell {
 /// A built network.
 pub(crate) struct Network<T> {
     pub(crate) engine: Engine<T>,
+    pub(crate) senders: Vec<ComponentId>,
     receivers: Vec<ComponentId>,
     mss: u64,
 }
@@ -61,12 +62,13 @@ impl Dumbbell {
         let mut net = Builder::new();
         let streams = Streams::new(1, run);
         let flows: Vec<_> = (0..self.flows).map(|flow| self.add_flow(&mut net, flow, streams)).collect();
-        let receivers = flows.iter().map(|flow| flow.0).collect();
-        let engine = net.build(watch(flows[0].1));
-        Network { engine, receivers, mss: u64::from(self.settings.mss()) }
+        let senders = flows.iter().map(|flow| flow.0).collect();
+        let receivers = flows.iter().map(|flow| flow.1).collect();
+        let engine = net.build(watch(flows[0].2));
+        Network { engine, senders, receivers, mss: u64::from(self.settings.mss()) }
     }
 
-    fn add_flow(&self, net: &mut Builder, flow: u16, streams: Streams) -> (ComponentId, Source) {
+    fn add_flow(&self, net: &mut Builder, flow: u16, streams: Streams) -> (ComponentId, ComponentId, Source) {
         let (src, dst) = (HostId(2 * flow), HostId(2 * flow + 1));
         let connection = Connection { src, dst, flow: FlowId(flow) };
         // Apart, so that no two flows do the same at the same instant.
@@ -92,7 +94,7 @@ impl Dumbbell {
         connect(receiver, up);
         connect(up, back);
         let returned = connect(back, sender);
-        (receiver, Source { sent, returned })
+        (sender, receiver, Source { sent, returned })
     }
 }
 

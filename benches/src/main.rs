@@ -99,7 +99,7 @@ fn bulk(flows: u16, settings: Settings, simulated: u64) -> Outcome {
     let dumbbell = endless(flows, settings);
     let (network, cost) = measured(|| {
         let mut network = dumbbell.build(0, |_| NoTap);
-        network.engine.run(0, seconds(simulated));
+        network.engine.run(&[], seconds(simulated));
         network
     });
     Outcome::new(network.delivered(), Some(network.engine.handled()), &cost)
@@ -120,7 +120,7 @@ fn pcapng(simulated: u64, file: &str) -> Outcome {
         let file = BufWriter::new(File::create(file).expect("a file that can be created"));
         let tap = |source| Pcapng::new(file, capture(source)).expect("a file that can be written");
         let mut network = dumbbell.build(0, tap);
-        network.engine.run(0, seconds(simulated));
+        network.engine.run(&[], seconds(simulated));
         (network.delivered(), network.engine.handled(), network.engine.into_tap().finish())
     });
     written.expect("the whole file was written");
@@ -131,7 +131,7 @@ fn ten(channel: Model, runs: u64) -> Outcome {
     let dumbbell = Dumbbell { flows: 1, settings: dumbbell::rfc(), segments: Some(10), channel };
     let play = |run| {
         let mut network = dumbbell.build(run, |_| NoTap);
-        let ended = network.engine.run(1, seconds(3_600));
+        let ended = network.engine.run(&network.senders, seconds(3_600));
         assert_eq!(ended, Ended::Finished, "ten segments can be delivered");
         (network.delivered(), network.engine.handled())
     };

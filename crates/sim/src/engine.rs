@@ -100,7 +100,10 @@ impl Builder {
             out: Out::default(),
             now: Time::ZERO,
             handled: 0,
-            finished: 0,
+            finished: Vec::new(),
+            awaited: Vec::new(),
+            pending: 0,
+            end: Time::ZERO,
             tap,
         }
     }
@@ -119,19 +122,27 @@ pub struct Engine<T> {
     out: Out,
     now: Time,
     handled: u64,
-    finished: usize,
+    /// Whether each component has said so; none behind the last that has.
+    finished: Vec<bool>,
+    /// Those whose ends the run waits for, as far as they had not come when it began.
+    awaited: Vec<ComponentId>,
+    /// How many of them are still to come.
+    pending: usize,
+    /// The run ends before this instant, or, once all that it waited for have come, at once.
+    end: Time,
     tap: T,
 }
 
 impl<T: Tap> Engine<T> {
-    /// Runs until `transfers` transfers have said that they are finished, nothing is left to do, or
-    /// the clock would pass `limit`. May be called again with a later limit.
+    /// Runs until all the components that are `awaited` have said that they are finished, nothing is left
+    /// to do, or the clock would pass `limit`. If none is awaited, none ends the run. May be called again
+    /// with a later limit.
     ///
     /// # Panics
     /// If a component breaks its promises: asks for an instant that is past, or wakes without
     /// sending anything and wants to be woken again at once; or sends out of a port without a wire.
-    pub fn run(&mut self, transfers: usize, limit: Time) -> Ended {
-        self.run_while(transfers, limit, || true).expect("nothing stops it")
+    pub fn run(&mut self, awaited: &[ComponentId], limit: Time) -> Ended {
+        self.run_while(awaited, limit, || true).expect("nothing stops it")
     }
 
     /// As [`run`](Engine::run), but asks `keep_going` after every 65,536 wake-ups, and gives `None`
@@ -139,27 +150,55 @@ impl<T: Tap> Engine<T> {
     /// be measured.
     pub fn run_while(
         &mut self,
-        transfers: usize,
+        awaited: &[ComponentId],
         limit: Time,
         mut keep_going: impl FnMut() -> bool,
     ) -> Option<Ended> {
+        self.wait_for(awaited, limit);
         loop {
             for _ in 0..65_536 {
-                if self.finished >= transfers && transfers > 0 {
-                    return Some(Ended::Finished);
-                }
                 let (due, index) = self.wakeups.earliest();
-                if due == Time::NEVER {
-                    return Some(Ended::Idle);
-                }
-                if due > limit {
-                    self.now = limit;
-                    return Some(Ended::TimeLimit);
+                if due >= self.end {
+                    return Some(self.stop(due, limit));
                 }
                 self.step(due, index);
             }
             if !keep_going() {
                 return None;
+            }
+        }
+    }
+
+    fn wait_for(&mut self, awaited: &[ComponentId], limit: Time) {
+        let finished = |id: &ComponentId| self.finished.get(usize::from(id.0)).is_some_and(|&ended| ended);
+        self.awaited.clear();
+        self.awaited.extend(awaited.iter().filter(|id| !finished(id)));
+        self.pending = self.awaited.len();
+        let all_came = self.pending == 0 && !awaited.is_empty();
+        self.end = if all_came { Time::ZERO } else { Time::from_nanos(limit.as_nanos().saturating_add(1)) };
+    }
+
+    /// Why the run ends, whose next wake-up is due then.
+    fn stop(&mut self, due: Time, limit: Time) -> Ended {
+        if self.end == Time::ZERO {
+            Ended::Finished
+        } else if due == Time::NEVER {
+            Ended::Idle
+        } else {
+            self.now = limit;
+            Ended::TimeLimit
+        }
+    }
+
+    #[cold]
+    fn note_finished(&mut self, id: ComponentId) {
+        let index = usize::from(id.0);
+        self.finished.resize(self.finished.len().max(index + 1), false);
+        let again = std::mem::replace(&mut self.finished[index], true);
+        if !again && self.awaited.contains(&id) {
+            self.pending -= 1;
+            if self.pending == 0 {
+                self.end = Time::ZERO;
             }
         }
     }
@@ -221,7 +260,9 @@ impl<T: Tap> Engine<T> {
 
     fn tell(&mut self, from: ComponentId, signal: Signal) {
         self.tap.signal(self.now, from, &signal);
-        self.finished += usize::from(signal == Signal::Finished);
+        if signal == Signal::Finished {
+            self.note_finished(from);
+        }
         for watch in 0..self.watches.len() {
             let (watched, watcher) = self.watches[watch];
             if watched == from {

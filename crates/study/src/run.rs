@@ -240,14 +240,17 @@ impl Setup<'_> {
     ) -> (Option<Outcome>, T) {
         let World { builder, flows, traffic, radios } = world;
         let places = Places { flows, traffic, radios };
-        let transfers = self.layout.network().flows.iter().filter(|flow| flow.ends()).count();
+        // The connections come first among the flows.
+        let ends = self.layout.network().flows.iter().map(|flow| flow.ends());
+        let awaited: Vec<_> =
+            places.flows.iter().zip(ends).filter(|(_, ends)| *ends).map(|(flow, _)| flow.sender).collect();
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
         let drops = Drops::new(self.layout.network().flows.len());
         let mut engine = builder.build((drops, tap));
         // Called from one place alone, the engine's loop and what it does at each step are compiled as one.
         let mut run_until =
-            |engine: &mut Engine<_>, limit| engine.run_while(transfers, limit, &mut keep_going);
+            |engine: &mut Engine<_>, limit| engine.run_while(&awaited, limit, &mut keep_going);
         let warmup = match begin > Time::ZERO {
             true => {
                 if run_until(&mut engine, begin).is_none() {

@@ -193,8 +193,8 @@ impl Case {
 
         let mut engine = net.build(Recorder::new(places, numbering));
         let limit = Time::ZERO + self.seconds("maxtime")?;
-        if engine.run(1, limit) == Ended::Finished {
-            engine.run(usize::MAX, (engine.now() + self.seconds("tail")?).min(limit));
+        if engine.run(&[sender], limit) == Ended::Finished {
+            engine.run(&[], (engine.now() + self.seconds("tail")?).min(limit));
         }
         Ok(engine.into_tap().into_rows())
     }

@@ -70,7 +70,7 @@ impl Net {
 
     /// Runs until `end`.
     pub(crate) fn until(&mut self, end: Duration) {
-        self.engine.run(0, Time::ZERO + end);
+        self.engine.run(&[], Time::ZERO + end);
     }
 
     pub(crate) fn sink(&self) -> SinkStats {

@@ -76,7 +76,7 @@ fn run(seed: u64) -> Log {
         builder.connect((from, Port::ONLY), (to, Port::ONLY));
     }
     let mut engine = builder.build(Log::default());
-    assert_eq!(engine.run(0, Time::NEVER), Ended::Idle);
+    assert_eq!(engine.run(&[], Time::NEVER), Ended::Idle);
     for id in [down, up] {
         let Node::Radio(link) = engine.node(id) else { panic!("a radio link") };
         let stats = link.stats();

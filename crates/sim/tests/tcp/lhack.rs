@@ -66,7 +66,7 @@ fn run<T: Tap>(
     net.connect(there, (receiver, Port::ONLY));
     net.connect((receiver, Port::ONLY), back);
     let mut engine = net.build(tap(receiver));
-    let ended = engine.run(1, Time::ZERO + Duration::from_secs(1_000_000));
+    let ended = engine.run(&[sender], Time::ZERO + Duration::from_secs(1_000_000));
     (engine, (sender, receiver), ended)
 }
 

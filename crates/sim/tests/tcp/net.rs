@@ -81,7 +81,7 @@ pub(crate) fn transfer_with(
     ring(&mut net, &[sender, there[0], there[1], receiver, back[0], back[1]]);
     let tap = Invariants::new(receiver, first_byte(settings), slack);
     let mut engine = net.build(tap);
-    let ended = engine.run(1, Time::ZERO + Duration::from_secs(3_600));
+    let ended = engine.run(&[sender], Time::ZERO + Duration::from_secs(3_600));
     finish(engine, (sender, receiver), ended, bytes)
 }
 

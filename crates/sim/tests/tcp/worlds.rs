@@ -199,7 +199,7 @@ fn world(number: u64) {
     }
     let tap = Invariants::new(receiver, first_byte(&settings), slack);
     let mut engine = net.build(tap);
-    let ended = engine.run(1, Time::ZERO + Duration::from_secs(1_000_000));
+    let ended = engine.run(&[sender], Time::ZERO + Duration::from_secs(1_000_000));
     finish(engine, (sender, receiver), ended, bytes);
 }
 
