@@ -63,7 +63,8 @@ pub trait Probe {
 pub enum Signal {
     /// A link dealt with a unit on the air.
     Link(LinkEvent),
-    /// A transfer is complete: everything was sent and acknowledged.
+    /// A transfer is complete: everything was sent and acknowledged. A run ends when all those have said so
+    /// that it waits for.
     Finished,
 }
 
@@ -123,6 +124,23 @@ impl Out {
     /// Tells those who watch this component.
     pub fn signal(&mut self, signal: Signal) {
         self.push(Effect::Signal(signal));
+    }
+
+    /// For a component that has others inside, whose neighbour and only listener it is: lets one of them
+    /// `speak`, and `hear`s each thing that it wants done. What that gives is done in its place; of nothing,
+    /// nobody learns. So packets leave by the owner's ports, and a signal is the owner's or nobody's.
+    pub fn redirect(&mut self, speak: impl FnOnce(&mut Out), mut hear: impl FnMut(Effect) -> Option<Effect>) {
+        let first = self.effects.len();
+        speak(self);
+        let mut end = first;
+        for index in first..self.effects.len() {
+            let (speaker, effect) = self.effects[index];
+            if let Some(effect) = hear(effect) {
+                self.effects[end] = (speaker, effect);
+                end += 1;
+            }
+        }
+        self.effects.truncate(end);
     }
 
     fn push(&mut self, effect: Effect) {
