@@ -71,7 +71,7 @@ pub struct SenderStats {
     pub window_probes: u64,
     /// Control messages that arrived.
     pub notices: u64,
-    /// When the first segment was sent.
+    /// When it began: as a rule, when the first segment was sent.
     pub started: Option<Time>,
     /// When everything was acknowledged.
     pub completed: Option<Time>,
@@ -80,7 +80,7 @@ pub struct SenderStats {
 /// What a receiver counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
-    /// Payload handed to the application, in order.
+    /// Payload that arrived in order, for the application to read.
     pub delivered: Bytes,
     /// When the last of it arrived.
     pub last_delivery: Time,

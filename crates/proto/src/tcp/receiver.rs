@@ -13,8 +13,8 @@ use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port};
 use crate::packet::{Body, Dscp, Packet};
 
-/// A TCP receiver whose application reads everything at once, or as it is told. Segments arrive and
-/// leave by [`Port::ONLY`].
+/// A TCP receiver whose application reads everything at once, or, [paused](Receiver::pause), as it is told.
+/// Segments arrive and leave by [`Port::ONLY`].
 #[derive(Debug)]
 pub struct Receiver {
     connection: Connection,
@@ -26,11 +26,13 @@ pub struct Receiver {
     queue: Ranges,
     /// The peer's FIN, once it is known where it stands.
     fin: Option<SeqNum>,
-    /// Bytes in order that the application has not read; only while it is paused.
-    unread: u32,
+    /// The application reads only what it is told to.
     paused: bool,
-    /// The window last advertised.
-    advertised: u32,
+    /// Bytes by which the window falls short of the buffer: those in order that the application has not
+    /// read, and those that it has, of which the sender has yet to be told.
+    withheld: u32,
+    /// Of those, the bytes that it has read.
+    taken: u32,
     /// Blocks reported last, most recent first (RFC 2018 section 4).
     reported: Vec<SackBlock>,
     /// Segments that an acknowledgement is owed for, and until when.
@@ -52,9 +54,9 @@ impl Receiver {
             rcv_nxt: SeqNum(settings.iss),
             queue: Ranges::default(),
             fin: None,
-            unread: 0,
             paused: false,
-            advertised: settings.window_payload(),
+            withheld: 0,
+            taken: 0,
             reported: Vec::with_capacity(SackBlocks::MAX),
             owed: 0,
             ack_deadline: Time::NEVER,
@@ -71,23 +73,57 @@ impl Receiver {
         &self.stats
     }
 
-    /// The application stops reading: what arrives from now on fills the buffer.
+    /// The application stops reading: what arrives from now on fills the buffer, until it is
+    /// [read](Receiver::read).
     pub fn pause(&mut self) {
         self.paused = true;
     }
 
-    /// The application reads everything and goes on reading. The sender is told if the window grows
-    /// by a full segment or half the buffer (RFC 9293 section 3.8.6.2.2).
+    /// The application reads everything and goes on reading. The sender is told as
+    /// [`read`](Receiver::read) does.
     pub fn resume(&mut self, now: Time, out: &mut Out) {
         self.paused = false;
-        self.unread = 0;
-        if self.buffer - self.advertised >= self.settings.mss().min(self.buffer / 2) {
+        let opens = self.is_worth_telling(self.withheld);
+        (self.withheld, self.taken) = (0, 0);
+        if opens {
             self.acknowledge(now, None, out);
         }
     }
 
+    /// A paused application reads at most so many bytes; says how many there were. The window grows, and
+    /// the sender is told so at once, when it can grow by a full segment or half the buffer; till then its
+    /// right edge stays where it is, whatever is acknowledged meanwhile (RFC 9293 section 3.8.6.2.2). After
+    /// the peer's FIN nobody is told: nothing is to come that would need the room.
+    pub fn read(&mut self, now: Time, most: u64, out: &mut Out) -> u64 {
+        let read = most.min(self.unread());
+        self.taken += read as u32;
+        if self.is_worth_telling(self.taken) {
+            self.withheld -= core::mem::take(&mut self.taken);
+            self.acknowledge(now, None, out);
+        }
+        read
+    }
+
+    /// Bytes in order that a paused application has not read.
+    pub fn unread(&self) -> u64 {
+        u64::from(self.withheld - self.taken)
+    }
+
+    /// Whether the stream has ended: the peer's FIN was taken, with all data before it (RFC 9293 section
+    /// 3.10.7.4). What is unread then is all that is left. A peer that does not close never says so.
+    pub fn has_ended(&self) -> bool {
+        self.fin.is_some_and(|fin| fin < self.rcv_nxt)
+    }
+
+    /// Whether the sender shall be told of a window that can grow by so many bytes.
+    fn is_worth_telling(&self, growth: u32) -> bool {
+        let least = self.settings.mss().min(self.buffer / 2).max(1);
+        growth >= least && !self.has_ended()
+    }
+
+    /// Bytes beyond `rcv_nxt` that the sender may send (RFC 9293 section 3.3.1: RCV.WND).
     fn window(&self) -> u32 {
-        self.buffer - self.unread
+        self.buffer - self.withheld
     }
 
     fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
@@ -179,7 +215,7 @@ impl Receiver {
     fn deliver(&mut self, now: Time, end: SeqNum) {
         let delivered = end - self.rcv_nxt;
         self.rcv_nxt = end;
-        self.unread += if self.paused { delivered } else { 0 };
+        self.withheld += if self.paused { delivered } else { 0 };
         self.stats.delivered += Bytes(u64::from(delivered));
         self.stats.last_delivery = now;
     }
@@ -213,7 +249,7 @@ impl Receiver {
         };
         // Our FIN rides on the acknowledgement of the peer's; should it be lost, the peer's FIN comes
         // again and so does ours.
-        let closed = self.settings.close && self.fin.is_some_and(|fin| fin < self.rcv_nxt);
+        let closed = self.settings.close && self.has_ended();
         let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
         self.send(now, self.snd_nxt, flags, sack, out);
     }
@@ -260,7 +296,6 @@ impl Receiver {
         let (dscp, body) = (Dscp::DEFAULT, Body::Tcp(segment));
         out.send(Port::ONLY, Packet { src: dst, dst: src, flow, size, dscp, body });
         self.last_ack_sent = self.rcv_nxt;
-        self.advertised = self.window();
         self.stats.acks_sent += 1;
     }
 }

@@ -28,7 +28,8 @@ enum Phase {
     Done,
 }
 
-/// A TCP sender with a bulk transfer on top of it. Segments leave and arrive by [`Port::ONLY`].
+/// A TCP sender with a bulk transfer on top of it, or a stream that is [supplied](Sender::supplied) as time
+/// goes by. Segments leave and arrive by [`Port::ONLY`].
 #[derive(Debug)]
 pub struct Sender {
     phase: Phase,
@@ -51,6 +52,67 @@ impl Sender {
             state: SenderState::new(connection, settings, transfer, reaction),
             recovery: recovery::of(settings),
             probe_interval: None,
+        }
+    }
+
+    /// A sender of a stream that is to be [supplied](Sender::supply). It begins with the first bytes, or
+    /// when it is told to [open](Sender::open), and ends only after [`close`](Sender::close).
+    ///
+    /// While the stream goes on, it sends full segments, and all that is at hand if nothing is outstanding
+    /// (RFC 9293 section 3.7.4: Nagle's algorithm); what is at hand when it is closed waits no longer.
+    pub fn supplied(
+        connection: Connection,
+        settings: &Settings,
+        reaction: Option<Box<dyn Reaction>>,
+    ) -> Sender {
+        let nothing = Transfer { bytes: Some(0), start: Time::NEVER };
+        let mut sender = Sender::new(connection, settings, nothing, reaction);
+        sender.state.closed = false;
+        sender.state.nagle = true;
+        sender
+    }
+
+    /// The same without Nagle's algorithm: what is supplied is sent at once if the windows hold all of it
+    /// (RFC 9293 sections 3.7.4 and 3.8.6.2.1: as if all data were pushed).
+    pub fn without_nagle(mut self) -> Sender {
+        self.state.nagle = false;
+        self
+    }
+
+    /// Begins, if it has not begun: with SYN, should there be a handshake.
+    pub fn open(&mut self, now: Time, out: &mut Out) {
+        if matches!(self.phase, Phase::Waiting(_)) {
+            self.start(now, out);
+        }
+    }
+
+    /// The stream has `bytes` more, and what may be sent now is sent. A connection that was idle for longer
+    /// than the timeout starts again with the initial window (RFC 5681 section 4.1).
+    ///
+    /// # Panics
+    /// If the stream is closed. A [`Transfer`] is from the beginning.
+    pub fn supply(&mut self, now: Time, bytes: u64, out: &mut Out) {
+        self.state.supply(now, bytes);
+        self.go_on(now, out);
+    }
+
+    /// The stream has no more: FIN follows its last byte, if the settings have it so (RFC 9293 section
+    /// 3.6), and [`Signal::Finished`] the last acknowledgement. Closed already, it stays so.
+    pub fn close(&mut self, now: Time, out: &mut Out) {
+        self.state.close();
+        self.go_on(now, out);
+    }
+
+    /// Bytes at hand that were never sent. A transfer without an end has more of them than can be sent.
+    pub fn unsent(&self) -> u64 {
+        self.state.unsent
+    }
+
+    /// Bytes of the stream that were acknowledged, counted beyond 2³².
+    pub fn acknowledged(&self) -> u64 {
+        match self.phase {
+            Phase::Waiting(_) | Phase::SynSent => 0,
+            Phase::Open | Phase::Done => self.state.acknowledged(),
         }
     }
 
@@ -126,6 +188,19 @@ impl Sender {
             self.recovery.send(&mut self.state, now, out);
             self.settle(now, out);
         }
+    }
+
+    /// The stream has changed.
+    fn go_on(&mut self, now: Time, out: &mut Out) {
+        let tcp = &mut self.state;
+        match self.phase {
+            Phase::Waiting(_) => return self.start(now, out),
+            Phase::SynSent | Phase::Done => return,
+            // An early duplicate lets out nothing by itself, but does not shut the window.
+            Phase::Open if tcp.is_early_duplicate() => tcp.send_window(now, tcp.settings.max_burst, out),
+            Phase::Open => self.recovery.send(tcp, now, out),
+        }
+        self.settle(now, out);
     }
 
     fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
@@ -208,14 +283,19 @@ impl Sender {
     /// After every event: finishes, or watches a shut window (RFC 9293 section 3.8.6.1).
     fn settle(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
-        if self.phase == Phase::Open && tcp.all_acknowledged() {
+        if self.phase != Phase::Open || tcp.outstanding() {
+            return;
+        }
+        if tcp.has_unsent() {
+            // Nothing is under way and yet not all was sent: only the receiver's window can open.
+            if self.probe_interval.is_none() {
+                self.probe_interval = Some(tcp.rtt.rto());
+                tcp.rto_deadline = now + tcp.rtt.rto();
+            }
+        } else if tcp.closed {
             self.phase = Phase::Done;
             tcp.stats.completed = Some(now);
             out.signal(Signal::Finished);
-        } else if self.phase == Phase::Open && !tcp.outstanding() && self.probe_interval.is_none() {
-            // Nothing is under way and yet not all was sent: only the receiver's window can open.
-            self.probe_interval = Some(tcp.rtt.rto());
-            tcp.rto_deadline = now + tcp.rtt.rto();
         }
     }
 

@@ -36,7 +36,13 @@ pub struct SenderState {
     /// One past the highest sequence number ever sent.
     pub(super) snd_max: SeqNum,
     /// Data of the application that lie behind `snd_max`.
-    unsent: u64,
+    pub(super) unsent: u64,
+    /// All data that the application has had so far.
+    supplied: u64,
+    /// No more data are to come from the application.
+    pub(super) closed: bool,
+    /// Short segments wait while data are outstanding; not once the stream is closed.
+    pub(super) nagle: bool,
     fin_sent: bool,
     pub(super) rwnd: u32,
     /// Next sequence number expected from the peer.
@@ -97,6 +103,9 @@ impl SenderState {
             snd_nxt: iss,
             snd_max: iss,
             unsent: transfer.bytes.unwrap_or(u64::MAX),
+            supplied: transfer.bytes.unwrap_or(u64::MAX),
+            closed: true,
+            nagle: false,
             fin_sent: false,
             rwnd,
             rcv_nxt: SeqNum(0),
@@ -226,15 +235,30 @@ impl SenderState {
         self.snd_nxt - self.snd_una
     }
 
+    /// Whether data wait to be sent, or FIN does.
     pub(super) fn has_unsent(&self) -> bool {
-        self.unsent > 0 || (self.settings.close && !self.fin_sent)
-    }
-
-    pub(super) fn all_acknowledged(&self) -> bool {
-        !self.has_unsent() && !self.outstanding()
+        self.unsent > 0 || (self.settings.close && self.closed && !self.fin_sent)
     }
 
     // ---- steps -----------------------------------------------------------------------------------
+
+    /// The application has `bytes` more to send. If nothing was outstanding, the window starts again after
+    /// an idle timeout, and what repeated an acknowledgement meanwhile was no sign of a loss.
+    pub(super) fn supply(&mut self, now: Time, bytes: u64) {
+        assert!(!self.closed, "the stream is closed");
+        self.supplied += bytes;
+        self.unsent += bytes;
+        if bytes > 0 && !self.outstanding() {
+            self.restart_after_idle(now);
+            self.forget_duplicates();
+        }
+    }
+
+    /// The application has no more to send.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.nagle = false;
+    }
 
     /// Calls a hook of the reaction, if there is one. It is out of its place meanwhile, so that it may
     /// be given the sender.

@@ -158,8 +158,44 @@ impl Client {
         Client::with(Sender::new(CONNECTION, settings, transfer, None), settings)
     }
 
+    /// A sender of a stream that is to be supplied.
+    pub(crate) fn supplied(settings: &Settings) -> Client {
+        Client::with(Sender::supplied(CONNECTION, settings, None), settings)
+    }
+
+    /// The same without Nagle's algorithm.
+    pub(crate) fn supplied_without_nagle(settings: &Settings) -> Client {
+        Client::with(Sender::supplied(CONNECTION, settings, None).without_nagle(), settings)
+    }
+
     fn with(sender: Sender, settings: &Settings) -> Client {
         Client { sender, script: Script::new(settings), window: settings.window_payload() }
+    }
+
+    pub(crate) fn open(&mut self) -> &mut Client {
+        self.sender.open(self.script.now, &mut self.script.out);
+        self.script.collect("opening");
+        self
+    }
+
+    /// The stream has so many bytes more.
+    pub(crate) fn supply(&mut self, bytes: u64) -> &mut Client {
+        self.sender.supply(self.script.now, bytes, &mut self.script.out);
+        self.script.collect("a supply");
+        self
+    }
+
+    pub(crate) fn close(&mut self) -> &mut Client {
+        self.sender.close(self.script.now, &mut self.script.out);
+        self.script.collect("closing");
+        self
+    }
+
+    /// So many bytes were acknowledged, and so many never sent.
+    pub(crate) fn has(&mut self, acknowledged: u64, unsent: u64) -> &mut Client {
+        let found = (self.sender.acknowledged(), self.sender.unsent());
+        assert_eq!(found, (acknowledged, unsent), "acknowledged and unsent");
+        self
     }
 
     /// It is now so many milliseconds, and no timer was due before.
@@ -394,6 +430,19 @@ impl Server {
     pub(crate) fn receives(&mut self, segment: Segment) -> &mut Server {
         self.receiver.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
+        self
+    }
+
+    /// The application reads up to so many bytes, and finds `found`.
+    pub(crate) fn reads(&mut self, most: u64, found: u64) -> &mut Server {
+        let read = self.receiver.read(self.script.now, most, &mut self.script.out);
+        assert_eq!(read, found, "bytes read");
+        self.script.collect("the application");
+        self
+    }
+
+    pub(crate) fn unread(&mut self, bytes: u64) -> &mut Server {
+        assert_eq!(self.receiver.unread(), bytes, "bytes not read");
         self
     }
 

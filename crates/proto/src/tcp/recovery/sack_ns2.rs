@@ -110,17 +110,18 @@ impl SackNs2 {
         let seq = hole.unwrap_or(tcp.snd_nxt);
         let window = if self.recovering { tcp.rwnd } else { tcp.usable_window() };
         let len = tcp.len_at(seq);
-        if len == 0 || seq + len - tcp.snd_una > window {
+        if seq + len - tcp.snd_una > window || tcp.waits_for_more(seq, len) {
             return false;
         }
         if hole.is_some() {
             tcp.judge(now, Hole { seq, evidence: Evidence::Sack });
             self.mark_resent(tcp, seq);
         }
+        // Without data there may be FIN to send, or nothing.
         let occupied = tcp.emit(now, seq, len, out);
         tcp.snd_nxt = tcp.snd_nxt.max(seq + occupied);
-        self.pipe += 1;
-        true
+        self.pipe += i64::from(occupied > 0);
+        occupied > 0
     }
 }
 

@@ -48,14 +48,20 @@ impl SenderState {
     }
 
     /// Bytes of the application's data from `seq`, which was sent or is about to be, to their end; none if
-    /// they have no end. A reaction may ask.
+    /// they have no end, or it is not known yet. A reaction may ask.
     pub fn left_from(&self, seq: SeqNum) -> Option<u64> {
         let edge = self.data_end();
         let sent = u64::from(edge - seq.min(edge));
         let ahead = u64::from(seq.max(edge) - edge);
         // What never ends began with all that can be counted, and no run gets through half of it.
-        let ends = self.unsent < u64::MAX / 2;
+        let ends = self.closed && self.unsent < u64::MAX / 2;
         ends.then(|| (sent + self.unsent).saturating_sub(ahead))
+    }
+
+    /// Bytes of the application's data that were acknowledged, once SYN was.
+    pub(in crate::tcp) fn acknowledged(&self) -> u64 {
+        let edge = self.data_end();
+        self.supplied - self.unsent - u64::from(edge - self.snd_una.min(edge))
     }
 
     /// Sends what the window lets out, at most `burst` segments (0: no limit).
@@ -96,16 +102,23 @@ impl SenderState {
     }
 
     /// Payload of the segment at `seq` if a window of that size lets it out. A segment is cut short
-    /// only by the end of the data, or by a receiver whose whole window is smaller (RFC 9293 section
-    /// 3.8.6.2.1).
+    /// only by the end of the data at hand, or by a receiver whose whole window is smaller (RFC 9293
+    /// section 3.8.6.2.1).
     fn sendable(&self, seq: SeqNum, window: u32) -> Option<u32> {
         let len = self.len_at(seq);
         let room = window.saturating_sub(seq - self.snd_una);
         if len <= room {
-            return Some(len);
+            return if self.waits_for_more(seq, len) { None } else { Some(len) };
         }
         let cut_by_receiver = room > 0 && window == self.rwnd && room >= self.settings.window_payload() / 2;
         cut_by_receiver.then_some(room)
+    }
+
+    /// Whether the segment of `len` bytes at `seq` waits until it is full or nothing is outstanding: new
+    /// data of a stream that goes on do (RFC 9293 section 3.7.4: Nagle's algorithm). The end of the data
+    /// never does.
+    pub(in crate::tcp) fn waits_for_more(&self, seq: SeqNum, len: u32) -> bool {
+        len < self.mss && self.nagle && seq == self.snd_max && self.outstanding()
     }
 
     /// Sends the segment at `snd_nxt`; `false` if there is nothing to send.
@@ -155,7 +168,7 @@ impl SenderState {
         }
         let new = (seq + len).max(self.data_end()) - self.data_end();
         let ends = self.unsent == u64::from(new) && seq + len >= self.data_end();
-        let fin = self.settings.close && ends;
+        let fin = ends && self.closed && self.settings.close;
         if len == 0 && !fin {
             return 0;
         }

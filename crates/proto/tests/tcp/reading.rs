@@ -1,0 +1,110 @@
+//! An application that reads at its own pace, and what the sender is told of the window (RFC 9293 section
+//! 3.8.6.2.2).
+
+use lasthop_base::Bytes;
+use lasthop_proto::tcp::{Flags, Flavour, Settings};
+
+use crate::dialogue::{Server, settings};
+
+/// A receiver of 4000 bytes, and each segment is acknowledged.
+fn base() -> Settings {
+    Settings { window: Bytes(4000), ack_every: 1, ..settings(Flavour::NewReno, 4) }
+}
+
+/// Its application has stopped reading, and this much has arrived.
+fn holding(settings: &Settings, bytes: u32) -> Server {
+    let mut tcp = Server::start(settings);
+    tcp.receiver.pause();
+    tcp.data(0..bytes).acks_with_window(bytes, settings.window.0 as u32 - bytes);
+    tcp
+}
+
+/// An application that was never told to stop has read everything already.
+#[test]
+fn what_was_read_at_once_is_not_read_again() {
+    let mut tcp = Server::start(&base());
+    tcp.data(0..1000).acks_with_window(1000, 4000).unread(0).reads(1000, 0).is_silent();
+}
+
+/// No more is read than has arrived in order, and nothing twice.
+#[test]
+fn data_are_read_once_and_in_order() {
+    let mut tcp = holding(&base(), 900);
+    tcp.unread(900).reads(400, 400).unread(500).reads(u64::MAX, 500).unread(0).reads(1, 0).is_silent();
+    tcp.data(1900..2900).acks(900).unread(0).reads(5000, 0).is_silent();
+    tcp.data(900..1900).acks_with_window(2900, 1100).unread(2000).delivered(2900);
+}
+
+/// The sender is told of a window that can grow by a full segment, at once, and not of less: small steps
+/// add up.
+#[test]
+fn a_window_that_grows_by_a_segment_is_told() {
+    let mut tcp = holding(&base(), 3500);
+    tcp.reads(999, 999).is_silent().reads(1, 1).acks_with_window(3500, 1500);
+    tcp.reads(500, 500).is_silent().reads(700, 700).acks_with_window(3500, 2700);
+    tcp.reads(5000, 1300).acks_with_window(3500, 4000);
+}
+
+/// Half of a small buffer is worth telling, too.
+#[test]
+fn a_window_that_grows_by_half_the_buffer_is_told() {
+    let mut tcp = holding(&Settings { window: Bytes(1401), ..base() }, 1000);
+    tcp.reads(699, 699).is_silent().reads(1, 1).acks_with_window(1000, 1101);
+    let mut tcp = holding(&Settings { window: Bytes(1), packet_size: Bytes(41), ..base() }, 1);
+    tcp.reads(0, 0).is_silent().reads(1, 1).acks_with_window(1, 1).reads(1, 0).is_silent();
+}
+
+/// Until then its right edge stays where it is, in acknowledgements of what arrives meanwhile as well.
+#[test]
+fn the_right_edge_moves_by_no_small_steps() {
+    let mut tcp = holding(&base(), 1000);
+    tcp.reads(600, 600).is_silent().data(1000..1500).acks_with_window(1500, 2500).unread(900);
+    tcp.data(1500..4000).acks_with_window(4000, 0).data(4000..4001).acks_with_window(4000, 0).unread(3400);
+    tcp.reads(400, 400).acks_with_window(4000, 1000).data(4000..5000).acks_with_window(5000, 0);
+    tcp.delivered(5000).unread(4000);
+}
+
+/// What is told of the window acknowledges what was received, in the place of a delayed acknowledgement.
+#[test]
+fn a_window_update_acknowledges() {
+    let mut tcp = Server::start(&Settings { ack_every: 2, ..base() });
+    tcp.receiver.pause();
+    tcp.data(0..1000).is_silent().reads(1000, 1000).acks_with_window(1000, 4000).no_timer();
+}
+
+/// An application that goes on reading everything opens the window at once, and the sender is told if that
+/// is worth it.
+#[test]
+fn reading_goes_on() {
+    let mut tcp = holding(&base(), 1500);
+    tcp.reads(700, 700).is_silent().resume().acks_with_window(1500, 4000).unread(0);
+    tcp.data(1500..2500).acks_with_window(2500, 4000).unread(0);
+    let mut tcp = holding(&base(), 900);
+    tcp.reads(700, 700).resume().is_silent().data(900..1000).acks_with_window(1000, 4000);
+    let mut tcp = Server::start(&Settings { ack_every: 2, ..base() });
+    tcp.receiver.pause();
+    tcp.data(0..1000).is_silent().resume().acks_with_window(1000, 4000);
+}
+
+/// The stream ends when FIN and all before it have arrived (RFC 9293 section 3.10.7.4), whether they are
+/// read or not; then there is nothing left to make room for.
+#[test]
+fn the_stream_ends_with_fin() {
+    let mut tcp = holding(&Settings { close: true, ..base() }, 1000);
+    tcp.data_fin(2000..3000).acks(1000);
+    assert!(!tcp.receiver.has_ended());
+    let answer = tcp.data(1000..2000).answer();
+    assert!(tcp.receiver.has_ended() && answer.flags.has(Flags::FIN));
+    tcp.unread(3000).reads(2000, 2000).is_silent().unread(1000).reads(2000, 1000).is_silent().resume();
+    tcp.is_silent().delivered(3000);
+}
+
+/// FIN behind data that the window has no room for counts only when they do (RFC 9293 section 3.10.7.4).
+#[test]
+fn fin_behind_a_shut_window_is_not_taken() {
+    let mut tcp = holding(&base(), 3500);
+    tcp.data_fin(3500..4500).acks_with_window(4000, 0);
+    assert!(!tcp.receiver.has_ended());
+    tcp.reads(1000, 1000).acks_with_window(4000, 1000).data_fin(4000..4500).acks(4501).unread(3500);
+    assert!(tcp.receiver.has_ended());
+}

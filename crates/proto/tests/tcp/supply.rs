@@ -1,0 +1,252 @@
+//! A stream that is supplied over time: what is sent when, how it runs dry and goes on, how it ends.
+
+use lasthop_base::Bytes;
+use lasthop_proto::tcp::{Connection, Flavour, InitialWindow, Rules, Sender, Settings, Transfer};
+
+use crate::dialogue::{Client, MSS, ms, settings};
+
+const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+const OPEN: u32 = 1 << 20;
+
+fn base() -> Settings {
+    settings(Flavour::NewReno, 4)
+}
+
+/// Every flavour by either rules.
+fn both_rules() -> impl Iterator<Item = (Flavour, Rules)> {
+    FLAVOURS.into_iter().flat_map(|flavour| [(flavour, Rules::Rfc), (flavour, Rules::Ns2)])
+}
+
+/// A stream of which so many bytes were sent and acknowledged, at 100 ms.
+fn dry(settings: &Settings, bytes: u32) -> Client {
+    let mut tcp = Client::supplied(settings);
+    tcp.supply(u64::from(bytes)).sent();
+    tcp.at(100).ack(bytes).sends_nothing().no_timer().is_not_finished().has(bytes.into(), 0);
+    tcp
+}
+
+/// The connection opens when it is told to, or with the first bytes, and those go out when it is open (RFC
+/// 9293 section 3.10.1: they are queued for transmission after entering the ESTABLISHED state).
+#[test]
+fn a_stream_opens() {
+    let settings = Settings { handshake: true, ..base() };
+    let mut tcp = Client::supplied(&settings);
+    tcp.no_timer().has(0, 0).open().sends(&["SYN"]).open().sends_nothing().has(0, 0);
+    tcp.at(100).syn_ack().sends(&["ACK"]).no_timer().has(0, 0).is_not_finished();
+    tcp.at(300).supply(1000).sends_full(0..1).has(0, 0).at(400).ack(1000).has(1000, 0);
+    let mut tcp = Client::supplied(&settings);
+    tcp.supply(1500).sends(&["SYN"]).supply(400).sends_nothing().has(0, 1900);
+    tcp.at(100).syn_ack().sends(&["0..1000"]).has(0, 900).at(200).ack(1000).sends(&["1000..1900"]);
+}
+
+/// While data are outstanding a short segment waits until it is full, or until all is acknowledged (RFC
+/// 9293 section 3.7.4); so it is with every flavour.
+#[test]
+fn a_short_segment_waits() {
+    for (flavour, rules) in both_rules() {
+        let mut tcp = Client::supplied(&Settings { rules, delay_growth: false, ..settings(flavour, 4) });
+        tcp.supply(300).sends(&["0..300"]).supply(400).sends_nothing().has(0, 400);
+        tcp.supply(700).sends(&["300..1300"]).has(0, 100);
+        tcp.at(100).ack(300).sends_nothing().has(300, 100).timer_at(1100);
+        tcp.at(200).ack(1300).sends(&["1300..1400"]).has(1300, 0).at(300).ack(1400).has(1400, 0).no_timer();
+    }
+}
+
+/// Without Nagle's algorithm what is supplied is sent at once, if it fits (RFC 9293 section 3.7.4: there
+/// must be a way to disable it).
+#[test]
+fn without_nagle_nothing_waits() {
+    let mut tcp = Client::supplied_without_nagle(&base());
+    tcp.supply(300).sends(&["0..300"]).supply(400).sends(&["300..700"]).supply(1).sends(&["700..701"]);
+    tcp.supply(3500).sends(&["701..1701", "1701..2701", "2701..3701"]).has(0, 500);
+    tcp.at(100).ack(701).sends(&["3701..4201"]);
+}
+
+/// The end of the data is not held back (RFC 9293 section 3.8.6.2.1: all queued data fit), and FIN rides on
+/// it or follows.
+#[test]
+fn closing_lets_the_rest_out() {
+    let mut tcp = Client::supplied(&Settings { close: true, ..base() });
+    tcp.supply(1300).sends_full(0..1).close().sends(&["1000..1300 FIN"]).has(0, 0).close().sends_nothing();
+    tcp.at(100).ack(1300).is_not_finished().has(1300, 0).at(200).ack(1301).is_finished().has(1300, 0);
+    let mut tcp = Client::supplied(&base());
+    tcp.supply(1300).sends_full(0..1).close().sends(&["1000..1300"]).at(100).ack(1300).is_finished();
+}
+
+/// A stream that has run dry ends only when it is closed, with FIN alone if there is to be one (RFC 9293
+/// section 3.6); FIN is sent again until it is acknowledged.
+#[test]
+fn a_dry_stream_ends_when_it_is_closed() {
+    for (flavour, rules) in both_rules() {
+        let settings = Settings { rules, delay_growth: false, close: true, ..settings(flavour, 4) };
+        let mut tcp = dry(&settings, 1000);
+        tcp.at(5000).close().sends(&["1000 FIN"]).is_not_finished().wakes_at(6000).sends(&["1000 FIN"]);
+        tcp.at(6100).ack(1001).is_finished().has(1000, 0);
+    }
+    dry(&base(), 1000).at(5000).close().sends_nothing().is_finished();
+}
+
+/// A stream may be closed before anything was supplied, and before its connection is open.
+#[test]
+fn a_stream_may_be_empty() {
+    let mut tcp = Client::supplied(&Settings { handshake: true, close: true, ..base() });
+    tcp.close().sends(&["SYN"]).at(100).syn_ack().sends(&["0 FIN"]).at(200).ack(1).is_finished().has(0, 0);
+    Client::supplied(&base()).close().sends_nothing().is_finished();
+}
+
+/// A transfer is closed from the beginning.
+#[test]
+#[should_panic(expected = "the stream is closed")]
+fn nothing_is_supplied_to_a_transfer() {
+    Client::start_with(&base(), Some(1000)).sends_full(0..1).supply(1);
+}
+
+/// A stream that has run dry goes on with what is supplied, and no timer runs meanwhile: neither is
+/// anything outstanding (RFC 6298 section 5.2) nor do data wait for a window (RFC 9293 section 3.8.6.1).
+#[test]
+fn a_dry_stream_goes_on() {
+    for flavour in FLAVOURS {
+        let mut tcp = dry(&settings(flavour, 4), 4000);
+        tcp.at(900).supply(2000).sends_full(4..6).timer_at(1900).has(4000, 0);
+        tcp.at(1000).ack(6000).no_timer().is_not_finished();
+    }
+}
+
+/// After an idle time longer than the timeout it starts again with the initial window (RFC 5681 section
+/// 4.1), whatever the flavour.
+#[test]
+fn a_dry_stream_starts_again_after_idling() {
+    for (flavour, rules) in both_rules() {
+        let settings = Settings { rules, delay_growth: false, ..settings(flavour, 4) };
+        let grown = || {
+            let mut tcp = Client::supplied(&settings);
+            tcp.supply(4000).sends_full(0..4).at(100).ack(1000).ack(2000).ack(3000).ack(4000).cwnd(8000.0);
+            tcp
+        };
+        grown().at(1000).supply(9000).cwnd(8000.0).sends_full(4..12);
+        grown().at(1001).supply(9000).cwnd(4000.0).sends_full(4..8);
+        grown().at(5000).supply(0).cwnd(8000.0).sends_nothing();
+    }
+}
+
+/// What repeats an acknowledgement while nothing is outstanding is no sign of a loss of what is sent next;
+/// ns-2 counts it all the same.
+#[test]
+fn repeats_before_a_supply_are_no_duplicates_after_it() {
+    for flavour in FLAVOURS {
+        let mut tcp = dry(&settings(flavour, 4), 1000);
+        tcp.acks(2, 1000).dupacks(0).supply(2000).sends_full(1..3);
+        let mut tcp = dry(&Settings { rules: Rules::Ns2, delay_growth: false, ..settings(flavour, 4) }, 1000);
+        tcp.acks(2, 1000).supply(2000).dupacks(0).sends_full(1..3);
+    }
+}
+
+/// Data that are supplied after an early duplicate go out if the window has room (RFC 5681 section 3.2: it
+/// is the sender that may send no more than cwnd, not the duplicate that forbids it).
+#[test]
+fn an_early_duplicate_does_not_stop_a_supply() {
+    let mut tcp = Client::supplied(&base());
+    tcp.supply(2000).sends_full(0..2).at(100).ack(0).dupacks(1).sends_nothing();
+    tcp.supply(5000).sends_full(2..4).has(0, 3000);
+}
+
+/// In the recovery by selective acknowledgements, what is supplied goes by the pipe (RFC 6675 section 5 C).
+#[test]
+fn a_supply_in_recovery_goes_by_the_pipe() {
+    let mut tcp = Client::supplied(&settings(Flavour::Sack, 8));
+    tcp.supply(8000).sends_full(0..8).at(100).sack(0, &[1000..4000]).sends_full(0..1).cwnd(4000.0);
+    // Five are in the network: the one sent again, and four more.
+    tcp.supply(3000).sends_nothing().sack(0, &[1000..6000]).sends(&["8000..9000"]).has(0, 2000);
+    tcp.supply(1000).sends_nothing().has(0, 3000);
+}
+
+/// Data wait for a shut window under the persist timer (RFC 9293 section 3.8.6.1): it starts when there are
+/// any, and an update lets them out.
+#[test]
+fn supplied_data_wait_for_the_window() {
+    let shut = || {
+        let mut tcp = Client::supplied(&base());
+        tcp.supply(1000).sends_full(0..1).at(100).with_window(0).ack(1000).sends_nothing().no_timer();
+        tcp.at(500).supply(1200).sends_nothing().timer_at(1500).has(1000, 1200);
+        tcp
+    };
+    shut().at(700).supply(500).sends_nothing().timer_at(1500).with_window(OPEN).ack(1000).sends_full(1..2);
+    let mut tcp = shut();
+    tcp.wakes_at(1500).sends(&["1000..1001"]).supply(300).sends_nothing().close().sends_nothing();
+    tcp.wakes_at(3500).sends(&["1000..1001"]).at(3600).with_window(OPEN).ack(1001);
+    tcp.sends(&["1001..2001", "2001..2500"]).at(3700).ack(2500).is_finished();
+}
+
+/// A window that shuts over a stream that has run dry is not probed: nothing waits for it.
+#[test]
+fn a_dry_stream_probes_nothing() {
+    let mut tcp = dry(&base(), 1000);
+    tcp.with_window(0).ack(1000).sends_nothing().no_timer();
+    // The byte of a probe that was all there was.
+    tcp.at(200).supply(1).sends_nothing().wakes_at(1200).sends(&["1000..1001"]).at(1300).ack(1001).no_timer();
+    tcp.at(1400).close().is_finished();
+}
+
+/// A receiver's window that holds half of its largest, but no full segment, is used (RFC 9293 section
+/// 3.8.6.2.1), with what is supplied as with what was there.
+#[test]
+fn a_supply_uses_half_a_window() {
+    let mut tcp = dry(&Settings { window: Bytes(1600), ..base() }, 1000);
+    tcp.with_window(800).ack(1000).supply(900).sends(&["1000..1800"]).has(1000, 100);
+    let mut tcp = dry(&Settings { window: Bytes(1600), ..base() }, 1000);
+    tcp.with_window(799).ack(1000).supply(900).sends_nothing().timer_at(1100).has(1000, 900);
+}
+
+/// What is sent again takes new data along, up to a full segment (RFC 9293 section 3.7.5: it may be cut
+/// differently).
+#[test]
+fn a_retransmission_takes_new_data_along() {
+    let mut tcp = Client::supplied(&base());
+    tcp.supply(300)
+        .sends(&["0..300"])
+        .supply(400)
+        .sends_nothing()
+        .wakes_at(1000)
+        .sends(&["0..700"])
+        .has(0, 0);
+    tcp.at(1100).ack(700).has(700, 0).no_timer();
+}
+
+/// How much was acknowledged is counted beyond the sequence space (RFC 9293 section 3.4), and SYN and FIN
+/// are not.
+#[test]
+fn acknowledged_bytes_are_counted_beyond_the_sequence_space() {
+    let settings =
+        Settings { window: Bytes(1 << 30), initial_window: InitialWindow::Segments(1 << 20), ..base() };
+    let mut tcp = Client::supplied(&Settings { handshake: true, close: true, ..settings });
+    tcp.open().sends(&["SYN"]).at(100).syn_ack().sends(&["ACK"]);
+    let step = 100_000 * MSS;
+    for n in 1..=50u32 {
+        tcp.supply(step.into()).sent();
+        tcp.has(u64::from(n - 1) * u64::from(step), 0)
+            .ack(n.wrapping_mul(step))
+            .has(u64::from(n) * u64::from(step), 0);
+    }
+    tcp.close().sends_first("705032704 FIN").ack(705_032_705).is_finished().has(5_000_000_000, 0);
+}
+
+/// A transfer without an end has more than can be sent, and counts what is acknowledged.
+#[test]
+fn a_transfer_is_counted_as_well() {
+    let mut tcp = Client::start(&base());
+    tcp.sends_full(0..4).at(100).ack(2500).has(2500, u64::MAX - 7000).sent();
+    let mut tcp = Client::start_with(&base(), Some(2300));
+    tcp.sent();
+    tcp.has(0, 0).at(100).ack(1000).has(1000, 0).ack(2300).has(2300, 0).is_finished();
+    let waiting =
+        Sender::new(Connection::default(), &base(), Transfer { bytes: Some(7), start: ms(500) }, None);
+    assert_eq!((waiting.acknowledged(), waiting.unsent()), (0, 7));
+}
+
+/// Opening begins a transfer that waits, and one that has begun only once.
+#[test]
+fn opening_begins_once() {
+    let mut tcp = Client::waiting(&base(), Transfer { bytes: Some(1000), start: ms(500) });
+    tcp.at(100).open().sends_full(0..1).open().sends_nothing().at(200).ack(1000).is_finished();
+    Client::supplied(&base()).no_timer().open().sends_nothing().open().no_timer().is_not_finished();
+}
