@@ -355,6 +355,12 @@ impl Settings {
         self.rules == Rules::Ns2
     }
 
+    /// Whether a segment is cut to fit a small window of the receiver (RFC 9293 section 3.8.6.2.1); the SACK
+    /// of ns-2 leaves that to probes.
+    pub(super) fn cuts_for_small_windows(&self) -> bool {
+        self.rules == Rules::Rfc || !self.sack()
+    }
+
     /// Whether limited transmit sends two segments at most, and only new ones (RFC 3042 section 2); ns-2
     /// sends whatever is next, as often as it counts.
     pub(super) fn limited_transmit_is_strict(&self) -> bool {

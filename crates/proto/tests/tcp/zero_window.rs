@@ -110,6 +110,18 @@ fn a_small_window_is_used_in_the_end() {
         .timer_at(2200);
 }
 
+/// The SACK of ns-2 sends whole segments into a window, and smaller ones as probes alone; it does not wait
+/// for ever.
+#[test]
+fn ns2_uses_a_small_window_by_probes() {
+    let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
+    let mut tcp = Client::start(&Settings { window: Bytes(1600), ..ns2 });
+    tcp.sends_full(0..1).at(100).with_window(900).ack(1000).sends_nothing().wakes_at(1100);
+    tcp.sends(&["1000..1900"]).at(1200).with_window(0).ack(1900).sends_nothing().timer_at(2200);
+    tcp.wakes_at(2200).sends(&["1900..1901"]).at(2300).with_window(800).ack(1900).sends_nothing();
+    tcp.wakes_at(4200).sends(&["1900..2700"]).at(4300).with_window(1000).ack(2700).sends(&["2700..3700"]);
+}
+
 /// A window too small for a segment does not end probing.
 #[test]
 fn a_small_window_does_not_end_probing() {

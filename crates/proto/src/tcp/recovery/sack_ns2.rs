@@ -93,12 +93,17 @@ impl SackNs2 {
             next = tcp.sacked.around(next).map_or(next, |block| block.end);
             tcp.snd_nxt = tcp.snd_nxt.max(next);
             let len = tcp.len_at(next);
+            // A receiver whose application reads slowly may have less room than was acknowledged.
+            if next + len - tcp.snd_una > tcp.rwnd {
+                break;
+            }
             if next < tcp.snd_max {
                 tcp.judge(now, Hole { seq: next, evidence: Evidence::Partial });
             }
             tcp.emit(now, next, len, out);
             self.mark_resent(tcp, next);
-            next += tcp.mss;
+            // Only the last segment of a stream is short, unless more may be supplied.
+            next += if tcp.closed { tcp.mss } else { len };
         }
         self.next_partial = next;
     }

@@ -260,6 +260,10 @@ impl SenderState {
 
     /// Whether the receiver's window keeps in the segment that is due next.
     pub(in crate::tcp) fn window_is_shut(&self) -> bool {
-        self.sendable(self.snd_una, self.rwnd).is_none()
+        if self.settings.cuts_for_small_windows() {
+            self.sendable(self.snd_una, self.rwnd).is_none()
+        } else {
+            self.len_at(self.snd_una) > self.rwnd
+        }
     }
 }
