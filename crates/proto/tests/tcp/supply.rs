@@ -26,7 +26,7 @@ fn dry(settings: &Settings, bytes: u32) -> Client {
 }
 
 /// The connection opens when it is told to, or with the first bytes, and those go out when it is open (RFC
-/// 9293 section 3.10.1: they are queued for transmission after entering the ESTABLISHED state).
+/// 9293 section 3.10.2: they are queued for transmission after entering the ESTABLISHED state).
 #[test]
 fn a_stream_opens() {
     let settings = Settings { handshake: true, ..base() };
@@ -95,8 +95,8 @@ fn a_stream_may_be_empty() {
 }
 
 /// A transfer is closed from the beginning.
-#[test]
 #[should_panic(expected = "the stream is closed")]
+#[test]
 fn nothing_is_supplied_to_a_transfer() {
     Client::start_with(&base(), Some(1000)).sends_full(0..1).supply(1);
 }
