@@ -16,7 +16,7 @@ use crate::invariants::Invariants;
 use crate::net::{Filter, Loses, first_byte, segments, slack};
 use crate::worlds::{coin, milliseconds, queue, settings};
 
-const WORLDS: u64 = 1_000;
+const WORLDS: u64 = 500;
 
 fn connection(src: u16, dst: u16) -> Connection {
     Connection { src: HostId(src), dst: HostId(dst), flow: FlowId(0) }
