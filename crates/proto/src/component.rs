@@ -126,9 +126,9 @@ impl Out {
         self.push(Effect::Signal(signal));
     }
 
-    /// For a component that has others inside, whose neighbour and only listener it is: lets one of them
-    /// `speak`, and `hear`s each thing that it wants done. What that gives is done in its place; of nothing,
-    /// nobody learns. So packets leave by the owner's ports, and a signal is the owner's or nobody's.
+    /// For a component that has others inside, and is their only neighbour: lets one of them `speak`, and
+    /// gives each thing that it wants done to `hear`, which says what is to be done instead, if anything is.
+    /// So the owner sends the packets out of ports of its own, and makes the signals its own or keeps them.
     pub fn redirect(&mut self, speak: impl FnOnce(&mut Out), mut hear: impl FnMut(Effect) -> Option<Effect>) {
         let first = self.effects.len();
         speak(self);
@@ -182,5 +182,58 @@ impl Out {
     /// Whether all effects were taken.
     pub fn is_empty(&self) -> bool {
         self.taken == self.effects.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Body, Datagram, Dscp, FlowId, HostId};
+    use lasthop_base::Bytes;
+
+    fn packet(seq: u64) -> Packet {
+        let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
+        let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
+        Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, body }
+    }
+
+    /// What a component inside another says is heard in its order, and done as its owner has it: at another
+    /// port or not at all. What the owner itself said stands.
+    #[test]
+    fn an_owner_says_what_becomes_of_what_it_hears() {
+        let mut out = Out::default();
+        out.speaking(ComponentId(7)).send(Port::RADIO, packet(0));
+        let mut heard = Vec::new();
+        let speak = |out: &mut Out| {
+            out.signal(Signal::Finished);
+            out.send(Port::ONLY, packet(1));
+            out.drop(packet(2), DropReason::QueueFull);
+            out.send(Port::ONLY, packet(3));
+        };
+        out.redirect(speak, |effect| {
+            heard.push(effect);
+            match effect {
+                Effect::Send(Port::ONLY, packet) => Some(Effect::Send(Port::RADIO, packet)),
+                Effect::Drop(..) => Some(effect),
+                _ => None,
+            }
+        });
+        let first = [Effect::Signal(Signal::Finished), Effect::Send(Port::ONLY, packet(1))];
+        assert_eq!(heard[..2], first);
+        assert_eq!(heard.len(), 4);
+        out.send(Port::WIRED, packet(4));
+        let owner = |effect| (ComponentId(7), effect);
+        let mut left = Vec::new();
+        while let Some(effect) = out.take() {
+            left.push(effect);
+        }
+        let done = [
+            Effect::Send(Port::RADIO, packet(0)),
+            Effect::Send(Port::RADIO, packet(1)),
+            Effect::Drop(packet(2), DropReason::QueueFull),
+            Effect::Send(Port::RADIO, packet(3)),
+            Effect::Send(Port::WIRED, packet(4)),
+        ];
+        assert_eq!(left, done.map(owner));
     }
 }

@@ -195,8 +195,9 @@ impl<T: Tap> Engine<T> {
         let index = usize::from(id.0);
         self.finished.resize(self.finished.len().max(index + 1), false);
         let again = std::mem::replace(&mut self.finished[index], true);
-        if !again && self.awaited.contains(&id) {
-            self.pending -= 1;
+        let these = self.awaited.iter().filter(|&&awaited| awaited == id).count();
+        if !again && these > 0 {
+            self.pending -= these;
             if self.pending == 0 {
                 self.end = Time::ZERO;
             }

@@ -212,6 +212,33 @@ fn a_retransmission_takes_new_data_along() {
     tcp.at(1100).ack(700).has(700, 0).no_timer();
 }
 
+/// What was sent before does not wait when it is sent again, however short (RFC 9293 section 3.7.4 is about
+/// new data).
+#[test]
+fn a_short_retransmission_does_not_wait() {
+    let mut tcp = Client::supplied(&base());
+    tcp.supply(300).sends(&["0..300"]).supply(2000).sends(&["300..1300", "1300..2300"]);
+    tcp.wakes_at(1000).sends(&["0..1000"]).at(1100).ack(1000).sends(&["1000..2000", "2000..2300"]);
+}
+
+/// What partial acknowledgements send by the SACK of ns-2 keeps to a window that got small, and a short end
+/// of the data at hand leaves no gap before those that follow.
+#[test]
+fn partial_acknowledgements_of_ns2_keep_to_window_and_data() {
+    let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 5) };
+    let settings = Settings { partial_ack_sends: true, dupthresh: 1, ..ns2 };
+    let lost = || {
+        let mut tcp = Client::supplied(&settings);
+        tcp.supply(5300).sends_full(0..5).at(100).ack(1000).sends_nothing();
+        tcp.sack(1000, &[2000..3000]).sends_full(1..2);
+        tcp
+    };
+    lost().with_window(1500).ack(3000).sends_full(3..4);
+    let mut tcp = lost();
+    tcp.ack(3000).sends_full(3..5).ack(4000).sends(&["5000..5300"]).ack(5000).sends_nothing();
+    tcp.at(200).ack(5300).supply(1000).sends(&["5300..6300"]);
+}
+
 /// How much was acknowledged is counted beyond the sequence space (RFC 9293 section 3.4), and SYN and FIN
 /// are not.
 #[test]

@@ -457,10 +457,14 @@ fn a_run_waits_for_those_that_it_is_told() {
     assert_eq!(engine.run(&[source], minutes(1)), Ended::Finished);
     assert_eq!(engine.now(), first);
     assert_eq!(engine.run(&[source, relay], first), Ended::TimeLimit);
-    assert_eq!(engine.run(&[relay, source], minutes(1)), Ended::Finished);
+    assert_eq!(engine.run(&[relay, source, relay], minutes(1)), Ended::Finished);
     assert!(engine.now() > first && engine.tap().0["held"] == 0.0);
     assert_eq!(engine.run(&[], minutes(1)), Ended::Idle);
     assert_eq!(engine.run(&[relay, source], Time::ZERO), Ended::Finished);
+    let (mut engine, [_, relay, _]) =
+        relayed([&wired, &radio], 20_000, 15_000, losses(), |_| Shown::default());
+    assert_eq!(engine.run(&[relay], minutes(1)), Ended::Finished);
+    assert_eq!(engine.tap().0["held"], 0.0, "that was the end of the source");
     let (mut engine, [source, relay, sink]) =
         relayed([&wired, &radio], 20_000, 15_000, losses(), |_| Shown::default());
     assert_eq!(
