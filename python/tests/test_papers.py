@@ -39,6 +39,7 @@ CERTAIN = {
     },
     "lhack": {
         HOLDS: [
+            "round-trip",
             "each-corruption",
             "slow-start",
             "not-cut",
