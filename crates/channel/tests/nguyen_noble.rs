@@ -3,6 +3,9 @@
 //! statistic must lie within 5 standard errors of its expectation, which a right program misses for
 //! one seed in about two million.
 
+mod common;
+
+use common::{assert_close, assert_within_five};
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Streams, Time};
 use lasthop_channel::{Channel, ErrorsPer, FixedPeriods, Model, NguyenNoble, Sojourn, Start, State};
 
@@ -42,21 +45,6 @@ fn availability(model: NguyenNoble) -> f64 {
 /// How long `size` takes at the paper's 2 Mb/s.
 fn at_2_mbps(size: Bytes) -> Duration {
     BitRate::from_bps(2_000_000).unwrap().time_for(size)
-}
-
-#[track_caller]
-fn assert_close(what: &str, found: f64, expected: f64, relative_error: f64) {
-    let error = found / expected - 1.0;
-    assert!(error.abs() < relative_error, "{what}: found {found:e}, expected {expected:e}, off by {error:e}");
-}
-
-#[track_caller]
-fn assert_within_five(what: &str, found: f64, expected: f64, standard_error: f64) {
-    let errors = (found - expected) / standard_error;
-    assert!(
-        errors.abs() < 5.0,
-        "{what}: found {found}, expected {expected}, {errors:.1} standard errors off"
-    );
 }
 
 /// The mean of a sample, and its standard error.

@@ -3,8 +3,11 @@
 //! standard errors of its expectation, which a right program misses for one seed in about two
 //! million.
 
+mod common;
+
 use std::f64::consts::{PI, TAU};
 
+use common::{assert_close, assert_within_five};
 use lasthop_base::{Decibels, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{Chain, Channel, Model, RayleighGilbert, Sojourn, Start, State};
 
@@ -34,21 +37,6 @@ fn threshold(margin_db: f64) -> f64 {
 
 fn numbers(chain: Chain) -> [f64; 3] {
     [chain.bad.get(), chain.good_to_bad.get(), chain.bad_to_good.get()]
-}
-
-#[track_caller]
-fn assert_close(what: &str, found: f64, expected: f64, relative_error: f64) {
-    let error = found / expected - 1.0;
-    assert!(error.abs() < relative_error, "{what}: found {found:e}, expected {expected:e}, off by {error:e}");
-}
-
-#[track_caller]
-fn assert_within_five(what: &str, found: f64, expected: f64, standard_error: f64) {
-    let errors = (found - expected) / standard_error;
-    assert!(
-        errors.abs() < 5.0,
-        "{what}: found {found}, expected {expected}, {errors:.1} standard errors off"
-    );
 }
 
 /// Fading margin (dB), f_D τ, P(good to bad), P(bad to good): the paper's formulas as they stand,

@@ -2,6 +2,9 @@
 //! standard errors of its expectation, which a right program misses for one seed in about two
 //! million.
 
+mod common;
+
+use common::assert_within_five;
 use lasthop_base::{Duration, Probability, Streams, Time};
 use lasthop_channel::{Channel, Model, Start, State, TwoState};
 
@@ -21,15 +24,6 @@ fn model(start: Start) -> Model {
 /// One independent channel for each run.
 fn channels(start: Start, runs: u64) -> impl Iterator<Item = Box<dyn Channel>> {
     (0..runs).map(move |run| model(start).build(Streams::new(11, run).stream("channel")))
-}
-
-#[track_caller]
-fn assert_within_five(what: &str, found: f64, expected: f64, standard_error: f64) {
-    let errors = (found - expected) / standard_error;
-    assert!(
-        errors.abs() < 5.0,
-        "{what}: found {found}, expected {expected}, {errors:.1} standard errors off"
-    );
 }
 
 fn at_ms(ms: f64) -> Time {

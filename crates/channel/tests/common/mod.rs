@@ -1,0 +1,19 @@
+//! How near a result must be.
+
+/// Relative to what is expected.
+#[allow(dead_code, reason = "not every test file has errors that small")]
+#[track_caller]
+pub(crate) fn assert_close(what: &str, found: f64, expected: f64, relative_error: f64) {
+    let error = found / expected - 1.0;
+    assert!(error.abs() < relative_error, "{what}: found {found:e}, expected {expected:e}, off by {error:e}");
+}
+
+/// Five standard errors, which a right result exceeds once in 1.7 million seeds; seeds are fixed.
+#[track_caller]
+pub(crate) fn assert_within_five(what: &str, found: f64, expected: f64, standard_error: f64) {
+    let errors = (found - expected) / standard_error;
+    assert!(
+        errors.abs() < 5.0,
+        "{what}: found {found}, expected {expected}, {errors:.1} standard errors off"
+    );
+}
