@@ -10,6 +10,7 @@ mod rtt;
 mod samples;
 mod segment;
 mod sender;
+mod sendings;
 mod seq;
 mod settings;
 mod state;
@@ -25,7 +26,7 @@ pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
 pub use seq::SeqNum;
 pub use settings::{
-    Congestion, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules,
+    Changes, Congestion, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules,
     Settings, WindowCounts,
 };
 pub use state::SenderState;

@@ -17,8 +17,9 @@ pub trait Reaction: Debug + Send {
     /// ([`SenderState::resend`]), and what may be sent, as after any event.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _sender: &mut SenderState) {}
 
-    /// An acknowledgement arrived and is about to be processed; `sender` is as it was before.
-    fn on_segment(&mut self, _now: Time, _segment: &Segment, _sender: &SenderState) {}
+    /// An acknowledgement arrived and is about to be processed; `sender` is as it was before. What is sent
+    /// in answer is sent as the hook leaves it.
+    fn on_segment(&mut self, _now: Time, _segment: &Segment, _sender: &mut SenderState) {}
 
     /// A segment with data, SYN or FIN is about to go out: how does its packet want to be treated on its
     /// way? `again` if some of it was sent before.
@@ -46,7 +47,7 @@ pub trait Reaction: Debug + Send {
     /// A hole is about to be repaired, or a timeout to be answered: what does it mean? Congestion,
     /// unless the scheme knows better. Once the window was cut, other holes of the same window of data
     /// are asked about and cut no more.
-    fn judge(&mut self, _hole: Hole, _sender: &SenderState) -> Response {
+    fn judge(&mut self, _hole: Hole, _sender: &mut SenderState) -> Response {
         Response::Congestion
     }
 }

@@ -231,7 +231,8 @@ impl Receiver {
     }
 
     fn note_timestamp(&mut self, segment: &Segment) {
-        if let Some(ts) = segment.timestamps.filter(|_| segment.seq <= self.last_ack_sent) {
+        let echoed = |_: &Timestamps| self.settings.tells_copies() || segment.seq <= self.last_ack_sent;
+        if let Some(ts) = segment.timestamps.filter(echoed) {
             self.ts_recent = Some(latest_timestamp(self.ts_recent, ts.value));
         }
     }
@@ -257,7 +258,7 @@ impl Receiver {
     /// The blocks to report: the repeated part first (RFC 2883), then the block around the latest
     /// segment, then those reported before (RFC 2018 section 4).
     fn report(&mut self, latest: Option<&Segment>, repeated: Option<SackBlock>) -> SackBlocks {
-        let fit = SackBlocks::MAX - usize::from(self.settings.timestamps);
+        let fit = SackBlocks::MAX - usize::from(self.settings.stamps());
         let most = fit.min(self.settings.sack_blocks as usize);
         let rcv_nxt = self.rcv_nxt;
         let newest =
@@ -280,7 +281,7 @@ impl Receiver {
     }
 
     fn send(&mut self, now: Time, seq: SeqNum, flags: Flags, sack: SackBlocks, out: &mut Out) {
-        let timestamps = self.settings.timestamps;
+        let timestamps = self.settings.stamps();
         let segment = Segment {
             seq,
             ack: self.rcv_nxt,

@@ -40,6 +40,14 @@ pub enum Flavour {
     NewReno,
     /// Selective acknowledgements (RFC 6675; with [`Rules::Ns2`] ns-2's older pipe rule).
     Sack,
+    /// For a single hop that delivers in order: what was sent before something that has arrived, and has
+    /// not arrived itself, is lost. Everything from the first loss on is sent again.
+    ///
+    /// Every segment bears a timestamp of its own, and each acknowledgement echoes that of the segment
+    /// that causes it: so copies are told apart.
+    GoBackN,
+    /// The same, but only what is lost is sent again; acknowledgements are selective (RFC 2018).
+    SelectiveRepeat,
 }
 
 /// How the congestion window opens, and how far a loss closes it.
@@ -49,6 +57,9 @@ pub enum Congestion {
     /// Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681).
     #[default]
     Aimd,
+    /// None: the receiver's window alone limits what is in flight. For a hop of one's own, on which nothing
+    /// can be congested.
+    None,
 }
 
 /// Whose rules count where standards and ns-2 differ in detail.
@@ -138,88 +149,118 @@ pub enum WindowCounts {
     Packets,
 }
 
-/// The settings of a TCP connection, both ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Settings {
-    /// The named set that gives every setting that is not stated.
-    pub profile: Profile,
+/// Defines the settings and the ways in which they may be changed, so that each is listed once.
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
+        /// The settings of a TCP connection, both ends.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Settings {
+            /// The named set that gives every setting that is not stated.
+            pub profile: Profile,
+            $($(#[$doc])* pub $name: $type,)*
+        }
+
+        /// How settings differ from others: any of them but the profile. By default they do not.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default, expecting = "a table")]
+        pub struct Changes {
+            $(
+                #[allow(missing_docs, reason = "they are those of Settings")]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $name: Option<$type>,
+            )*
+        }
+
+        impl Changes {
+            /// The changed `settings`.
+            pub fn of(&self, settings: &Settings) -> Settings {
+                Settings {
+                    profile: settings.profile,
+                    $($name: self.$name.clone().unwrap_or_else(|| settings.$name.clone()),)*
+                }
+            }
+        }
+    };
+}
+
+settings! {
     /// How losses are found and repaired.
-    pub flavour: Flavour,
+    flavour: Flavour,
     /// How the congestion window opens, and how far a loss closes it.
-    pub congestion: Congestion,
+    congestion: Congestion,
     /// Whose rules count where the standards and ns-2 differ in detail.
-    pub rules: Rules,
+    rules: Rules,
 
     /// The largest packet, headers included.
-    pub packet_size: Bytes,
+    packet_size: Bytes,
     /// IP and TCP headers of each packet, options aside.
-    pub header: Bytes,
+    header: Bytes,
     /// The receiver's buffer: the largest window it advertises.
-    pub window: Bytes,
+    window: Bytes,
     /// Whether the window holds payload or whole packets.
-    pub window_counts: WindowCounts,
+    window_counts: WindowCounts,
     /// How much may be in flight before anything was acknowledged.
-    pub initial_window: InitialWindow,
+    initial_window: InitialWindow,
     /// Start with one segment; the initial window counts from the first acknowledgement on (ns-2 rules
     /// only; with a handshake, the RFCs have it so anyway).
-    pub delay_growth: bool,
+    delay_growth: bool,
     /// Where slow start ends the first time.
-    pub initial_ssthresh: InitialThreshold,
+    initial_ssthresh: InitialThreshold,
     /// Initial sequence number (RFC 9293 section 3.4.1 wants it unpredictable; a study wants it known).
-    pub iss: u32,
+    iss: u32,
     /// Open with SYN and SYN-ACK; otherwise both ends start established.
-    pub handshake: bool,
+    handshake: bool,
     /// Close with FIN from both ends once all data are sent.
-    pub close: bool,
+    close: bool,
 
     /// Duplicate acknowledgements that mean a loss (RFC 5681: 3).
-    pub dupthresh: u32,
+    dupthresh: u32,
     /// Send new data on the first duplicate acknowledgements (RFC 3042).
-    pub limited_transmit: bool,
+    limited_transmit: bool,
     /// Most segments sent at once; 0 for no limit.
-    pub max_burst: u32,
+    max_burst: u32,
     /// After an idle timeout, start again with the initial window (RFC 5681 section 4.1).
-    pub idle_restart: bool,
+    idle_restart: bool,
     /// Halve exactly; otherwise halves are cut to whole segments (ns-2 rules only).
-    pub halve_exactly: bool,
+    halve_exactly: bool,
     /// One fast retransmit per window of data (RFC 6582 section 4.1: "recover").
-    pub careful: bool,
+    careful: bool,
     /// NewReno: a partial acknowledgement takes the bytes that it acknowledges out of the inflated
     /// window (RFC 6582 section 3.2 step 3); otherwise it takes all of the inflation.
-    pub partial_deflation: bool,
+    partial_deflation: bool,
     /// NewReno: only the first partial acknowledgement restarts the timer ("Impatient", RFC 6582
     /// section 3.2 step 3); otherwise each does ("Slow-but-Steady").
-    pub impatient: bool,
+    impatient: bool,
     /// SACK with ns-2 rules: each partial acknowledgement sends two segments (ns-2 `partial_ack_`).
-    pub partial_ack_sends: bool,
+    partial_ack_sends: bool,
 
     /// What the round-trip estimator calculates with.
-    pub rtt_arithmetic: RttArithmetic,
+    rtt_arithmetic: RttArithmetic,
     /// Which acknowledgements give a sample.
-    pub rtt_samples: RttSamples,
+    rtt_samples: RttSamples,
     /// Clock granularity.
-    pub tick: Duration,
+    tick: Duration,
     /// Retransmission timeout before the first sample.
-    pub rto_initial: Duration,
+    rto_initial: Duration,
     /// Least retransmission timeout, before backoff.
-    pub rto_min: Duration,
+    rto_min: Duration,
     /// Greatest retransmission timeout, after backoff.
-    pub rto_max: Duration,
+    rto_max: Duration,
     /// Greatest factor of the exponential backoff; 0 for none but `rto_max`.
-    pub backoff_max: u32,
+    backoff_max: u32,
 
     /// Segments that one acknowledgement may cover: 1 acknowledges every segment at once.
-    pub ack_every: u32,
+    ack_every: u32,
     /// How long an acknowledgement may wait for more data (RFC 9293 section 3.8.6.3: below 0.5 s).
-    pub ack_delay: Duration,
+    ack_delay: Duration,
     /// Selective acknowledgement blocks that the receiver reports, 1 to 4; no more than 3 fit beside
     /// timestamps (RFC 2018 section 3).
-    pub sack_blocks: u32,
+    sack_blocks: u32,
     /// Report duplicate data in the first block (RFC 2883).
-    pub dsack: bool,
+    dsack: bool,
     /// The timestamps option (RFC 7323); every acknowledgement then gives a round-trip sample.
-    pub timestamps: bool,
+    timestamps: bool,
 }
 
 impl Default for Settings {
@@ -334,7 +375,18 @@ impl Settings {
 
     /// Whether selective acknowledgements are permitted and used (RFC 2018), at both ends.
     pub fn sack(&self) -> bool {
-        self.flavour == Flavour::Sack
+        matches!(self.flavour, Flavour::Sack | Flavour::SelectiveRepeat)
+    }
+
+    /// Whether segments bear timestamps, at both ends.
+    pub fn stamps(&self) -> bool {
+        self.timestamps || self.tells_copies()
+    }
+
+    /// Whether a timestamp tells a segment from every other, and an acknowledgement echoes that of the
+    /// segment that causes it, not of the one that moved its edge (RFC 7323 section 4.3).
+    pub(super) fn tells_copies(&self) -> bool {
+        matches!(self.flavour, Flavour::GoBackN | Flavour::SelectiveRepeat)
     }
 
     /// Whether a duplicate is what reports something new, whatever else it carries (RFC 6675 section 2);
@@ -343,8 +395,8 @@ impl Settings {
         self.sack() && self.rules == Rules::Rfc
     }
 
-    /// Whether what acknowledges nothing new is a duplicate even with nothing outstanding or with another
-    /// window, as ns-2 has it; otherwise RFC 5681 section 2 counts.
+    /// Whether what acknowledges nothing new is a duplicate even with nothing outstanding, as ns-2 has it,
+    /// whose receivers never change their windows; otherwise RFC 5681 section 2 counts.
     pub(super) fn every_repeat_is_duplicate(&self) -> bool {
         self.rules == Rules::Ns2
     }
@@ -358,7 +410,7 @@ impl Settings {
     /// Whether a segment is cut to fit a small window of the receiver (RFC 9293 section 3.8.6.2.1); the SACK
     /// of ns-2 leaves that to probes.
     pub(super) fn cuts_for_small_windows(&self) -> bool {
-        self.rules == Rules::Rfc || !self.sack()
+        self.rules == Rules::Rfc || self.flavour != Flavour::Sack
     }
 
     /// Whether limited transmit sends two segments at most, and only new ones (RFC 3042 section 2); ns-2

@@ -16,8 +16,9 @@ use super::reaction::Reaction;
 use super::rtt::RttEstimator;
 use super::samples::Samples;
 use super::segment::Segment;
+use super::sendings::Sendings;
 use super::seq::SeqNum;
-use super::settings::{InitialThreshold, Rules, Settings};
+use super::settings::{Congestion, InitialThreshold, Rules, Settings};
 use super::{Connection, SenderStats, Transfer};
 use crate::packet::Notice;
 
@@ -69,6 +70,8 @@ pub struct SenderState {
 
     pub(super) rtt: RttEstimator,
     samples: Samples,
+    /// What may be under way, if copies are told apart.
+    sendings: Option<Sendings>,
     pub(super) rto_deadline: Time,
     /// `snd_una` when the timer last ran out.
     timed_out_at: Option<SeqNum>,
@@ -91,9 +94,10 @@ impl SenderState {
         let mss = settings.mss();
         let iss = SeqNum(settings.iss);
         let rwnd = settings.window_payload();
-        let initial_window = settings.initial_window.bytes(mss);
+        let controlled = settings.congestion != Congestion::None;
+        let initial_window = if controlled { settings.initial_window.bytes(mss) } else { rwnd };
         let counts_segments = settings.rules == Rules::Ns2;
-        let grows_later = counts_segments && settings.delay_growth && settings.handshake;
+        let grows_later = controlled && counts_segments && settings.delay_growth && settings.handshake;
         SenderState {
             connection,
             mss,
@@ -130,6 +134,7 @@ impl SenderState {
             sacked: Ranges::default(),
             rtt: RttEstimator::new(settings),
             samples: Samples::new(settings.rtt_samples),
+            sendings: settings.tells_copies().then(Sendings::default),
             rto_deadline: Time::NEVER,
             timed_out_at: None,
             last_sent: Time::ZERO,
@@ -151,9 +156,18 @@ impl SenderState {
         }
     }
 
-    /// Shrinks the congestion window to one segment; slow start opens it again.
+    /// Shrinks the congestion window to one segment; slow start opens it again. Without congestion control
+    /// it stays as it is.
     pub fn shrink_window_to_one_segment(&mut self) {
-        self.window.begin_with(self.mss);
+        if self.is_controlled() {
+            self.window.begin_with(self.mss);
+        }
+    }
+
+    /// Sets the congestion window to `bytes`. Without congestion control it stays there: nothing else moves
+    /// it.
+    pub fn set_window(&mut self, bytes: u32) {
+        self.window.begin_with(bytes);
     }
 
     /// Asks that the segment at `seq` be sent again as soon as the hook has returned, whatever the window
@@ -219,6 +233,16 @@ impl SenderState {
     }
 
     // ---- questions -------------------------------------------------------------------------------
+
+    /// Whether a controller limits what is in flight.
+    fn is_controlled(&self) -> bool {
+        self.settings.congestion != Congestion::None
+    }
+
+    /// What may be under way. Only for flavours that tell copies apart.
+    pub(super) fn sendings(&mut self) -> &mut Sendings {
+        self.sendings.as_mut().expect("the flavour tells copies apart")
+    }
 
     pub(super) fn outstanding(&self) -> bool {
         self.snd_una != self.snd_max
@@ -296,6 +320,9 @@ impl SenderState {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
         self.sacked.forget_before(ack);
+        if let Some(sendings) = &mut self.sendings {
+            sendings.forget_before(ack);
+        }
         // Kept for longer, it would seem to lie ahead after 2 GiB without a loss.
         self.recover = self.recover.filter(|&recover| ack <= recover);
     }
@@ -304,8 +331,10 @@ impl SenderState {
     pub(super) fn sample(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         let sent = self.samples.on_ack(segment.ack);
         let echoed = segment.timestamps.map(|ts| {
-            let now_us = timestamp(now);
-            now.as_nanos() - u64::from(now_us.wrapping_sub(ts.echo)) * 1_000
+            let elapsed = timestamp(now).wrapping_sub(ts.echo);
+            // A burst of segments that are told apart bears timestamps a few microseconds ahead.
+            let elapsed = if elapsed > u32::MAX / 2 && self.sendings.is_some() { 0 } else { elapsed };
+            now.as_nanos() - u64::from(elapsed) * 1_000
         });
         let sent = echoed.map(Time::from_nanos).or(sent)?;
         self.rtt.sample(sent, now);
@@ -346,7 +375,8 @@ impl SenderState {
         self.cc.on_ack(&mut self.window, &ack);
         // The window of a connection without handshake, or of ns-2, is delayed until the first
         // acknowledgement if the settings say so.
-        if self.settings.rules == Rules::Ns2 && self.settings.delay_growth && self.first_was_acknowledged() {
+        let delayed = self.settings.rules == Rules::Ns2 && self.settings.delay_growth && self.is_controlled();
+        if delayed && self.first_was_acknowledged() {
             self.window.begin_with(self.initial_window);
         }
     }

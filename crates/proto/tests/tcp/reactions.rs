@@ -44,7 +44,7 @@ impl Reaction for Witness {
         self.write(format!("{} ms notice of {seq}: {}", milliseconds(now), self.look(sender)));
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment, sender: &SenderState) {
+    fn on_segment(&mut self, now: Time, segment: &Segment, sender: &mut SenderState) {
         let ack = self.offset(segment.ack);
         self.write(format!("{} ms ack {ack}: {}", milliseconds(now), self.look(sender)));
     }
@@ -123,7 +123,7 @@ struct Judge {
 }
 
 impl Reaction for Judge {
-    fn judge(&mut self, hole: Hole, sender: &SenderState) -> Response {
+    fn judge(&mut self, hole: Hole, sender: &mut SenderState) -> Response {
         assert!(hole.seq >= sender.snd_una() && hole.seq < sender.snd_max(), "only what was sent is missing");
         (self.rule)(hole.seq - self.first_byte, hole.evidence)
     }
@@ -425,7 +425,7 @@ impl Reaction for Extends {
         Some(3500)
     }
 
-    fn judge(&mut self, _hole: Hole, _sender: &SenderState) -> Response {
+    fn judge(&mut self, _hole: Hole, _sender: &mut SenderState) -> Response {
         self.0
     }
 }

@@ -3,15 +3,22 @@
 
 use std::collections::HashSet;
 
-use lasthop_base::Time;
+use lasthop_base::{Bytes, Time};
 use lasthop_proto::tcp::{
-    Flavour, Hole, InitialWindow, Profile, Reaction, Response, SenderState, SeqNum, Settings,
+    Congestion, Flavour, Hole, InitialWindow, Profile, Reaction, Response, SenderState, SeqNum, Settings,
 };
 use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
 
 use crate::net::{Filter, Loses, segments, transfer, transfer_with};
 
-pub(crate) const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+pub(crate) const FLAVOURS: [Flavour; 6] = [
+    Flavour::Tahoe,
+    Flavour::Reno,
+    Flavour::NewReno,
+    Flavour::Sack,
+    Flavour::GoBackN,
+    Flavour::SelectiveRepeat,
+];
 
 /// Loses the packets whose bit is set in `pattern`, counted as they come.
 pub(crate) fn by_order(pattern: u32) -> Loses {
@@ -42,9 +49,16 @@ fn variants() -> Vec<(String, Settings)> {
         };
         let extras = Settings { timestamps: true, dsack: true, iss: u32::MAX - 5_000, ..rfc.clone() };
         let bursts = Settings { max_burst: 3, impatient: false, partial_deflation: false, ..rfc.clone() };
-        for (name, settings) in
-            [("rfc", rfc), ("ns2", ns2), ("one by one", one_by_one), ("extras", extras), ("bursts", bursts)]
-        {
+        let window = Bytes(10 * 1460);
+        let free = Settings { congestion: Congestion::None, window, ack_every: 1, ..rfc.clone() };
+        for (name, settings) in [
+            ("rfc", rfc),
+            ("ns2", ns2),
+            ("one by one", one_by_one),
+            ("extras", extras),
+            ("bursts", bursts),
+            ("no control", free),
+        ] {
             variants.push((format!("{flavour:?}, {name}"), settings));
         }
     }
@@ -152,7 +166,7 @@ impl Reaction for Fickle {
         set - (self.0 % 2) as u32
     }
 
-    fn judge(&mut self, _hole: Hole, _sender: &SenderState) -> Response {
+    fn judge(&mut self, _hole: Hole, _sender: &mut SenderState) -> Response {
         const ANSWERS: [Response; 3] = [Response::Corruption, Response::Reduce(0.75), Response::Congestion];
         self.0 += 1;
         ANSWERS[self.0 % ANSWERS.len()]

@@ -134,7 +134,7 @@ impl Reaction for Judge {
         }
     }
 
-    fn on_segment(&mut self, _now: Time, segment: &Segment, _sender: &SenderState) {
+    fn on_segment(&mut self, _now: Time, segment: &Segment, _sender: &mut SenderState) {
         self.forget_before(segment.ack);
     }
 
@@ -165,7 +165,7 @@ impl Reaction for Judge {
         self.heard_lhack.then(|| beyond.map(|message| message.end - message.start).sum())
     }
 
-    fn judge(&mut self, hole: Hole, _sender: &SenderState) -> Response {
+    fn judge(&mut self, hole: Hole, _sender: &mut SenderState) -> Response {
         let corrupted = |message: &Message| message.lhack || (self.heard_fhack && !message.fhack);
         match self.around(hole.seq) {
             Some(message) if corrupted(message) => Response::Corruption,

@@ -4,6 +4,7 @@
 //! words of [`CongestionControl`].
 
 mod aimd;
+mod none;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -11,6 +12,7 @@ use core::fmt::Debug;
 use lasthop_base::{Duration, Time};
 
 pub use aimd::Aimd;
+pub use none::NoControl;
 
 use super::settings::{Congestion, Settings};
 
@@ -116,5 +118,6 @@ pub trait CongestionControl: Debug + Send {
 pub(super) fn of(settings: &Settings) -> Box<dyn CongestionControl> {
     match settings.congestion {
         Congestion::Aimd => Box::new(Aimd::new(settings)),
+        Congestion::None => Box::new(NoControl),
     }
 }

@@ -3,10 +3,12 @@
 //! A flavour is a small file: how it answers new acknowledgements, duplicate ones and timeouts. What
 //! flavours share are the steps of [`SenderState`] and the functions here.
 
+mod go_back_n;
 mod newreno;
 mod reno;
 mod sack;
 mod sack_ns2;
+mod selective_repeat;
 mod tahoe;
 
 use alloc::boxed::Box;
@@ -53,6 +55,8 @@ pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
         (Flavour::Reno, _) => Box::new(reno::Reno),
         (Flavour::NewReno, _) => Box::new(newreno::NewReno::default()),
         (Flavour::Sack, Rules::Rfc) => Box::new(sack::Sack::default()),
+        (Flavour::GoBackN, _) => Box::new(go_back_n::GoBackN),
+        (Flavour::SelectiveRepeat, _) => Box::new(selective_repeat::SelectiveRepeat),
         (Flavour::Sack, Rules::Ns2) => Box::new(sack_ns2::SackNs2::new(SeqNum(settings.iss))),
     }
 }

@@ -28,7 +28,7 @@ impl SenderState {
             return !segment.sack.is_empty();
         }
         let bare = segment.len == 0 && !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN);
-        bare && (self.settings.every_repeat_is_duplicate() || (self.outstanding() && !window_changed))
+        bare && !window_changed && (self.settings.every_repeat_is_duplicate() || self.outstanding())
     }
 
     fn loss(&self, now: Time, again: bool) -> Loss {
@@ -77,7 +77,7 @@ impl SenderState {
             Response::Congestion => None,
             Response::Reduce(factor) => Some(factor),
         };
-        if !self.cut {
+        if !self.cut && self.is_controlled() {
             self.cut = true;
             let loss = self.loss(now, false);
             self.cc.on_loss(&mut self.window, &loss, factor);
@@ -119,7 +119,8 @@ impl SenderState {
         self.stats.timeouts += 1;
         self.recover = Some(self.snd_max);
         self.cut = true;
-        if self.snd_una == self.iss && (self.settings.handshake || self.settings.rules == Rules::Ns2) {
+        let at_start = self.settings.handshake || self.settings.rules == Rules::Ns2;
+        if self.snd_una == self.iss && at_start && self.is_controlled() {
             // RFC 5681 section 3.1: a lost SYN means an initial window of one segment; for ns-2 any
             // first segment does.
             self.initial_window = self.mss;
@@ -140,6 +141,9 @@ impl SenderState {
     pub(in crate::tcp) fn go_back(&mut self) {
         self.snd_nxt = self.snd_una;
         self.samples.on_loss();
+        if let Some(sendings) = &mut self.sendings {
+            sendings.clear();
+        }
     }
 
     /// Takes the reports of `segment` into the scoreboard; says how many bytes were news.

@@ -144,6 +144,21 @@ impl SenderState {
         self.emit(now, self.snd_una, len, out)
     }
 
+    /// Sends the sequence numbers from `start` to `end` again, in segments as they are now, but for what the
+    /// receiver has reported.
+    pub(in crate::tcp) fn resend_range(&mut self, now: Time, start: SeqNum, end: SeqNum, out: &mut Out) {
+        let mut seq = start;
+        while seq < end {
+            if let Some(block) = self.sacked.around(seq) {
+                seq = block.end;
+                continue;
+            }
+            let stop = self.sacked.next_start(seq).unwrap_or(end).min(end);
+            let len = self.len_at(seq).min(stop - seq);
+            seq += self.emit(now, seq, len, out);
+        }
+    }
+
     /// Sends the segments again that the reaction has asked for, each as far as it is under way and not
     /// reported.
     pub(in crate::tcp) fn send_asked(&mut self, now: Time, out: &mut Out) {
@@ -194,6 +209,9 @@ impl SenderState {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += repeated;
         }
+        if let Some(sendings) = &mut self.sendings {
+            sendings.on_sent(seq, end);
+        }
         if end > self.snd_max {
             self.samples.on_new(self.snd_max, end, now);
             self.snd_max = end;
@@ -225,7 +243,9 @@ impl SenderState {
         flags: Flags,
         out: &mut Out,
     ) -> (u32, Bytes) {
-        let timestamps = self.settings.timestamps;
+        let timestamps = self.settings.stamps();
+        let clock = timestamp(now);
+        let value = self.sendings.as_mut().map_or(clock, |sendings| sendings.stamp(clock));
         let segment = Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.rcv_nxt } else { SeqNum(0) },
@@ -233,8 +253,7 @@ impl SenderState {
             wnd: self.settings.window_payload(),
             flags,
             sack: SackBlocks::default(),
-            timestamps: timestamps
-                .then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.unwrap_or(0) }),
+            timestamps: timestamps.then(|| Timestamps { value, echo: self.ts_recent.unwrap_or(0) }),
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
         let dscp = if self.reaction.is_some() { self.dscp(segment) } else { Dscp::DEFAULT };

@@ -1,0 +1,63 @@
+//! What was sent and may be under way, for flavours that tell copies apart by their timestamps.
+
+use alloc::collections::VecDeque;
+
+use super::seq::SeqNum;
+
+/// The sendings since the last step back that are not acknowledged, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Sendings {
+    line: VecDeque<Sending>,
+    /// The timestamp of the last one.
+    last: Option<u32>,
+}
+
+/// One segment, sent once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sending {
+    pub(super) start: SeqNum,
+    pub(super) end: SeqNum,
+    stamp: u32,
+}
+
+impl Sendings {
+    /// The timestamp of what is sent next: what `clock` shows, or more if that was given before.
+    pub(super) fn stamp(&mut self, clock: u32) -> u32 {
+        let stamp =
+            self.last.filter(|&last| !is_later(clock, last)).map_or(clock, |last| last.wrapping_add(1));
+        self.last = Some(stamp);
+        stamp
+    }
+
+    /// The sequence numbers from `start` to `end` went out, with the last timestamp.
+    pub(super) fn on_sent(&mut self, start: SeqNum, end: SeqNum) {
+        self.line.push_back(Sending { start, end, stamp: self.last.unwrap_or_default() });
+    }
+
+    /// All before `edge` is acknowledged.
+    pub(super) fn forget_before(&mut self, edge: SeqNum) {
+        while self.line.front().is_some_and(|sending| sending.end <= edge) {
+            self.line.pop_front();
+        }
+    }
+
+    /// What is under way is taken for lost.
+    pub(super) fn clear(&mut self) {
+        self.line.clear();
+    }
+
+    /// Whether the earliest was sent before what bore the timestamp `arrived`.
+    pub(super) fn earliest_is_before(&self, arrived: u32) -> bool {
+        self.line.front().is_some_and(|sending| is_later(arrived, sending.stamp))
+    }
+
+    /// Takes the earliest, if it was sent before what bore the timestamp `arrived`.
+    pub(super) fn take_before(&mut self, arrived: u32) -> Option<Sending> {
+        if self.earliest_is_before(arrived) { self.line.pop_front() } else { None }
+    }
+}
+
+/// Whether timestamp `a` is later than `b`, modulo 2³² (RFC 7323 section 5.2).
+fn is_later(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) as i32 > 0
+}
