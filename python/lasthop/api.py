@@ -169,7 +169,7 @@ def compare(
     return [scenario.run(name, seed=seed, run=run, trace=trace, series=series) for name in names]
 
 
-def events_frame(run: Run, connection: str | None = None) -> pandas.DataFrame:
+def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pandas.DataFrame:
     """Return what happened to each packet of a connection as a data frame.
 
     Needs pandas: `pip install 'lasthop[frames]'`.
@@ -180,6 +180,8 @@ def events_frame(run: Run, connection: str | None = None) -> pandas.DataFrame:
         A run made with `trace=True`.
     connection : str, optional
         The connection's name. By default the first.
+    part : int, default 0
+        Which of its parts, if it is split: 0 is the one that begins at the source.
 
     Returns
     -------
@@ -195,10 +197,10 @@ def events_frame(run: Run, connection: str | None = None) -> pandas.DataFrame:
     """
     import pandas
 
-    return pandas.DataFrame(run.events(connection))
+    return pandas.DataFrame(run.events(connection, part))
 
 
-def series_frame(run: Run, connection: str | None = None) -> pandas.DataFrame:
+def series_frame(run: Run, connection: str | None = None, part: int = 0) -> pandas.DataFrame:
     """Return the state of a connection's source over time as a data frame.
 
     Needs pandas: `pip install 'lasthop[frames]'`.
@@ -209,6 +211,8 @@ def series_frame(run: Run, connection: str | None = None) -> pandas.DataFrame:
         A run made with `series=True`.
     connection : str, optional
         The connection's name. By default the first.
+    part : int, default 0
+        Which of its parts, if it is split: 0 is the one that begins at the source.
 
     Returns
     -------
@@ -224,7 +228,7 @@ def series_frame(run: Run, connection: str | None = None) -> pandas.DataFrame:
     """
     import pandas
 
-    return pandas.DataFrame(run.series(connection))
+    return pandas.DataFrame(run.series(connection, part))
 
 
 def _key(name: str) -> str:

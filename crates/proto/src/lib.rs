@@ -16,6 +16,7 @@ pub mod fec;
 pub mod frag;
 mod packet;
 pub mod scheme;
+pub mod split;
 pub mod tcp;
 pub mod traffic;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use lasthop_study::ConnectionRun;
 use lasthop_study::report::ended_key;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use lasthop_study::{ConnectionRun, PartRun};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use serde::Serialize;
@@ -58,6 +58,17 @@ impl Run {
             PyKeyError::new_err(format!("no connection is called {name:?}; there are {}", names.join(", ")))
         })
     }
+
+    /// A part of that connection.
+    fn part(&self, name: Option<&str>, part: usize) -> PyResult<&PartRun> {
+        let connection = self.connection(name)?;
+        connection.parts.get(part).ok_or_else(|| {
+            let (count, name) = (connection.parts.len(), &connection.name);
+            PyIndexError::new_err(format!(
+                "connection {name:?} has {count} part(s), counted from 0, not {part}"
+            ))
+        })
+    }
 }
 
 /// Metrics as Python has them.
@@ -107,12 +118,36 @@ impl Run {
         self.run.traffic.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
     }
 
-    /// Return what happened to each packet of a connection.
+    /// Return the parts of a connection, which are several if base stations split it.
     ///
     /// Parameters
     /// ----------
     /// connection : str, optional
     ///     Its name. By default the first.
+    ///
+    /// Returns
+    /// -------
+    /// list of (str, str)
+    ///     The nodes between which each part is, in the order of the connection's way.
+    ///
+    /// Raises
+    /// ------
+    /// KeyError
+    ///     If there is no such connection.
+    #[pyo3(signature = (connection = None))]
+    fn parts(&self, connection: Option<&str>) -> PyResult<Vec<(String, String)>> {
+        let parts = &self.connection(connection)?.parts;
+        Ok(parts.iter().map(|part| (part.from.clone(), part.to.clone())).collect())
+    }
+
+    /// Return what happened to each packet of a connection, or of one part of a split one.
+    ///
+    /// Parameters
+    /// ----------
+    /// connection : str, optional
+    ///     Its name. By default the first.
+    /// part : int, default 0
+    ///     Which of its `parts`: 0 is the one that begins at the source.
     ///
     /// Returns
     /// -------
@@ -126,18 +161,27 @@ impl Run {
     ///     If the run was made without ``trace=True``.
     /// KeyError
     ///     If there is no such connection.
-    #[pyo3(signature = (connection = None))]
-    fn events<'py>(&self, py: Python<'py>, connection: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+    /// IndexError
+    ///     If there is no such part.
+    #[pyo3(signature = (connection = None, part = 0))]
+    fn events<'py>(
+        &self,
+        py: Python<'py>,
+        connection: Option<&str>,
+        part: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let missing = || PyValueError::new_err("there is no trace: run with trace=True");
-        columns::events(py, self.connection(connection)?.events.as_ref().ok_or_else(missing)?)
+        columns::events(py, self.part(connection, part)?.events.as_ref().ok_or_else(missing)?)
     }
 
-    /// Return the state of a connection's source over time.
+    /// Return the state of a connection's source over time, or of where a part of a split one begins.
     ///
     /// Parameters
     /// ----------
     /// connection : str, optional
     ///     Its name. By default the first.
+    /// part : int, default 0
+    ///     Which of its `parts`: 0 is the one that begins at the source.
     ///
     /// Returns
     /// -------
@@ -150,10 +194,17 @@ impl Run {
     ///     If the run was made without ``series=True``.
     /// KeyError
     ///     If there is no such connection.
-    #[pyo3(signature = (connection = None))]
-    fn series<'py>(&self, py: Python<'py>, connection: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+    /// IndexError
+    ///     If there is no such part.
+    #[pyo3(signature = (connection = None, part = 0))]
+    fn series<'py>(
+        &self,
+        py: Python<'py>,
+        connection: Option<&str>,
+        part: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let missing = || PyValueError::new_err("there is no series: run with series=True");
-        columns::series(py, self.connection(connection)?.series.as_ref().ok_or_else(missing)?)
+        columns::series(py, self.part(connection, part)?.series.as_ref().ok_or_else(missing)?)
     }
 
     /// Write the result as a JSON document.

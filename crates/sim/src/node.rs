@@ -1,6 +1,7 @@
 //! The components that the engine dispatches to.
 
 use lasthop_base::Time;
+use lasthop_proto::split::Proxy;
 use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
@@ -26,6 +27,8 @@ pub enum Node {
     Source(Source),
     /// Where background traffic ends.
     Sink(Sink),
+    /// A base station that splits connections.
+    Proxy(Proxy),
     /// A node at which packets part ways.
     Router(Router),
     /// Any other component.
@@ -41,6 +44,7 @@ macro_rules! dispatch {
             Node::Radio($component) => $call,
             Node::Source($component) => $call,
             Node::Sink($component) => $call,
+            Node::Proxy($component) => $call,
             Node::Router($component) => $call,
             Node::Custom($component) => $call,
         }
@@ -86,6 +90,7 @@ from_component! {
     RadioLink => Radio,
     Source => Source,
     Sink => Sink,
+    Proxy => Proxy,
     Router => Router,
     Box<dyn Component> => Custom,
 }

@@ -49,7 +49,9 @@ impl Scenario {
         faults.extend(faults_of_tcp.map(|(key, problem)| Fault::new(&format!("tcp.{key}"), problem)));
         match self.network() {
             Ok(network) => {
-                faults.extend(self.faults_of_schemes(&network));
+                if faults.is_empty() {
+                    faults.extend(self.faults_of_schemes(&network));
+                }
                 if faults.is_empty() { Ok(network) } else { Err(faults) }
             }
             Err(wrong) => Err([faults, wrong].concat()),
@@ -59,6 +61,14 @@ impl Scenario {
     fn faults_of_schemes(&self, network: &Network) -> Vec<Fault> {
         if self.schemes.is_empty() {
             return vec![Fault::new("schemes", "found an empty list, expected at least one scheme")];
+        }
+        let of_parameters = self.schemes.iter().filter_map(|name| self.scheme.get(name)).flat_map(|scheme| {
+            let faults = scheme.faults(&self.tcp).into_iter();
+            faults.map(|(key, problem)| Fault::new(&format!("scheme.{}.{key}", scheme.name()), problem))
+        });
+        let of_parameters: Vec<Fault> = of_parameters.collect();
+        if !of_parameters.is_empty() {
+            return of_parameters;
         }
         let wrong = self.schemes.iter().enumerate().filter_map(|(index, name)| {
             let repeated = self.schemes[..index].contains(name);
@@ -80,6 +90,10 @@ impl Scenario {
         };
         let LinkUse { recovers, protects } = scheme.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
+        let mut flows = network.flows[..network.connections].iter();
+        if let Some((key, problem)) = scheme.faults(&self.tcp).first() {
+            return Err(format!("\"{name}\" has a parameter {key}: {problem}"));
+        }
         let problem = if recovers && network.radios().next().is_none() {
             "needs a wireless link, and no connection crosses one; leave the scheme out"
         } else if recovers && any(|radio| radio.arq == arq::Config::None) {
@@ -88,6 +102,9 @@ impl Scenario {
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \
              add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
+        } else if !self.tcp.close && scheme.split(&self.tcp).is_some() && flows.any(|flow| flow.ends()) {
+            "needs connections that say where they end, and these do not; \
+             add close = true to [tcp], or leave the scheme out"
         } else {
             return Ok(scheme);
         };

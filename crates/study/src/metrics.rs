@@ -1,6 +1,7 @@
 //! What a run is measured by.
 
 use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::split::Relay;
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use lasthop_proto::traffic::{SinkStats, SourceStats};
 use lasthop_proto::{ComponentId, DropReason, Packet};
@@ -99,6 +100,24 @@ metrics! {
         notices: u64,
         /// Acknowledgements that the destination sent.
         acks_sent: u64,
+        /// Segments that base stations sent of a connection that they split, copies included. Zero if none
+        /// does, as what follows.
+        relay_segments_sent: u64,
+        /// Payload in them.
+        relay_payload_bytes: u64,
+        /// Those of them that had been sent before, in whole or in part.
+        relay_retransmitted_segments: u64,
+        /// Retransmission timeouts of base stations.
+        relay_timeouts: u64,
+        /// The most bytes that base stations held at once, each as far as it has taken over what the next
+        /// has not acknowledged; from the beginning of the run. Of several connections that of the one with
+        /// the most.
+        relay_peak_bytes: u64,
+        /// Bytes that base stations held when the run ended.
+        relay_held_bytes: u64,
+        /// Payload that was acknowledged to the source, and had not reached the destination when the run
+        /// ended. More than zero only if a base station acknowledges in the destination's place.
+        acknowledged_undelivered_bytes: u64,
         /// Packets of both directions that a link gave up after its last permitted attempt.
         link_discards: u64,
         /// Packets of both directions that arrived damaged over a link that does not recover errors.
@@ -164,10 +183,55 @@ impl Metrics {
 pub(crate) struct Counts {
     /// The instant.
     pub(crate) at: Time,
-    pub(crate) connections: Vec<(SenderStats, ReceiverStats)>,
+    pub(crate) connections: Vec<Ends>,
     pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
     pub(crate) radios: Vec<RadioStats>,
     pub(crate) drops: Drops,
+}
+
+/// What the ends of a connection have counted, and what is between them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ends {
+    pub(crate) sender: SenderStats,
+    pub(crate) receiver: ReceiverStats,
+    /// Payload that was acknowledged to the sender.
+    pub(crate) acknowledged: Bytes,
+    pub(crate) relayed: Relayed,
+}
+
+/// What the base stations that split a connection have counted, and what they hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Relayed {
+    segments_sent: u64,
+    payload_sent: Bytes,
+    retransmitted_segments: u64,
+    timeouts: u64,
+    peak: Bytes,
+    held: Bytes,
+}
+
+impl Relayed {
+    pub(crate) fn add(&mut self, relay: &Relay) {
+        let sender = relay.sender().stats();
+        self.segments_sent += sender.segments_sent;
+        self.payload_sent += sender.payload_sent;
+        self.retransmitted_segments += sender.retransmitted_segments;
+        self.timeouts += sender.timeouts;
+        self.peak = self.peak.max(relay.peak());
+        self.held += relay.held();
+    }
+
+    /// What was counted since `earlier`, which was counted before.
+    fn since(&self, earlier: &Relayed) -> Relayed {
+        Relayed {
+            segments_sent: self.segments_sent - earlier.segments_sent,
+            payload_sent: self.payload_sent - earlier.payload_sent,
+            retransmitted_segments: self.retransmitted_segments - earlier.retransmitted_segments,
+            timeouts: self.timeouts - earlier.timeouts,
+            peak: self.peak,
+            held: self.held,
+        }
+    }
 }
 
 /// Counts what is lost of each flow, by reason.
@@ -222,9 +286,12 @@ pub(crate) struct Measured<'a> {
 impl Measured<'_> {
     /// The connection with number `index`, whose transfer of `size` was to begin at `start`.
     pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> Connection {
-        let (total, received) = self.end.connections[index];
-        let (sent_before, received_before) = self.warmup.connections.get(index).copied().unwrap_or_default();
-        let (sender, receiver) = (total.since(&sent_before), received.since(&received_before));
+        let end = &self.end.connections[index];
+        let before = self.warmup.connections.get(index).copied().unwrap_or_default();
+        let Ends { sender: total, receiver: received, .. } = *end;
+        let (sender, receiver) = (total.since(&before.sender), received.since(&before.receiver));
+        let relayed = end.relayed.since(&before.relayed);
+        let undelivered = end.acknowledged.0.saturating_sub(received.delivered.0);
         let drops = self.drops(index);
         let finished = size == Some(received.delivered);
         let start = total.started.unwrap_or(start);
@@ -243,6 +310,13 @@ impl Measured<'_> {
             fast_retransmits: sender.fast_retransmits,
             notices: sender.notices,
             acks_sent: receiver.acks_sent,
+            relay_segments_sent: relayed.segments_sent,
+            relay_payload_bytes: relayed.payload_sent.0,
+            relay_retransmitted_segments: relayed.retransmitted_segments,
+            relay_timeouts: relayed.timeouts,
+            relay_peak_bytes: relayed.peak.0,
+            relay_held_bytes: relayed.held.0,
+            acknowledged_undelivered_bytes: undelivered,
             link_discards: drops.discarded,
             lost_on_air: drops.corrupted,
             queue_drops: drops.queue_full,
@@ -291,6 +365,13 @@ impl Measured<'_> {
                 fast_retransmits: sum(|each| each.fast_retransmits),
                 notices: sum(|each| each.notices),
                 acks_sent: sum(|each| each.acks_sent),
+                relay_segments_sent: sum(|each| each.relay_segments_sent),
+                relay_payload_bytes: sum(|each| each.relay_payload_bytes),
+                relay_retransmitted_segments: sum(|each| each.relay_retransmitted_segments),
+                relay_timeouts: sum(|each| each.relay_timeouts),
+                relay_peak_bytes: metrics().map(|each| each.relay_peak_bytes).max().unwrap_or(0),
+                relay_held_bytes: sum(|each| each.relay_held_bytes),
+                acknowledged_undelivered_bytes: sum(|each| each.acknowledged_undelivered_bytes),
                 link_discards: sum(|each| each.link_discards),
                 lost_on_air: sum(|each| each.lost_on_air),
                 queue_drops: sum(|each| each.queue_drops),

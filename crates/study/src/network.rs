@@ -16,6 +16,8 @@ use crate::topology::{Edge, Link, Pair, Topology, split};
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     pub(crate) graph: Graph,
+    /// The nodes' names, by their places in the graph.
+    pub(crate) names: Vec<String>,
     /// The links, by their places in the graph.
     pub(crate) links: Vec<NetworkLink>,
     /// The flows, connections first.
@@ -110,7 +112,13 @@ impl Scenario {
     /// # Errors
     /// All that is wrong with it.
     pub(crate) fn network(&self) -> Result<Network, Vec<Fault>> {
-        let network = Network { graph: Graph::new(), links: Vec::new(), flows: Vec::new(), connections: 0 };
+        let network = Network {
+            graph: Graph::new(),
+            names: Vec::new(),
+            links: Vec::new(),
+            flows: Vec::new(),
+            connections: 0,
+        };
         let mut survey = Survey { scenario: self, nodes: BTreeMap::new(), network, faults: Vec::new() };
         survey.check_shape();
         if survey.faults.is_empty() {
@@ -181,6 +189,7 @@ impl Survey<'_> {
             return node;
         }
         let node = self.network.graph.add_node();
+        self.network.names.push(name.to_owned());
         self.nodes.insert(name.to_owned(), node);
         node
     }

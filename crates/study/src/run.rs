@@ -7,12 +7,12 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
-use lasthop_proto::ComponentId;
 use lasthop_proto::scheme::Scheme;
+use lasthop_proto::{ComponentId, HostId};
 use lasthop_sim::{Capture, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
 use crate::error::{Place, ScenarioError};
-use crate::metrics::{ConnectionMetrics, Counts, Drops, Measured, Metrics, TrafficMetrics};
+use crate::metrics::{ConnectionMetrics, Counts, Drops, Ends, Measured, Metrics, Relayed, TrafficMetrics};
 use crate::network::Load;
 use crate::rephrase;
 use crate::scenario::Scenario;
@@ -60,6 +60,17 @@ pub struct ConnectionRun {
     pub name: String,
     /// What it is measured by.
     pub metrics: ConnectionMetrics,
+    /// Its parts in the order of its way: one, or several if base stations split it.
+    pub parts: Vec<PartRun>,
+}
+
+/// What was recorded of a part of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartRun {
+    /// The node at which it begins.
+    pub from: String,
+    /// The node at which it ends.
+    pub to: String,
     /// What happened to each packet, if that was asked for.
     pub events: Option<Events>,
     /// The sender's state over time, if that was asked for.
@@ -98,7 +109,7 @@ pub(crate) struct Outcome {
     handled: u64,
 }
 
-/// What was recorded of a connection.
+/// What was recorded of a part of a connection.
 type Record = (Option<Events>, Option<Series>);
 
 /// A scenario and one of the schemes that can work with it: what all runs of a study share.
@@ -155,15 +166,18 @@ impl Scenario {
             setup.run_observed(seed, run, observe, keep_going)?
         };
         let Outcome { ended, metrics, connections, traffic, handled } = outcome;
-        let flows = &setup.layout.network().flows;
-        let (transfers, others) = flows.split_at(connections.len());
-        let records = records.into_iter().chain(iter::repeat_with(Record::default));
-        let connections = transfers.iter().zip(connections).zip(records);
-        let connections = connections.map(|((flow, metrics), (events, series))| ConnectionRun {
-            name: flow.name.clone(),
-            metrics,
-            events,
-            series,
+        let network = setup.layout.network();
+        let (transfers, others) = network.flows.split_at(connections.len());
+        let mut records = records.into_iter().chain(iter::repeat_with(Record::default));
+        let name = |node: HostId| network.names[usize::from(node.0)].clone();
+        let connections = transfers.iter().zip(connections).zip(setup.layout.parts());
+        let connections = connections.map(|((flow, metrics), parts)| {
+            let parts = parts.iter().zip(&mut records);
+            let parts = parts.map(|(part, (events, series))| {
+                let [from, to] = part.nodes.map(name);
+                PartRun { from, to, events, series }
+            });
+            ConnectionRun { name: flow.name.clone(), metrics, parts: parts.collect() }
         });
         let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
         Ok(Run {
@@ -190,7 +204,7 @@ impl Scenario {
         })?;
         let scheme =
             self.workable(scheme, &network).map_err(|problem| refuse(format!("scheme: {problem}")))?;
-        Ok(Setup { scenario: self, scheme, layout: Layout::new(network, scheme) })
+        Ok(Setup { scenario: self, scheme, layout: Layout::new(network, scheme, &self.tcp) })
     }
 }
 
@@ -212,13 +226,16 @@ impl Setup<'_> {
         let flows = &world.flows;
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
         let capture = observe.pcap.map(|path| self.capture(flows[0], path)).transpose().map_err(failed)?;
-        let recorders: Vec<_> = flows
-            .iter()
-            .map(|flow| {
-                let tracer = observe.trace.then(|| Tracer::new(*flow, &self.scenario.tcp));
-                (tracer, observe.series.then(|| Recorder::new(flow.sender)))
+        let parts = self.layout.parts();
+        let recorders = flows.iter().zip(parts).flat_map(|(flow, parts)| {
+            parts.iter().map(|part| {
+                let whole = parts.len() == 1;
+                let settings = Layout::settings(part, self.scheme, &self.scenario.tcp);
+                let tracer = observe.trace.then(|| Tracer::new(*flow, part.clone(), whole, &settings));
+                (tracer, observe.series.then(|| Recorder::new(part.sender.0, flow.id)))
             })
-            .collect();
+        });
+        let recorders: Vec<_> = recorders.collect();
         let (outcome, (recorders, capture)) = self.play(world, (recorders, capture), keep_going);
         capture.map(Pcapng::finish).transpose().map_err(failed)?;
         let records = recorders
@@ -239,11 +256,15 @@ impl Setup<'_> {
         mut keep_going: impl FnMut() -> bool,
     ) -> (Option<Outcome>, T) {
         let World { builder, flows, traffic, radios } = world;
-        let places = Places { flows, traffic, radios };
-        // The connections come first among the flows.
-        let ends = self.layout.network().flows.iter().map(|flow| flow.ends());
-        let awaited: Vec<_> =
-            places.flows.iter().zip(ends).filter(|(_, ends)| *ends).map(|(flow, _)| flow.sender).collect();
+        let places = Places { layout: &self.layout, flows, traffic, radios };
+        let mut awaited = Vec::new();
+        for (index, flow) in places.flows.iter().enumerate() {
+            // The connections come first among the flows.
+            if self.layout.network().flows[index].ends() {
+                awaited.push(flow.sender);
+                awaited.extend(self.layout.relays(index));
+            }
+        }
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
         let drops = Drops::new(self.layout.network().flows.len());
@@ -301,19 +322,31 @@ impl Setup<'_> {
 }
 
 /// Where in the engine something is counted.
-struct Places {
+struct Places<'a> {
+    layout: &'a Layout,
     flows: Vec<Flow>,
     traffic: Vec<(ComponentId, ComponentId)>,
     radios: Vec<ComponentId>,
 }
 
-impl Places {
+impl Places<'_> {
     fn counts<T: Tap>(&self, engine: &Engine<(Drops, T)>) -> Counts {
-        let connections =
-            self.flows.iter().map(|flow| match (engine.node(flow.sender), engine.node(flow.receiver)) {
-                (Node::Sender(sender), Node::Receiver(receiver)) => (*sender.stats(), *receiver.stats()),
-                _ => unreachable!("a connection has a sender and a receiver"),
-            });
+        let connections = self.flows.iter().enumerate().map(|(index, flow)| {
+            let (Node::Sender(sender), Node::Receiver(receiver)) =
+                (engine.node(flow.sender), engine.node(flow.receiver))
+            else {
+                unreachable!("a connection has a sender and a receiver")
+            };
+            let mut relayed = Relayed::default();
+            for proxy in self.layout.relays(index) {
+                let Node::Proxy(proxy) = engine.node(proxy) else {
+                    unreachable!("a connection is split by proxies")
+                };
+                relayed.add(proxy.relay(flow.id).expect("this one splits it"));
+            }
+            let acknowledged = Bytes(sender.acknowledged());
+            Ends { sender: *sender.stats(), receiver: *receiver.stats(), acknowledged, relayed }
+        });
         let traffic =
             self.traffic.iter().map(|&(source, sink)| match (engine.node(source), engine.node(sink)) {
                 (Node::Source(source), Node::Sink(sink)) => (*source.stats(), *sink.stats()),

@@ -1,10 +1,11 @@
 //! What a sender's state was over time, as columns.
 
 use lasthop_base::Time;
-use lasthop_proto::{Component, ComponentId, Probe};
+use lasthop_proto::{Component, ComponentId, FlowId, Probe};
 use lasthop_sim::{Node, Tap};
 
-/// The quantities that a sender shows, with their values over time: a row at the beginning and after
+/// The quantities that the sender of a connection, or of one part of a split one, shows, with their values over
+/// time: a row at the beginning and after
 /// each event that changed one of them. A value holds until the next row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
@@ -14,9 +15,10 @@ pub struct Series {
     pub columns: Vec<(&'static str, Vec<f64>)>,
 }
 
-/// Records the [`Series`] of one component.
+/// Records the [`Series`] of one sender.
 pub(crate) struct Recorder {
     id: ComponentId,
+    flow: FlowId,
     shown: Shown,
     series: Series,
 }
@@ -32,8 +34,9 @@ impl Probe for Shown {
 }
 
 impl Recorder {
-    pub(crate) fn new(id: ComponentId) -> Recorder {
-        Recorder { id, shown: Shown::default(), series: Series::default() }
+    /// Of the sender of `flow` that is the component `id`, or in it.
+    pub(crate) fn new(id: ComponentId, flow: FlowId) -> Recorder {
+        Recorder { id, flow, shown: Shown::default(), series: Series::default() }
     }
 
     pub(crate) fn into_series(self) -> Series {
@@ -47,7 +50,12 @@ impl Tap for Recorder {
             return;
         }
         self.shown.0.clear();
-        component.show(&mut self.shown);
+        match component {
+            Node::Proxy(proxy) => {
+                proxy.relay(self.flow).expect("the part begins there").show(&mut self.shown);
+            }
+            other => other.show(&mut self.shown),
+        }
         let Series { time_s, columns } = &mut self.series;
         if columns.is_empty() {
             columns.extend(self.shown.0.iter().map(|&(name, _)| (name, Vec::new())));

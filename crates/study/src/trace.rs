@@ -7,10 +7,11 @@ use lasthop_proto::tcp::{SenderStats, SeqNum, Settings};
 use lasthop_proto::{Body, ComponentId, DropReason, Packet};
 use lasthop_sim::{Node, Tap, Wire};
 
+use crate::parts::ConnectionPart;
 use crate::world::Flow;
 
-/// What happened to the packets of a connection, in the order in which it did: row *i* of each column
-/// belongs to event *i*.
+/// What happened to the packets of a connection, or of one part of a split one, in the order in which it did:
+/// row *i* of each column belongs to event *i*. The source of a part is where it begins.
 ///
 /// - `sent`, `delivered`, `lost`: a segment left the source, reached its destination, or did not.
 /// - `ack-sent`, `ack-received`, `ack-lost`: likewise an acknowledgement.
@@ -44,24 +45,31 @@ enum Fate {
     Lost(DropReason),
 }
 
-/// Records [`Events`] of one connection.
+/// Records [`Events`] of one part of a connection.
 pub(crate) struct Tracer {
     flow: Flow,
+    part: ConnectionPart,
+    /// Whether the connection has no other part.
+    whole: bool,
     mss: i64,
     first_data: SeqNum,
     /// Offset of the last sequence number seen, near which others are understood.
     near: i64,
     acknowledged: i64,
-    /// For each segment how many of its copies have left the source, and how many have met their end.
+    /// For each offset how many segments that begin there have left the source, and how many have met their
+    /// end.
     copies: HashMap<i64, (i64, i64)>,
     counted: SenderStats,
     events: Events,
 }
 
 impl Tracer {
-    pub(crate) fn new(flow: Flow, settings: &Settings) -> Tracer {
+    /// Of a part on which TCP has these settings; `whole` if the connection has no other.
+    pub(crate) fn new(flow: Flow, part: ConnectionPart, whole: bool, settings: &Settings) -> Tracer {
         Tracer {
             flow,
+            part,
+            whole,
             mss: i64::from(settings.mss()),
             first_data: SeqNum(settings.iss) + u32::from(settings.handshake),
             near: 0,
@@ -96,8 +104,9 @@ impl Tracer {
     fn record(&mut self, now: Time, packet: &Packet, fate: Fate) {
         match &packet.body {
             Body::Tcp(segment) if packet.src == self.flow.source => {
-                let number = if segment.len > 0 { self.offset(segment.seq) / self.mss } else { -1 };
-                let transmission = self.count_copy(number, fate);
+                let offset = if segment.len > 0 { self.offset(segment.seq) } else { -1 };
+                let transmission = self.count_copy(offset, fate);
+                let number = if segment.len > 0 { offset / self.mss } else { -1 };
                 let event = named(fate, ["sent", "delivered", "lost"]);
                 self.push(now, event, number, transmission, packet.size);
             }
@@ -122,8 +131,8 @@ impl Tracer {
     }
 
     /// Which copy of these data it is. Copies meet their end in the order in which they left.
-    fn count_copy(&mut self, number: i64, fate: Fate) -> i64 {
-        let (left, ended) = self.copies.entry(number).or_default();
+    fn count_copy(&mut self, offset: i64, fate: Fate) -> i64 {
+        let (left, ended) = self.copies.entry(offset).or_default();
         let count = if let Fate::Sent = fate { left } else { ended };
         *count += 1;
         *count
@@ -132,25 +141,33 @@ impl Tracer {
 
 impl Tap for Tracer {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
-        let flow = self.flow;
-        if wire.id == flow.sent || wire.id == flow.answered {
+        if packet.flow != self.flow.id {
+            return;
+        }
+        let ConnectionPart { sender, receiver, .. } = self.part;
+        // Others of a connection's parts leave and enter a proxy by its other port.
+        if wire.from == sender || wire.from == receiver {
             self.record(now, packet, Fate::Sent);
-        } else if wire.id == flow.delivered || wire.id == flow.returned {
+        } else if wire.to == sender || wire.to == receiver {
             self.record(now, packet, Fate::Arrived);
         }
     }
 
-    fn drop(&mut self, now: Time, _at: ComponentId, packet: &Packet, reason: DropReason) {
-        if packet.flow == self.flow.id {
+    fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
+        if packet.flow == self.flow.id && (self.whole || self.part.links.contains(&at)) {
             self.record(now, packet, Fate::Lost(reason));
         }
     }
 
     fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
-        let Node::Sender(sender) = component else { return };
-        if id != self.flow.sender {
+        if id != self.part.sender.0 {
             return;
         }
+        let sender = match component {
+            Node::Sender(sender) => sender,
+            Node::Proxy(proxy) => proxy.relay(self.flow.id).expect("the part begins there").sender(),
+            _ => return,
+        };
         let (before, stats) = (self.counted, *sender.stats());
         self.counted = stats;
         for (event, happened) in [

@@ -5,11 +5,13 @@ use lasthop_base::{Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{LinkUse, Scheme};
-use lasthop_proto::{ComponentId, FlowId, HostId, arq, tcp, traffic};
+use lasthop_proto::split::{Proxy, Split};
+use lasthop_proto::{ComponentId, FlowId, HostId, Port, arq, tcp, traffic};
 use lasthop_sim::network::{LinkId, Part, Plan};
 use lasthop_sim::{Builder, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
 
 use crate::network::{LastHop, Load, Network, NetworkLink};
+use crate::parts::{self, ConnectionPart, Crossing};
 use crate::scenario::{Protect, Radio};
 
 /// When the first wireless link's channel is bad in a run: the spans that begin before `until`, each
@@ -39,6 +41,26 @@ pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> V
 pub(crate) struct Layout {
     network: Network,
     plan: Plan,
+    /// Where each connection is split.
+    crossings: Vec<Vec<Crossing>>,
+    /// Its parts.
+    parts: Vec<Vec<ConnectionPart>>,
+}
+
+/// TCP on the parts of connections.
+struct Tcp<'a> {
+    wired: &'a tcp::Settings,
+    /// How the scheme splits connections.
+    split: Option<Split>,
+}
+
+impl Tcp<'_> {
+    fn of(&self, part: &ConnectionPart) -> &tcp::Settings {
+        match &self.split {
+            Some(split) if part.wireless => &split.wireless,
+            _ => self.wired,
+        }
+    }
 }
 
 /// Everything that is simulated.
@@ -61,17 +83,14 @@ pub(crate) struct Flow {
     pub(crate) receiver: ComponentId,
     /// From the sender into the network.
     pub(crate) sent: WireId,
-    /// From the network into the receiver.
-    pub(crate) delivered: WireId,
-    /// From the receiver into the network.
-    pub(crate) answered: WireId,
     /// From the network into the sender.
     pub(crate) returned: WireId,
 }
 
 impl Layout {
-    pub(crate) fn new(network: Network, scheme: &dyn Scheme) -> Layout {
-        let has_agent = scheme.agent().is_some();
+    pub(crate) fn new(network: Network, scheme: &dyn Scheme, settings: &tcp::Settings) -> Layout {
+        let splits = scheme.split(settings).is_some();
+        let has_agent = splits || scheme.agent().is_some();
         let agents: Vec<Option<HostId>> = network
             .links
             .iter()
@@ -85,7 +104,33 @@ impl Layout {
             .collect();
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
         let plan = Plan::new(&network.graph, &agents, &paths);
-        Layout { network, plan }
+        let proxies = if splits { agents } else { vec![None; agents.len()] };
+        let connections = paths[..network.connections].iter().enumerate();
+        let crossings: Vec<_> =
+            connections.clone().map(|(_, path)| parts::crossings(&network.graph, &proxies, path)).collect();
+        let parts = connections
+            .map(|(index, path)| parts::parts(&network.graph, &plan, index, path, &crossings[index]))
+            .collect();
+        Layout { network, plan, crossings, parts }
+    }
+
+    /// The components that relay connection number `index`, in the order of its way.
+    pub(crate) fn relays(&self, index: usize) -> impl Iterator<Item = ComponentId> {
+        self.parts[index][1..].iter().map(|part| part.sender.0)
+    }
+
+    /// TCP on a part of a connection, with a scheme and `settings` on the wired ones.
+    pub(crate) fn settings(
+        part: &ConnectionPart,
+        scheme: &dyn Scheme,
+        settings: &tcp::Settings,
+    ) -> tcp::Settings {
+        Tcp { wired: settings, split: scheme.split(settings) }.of(part).clone()
+    }
+
+    /// The parts of each connection.
+    pub(crate) fn parts(&self) -> &[Vec<ConnectionPart>] {
+        &self.parts
     }
 
     pub(crate) fn network(&self) -> &Network {
@@ -96,8 +141,9 @@ impl Layout {
     pub(crate) fn world(&self, scheme: &dyn Scheme, settings: &tcp::Settings, streams: Streams) -> World {
         let mut builder = Builder::new();
         let mut radios = Vec::new();
+        let tcp = Tcp { wired: settings, split: scheme.split(settings) };
         for part in &self.plan.parts {
-            let node = self.component(part, scheme, settings, streams);
+            let node = self.component(part, scheme, &tcp, streams);
             let is_radio = matches!(node, Node::Radio(_));
             let id = builder.add(node);
             if is_radio {
@@ -122,44 +168,60 @@ impl Layout {
             sender: ends.source,
             receiver: ends.sink,
             sent: from(ends.source),
-            delivered: to(ends.sink),
-            answered: from(ends.sink),
             returned: to(ends.source),
         });
         let traffic = traffic.iter().map(|ends| (ends.source, ends.sink));
         World { flows: flows.collect(), traffic: traffic.collect(), builder, radios }
     }
 
-    fn component(
-        &self,
-        part: &Part,
-        scheme: &dyn Scheme,
-        settings: &tcp::Settings,
-        streams: Streams,
-    ) -> Node {
+    fn component(&self, part: &Part, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
         match part {
-            Part::Source(flow) => self.source(*flow, scheme, settings, streams),
-            Part::Sink(flow) => self.sink(*flow, settings),
+            Part::Source(flow) => self.source(*flow, scheme, tcp, streams),
+            Part::Sink(flow) => self.sink(*flow, tcp),
             Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
                 NetworkLink::Radio(hop) => hop.direction(*from, scheme.link(), streams).into(),
             },
-            Part::Agent(_) => scheme.agent().expect("the scheme has one").into(),
+            Part::Agent(link) => match &tcp.split {
+                Some(split) => self.proxy(*link, scheme, tcp.wired, split).into(),
+                None => scheme.agent().expect("the scheme has one").into(),
+            },
             Part::Router(router) => router.clone().into(),
         }
     }
 
-    fn source(&self, id: FlowId, scheme: &dyn Scheme, settings: &tcp::Settings, streams: Streams) -> Node {
+    fn connection(&self, id: FlowId) -> tcp::Connection {
         let flow = &self.network.flows[usize::from(id.0)];
-        let connection = tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id };
+        tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
+    }
+
+    /// The proxy of a link, which splits the connections that cross it.
+    fn proxy(&self, link: LinkId, scheme: &dyn Scheme, wired: &tcp::Settings, split: &Split) -> Proxy {
+        let mut proxy = Proxy::new(wired.clone(), split.clone());
+        for (index, crossings) in self.crossings.iter().enumerate() {
+            for &(_, from) in crossings.iter().filter(|crossing| crossing.0 == link) {
+                let own = from == Port::WIRED;
+                let reaction = if own { scheme.reaction() } else { None };
+                let ends = self.network.flows[index].ends();
+                proxy.join(self.connection(FlowId(index as u16)), from, ends, reaction);
+            }
+        }
+        proxy
+    }
+
+    fn source(&self, id: FlowId, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
+        let flow = &self.network.flows[usize::from(id.0)];
+        let connection = self.connection(id);
         match &flow.load {
             Load::Transfer { transfer, spread, plain } => {
                 let mut transfer = *transfer;
                 if !spread.is_zero() {
                     transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
                 }
-                let reaction = if *plain { None } else { scheme.reaction() };
-                tcp::Sender::new(connection, settings, transfer, reaction).into()
+                let part = &self.parts[usize::from(id.0)][0];
+                let knows = !*plain && (tcp.split.is_none() || part.wireless);
+                let reaction = if knows { scheme.reaction() } else { None };
+                tcp::Sender::new(connection, tcp.of(part), transfer, reaction).into()
             }
             Load::Traffic(plan) => {
                 let stream = streams.stream(&format!("traffic:{}", flow.name));
@@ -168,12 +230,12 @@ impl Layout {
         }
     }
 
-    fn sink(&self, id: FlowId, settings: &tcp::Settings) -> Node {
-        let flow = &self.network.flows[usize::from(id.0)];
-        match flow.load {
+    fn sink(&self, id: FlowId, tcp: &Tcp<'_>) -> Node {
+        match self.network.flows[usize::from(id.0)].load {
             Load::Transfer { .. } => {
-                let connection = tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id };
-                tcp::Receiver::new(connection, settings).into()
+                let parts = &self.parts[usize::from(id.0)];
+                let last = parts.last().expect("a connection has a part");
+                tcp::Receiver::new(self.connection(id), tcp.of(last)).into()
             }
             Load::Traffic(_) => traffic::Sink::new().into(),
         }

@@ -16,7 +16,7 @@ fn run(scenario: &Scenario, scheme: &str, number: u64) -> Run {
 
 /// When the first event of a kind happened, in microseconds.
 fn first(run: &Run, kind: &str) -> Option<u64> {
-    let events = run.connections[0].events.as_ref().expect("it was traced");
+    let events = run.connections[0].parts[0].events.as_ref().expect("it was traced");
     let row = events.event.iter().position(|event| *event == kind)?;
     Some((events.time_s[row] * 1e6).round() as u64)
 }
@@ -299,7 +299,7 @@ fn what_is_protected_survives_its_fades() {
         let scenario = read(SELECTIVE, &[&ends[..], &[&protect]].concat());
         let lost_in = |number| {
             let result = run(&scenario, "selective-fec", number);
-            let events = result.connections[0].events.clone().unwrap();
+            let events = result.connections[0].parts[0].events.clone().unwrap();
             let rows = 0..events.event.len();
             rows.filter(|&row| events.event[row] == "lost").map(|row| events.packet[row]).collect::<Vec<_>>()
         };

@@ -51,7 +51,7 @@ fn observing_a_run_does_not_change_it() {
         let observed = run(&scenario, scheme, 0, EVERYTHING);
         assert_eq!((plain.ended, &plain.metrics), (observed.ended, &observed.metrics));
         let plain = only(plain);
-        assert_eq!((plain.events, plain.series), (None, None));
+        assert_eq!((&plain.parts[0].events, &plain.parts[0].series), (&None, &None));
     }
 }
 
@@ -109,7 +109,8 @@ fn nothing_appears_and_nothing_vanishes() {
         let scenario = read(&["wired.queue=3 packets", "radio.queue=4 packets"]);
         for scheme in ["basic", "local-recovery", "source-quench", "ebsn"] {
             let result = run(&scenario, scheme, number, EVERYTHING);
-            let ConnectionRun { events, metrics, .. } = only(result);
+            let ConnectionRun { parts, metrics, .. } = only(result);
+            let events = parts[0].events.clone();
             let events = &events.unwrap();
             let [sent, delivered, lost] = ["sent", "delivered", "lost"].map(|kind| count(events, kind));
             assert_eq!(sent, metrics.segments_sent, "{scheme} {number}");
@@ -133,7 +134,7 @@ fn nothing_appears_and_nothing_vanishes() {
 #[test]
 fn the_trace_numbers_packets_and_their_copies() {
     let result = only(run(&read(&[]), "basic", 0, EVERYTHING));
-    let events = result.events.unwrap();
+    let events = result.parts[0].events.clone().unwrap();
     let rows = || (0..events.event.len()).filter(|&row| events.event[row] == "sent");
     let firsts: Vec<i64> =
         rows().filter(|&row| events.transmission[row] == 1).map(|row| events.packet[row]).collect();
@@ -147,14 +148,14 @@ fn the_trace_numbers_packets_and_their_copies() {
 fn packet_numbers_do_not_depend_on_the_initial_sequence_number() {
     let events = |iss: &str| {
         let overrides = [iss, "tcp.profile=rfc", "transfer.size=300 KB", "limit=1 h"];
-        only(run(&read(&overrides), "ebsn", 0, EVERYTHING)).events.unwrap()
+        only(run(&read(&overrides), "ebsn", 0, EVERYTHING)).parts[0].events.clone().unwrap()
     };
     assert_eq!(events("tcp.iss=0"), events("tcp.iss=4294900000"));
 }
 
 #[test]
 fn a_series_has_one_value_of_each_quantity_for_each_instant() {
-    let series = only(run(&read(&[]), "ebsn", 0, EVERYTHING)).series.unwrap();
+    let series = only(run(&read(&[]), "ebsn", 0, EVERYTHING)).parts[0].series.clone().unwrap();
     let names: Vec<&str> = series.columns.iter().map(|&(name, _)| name).collect();
     for name in ["cwnd_bytes", "ssthresh_bytes", "srtt_s", "rto_s"] {
         assert!(names.contains(&name), "{names:?} lack {name}");

@@ -2,16 +2,19 @@
 //!
 //! A scheme is one file here, or a few in a directory. It declares its parameters as a struct that is the schema of its
 //! `[scheme.NAME]` table, and implements [`Scheme`] for it: who it is, what it asks of the link,
-//! the agent that it puts at the base station and the reaction that it gives to the sender. It is
+//! the agent that it puts at the base station, or how this splits connections, and the reaction that it gives to the sender. It is
 //! registered by one line below; nothing else knows its name.
 
 mod registry;
 
 use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::component::Component;
 use crate::fec::Covers;
-use crate::tcp::Reaction;
+use crate::split::Split;
+use crate::tcp::{Reaction, Settings};
 
 registry::register! {
     basic: Basic,
@@ -20,6 +23,9 @@ registry::register! {
     ebsn: Ebsn,
     lhack: Lhack,
     selective_fec: SelectiveFec,
+    i_tcp: ITcp,
+    metp: Metp,
+    vs_tcp: VsTcp,
 }
 
 /// What a scheme asks of the wireless link.
@@ -53,6 +59,19 @@ pub trait Scheme {
 
     /// What it asks of the wireless link.
     fn link(&self) -> LinkUse;
+
+    /// How it splits connections at the base station, which on the wired part are as `tcp` has them. What is
+    /// split there has no use for another agent. The scheme's reaction is that of the sender on the wireless
+    /// part, wherever it is.
+    fn split(&self, _tcp: &Settings) -> Option<Split> {
+        None
+    }
+
+    /// What cannot be of its parameters, beside these settings of TCP: the parameter, and what was found and
+    /// expected.
+    fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
+        self.split(tcp).map_or_else(Vec::new, |split| split.faults())
+    }
 
     /// The agent at the base station: a component that joins [`Port::WIRED`](crate::Port::WIRED) and
     /// [`Port::RADIO`](crate::Port::RADIO) and hears what happens on the link to the mobile host.

@@ -13,6 +13,9 @@ use crate::packet::{Dscp, Notice};
 /// those that it needs. A segment or a notice is heard of first; then each hole is judged before it is
 /// sent again, and each sending is told.
 pub trait Reaction: Debug + Send {
+    /// The connection is about to begin: nothing was sent yet.
+    fn on_start(&mut self, _sender: &mut SenderState) {}
+
     /// A control message about this connection arrived. The sender then sends what the hook has asked for
     /// ([`SenderState::resend`]), and what may be sent, as after any event.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _sender: &mut SenderState) {}

@@ -179,7 +179,7 @@ impl Sender {
     }
 
     fn start(&mut self, now: Time, out: &mut Out) {
-        self.state.stats.started = Some(now);
+        self.state.begin(now);
         if self.state.settings.handshake {
             self.phase = Phase::SynSent;
             self.state.emit_syn(now, out);
@@ -369,6 +369,7 @@ impl Component for Sender {
         probe.value("cwnd_bytes", tcp.cwnd());
         probe.value("ssthresh_bytes", tcp.ssthresh());
         probe.value("flight_bytes", f64::from(self.flight_size()));
+        probe.value("mss_bytes", f64::from(tcp.mss()));
         let offset = |seq: SeqNum| f64::from(seq.0.wrapping_sub(tcp.iss.0));
         probe.value("snd_una_bytes", offset(tcp.snd_una));
         probe.value("snd_nxt_bytes", offset(tcp.snd_nxt));

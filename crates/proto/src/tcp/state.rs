@@ -212,7 +212,12 @@ impl SenderState {
         self.snd_max
     }
 
-    /// Payload of a full segment, in bytes.
+    /// The settings of the connection.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Payload of a full segment as it is now, in bytes.
     pub fn mss(&self) -> u32 {
         self.mss
     }
@@ -291,6 +296,12 @@ impl SenderState {
         let answer = hook(&mut *reaction, self);
         self.reaction = Some(reaction);
         Some(answer)
+    }
+
+    /// The connection is about to begin.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.stats.started = Some(now);
+        self.react(|reaction, tcp| reaction.on_start(tcp));
     }
 
     /// A control message arrived.

@@ -23,8 +23,9 @@ impl SenderState {
         (self.window_limit(extension) as u32).min(self.rwnd)
     }
 
-    /// Bytes that may be in flight now.
-    pub(in crate::tcp) fn usable_window(&self) -> u32 {
+    /// Bytes that may be in flight now: the congestion window with what recovery adds to it, or the receiver's
+    /// window if that is smaller. A reaction may ask.
+    pub fn usable_window(&self) -> u32 {
         let by_reaction = if self.recovering && !self.cut { self.asked_extension() } else { None };
         self.offered_window(by_reaction.unwrap_or(self.inflation))
     }

@@ -1,0 +1,283 @@
+//! Variable segment size: what a loss changes is the size of segments, not the window.
+//!
+//! **What it does.** A split connection as METP's. On the wireless part, its sender cuts the stream into small
+//! segments when losses are frequent, which are less often hit and cost less, and into large ones when they are
+//! rare, which have less header.
+//! **Source.** Park, Park and Park, "Enhancing TCP Performance over Wireless Network with Variable Segment
+//! Size", section IV-B and table 3.
+//! **Parameters.** `method`: 1, a loss halves the size and an acknowledgement makes it grow; 2, the size follows
+//! the rate of losses: above `wanted_loss` (e_w, 0.1) of the last `loss_window` (L_w, 5) packets it shrinks, to
+//! the half if it is above half the largest and by one step otherwise, and below it grows. `initial_size` (s_i,
+//! 512 B), `largest_size` (s_mx, 1024 B), `smallest_size` (s_mn, 128 B) and `step` (Δs, 128 B) are bytes of
+//! payload. `growth`: a step `"per-window"` of acknowledgements, or `"per-ack"`. `recovery`, `buffer` and
+//! `wireless` as those of `metp`, whose `packet_size` is the scheme's: the largest size and the header.
+//! **Where we differ from the paper.** As printed a step follows each acknowledgement: the size is back at its
+//! largest within a few packets, which gains next to nothing and ranks method 2 above method 1. A step per
+//! window, as congestion avoidance grows a window, gives gains of the size and order that it reports, and is the
+//! default. A loss sign is one loss, however many duplicates it makes; an acknowledgement is one packet of the
+//! last, however much it covers. Sizes are cut to multiples of 8 B, for which blocks of memory are made. If the
+//! wireless part counts its window in packets (`window_counts`), these are packets of the current size.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use lasthop_base::{Bytes, Probability, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{LinkUse, Scheme};
+use crate::split::{Recovery, Split};
+use crate::tcp::{Changes, Hole, Reaction, Response, Segment, SenderState, Settings, WindowCounts};
+
+/// Sizes are multiples of this.
+const GRAIN: f64 = 8.0;
+
+/// Variable segment size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VsTcp {
+    /// How the size is controlled.
+    pub method: Method,
+    /// Payload of a segment at first.
+    pub initial_size: Bytes,
+    /// The largest payload.
+    pub largest_size: Bytes,
+    /// The smallest.
+    pub smallest_size: Bytes,
+    /// How far it moves at once.
+    pub step: Bytes,
+    /// How soon it grows.
+    pub growth: Growth,
+    /// The share of losses that method 2 keeps to.
+    pub wanted_loss: Probability,
+    /// Packets over which method 2 counts losses.
+    pub loss_window: u32,
+    /// How losses on the wireless part are repaired.
+    pub recovery: Recovery,
+    /// Most bytes that the base station holds of a connection.
+    pub buffer: Bytes,
+    /// How TCP on the wireless part differs, beside this.
+    pub wireless: Changes,
+}
+
+/// How the size is controlled (section IV-B.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum Method {
+    /// Each loss halves it.
+    Halve,
+    /// The rate of losses moves it.
+    Rate,
+}
+
+impl TryFrom<u8> for Method {
+    type Error = String;
+
+    fn try_from(number: u8) -> Result<Method, String> {
+        match number {
+            1 => Ok(Method::Halve),
+            2 => Ok(Method::Rate),
+            _ => Err(format!("found {number}, expected 1 or 2")),
+        }
+    }
+}
+
+impl From<Method> for u8 {
+    fn from(method: Method) -> u8 {
+        match method {
+            Method::Halve => 1,
+            Method::Rate => 2,
+        }
+    }
+}
+
+/// How soon the size grows by a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Growth {
+    /// With a window of acknowledgements, each bringing its part of it.
+    PerWindow,
+    /// With each acknowledgement.
+    PerAck,
+}
+
+impl Default for VsTcp {
+    fn default() -> VsTcp {
+        VsTcp {
+            method: Method::Halve,
+            initial_size: Bytes(512),
+            largest_size: Bytes(1024),
+            smallest_size: Bytes(128),
+            step: Bytes(128),
+            growth: Growth::PerWindow,
+            wanted_loss: Probability::new(0.1).expect("a probability"),
+            loss_window: 5,
+            recovery: Recovery::default(),
+            buffer: Bytes(65_536),
+            wireless: Changes::default(),
+        }
+    }
+}
+
+impl Scheme for VsTcp {
+    fn name(&self) -> &'static str {
+        "vs-tcp"
+    }
+
+    fn summary(&self) -> &'static str {
+        "as metp; segments on the last hop shrink with losses and grow without"
+    }
+
+    fn source(&self) -> &'static str {
+        "Park et al. section IV"
+    }
+
+    fn link(&self) -> LinkUse {
+        LinkUse::BARE
+    }
+
+    fn split(&self, tcp: &Settings) -> Option<Split> {
+        let asked = self.wireless.of(tcp);
+        let packet_size = asked.header + self.largest_size;
+        let window = match asked.window_counts {
+            WindowCounts::Payload => asked.window,
+            WindowCounts::Packets => packet_size * (asked.window.0 / asked.packet_size.0.max(1)),
+        };
+        let wireless = self.recovery.alone(Settings { packet_size, window, ..asked });
+        Some(Split { wireless, buffer: self.buffer })
+    }
+
+    fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
+        let mut faults = self.recovery.faults(self.split(tcp), &self.wireless);
+        let mut check = |holds: bool, key: &str, problem: String| {
+            if !holds {
+                faults.push((String::from(key), problem));
+            }
+        };
+        let VsTcp { initial_size, largest_size, smallest_size, step, loss_window, .. } = *self;
+        let grain = Bytes(GRAIN as u64);
+        check(smallest_size >= grain, "smallest_size", format!("found {smallest_size}, expected {grain} or more"));
+        check(
+            largest_size >= smallest_size,
+            "largest_size",
+            format!("found {largest_size}, expected no less than the smallest size, {smallest_size}"),
+        );
+        let between = initial_size >= smallest_size && initial_size <= largest_size;
+        check(
+            between || largest_size < smallest_size,
+            "initial_size",
+            format!("found {initial_size}, expected {smallest_size} to {largest_size}: the smallest and largest size"),
+        );
+        check(step > Bytes::ZERO, "step", String::from("found 0 B, expected more"));
+        check(
+            (1..=1000).contains(&loss_window),
+            "loss_window",
+            format!("found {loss_window}, expected 1 to 1000"),
+        );
+        faults
+    }
+
+    fn reaction(&self) -> Option<Box<dyn Reaction>> {
+        let size = self.initial_size.0 as f64;
+        Some(Box::new(Sizer { scheme: self.clone(), size, packets: None, outcomes: Outcomes::of(self.loss_window) }))
+    }
+}
+
+/// Controls the size of segments.
+#[derive(Debug)]
+struct Sizer {
+    scheme: VsTcp,
+    /// The size, before it is cut to a multiple.
+    size: f64,
+    /// Packets in a window that counts these.
+    packets: Option<u32>,
+    outcomes: Outcomes,
+}
+
+impl Sizer {
+    fn note(&mut self, lost: bool, sender: &mut SenderState) {
+        match self.scheme.method {
+            Method::Halve if lost => self.halve(),
+            Method::Halve => self.grow(sender),
+            Method::Rate => {
+                let (e_c, e_w) = (self.outcomes.note(lost), self.scheme.wanted_loss.get());
+                let half_of_largest = self.scheme.largest_size.0 as f64 / 2.0;
+                if e_c > e_w && self.size > half_of_largest {
+                    self.halve();
+                } else if e_c > e_w {
+                    self.size -= self.scheme.step.0 as f64;
+                } else if e_c < e_w {
+                    self.grow(sender);
+                }
+            }
+        }
+        self.apply(sender);
+    }
+
+    fn halve(&mut self) {
+        self.size /= 2.0;
+    }
+
+    fn grow(&mut self, sender: &SenderState) {
+        let step = self.scheme.step.0 as f64;
+        self.size += match self.scheme.growth {
+            Growth::PerAck => step,
+            Growth::PerWindow => step / (f64::from(sender.usable_window()) / self.size).max(1.0),
+        };
+    }
+
+    fn apply(&mut self, sender: &mut SenderState) {
+        let VsTcp { smallest_size, largest_size, .. } = self.scheme;
+        self.size = self.size.clamp(smallest_size.0 as f64, largest_size.0 as f64);
+        let mss = ((self.size / GRAIN) as u32) * GRAIN as u32;
+        sender.set_mss(mss);
+        if let Some(packets) = self.packets {
+            sender.set_window(packets * mss);
+        }
+    }
+}
+
+impl Reaction for Sizer {
+    fn on_start(&mut self, sender: &mut SenderState) {
+        self.packets = match sender.settings().window_counts {
+            WindowCounts::Payload => None,
+            WindowCounts::Packets => Some(sender.settings().window_payload() / sender.mss()),
+        };
+        self.apply(sender);
+    }
+
+    fn on_segment(&mut self, _now: Time, segment: &Segment, sender: &mut SenderState) {
+        if segment.ack > sender.snd_una() {
+            self.note(false, sender);
+        }
+    }
+
+    fn judge(&mut self, _hole: Hole, sender: &mut SenderState) -> Response {
+        self.note(true, sender);
+        Response::Corruption
+    }
+}
+
+/// What became of the last packets.
+#[derive(Debug)]
+struct Outcomes {
+    lost: VecDeque<bool>,
+    losses: u32,
+}
+
+impl Outcomes {
+    /// Of so many packets, none of which was lost.
+    fn of(count: u32) -> Outcomes {
+        Outcomes { lost: (0..count).map(|_| false).collect(), losses: 0 }
+    }
+
+    /// Adds one, and says which share of them were lost.
+    fn note(&mut self, lost: bool) -> f64 {
+        self.lost.push_back(lost);
+        let oldest = self.lost.pop_front().unwrap_or(false);
+        self.losses = self.losses + u32::from(lost) - u32::from(oldest);
+        f64::from(self.losses) / self.lost.len() as f64
+    }
+}

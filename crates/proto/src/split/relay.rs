@@ -1,0 +1,174 @@
+//! One connection that a proxy splits.
+
+use lasthop_base::{Bytes, Time};
+
+use super::Chain;
+use crate::component::{Component, Effect, Out, Port, Probe};
+use crate::packet::{FlowId, Packet};
+use crate::tcp::{Receiver, Sender};
+
+/// Two connections joined by a bounded buffer.
+///
+/// What arrives in order is acknowledged, held, and sent on at once as far as the far side lets it; it is let
+/// go of when the far side has acknowledged it. The window that is advertised to the near side never exceeds the
+/// room that is left in the buffer. The far connection opens with the first packet of the near one, and is
+/// closed when that one has ended and all of it was sent on.
+#[derive(Debug)]
+pub struct Relay {
+    flow: FlowId,
+    /// Where its data come from.
+    from: Port,
+    receiver: Receiver,
+    sender: Sender,
+    /// What has been taken over and not yet acknowledged by the far side.
+    held: Chain<()>,
+    buffer: u64,
+    /// The largest window that is advertised to the near side.
+    window: u64,
+    peak: u64,
+    /// Bytes taken over so far, and those of them that were let go of.
+    taken: u64,
+    released: u64,
+    ends: bool,
+    /// The far connection was told to close.
+    closed: bool,
+}
+
+impl Relay {
+    pub(super) fn new(
+        flow: FlowId,
+        from: Port,
+        mut receiver: Receiver,
+        sender: Sender,
+        buffer: Bytes,
+        window: Bytes,
+        ends: bool,
+    ) -> Relay {
+        receiver.pause();
+        let held = Chain::default();
+        let (buffer, window) = (buffer.0, window.0);
+        Relay {
+            flow,
+            from,
+            receiver,
+            sender,
+            held,
+            buffer,
+            window,
+            peak: 0,
+            taken: 0,
+            released: 0,
+            ends,
+            closed: false,
+        }
+    }
+
+    /// The flow that it is.
+    pub fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// Whether the far connection is over.
+    pub(super) fn is_finished(&self) -> bool {
+        self.sender.stats().completed.is_some()
+    }
+
+    /// Whether the data have an end.
+    pub(super) fn ends(&self) -> bool {
+        self.ends
+    }
+
+    /// The end that faces the source.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// The end that faces the destination.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// Bytes held: acknowledged to the source, and not by the destination.
+    pub fn held(&self) -> Bytes {
+        Bytes(self.held.len())
+    }
+
+    /// The most that were held at once.
+    pub fn peak(&self) -> Bytes {
+        Bytes(self.peak)
+    }
+
+    /// What its far sender [shows](Sender), and `held_bytes`.
+    pub fn show(&self, probe: &mut dyn Probe) {
+        self.sender.show(probe);
+        probe.value("held_bytes", self.held.len() as f64);
+    }
+
+    pub(super) fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+        if port == self.from {
+            self.on_near(out, |receiver, out| receiver.receive(now, packet, Port::ONLY, out));
+            self.on_far(out, |sender, out| sender.open(now, out));
+        } else {
+            self.on_far(out, |sender, out| sender.receive(now, packet, Port::ONLY, out));
+        }
+        self.pass_on(now, out);
+    }
+
+    pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
+        if self.receiver.next_wakeup() <= now {
+            self.on_near(out, |receiver, out| receiver.wake(now, out));
+        }
+        if self.sender.next_wakeup() <= now {
+            self.on_far(out, |sender, out| sender.wake(now, out));
+        }
+        self.pass_on(now, out);
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.receiver.next_wakeup().min(self.sender.next_wakeup())
+    }
+
+    /// Takes over what has arrived, lets go of what is acknowledged, and says how much room there is.
+    fn pass_on(&mut self, now: Time, out: &mut Out) {
+        let arrived = self.receiver.stats().delivered.0 - self.taken;
+        if arrived > 0 {
+            self.taken += arrived;
+            self.held.push((), 0..arrived as usize);
+            self.peak = self.peak.max(self.held.len());
+            self.on_far(out, |sender, out| sender.supply(now, arrived, out));
+        }
+        let acknowledged = self.sender.acknowledged() - self.released;
+        if acknowledged > 0 {
+            self.released += acknowledged;
+            self.held.release(acknowledged);
+        }
+        // What the buffer holds beyond this lies in the receiver's, and closes its window.
+        let beyond = self.held.len().saturating_sub(self.buffer - self.window);
+        let room = self.receiver.unread() - beyond.min(self.receiver.unread());
+        if room > 0 {
+            self.on_near(out, |receiver, out| _ = receiver.read(now, room, out));
+        }
+        if self.receiver.has_ended() && !self.closed {
+            self.closed = true;
+            self.on_far(out, |sender, out| sender.close(now, out));
+        }
+    }
+
+    fn on_near(&mut self, out: &mut Out, act: impl FnOnce(&mut Receiver, &mut Out)) {
+        through(out, self.from, |out| act(&mut self.receiver, out));
+    }
+
+    fn on_far(&mut self, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {
+        through(out, self.from.across(), |out| act(&mut self.sender, out));
+    }
+}
+
+/// Lets one end speak; its packets leave by `port`.
+fn through(out: &mut Out, port: Port, speak: impl FnOnce(&mut Out)) {
+    out.redirect(speak, |effect| match effect {
+        Effect::Send(_, packet) => Some(Effect::Send(port, packet)),
+        // What its ends signal is the proxy's to tell.
+        Effect::Signal(_) => None,
+        drop => Some(drop),
+    });
+}

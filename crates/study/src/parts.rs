@@ -1,0 +1,93 @@
+//! The parts of a connection: one, or several if base stations split it.
+
+use lasthop_proto::{ComponentId, HostId, Port};
+use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Plan};
+
+/// A place at which a component sends or receives.
+pub(crate) type Place = (ComponentId, Port);
+
+/// A connection, or one of the several that a split one comes to, in the order of its way.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionPart {
+    /// The nodes at which it begins and ends.
+    pub(crate) nodes: [HostId; 2],
+    /// Whether TCP is that of a wireless part.
+    pub(crate) wireless: bool,
+    /// Where its sender is.
+    pub(crate) sender: Place,
+    /// Where its receiver is.
+    pub(crate) receiver: Place,
+    /// The links that it crosses, in both directions.
+    pub(crate) links: Vec<ComponentId>,
+}
+
+/// Where a flow meets a link at which connections are split: the port of the proxy by which its data come in.
+pub(crate) type Crossing = (LinkId, Port);
+
+/// Where the flow that takes `path` meets links with a proxy, in the order of its way. `proxies` says at which
+/// of its ends each link has one, if at any.
+pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPath) -> Vec<Crossing> {
+    let steps = path.nodes.windows(2).filter_map(|step| {
+        let link = graph.link(step[0], step[1]).expect("a path follows links");
+        let at = proxies[usize::from(link.0)]?;
+        Some((link, if at == step[0] { Port::WIRED } else { Port::RADIO }))
+    });
+    steps.collect()
+}
+
+/// The parts of the connection that is flow number `index` of the plan and is split at `crossings`.
+pub(crate) fn parts(
+    graph: &Graph,
+    plan: &Plan,
+    index: usize,
+    path: &FlowPath,
+    crossings: &[Crossing],
+) -> Vec<ConnectionPart> {
+    let component = |wanted: &dyn Fn(&Part) -> bool| {
+        let place = plan.parts.iter().position(wanted).expect("the plan has what a flow crosses");
+        ComponentId(place as u16)
+    };
+    let ends = plan.flows[index];
+    let begin = |node, wireless, sender| ConnectionPart {
+        nodes: [node, node],
+        wireless,
+        sender,
+        receiver: (ends.sink, Port::ONLY),
+        links: Vec::new(),
+    };
+    let mut left = crossings.iter().peekable();
+    let mut parts = Vec::new();
+    let mut part = begin(path.nodes[0], false, (ends.source, Port::ONLY));
+    for step in path.nodes.windows(2) {
+        let link = graph.link(step[0], step[1]).expect("a path follows links");
+        let away = usize::from(graph.ends(link)[0] != step[0]);
+        let directions = [away, 1 - away]
+            .map(|from| component(&|part| matches!(part, Part::Link(l, f) if *l == link && *f == from)));
+        let crossing = left.next_if(|crossing| crossing.0 == link);
+        let proxy = crossing
+            .map(|&(link, from)| (component(&|part| matches!(part, Part::Agent(l) if *l == link)), from));
+        match proxy {
+            None => part.links.extend(directions),
+            // The proxy is before the link.
+            Some((proxy, Port::WIRED)) => {
+                part.nodes[1] = step[0];
+                part.receiver = (proxy, Port::WIRED);
+                parts.push(part);
+                part = begin(step[0], true, (proxy, Port::RADIO));
+                part.links.extend(directions);
+            }
+            // The proxy is behind it.
+            Some((proxy, from)) => {
+                part.wireless = true;
+                part.links.extend(directions);
+                part.nodes[1] = step[1];
+                part.receiver = (proxy, from);
+                parts.push(part);
+                part = begin(step[1], false, (proxy, from.across()));
+            }
+        }
+    }
+    part.nodes[1] = *path.nodes.last().expect("a path has nodes");
+    parts.push(part);
+    parts
+}
