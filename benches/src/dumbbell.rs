@@ -38,13 +38,13 @@ pub(crate) struct Source {
 /// NewReno by the RFCs, but every segment is acknowledged.
 pub(crate) fn rfc() -> Settings {
     let settings = Settings { ack_every: 1, ..Profile::Rfc.settings() };
-    Settings { window: window(&settings), ..settings }
+    Settings { window: window(&settings).into(), ..settings }
 }
 
 /// NewReno as ns-2 has it.
 pub(crate) fn ns2() -> Settings {
     let settings = Profile::Ns2.settings();
-    Settings { window: window(&settings), ..settings }
+    Settings { window: window(&settings).into(), ..settings }
 }
 
 fn window(settings: &Settings) -> Bytes {

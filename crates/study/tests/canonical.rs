@@ -39,6 +39,8 @@ fn the_canonical_form_reads_as_the_same_scenario() {
             "radio.channel.rayleigh-gilbert.good_ber=0",
             "radio.channel.rayleigh-gilbert.bad_ber=1e-5",
         ],
+        &["tcp.window=1 packet"],
+        &["tcp.window=65535packets", "scheme.metp.wireless.window=10 packets"],
         &["scheme.source-quench.every_attempt=true", "title=quotes \" and \\ and é", "wired.rate=1 bps"],
     ] {
         let scenario = read(SCENARIO, overrides);
@@ -92,6 +94,18 @@ fn a_network_reads_as_the_same_scenario() {
         let scenario = read(SCENARIO, &[&format!("topology.{shape}"), "schemes=[\"basic\"]"]);
         assert_eq!(read(&scenario.to_toml(), &[]), scenario, "{shape}");
     }
+}
+
+/// A number of packets stays one, and a size stays what it was.
+#[test]
+fn a_window_is_written_as_it_was_given() {
+    for (given, written) in [("10packets", "10 packets"), ("1 packets", "1 packet"), ("4 KiB", "4096 B")] {
+        let toml = read(SCENARIO, &[&format!("tcp.window={given}")]).to_toml();
+        assert!(toml.contains(&format!("\nwindow = \"{written}\"\n")), "{given}: {toml}");
+    }
+    let (packets, bytes) = (read(SCENARIO, &["tcp.window=7 packets"]), read(SCENARIO, &["tcp.window=4 KiB"]));
+    assert_eq!(packets.tcp.window_payload(), bytes.tcp.window_payload());
+    assert_ne!(packets.hash(), bytes.hash());
 }
 
 /// A code has one way to be written, however the file says it.

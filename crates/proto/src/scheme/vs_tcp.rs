@@ -16,7 +16,7 @@
 //! window, as congestion avoidance grows a window, gives gains of the size and order that it reports, and is the
 //! default. A loss sign is one loss, however many duplicates it makes; an acknowledgement is one packet of the
 //! last, however much it covers. Sizes are cut to multiples of 8 B, for which blocks of memory are made. If the
-//! wireless part counts its window in packets (`window_counts`), these are packets of the current size.
+//! wireless part counts its window in packets (`window`, `window_counts`), these are packets of the current size.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
 use crate::split::{Recovery, Split};
-use crate::tcp::{Changes, Hole, Reaction, Response, Segment, SenderState, Settings, WindowCounts};
+use crate::tcp::{Changes, Hole, Reaction, Response, Segment, SenderState, Settings, WindowCounts, WindowSize};
 
 /// Sizes are multiples of this.
 const GRAIN: f64 = 8.0;
@@ -141,9 +141,11 @@ impl Scheme for VsTcp {
     fn split(&self, tcp: &Settings) -> Option<Split> {
         let asked = self.wireless.of(tcp);
         let packet_size = asked.header + self.largest_size;
-        let window = match asked.window_counts {
-            WindowCounts::Payload => asked.window,
-            WindowCounts::Packets => packet_size * (asked.window.0 / asked.packet_size.0.max(1)),
+        let window = match (asked.window, asked.window_counts) {
+            (WindowSize::Bytes(size), WindowCounts::Packets) => {
+                WindowSize::Packets((size.0 / asked.packet_size.0.max(1)) as u32)
+            }
+            (window, _) => window,
         };
         let wireless = self.recovery.alone(Settings { packet_size, window, ..asked });
         Some(Split { wireless, buffer: self.buffer })
@@ -241,9 +243,9 @@ impl Sizer {
 
 impl Reaction for Sizer {
     fn on_start(&mut self, sender: &mut SenderState) {
-        self.packets = match sender.settings().window_counts {
-            WindowCounts::Payload => None,
-            WindowCounts::Packets => Some(sender.settings().window_payload() / sender.mss()),
+        self.packets = match sender.settings().window {
+            WindowSize::Bytes(_) => None,
+            WindowSize::Packets(packets) => Some(packets),
         };
         self.apply(sender);
     }

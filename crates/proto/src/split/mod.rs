@@ -82,7 +82,7 @@ impl Proxy {
         let Split { wireless, buffer } = &self.split;
         let (near, far) = if from == Port::WIRED { (&self.wired, wireless) } else { (wireless, &self.wired) };
         let window = Bytes(u64::from(near.window_payload())).min(*buffer);
-        let near = Settings { window, window_counts: WindowCounts::Payload, ..near.clone() };
+        let near = Settings { window: window.into(), window_counts: WindowCounts::Payload, ..near.clone() };
         let receiver = Receiver::new(connection, &near);
         let sender = Sender::supplied(connection, far, reaction);
         self.relays.push(Relay::new(connection.flow, from, receiver, sender, *buffer, window, ends));

@@ -27,7 +27,7 @@ pub use sender::Sender;
 pub use seq::SeqNum;
 pub use settings::{
     Changes, Congestion, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules,
-    Settings, WindowCounts,
+    Settings, WindowCounts, WindowSize,
 };
 pub use state::SenderState;
 
@@ -135,7 +135,7 @@ fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
     }
     let syn = segment.flags.has(Flags::SYN);
     let mss = if syn { 4 } else { 0 };
-    let scale = if syn && settings.window.0 > 65_535 { 4 } else { 0 };
+    let scale = if syn && settings.window.bytes(settings.mss()).0 > 65_535 { 4 } else { 0 };
     let timestamps = if segment.timestamps.is_some() { 12 } else { 0 };
     // With timestamps, "SACK permitted" takes the place of their padding.
     let permitted = if syn && settings.sack() && timestamps == 0 { 4 } else { 0 };

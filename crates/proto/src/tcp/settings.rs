@@ -138,6 +138,31 @@ pub enum RttSamples {
     EveryAck,
 }
 
+/// How large a window is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowSize {
+    /// So many bytes, of what [`WindowCounts`] says.
+    Bytes(Bytes),
+    /// As many bytes of payload as so many full packets hold.
+    Packets(u32),
+}
+
+impl WindowSize {
+    /// The size, where a packet holds `mss` bytes of payload.
+    pub fn bytes(self, mss: u32) -> Bytes {
+        match self {
+            WindowSize::Bytes(size) => size,
+            WindowSize::Packets(packets) => Bytes(u64::from(mss)) * u64::from(packets),
+        }
+    }
+}
+
+impl From<Bytes> for WindowSize {
+    fn from(size: Bytes) -> WindowSize {
+        WindowSize::Bytes(size)
+    }
+}
+
 /// How a window given in bytes is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -197,8 +222,8 @@ settings! {
     /// IP and TCP headers of each packet, options aside.
     header: Bytes,
     /// The receiver's buffer: the largest window it advertises.
-    window: Bytes,
-    /// Whether the window holds payload or whole packets.
+    window: WindowSize,
+    /// Whether a window in bytes holds payload or whole packets.
     window_counts: WindowCounts,
     /// How much may be in flight before anything was acknowledged.
     initial_window: InitialWindow,
@@ -272,7 +297,7 @@ impl Default for Settings {
             rules: Rules::Rfc,
             packet_size: Bytes(1500),
             header: Bytes(40),
-            window: Bytes(65_535),
+            window: Bytes(65_535).into(),
             window_counts: WindowCounts::Payload,
             initial_window: InitialWindow::Rfc6928,
             delay_growth: false,
@@ -316,7 +341,7 @@ impl Profile {
                 initial_window: InitialWindow::Segments(2),
                 delay_growth: true,
                 initial_ssthresh: InitialThreshold::Window,
-                window: Bytes(20 * 1460),
+                window: Bytes(20 * 1460).into(),
                 handshake: true,
                 close: false,
                 rtt_arithmetic: RttArithmetic::Ticks,
@@ -338,7 +363,7 @@ impl Profile {
                 flavour: Flavour::Tahoe,
                 rules: Rules::Ns2,
                 packet_size: Bytes(576),
-                window: Bytes(4096),
+                window: Bytes(4096).into(),
                 window_counts: WindowCounts::Packets,
                 initial_window: InitialWindow::Segments(1),
                 initial_ssthresh: InitialThreshold::Window,
@@ -367,9 +392,11 @@ impl Settings {
 
     /// The window in bytes of payload.
     pub fn window_payload(&self) -> u32 {
-        match self.window_counts {
-            WindowCounts::Payload => self.window.0 as u32,
-            WindowCounts::Packets => (self.window.0 / self.packet_size.0) as u32 * self.mss(),
+        match (self.window, self.window_counts) {
+            (WindowSize::Bytes(size), WindowCounts::Packets) => {
+                (size.0 / self.packet_size.0) as u32 * self.mss()
+            }
+            (window, _) => window.bytes(self.mss()).0 as u32,
         }
     }
 
@@ -441,10 +468,11 @@ impl Settings {
             )
         });
         if fits {
-            check("window", self.window.0 <= 1 << 30, &|| {
+            let bounded = self.window.bytes(self.mss()).0 <= 1 << 30;
+            check("window", bounded, &|| {
                 format!("found {}, expected at most 1073741824 B (RFC 7323 section 2.3)", self.window)
             });
-            check("window", self.window.0 > 1 << 30 || self.window_payload() >= self.mss(), &|| {
+            check("window", !bounded || self.window_payload() >= self.mss(), &|| {
                 format!(
                     "found {}, expected room for at least one packet of {}",
                     self.window, self.packet_size

@@ -25,7 +25,7 @@ pub(crate) fn settings(flavour: Flavour, initial: u32) -> Settings {
     Settings {
         flavour,
         packet_size: Bytes(u64::from(MSS) + 40),
-        window: Bytes(1 << 20),
+        window: Bytes(1 << 20).into(),
         initial_window: InitialWindow::Segments(initial),
         iss: ISS,
         handshake: false,

@@ -55,7 +55,7 @@ fn reno_with_two_losses() {
 #[test]
 fn inflation_keeps_to_the_receivers_window() {
     for flavour in [Flavour::Reno, Flavour::NewReno] {
-        let mut tcp = eight(&Settings { window: Bytes(9000), ..settings(flavour, 8) });
+        let mut tcp = eight(&Settings { window: Bytes(9000).into(), ..settings(flavour, 8) });
         tcp.acks(3, 0).sends_full(0..1).acks(1, 0).ack(0).sends_full(8..9).acks(5, 0).sends_nothing();
         assert_eq!(tcp.sender.usable_window(), 9000);
     }
@@ -181,7 +181,7 @@ fn a_lost_retransmission_times_out() {
 #[test]
 fn fast_retransmit_sends_nothing_new() {
     let mut tcp =
-        Client::start(&Settings { window: Bytes(1200), dupthresh: 1, ..settings(Flavour::Reno, 8) });
+        Client::start(&Settings { window: Bytes(1200).into(), dupthresh: 1, ..settings(Flavour::Reno, 8) });
     tcp.sends_full(0..1).at(100).with_window(700).ack(1000).sends(&["1000..1700"]);
     tcp.ack(1000).sends(&["1000..1700"]);
 }

@@ -331,7 +331,7 @@ fn sequence_numbers_wrap() {
 fn sequence_numbers_come_round() {
     let mut tcp = source(&Settings {
         packet_size: Bytes(64_040),
-        window: Bytes(1 << 30),
+        window: Bytes(1 << 30).into(),
         initial_window: InitialWindow::Segments(1),
         ..settings(Flavour::NewReno, 1)
     });

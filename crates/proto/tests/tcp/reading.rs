@@ -8,14 +8,14 @@ use crate::dialogue::{Server, settings};
 
 /// A receiver of 4000 bytes, and each segment is acknowledged.
 fn base() -> Settings {
-    Settings { window: Bytes(4000), ack_every: 1, ..settings(Flavour::NewReno, 4) }
+    Settings { window: Bytes(4000).into(), ack_every: 1, ..settings(Flavour::NewReno, 4) }
 }
 
 /// Its application has stopped reading, and this much has arrived.
 fn holding(settings: &Settings, bytes: u32) -> Server {
     let mut tcp = Server::start(settings);
     tcp.receiver.pause();
-    tcp.data(0..bytes).acks_with_window(bytes, settings.window.0 as u32 - bytes);
+    tcp.data(0..bytes).acks_with_window(bytes, settings.window_payload() - bytes);
     tcp
 }
 
@@ -48,9 +48,9 @@ fn a_window_that_grows_by_a_segment_is_told() {
 /// Half of a small buffer is worth telling, too.
 #[test]
 fn a_window_that_grows_by_half_the_buffer_is_told() {
-    let mut tcp = holding(&Settings { window: Bytes(1401), ..base() }, 1000);
+    let mut tcp = holding(&Settings { window: Bytes(1401).into(), ..base() }, 1000);
     tcp.reads(699, 699).is_silent().reads(1, 1).acks_with_window(1000, 1101);
-    let mut tcp = holding(&Settings { window: Bytes(1), packet_size: Bytes(41), ..base() }, 1);
+    let mut tcp = holding(&Settings { window: Bytes(1).into(), packet_size: Bytes(41), ..base() }, 1);
     tcp.reads(0, 0).is_silent().reads(1, 1).acks_with_window(1, 1).reads(1, 0).is_silent();
 }
 

@@ -70,7 +70,7 @@ fn acknowledgements_are_not_acknowledged() {
 /// once (RFC 9293 section 3.10.7.4).
 #[test]
 fn data_beyond_the_window_are_not_kept() {
-    let mut tcp = Server::start(&Settings { window: Bytes(3000), ..base() });
+    let mut tcp = Server::start(&Settings { window: Bytes(3000).into(), ..base() });
     tcp.data(3000..4000).acks(0).data(2500..3500).acks(0).data(0..2500).acks(3000).delivered(3000);
 }
 
@@ -78,7 +78,7 @@ fn data_beyond_the_window_are_not_kept() {
 /// where it was (RFC 9293 section 3.8.6.2.2: no shrinking); a probe is answered at once.
 #[test]
 fn a_paused_application_closes_the_window() {
-    let mut tcp = Server::start(&Settings { window: Bytes(4000), ..base() });
+    let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
     tcp.receiver.pause();
     tcp.data(0..1000).data(1000..2000).acks_with_window(2000, 2000);
     tcp.data(2000..3000).data(3000..4000).acks_with_window(4000, 0);
@@ -88,7 +88,7 @@ fn a_paused_application_closes_the_window() {
 /// Data behind a gap take nothing of the window: they are within it.
 #[test]
 fn data_behind_a_gap_do_not_close_the_window() {
-    let mut tcp = Server::start(&Settings { window: Bytes(4000), ..base() });
+    let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
     tcp.receiver.pause();
     tcp.data(1000..2000).acks_with_window(0, 4000).data(0..1000).acks_with_window(2000, 2000);
 }
@@ -98,7 +98,7 @@ fn data_behind_a_gap_do_not_close_the_window() {
 #[test]
 fn a_window_update_is_worth_a_segment() {
     let paused = |window, unread| {
-        let mut tcp = Server::start(&Settings { window: Bytes(window), ack_every: 1, ..base() });
+        let mut tcp = Server::start(&Settings { window: Bytes(window).into(), ack_every: 1, ..base() });
         tcp.receiver.pause();
         tcp.data(0..unread).acks(unread);
         tcp
@@ -112,7 +112,7 @@ fn a_window_update_is_worth_a_segment() {
 /// After reading again the window is the whole buffer, whatever arrives.
 #[test]
 fn a_reading_application_keeps_the_window_open() {
-    let mut tcp = Server::start(&Settings { window: Bytes(4000), ..base() });
+    let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
     tcp.receiver.pause();
     tcp.data(0..500).resume().is_silent().data(500..1500).acks_with_window(1500, 4000);
 }

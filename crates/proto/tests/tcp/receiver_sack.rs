@@ -67,7 +67,7 @@ fn what_is_acknowledged_is_not_reported() {
 /// too (RFC 2018 section 4).
 #[test]
 fn a_window_update_carries_blocks() {
-    let mut tcp = Server::start(&Settings { window: Bytes(4000), ..sack(3) });
+    let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..sack(3) });
     tcp.receiver.pause();
     tcp.data(0..1000).data(1000..2000).acks(2000).data(3000..4000).reports(2000, &[3000..4000]);
     tcp.resume().reports(2000, &[3000..4000]);

@@ -127,7 +127,7 @@ fn doubtful_holes_come_last() {
 /// Rule 2 yields to rule 3 as well if the receiver's window lets no new data out (section 4).
 #[test]
 fn doubtful_holes_are_repaired_when_the_window_is_full() {
-    let mut tcp = ten(&Settings { window: Bytes(10_000), ..sack() }, None);
+    let mut tcp = ten(&Settings { window: Bytes(10_000).into(), ..sack() }, None);
     tcp.sack(0, &[1000..4000]).sends_full(0..1).sack(0, &[8000..9000, 1000..7000]).sends_full(7..8);
 }
 
@@ -214,7 +214,9 @@ fn limited_transmit_goes_by_the_pipe() {
 fn limited_transmit_keeps_to_the_window_and_to_new_data() {
     let limited = Settings { limited_transmit: true, ..sack() };
     let window = Bytes(11_000);
-    ten(&Settings { window, ..limited.clone() }, None).sack(0, &[1000..3000]).sends_full(10..11);
+    ten(&Settings { window: window.into(), ..limited.clone() }, None)
+        .sack(0, &[1000..3000])
+        .sends_full(10..11);
     let mut tcp = Client::start(&limited);
     tcp.sends_full(0..10).wakes_at(1000).sends_full(0..1);
     tcp.at(1050).sack(0, &[1000..2000]).sends_nothing();

@@ -286,7 +286,7 @@ fn marks_do_not_depend_on_sequence_numbers() {
 fn a_long_transfer_has_one_beginning() {
     let settings = Settings {
         packet_size: Bytes(64_040),
-        window: Bytes(1 << 20),
+        window: Bytes(1 << 20).into(),
         initial_window: InitialWindow::Segments(4),
         ..settings(Flavour::NewReno, 1)
     };

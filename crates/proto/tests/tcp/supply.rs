@@ -191,9 +191,9 @@ fn a_dry_stream_probes_nothing() {
 /// 3.8.6.2.1), with what is supplied as with what was there.
 #[test]
 fn a_supply_uses_half_a_window() {
-    let mut tcp = dry(&Settings { window: Bytes(1600), ..base() }, 1000);
+    let mut tcp = dry(&Settings { window: Bytes(1600).into(), ..base() }, 1000);
     tcp.with_window(800).ack(1000).supply(900).sends(&["1000..1800"]).has(1000, 100);
-    let mut tcp = dry(&Settings { window: Bytes(1600), ..base() }, 1000);
+    let mut tcp = dry(&Settings { window: Bytes(1600).into(), ..base() }, 1000);
     tcp.with_window(799).ack(1000).supply(900).sends_nothing().timer_at(1100).has(1000, 900);
 }
 
@@ -243,8 +243,11 @@ fn partial_acknowledgements_of_ns2_keep_to_window_and_data() {
 /// are not.
 #[test]
 fn acknowledged_bytes_are_counted_beyond_the_sequence_space() {
-    let settings =
-        Settings { window: Bytes(1 << 30), initial_window: InitialWindow::Segments(1 << 20), ..base() };
+    let settings = Settings {
+        window: Bytes(1 << 30).into(),
+        initial_window: InitialWindow::Segments(1 << 20),
+        ..base()
+    };
     let mut tcp = Client::supplied(&Settings { handshake: true, close: true, ..settings });
     tcp.open().sends(&["SYN"]).at(100).syn_ack().sends(&["ACK"]);
     let step = 100_000 * MSS;

@@ -2,7 +2,7 @@
 //! limited transmit, and the receiver's window with silly ones avoided.
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Flavour, InitialThreshold, InitialWindow, Settings};
+use lasthop_proto::tcp::{Flavour, InitialThreshold, InitialWindow, Settings, WindowCounts, WindowSize};
 
 use crate::dialogue::{Client, settings};
 
@@ -57,16 +57,33 @@ fn congestion_avoidance() {
 /// No more is sent than the receiver's window holds (RFC 9293 section 3.8.6).
 #[test]
 fn the_receivers_window_limits() {
-    let mut tcp = Client::start(&Settings { window: Bytes(3000), ..settings(Flavour::NewReno, 10) });
+    let mut tcp = Client::start(&Settings { window: Bytes(3000).into(), ..settings(Flavour::NewReno, 10) });
     tcp.sends_full(0..3).at(100).ack(1000).sends_full(3..4);
     tcp.with_window(2000).ack(2000).sends_nothing().ack(3000).sends_full(4..5);
+}
+
+/// A window of so many packets holds their payload, whatever a window in bytes would count.
+#[test]
+fn a_window_may_be_a_number_of_packets() {
+    for window_counts in [WindowCounts::Payload, WindowCounts::Packets] {
+        let settings = Settings {
+            window: WindowSize::Packets(3),
+            window_counts,
+            initial_ssthresh: InitialThreshold::Window,
+            ..settings(Flavour::NewReno, 10)
+        };
+        let mut tcp = Client::start(&settings);
+        tcp.sends_full(0..3).ssthresh(3000.0).at(100).ack(1000).sends_full(3..4);
+        let larger = Settings { packet_size: settings.packet_size * 2, ..settings };
+        assert_eq!(larger.window_payload(), 3 * larger.mss());
+    }
 }
 
 /// A sender fills segments: of a window that has no room for a full one it waits for more, unless the
 /// room is half of the largest window that there was (RFC 9293 section 3.8.6.2.1).
 #[test]
 fn no_silly_segments_are_sent() {
-    let mut tcp = Client::start(&Settings { window: Bytes(1500), ..settings(Flavour::NewReno, 10) });
+    let mut tcp = Client::start(&Settings { window: Bytes(1500).into(), ..settings(Flavour::NewReno, 10) });
     tcp.sends_full(0..1);
     tcp.at(100).with_window(800).ack(1000).sends(&["1000..1800"]);
     tcp.at(200).with_window(740).ack(1800).sends_nothing();
@@ -132,7 +149,7 @@ fn limited_transmit() {
 /// Limited transmit keeps to the receiver's window (RFC 3042 section 2).
 #[test]
 fn limited_transmit_keeps_to_the_receivers_window() {
-    let mut tcp = Client::start(&Settings { window: Bytes(4000), ..limited(Flavour::NewReno) });
+    let mut tcp = Client::start(&Settings { window: Bytes(4000).into(), ..limited(Flavour::NewReno) });
     tcp.sends_full(0..3).at(100).ack(0).sends_full(3..4).ack(0).sends_nothing();
 }
 

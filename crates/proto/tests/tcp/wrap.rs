@@ -36,7 +36,7 @@ fn a_loss_is_new_after_half_the_sequence_space() {
     for flavour in FLAVOURS {
         let mut tcp = Client::start(&Settings {
             packet_size: Bytes(64_040),
-            window: Bytes(1 << 30),
+            window: Bytes(1 << 30).into(),
             initial_window: InitialWindow::Segments(1),
             ..settings(flavour, 1)
         });

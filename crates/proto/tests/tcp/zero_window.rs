@@ -99,7 +99,7 @@ fn probing_begins_anew_behind_an_accepted_byte() {
 /// (RFC 9293 section 3.8.6.2.1: override timeout; RFC 1122 section 4.2.3.4).
 #[test]
 fn a_small_window_is_used_in_the_end() {
-    let mut tcp = Client::start(&Settings { window: Bytes(2500), ..settings(Flavour::NewReno, 4) });
+    let mut tcp = Client::start(&Settings { window: Bytes(2500).into(), ..settings(Flavour::NewReno, 4) });
     tcp.sends_full(0..2).at(100).with_window(500).ack(2000).sends_nothing();
     tcp.wakes_at(1100)
         .sends(&["2000..2500"])
@@ -115,7 +115,7 @@ fn a_small_window_is_used_in_the_end() {
 #[test]
 fn ns2_uses_a_small_window_by_probes() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
-    let mut tcp = Client::start(&Settings { window: Bytes(1600), ..ns2 });
+    let mut tcp = Client::start(&Settings { window: Bytes(1600).into(), ..ns2 });
     tcp.sends_full(0..1).at(100).with_window(900).ack(1000).sends_nothing().wakes_at(1100);
     tcp.sends(&["1000..1900"]).at(1200).with_window(0).ack(1900).sends_nothing().timer_at(2200);
     tcp.wakes_at(2200).sends(&["1900..1901"]).at(2300).with_window(800).ack(1900).sends_nothing();
@@ -165,7 +165,7 @@ fn a_window_may_be_closed_from_the_start() {
 /// What a small window cut is sent again in other pieces when there is more room.
 #[test]
 fn retransmissions_may_be_cut_differently() {
-    let mut tcp = Client::start(&Settings { window: Bytes(1600), ..settings(Flavour::NewReno, 4) });
+    let mut tcp = Client::start(&Settings { window: Bytes(1600).into(), ..settings(Flavour::NewReno, 4) });
     tcp.sends_full(0..1).at(100).with_window(800).ack(1000).sends(&["1000..1800"]);
     tcp.with_window(1590).ack(1000).sends_nothing().wakes_at(1100).sends(&["1000..2000"]);
     tcp.at(1200).ack(1800).sends_first("2000..3000");

@@ -110,7 +110,7 @@ impl Case {
             },
             packet_size: Bytes(packet_size),
             header: Bytes(header),
-            window: Bytes(u64::from(window) * (packet_size - header)),
+            window: Bytes(u64::from(window) * (packet_size - header)).into(),
             initial_window: InitialWindow::Segments(self.number("init")?),
             initial_ssthresh: match self.number("ssthresh")? {
                 0 => InitialThreshold::Window,

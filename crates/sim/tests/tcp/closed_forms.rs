@@ -43,7 +43,7 @@ fn within(found: f64, expected: f64, tolerance: f64, what: &str) {
 #[test]
 fn a_window_limits() {
     for window in [4 * 1460, 20 * 1460, 65_535] {
-        let settings = Settings { window: Bytes(window), ack_every: 1, ..Settings::default() };
+        let settings = Settings { window: Bytes(window).into(), ack_every: 1, ..Settings::default() };
         let full = (window / 1460) * 1460;
         let serialised = 1500.0 * 8.0 / GIGABIT as f64 + 40.0 * 8.0 / GIGABIT as f64;
         let expected = full as f64 * 8.0 / (ROUND_TRIP + serialised);
@@ -55,7 +55,7 @@ fn a_window_limits() {
 #[test]
 fn a_link_limits() {
     for bps in [64_000, 384_000, 2_000_000] {
-        let settings = Settings { window: Bytes(1 << 20), ..Settings::default() };
+        let settings = Settings { window: Bytes(1 << 20).into(), ..Settings::default() };
         let expected = bps as f64 * 1460.0 / 1500.0;
         within(throughput(&settings, bps, 0.0, 1_000), expected, 0.002, &format!("{bps} b/s"));
     }
@@ -63,7 +63,7 @@ fn a_link_limits() {
 
 fn unlimited(flavour: Flavour, ack_every: u32) -> Settings {
     let window = Bytes(1 << 30);
-    Settings { flavour, ack_every, window, limited_transmit: false, ..Settings::default() }
+    Settings { flavour, ack_every, window: window.into(), limited_transmit: false, ..Settings::default() }
 }
 
 /// The square-root law, MSS/RTT · C/√p (Mathis, Semke, Mahdavi, Ott 1997). C for random loss is 1.31

@@ -393,7 +393,7 @@ fn sides(profile: Profile, flavour: lasthop_proto::tcp::Flavour) -> [Settings; 2
     let base = Settings { flavour, close: true, ..profile.settings() };
     let of = |packet_size, window| Settings {
         packet_size: Bytes(packet_size),
-        window: Bytes(window),
+        window: Bytes(window).into(),
         ..base.clone()
     };
     let radio = of(940, 6 * 900);

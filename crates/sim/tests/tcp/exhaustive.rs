@@ -50,7 +50,8 @@ fn variants() -> Vec<(String, Settings)> {
         let extras = Settings { timestamps: true, dsack: true, iss: u32::MAX - 5_000, ..rfc.clone() };
         let bursts = Settings { max_burst: 3, impatient: false, partial_deflation: false, ..rfc.clone() };
         let window = Bytes(10 * 1460);
-        let free = Settings { congestion: Congestion::None, window, ack_every: 1, ..rfc.clone() };
+        let free =
+            Settings { congestion: Congestion::None, window: window.into(), ack_every: 1, ..rfc.clone() };
         for (name, settings) in [
             ("rfc", rfc),
             ("ns2", ns2),

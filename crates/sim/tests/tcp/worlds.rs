@@ -50,7 +50,7 @@ pub(crate) fn settings(random: &mut Stream) -> Settings {
         flavour: pick(random, &[Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack]),
         rules: pick(random, &[Rules::Rfc, Rules::Ns2]),
         packet_size,
-        window: packet_size * (1 + random.below(60)),
+        window: (packet_size * (1 + random.below(60))).into(),
         window_counts: pick(random, &[WindowCounts::Payload, WindowCounts::Packets]),
         initial_window: pick(
             random,

@@ -5,16 +5,21 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::{InitialThreshold, InitialWindow};
+use super::{InitialThreshold, InitialWindow, WindowSize};
+
+const INITIAL_WINDOW: &str = "\"rfc6928\", \"rfc5681\" or a number such as \"2 segments\"";
+const INITIAL_THRESHOLD: &str = "\"unlimited\", \"window\" or a number such as \"20 segments\"";
+const WINDOW: &str = "a size such as \"64 KiB\", or a number such as \"10 packets\"";
 
 impl fmt::Display for InitialWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             InitialWindow::Rfc5681 => f.write_str("rfc5681"),
             InitialWindow::Rfc6928 => f.write_str("rfc6928"),
-            InitialWindow::Segments(n) => write_segments(f, *n),
+            InitialWindow::Segments(n) => write_count(f, *n, "segment"),
         }
     }
 }
@@ -25,11 +30,9 @@ impl FromStr for InitialWindow {
         match text {
             "rfc5681" => Ok(InitialWindow::Rfc5681),
             "rfc6928" => Ok(InitialWindow::Rfc6928),
-            _ => segments(text).map(InitialWindow::Segments).ok_or_else(|| {
-                format!(
-                    "found \"{text}\", expected \"rfc6928\", \"rfc5681\" or a number such as \"2 segments\""
-                )
-            }),
+            _ => count(text, "segment")
+                .map(InitialWindow::Segments)
+                .ok_or_else(|| format!("found \"{text}\", expected {INITIAL_WINDOW}")),
         }
     }
 }
@@ -39,7 +42,7 @@ impl fmt::Display for InitialThreshold {
         match self {
             InitialThreshold::Unlimited => f.write_str("unlimited"),
             InitialThreshold::Window => f.write_str("window"),
-            InitialThreshold::Segments(n) => write_segments(f, *n),
+            InitialThreshold::Segments(n) => write_count(f, *n, "segment"),
         }
     }
 }
@@ -50,26 +53,51 @@ impl FromStr for InitialThreshold {
         match text {
             "unlimited" => Ok(InitialThreshold::Unlimited),
             "window" => Ok(InitialThreshold::Window),
-            _ => segments(text).map(InitialThreshold::Segments).ok_or_else(|| {
-                format!(
-                    "found \"{text}\", expected \"unlimited\", \"window\" or a number such as \"20 segments\""
-                )
-            }),
+            _ => count(text, "segment")
+                .map(InitialThreshold::Segments)
+                .ok_or_else(|| format!("found \"{text}\", expected {INITIAL_THRESHOLD}")),
         }
     }
 }
 
-fn write_segments(f: &mut fmt::Formatter<'_>, n: u32) -> fmt::Result {
-    write!(f, "{n} segment{}", if n == 1 { "" } else { "s" })
+impl fmt::Display for WindowSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WindowSize::Bytes(size) => write!(f, "{size}"),
+            WindowSize::Packets(n) => write_count(f, *n, "packet"),
+        }
+    }
 }
 
-fn segments(text: &str) -> Option<u32> {
-    let number = text.strip_suffix("segments").or_else(|| text.strip_suffix("segment"))?;
+impl FromStr for WindowSize {
+    type Err = String;
+    fn from_str(text: &str) -> Result<WindowSize, String> {
+        if text.contains("packet") {
+            let found = || format!("found \"{text}\", expected {WINDOW}");
+            return count(text, "packet").map(WindowSize::Packets).ok_or_else(found);
+        }
+        text.parse().map(WindowSize::Bytes).map_err(|error| {
+            // A size's own complaint knows of sizes only.
+            let complaint = format!("{error}");
+            let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
+            let near = rest.find("; did you mean ").map_or("", |hint| &rest[hint..]);
+            format!("{found}, expected {WINDOW}{near}")
+        })
+    }
+}
+
+fn write_count(f: &mut fmt::Formatter<'_>, n: u32, of: &str) -> fmt::Result {
+    write!(f, "{n} {of}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Reads `"2 segments"`, if `of` is `"segment"`.
+fn count(text: &str, of: &str) -> Option<u32> {
+    let number = text.strip_suffix('s').unwrap_or(text).strip_suffix(of)?;
     number.trim_end().parse().ok().filter(|n| (1..=65_535).contains(n))
 }
 
 macro_rules! serde_by_text {
-    ($type:ty) => {
+    ($type:ty, $expecting:expr) => {
         impl Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -78,11 +106,22 @@ macro_rules! serde_by_text {
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expecting)
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_any(Text)
             }
         }
     };
 }
 
-serde_by_text!(InitialWindow);
-serde_by_text!(InitialThreshold);
+serde_by_text!(InitialWindow, INITIAL_WINDOW);
+serde_by_text!(InitialThreshold, INITIAL_THRESHOLD);
+serde_by_text!(WindowSize, WINDOW);
