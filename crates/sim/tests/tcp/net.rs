@@ -32,16 +32,21 @@ pub(crate) fn first_byte(settings: &Settings) -> SeqNum {
     SeqNum(settings.iss) + u32::from(settings.handshake)
 }
 
+/// The largest payload that a reaction cuts, in bytes.
+const LARGEST_CUT: u32 = 1460;
+
 /// How far beyond the congestion window a sender may go: limited transmit by a segment for each early
 /// duplicate, ns-2's `partial_ack_` by whatever partial acknowledgements make it send. A reaction judges
 /// a hole when it is sent; with SACK that may come after new data, and close the window behind them. If it
-/// leaves the window open, ns-2's pipe may count short segments as whole ones beyond it.
+/// leaves the window open, ns-2's pipe may count short segments as whole ones beyond it. One that cuts
+/// segments anew may make them larger.
 pub(crate) fn slack(settings: &Settings, reacting: bool) -> u32 {
     let sends_two = settings.rules == Rules::Ns2 && settings.partial_ack_sends;
     if settings.flavour == Flavour::Sack && (sends_two || reacting) {
         settings.window_payload()
     } else if settings.limited_transmit {
-        settings.mss() * (settings.dupthresh - 1)
+        let mss = if reacting { settings.mss().max(LARGEST_CUT) } else { settings.mss() };
+        mss * (settings.dupthresh - 1)
     } else {
         0
     }
