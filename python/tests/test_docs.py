@@ -216,8 +216,10 @@ def test_every_setting_of_tcp_is_documented_for_every_profile() -> None:
     assert documented("tcp") == known("tcp")
     for column, profile in enumerate(("rfc", "ns2", "ebsn"), start=1):
         table = canonical(f"tcp.profile={profile}")["tcp"]
-        assert [row[0] for row in REFERENCE["tcp"]] == list(table)
-        for row in REFERENCE["tcp"]:
+        # What the canonical form leaves out is in words.
+        stated = [row for row in REFERENCE["tcp"] if row[column] != "none"]
+        assert [row[0] for row in stated] == list(table)
+        for row in stated:
             assert row[column] == literal(table[row[0]]), (profile, row[0])
 
 

@@ -63,8 +63,8 @@ pub trait Probe {
 pub enum Signal {
     /// A link dealt with a unit on the air.
     Link(LinkEvent),
-    /// A transfer is complete: everything was sent and acknowledged. A run ends when all those have said so
-    /// that it waits for.
+    /// A transfer is over: everything was sent and acknowledged, or it was given up or reset. A run ends when
+    /// all those have said so that it waits for.
     Finished,
 }
 

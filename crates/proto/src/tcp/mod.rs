@@ -76,6 +76,8 @@ pub struct SenderStats {
     pub started: Option<Time>,
     /// When everything was acknowledged.
     pub completed: Option<Time>,
+    /// When the connection ended before that: given up, or reset by the peer.
+    pub aborted: Option<Time>,
 }
 
 /// What a receiver counts.
@@ -89,7 +91,7 @@ pub struct ReceiverStats {
     pub segments: u64,
     /// Those of them that brought nothing new.
     pub duplicate_segments: u64,
-    /// Acknowledgements sent.
+    /// Acknowledgements sent, and segments with RST.
     pub acks_sent: u64,
 }
 
@@ -108,6 +110,7 @@ impl SenderStats {
             notices: self.notices - earlier.notices,
             started: self.started,
             completed: self.completed,
+            aborted: self.aborted,
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Receiver {
     settings: Settings,
     buffer: u32,
     established: bool,
+    /// The connection is no more.
+    reset: bool,
     rcv_nxt: SeqNum,
     /// Data behind `rcv_nxt` that arrived out of order.
     queue: Ranges,
@@ -51,6 +53,7 @@ impl Receiver {
             connection,
             buffer: settings.window_payload(),
             established: !settings.handshake,
+            reset: false,
             rcv_nxt: SeqNum(settings.iss),
             queue: Ranges::default(),
             fin: None,
@@ -115,10 +118,28 @@ impl Receiver {
         self.fin.is_some_and(|fin| fin < self.rcv_nxt)
     }
 
+    /// Resets the connection: tells the sender by RST, if the connection is open (RFC 9293 section 3.10.5),
+    /// and acknowledges nothing any more. That the RST may get lost is no harm: what the sender sends to a
+    /// connection that is no more is answered by RST, whichever end has reset it (RFC 9293 sections 3.5.2
+    /// and 3.10.7.1). Reset already, it stays so. What arrived in order before can still be
+    /// [read](Receiver::read).
+    pub fn abort(&mut self, now: Time, out: &mut Out) {
+        if self.established {
+            let flags = Flags::RST | Flags::ACK;
+            self.send(now, self.snd_nxt, self.rcv_nxt, flags, SackBlocks::default(), out);
+        }
+        self.break_off();
+    }
+
+    /// Whether the connection was reset, by the sender or by [`abort`](Receiver::abort).
+    pub fn is_reset(&self) -> bool {
+        self.reset
+    }
+
     /// Whether the sender shall be told of a window that can grow by so many bytes.
     fn is_worth_telling(&self, growth: u32) -> bool {
         let least = self.settings.mss().min(self.buffer / 2).max(1);
-        growth >= least && !self.has_ended()
+        growth >= least && !self.has_ended() && !self.reset
     }
 
     /// Bytes beyond `rcv_nxt` that the sender may send (RFC 9293 section 3.3.1: RCV.WND).
@@ -127,10 +148,13 @@ impl Receiver {
     }
 
     fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        if segment.flags.has(Flags::SYN) {
-            return self.on_syn(now, segment, out);
+        if segment.flags & (Flags::SYN | Flags::RST) != Flags::default() {
+            return self.on_syn_or_rst(now, segment, out);
         }
         if !self.established {
+            if self.reset {
+                self.refuse(now, segment, out);
+            }
             return;
         }
         self.note_timestamp(segment);
@@ -166,6 +190,41 @@ impl Receiver {
         }
     }
 
+    fn on_syn_or_rst(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        if segment.flags.has(Flags::RST) {
+            self.on_rst(segment);
+        } else if self.reset {
+            self.refuse(now, segment, out);
+        } else {
+            self.on_syn(now, segment, out);
+        }
+    }
+
+    /// The sender has given up (RFC 9293 section 3.10.7.4). Its RST stands behind all that it has sent, and
+    /// how much of that arrived it cannot know; so any is taken that lies in the window, or behind the
+    /// byte of a probe and FIN, which take no room there (section 3.8.6.1: RST, window or not).
+    fn on_rst(&mut self, segment: &Segment) {
+        let furthest = self.rcv_nxt + self.window() + 2;
+        if self.established && segment.seq >= self.rcv_nxt && segment.seq <= furthest {
+            self.break_off();
+        }
+    }
+
+    fn break_off(&mut self) {
+        (self.reset, self.established) = (true, false);
+        self.ack_deadline = Time::NEVER;
+    }
+
+    /// Answers a segment of a connection that is no more (RFC 9293 section 3.10.7.1).
+    fn refuse(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        let (seq, ack, flags) = if segment.flags.has(Flags::ACK) {
+            (segment.ack, SeqNum(0), Flags::RST)
+        } else {
+            (SeqNum(0), segment.seq + segment.seq_len(), Flags::RST | Flags::ACK)
+        };
+        self.send(now, seq, ack, flags, SackBlocks::default(), out);
+    }
+
     /// RFC 9293 section 3.10.7.2; a repeated SYN is answered again.
     fn on_syn(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         self.ts_recent = segment.timestamps.map(|ts| ts.value);
@@ -173,7 +232,8 @@ impl Receiver {
             self.established = true;
             self.rcv_nxt = segment.seq + 1;
         }
-        self.send(now, self.snd_iss(), Flags::SYN | Flags::ACK, SackBlocks::default(), out);
+        let flags = Flags::SYN | Flags::ACK;
+        self.send(now, self.snd_iss(), self.rcv_nxt, flags, SackBlocks::default(), out);
         self.snd_nxt = self.snd_iss() + 1;
     }
 
@@ -252,7 +312,7 @@ impl Receiver {
         // again and so does ours.
         let closed = self.settings.close && self.has_ended();
         let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        self.send(now, self.snd_nxt, flags, sack, out);
+        self.send(now, self.snd_nxt, self.rcv_nxt, flags, sack, out);
     }
 
     /// The blocks to report: the repeated part first (RFC 2883), then the block around the latest
@@ -280,11 +340,11 @@ impl Receiver {
         blocks
     }
 
-    fn send(&mut self, now: Time, seq: SeqNum, flags: Flags, sack: SackBlocks, out: &mut Out) {
+    fn send(&mut self, now: Time, seq: SeqNum, ack: SeqNum, flags: Flags, sack: SackBlocks, out: &mut Out) {
         let timestamps = self.settings.stamps();
         let segment = Segment {
             seq,
-            ack: self.rcv_nxt,
+            ack,
             len: 0,
             wnd: self.window(),
             flags,

@@ -1,6 +1,6 @@
 //! TCP segments as values.
 
-use core::ops::{BitOr, Deref};
+use core::ops::{BitAnd, BitOr, Deref};
 
 use super::seq::SeqNum;
 
@@ -39,12 +39,21 @@ impl Flags {
     pub const FIN: Flags = Flags(0x01);
     /// Synchronise sequence numbers.
     pub const SYN: Flags = Flags(0x02);
+    /// The connection is no more (RFC 9293 section 3.5.2).
+    pub const RST: Flags = Flags(0x04);
     /// The acknowledgement number counts.
     pub const ACK: Flags = Flags(0x10);
 
     /// Whether all bits of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+}
+
+impl BitAnd for Flags {
+    type Output = Flags;
+    fn bitand(self, other: Flags) -> Flags {
+        Flags(self.0 & other.0)
     }
 }
 

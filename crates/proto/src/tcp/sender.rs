@@ -26,6 +26,8 @@ enum Phase {
     Open,
     /// Everything was acknowledged, FIN too if there was one.
     Done,
+    /// The connection was given up, or reset by the peer.
+    Aborted,
 }
 
 /// A TCP sender with a bulk transfer on top of it, or a stream that is [supplied](Sender::supplied) as time
@@ -103,6 +105,23 @@ impl Sender {
         self.go_on(now, out);
     }
 
+    /// Gives the connection up: tells the peer by RST, if the connection is open (RFC 9293 section 3.10.5),
+    /// and sends nothing any more, nor takes what comes. [`Signal::Finished`] follows, for there is nothing
+    /// left to wait for. A connection whose end has come already is left as it is.
+    pub fn abort(&mut self, now: Time, out: &mut Out) {
+        match self.phase {
+            Phase::Done | Phase::Aborted => return,
+            Phase::Open => self.state.emit_rst(now, out),
+            Phase::Waiting(_) | Phase::SynSent => {}
+        }
+        self.break_off(now, out);
+    }
+
+    /// Whether the connection was given up, or reset by the peer, before everything was acknowledged.
+    pub fn is_aborted(&self) -> bool {
+        self.phase == Phase::Aborted
+    }
+
     /// Bytes at hand that were never sent. A transfer without an end has more of them than can be sent.
     pub fn unsent(&self) -> u64 {
         self.state.unsent
@@ -110,10 +129,7 @@ impl Sender {
 
     /// Bytes of the stream that were acknowledged, counted beyond 2³².
     pub fn acknowledged(&self) -> u64 {
-        match self.phase {
-            Phase::Waiting(_) | Phase::SynSent => 0,
-            Phase::Open | Phase::Done => self.state.acknowledged(),
-        }
+        self.state.acknowledged()
     }
 
     /// What was counted so far.
@@ -180,6 +196,7 @@ impl Sender {
 
     fn start(&mut self, now: Time, out: &mut Out) {
         self.state.begin(now);
+        self.state.asked_since = now;
         if self.state.settings.handshake {
             self.phase = Phase::SynSent;
             self.state.emit_syn(now, out);
@@ -195,7 +212,7 @@ impl Sender {
         let tcp = &mut self.state;
         match self.phase {
             Phase::Waiting(_) => return self.start(now, out),
-            Phase::SynSent | Phase::Done => return,
+            Phase::SynSent | Phase::Done | Phase::Aborted => return,
             // An early duplicate lets out nothing by itself, but does not shut the window.
             Phase::Open if tcp.is_early_duplicate() => tcp.send_window(now, tcp.settings.max_burst, out),
             Phase::Open => self.recovery.send(tcp, now, out),
@@ -205,8 +222,12 @@ impl Sender {
 
     fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         if !self.is_acceptable(segment) {
+            if self.is_reset_by(segment) {
+                self.break_off(now, out);
+            }
             return;
         }
+        self.state.heard = now;
         self.state.announce(now, segment);
         self.state.note_timestamp(segment);
         let opens = self.phase == Phase::SynSent;
@@ -232,8 +253,31 @@ impl Sender {
             Phase::Waiting(_) => false,
             Phase::SynSent => segment.flags.has(Flags::SYN) && segment.ack > tcp.iss,
             Phase::Open | Phase::Done => true,
+            Phase::Aborted => false,
         };
-        expected && segment.flags.has(Flags::ACK) && segment.ack <= tcp.snd_max
+        let acknowledges = segment.flags & (Flags::ACK | Flags::RST) == Flags::ACK;
+        expected && acknowledges && segment.ack <= tcp.snd_max
+    }
+
+    /// Whether the segment resets the connection: before it is open, RST that acknowledges our SYN (RFC 9293
+    /// section 3.10.7.3), then one with exactly the sequence number that is expected (section 3.10.7.4, RFC
+    /// 5961 section 3.2). No other is answered by a challenge: the peer has nothing to add.
+    fn is_reset_by(&self, segment: &Segment) -> bool {
+        let tcp = &self.state;
+        let valid = match self.phase {
+            Phase::Waiting(_) | Phase::Done | Phase::Aborted => false,
+            Phase::SynSent => segment.flags.has(Flags::ACK) && segment.ack == tcp.snd_max,
+            Phase::Open => segment.seq == tcp.rcv_nxt,
+        };
+        valid && segment.flags.has(Flags::RST)
+    }
+
+    /// The connection is no more, and nobody needs to wait for it.
+    fn break_off(&mut self, now: Time, out: &mut Out) {
+        self.phase = Phase::Aborted;
+        self.state.rto_deadline = Time::NEVER;
+        self.state.stats.aborted = Some(now);
+        out.signal(Signal::Finished);
     }
 
     fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut Out) {
@@ -301,10 +345,17 @@ impl Sender {
 
     fn on_timer(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
-        if self.phase == Phase::SynSent {
+        let opens = self.phase == Phase::SynSent;
+        let probes = !opens && (self.probe_interval.is_some() || tcp.window_is_shut());
+        if probes {
+            tcp.note_probe(now);
+        }
+        if tcp.peer_is_lost(now) {
+            self.abort(now, out);
+        } else if opens {
             tcp.time_out_syn(now);
             tcp.emit_syn(now, out);
-        } else if self.probe_interval.is_some() || tcp.window_is_shut() {
+        } else if probes {
             self.probe(now, out);
         } else {
             self.recovery.on_timeout(tcp, now);
@@ -329,6 +380,9 @@ impl Sender {
     }
 
     fn on_notice(&mut self, now: Time, notice: &Notice, out: &mut Out) {
+        if self.phase == Phase::Aborted {
+            return;
+        }
         self.state.take_notice(now, notice);
         if self.phase == Phase::Open {
             self.state.send_asked(now, out);
@@ -358,7 +412,7 @@ impl Component for Sender {
         match self.phase {
             Phase::Waiting(start) => start,
             Phase::SynSent | Phase::Open => self.state.rto_deadline,
-            Phase::Done => Time::NEVER,
+            Phase::Done | Phase::Aborted => Time::NEVER,
         }
     }
 

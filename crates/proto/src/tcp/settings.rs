@@ -274,6 +274,11 @@ settings! {
     rto_max: Duration,
     /// Greatest factor of the exponential backoff; 0 for none but `rto_max`.
     backoff_max: u32,
+    /// How long the peer may be silent while data, SYN or FIN are outstanding or a closed window is probed.
+    /// Then the connection is given up, at the next instant at which the retransmission or persist timer
+    /// runs out (RFC 9293 section 3.8.3: R2, at least 100 s; RFC 5482). None waits for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_timeout: Option<Duration>,
 
     /// Segments that one acknowledgement may cover: 1 acknowledges every segment at once.
     ack_every: u32,
@@ -321,6 +326,7 @@ impl Default for Settings {
             rto_min: Duration::from_secs(1),
             rto_max: Duration::from_secs(60),
             backoff_max: 0,
+            user_timeout: None,
             ack_every: 2,
             ack_delay: Duration::from_millis(200),
             sack_blocks: 3,
@@ -489,6 +495,8 @@ impl Settings {
                 self.rto_max, self.rto_min, self.tick
             )
         });
+        let waits = self.user_timeout.is_none_or(|timeout| !timeout.is_zero());
+        check("user_timeout", waits, &|| String::from("found 0 s, expected more"));
         let blocks = 1..=SackBlocks::MAX as u32;
         check("sack_blocks", blocks.contains(&self.sack_blocks), &|| {
             format!("found {}, expected 1 to 4", self.sack_blocks)

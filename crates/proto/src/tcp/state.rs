@@ -76,6 +76,11 @@ pub struct SenderState {
     /// `snd_una` when the timer last ran out.
     timed_out_at: Option<SeqNum>,
     last_sent: Time,
+    /// When the peer was last heard of.
+    pub(super) heard: Time,
+    /// Since when the peer owes an answer: when something became outstanding, or a window was probed whose
+    /// last probe had been answered.
+    pub(super) asked_since: Time,
     ts_recent: Option<u32>,
     pub(super) stats: SenderStats,
     /// Where the segments begin that the reaction has asked for; they are sent once it is back in its
@@ -112,7 +117,8 @@ impl SenderState {
             nagle: false,
             fin_sent: false,
             rwnd,
-            rcv_nxt: SeqNum(0),
+            // The peer's numbers begin where ours do, and without a handshake nothing says so.
+            rcv_nxt: iss,
             window: Window::new(
                 if grows_later { mss } else { initial_window },
                 match settings.initial_ssthresh {
@@ -138,6 +144,8 @@ impl SenderState {
             rto_deadline: Time::NEVER,
             timed_out_at: None,
             last_sent: Time::ZERO,
+            heard: Time::ZERO,
+            asked_since: Time::ZERO,
             ts_recent: None,
             stats: SenderStats::default(),
             asked: Vec::new(),
@@ -262,6 +270,13 @@ impl SenderState {
     /// is taken for lost. This is what a loss cuts and what the pipe is without SACK.
     pub(super) fn sent_since_step_back(&self) -> u32 {
         self.snd_nxt - self.snd_una
+    }
+
+    /// Whether the peer has been silent for longer than it may be (RFC 9293 section 3.8.3; RFC 5482: USER
+    /// TIMEOUT).
+    pub(super) fn peer_is_lost(&self, now: Time) -> bool {
+        let silence = now.since(self.heard.max(self.asked_since));
+        self.settings.user_timeout.is_some_and(|longest| silence >= longest)
     }
 
     /// Whether data wait to be sent, or FIN does.
@@ -422,6 +437,14 @@ impl SenderState {
         self.acknowledge(now, segment);
         if self.timed_out_at.is_some() {
             self.rtt.restart_after_lost_syn();
+        }
+    }
+
+    /// A shut window is about to be probed. A peer that has answered all before may have nothing to say
+    /// until then, and keeps the connection alive (RFC 9293 section 3.8.6.1).
+    pub(super) fn note_probe(&mut self, now: Time) {
+        if self.heard >= self.last_sent {
+            self.asked_since = now;
         }
     }
 

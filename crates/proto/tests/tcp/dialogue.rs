@@ -89,14 +89,18 @@ impl Script {
         while let Some((_, effect)) = self.out.take() {
             match effect {
                 Effect::Send(_, packet) => self.sent.push(packet),
-                Effect::Signal(signal) => self.finished |= signal == Signal::Finished,
+                Effect::Signal(Signal::Finished) => {
+                    assert!(!self.finished, "finished twice");
+                    self.finished = true;
+                }
+                Effect::Signal(_) => {}
                 Effect::Drop(..) => panic!("an end of a connection drops nothing"),
             }
         }
     }
 
-    /// `0..1000`, `0..1000 FIN`, `1000 FIN`, `SYN` or `ACK` for a segment of the sender; and `marked` if it
-    /// has a code point.
+    /// `0..1000`, `0..1000 FIN`, `1000 FIN`, `1000 RST`, `SYN` or `ACK` for a segment of the sender; and
+    /// `marked` if it has a code point.
     fn text(&self, packet: &Packet) -> String {
         let mark = if packet.dscp == Dscp::DEFAULT { "" } else { " marked" };
         let segment = segment_of(packet);
@@ -104,6 +108,7 @@ impl Script {
         let fin = if segment.flags.has(Flags::FIN) { " FIN" } else { "" };
         match segment.len {
             _ if segment.flags.has(Flags::SYN) => format!("SYN{mark}"),
+            0 if segment.flags == Flags::RST => format!("{at} RST{mark}"),
             0 if fin.is_empty() => format!("ACK{mark}"),
             0 => format!("{at}{fin}{mark}"),
             len => format!("{at}..{}{fin}{mark}", at + len),
@@ -188,6 +193,25 @@ impl Client {
     pub(crate) fn close(&mut self) -> &mut Client {
         self.sender.close(self.script.now, &mut self.script.out);
         self.script.collect("closing");
+        self
+    }
+
+    pub(crate) fn abort(&mut self) -> &mut Client {
+        self.sender.abort(self.script.now, &mut self.script.out);
+        self.script.collect("aborting");
+        self
+    }
+
+    /// The connection ended then without being complete, which was said; nothing is left to be done.
+    pub(crate) fn is_aborted_at(&mut self, milliseconds: u64) -> &mut Client {
+        assert!(self.sender.is_aborted(), "the connection goes on");
+        assert_eq!(self.sender.stats().aborted, Some(ms(milliseconds)), "when it ended");
+        assert_eq!(self.sender.stats().completed, None, "when it was complete");
+        self.is_finished()
+    }
+
+    pub(crate) fn is_not_aborted(&mut self) -> &mut Client {
+        assert_eq!((self.sender.is_aborted(), self.sender.stats().aborted), (false, None), "aborted");
         self
     }
 
@@ -438,6 +462,17 @@ impl Server {
         let read = self.receiver.read(self.script.now, most, &mut self.script.out);
         assert_eq!(read, found, "bytes read");
         self.script.collect("the application");
+        self
+    }
+
+    pub(crate) fn abort(&mut self) -> &mut Server {
+        self.receiver.abort(self.script.now, &mut self.script.out);
+        self.script.collect("aborting");
+        self
+    }
+
+    pub(crate) fn is_reset(&mut self, reset: bool) -> &mut Server {
+        assert_eq!(self.receiver.is_reset(), reset, "reset");
         self
     }
 

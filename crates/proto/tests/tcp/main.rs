@@ -7,6 +7,7 @@ mod dialogue;
 
 mod acknowledgements;
 mod fast_recovery;
+mod giving_up;
 mod handshake;
 mod karn;
 mod lhack;
@@ -15,6 +16,7 @@ mod reading;
 mod reassembly;
 mod receiver;
 mod receiver_sack;
+mod reset;
 mod sack_recovery;
 mod selective_fec;
 mod supply;

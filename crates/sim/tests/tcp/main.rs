@@ -3,6 +3,7 @@
 mod closed_forms;
 mod embedded;
 mod exhaustive;
+mod giving_up;
 mod invariants;
 mod lhack;
 mod net;

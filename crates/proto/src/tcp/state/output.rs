@@ -59,10 +59,11 @@ impl SenderState {
         ends.then(|| (sent + self.unsent).saturating_sub(ahead))
     }
 
-    /// Bytes of the application's data that were acknowledged, once SYN was.
+    /// Bytes of the application's data that were acknowledged.
     pub(in crate::tcp) fn acknowledged(&self) -> u64 {
         let edge = self.data_end();
-        self.supplied - self.unsent - u64::from(edge - self.snd_una.min(edge))
+        // What is outstanding may be SYN, when no data were sent.
+        (self.supplied - self.unsent).saturating_sub(u64::from(edge - self.snd_una.min(edge)))
     }
 
     /// Sends what the window lets out, at most `burst` segments (0: no limit).
@@ -195,6 +196,7 @@ impl SenderState {
         self.fin_sent |= fin;
         self.note_sent(now, seq, seq + occupied, size - Bytes(u64::from(new)));
         if was_idle || self.rto_deadline == Time::NEVER {
+            self.asked_since = now;
             self.rearm(now);
         }
         occupied
@@ -233,6 +235,12 @@ impl SenderState {
     /// Sends an acknowledgement without data.
     pub(in crate::tcp) fn emit_ack(&mut self, now: Time, out: &mut Out) {
         self.send_segment(now, self.snd_max, 0, Flags::ACK, out);
+    }
+
+    /// Tells the peer that the connection is no more (RFC 9293 section 3.10.5). What RFC 9293 calls SND.NXT
+    /// is never set back by a timeout.
+    pub(in crate::tcp) fn emit_rst(&mut self, now: Time, out: &mut Out) {
+        self.send_segment(now, self.snd_max, 0, Flags::RST, out);
     }
 
     /// Returns the sequence numbers that the segment occupies, and the packet's size.

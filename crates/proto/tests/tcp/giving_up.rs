@@ -1,0 +1,240 @@
+//! A peer that says nothing any more, and a connection that is given up: by the sender itself, after the user
+//! timeout (RFC 9293 section 3.8.3: R2), or at its owner's wish (section 3.10.5).
+
+use lasthop_base::{Bytes, Duration};
+use lasthop_proto::tcp::{Flags, Flavour, Rules, Segment, SenderStats, Settings, Transfer};
+
+use crate::dialogue::{Client, ms, settings};
+
+const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+const OPEN: u32 = 1 << 20;
+
+/// A peer may be silent for so many milliseconds.
+fn patient(flavour: Flavour, milliseconds: u64) -> Settings {
+    Settings { user_timeout: Some(Duration::from_millis(milliseconds)), ..settings(flavour, 4) }
+}
+
+fn base(milliseconds: u64) -> Settings {
+    patient(Flavour::NewReno, milliseconds)
+}
+
+/// Data that are never answered are given up when the timer runs out for the first time that the peer has been
+/// silent for as long as it may, to the nanosecond; it is told by RST behind all that was ever sent.
+#[test]
+fn data_never_answered_are_given_up() {
+    for flavour in FLAVOURS {
+        for rules in [Rules::Rfc, Rules::Ns2] {
+            let with = |milliseconds| {
+                let patient = patient(flavour, milliseconds);
+                let mut tcp = Client::start(&Settings { rules, delay_growth: false, ..patient });
+                tcp.sends_full(0..4).wakes_at(1000).sends_full(0..1).wakes_at(3000).sends_full(0..1);
+                tcp
+            };
+            with(7000).wakes_at(7000).sends(&["4000 RST"]).is_aborted_at(7000);
+            let mut tcp = with(7001);
+            tcp.wakes_at(7000).sends_full(0..1).is_not_aborted().is_not_finished();
+            tcp.wakes_at(15_000).sends(&["4000 RST"]).is_aborted_at(15_000).has(0, u64::MAX - 4000);
+            assert_eq!(tcp.sender.stats().timeouts, 3);
+        }
+    }
+}
+
+/// Its RST has no acknowledgement, and the sequence number that is next (RFC 9293 section 3.10.5).
+#[test]
+fn giving_up_is_one_rst() {
+    let mut tcp = Client::start_with(&base(1000), Some(1500));
+    tcp.sends(&["0..1000", "1000..1500"]).wakes_at(1000);
+    let rst = tcp.sent()[0];
+    assert_eq!((rst.flags, rst.len, rst.seq_len()), (Flags::RST, 0, 0));
+    assert_eq!(rst.seq, tcp.bare_ack(1500).ack);
+}
+
+/// Without a user timeout nothing is given up, however long it takes.
+#[test]
+fn without_a_user_timeout_nothing_is_given_up() {
+    let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
+    tcp.sends_full(0..4);
+    for _ in 0..1000 {
+        tcp.times_out();
+        tcp.sends_full(0..1);
+    }
+    tcp.is_not_aborted().is_not_finished();
+}
+
+/// SYN that is never answered is given up without a word: no connection is there to be reset (RFC 9293 section
+/// 3.10.5: SYN-SENT). Its user timeout counts from the first SYN, whenever that is.
+#[test]
+fn syn_never_answered_is_given_up() {
+    let settings = Settings { handshake: true, ..base(6999) };
+    let mut tcp = Client::waiting(&settings, Transfer { bytes: Some(1000), start: ms(50_000) });
+    tcp.wakes_at(50_000).sends(&["SYN"]).wakes_at(51_000).sends(&["SYN"]).wakes_at(53_000).sends(&["SYN"]);
+    tcp.is_not_finished().wakes_at(57_000).sends_nothing().is_aborted_at(57_000).has(0, 1000);
+    tcp.at(58_000).syn_ack().sends_nothing().has(0, 1000);
+}
+
+/// SYN-ACK that comes late enough has the clock start anew.
+#[test]
+fn syn_ack_is_a_sign_of_life() {
+    let mut tcp = Client::start(&Settings { handshake: true, ..base(2000) });
+    tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]).at(2900).syn_ack().sends_full(0..1);
+    tcp.wakes_at(5900).sends(&["1000 RST"]).is_aborted_at(5900);
+    let mut tcp = Client::start(&Settings { handshake: true, ..base(3100) });
+    tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]).at(2900).syn_ack().sends_full(0..1);
+    tcp.wakes_at(5900).sends_full(0..1).wakes_at(11_900).sends(&["1000 RST"]);
+}
+
+/// FIN that is never acknowledged is given up like data.
+#[test]
+fn fin_never_acknowledged_is_given_up() {
+    let mut tcp = Client::start_with(&Settings { close: true, ..base(5000) }, Some(1000));
+    tcp.sends(&["0..1000 FIN"]).at(100).ack(1000).wakes_at(1100).sends(&["1000 FIN"]);
+    tcp.wakes_at(3100).sends(&["1000 FIN"]).wakes_at(7100).sends(&["1001 RST"]).is_aborted_at(7100);
+    tcp.has(1000, 0);
+}
+
+/// Whatever acceptable segment comes shows that the peer is there: also one that acknowledges nothing new, or
+/// one that was overtaken. What it cannot have sent shows nothing, nor does a control message of the network.
+#[test]
+fn any_acceptable_segment_is_a_sign_of_life() {
+    let silent = || {
+        let mut tcp = Client::start(&base(2900));
+        tcp.sends_full(0..4).at(90).ack(1000).sends_full(4..6).wakes_at(1090).sends_full(1..2).at(2100);
+        tcp
+    };
+    silent().wakes_at(3090).sends(&["6000 RST"]).is_aborted_at(3090);
+    silent().ack(1000).sends_nothing().wakes_at(3090).sends_full(1..2).wakes_at(7090).sends(&["6000 RST"]);
+    silent().ack(0).sends_nothing().wakes_at(3090).sends_full(1..2).wakes_at(7090).sends(&["6000 RST"]);
+    silent().ack(6001).sends_nothing().wakes_at(3090).sends(&["6000 RST"]);
+    silent().notice(1000).sends_nothing().wakes_at(3090).sends(&["6000 RST"]);
+}
+
+/// A peer owes no answer while nothing is outstanding: the clock starts when something is sent again.
+#[test]
+fn an_idle_connection_is_not_given_up() {
+    let mut tcp = Client::supplied(&base(3000));
+    tcp.supply(1000).sends_full(0..1).at(100).ack(1000).no_timer();
+    tcp.at(60_000).supply(1000).sends_full(1..2).wakes_at(61_000).sends_full(1..2).is_not_aborted();
+    tcp.supply(500)
+        .sends_nothing()
+        .wakes_at(63_000)
+        .sends(&["2000 RST"])
+        .is_aborted_at(63_000)
+        .has(1000, 500);
+}
+
+/// Data that are sent while others are outstanding do not start the clock anew.
+#[test]
+fn more_data_are_no_sign_of_life() {
+    let mut tcp = Client::supplied(&base(3000));
+    tcp.supply(1000).sends_full(0..1).at(900).supply(1000).sends_full(1..2).wakes_at(1000).sends_full(0..1);
+    tcp.wakes_at(3000).sends(&["2000 RST"]).is_aborted_at(3000);
+}
+
+/// Four segments are acknowledged at 100 ms, and the window is closed.
+fn closed(settings: &Settings) -> Client {
+    let mut tcp = Client::start(settings);
+    tcp.sends_full(0..4).at(100).with_window(0).ack(4000).sends_nothing();
+    tcp
+}
+
+/// Probes that are never answered are given up, from the first one on, to the nanosecond: before it the peer
+/// was not asked.
+#[test]
+fn probes_never_answered_are_given_up() {
+    for flavour in FLAVOURS {
+        let mut tcp = closed(&patient(flavour, 2000));
+        tcp.wakes_at(1100).sends(&["4000..4001"]).wakes_at(3100).sends(&["4001 RST"]).is_aborted_at(3100);
+        let mut tcp = closed(&patient(flavour, 2001));
+        tcp.wakes_at(1100).sends(&["4000..4001"]).wakes_at(3100).sends(&["4000..4001"]);
+        tcp.wakes_at(7100).sends(&["4001 RST"]).is_aborted_at(7100).has(4000, u64::MAX - 4001);
+    }
+}
+
+/// A window that stays closed as long as its probes are answered keeps the connection (RFC 9293 section
+/// 3.8.6.1), however long it is until the next probe, and however quick the answer; what is not answered is
+/// given up after all.
+#[test]
+fn answered_probes_keep_the_connection() {
+    for delay in [0, 100, 900] {
+        let mut tcp = closed(&base(1500));
+        for due in [1100, 3100, 7100, 15_100, 31_100, 63_100, 123_100, 183_100] {
+            tcp.wakes_at(due).sends(&["4000..4001"]).at(due + delay).ack(4000).sends_nothing();
+        }
+        tcp.is_not_aborted().wakes_at(243_100).sends(&["4000..4001"]);
+        tcp.wakes_at(303_100).sends(&["4001 RST"]).is_aborted_at(303_100);
+    }
+}
+
+/// A window that opens has the clock run for the data again.
+#[test]
+fn a_window_that_opens_is_a_sign_of_life() {
+    let mut tcp = closed(&base(2500));
+    tcp.wakes_at(1100).sends(&["4000..4001"]).at(3000).with_window(OPEN).ack(4000).sends_full(4..8);
+    tcp.wakes_at(4000).sends_full(4..5).wakes_at(6000).sends(&["8000 RST"]).is_aborted_at(6000);
+}
+
+/// So it is with a window that shrinks over outstanding data, and with data that come when it is closed.
+#[test]
+fn the_first_probe_starts_the_clock() {
+    let mut tcp = Client::start(&base(1900));
+    tcp.sends_full(0..4).at(100).with_window(0).ack(0).wakes_at(1000).sends(&["0..1"]);
+    tcp.wakes_at(3000).sends(&["4000 RST"]).is_aborted_at(3000);
+    let mut tcp = Client::supplied(&base(500));
+    tcp.supply(1000).sends_full(0..1).at(100).with_window(0).ack(1000).at(50_000).supply(1000);
+    tcp.wakes_at(51_000).sends(&["1000..1001"]).wakes_at(53_000).sends(&["1001 RST"]).is_aborted_at(53_000);
+}
+
+/// The owner may give the connection up whenever it likes: RST goes out if there is a connection, behind all
+/// that was ever sent.
+#[test]
+fn an_owner_may_abort() {
+    let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
+    tcp.sends_full(0..4).wakes_at(1000).sends_full(0..1).at(1500).abort().sends(&["4000 RST"]);
+    tcp.is_aborted_at(1500).at(1600).abort().sends_nothing().is_aborted_at(1500);
+    let stats = *tcp.sender.stats();
+    assert_eq!(stats.since(&SenderStats::default()), stats);
+
+    let mut tcp = Client::supplied(&settings(Flavour::NewReno, 4));
+    tcp.supply(300).sends(&["0..300"]).at(100).ack(300).no_timer();
+    tcp.at(200).abort().sends(&["300 RST"]).is_aborted_at(200).has(300, 0);
+
+    let settings = Settings { handshake: true, ..settings(Flavour::NewReno, 4) };
+    let mut tcp = Client::start_with(&settings, Some(1000));
+    tcp.sends(&["SYN"]).at(100).abort().sends_nothing().is_aborted_at(100).has(0, 1000);
+}
+
+/// A transfer that is given up before it begins never begins.
+#[test]
+fn what_has_not_begun_may_be_aborted() {
+    let mut tcp =
+        Client::waiting(&settings(Flavour::NewReno, 4), Transfer { bytes: Some(7), start: ms(500) });
+    tcp.at(100).abort().sends_nothing().is_aborted_at(100).has(0, 7).open().sends_nothing();
+    assert_eq!(tcp.sender.stats().started, None);
+}
+
+/// What is complete cannot be given up any more (RFC 9293 section 3.10.5: CLOSING, LAST-ACK, TIME-WAIT).
+#[test]
+fn what_is_complete_is_not_aborted() {
+    for close in [false, true] {
+        let settings = Settings { close, ..settings(Flavour::NewReno, 4) };
+        let mut tcp = Client::start_with(&settings, Some(1000));
+        tcp.sent();
+        tcp.at(100).ack(1000 + u32::from(close)).is_finished().at(200).abort().sends_nothing();
+        tcp.is_not_aborted();
+        assert_eq!(tcp.sender.stats().completed, Some(ms(100)));
+    }
+}
+
+/// Once given up, a connection sends nothing and takes nothing, whatever comes from its peer, from its owner
+/// or from the network.
+#[test]
+fn nothing_follows_an_abort() {
+    let mut tcp = Client::supplied(&Settings { close: true, window: Bytes(8000), ..base(1000) });
+    tcp.supply(9000).sends_full(0..4).wakes_at(1000).sends(&["4000 RST"]).is_aborted_at(1000);
+    tcp.at(1100).ack(4000).acks(5, 4000).sends_nothing().has(0, 5000);
+    let fin = Segment { flags: Flags::ACK | Flags::FIN, ..tcp.bare_ack(4000) };
+    tcp.receives(fin).syn_ack().sends_nothing();
+    tcp.supply(1000).sends_nothing().close().sends_nothing().open().sends_nothing().notice(0).sends_nothing();
+    tcp.abort().sends_nothing().is_aborted_at(1000).dupacks(0);
+    assert_eq!(tcp.sender.stats().notices, 0);
+}
