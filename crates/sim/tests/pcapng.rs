@@ -630,6 +630,26 @@ fn wireshark_reads_datagrams_beside_a_connection() {
     assert_eq!(tshark("udp.pcapng", &bytes, faults, &number).unwrap(), [""; 0]);
 }
 
+/// RST of the source behind a refused segment, and one of the destination: each is a reset to Wireshark, and a
+/// loss of one says so.
+#[test]
+fn wireshark_shows_resets() {
+    let mut run = Run::new(at_sender());
+    run.shake_hands().forth(data(1000));
+    let rst = Segment { seq: SeqNum(2000), flags: Flags::RST, ..Segment::default() };
+    run.forth(rst).lose(carrying(rst, SENDER, RECEIVER), DropReason::Corrupted);
+    run.back(Segment { flags: Flags::RST | Flags::ACK, ..answer(1000) });
+    let bytes = run.bytes();
+    let fields = ["frame.number", "tcp.flags", "tcp.seq_raw", "tcp.ack_raw", "frame.comment"];
+    let filter = "tcp.flags.reset == 1 && frame.interface_name == sender";
+    let Some(found) = tshark("resets.pcapng", &bytes, filter, &fields) else { return };
+    assert_eq!(found, ["5\t0x0004\t2000\t0\t", "7\t0x0014\t5000\t1000\t"]);
+    let lost = tshark("resets.pcapng", &bytes, "frame.interface_name == losses", &["frame.comment"]);
+    assert_eq!(lost.unwrap(), ["TCP reset seq=2000 lost: corrupted on the air"]);
+    let faults = "_ws.malformed || tcp.checksum.status == 0 || tcp.analysis.flags";
+    assert_eq!(tshark("resets.pcapng", &bytes, faults, &["frame.number"]).unwrap(), [""; 0]);
+}
+
 #[test]
 fn wireshark_shows_code_points() {
     let mut run = Run::new(at_sender());

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use lasthop_base::Time;
+use lasthop_proto::tcp::Flags;
 use lasthop_proto::{Body, ComponentId, DropReason, Packet};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -172,6 +173,7 @@ fn describe(packet: &Packet) -> String {
         Body::Tcp(segment) if segment.seq_len() > 0 => {
             format!("TCP segment seq={} len={}", segment.seq, segment.len)
         }
+        Body::Tcp(segment) if segment.flags.has(Flags::RST) => format!("TCP reset seq={}", segment.seq),
         Body::Tcp(segment) => format!("TCP acknowledgement ack={}", segment.ack),
         Body::Notice(notice) => {
             let code = notice.code;
