@@ -22,6 +22,7 @@ CONNECTION_METRICS = [
     "goodput",
     "completion_time_s",
     "finished",
+    "aborted",
     "delivered_bytes",
     "segments_sent",
     "retransmitted_segments",

@@ -84,9 +84,11 @@ metrics! {
         completion_time_s: Option<f64>,
         /// Whether the last byte reached the destination, of all that have one.
         finished: bool,
+        /// Whether the source gave up, or was reset. Of several connections, whether any was.
+        aborted: bool,
         /// Payload that reached the destination's application, in order.
         delivered_bytes: u64,
-        /// Segments that the source sent, copies included.
+        /// Segments that the source sent, of any kind, copies included.
         segments_sent: u64,
         /// Those of them that had been sent before, in whole or in part.
         retransmitted_segments: u64,
@@ -98,7 +100,7 @@ metrics! {
         fast_retransmits: u64,
         /// Control messages of the scheme that reached the source.
         notices: u64,
-        /// Acknowledgements that the destination sent.
+        /// Acknowledgements that the destination sent, and resets.
         acks_sent: u64,
         /// Segments that base stations sent of a connection that they split, copies included. Zero if none
         /// does, as what follows.
@@ -302,6 +304,7 @@ impl Measured<'_> {
             goodput: share(receiver.delivered, sender.payload_sent),
             completion_time_s: finished.then(|| end.since(start).as_secs_f64()),
             finished,
+            aborted: total.aborted.is_some(),
             delivered_bytes: receiver.delivered.0,
             segments_sent: sender.segments_sent,
             retransmitted_segments: sender.retransmitted_segments,
@@ -357,6 +360,7 @@ impl Measured<'_> {
                 goodput: share(delivered, sent),
                 completion_time_s: times.reduce(|a, b| Some(a?.max(b?))).flatten(),
                 finished: with_an_end().count() > 0 && with_an_end().all(|each| each.finished),
+                aborted: metrics().any(|each| each.aborted),
                 delivered_bytes: delivered.0,
                 segments_sent: sum(|each| each.segments_sent),
                 retransmitted_segments: sum(|each| each.retransmitted_segments),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use lasthop_base::{Bytes, Time};
-use lasthop_proto::tcp::{SenderStats, SeqNum, Settings};
+use lasthop_proto::tcp::{Flags, SenderStats, SeqNum, Settings};
 use lasthop_proto::{Body, ComponentId, DropReason, Packet};
 use lasthop_sim::{Node, Tap, Wire};
 
@@ -14,7 +14,7 @@ use crate::world::Flow;
 /// row *i* of each column belongs to event *i*. The source of a part is where it begins.
 ///
 /// - `sent`, `delivered`, `lost`: a segment left the source, reached its destination, or did not.
-/// - `ack-sent`, `ack-received`, `ack-lost`: likewise an acknowledgement.
+/// - `ack-sent`, `ack-received`, `ack-lost`: likewise an acknowledgement, or a reset by the destination.
 /// - `notice-received`, `notice-lost`: a scheme's control message reached the source, or did not.
 /// - `timeout`, `fast-retransmit`: the source concluded that data were lost.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Events {
     /// The number of a data segment, counted from 0: the offset of its first byte over the largest
     /// payload of a segment. For an acknowledgement the number that it expects next; for a notice the
     /// one that it is about; for a conclusion of the source the first that is not acknowledged. −1
-    /// for a segment of the source without data.
+    /// for a segment of the source without data, and for RST.
     pub packet: Vec<i64>,
     /// Which copy of these data it is, counted from 1 in the order in which they left; else 0.
     pub transmission: Vec<i64>,
@@ -109,6 +109,10 @@ impl Tracer {
                 let number = if segment.len > 0 { offset / self.mss } else { -1 };
                 let event = named(fate, ["sent", "delivered", "lost"]);
                 self.push(now, event, number, transmission, packet.size);
+            }
+            Body::Tcp(segment) if segment.flags.has(Flags::RST) => {
+                let event = named(fate, ["ack-sent", "ack-received", "ack-lost"]);
+                self.push(now, event, -1, 0, packet.size);
             }
             Body::Tcp(segment) => {
                 let next = (self.offset(segment.ack) + self.mss - 1) / self.mss;

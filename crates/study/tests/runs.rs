@@ -67,6 +67,40 @@ fn a_dead_channel_ends_at_the_limit_and_says_so() {
     }
 }
 
+/// A source that may give up does so, and the run waits no longer: timers run out after 6, 18 and 42 s. Its last
+/// word is in the trace, and in the capture.
+#[test]
+fn a_source_gives_up_on_a_dead_channel() {
+    let file = std::env::temp_dir().join("lasthop-gives-up.pcapng");
+    let scenario = read(&["radio.channel.iid.ber=1", "tcp.user_timeout=30 s"]);
+    let observe = Observe { pcap: Some(&file), ..EVERYTHING };
+    let result = run(&scenario, "basic", 0, observe);
+    assert_eq!((result.ended, result.metrics.connections.aborted), (Ended::Finished, true));
+    let ConnectionRun { metrics, events, .. } = only(result);
+    assert!(metrics.aborted && !metrics.finished && metrics.completion_time_s.is_none());
+    assert_eq!((metrics.timeouts, metrics.segments_sent), (2, 4));
+    let events = events.unwrap();
+    let last = events.event.len() - 1;
+    assert_eq!((events.time_s[last], events.event[last], events.packet[last]), (42.0, "sent", -1));
+    assert!(std::fs::metadata(file).unwrap().len() > 0);
+
+    let patient = run(&read(&["radio.channel.iid.ber=1", "limit=100 s"]), "basic", 0, Observe::default());
+    assert!(!patient.metrics.connections.aborted);
+}
+
+/// What a user timeout does not say, no canonical form says: a scenario keeps its name.
+#[test]
+fn a_scenario_without_a_user_timeout_keeps_its_form() {
+    let plain = read(&[]);
+    assert!(!plain.to_toml().contains("user_timeout"));
+    let patient = read(&["tcp.user_timeout=100 s"]);
+    assert!(patient.to_toml().contains("user_timeout = \"100 s\""));
+    assert_ne!(plain.hash(), patient.hash());
+    let refused = Scenario::parse(SCENARIO, "test.toml", &["tcp.user_timeout=0 s"]).unwrap_err();
+    assert!(refused.to_string().contains("tcp.user_timeout: found 0 s, expected more"), "{refused}");
+    assert_eq!(Scenario::parse::<&str>(&patient.to_toml(), "again", &[]).unwrap().tcp, patient.tcp);
+}
+
 /// A transfer without end delivers all the time: at 12.8 kbps, 536 bytes of payload in a packet of
 /// 576, within the start and one packet of the closed form.
 #[test]

@@ -98,7 +98,7 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
     counted = "arrived" if said["warmup"] == "0 s" else f"arrived after the warm-up of {said['warmup']}"
     for run in runs:
         limited = run.ended == "time-limit"
-        why = f"reached the limit of {said['limit']}" if limited else "had nothing left to do"
+        ended = f"reached the limit of {said['limit']}" if limited else "had nothing left to do"
         for name, metrics in run.connections.items():
             own = said.get("connection", {}).get(name, {})
             size = own.get("size", said["transfer"]["size"])
@@ -106,4 +106,5 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
             if not metrics["finished"] and size != "unlimited":
                 which = "it" if len(run.connections) == 1 else f"connection {name}"
                 arrived = f"{metrics['delivered_bytes']} B of {size} {counted}"
+                why = "gave up" if metrics["aborted"] else ended
                 warn(f"{run.scheme} {why} before {which} finished: {arrived}")

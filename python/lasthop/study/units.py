@@ -7,7 +7,7 @@ from dataclasses import dataclass
 RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
 SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
 _TIMES = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
-_SHARES = frozenset({"goodput", "finished"})
+_SHARES = frozenset({"goodput", "finished", "aborted"})
 _SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]))
 
 _SETTINGS = {
