@@ -84,7 +84,8 @@ metrics! {
         completion_time_s: Option<f64>,
         /// Whether the last byte reached the destination, of all that have one.
         finished: bool,
-        /// Whether the source gave up, or was reset. Of several connections, whether any was.
+        /// Whether the source, or a base station that sends on for it, gave up or was reset. Of several
+        /// connections, whether any was.
         aborted: bool,
         /// Payload that reached the destination's application, in order.
         delivered_bytes: u64,
@@ -208,6 +209,7 @@ pub(crate) struct Relayed {
     payload_sent: Bytes,
     retransmitted_segments: u64,
     timeouts: u64,
+    aborted: bool,
     peak: Bytes,
     held: Bytes,
 }
@@ -219,6 +221,7 @@ impl Relayed {
         self.payload_sent += sender.payload_sent;
         self.retransmitted_segments += sender.retransmitted_segments;
         self.timeouts += sender.timeouts;
+        self.aborted |= relay.sender().is_aborted();
         self.peak = self.peak.max(relay.peak());
         self.held += relay.held();
     }
@@ -230,6 +233,7 @@ impl Relayed {
             payload_sent: self.payload_sent - earlier.payload_sent,
             retransmitted_segments: self.retransmitted_segments - earlier.retransmitted_segments,
             timeouts: self.timeouts - earlier.timeouts,
+            aborted: self.aborted,
             peak: self.peak,
             held: self.held,
         }
@@ -304,7 +308,7 @@ impl Measured<'_> {
             goodput: share(receiver.delivered, sender.payload_sent),
             completion_time_s: finished.then(|| end.since(start).as_secs_f64()),
             finished,
-            aborted: total.aborted.is_some(),
+            aborted: total.aborted.is_some() || relayed.aborted,
             delivered_bytes: receiver.delivered.0,
             segments_sent: sender.segments_sent,
             retransmitted_segments: sender.retransmitted_segments,

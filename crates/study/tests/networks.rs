@@ -9,8 +9,8 @@ use std::time::Duration;
 use common::{NETWORK, SCENARIO};
 use lasthop_proto::scheme::Schemes;
 use lasthop_study::{
-    Batch, ConnectionMetrics, ConnectionRun, Ended, Events, Metrics, Observe, Pool, Row, Run, Scenario,
-    Series, TrafficMetrics, Value,
+    Batch, ConnectionMetrics, ConnectionRun, Ended, Events, Metrics, Observe, PartRun, Pool, Row, Run,
+    Scenario, Series, TrafficMetrics, Value,
 };
 
 const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
@@ -857,6 +857,30 @@ fn every_scheme_runs_over_every_shape() {
                 let received = times_of(events(each), "notice-received");
                 assert_eq!(each.metrics.notices, received, "{} of {}", each.name, scheme.name());
             }
+        }
+    }
+}
+
+/// A mobile host that is gone for good does not hold a run up: the base station gives up, resets the source, and
+/// says what it had acknowledged in vain; so it is when the source is done already.
+#[test]
+fn a_base_station_gives_a_dead_mobile_host_up() {
+    let dead = "radio.channel.fixed-periods={good=\"5 s\", bad=\"10000 s\"}";
+    for (size, source_is_done) in [("10 MB", false), ("20 KB", true)] {
+        for scheme in ["i-tcp", "metp", "vs-tcp"] {
+            let size = format!("transfer.size={size}");
+            let overrides = [dead, &size, "tcp.close=true", "limit=10 h", "wired.rate=10 Mbps"];
+            let result = run(&read(SCENARIO, &overrides), scheme);
+            let ConnectionRun { metrics, parts, .. } = &result.connections[0];
+            assert_eq!(result.ended, Ended::Finished, "{scheme}");
+            assert!(metrics.aborted && !metrics.finished && metrics.completion_time_s.is_none());
+            assert!(metrics.acknowledged_undelivered_bytes > 0 && metrics.relay_held_bytes == 0);
+            assert!(metrics.relay_timeouts > 1 && metrics.relay_peak_bytes > 0);
+            let [wired, wireless] = &parts[..] else { panic!("two parts") };
+            let last = |part: &PartRun| *part.events.as_ref().unwrap().time_s.last().unwrap();
+            // R2 of RFC 9293 section 3.8.3, and the last interval of the timer.
+            assert!(last(wireless) > 105.0 && last(wireless) < 5.0 + 2.0 * 100.0 + 64.0, "{scheme}");
+            assert_eq!(last(wired) < 100.0, source_is_done, "{scheme}: {}", last(wired));
         }
     }
 }

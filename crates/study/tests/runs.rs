@@ -76,10 +76,10 @@ fn a_source_gives_up_on_a_dead_channel() {
     let observe = Observe { pcap: Some(&file), ..EVERYTHING };
     let result = run(&scenario, "basic", 0, observe);
     assert_eq!((result.ended, result.metrics.connections.aborted), (Ended::Finished, true));
-    let ConnectionRun { metrics, events, .. } = only(result);
+    let ConnectionRun { metrics, parts, .. } = only(result);
     assert!(metrics.aborted && !metrics.finished && metrics.completion_time_s.is_none());
     assert_eq!((metrics.timeouts, metrics.segments_sent), (2, 4));
-    let events = events.unwrap();
+    let events = parts[0].events.clone().unwrap();
     let last = events.event.len() - 1;
     assert_eq!((events.time_s[last], events.event[last], events.packet[last]), (42.0, "sent", -1));
     assert!(std::fs::metadata(file).unwrap().len() > 0);

@@ -7,7 +7,8 @@
 //! Park, "Enhancing TCP Performance over Wireless Network with Variable Segment Size", section V-A.
 //! **Parameters.** `buffer`: most bytes that the base station holds of a connection; 64 KiB, the largest
 //! window without scaling, so that the wired part may have as much under way as ever. `wireless`: how TCP on the
-//! wireless part differs from `[tcp]`: any of its keys. By default it does not.
+//! wireless part differs from `[tcp]`: any of its keys. By default it does not, but for a `user_timeout` of
+//! 100 s if that has none: what no mobile host takes is not held for ever.
 //! **Where we differ from the paper.** No handover of a connection from one base station to the next. The
 //! sources give no buffer.
 
@@ -52,6 +53,6 @@ impl Scheme for ITcp {
     }
 
     fn split(&self, tcp: &Settings) -> Option<Split> {
-        Some(Split { wireless: self.wireless.of(tcp), buffer: self.buffer })
+        Some(Split::new(&self.wireless, tcp, self.buffer))
     }
 }

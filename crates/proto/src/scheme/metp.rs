@@ -59,8 +59,7 @@ impl Scheme for Metp {
     }
 
     fn split(&self, tcp: &Settings) -> Option<Split> {
-        let wireless = self.recovery.alone(self.wireless.of(tcp));
-        Some(Split { wireless, buffer: self.buffer })
+        Some(self.recovery.alone(Split::new(&self.wireless, tcp, self.buffer)))
     }
 
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {

@@ -139,7 +139,8 @@ impl Scheme for VsTcp {
     }
 
     fn split(&self, tcp: &Settings) -> Option<Split> {
-        let asked = self.wireless.of(tcp);
+        let split = Split::new(&self.wireless, tcp, self.buffer);
+        let asked = split.wireless;
         let packet_size = asked.header + self.largest_size;
         let window = match (asked.window, asked.window_counts) {
             (WindowSize::Bytes(size), WindowCounts::Packets) => {
@@ -147,8 +148,8 @@ impl Scheme for VsTcp {
             }
             (window, _) => window,
         };
-        let wireless = self.recovery.alone(Settings { packet_size, window, ..asked });
-        Some(Split { wireless, buffer: self.buffer })
+        let wireless = Settings { packet_size, window, ..asked };
+        Some(self.recovery.alone(Split { wireless, ..split }))
     }
 
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {

@@ -12,7 +12,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use lasthop_base::{Bytes, Time};
+use lasthop_base::{Bytes, Duration, Time};
 
 pub use chain::{Chain, Piece};
 pub use recovery::Recovery;
@@ -20,7 +20,7 @@ pub use relay::Relay;
 
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::{FlowId, Packet};
-use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings, WindowCounts};
+use crate::tcp::{Changes, Connection, Reaction, Receiver, Sender, Settings, WindowCounts};
 
 /// How a scheme splits connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,18 @@ pub struct Split {
     pub buffer: Bytes,
 }
 
+/// How long a base station waits for the other side of the wireless part, or that one for it, before it gives
+/// up: the least that RFC 9293 section 3.8.3 recommends. Nothing is held for ever.
+const PATIENCE: Duration = Duration::from_secs(100);
+
 impl Split {
+    /// A split with a wireless part on which TCP differs from `wired` by these changes, and `buffer` bytes.
+    pub fn new(wireless: &Changes, wired: &Settings, buffer: Bytes) -> Split {
+        let asked = wireless.of(wired);
+        let user_timeout = asked.user_timeout.or(Some(PATIENCE));
+        Split { wireless: Settings { user_timeout, ..asked }, buffer }
+    }
+
     /// What cannot be, by the name of the parameter: `wireless.KEY` for one of its settings.
     pub fn faults(&self) -> Vec<(String, String)> {
         let of_wireless = self.wireless.faults().into_iter();

@@ -21,13 +21,13 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// These settings with this recovery, and without congestion control.
-    pub fn alone(self, settings: Settings) -> Settings {
+    /// The split with this recovery on its wireless part, and without congestion control.
+    pub fn alone(self, split: Split) -> Split {
         let flavour = match self {
             Recovery::GoBackN => Flavour::GoBackN,
             Recovery::SelectiveRepeat => Flavour::SelectiveRepeat,
         };
-        Settings { flavour, congestion: Congestion::None, ..settings }
+        Split { wireless: Settings { flavour, congestion: Congestion::None, ..split.wireless }, ..split }
     }
 
     /// What cannot be of a scheme whose wireless part this is, with the changes that it was asked for: they do

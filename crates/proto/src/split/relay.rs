@@ -12,7 +12,8 @@ use crate::tcp::{Receiver, Sender};
 /// What arrives in order is acknowledged, held, and sent on at once as far as the far side lets it; it is let
 /// go of when the far side has acknowledged it. The window that is advertised to the near side never exceeds the
 /// room that is left in the buffer. The far connection opens with the first packet of the near one, and is
-/// closed when that one has ended and all of it was sent on.
+/// closed when that one has ended and all of it was sent on. When either side is reset or gives up, the other
+/// is reset, and what was held is lost.
 #[derive(Debug)]
 pub struct Relay {
     flow: FlowId,
@@ -70,7 +71,7 @@ impl Relay {
 
     /// Whether the far connection is over.
     pub(super) fn is_finished(&self) -> bool {
-        self.sender.stats().completed.is_some()
+        self.sender.stats().completed.is_some() || self.sender.is_aborted()
     }
 
     /// Whether the data have an end.
@@ -130,6 +131,9 @@ impl Relay {
 
     /// Takes over what has arrived, lets go of what is acknowledged, and says how much room there is.
     fn pass_on(&mut self, now: Time, out: &mut Out) {
+        if self.receiver.is_reset() || self.sender.is_aborted() {
+            return self.give_up(now, out);
+        }
         let arrived = self.receiver.stats().delivered.0 - self.taken;
         if arrived > 0 {
             self.taken += arrived;
@@ -152,6 +156,15 @@ impl Relay {
             self.closed = true;
             self.on_far(out, |sender, out| sender.close(now, out));
         }
+    }
+
+    /// One side is lost: so is the other, unless that was all there was to come from it.
+    fn give_up(&mut self, now: Time, out: &mut Out) {
+        self.on_far(out, |sender, out| sender.abort(now, out));
+        if !self.receiver.has_ended() {
+            self.on_near(out, |receiver, out| receiver.abort(now, out));
+        }
+        self.held.release(self.held.len());
     }
 
     fn on_near(&mut self, out: &mut Out, act: impl FnOnce(&mut Receiver, &mut Out)) {

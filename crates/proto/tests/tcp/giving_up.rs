@@ -229,7 +229,7 @@ fn what_is_complete_is_not_aborted() {
 /// or from the network.
 #[test]
 fn nothing_follows_an_abort() {
-    let mut tcp = Client::supplied(&Settings { close: true, window: Bytes(8000), ..base(1000) });
+    let mut tcp = Client::supplied(&Settings { close: true, window: Bytes(8000).into(), ..base(1000) });
     tcp.supply(9000).sends_full(0..4).wakes_at(1000).sends(&["4000 RST"]).is_aborted_at(1000);
     tcp.at(1100).ack(4000).acks(5, 4000).sends_nothing().has(0, 5000);
     let fin = Segment { flags: Flags::ACK | Flags::FIN, ..tcp.bare_ack(4000) };

@@ -100,7 +100,7 @@ fn a_receiver_is_reset() {
 /// and section 3.8.6.1: RST is taken though the window is closed).
 #[test]
 fn the_window_says_which_rst_resets_a_receiver() {
-    let settings = Settings { window: Bytes(4000), ack_every: 1, ..base() };
+    let settings = Settings { window: Bytes(4000).into(), ack_every: 1, ..base() };
     for (offset, valid) in [(999, false), (1000, true), (2500, true), (5002, true), (5003, false)] {
         let mut tcp = Server::start(&settings);
         let segment = rst(tcp.segment(offset..offset).seq);
@@ -128,13 +128,13 @@ fn a_receiver_that_waits_is_not_reset() {
 #[test]
 fn a_sender_that_gives_up_resets_its_receiver() {
     for arrive in 0..=4 {
-        let settings = Settings { window: Bytes(4000), ack_every: 1, close: true, ..base() };
+        let settings = Settings { window: Bytes(4000).into(), ack_every: 1, close: true, ..base() };
         let (mut client, mut server) = (Client::start_with(&settings, Some(4000)), Server::start(&settings));
         client.sent().into_iter().take(arrive).for_each(|segment| _ = server.receives(segment).answer());
         let rst = client.at(500).abort().sent()[0];
         server.receives(rst).is_silent().no_timer().is_reset(true);
     }
-    let settings = Settings { window: Bytes(1000), ack_every: 1, close: true, ..base() };
+    let settings = Settings { window: Bytes(1000).into(), ack_every: 1, close: true, ..base() };
     let (mut client, mut server) = (Client::start_with(&settings, Some(1001)), Server::start(&settings));
     server.receiver.pause();
     let ack = server.receives(client.sent()[0]).answer();
@@ -211,7 +211,7 @@ fn rst_takes_the_place_of_a_lost_syn_ack() {
 #[test]
 fn what_arrived_before_can_be_read() {
     for by_peer in [true, false] {
-        let mut tcp = Server::start(&Settings { window: Bytes(4000), ack_every: 1, ..base() });
+        let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ack_every: 1, ..base() });
         tcp.receiver.pause();
         tcp.data(0..3000).acks_with_window(3000, 1000);
         if by_peer {
