@@ -23,6 +23,11 @@ impl<T: Copy> PerState<T> {
             State::Bad => self.bad,
         }
     }
+
+    /// The same with `bad` for the bad state.
+    pub(crate) fn with_bad(self, bad: State) -> PerState<T> {
+        PerState { good: self.of(bad.other()), bad: self.of(bad) }
+    }
 }
 
 impl PerState<Duration> {

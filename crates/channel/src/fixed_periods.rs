@@ -4,6 +4,7 @@ use lasthop_base::{Duration, Probability};
 use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState};
+use crate::mean_loss::{Unit, loss_at_rates, mean_loss};
 use crate::{Channel, State};
 
 /// A good period, a bad period, and so on for ever, each of constant length, beginning with a good
@@ -38,9 +39,21 @@ impl FixedPeriods {
         PerState { good: self.good, bad: self.bad }
     }
 
+    pub(crate) fn loss_probability(&self, bits: u64, on_air: Duration) -> f64 {
+        // Each period is a unit of its own.
+        let unit = |length| Unit { length, leave: 1.0 };
+        let units = PerState { good: unit(self.good), bad: unit(self.bad) };
+        loss_at_rates(self.rates(), bits, |worse, exponent| {
+            mean_loss(units.with_bad(worse), exponent, on_air)
+        })
+    }
+
+    fn rates(&self) -> PerState<Probability> {
+        PerState { good: self.good_ber, bad: self.bad_ber }
+    }
+
     pub(crate) fn channel(self) -> impl Channel {
         let periods = self.periods();
-        let rates = PerState { good: self.good_ber, bad: self.bad_ber };
-        Alternating::new(State::Good, rates, move |state| periods.of(state))
+        Alternating::new(State::Good, self.rates(), move |state| periods.of(state))
     }
 }

@@ -1,5 +1,6 @@
-//! How often a frame is lost on a channel whose stays last a geometric number of units of time.
+//! How often a frame is lost on a channel with two states.
 //!
+//! # Stays of a geometric number of units of time
 //! A frame is on the air for T, from a random instant of a process that has run for ever. Where the
 //! state is bad errors come at a constant rate κ, so that it survives with the mean of e^(−κA), A
 //! being how much of T is bad. Let S(T) be this mean, B(T) what frames that begin in the bad state
@@ -23,12 +24,61 @@
 //! end in the order in which they began.
 //!
 //! Nothing is sampled and no step is chosen: what is left is rounding.
+//!
+//! # Stays of exponential length
+//! With stays of means 1/α and 1/β in units of the time on the air, and errors in the bad state with the
+//! exponent κ, frames survive with π e^M 1, where π are the long-run shares of the states and
+//!
+//! > M = \[−α, α; β, −β − κ\].
+//!
+//! Its eigenvalues r₁ and r₂ are negative, and r₁ r₂ = ακ. What survives is A e^(r₁) + (1 − A) e^(r₂), with a
+//! slope at first of −κ times the share of the bad state, which gives A.
 
 use alloc::collections::VecDeque;
 
-use lasthop_base::Duration;
+use lasthop_base::{Duration, Probability};
 
+use crate::State;
 use crate::alternating::PerState;
+use crate::bit_errors::BitErrors;
+
+/// The probability that a frame of `bits` bits is lost which are wrong at these rates. What the lower of them
+/// does, it does at all times; `beyond` says how often a frame is lost if there are errors in one state only,
+/// from that state and from their exponent, as for [`mean_loss`].
+pub(crate) fn loss_at_rates(
+    rates: PerState<Probability>,
+    bits: u64,
+    beyond: impl FnOnce(State, f64) -> f64,
+) -> f64 {
+    let exponent = |rate| -BitErrors::new(rate).log_survival(bits as f64);
+    let (good, bad) = (exponent(rates.good), exponent(rates.bad));
+    let (worse, least, most) = if good <= bad { (State::Bad, good, bad) } else { (State::Good, bad, good) };
+    // Two infinite ones have no difference.
+    if least == f64::INFINITY {
+        return 1.0;
+    }
+    gone(least) + libm::exp(-least) * beyond(worse, most - least)
+}
+
+/// As [`mean_loss`], if stays are exponential with these means.
+pub(crate) fn mean_loss_exponential(means: PerState<Duration>, exponent: f64, on_air: Duration) -> f64 {
+    let in_bad = 1.0 - means.availability();
+    if exponent == 0.0 {
+        return 0.0;
+    }
+    let times = |mean: Duration| on_air.as_nanos() as f64 / mean.as_nanos() as f64;
+    let (leave_good, leave_bad) = (times(means.good), times(means.bad));
+    if exponent == f64::INFINITY {
+        return in_bad + (1.0 - in_bad) * gone(leave_good);
+    }
+    let half_apart = (leave_good - leave_bad - exponent) / 2.0;
+    let root = libm::sqrt(half_apart * half_apart + leave_good * leave_bad);
+    let fast = -(leave_good + leave_bad + exponent) / 2.0 - root;
+    // Without a subtraction, which would lose digits.
+    let slow = leave_good * exponent / fast;
+    let share = (-exponent * in_bad - fast) / (slow - fast);
+    share * gone(-slow) + (1.0 - share) * gone(-fast)
+}
 
 /// The unit of which a state's stays are multiples.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use lasthop_base::{Duration, Invalid, Probability, Stream};
 use serde::{Deserialize, Serialize};
 
+use crate::bit_errors::BitErrors;
 use crate::{Channel, FixedPeriods, FrameLoss, Iid, NguyenNoble, RayleighGilbert, TwoState};
 
 /// A channel's model and its parameters.
@@ -89,6 +90,37 @@ impl Model {
             Model::FixedPeriods(model) => model.periods().availability(),
             Model::RayleighGilbert(model) => model.availability(),
             Model::NguyenNoble(model) => model.availability(),
+        }
+    }
+
+    /// The probability that a packet is lost of which no bit may be wrong. It is `frames` frames that
+    /// follow each other without a pause, of `bits` bits and `on_air` on the air altogether, each spread
+    /// evenly over its time. Exact but for rounding.
+    ///
+    /// It begins at a random instant, long after the channel's start. Packets whose beginnings depend on the
+    /// channel, or keep step with it, meet another rate: those of a sender that waits for acknowledgements,
+    /// for example.
+    ///
+    /// The work grows with the number of instants in `on_air` at which the state may change, where these are
+    /// multiples of something.
+    ///
+    /// # Panics
+    /// If the model is not [valid](Model::validate).
+    pub fn loss_probability(&self, frames: u32, bits: u64, on_air: Duration) -> f64 {
+        if let Err(invalid) = self.validate() {
+            panic!("{invalid}");
+        }
+        match self {
+            Model::Perfect => 0.0,
+            Model::Iid(model) => -libm::expm1(BitErrors::new(model.ber).log_survival(bits as f64)),
+            // As so many bits, each of which is a frame.
+            Model::FrameLoss(model) => {
+                -libm::expm1(BitErrors::new(model.loss).log_survival(f64::from(frames)))
+            }
+            Model::TwoState(model) => model.loss_probability(bits, on_air),
+            Model::FixedPeriods(model) => model.loss_probability(bits, on_air),
+            Model::RayleighGilbert(model) => model.loss_probability(bits, on_air),
+            Model::NguyenNoble(model) => model.loss_probability(bits, on_air),
         }
     }
 }

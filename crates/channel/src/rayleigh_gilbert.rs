@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::alternating::{Alternating, PerState, Start};
 use crate::crossing::crossing;
+use crate::mean_loss::{Unit, loss_at_rates, mean_loss};
 use crate::model::above_zero;
 use crate::{Channel, State};
 
@@ -122,12 +123,31 @@ impl RayleighGilbert {
         libm::exp(-self.threshold())
     }
 
+    pub(crate) fn loss_probability(&self, bits: u64, on_air: Duration) -> f64 {
+        let leave = self.leave();
+        let unit = |leave| Unit { length: self.step, leave };
+        let units = PerState { good: unit(leave.good), bad: unit(leave.bad) };
+        loss_at_rates(self.rates(), bits, |worse, exponent| {
+            mean_loss(units.with_bad(worse), exponent, on_air)
+        })
+    }
+
+    fn rates(&self) -> PerState<Probability> {
+        PerState { good: self.good_ber, bad: self.bad_ber }
+    }
+
+    /// The probability of leaving a state at the end of a step.
+    fn leave(&self) -> PerState<f64> {
+        let Chain { good_to_bad, bad_to_good, .. } = self.chain();
+        PerState { good: good_to_bad.get(), bad: bad_to_good.get() }
+    }
+
     pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
-        let chain = self.chain();
+        let leave = self.leave();
         let start = self.start.draw(self.availability(), &mut stream);
-        let rates = PerState { good: self.good_ber, bad: self.bad_ber };
-        let leave = PerState { good: chain.good_to_bad.get(), bad: chain.bad_to_good.get() };
         // A stay in a state of a Markov chain is geometric, so that no step need be taken by itself.
-        Alternating::new(start, rates, move |state: State| self.step * stream.geometric(leave.of(state)))
+        Alternating::new(start, self.rates(), move |state: State| {
+            self.step * stream.geometric(leave.of(state))
+        })
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Channel;
 use crate::alternating::{Alternating, PerState, Start};
+use crate::mean_loss::{loss_at_rates, mean_loss_exponential};
 
 /// Good and bad periods of exponential length, with a bit error rate in each (EBSN paper,
 /// TR-96-014, section 3.1 and figure 1).
@@ -40,10 +41,20 @@ impl TwoState {
         PerState { good: self.good, bad: self.bad }
     }
 
+    pub(crate) fn loss_probability(&self, bits: u64, on_air: Duration) -> f64 {
+        loss_at_rates(self.rates(), bits, |worse, exponent| {
+            mean_loss_exponential(self.means().with_bad(worse), exponent, on_air)
+        })
+    }
+
+    fn rates(&self) -> PerState<Probability> {
+        PerState { good: self.good_ber, bad: self.bad_ber }
+    }
+
     pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
         let means = self.means();
         let start = self.start.draw(means.availability(), &mut stream);
-        let rates = PerState { good: self.good_ber, bad: self.bad_ber };
+        let rates = self.rates();
         Alternating::new(start, rates, move |state| stream.exponential(means.of(state)))
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_study::Observe;
+use lasthop_study::{Bytes, Observe};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -90,6 +90,25 @@ impl Point {
     fn __repr__(&self) -> String {
         let named = |(path, value): &(String, String)| format!("{path}={value}");
         format!("<Point {}>", self.parameters.iter().map(named).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// A size as Python gives it.
+#[derive(FromPyObject)]
+enum Size {
+    Number(u64),
+    Text(String),
+}
+
+impl Size {
+    fn bytes(self) -> PyResult<Bytes> {
+        match self {
+            Size::Number(bytes) => Ok(Bytes(bytes)),
+            Size::Text(text) => match text.parse() {
+                Ok(size) => Ok(size),
+                Err(error) => Err(PyValueError::new_err(error.to_string())),
+            },
+        }
     }
 }
 
@@ -247,6 +266,44 @@ impl Scenario {
     #[pyo3(signature = (until, *, seed=1, run=0))]
     fn bad_periods(&self, until: f64, seed: u64, run: u64) -> Vec<(f64, f64)> {
         self.0.bad_periods(seed, run, until)
+    }
+
+    /// Return how often a packet is lost on a wireless link, as the channel's closed form has it.
+    ///
+    /// It is sent once, at a random instant long after the run's beginning, and without a code. Packets whose
+    /// beginnings depend on the channel meet another rate: those of a sender that waits for acknowledgements,
+    /// for example.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : str or int
+    ///     The packet's size, headers included: ``"552 B"``, or a number of bytes.
+    /// link : str, optional
+    ///     The link's name, such as ``"base-mobile"``. By default the first wireless link that a connection
+    ///     crosses. The direction is that of the data.
+    ///
+    /// Returns
+    /// -------
+    /// float
+    ///     The probability. What link layers add, cut and fill up is counted as a run does.
+    ///
+    /// Raises
+    /// ------
+    /// ScenarioError
+    ///     If there is no such link, or no closed form: of hand-offs, and of links whose code protects all.
+    /// ValueError
+    ///     If `size` is no size.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> scenario = Scenario.load("scenarios/split-wlan.toml")
+    /// >>> round(scenario.packet_loss("552 B"), 4)
+    /// 0.0478
+    #[pyo3(signature = (size, link = None))]
+    fn packet_loss(&self, py: Python<'_>, size: Size, link: Option<&str>) -> PyResult<f64> {
+        let size = size.bytes()?;
+        self.0.packet_loss(size, link).map_err(|error| scenario_error(py, &error))
     }
 
     /// Run the scenario with one scheme.

@@ -12,6 +12,7 @@ mod grid;
 mod load;
 mod metrics;
 mod network;
+mod packet_loss;
 mod parts;
 mod pool;
 mod range;
@@ -26,6 +27,7 @@ mod trace;
 mod words;
 mod world;
 
+pub use lasthop_base::Bytes;
 pub use lasthop_proto::scheme::{Scheme, Schemes};
 pub use lasthop_sim::Ended;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{Duration, Invalid, Time};
 use lasthop_proto::{HostId, tcp, traffic};
-use lasthop_sim::network::{FlowPath, Graph};
+use lasthop_sim::network::{FlowPath, Graph, LinkId};
 
 use crate::faults::Fault;
 use crate::flows::{Connection, Traffic};
@@ -86,12 +86,19 @@ impl Flow {
 impl Network {
     /// The wireless links that connections cross, as they are in the direction that the data take.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
+        self.crossed().map(|(_, radio)| radio)
+    }
+
+    /// The same, each with the link that it is.
+    pub(crate) fn crossed(&self) -> impl Iterator<Item = (LinkId, &Radio)> {
         let paths = self.flows[..self.connections].iter().map(|flow| &flow.path.nodes);
         paths.flat_map(|nodes| nodes.windows(2)).filter_map(|step| {
             let link = self.graph.link(step[0], step[1])?;
             match &self.links[usize::from(link.0)] {
-                NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => Some(&hop.up),
-                NetworkLink::Radio(hop) => Some(&hop.down),
+                NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => {
+                    Some((link, &hop.up))
+                }
+                NetworkLink::Radio(hop) => Some((link, &hop.down)),
                 NetworkLink::Wired(_) => None,
             }
         })

@@ -112,12 +112,27 @@ def study(
 
 
 @app.command()
-def check(scenario: ScenarioFile, overrides: Overrides = None, json: AsJson = False) -> None:
+def check(
+    scenario: ScenarioFile,
+    overrides: Overrides = None,
+    packet_loss: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Instead print how often a packet of this size is lost on the air; may be repeated.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="On this link, not on the first wireless one that data cross."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
     """Check a scenario, and print it with every default and unit spelled out."""
     with plainly():
         from lasthop.cli.check import execute
 
-        execute(scenario, overrides or [], json)
+        execute(scenario, overrides or [], packet_loss or [], link, json)
 
 
 @app.command()

@@ -5,16 +5,51 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
+from lasthop import Scenario, ScenarioError
 from lasthop.api import load
+from lasthop.cli.failure import RefusedError
 
 
-def execute(path: Path, overrides: list[str], as_json: bool) -> None:
-    """Print the canonical form of the scenario at `path`."""
+def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None, as_json: bool) -> None:
+    """Print the canonical form of the scenario at `path`, or how often packets of some sizes are lost."""
+    if link is not None and not sizes:
+        raise RefusedError("--link says where packets are lost; say of which size with --packet-loss SIZE")
     scenario = load(path, overrides)
+    report: dict[str, Any] = {"file": str(path), "hash": scenario.hash}
+    if sizes:
+        losses = _losses(scenario, sizes, link)
+        if as_json:
+            print(json.dumps(report | {"packet_loss": losses}, indent=2, ensure_ascii=False))
+        else:
+            _print(losses)
+        return
     text = scenario.to_toml()
     if as_json:
-        report = {"file": str(path), "hash": scenario.hash, "scenario": tomllib.loads(text)}
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print(json.dumps(report | {"scenario": tomllib.loads(text)}, indent=2, ensure_ascii=False))
     else:
         print(text, end="")
+
+
+def _losses(scenario: Scenario, sizes: list[str], link: str | None) -> list[dict[str, Any]]:
+    """Return how often packets are lost, at each point of the scenario's sweep."""
+    try:
+        return [
+            {"parameters": point.parameters, "size": size, "loss": point.scenario.packet_loss(size, link)}
+            for point in scenario.points()
+            for size in sizes
+        ]
+    except ScenarioError:
+        raise
+    except ValueError as error:
+        raise RefusedError(f"--packet-loss: {error}") from None
+
+
+def _print(losses: list[dict[str, Any]]) -> None:
+    from lasthop.cli.table import Table
+
+    table = Table(*losses[0]["parameters"], ">packet size", ">lost (%)")
+    for row in losses:
+        table.row(*row["parameters"].values(), row["size"], f"{100 * row['loss']:.4g}")
+    table.print()

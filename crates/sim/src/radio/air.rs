@@ -71,10 +71,7 @@ impl Air {
     fn another(&self, size: Bytes, coding: Coding) -> Unit {
         let bits = if coding == Coding::OnTop { self.coded(size) } else { size.bits() };
         let on_air = self.expansion.on_air(bits);
-        let exposed = match self.exposed {
-            Exposed::OnAir => on_air,
-            Exposed::Payload => bits,
-        };
+        let exposed = self.exposed.of(bits, self.expansion);
         Unit { size, coding, on_air, exposed, time: self.rate.time_for_bits(on_air) }
     }
 

@@ -67,6 +67,16 @@ pub enum Exposed {
     Payload,
 }
 
+impl Exposed {
+    /// How many there are for `bits` of the network layer, which are expanded on the air.
+    pub fn of(self, bits: u64, expansion: Expansion) -> u64 {
+        match self {
+            Exposed::OnAir => expansion.on_air(bits),
+            Exposed::Payload => bits,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

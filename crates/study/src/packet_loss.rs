@@ -1,0 +1,97 @@
+//! How often a packet is lost on a wireless link, as its channel's closed form has it.
+
+use lasthop_base::{Bytes, Duration};
+use lasthop_proto::frag::Fragments;
+use lasthop_sim::network::LinkId;
+
+use crate::error::{Place, ScenarioError};
+use crate::network::{Network, NetworkLink};
+use crate::rephrase::alternatives;
+use crate::scenario::{Protect, Radio, Scenario};
+
+/// The largest packet of IP.
+const LARGEST: Bytes = Bytes(65_535);
+
+impl Scenario {
+    /// The probability that a packet of this size, headers included, is lost on the wireless link called
+    /// `link`, by default the first that a connection crosses: one that is sent once, at a random instant long
+    /// after the run's beginning, and without a code. See
+    /// [`Model::loss_probability`](lasthop_channel::Model::loss_probability).
+    ///
+    /// The direction is the one that the data of a connection take, or that to the mobile host if none crosses
+    /// the link.
+    ///
+    /// # Errors
+    /// If the scenario has [faults](Scenario::faults), there is no such link, or it has no closed form.
+    pub fn packet_loss(&self, size: Bytes, link: Option<&str>) -> Result<f64, ScenarioError> {
+        let wrong = |message: String| {
+            ScenarioError::new(message, Place::File { name: &self.file, text: "", span: None })
+        };
+        if size == Bytes::ZERO || size > LARGEST {
+            return Err(wrong(format!("packet loss: found a packet of {size}, expected 1 B to {LARGEST}")));
+        }
+        let network = self.survey().map_err(|faults| {
+            let fault = &faults[0];
+            wrong(format!("{}: {}", fault.path.join("."), fault.problem))
+        })?;
+        let (name, radio) = wireless(&network, link).map_err(wrong)?;
+        let lacks = |what: &str| {
+            let remedy = "measure it: link_failures over link_attempts of a run";
+            Err(wrong(format!("packet loss: no closed form for {what} of the link {name}; {remedy}")))
+        };
+        if radio.handoff.is_some() {
+            return lacks("the hand-offs");
+        }
+        if radio.fec.is_some() && radio.protect == Protect::All {
+            return lacks("the code");
+        }
+        let (units, bits, on_air) = on_air(radio, size);
+        Ok(radio.channel.loss_probability(units, bits, on_air))
+    }
+}
+
+/// How many units a packet is on the air, how many of their bits errors can hit, and how long they take.
+fn on_air(radio: &Radio, size: Bytes) -> (u32, u64, Duration) {
+    let units = match radio.unit {
+        None => Fragments::of(size, radio.mtu),
+        // The last one is filled up.
+        Some(unit) => {
+            let count = u64::from(Fragments::of(size, Some(unit)).count());
+            Fragments::of(unit.get() * count, Some(unit))
+        }
+    };
+    let (mut exposed, mut time) = (0, Duration::ZERO);
+    for index in 0..units.count() {
+        let bits = units.size(index).bits();
+        exposed += radio.errors_on.of(bits, radio.expansion);
+        time += radio.rate.time_for_bits(radio.expansion.on_air(bits));
+    }
+    (units.count(), exposed, time)
+}
+
+/// The wireless link called `link`, or the first that a connection crosses, as it is in the direction that the
+/// data take.
+fn wireless<'n>(network: &'n Network, link: Option<&str>) -> Result<(String, &'n Radio), String> {
+    let name = |link: LinkId| {
+        network.graph.ends(link).map(|end| network.names[usize::from(end.0)].as_str()).join("-")
+    };
+    let Some(wanted) = link else {
+        let first = network.crossed().next().map(|(link, radio)| (name(link), radio));
+        return first.ok_or_else(|| String::from("packet loss: no connection crosses a wireless link"));
+    };
+    let all = network.links.iter().enumerate();
+    let mut radios = all.filter_map(|(index, link)| match link {
+        NetworkLink::Radio(hop) => Some((LinkId(index as u16), hop)),
+        NetworkLink::Wired(_) => None,
+    });
+    let Some((id, hop)) = radios.clone().find(|&(id, _)| name(id) == wanted) else {
+        let names: Vec<String> = radios.by_ref().map(|(id, _)| name(id)).collect();
+        let expected = match names.is_empty() {
+            true => String::from("but no link is wireless"),
+            false => alternatives(wanted, names.iter().map(String::as_str)),
+        };
+        return Err(format!("packet loss: found the link \"{wanted}\", {expected}"));
+    };
+    let crossed = network.crossed().find(|crossed| crossed.0 == id);
+    Ok((wanted.to_owned(), crossed.map_or(&hop.down, |(_, radio)| radio)))
+}
