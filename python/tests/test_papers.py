@@ -17,9 +17,10 @@ from lasthop.papers import names, paper, papers, report
 from lasthop.papers.claims import near
 from lasthop.papers.conduct import Outcome, Plan, carry_out
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS
+from lasthop.papers.vstcp import network
 from lasthop.study.statistics import estimate
 
-RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50}
+RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2}
 
 # The verdicts that any number of runs must give.
 CERTAIN = {
@@ -68,6 +69,21 @@ CERTAIN = {
             "nearer",
         ],
         CONTRADICTS: ["bad-ber", "units"],
+    },
+    "vstcp": {
+        HOLDS: [
+            "duration",
+            "long-recovery",
+            "all-fall",
+            "without-control",
+            "above-1",
+            "typical",
+            "thirty-percent",
+            "smaller",
+            "above-real",
+        ],
+        FAILS: ["ten-percent", "gap-narrows"],
+        CONTRADICTS: ["bit-error-rate", "growth"],
     },
 }
 
@@ -150,6 +166,43 @@ def test_lhacks_default_readings_say_what_the_notes_of_their_choices_say() -> No
     assert (tcp["flavour"], tcp["rules"]) == ("newreno", "ns2")
     assert (tcp["tick"], tcp["rto_min"]) == ("500 ms", "1 s")
     assert tcp["window"] == "32000 B"
+
+
+def test_vstcps_default_readings_say_what_the_notes_of_their_choices_say() -> None:
+    found = paper("vstcp")
+    said = tomllib.loads(found.scenario(found.experiments[0], found.choose({})).to_toml())
+    assert (said["tcp"]["flavour"], said["tcp"]["rto_min"]) == ("reno", "1 s")
+    for scheme in ("metp", "vs-tcp"):
+        assert said["scheme"][scheme]["recovery"] == "go-back-n"
+        assert said["scheme"][scheme]["wireless"] == {"window": "10 packets"}
+    table_3 = {
+        "initial_size": "512 B",
+        "largest_size": "1024 B",
+        "smallest_size": "128 B",
+        "step": "128 B",
+        "wanted_loss": 0.1,
+        "loss_window": 5,
+        "growth": "per-window",
+    }
+    assert {key: said["scheme"]["vs-tcp"][key] for key in table_3} == table_3
+
+
+@pytest.mark.parametrize("errors_per", ["byte", "bit"])
+def test_vstcps_channels_lose_what_they_are_called_after(errors_per: str) -> None:
+    for rate in network.RATES:
+        text = network.channel(rate, errors_per)
+        scenario = lasthop.load(ROOT / "python/lasthop/papers/vstcp/wlan.toml", [f"{network.CHANNEL}={text}"])
+        lost = scenario.packet_loss(network.SEGMENT + network.HEADER)
+        assert lost == pytest.approx(rate / 100, abs=2e-5)
+        leave_error, leave_error_free, error_rate = (
+            float(re.findall(rf"{key}=([0-9.]+)", text)[0])
+            for key in ("leave_error", "leave_error_free", "error_rate")
+        )
+        # All three are as far along their printed ranges, but for e at the ends of the axis.
+        along = (0.4 - leave_error) / 0.3
+        assert (leave_error_free - 0.5) / 0.4 == pytest.approx(along, abs=1e-3)
+        if 0 < along < 1:
+            assert (error_rate - 0.003) / 0.007 == pytest.approx(along, abs=2e-3)
 
 
 def test_the_worked_example_is_the_one_in_scenarios() -> None:

@@ -105,6 +105,15 @@ class Evidence:
         """Return the study of an experiment."""
         return self._sweeps[experiment]
 
+    def between(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Comparison:
+        """Compare two (experiment, scheme, point) run by run: those of one number met the same fades.
+
+        So it is with experiments that have the seed, and the channel at the two points, in common.
+        """
+        over, under = (self.sweep(name).sample(metric, scheme, at) for name, scheme, at in (ours, theirs))
+        both = ~(np.isnan(over) | np.isnan(under))
+        return compare(over[both], under[both], self.sweep(ours[0]).study.seed)
+
     def traces(self, experiment: str) -> Mapping[str, Run]:
         """Return the first traced run of an experiment with each scheme: the one that figures show."""
         return {scheme: runs[0] for scheme, runs in self._traces[experiment].items()}

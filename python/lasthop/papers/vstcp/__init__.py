@@ -1,0 +1,139 @@
+"""Park, Park and Park: split connections, and segments whose size follows the loss rate."""
+
+import json
+
+from lasthop.papers.paper import Experiment, Paper
+from lasthop.papers.vstcp.claims import CLAIMS
+from lasthop.papers.vstcp.figures import FIGURES
+from lasthop.papers.vstcp.network import CHANNEL, HEADER, RATES, SIZE, SIZES, SOME, TABLE_4, channel, swept
+from lasthop.papers.vstcp.readings import READINGS, SELECTIVE, windows
+
+_FILE = "wlan"
+_RATE = {"channel": CHANNEL}
+# Six of these are a run of the paper's.
+_SHORT = "limit=300 s"
+_METHOD_2 = "scheme.vs-tcp.method=2"
+_EXTREMES = swept((3.0, 11.0))
+
+
+def _schemes(*names: str) -> str:
+    return f"schemes={json.dumps(names)}"
+
+
+def _experiment(
+    name: str,
+    axes: dict[str, str],
+    quick: int,
+    full: int,
+    *overrides: str,
+    fixed: tuple[str, ...] = (),
+) -> Experiment:
+    return Experiment(name, axes, quick, full, scenario=_FILE, overrides=overrides, fixed=fixed)
+
+
+def _sizes() -> str:
+    return f"sweep.{SIZE}={json.dumps([f'{size + HEADER} B' for size in SIZES])}"
+
+
+def _variant(name: str, reading: str, *overrides: str) -> Experiment:
+    schemes = _schemes("metp", "vs-tcp")
+    return _experiment(name, _RATE, 4, 100, _SHORT, schemes, swept(SOME), *overrides, fixed=(reading,))
+
+
+def _trace(rate: float) -> Experiment:
+    overrides = ("limit=120 s", _schemes("vs-tcp"), f"{CHANNEL}={channel(rate)}")
+    return _experiment(f"trace-{rate:.0f}", {}, 1, 10, *overrides)
+
+
+# A window of what the path holds, and one packet lost of it.
+_BURST = (
+    "limit=20 s",
+    _schemes("basic"),
+    'tcp.window="46 packets"',
+    'radio.channel={fixed-periods={good="9.999 s", bad="0.5 ms"}}',
+)
+_READINGS = {
+    "growth": "scheme.vs-tcp.growth",
+    "window": "scheme.vs-tcp.wireless.window",
+    "method": "scheme.vs-tcp.method",
+    "channel": CHANNEL,
+}
+
+PAPER = Paper(
+    name="vstcp",
+    title="Enhancing TCP Performance over Wireless Network with Variable Segment Size",
+    authors="K. Park, S. Park, D. Park",
+    source="Journal of Communications and Networks, vol. 4, no. 2, June 2002",
+    readings=READINGS,
+    experiments=(
+        # The paper's own: 100 runs of 30 minutes for each point and scheme.
+        _experiment("rate", _RATE, 2, 100, swept(RATES)),
+        _experiment("method-2", _RATE, 2, 100, swept(RATES), _schemes("vs-tcp"), _METHOD_2),
+        _experiment(
+            "sizes",
+            {"size": SIZE, "channel": CHANNEL},
+            2,
+            100,
+            _SHORT,
+            _schemes("metp"),
+            swept(tuple(TABLE_4)),
+            _sizes(),
+        ),
+        _trace(3.0),
+        _trace(11.0),
+        _experiment("normal", {}, 1, 1, *_BURST),
+        _experiment("uncontrolled", {}, 1, 1, *_BURST, "tcp.congestion=none"),
+        # What it tells in words, or leaves open.
+        _experiment(
+            "loss-window",
+            {"loss_window": "scheme.vs-tcp.loss_window", "channel": CHANNEL},
+            4,
+            100,
+            _SHORT,
+            _schemes("vs-tcp"),
+            _METHOD_2,
+            "sweep.scheme.vs-tcp.loss_window=[1, 2, 3, 5, 10, 20, 50, 100]",
+            _EXTREMES,
+        ),
+        _experiment(
+            "wanted-loss",
+            {"wanted_loss": "scheme.vs-tcp.wanted_loss", "channel": CHANNEL},
+            4,
+            100,
+            _SHORT,
+            _schemes("vs-tcp"),
+            _METHOD_2,
+            "sweep.scheme.vs-tcp.wanted_loss=[0.0, 0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0]",
+            _EXTREMES,
+        ),
+        *(_variant(f"window-{packets}", "window", *windows(packets)) for packets in (8, 10, 12)),
+        _variant("selective", "recovery", *SELECTIVE),
+        _experiment(
+            "sizes-selective",
+            {"size": SIZE, "channel": CHANNEL},
+            2,
+            100,
+            _SHORT,
+            _schemes("metp"),
+            _EXTREMES,
+            _sizes(),
+            *SELECTIVE,
+            fixed=("recovery",),
+        ),
+        _experiment(
+            "readings",
+            _READINGS,
+            2,
+            100,
+            _SHORT,
+            _schemes("metp", "vs-tcp"),
+            'sweep.scheme.vs-tcp.growth=["per-window", "per-ack"]',
+            'sweep.scheme.vs-tcp.wireless.window=["10 packets", "5120 B"]',
+            "sweep.scheme.vs-tcp.method=[1, 2]",
+            swept(SOME),
+            fixed=("growth", "window", "window-counts"),
+        ),
+    ),
+    figures=FIGURES,
+    claims=CLAIMS,
+)

@@ -1,0 +1,318 @@
+"""The paper's figures, and those that show what its readings change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from lasthop import Run
+from lasthop.papers.evidence import At, Evidence
+from lasthop.papers.paper import Plot
+from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, rate_of
+from lasthop.plots import DataFigure
+from lasthop.plots.curves import Line, curve
+from lasthop.study.quantity import quantity
+from lasthop.study.statistics import Estimate
+from lasthop.study.units import Reading
+
+LOSS = 9.999
+"""When the packet of figure 1 is lost, in seconds."""
+
+SPAN = 0.2
+"""Over which its rates are taken, in seconds."""
+
+LABELS = {"basic": "one", "i-tcp": "two", "metp": "nocon", "vs-tcp": "VS-TCP 1"}
+
+_RATE = Reading("packet loss rate", "%", 1.0)
+_THROUGHPUT = Reading("throughput", "kB/s", 1e3)
+_NORMALISED = Reading("throughput, that of nocon is 1", "", 1.0)
+_SIZE = Reading("segment size", "B", 1.0)
+_TIME = Reading("time", "s", 1.0)
+
+Where = tuple[str, str, At]
+"""An experiment, a scheme and a point of it."""
+
+
+def number(text: str) -> float:
+    """Return a swept quantity as a number in its basic unit."""
+    found = quantity(text)
+    assert found is not None, text
+    return found[0]
+
+
+def at_rate(evidence: Evidence, experiment: str, rate: float, **rest: str) -> dict[str, str]:
+    """Return the point of a sweep at which so many percent of the packets are lost."""
+    values = evidence.sweep(experiment).values("channel")
+    return {"channel": next(value for value in values if rate_of(value) == rate), **rest}
+
+
+def rates(evidence: Evidence, experiment: str) -> list[float]:
+    """Return the loss rates of a sweep, in percent."""
+    return [rate_of(value) for value in evidence.sweep(experiment).values("channel")]
+
+
+def throughput(evidence: Evidence, experiment: str, scheme: str, at: At) -> Estimate:
+    """Estimate the throughput in bits per second."""
+    return evidence.sweep(experiment).mean("throughput_bps", scheme, at)
+
+
+def _line(label: str, x: list[float], found: list[Estimate], scale: float = 1.0) -> Line:
+    ends = ([getattr(each, name) * scale for each in found] for name in ("mean", "low", "high"))
+    y, low, high = ends
+    return Line(label, x, y, low, high)
+
+
+def _series(evidence: Evidence) -> list[tuple[str, str, str]]:
+    """Return what figure 7 compares: what it is called, and in which experiment which scheme."""
+    lines = [(LABELS[scheme], "rate", scheme) for scheme in evidence.sweep("rate").schemes]
+    return [*lines, ("VS-TCP 2", "method-2", "vs-tcp")]
+
+
+def _throughputs(evidence: Evidence) -> DataFigure:
+    lines = []
+    for label, experiment, scheme in _series(evidence):
+        found = [
+            throughput(evidence, experiment, scheme, at_rate(evidence, experiment, rate))
+            for rate in rates(evidence, experiment)
+        ]
+        lines.append(_line(label, rates(evidence, experiment), found, 1 / 8))
+    return curve(lines, _RATE, _THROUGHPUT)
+
+
+def normalised(evidence: Evidence, experiment: str, scheme: str, rate: float) -> Estimate:
+    """Estimate the throughput over that of METP in the paper's campaign, run by run."""
+    found = evidence.between(
+        "throughput_bps",
+        (experiment, scheme, at_rate(evidence, experiment, rate)),
+        ("rate", "metp", at_rate(evidence, "rate", rate)),
+    )
+    assert found.ratio is not None
+    return found.ratio
+
+
+def _normalised(evidence: Evidence) -> DataFigure:
+    lines = []
+    for label, experiment, scheme in _series(evidence):
+        x = rates(evidence, experiment)
+        lines.append(_line(label, x, [normalised(evidence, experiment, scheme, rate) for rate in x]))
+    return curve(lines, _RATE, _NORMALISED)
+
+
+def _gains(evidence: Evidence) -> DataFigure:
+    lines = []
+    for label, experiment in (("VS-TCP 1", "rate"), ("VS-TCP 2", "method-2")):
+        x = rates(evidence, experiment)
+        lines.append(_line(label, x, [normalised(evidence, experiment, "vs-tcp", rate) for rate in x]))
+    return curve(lines, _RATE, _NORMALISED, references={"nocon": 1.0})
+
+
+def by_size(evidence: Evidence, experiment: str, rate: float) -> list[Estimate]:
+    """Estimate the throughput of METP for each segment size, in bits per second."""
+    sweep = evidence.sweep(experiment)
+    points = [at_rate(evidence, experiment, rate, size=size) for size in sweep.values("size")]
+    return [throughput(evidence, experiment, "metp", at) for at in points]
+
+
+def _by_size(experiment: str, evidence: Evidence) -> DataFigure:
+    lines = [
+        _line(f"{rate:g} %", [float(size) for size in SIZES], by_size(evidence, experiment, rate), 1 / 8)
+        for rate in rates(evidence, experiment)
+    ]
+    return curve(lines, _SIZE, _THROUGHPUT)
+
+
+def best_size(evidence: Evidence, rate: float) -> int:
+    """Return the size with the greatest mean, in bytes."""
+    means = [each.mean for each in by_size(evidence, "sizes", rate)]
+    return SIZES[int(np.argmax(means))]
+
+
+def _table(evidence: Evidence) -> DataFigure:
+    x = list(TABLE_4)
+    ours = [float(best_size(evidence, rate)) for rate in x]
+    paper = [float(size) for size in TABLE_4.values()]
+    return curve([Line("ours", x, ours), Line("paper", x, paper)], _RATE, _SIZE)
+
+
+def sizes_sent(run: Run) -> npt.NDArray[np.int64]:
+    """Return the payload of each segment that the base station sent, in bytes."""
+    events = run.events(part=1)
+    sent = (events["event"] == "sent") & (events["packet"] >= 0)
+    return np.asarray(events["size_bytes"][sent]) - HEADER
+
+
+def _distribution(evidence: Evidence) -> DataFigure:
+    lines = []
+    for rate in (3, 11):
+        counts: Counter[int] = Counter()
+        for run in evidence.runs(f"trace-{rate}", "vs-tcp"):
+            counts.update((sizes_sent(run) // 64 * 64).tolist())
+        total = sum(counts.values())
+        share = [100 * counts[size] / total for size in SIZES]
+        lines.append(Line(f"{rate} % of packets lost", [float(size) for size in SIZES], share))
+    return curve(lines, _SIZE, Reading("share of segments", "%", 1.0))
+
+
+def _over_time(evidence: Evidence) -> DataFigure:
+    lines = []
+    for rate in (3, 11):
+        series = evidence.traces(f"trace-{rate}")["vs-tcp"].series(part=1)
+        time = np.arange(10.0, 12.0, 0.02)
+        rows = np.searchsorted(series["time_s"], time, side="right") - 1
+        lines.append(Line(f"{rate} % of packets lost", time.tolist(), series["mss_bytes"][rows].tolist()))
+    return curve(lines, _TIME, _SIZE)
+
+
+def rate_over_time(run: Run) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return when spans begin, in seconds, and the payload that is sent in them, in bytes per second."""
+    events = run.events()
+    sent = (events["event"] == "sent") & (events["packet"] >= 0)
+    edges = np.arange(LOSS - 1, 16.0, SPAN)
+    payload = np.asarray(events["size_bytes"][sent], dtype=float) - HEADER
+    bytes_sent, _ = np.histogram(events["time_s"][sent], edges, weights=payload)
+    return edges[:-1], bytes_sent / SPAN
+
+
+def _recovery_of_rate(evidence: Evidence) -> DataFigure:
+    lines = []
+    for label, experiment in (("normal TCP", "normal"), ("without congestion control", "uncontrolled")):
+        time, rate = rate_over_time(evidence.traces(experiment)["basic"])
+        lines.append(Line(label, time.tolist(), rate.tolist()))
+    return curve(lines, _TIME, Reading("rate of sending", "kB/s", 1e3))
+
+
+def _by_parameter(experiment: str, axis: str, label: str, evidence: Evidence) -> DataFigure:
+    values = evidence.sweep(experiment).values(axis)
+    lines = []
+    for rate in rates(evidence, experiment):
+        found = [
+            throughput(evidence, experiment, "vs-tcp", at_rate(evidence, experiment, rate, **{axis: value}))
+            for value in values
+        ]
+        lines.append(_line(f"{rate:g} %", [number(value) for value in values], found, 1 / 8))
+    return curve(lines, Reading(label, "", 1.0), _THROUGHPUT)
+
+
+def gain(evidence: Evidence, experiment: str, at: At) -> Estimate:
+    """Estimate the throughput of VS-TCP over that of METP at a point, run by run."""
+    found = evidence.sweep(experiment).versus("throughput_bps", ("vs-tcp", at), ("metp", at)).ratio
+    assert found is not None
+    return found
+
+
+def _readings(window: str, evidence: Evidence) -> DataFigure:
+    x = rates(evidence, "readings")
+    lines = []
+    for growth in ("per-window", "per-ack"):
+        for method in ("1", "2"):
+            points = [
+                at_rate(evidence, "readings", rate, growth=growth, method=method, window=window) for rate in x
+            ]
+            found = [gain(evidence, "readings", at) for at in points]
+            lines.append(_line(f"VS-TCP {method}, {growth.replace('-', ' ')}", x, found))
+    return curve(lines, _RATE, _NORMALISED, references={"nocon": 1.0})
+
+
+def _variants(experiments: dict[str, str], evidence: Evidence) -> DataFigure:
+    lines = []
+    for experiment, label in experiments.items():
+        x = rates(evidence, experiment)
+        lines.append(
+            _line(label, x, [gain(evidence, experiment, at_rate(evidence, experiment, rate)) for rate in x])
+        )
+    return curve(lines, _RATE, _NORMALISED, references={"nocon": 1.0})
+
+
+def _recoveries(evidence: Evidence) -> DataFigure:
+    lines = []
+    for experiment, label in (("window-10", "go-back-n"), ("selective", "selective repeat")):
+        for scheme in ("metp", "vs-tcp"):
+            x = rates(evidence, experiment)
+            points = [at_rate(evidence, experiment, rate) for rate in x]
+            found = [throughput(evidence, experiment, scheme, at) for at in points]
+            lines.append(_line(f"{LABELS[scheme]}, {label}", x, found, 1 / 8))
+    return curve(lines, _RATE, _THROUGHPUT)
+
+
+_WINDOWS = {f"window-{packets}": f"{packets} packets" for packets in (8, 10, 12)}
+
+FIGURES = (
+    Plot(
+        "1",
+        "The rate of sending after one packet is lost",
+        ("normal", "uncontrolled"),
+        _recovery_of_rate,
+        "One connection, a round trip of 100 ms and a window of 46 packets, which the path holds; the loss "
+        "is at 10 s.",
+    ),
+    Plot(
+        "3",
+        "Throughput of nocon against the segment size, for six packet loss rates",
+        ("sizes",),
+        partial(_by_size, "sizes"),
+        "The maximum moves left as the rate rises. The steps come from error-free states, of which the "
+        "shortest lasts 22.4 ms: a round of the window is shorter or longer than that.",
+    ),
+    Plot("7a", "Throughput against the packet loss rate", ("rate", "method-2"), _throughputs),
+    Plot("7b", "The same, normalised by nocon", ("rate", "method-2"), _normalised),
+    Plot("7b-vs", "What the variable size gains", ("rate", "method-2"), _gains),
+    Plot(
+        "table-4",
+        "The best segment size of nocon",
+        ("sizes",),
+        _table,
+        "The greatest of means that differ little: figure 3.",
+    ),
+    Plot("8", "Sizes of the segments that VS-TCP 1 sends", ("trace-3", "trace-11"), _distribution),
+    Plot("8-time", "The segment size of VS-TCP 1 over two seconds", ("trace-3", "trace-11"), _over_time),
+    Plot(
+        "loss-window",
+        "VS-TCP 2: the number of packets L_w over which losses are counted",
+        ("loss-window",),
+        partial(_by_parameter, "loss-window", "loss_window", "L_w (packets)"),
+    ),
+    Plot(
+        "wanted-loss",
+        "VS-TCP 2: the wanted loss rate e_w",
+        ("wanted-loss",),
+        partial(_by_parameter, "wanted-loss", "wanted_loss", "e_w"),
+    ),
+    Plot(
+        "growth",
+        "Growth per window and per acknowledgement, the window in packets",
+        ("readings",),
+        partial(_readings, "10 packets"),
+        "As printed, per acknowledgement, method 2 is ahead of method 1.",
+    ),
+    Plot(
+        "growth-payload",
+        "The same, the window in bytes",
+        ("readings",),
+        partial(_readings, "5120 B"),
+        "Then small segments are many in a window, and going back costs as much as with large ones.",
+    ),
+    Plot(
+        "window",
+        "VS-TCP 1: windows of 8, 10 and 12 packets",
+        tuple(_WINDOWS),
+        partial(_variants, _WINDOWS),
+    ),
+    Plot(
+        "recovery",
+        "Go-back-n and selective repeat, nocon with 512 B",
+        ("window-10", "selective"),
+        _recoveries,
+        "What is lost of a window of ten and sent again alone is on the air when the next error state is "
+        "likeliest, 22.4 ms later; lost again, with nothing behind it, it waits for the timer (figure "
+        "3-selective).",
+    ),
+    Plot(
+        "3-selective",
+        "Throughput of nocon with selective repeat against the segment size",
+        ("sizes-selective",),
+        partial(_by_size, "sizes-selective"),
+    ),
+)

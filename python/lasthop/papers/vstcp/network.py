@@ -1,0 +1,92 @@
+"""What the paper says of its channel and its network, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+CHANNEL = "radio.channel.nguyen-noble"
+
+SIZE = "scheme.metp.wireless.packet_size"
+
+SEGMENT = 512
+"""Payload of a segment whose size is fixed, in bytes; also the size at which loss rates are stated."""
+
+HEADER = 40
+"""Of TCP and IP, in bytes."""
+
+MOST = 2_000_000 / 8 * SEGMENT / (SEGMENT + HEADER)
+"""The payload that the wireless link carries in such segments, in bytes per second."""
+
+RATES = (1.0, 2.0, 3.0, 5.0, 7.0, 9.5, 11.0, 13.0)
+"""Packet loss rates along the paper's axis, in percent; those of table 4 are among them."""
+
+SOME = (2.0, 5.0, 11.0)
+"""Those of them at which readings are compared."""
+
+TABLE_4 = {1.0: 448, 2.0: 384, 3.0: 384, 5.0: 320, 9.5: 256, 11.0: 256}
+"""Its optimal segment size in bytes for each packet loss rate in percent."""
+
+SIZES = tuple(range(128, 1025, 64))
+"""The segment sizes that are tried, in bytes: table 4 is in steps of 64 B."""
+
+# P_EG, P_GE and e. All three go through their printed ranges together, from (0.4, 0.5, 0.003) to
+# (0.1, 0.9, 0.01), and lose 1.5 % to 12.2 % of the packets: the ends of the axis, 1 % and 13 %, take e beyond
+# its range.
+_PER_BYTE = {
+    1.0: (0.4, 0.5, 0.0019),
+    2.0: (0.3685, 0.542, 0.00374),
+    3.0: (0.319, 0.608, 0.00489),
+    5.0: (0.2426, 0.7099, 0.00667),
+    7.0: (0.1862, 0.785, 0.00799),
+    9.5: (0.1361, 0.8519, 0.00916),
+    11.0: (0.1142, 0.8811, 0.00967),
+    13.0: (0.1, 0.9, 0.01336),
+}
+# With bits in place of bytes they lose 4.7 % to 15.3 %: up to 3 % takes e far below its range.
+_PER_BIT = {
+    1.0: (0.4, 0.5, 0.0002375),
+    2.0: (0.4, 0.5, 0.000566),
+    3.0: (0.4, 0.5, 0.001056),
+    5.0: (0.3893, 0.5143, 0.00325),
+    7.0: (0.3105, 0.6194, 0.00509),
+    9.5: (0.2193, 0.741, 0.00722),
+    11.0: (0.1761, 0.7986, 0.00823),
+    13.0: (0.133, 0.856, 0.00923),
+}
+
+_PARAMETERS = {"byte": _PER_BYTE, "bit": _PER_BIT}
+
+
+def channel(rate: float, errors_per: str = "byte") -> str:
+    """Return the channel that loses so many percent of the packets, as a value of a scenario.
+
+    Examples
+    --------
+    >>> channel(3.0)
+    '{leave_error=0.319, leave_error_free=0.608, error_rate=0.00489, errors_per="byte"}'
+    """
+    leave_error, leave_error_free, error_rate = _PARAMETERS[errors_per][rate]
+    return (
+        f"{{leave_error={leave_error}, leave_error_free={leave_error_free}, error_rate={error_rate}, "
+        f'errors_per="{errors_per}"}}'
+    )
+
+
+def swept(rates: Sequence[float], errors_per: str = "byte") -> str:
+    """Return the override that sweeps the channel over these loss rates."""
+    return f"sweep.{CHANNEL}=[{', '.join(channel(rate, errors_per) for rate in rates)}]"
+
+
+def rate_of(value: str) -> float:
+    """Return the loss rate, in percent, of a channel as a sweep has it.
+
+    Examples
+    --------
+    >>> rate_of("{ leave_error = 0.319, leave_error_free = 0.608, error_rate = 0.00489 }")
+    3.0
+    """
+    for parameters in _PARAMETERS.values():
+        for rate, (p_eg, p_ge, e) in parameters.items():
+            if f"leave_error = {p_eg}, leave_error_free = {p_ge}, error_rate = {e}" in value:
+                return rate
+    raise ValueError(f"{value} is none of the paper's channels")

@@ -1,0 +1,108 @@
+"""What the paper leaves open, and how it may be read."""
+
+from lasthop.papers.paper import Choice, Reading
+from lasthop.papers.vstcp.network import CHANNEL, RATES, TABLE_4, channel, swept
+
+_WINDOWED = ("i-tcp", "metp", "vs-tcp")
+_ALONE = ("metp", "vs-tcp")
+
+
+def windows(packets: int) -> tuple[str, ...]:
+    """Return the overrides that give the wireless part a window of so many packets."""
+    return tuple(f'scheme.{scheme}.wireless.window="{packets} packets"' for scheme in _WINDOWED)
+
+
+SELECTIVE = tuple(f"scheme.{scheme}.recovery=selective-repeat" for scheme in _ALONE)
+"""The overrides that repair what is lost alone."""
+
+READINGS = (
+    Reading(
+        "errors-per",
+        "What is e a rate of? The paper calls it a bit error rate, and says that its parameters lose 1 % to "
+        "13 % of the packets.",
+        (
+            Choice("byte", "bytes: at 2 Mb/s the printed ranges lose 1.5 % to 12.2 %"),
+            Choice(
+                "bit",
+                "bits: they lose 4.7 % to 15.3 %, and up to 3 % e must be lower than printed",
+                {
+                    **dict.fromkeys(("rate", "method-2"), (swept(RATES, "bit"),)),
+                    "sizes": (swept(tuple(TABLE_4), "bit"),),
+                    **{f"trace-{rate:.0f}": (f"{CHANNEL}={channel(rate, 'bit')}",) for rate in (3.0, 11.0)},
+                },
+            ),
+        ),
+    ),
+    Reading(
+        "growth",
+        "How soon does the size grow by a step? Section IV-B.1 prints a step for each acknowledgement, and "
+        "likens the method to congestion control.",
+        (
+            Choice("per-window", "a step for each window of acknowledgements, as congestion avoidance grows"),
+            Choice(
+                "per-ack",
+                "a step for each acknowledgement, as printed: the size is back within a few packets",
+                {"": ("scheme.vs-tcp.growth=per-ack",)},
+            ),
+        ),
+    ),
+    Reading(
+        "recovery",
+        "How is a loss repaired without congestion control? The paper says only that lost packets are sent "
+        "again.",
+        (
+            Choice("go-back-n", "everything from the loss on is sent again: then table 4's sizes are best"),
+            Choice(
+                "selective-repeat",
+                "only what is lost is sent again: then larger sizes are best (figure recovery)",
+                {"": SELECTIVE},
+            ),
+        ),
+    ),
+    Reading(
+        "window",
+        "How large is the window on the wireless part?",
+        (
+            Choice(
+                "10", "10 packets: at 512 B they take 22.1 ms, just less than an error-free state's 22.4 ms"
+            ),
+            Choice("8", "8 packets", {"": windows(8)}),
+            Choice("12", "12 packets", {"": windows(12)}),
+        ),
+    ),
+    Reading(
+        "window-counts",
+        "What does VS-TCP's window count, when sizes change?",
+        (
+            Choice("packets", "packets of the current size, as simulators that number packets do"),
+            Choice(
+                "payload",
+                "bytes, as TCP does: small segments are then many in a window, and each loss costs as much "
+                "as ever",
+                {"": ("scheme.vs-tcp.wireless.window=5120 B",)},
+            ),
+        ),
+    ),
+    Reading(
+        "rto-min",
+        "What is the least timeout of schemes with congestion control?",
+        (
+            Choice("1s", "one second, as RFC 2988 has it"),
+            Choice(
+                "200ms",
+                "200 ms, as ns-2 has it: a split TCP then comes near METP",
+                {"": ("tcp.rto_min=200 ms",)},
+            ),
+        ),
+    ),
+    Reading(
+        "flavour",
+        "Which TCP is normal?",
+        (
+            Choice("reno", "Reno, the simulator's usual choice then"),
+            Choice(
+                "newreno", "NewReno, which repairs several losses of a window", {"": ("tcp.flavour=newreno",)}
+            ),
+        ),
+    ),
+)
