@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,13 @@ CONNECTION_METRICS = [
     "fast_retransmits",
     "notices",
     "acks_sent",
+    "relay_segments_sent",
+    "relay_payload_bytes",
+    "relay_retransmitted_segments",
+    "relay_timeouts",
+    "relay_peak_bytes",
+    "relay_held_bytes",
+    "acknowledged_undelivered_bytes",
     "link_discards",
     "lost_on_air",
     "queue_drops",
@@ -43,6 +51,7 @@ TRAFFIC_METRICS = [
     "throughput_bps",
     "mean_delay_s",
 ]
+SPLIT = "scenarios/split-wlan.toml"
 TWO_FLOWS = "scenarios/two-flows.toml"
 SCHEMES = ["basic", "source-quench", "local-recovery", "ebsn"]
 
@@ -123,6 +132,55 @@ def test_several_connections_have_a_row_each_and_one_together(command: Command) 
     result = command("run", TWO_FLOWS, "--set", "warmup=0 s", "--set", "transfer.size=500 KB")
     times = [float(row.split()[-1]) for row in result.stdout.splitlines()[-3:-1]]
     assert float(result.stdout.split()[-2]) == max(times)
+
+
+def columns(stdout: str) -> dict[str, list[str]]:
+    """Return the columns of a printed table, which are apart by two spaces or more."""
+    header, _, *rows = stdout.splitlines()[2:]
+    cells = [re.split(r"\s{2,}", row.strip()) for row in rows]
+    return dict(zip(re.split(r"\s{2,}", header.strip()), zip(*cells, strict=True), strict=True))
+
+
+def test_split_connections_show_what_happens_behind_the_split(command: Command) -> None:
+    short = ("--set", "transfer.size=200 KB")
+    table = columns(command("run", SPLIT, *short).stdout)
+    report = json.loads(command("run", SPLIT, *short, "--json").stdout)
+    metrics = [result["metrics"] for result in report["results"]]
+    again = [f"{each['relay_retransmitted_segments']:,}" for each in metrics]
+    timeouts = [f"{each['relay_timeouts']:,}" for each in metrics]
+    assert list(table["relays sent again"]) == ["-", *again[1:]]
+    assert list(table["relay timeouts"]) == ["-", *timeouts[1:]]
+    assert not any("undelivered" in header for header in table)
+    # Without a scheme that splits there is nothing to show.
+    assert not any("relay" in header for header in columns(command("run", EXAMPLE).stdout))
+
+
+def test_what_was_acknowledged_and_never_arrived_is_shown(command: Command) -> None:
+    options = ("--scheme", "basic", "--scheme", "metp", "--set", "limit=2 s")
+    table = columns(command("run", SPLIT, *options).stdout)
+    (header,) = (header for header in table if "undelivered" in header)
+    assert header == "acknowledged, undelivered (KB)"
+    basic, metp = (float(cell) for cell in table[header])
+    assert basic == 0 < metp < 65.536
+
+
+def test_every_part_of_a_split_connection_is_written(command: Command, tmp_path: Path) -> None:
+    options = ("--set", "transfer.size=50 KB", "--scheme", "basic", "--scheme", "vs-tcp")
+    result = command("run", SPLIT, *options, "--trace", "--out", tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    names = {path.name for path in tmp_path.iterdir()}
+    last = "vs-tcp.base-mobile"
+    figures = ["basic.packets", "vs-tcp.packets", f"{last}.packets", f"{last}.segment-size", "packets"]
+    expected = {
+        f"{name}.{kind}" for name in [*figures, "packets.base-mobile"] for kind in ("png", "svg", "csv")
+    }
+    expected |= {f"{name}.{kind}.csv" for name in ("basic", "vs-tcp", last) for kind in ("events", "series")}
+    assert names == expected | {"scenario.toml", "results.json"}
+    assert result.stdout.strip().endswith("3 traces, 3 series, 6 figures")
+    with (tmp_path / f"{last}.events.csv").open() as file:
+        sent = [row for row in csv.DictReader(file) if row["event"] == "sent"]
+    metrics = json.loads((tmp_path / "results.json").read_text())["results"][1]["metrics"]
+    assert len(sent) == metrics["relay_segments_sent"]
 
 
 def test_the_same_run_gives_the_same_bytes(command: Command) -> None:

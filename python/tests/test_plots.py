@@ -9,6 +9,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from conftest import ROOT
 
 import lasthop
 from lasthop import Run, Scenario, plots
@@ -21,6 +22,13 @@ FIGURES: dict[str, Make] = {
     "time_sequence": lambda runs: plots.time_sequence(runs["local-recovery"]),
     "cwnd": lambda runs: plots.cwnd(runs["basic"]),
 }
+
+
+@pytest.fixture(scope="module")
+def split() -> Run:
+    """Return a run of a connection of which the wireless part has segments of varying size."""
+    scenario = lasthop.load(ROOT / "scenarios/split-wlan.toml", ["transfer.size=200 KB"])
+    return lasthop.run(scenario, "vs-tcp", trace=True, series=True)
 
 
 @pytest.mark.parametrize("make", FIGURES.values(), ids=FIGURES)
@@ -84,7 +92,57 @@ def test_numbers_wrap_at_the_modulus(runs: dict[str, Run]) -> None:
 def test_bad_periods_are_shaded(example: Scenario, runs: dict[str, Run]) -> None:
     bad = example.bad_periods(30.0)
     for figure in (plots.packet_trace(runs["ebsn"], bad_periods=bad), plots.cwnd(runs["ebsn"], bad)):
-        assert len(figure.axes[0].patches) == 2
+        (spans,) = figure.axes[0].collections
+        assert [path.get_extents().intervalx.tolist() for path in spans.get_paths()] == [[10, 14], [24, 28]]
+
+
+def marks(figure: plots.DataFigure, name: str) -> int:
+    """Return how many marks of a name a figure with one panel has."""
+    drawn = (line for line in figure.axes[0].lines if line.get_gid() == name)
+    return sum(np.size(line.get_xdata()) for line in drawn)
+
+
+def test_a_part_of_a_split_connection_is_a_figure_of_its_own(split: Run, tmp_path: Path) -> None:
+    metrics = split.metrics
+    # What opens and closes a connection has no number, and is not drawn.
+    near, far = (
+        int(((e["event"] == "sent") & (e["packet"] >= 0)).sum())
+        for e in (split.events(), split.events(part=1))
+    )
+    for make in (plots.packet_trace, plots.time_sequence):
+        whole, last = make(split), make(split, part=1)
+        assert whole.axes[0].get_title(loc="left") == "vs-tcp, fixed to base"
+        assert last.axes[0].get_title(loc="left") == "vs-tcp, base to mobile"
+        assert (marks(whole, "first"), marks(whole, "again")) == (near, 0)
+        # What is cut anew is sent again all the same.
+        assert marks(last, "again") == metrics["relay_retransmitted_segments"] > 0
+        assert marks(last, "first") + marks(last, "again") == far
+    facts = f"{metrics['relay_retransmitted_segments']} packets sent again"
+    assert facts in plots.cwnd(split, part=1).axes[0].get_title(loc="right")
+    plots.save(plots.cwnd(split, connection="transfer", part=1), tmp_path / "cwnd")
+    assert (tmp_path / "cwnd.csv").read_text().startswith("time_s,cwnd_bytes,")
+
+
+def test_runs_with_fewer_parts_show_their_last(split: Run, runs: dict[str, Run]) -> None:
+    figure = plots.packet_traces([runs["ebsn"], split], part=1)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["ebsn", "vs-tcp, base to mobile"]
+    lines = plots.windows({"one": runs["ebsn"], "split": split}, mss=512, part=1).data
+    assert len(lines["time_s"]) == len(runs["ebsn"].series()["time_s"]) + len(split.series(part=1)["time_s"])
+
+
+def test_the_size_of_segments_over_time(split: Run, tmp_path: Path) -> None:
+    figure = plots.segment_size(split, part=1)
+    data = figure.data
+    assert data["mss_bytes"].min() >= 128
+    assert data["mss_bytes"].max() <= 1024
+    assert (np.diff(data["mss_bytes"]) != 0).all()
+    ends = data["time_s"] + data["held_s"]
+    assert np.allclose(ends[:-1], data["time_s"][1:])
+    assert figure.axes[0].get_xlim()[1] == pytest.approx(ends[-1])
+    assert [path.suffix for path in plots.save(figure, tmp_path / "size")] == [".png", ".svg", ".csv"]
+    level = plots.segment_size(split)
+    assert level.data["mss_bytes"].tolist() == [512]
 
 
 def test_a_panel_for_each_run(runs: dict[str, Run]) -> None:

@@ -28,7 +28,8 @@ pub struct Events {
     /// one that it is about; for a conclusion of the source the first that is not acknowledged. −1
     /// for a segment of the source without data, and for RST.
     pub packet: Vec<i64>,
-    /// Which copy of these data it is, counted from 1 in the order in which they left; else 0.
+    /// Which copy of these data it is, counted from 1 in the order in which they left; else 0. Where data are
+    /// sent again that began a segment never before, it is the second at least.
     pub transmission: Vec<i64>,
     /// Size as an IP packet; 0 where there is none.
     pub size_bytes: Vec<i64>,
@@ -59,6 +60,8 @@ pub(crate) struct Tracer {
     /// For each offset how many segments that begin there have left the source, and how many have met their
     /// end.
     copies: HashMap<i64, (i64, i64)>,
+    /// The end of what has left the source.
+    sent: i64,
     counted: SenderStats,
     events: Events,
 }
@@ -75,6 +78,7 @@ impl Tracer {
             near: 0,
             acknowledged: 0,
             copies: HashMap::new(),
+            sent: 0,
             counted: SenderStats::default(),
             events: Events::default(),
         }
@@ -106,6 +110,7 @@ impl Tracer {
             Body::Tcp(segment) if packet.src == self.flow.source => {
                 let offset = if segment.len > 0 { self.offset(segment.seq) } else { -1 };
                 let transmission = self.count_copy(offset, fate);
+                self.sent = self.sent.max(offset + i64::from(segment.len));
                 let number = if segment.len > 0 { offset / self.mss } else { -1 };
                 let event = named(fate, ["sent", "delivered", "lost"]);
                 self.push(now, event, number, transmission, packet.size);
@@ -136,7 +141,9 @@ impl Tracer {
 
     /// Which copy of these data it is. Copies meet their end in the order in which they left.
     fn count_copy(&mut self, offset: i64, fate: Fate) -> i64 {
-        let (left, ended) = self.copies.entry(offset).or_default();
+        // What has left before may be cut anew.
+        let earlier = i64::from(offset >= 0 && offset < self.sent);
+        let (left, ended) = self.copies.entry(offset).or_insert((earlier, earlier));
         let count = if let Fate::Sent = fate { left } else { ended };
         *count += 1;
         *count

@@ -33,24 +33,48 @@ class Output:
         self.path(name, name).write_text(text, encoding="utf-8")
 
     def traces(self, scenario: Scenario, runs: Sequence[Run]) -> None:
-        """Write what was recorded of each packet and of the source, as columns and as pictures."""
+        """Write what was recorded of each packet and of the senders, as columns and as pictures."""
+        import numpy as np
+
         from lasthop import plots
 
-        times = [run.events(name)["time_s"] for run in runs for name in run.connections]
+        parts = [
+            (run, name, part)
+            for run in runs
+            for name in run.connections
+            for part in range(len(run.parts(name)))
+        ]
+        times = [run.events(name, part)["time_s"] for run, name, part in parts]
         until = max(float(each.max(initial=0.0)) for each in times)
         bad = scenario.bad_periods(until, seed=runs[0].seed, run=runs[0].run)
-        for run in runs:
-            for name in run.connections:
-                stem = run.scheme if len(run.connections) == 1 else f"{run.scheme}.{name}"
-                plots.write_csv(self.path(f"{stem}.events.csv", "traces"), run.events(name))
-                plots.write_csv(self.path(f"{stem}.series.csv", "series"), run.series(name))
-            plots.save(
-                plots.packet_trace(run, bad_periods=bad), self.path(f"{run.scheme}.packets", "figures")
+        for run, name, part in parts:
+            stem = ".".join(
+                [run.scheme, *([name] if len(run.connections) > 1 else []), *_of_part(run, name, part)]
             )
+            events, series = run.events(name, part), run.series(name, part)
+            plots.write_csv(self.path(f"{stem}.events.csv", "traces"), events)
+            plots.write_csv(self.path(f"{stem}.series.csv", "series"), series)
+            if name != next(iter(run.connections)):
+                continue
+            stem = ".".join([run.scheme, *_of_part(run, name, part)])
+            figure = plots.packet_trace(run, bad_periods=bad, part=part)
+            plots.save(figure, self.path(f"{stem}.packets", "figures"))
+            if np.ptp(series["mss_bytes"]) > 0:
+                figure = plots.segment_size(run, bad, part=part)
+                plots.save(figure, self.path(f"{stem}.segment-size", "figures"))
         if len(runs) > 1:
-            plots.save(plots.packet_traces(runs, bad_periods=bad), self.path("packets", "figures"))
+            most = max(runs, key=lambda run: len(run.parts()))
+            for part in range(len(most.parts())):
+                stem = ".".join(["packets", *_of_part(most, None, part)])
+                figure = plots.packet_traces(runs, bad_periods=bad, part=part)
+                plots.save(figure, self.path(stem, "figures"))
 
     def summary(self) -> str:
         """Say in a line what was written where."""
         kinds = [kind if kind.find(".") > 0 else f"{n} {kind}" for kind, n in self._written.items()]
         return f"{self.directory}: {', '.join(kinds)}"
+
+
+def _of_part(run: Run, connection: str | None, part: int) -> list[str]:
+    """Return what names of files say of a part: of the one that begins at the source, nothing."""
+    return ["-".join(run.parts(connection)[part])] if part > 0 else []

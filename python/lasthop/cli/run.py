@@ -13,6 +13,9 @@ from lasthop.api import load
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.output import Output
 
+_OF_RELAYS = {"relays sent again": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
+"""Columns of what base stations that split connections do, with their metrics."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -66,17 +69,33 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
 
     several = len(runs[0].connections) > 1
     rows = [row for run in runs for row in (_parts(run) if several else [([run.scheme], run.metrics)])]
-    rate, throughput = in_common([each["throughput_bps"] for _, each in rows], RATES)
-    size, resent = in_common([each["retransmitted_bytes"] for _, each in rows], SIZES)
-    headers = [f"throughput ({rate})", "goodput (%)", f"retransmitted ({size})", "timeouts", "completion (s)"]
-    names, last = (["scheme", "connection"], [">fairness"]) if several else (["scheme"], [])
-    table = Table(*names, *(f">{header}" for header in headers), *last)
-    for (labels, each), through, again in zip(rows, throughput, resent, strict=True):
-        goodput, time, timeouts = each["goodput"], each["completion_time_s"], f"{each['timeouts']:,}"
-        cells = [through, _number(goodput and 100 * goodput), again, timeouts, _number(time)]
+    each = [metrics for _, metrics in rows]
+    rate, throughput = in_common([metrics["throughput_bps"] for metrics in each], RATES)
+    size, resent = in_common([metrics["retransmitted_bytes"] for metrics in each], SIZES)
+    columns = {
+        f"throughput ({rate})": throughput,
+        "goodput (%)": [_number(metrics["goodput"] and 100 * metrics["goodput"]) for metrics in each],
+        f"retransmitted ({size})": resent,
+        "timeouts": [f"{metrics['timeouts']:,}" for metrics in each],
+    }
+    # What the source of a split connection did says nothing of the last hop.
+    if any(len(run.parts(name)) > 1 for run in runs for name in run.connections):
+        for header, name in _OF_RELAYS.items():
+            columns[header] = [
+                f"{metrics[name]:,}" if metrics["relay_segments_sent"] else "-" for metrics in each
+            ]
+    if any(metrics["acknowledged_undelivered_bytes"] for metrics in each):
+        held, undelivered = in_common([metrics["acknowledged_undelivered_bytes"] for metrics in each], SIZES)
+        columns[f"acknowledged, undelivered ({held})"] = undelivered
+    columns["completion (s)"] = [_number(metrics["completion_time_s"]) for metrics in each]
+    if several:
         # One connection is neither fair nor unfair.
-        fairness = [_number(each["fairness"], 3) if "fairness" in each else ""] if several else []
-        table.row(*labels, *cells, *fairness)
+        columns["fairness"] = [_number(m["fairness"], 3) if "fairness" in m else "" for m in each]
+    table = Table(
+        *(["scheme", "connection"] if several else ["scheme"]), *(f">{header}" for header in columns)
+    )
+    for (labels, _), *cells in zip(rows, *columns.values(), strict=True):
+        table.row(*labels, *cells)
     if scenario.title:
         print(f"{scenario.title}\n")
     table.print()

@@ -7,7 +7,7 @@ and SVG with those numbers beside it as CSV.
 from lasthop.plots._figure import DataFigure, save, save_png, write_csv
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
 from lasthop.plots.packets import packet_trace, packet_traces
-from lasthop.plots.sender import cwnd, time_sequence, windows
+from lasthop.plots.sender import cwnd, segment_size, time_sequence, windows
 
 __all__ = [
     "DataFigure",
@@ -19,6 +19,7 @@ __all__ = [
     "packet_traces",
     "save",
     "save_png",
+    "segment_size",
     "sweep_curve",
     "time_sequence",
     "windows",

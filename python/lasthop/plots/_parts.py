@@ -35,6 +35,7 @@ ACKNOWLEDGED: Look = {"color": _style.GOLD, "linewidth": 1.4}
 CWND: Look = {"color": _style.BLUE, "linewidth": 1.6}
 SSTHRESH: Look = {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 2))}
 REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
+SIZE: Look = {"color": _style.BLUE, "linewidth": 1.1}
 FLIGHT: Look = {"color": _style.GOLD, "linewidth": 0.9, "zorder": 1.5}
 SEVERAL: tuple[Look, ...] = (
     {"color": _style.BLUE, "linewidth": 1.6},
@@ -53,12 +54,15 @@ _LEGEND: dict[str, tuple[str, Look]] = {
     "cwnd": ("congestion window", CWND),
     "ssthresh": ("slow-start threshold", SSTHRESH),
     "flight": ("in flight", FLIGHT),
+    "size": ("largest payload of a segment", SIZE),
 }
 
 
-def events(run: Run, *kinds: str) -> dict[str, npt.NDArray[Any]]:
-    """Return those events of `run` that are one of `kinds`, in the columns that figures need."""
-    columns = run.events()
+def events(
+    run: Run, *kinds: str, connection: str | None = None, part: int = 0
+) -> dict[str, npt.NDArray[Any]]:
+    """Return those events of a part that are one of `kinds`, in the columns that figures need."""
+    columns = run.events(connection, part)
     shown = np.isin(columns["event"], kinds)
     return {name: np.asarray(columns[name])[shown] for name in ("time_s", "event", "packet", "transmission")}
 
@@ -75,9 +79,11 @@ def marks(axes: Axes, x: npt.ArrayLike, y: npt.ArrayLike, look: Look, name: str)
 
 def shade(axes: Axes, periods: Periods, until: float) -> None:
     """Shade the spans in which the channel is bad, as far as the run went."""
-    for start, stop in periods:
-        if start < until:
-            axes.axvspan(start, min(stop, until), color=_style.SHADE, linewidth=0, zorder=0)
+    spans = [(start, min(stop, until) - start) for start, stop in periods if start < until]
+    if spans:
+        # One collection: there may be thousands.
+        edge = axes.get_xaxis_transform()
+        axes.broken_barh(spans, (0, 1), transform=edge, color=_style.SHADE, linewidth=0, zorder=0)
 
 
 def rug(axes: Axes, times: npt.NDArray[Any]) -> None:
@@ -104,18 +110,20 @@ def refer(axes: Axes, label: str, value: float, where: Literal["left", "right", 
     )
 
 
-def title(axes: Axes, run: Run) -> None:
+def title(axes: Axes, run: Run, connection: str | None = None, part: int = 0) -> None:
     """Say above the axes which run it is, and in a few words what came of it."""
-    metrics = run.metrics
-    time, timeouts, again = (
-        metrics["completion_time_s"],
-        metrics["timeouts"],
-        metrics["retransmitted_segments"],
-    )
-    outcome = "not finished" if time is None else f"finished after {time:.1f} s"
-    facts = f"{outcome}   {_number(timeouts, 'timeout')}   {_number(again, 'packet')} sent again"
-    axes.set_title(run.scheme, loc="left", fontweight="bold")
-    axes.set_title(facts, loc="right", fontsize=8.5, color=_style.QUIET)
+    ends = run.parts(connection)
+    metrics = run.metrics if connection is None else run.connections[connection]
+    time = metrics["completion_time_s"]
+    facts = ["not finished" if time is None else f"finished after {time:.1f} s"]
+    # What relays do is counted together: of several, it is not known which did what.
+    if part == 0 or len(ends) == 2:
+        by = "relay_" if part > 0 else ""
+        facts.append(_number(metrics[f"{by}timeouts"], "timeout"))
+        facts.append(f"{_number(metrics[f'{by}retransmitted_segments'], 'packet')} sent again")
+    name = run.scheme if len(ends) == 1 else f"{run.scheme}, {' to '.join(ends[part])}"
+    axes.set_title(name, loc="left", fontweight="bold")
+    axes.set_title("   ".join(facts), loc="right", fontsize=8.5, color=_style.QUIET)
 
 
 def _number(n: int, noun: str) -> str:

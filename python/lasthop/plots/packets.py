@@ -19,7 +19,14 @@ from lasthop.plots._parts import Periods
 from lasthop.plots._style import style
 
 
-def packet_trace(run: Run, modulo: int = 90, bad_periods: Periods = ()) -> DataFigure:
+def packet_trace(
+    run: Run,
+    modulo: int = 90,
+    bad_periods: Periods = (),
+    *,
+    connection: str | None = None,
+    part: int = 0,
+) -> DataFigure:
     """Draw each packet that the source sent: its number against the time.
 
     A retransmission is a second mark at the same height, of another shape. Triangles along the upper
@@ -33,6 +40,10 @@ def packet_trace(run: Run, modulo: int = 90, bad_periods: Periods = ()) -> DataF
         The number at which the vertical axis begins anew.
     bad_periods : sequence of (float, float), optional
         The spans in which the channel was bad, in seconds; see `Scenario.bad_periods`.
+    connection : str, optional
+        The connection's name. By default the first.
+    part : int, default 0
+        Which of its parts, if it is split: 0 is the one that begins at the source.
 
     Returns
     -------
@@ -47,19 +58,22 @@ def packet_trace(run: Run, modulo: int = 90, bad_periods: Periods = ()) -> DataF
     >>> fig.axes[0].get_ylabel()
     'packet number mod 90'
     """
-    columns = _parts.events(run, "sent", "timeout")
-    until = _parts.end(run.events())
+    columns = _parts.events(run, "sent", "timeout", connection=connection, part=part)
+    until = _parts.end(run.events(connection, part))
     with style():
         figure = DataFigure(columns, width=8.0, height=3.4)
         axes = figure.add_subplot()
-        _panel(axes, run, columns, modulo, bad_periods, until)
+        _panel(axes, columns, modulo, bad_periods, until)
+        _parts.title(axes, run, connection, part)
         axes.set_xlabel("time (s)")
         axes.set_ylabel(f"packet number mod {modulo}")
         _parts.legend(figure, "sent", "again", "timeout", shaded=len(bad_periods) > 0)
     return figure
 
 
-def packet_traces(runs: Sequence[Run], modulo: int = 90, bad_periods: Periods = ()) -> DataFigure:
+def packet_traces(
+    runs: Sequence[Run], modulo: int = 90, bad_periods: Periods = (), *, part: int = 0
+) -> DataFigure:
     """Draw the packet traces of several runs one above the other, on one axis of time.
 
     The axis ends when the first of them is over: what the others have not done by then is
@@ -73,6 +87,8 @@ def packet_traces(runs: Sequence[Run], modulo: int = 90, bad_periods: Periods = 
         The number at which each vertical axis begins anew.
     bad_periods : sequence of (float, float), optional
         As in `packet_trace`.
+    part : int, default 0
+        Which part of the first connection, if it is split; of a run that has fewer parts, the last.
 
     Returns
     -------
@@ -87,13 +103,16 @@ def packet_traces(runs: Sequence[Run], modulo: int = 90, bad_periods: Periods = 
     >>> [axes.get_title(loc="left") for axes in fig.axes]
     ['basic', 'ebsn']
     """
-    data = [_parts.events(run, "sent", "timeout") for run in runs]
-    until = min((_parts.end(run.events()) for run in runs), default=1.0)
+    parts = [min(part, len(run.parts()) - 1) for run in runs]
+    data = [_parts.events(run, "sent", "timeout", part=each) for run, each in zip(runs, parts, strict=True)]
+    ends = [_parts.end(run.events(part=each)) for run, each in zip(runs, parts, strict=True)]
+    until = min(ends, default=1.0)
     with style():
         figure = DataFigure(_stacked(runs, data), width=8.0, height=0.8 + 1.55 * len(runs))
         panels = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, run, columns in zip(panels, runs, data, strict=True):
-            _panel(axes, run, columns, modulo, bad_periods, until)
+        for axes, run, each, columns in zip(panels, runs, parts, data, strict=True):
+            _panel(axes, columns, modulo, bad_periods, until)
+            _parts.title(axes, run, part=each)
         panels[-1].set_xlabel("time (s)")
         figure.supylabel(f"packet number mod {modulo}", fontsize="medium")
         _parts.legend(figure, "sent", "again", "timeout", shaded=len(bad_periods) > 0)
@@ -107,16 +126,16 @@ def _stacked(runs: Sequence[Run], data: Sequence[Columns]) -> Columns:
     return {"scheme": scheme} | {name: np.concatenate([each[name] for each in data]) for name in names}
 
 
-def _panel(axes: Axes, run: Run, columns: Columns, modulo: int, bad_periods: Periods, until: float) -> None:
+def _panel(axes: Axes, columns: Columns, modulo: int, bad_periods: Periods, until: float) -> None:
     time, packet = columns["time_s"], columns["packet"] % modulo
-    sent = (columns["event"] == "sent") & (time <= until)
+    # What opens and closes a connection has no number.
+    sent = (columns["event"] == "sent") & (columns["packet"] >= 0) & (time <= until)
     again = sent & (columns["transmission"] > 1)
     first = sent & ~again
     _parts.shade(axes, bad_periods, until)
     _parts.marks(axes, time[first], packet[first], _parts.FIRST, "first")
     _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
     _parts.rug(axes, time[(columns["event"] == "timeout") & (time <= until)])
-    _parts.title(axes, run)
     axes.set_xlim(0.0, until)
     axes.set_ylim(-0.04 * modulo, 1.06 * modulo)
     axes.yaxis.set_major_locator(MultipleLocator(modulo / 3))

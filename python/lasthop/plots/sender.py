@@ -1,4 +1,4 @@
-"""What the source does over time: its sequence numbers and its window."""
+"""What a sender does over time: its sequence numbers, its window and the size of its segments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from lasthop.plots._parts import Periods
 from lasthop.plots._style import style
 
 
-def time_sequence(run: Run, bad_periods: Periods = ()) -> DataFigure:
+def time_sequence(
+    run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0
+) -> DataFigure:
     """Draw the packets that the source sent, and how far they are acknowledged, against time.
 
     The time-sequence graph of tcptrace and Wireshark, in packets.
@@ -24,6 +26,10 @@ def time_sequence(run: Run, bad_periods: Periods = ()) -> DataFigure:
         A run made with `trace=True`.
     bad_periods : sequence of (float, float), optional
         The spans in which the channel was bad, in seconds; see `Scenario.bad_periods`.
+    connection : str, optional
+        The connection's name. By default the first.
+    part : int, default 0
+        Which of its parts, if it is split: 0 is the one that begins at the source.
 
     Returns
     -------
@@ -38,10 +44,11 @@ def time_sequence(run: Run, bad_periods: Periods = ()) -> DataFigure:
     >>> fig.axes[0].get_ylabel()
     'packet number'
     """
-    columns = _parts.events(run, "sent", "ack-received", "timeout")
+    columns = _parts.events(run, "sent", "ack-received", "timeout", connection=connection, part=part)
     time, packet, event = columns["time_s"], columns["packet"], columns["event"]
-    until = _parts.end(run.events())
-    sent, acknowledged = event == "sent", event == "ack-received"
+    until = _parts.end(run.events(connection, part))
+    # What opens and closes a connection has no number.
+    sent, acknowledged = (event == "sent") & (packet >= 0), event == "ack-received"
     again = sent & (columns["transmission"] > 1)
     # All packets below the number that an acknowledgement expects have arrived.
     steps = np.concatenate([[0], np.maximum.accumulate(packet[acknowledged])])
@@ -64,12 +71,12 @@ def time_sequence(run: Run, bad_periods: Periods = ()) -> DataFigure:
         axes.set_xlabel("time (s)")
         axes.set_ylim(bottom=0)
         axes.set_ylabel("packet number")
-        _parts.title(axes, run)
+        _parts.title(axes, run, connection, part)
         _parts.legend(figure, "sent", "again", "acknowledged", "timeout", shaded=len(bad_periods) > 0)
     return figure
 
 
-def cwnd(run: Run, bad_periods: Periods = ()) -> DataFigure:
+def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0) -> DataFigure:
     """Draw the source's congestion window, its slow-start threshold and what is in flight.
 
     Parameters
@@ -77,6 +84,8 @@ def cwnd(run: Run, bad_periods: Periods = ()) -> DataFigure:
     run : Run
         A run made with `series=True`.
     bad_periods : sequence of (float, float), optional
+        As in `time_sequence`.
+    connection, part
         As in `time_sequence`.
 
     Returns
@@ -92,7 +101,7 @@ def cwnd(run: Run, bad_periods: Periods = ()) -> DataFigure:
     >>> fig.axes[0].get_ylabel()
     'window (KB)'
     """
-    series = run.series()
+    series = run.series(connection, part)
     time = np.asarray(series["time_s"])
     until = _parts.end(series)
     looks = {"cwnd_bytes": _parts.CWND, "ssthresh_bytes": _parts.SSTHRESH, "flight_bytes": _parts.FLIGHT}
@@ -109,8 +118,64 @@ def cwnd(run: Run, bad_periods: Periods = ()) -> DataFigure:
         # A threshold that was never set stands far above anything of interest.
         axes.set_ylim(0, 1.15 * float(np.max(series["cwnd_bytes"], initial=1.0)) / 1000)
         axes.set_ylabel("window (KB)")
-        _parts.title(axes, run)
+        _parts.title(axes, run, connection, part)
         _parts.legend(figure, "cwnd", "ssthresh", "flight", shaded=len(bad_periods) > 0)
+    return figure
+
+
+def segment_size(
+    run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0
+) -> DataFigure:
+    """Draw how large a sender makes its segments, against time.
+
+    Schemes such as `vs-tcp` change the size; of all others the line is level. Triangles along the upper edge
+    are timeouts.
+
+    Parameters
+    ----------
+    run : Run
+        A run made with `trace=True` and `series=True`.
+    bad_periods : sequence of (float, float), optional
+        As in `time_sequence`.
+    connection, part
+        As in `time_sequence`.
+
+    Returns
+    -------
+    DataFigure
+        The figure. Its numbers are a row for each size, with the time until which it held.
+
+    Examples
+    --------
+    >>> import lasthop, lasthop.plots
+    >>> run = lasthop.run("scenarios/split-wlan.toml", "vs-tcp", trace=True, series=True)
+    >>> fig = lasthop.plots.segment_size(run, part=1)
+    >>> fig.axes[0].get_ylabel()
+    'payload of a segment (B)'
+    """
+    series = run.series(connection, part)
+    timeouts = _parts.events(run, "timeout", connection=connection, part=part)["time_s"]
+    until = _parts.end(run.events(connection, part))
+    # The series has a row for every change of anything.
+    changed = np.flatnonzero(np.diff(series["mss_bytes"], prepend=-1.0))
+    begins, sizes = series["time_s"][changed], series["mss_bytes"][changed]
+    held = np.append(begins[1:], until) - begins
+    with style():
+        data = {"time_s": begins, "held_s": held, "mss_bytes": sizes}
+        figure = DataFigure(data, width=8.0, height=3.4)
+        axes = figure.add_subplot()
+        _parts.shade(axes, bad_periods, until)
+        x, y = np.append(begins, until), np.append(sizes, sizes[-1:])
+        axes.plot(x, y, drawstyle="steps-post", gid="size", **_parts.SIZE)
+        if held.sum() > 0:
+            _parts.refer(axes, "mean over time", float(np.average(sizes, weights=held)), "outside")
+        _parts.rug(axes, timeouts)
+        axes.set_xlim(0.0, until)
+        axes.set_xlabel("time (s)")
+        axes.set_ylim(0, 1.1 * float(np.max(sizes, initial=1.0)))
+        axes.set_ylabel("payload of a segment (B)")
+        _parts.title(axes, run, connection, part)
+        _parts.legend(figure, "size", "timeout", shaded=len(bad_periods) > 0)
     return figure
 
 
@@ -120,6 +185,7 @@ def windows(
     *,
     references: Mapping[str, float] | None = None,
     shaded: Periods = (),
+    part: int = 0,
 ) -> DataFigure:
     """Draw the congestion windows of several sources on one axis of time, in segments.
 
@@ -133,6 +199,8 @@ def windows(
         Numbers of segments to draw as thin horizontal lines, by what they are called.
     shaded : sequence of (float, float), optional
         Spans of time to shade, in seconds.
+    part : int, default 0
+        Which part of the first connection, if it is split; of a run that has fewer parts, the last.
 
     Returns
     -------
@@ -147,7 +215,7 @@ def windows(
     >>> fig.axes[0].get_ylabel()
     'congestion window (segments)'
     """
-    series = {label: run.series() for label, run in runs.items()}
+    series = {label: run.series(part=min(part, len(run.parts()) - 1)) for label, run in runs.items()}
     columns = {
         "line": [label for label, each in series.items() for _ in each["time_s"]],
         "time_s": np.concatenate([each["time_s"] for each in series.values()]),
