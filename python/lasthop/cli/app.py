@@ -180,6 +180,13 @@ def paper(
 @app.command(name="packet-size")
 def packet_size(
     scenario: ScenarioFile,
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="KEY",
+            help="The setting that is the packet size, such as scheme.metp.wireless.packet_size.",
+        ),
+    ] = "tcp.packet_size",
     sizes: Annotated[
         str | None,
         typer.Option(
@@ -196,13 +203,18 @@ def packet_size(
     jobs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Threads; by default one a core.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also draw throughput against packet size there.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Find the packet size that gets most through: the table a base station would hold.
 
-    What the scenario sweeps, its channel above all, are the rows of the table.
+    What the scenario sweeps, its channel above all, are the rows of the table. A window in bytes holds fewer
+    of larger packets; one such as "10 packets" holds as many of each size.
     """
     with plainly():
         from lasthop.cli.packet_size import Request, execute
 
-        execute(Request(scenario, sizes, scheme or [], runs, seed, overrides or [], jobs, json))
+        settings = (scheme or [], runs, seed, overrides or [], jobs)
+        execute(Request(scenario, key, sizes, *settings, out, json))

@@ -22,12 +22,14 @@ class Request:
     """What the command was asked for."""
 
     path: Path
+    key: str
     sizes: str | None
     schemes: list[str]
     runs: int
     seed: int
     overrides: list[str]
     jobs: int | None
+    out: Path | None
     as_json: bool
 
 
@@ -35,21 +37,33 @@ def execute(request: Request) -> None:
     """Try each size, and print the table."""
     schemes = [f"schemes={json.dumps(request.schemes)}"] if request.schemes else []
     sizes = [] if request.sizes is None else [size.strip() for size in request.sizes.split(",")]
-    scenario = packet_size.load(request.path, sizes, [*request.overrides, *schemes])
+    scenario = packet_size.load(request.path, sizes, [*request.overrides, *schemes], request.key)
     runs = (request.runs, request.runs)
     try:
         with Study(scenario, seed=request.seed, precision=None, runs=runs) as study:
             with progress_bar() as show:
                 study.run(request.jobs, show)
-            found = packet_size.table(study)
+            found = packet_size.table(study, key=request.key)
+            written = [] if request.out is None else _draw(study, request.key, request.out)
     except StudyError as error:
         raise RefusedError(str(error)) from None
     if request.as_json:
-        print(_json(found))
+        print(_json(found, request.key))
     else:
         if scenario.title:
             print(f"{scenario.title}\n")
         _print(found)
+        if written:
+            print(f"\nwritten to {request.out}: {', '.join(path.name for path in written)}")
+
+
+def _draw(study: Study, key: str, directory: Path) -> list[Path]:
+    """Write the curves that the table is read off."""
+    from lasthop import plots
+
+    directory.mkdir(parents=True, exist_ok=True)
+    drawn = packet_size.figures(study, key=key)
+    return [path for stem, figure in drawn.items() for path in plots.save(figure, directory / stem)]
 
 
 def _parameters(found: pandas.DataFrame) -> list[str]:
@@ -57,7 +71,7 @@ def _parameters(found: pandas.DataFrame) -> list[str]:
     return [str(name) for name in found.columns[: list(found.columns).index("scheme")]]
 
 
-def _json(found: pandas.DataFrame) -> str:
+def _json(found: pandas.DataFrame, key: str) -> str:
     parameters = _parameters(found)
     rows = [
         {
@@ -69,7 +83,7 @@ def _json(found: pandas.DataFrame) -> str:
         }
         for row in found.to_dict("records")
     ]
-    return json.dumps({"table": rows}, indent=2)
+    return json.dumps({"key": key, "table": rows}, indent=2)
 
 
 def _print(found: pandas.DataFrame) -> None:

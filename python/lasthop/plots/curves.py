@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lasthop.plots import _style
@@ -35,6 +36,15 @@ _LOOKS: tuple[Look, ...] = (
     {"color": TEAL, "marker": "X", "linestyle": (0, (1, 1)), "markerfacecolor": "white"},
 )
 _BAR: Look = {"linestyle": "none", "elinewidth": 1.1, "capsize": 2.5}
+_PEAK: Look = {
+    "marker": "o",
+    "markersize": 12.0,
+    "markerfacecolor": "none",
+    "markeredgecolor": _style.INK,
+    "markeredgewidth": 1.0,
+    "zorder": 3.5,
+    "clip_on": False,
+}
 _BAND = 0.18
 _LOGARITHMIC_FROM = 50.0
 _LEGEND_LETTERS = 90
@@ -68,6 +78,7 @@ def curve(
     *,
     references: Mapping[str, float] | None = None,
     bands: bool = False,
+    peaks: bool = False,
     title: str = "",
 ) -> DataFigure:
     """Draw lines with their intervals.
@@ -82,6 +93,8 @@ def curve(
         Values of `y` to draw as thin horizontal lines, by what they are called.
     bands : bool, default False
         Show the intervals as bands instead of bars.
+    peaks : bool, default False
+        Mark where each line is highest.
     title : str, default ""
         What stands above.
 
@@ -104,6 +117,8 @@ def curve(
         axes = figure.add_subplot()
         for i, line in enumerate(lines):
             _draw(axes, line, _LOOKS[i % len(_LOOKS)], x.size, y.size, bands)
+            if peaks:
+                _mark_peak(axes, line, x.size, y.size)
         for label, value in (references or {}).items():
             at_left = _nearest(lines, value, 0) > _nearest(lines, value, -1)
             refer(axes, label, value / y.size, "left" if at_left else "right")
@@ -119,7 +134,7 @@ def curve(
         if title:
             axes.set_title(title, loc="left", fontweight="bold")
         intervals = ("bands" if bands else "bars") if any(line.low is not None for line in lines) else None
-        _explain(figure, axes, len(lines), intervals)
+        _explain(figure, axes, len(lines), intervals, peaks)
     return figure
 
 
@@ -130,6 +145,7 @@ def sweep_curve(
     by: str = "scheme",
     references: Mapping[str, float] | None = None,
     bands: bool = False,
+    peaks: bool = False,
     title: str = "",
 ) -> DataFigure:
     """Draw the mean of a metric against a swept setting.
@@ -142,7 +158,7 @@ def sweep_curve(
         The setting.
     by : str, default "scheme"
         The column that tells the lines apart.
-    references, bands, title
+    references, bands, peaks, title
         As in `curve`.
 
     Returns
@@ -173,6 +189,7 @@ def sweep_curve(
         metric_reading(metric, float(frame["mean"].max())),
         references=references,
         bands=bands,
+        peaks=peaks,
         title=title,
     )
 
@@ -247,8 +264,18 @@ def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, band
         axes.errorbar(x, y, yerr=(y - low, high - y), color=look["color"], zorder=2.5, **_BAR)
 
 
-def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None) -> None:
-    """Name the lines, and what the bars or bands are, in a row above everything."""
+def _mark_peak(axes: Axes, line: Line, x_size: float, y_size: float) -> None:
+    """Mark where a line is highest."""
+    y = np.asarray(line.y, dtype=float)
+    if np.isnan(y).all():
+        return
+    best = int(np.nanargmax(y))
+    x = float(line.x[best]) / x_size
+    axes.plot([x], [y[best] / y_size], linestyle="none", gid=f"peak of {line.label}", **_PEAK)
+
+
+def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None, peaks: bool = False) -> None:
+    """Name the lines, and what the bars or bands and the marks are, in a row above everything."""
     handles: list[Any] = []
     labels: list[str] = []
     if lines > 1:
@@ -259,6 +286,9 @@ def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None) 
         handles.append(Patch(color=_style.QUIET, alpha=_BAND, linewidth=0))
     if intervals is not None:
         labels.append("95 % interval")
+    if peaks:
+        handles.append(Line2D([], [], linestyle="none", **_PEAK))
+        labels.append("highest")
     if handles:
         # As many beside each other as there is room for above the figure.
         widths = [len(label) + 7 for label in labels]

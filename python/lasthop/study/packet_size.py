@@ -1,7 +1,12 @@
 """The good packet size for an error characteristic: the table that a base station would hold.
 
 Bakshi, Krishna, Vaidya and Pradhan (TR-96-014, section 4.1) propose that a base station keeps a table that
-gives, for the errors on its link, the packet size with which TCP gets most through. This makes it.
+gives, for the errors on its link, the packet size with which TCP gets most through. This makes it, and
+draws the throughput that it is made of. Of a connection that a base station splits, the size that matters is
+that on the wireless part, such as `scheme.metp.wireless.packet_size`: `key` says which setting is tried.
+
+A window in bytes holds fewer of larger packets. Where it shall hold as many of each size, the scenario says
+so: `window = "10 packets"`.
 """
 
 from __future__ import annotations
@@ -16,12 +21,14 @@ from lasthop import api
 from lasthop._lasthop import Scenario
 from lasthop.study.error import StudyError
 from lasthop.study.statistics import Sample, compare, estimate, holm
+from lasthop.study.units import setting_reading
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas
 
+    from lasthop.plots import DataFigure
     from lasthop.study.study import Study
 
 SIZE = "tcp.packet_size"
@@ -31,7 +38,9 @@ SIZES = (128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536)
 SIGNIFICANT = 0.05
 
 
-def load(path: str | Path, sizes: Sequence[str] = (), overrides: Sequence[str] = ()) -> Scenario:
+def load(
+    path: str | Path, sizes: Sequence[str] = (), overrides: Sequence[str] = (), key: str = SIZE
+) -> Scenario:
     """Load a scenario with the packet size as one more axis of its sweep.
 
     Parameters
@@ -42,6 +51,8 @@ def load(path: str | Path, sizes: Sequence[str] = (), overrides: Sequence[str] =
         The packet sizes to try, headers included. By default what the scenario sweeps, or else `SIZES`.
     overrides : sequence of str, optional
         As in `lasthop.load`.
+    key : str, default "tcp.packet_size"
+        The setting that is the packet size.
 
     Returns
     -------
@@ -54,13 +65,13 @@ def load(path: str | Path, sizes: Sequence[str] = (), overrides: Sequence[str] =
     {'tcp.packet_size': ['128 B', '512 B']}
     """
     scenario = api.load(path, list(overrides))
-    if SIZE in scenario.sweep and not sizes:
+    if key in scenario.sweep and not sizes:
         return scenario
     tried = list(sizes) or [f"{size} B" for size in SIZES]
-    return api.load(path, [*overrides, f"sweep.{SIZE}={json.dumps(tried)}"])
+    return api.load(path, [*overrides, f"sweep.{key}={json.dumps(tried)}"])
 
 
-def table(study: Study, metric: str = "throughput_bps") -> pandas.DataFrame:
+def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pandas.DataFrame:
     """Return the best packet size for each error characteristic and scheme.
 
     Parameters
@@ -69,6 +80,8 @@ def table(study: Study, metric: str = "throughput_bps") -> pandas.DataFrame:
         A finished study of a scenario that `load` returned.
     metric : str, default "throughput_bps"
         What the best has most of.
+    key : str, default "tcp.packet_size"
+        As in `load`.
 
     Returns
     -------
@@ -80,19 +93,17 @@ def table(study: Study, metric: str = "throughput_bps") -> pandas.DataFrame:
     import pandas
 
     frame = study.to_pandas()
-    others = [name for name in study.points[0].parameters if name != SIZE]
-    if SIZE not in study.points[0].parameters:
-        raise StudyError(f"the study does not sweep {SIZE}")
+    others = _others(study, key)
     rows = []
-    for key, part in frame.groupby([*others, "scheme"], sort=False):
+    for which, part in frame.groupby([*others, "scheme"], sort=False):
         samples = {
             str(size): runs.sort_values("run")[metric].to_numpy(dtype=float)
-            for size, runs in part.groupby(SIZE, sort=False)
+            for size, runs in part.groupby(key, sort=False)
         }
         best = max(samples, key=lambda size: np.nanmean(samples[size]))
         found = estimate(samples[best][~np.isnan(samples[best])], study.seed)
         rows.append(
-            dict(zip([*others, "scheme"], key, strict=True))
+            dict(zip([*others, "scheme"], which, strict=True))
             | {
                 "packet_size": best,
                 "metric": metric,
@@ -103,6 +114,51 @@ def table(study: Study, metric: str = "throughput_bps") -> pandas.DataFrame:
             }
         )
     return pandas.DataFrame(rows)
+
+
+def figures(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> dict[str, DataFigure]:
+    """Draw the metric against the packet size, with a mark where each line is highest.
+
+    Parameters
+    ----------
+    study : Study
+        A finished study of a scenario that `load` returned.
+    metric : str, default "throughput_bps"
+        What is drawn.
+    key : str, default "tcp.packet_size"
+        As in `load`.
+
+    Returns
+    -------
+    dict of str to DataFigure
+        If nothing else is swept, one figure, with a line for each scheme. Otherwise one for each scheme, with
+        a line for each error characteristic. By what they are to be called.
+    """
+    from lasthop.plots.curves import sweep_curve
+
+    others = _others(study, key)
+    summary = study.summary(metric)
+    title = study.scenario.title
+    if not others:
+        return {"packet-size": sweep_curve(summary, key, peaks=True, title=title)}
+    named = [[_named(name, str(value)) for value in summary[name]] for name in others]
+    summary = summary.assign(_line=[", ".join(names) for names in zip(*named, strict=True)])
+    return {
+        f"packet-size-{scheme}": sweep_curve(part, key, by="_line", peaks=True, title=f"{title}: {scheme}")
+        for scheme, part in summary.groupby("scheme", sort=False)
+    }
+
+
+def _others(study: Study, key: str) -> list[str]:
+    """Return what the study sweeps beside the packet size."""
+    if key not in study.points[0].parameters:
+        raise StudyError(f"the study does not sweep {key}")
+    return [name for name in study.points[0].parameters if name != key]
+
+
+def _named(setting: str, value: str) -> str:
+    """Say in a few words what a setting is set to."""
+    return f"{setting_reading(setting, '', 1.0).name} {value}"
 
 
 def _as_good(samples: dict[str, Sample], best: str, seed: int) -> list[str]:
