@@ -1,6 +1,7 @@
 //! The simulator: an [`Engine`] that drives components, the links between them, and the taps that
 //! observe them. A run is a pure function of its components and their random streams.
 
+pub mod cell;
 mod engine;
 mod line;
 pub mod network;

@@ -6,6 +6,7 @@ use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
 
+use crate::cell::Cell;
 use crate::network::Router;
 use crate::radio::RadioLink;
 use crate::wired::WiredLink;
@@ -23,6 +24,8 @@ pub enum Node {
     Wired(WiredLink),
     /// One direction of a wireless last hop.
     Radio(RadioLink),
+    /// An 802.11 access point and its stations.
+    Cell(Cell),
     /// Where background traffic begins.
     Source(Source),
     /// Where background traffic ends.
@@ -42,6 +45,7 @@ macro_rules! dispatch {
             Node::Receiver($component) => $call,
             Node::Wired($component) => $call,
             Node::Radio($component) => $call,
+            Node::Cell($component) => $call,
             Node::Source($component) => $call,
             Node::Sink($component) => $call,
             Node::Proxy($component) => $call,
@@ -88,6 +92,7 @@ from_component! {
     Receiver => Receiver,
     WiredLink => Wired,
     RadioLink => Radio,
+    Cell => Cell,
     Source => Source,
     Sink => Sink,
     Proxy => Proxy,

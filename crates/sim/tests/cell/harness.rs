@@ -1,0 +1,182 @@
+//! A bench on which a cell is driven by hand.
+
+use std::collections::VecDeque;
+
+use lasthop_base::{Bytes, Duration, Probability, Stream, Streams, Time};
+use lasthop_channel::{Channel, FrameLoss, Model, Sojourn, State};
+use lasthop_proto::{
+    Body, Component, Datagram, DropReason, Dscp, Effect, FlowId, HostId, LinkOutcome, Out, Packet, Port,
+    Signal,
+};
+use lasthop_sim::cell::{AboveMac, Cell, CellConfig, Station, StationStreams};
+
+/// A host of the fixed network.
+pub(crate) const SERVER: HostId = HostId(0);
+
+/// The host of station `index`.
+pub(crate) fn host(index: u16) -> HostId {
+    HostId(100 + index)
+}
+
+/// The side of station `index`.
+pub(crate) fn port(index: u16) -> Port {
+    Port(1 + index)
+}
+
+/// Packet number `id` for `dst`.
+pub(crate) fn packet(id: u64, dst: HostId, size: u64) -> Packet {
+    let body = Body::Datagram(Datagram { seq: id, sent: Time::ZERO });
+    Packet { src: SERVER, dst, flow: FlowId(0), size: Bytes(size), dscp: Dscp::DEFAULT, body }
+}
+
+pub(crate) fn id(packet: &Packet) -> u64 {
+    match packet.body {
+        Body::Datagram(datagram) => datagram.seq,
+        _ => panic!("the tests send datagrams"),
+    }
+}
+
+pub(crate) fn us(us: u64) -> Time {
+    Time::ZERO + Duration::from_micros(us)
+}
+
+pub(crate) fn frame_loss(loss: f64) -> Model {
+    Model::FrameLoss(FrameLoss { loss: Probability::new(loss).unwrap() })
+}
+
+/// Frames survive or not, as listed; those after the list survive.
+pub(crate) struct Scripted(pub(crate) VecDeque<bool>);
+
+impl Channel for Scripted {
+    fn survival(&mut self, start: Time, end: Time, _bits: u64) -> f64 {
+        assert!(start < end);
+        f64::from(u8::from(self.0.pop_front().unwrap_or(true)))
+    }
+
+    fn exposure(&mut self, _start: Time, _end: Time, _each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        unreachable!("nothing is coded")
+    }
+
+    fn sojourn(&mut self, _at: Time) -> Sojourn {
+        Sojourn { state: State::Good, until: Time::NEVER }
+    }
+}
+
+/// What a cell did; packets by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Did {
+    Deliver(Port, u64),
+    Drop(u64, DropReason),
+    Signal(u64, LinkOutcome, u32),
+}
+
+/// The stations of a world, all over channels of one model.
+pub(crate) fn stations(streams: Streams, count: u16, model: Model, above_mac: AboveMac) -> Vec<Station> {
+    let station = |index| Station {
+        hosts: vec![host(index)],
+        channel: model.build(streams.stream(&format!("channel:{index}"))),
+        above_mac,
+        streams: StationStreams::named(&streams, &index.to_string()),
+    };
+    (0..count).map(station).collect()
+}
+
+/// The backoffs that a station draws, or the access point, which is called "ap".
+pub(crate) struct Draws(Stream);
+
+impl Draws {
+    pub(crate) fn of(seed: u64, name: &str) -> Draws {
+        Draws(Streams::new(seed, 0).stream(&format!("backoff:{name}")))
+    }
+
+    /// The next one, from a window, in microseconds of slots of 20.
+    pub(crate) fn next(&mut self, cw: u64) -> u64 {
+        20 * self.slots(cw)
+    }
+
+    pub(crate) fn slots(&mut self, cw: u64) -> u64 {
+        self.0.below(cw + 1)
+    }
+}
+
+/// A cell, driven by hand and held to the promises of a component.
+pub(crate) struct Bench {
+    pub(crate) cell: Cell,
+    pub(crate) log: Vec<(Time, Did)>,
+    out: Out,
+    pub(crate) now: Time,
+}
+
+impl Bench {
+    pub(crate) fn new(config: CellConfig, seed: u64, stations: Vec<Station>) -> Bench {
+        let cell = Cell::new(config, Streams::new(seed, 0).stream("backoff:ap"), stations);
+        Bench { cell, log: Vec::new(), out: Out::default(), now: Time::ZERO }
+    }
+
+    /// Perfect channels, and nothing dropped.
+    pub(crate) fn perfect(config: CellConfig, seed: u64, count: u16) -> Bench {
+        let streams = Streams::new(seed, 0);
+        Bench::new(config, seed, stations(streams, count, Model::Perfect, AboveMac::default()))
+    }
+
+    /// Channels that destroy what is listed for each station.
+    pub(crate) fn scripted(config: CellConfig, seed: u64, fates: &[&[bool]]) -> Bench {
+        let streams = Streams::new(seed, 0);
+        let mut all = stations(streams, fates.len() as u16, Model::Perfect, AboveMac::default());
+        for (station, fates) in all.iter_mut().zip(fates) {
+            station.channel = Box::new(Scripted(fates.iter().copied().collect()));
+        }
+        Bench::new(config, seed, all)
+    }
+
+    /// Lets time pass until `at`, without waking the cell at `at` itself.
+    pub(crate) fn until(&mut self, at: Time) {
+        while self.cell.next_wakeup() < at {
+            self.wake();
+        }
+        self.now = at;
+    }
+
+    /// Lets a packet in at `at`.
+    pub(crate) fn send(&mut self, at: Time, port: Port, packet: Packet) {
+        self.until(at);
+        self.enter(port, packet);
+    }
+
+    /// Lets a packet in now.
+    pub(crate) fn enter(&mut self, port: Port, packet: Packet) {
+        self.cell.receive(self.now, packet, port, &mut self.out);
+        self.take();
+    }
+
+    /// Lets time pass until the cell waits for nothing.
+    pub(crate) fn finish(&mut self) -> &[(Time, Did)] {
+        self.until(Time::NEVER);
+        &self.log
+    }
+
+    pub(crate) fn wake(&mut self) {
+        let due = self.cell.next_wakeup();
+        assert!(due >= self.now, "it asked for an instant that is past");
+        self.now = due;
+        self.cell.wake(due, &mut self.out);
+        let silent = self.out.is_empty();
+        self.take();
+        assert!(!silent || self.cell.next_wakeup() > due, "it woke, did nothing and wants to wake at once");
+    }
+
+    fn take(&mut self) {
+        assert_eq!(self.cell.next_wakeup(), self.cell.next_wakeup());
+        while let Some((_, effect)) = self.out.take() {
+            let did = match effect {
+                Effect::Send(port, packet) => Did::Deliver(port, id(&packet)),
+                Effect::Drop(packet, reason) => Did::Drop(id(&packet), reason),
+                Effect::Signal(Signal::Link(event)) => {
+                    Did::Signal(id(&event.packet), event.outcome, event.attempt)
+                }
+                Effect::Signal(signal) => panic!("a cell does not say {signal:?}"),
+            };
+            self.log.push((self.now, did));
+        }
+    }
+}
