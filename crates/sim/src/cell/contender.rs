@@ -33,32 +33,34 @@ pub(super) struct Contender {
     pub(super) start: Time,
     /// When the packet became the head.
     came: Time,
-    /// The medium is busy for it until then: carrier, NAV, or its own wait for an answer.
+    /// The medium is busy for it until then, by carrier or NAV.
     busy_until: Time,
-    /// Whether its backoff was drawn for what follows upon that, as that of one who has sent.
-    drawn: bool,
+    /// Until when it waits for an answer to what it has sent. Its backoff is that which follows.
+    answer: Time,
     /// When backoff slots begin: after the medium was idle for DIFS or EIFS.
     slots_from: Time,
     /// Backoff slots left, as of `slots_from`.
     slots: u32,
     window: u32,
     cw: Cw,
+    difs: Duration,
     backoff: Stream,
 }
 
 impl Contender {
     /// One for whom the medium has been idle for long.
-    pub(super) fn new(cw: Cw, backoff: Stream) -> Contender {
+    pub(super) fn new(cw: Cw, difs: Duration, backoff: Stream) -> Contender {
         Contender {
             head: None,
             start: Time::NEVER,
             came: Time::ZERO,
             busy_until: Time::ZERO,
-            drawn: false,
+            answer: Time::ZERO,
             slots_from: Time::ZERO,
             slots: 0,
             window: cw.min,
             cw,
+            difs,
             backoff,
         }
     }
@@ -77,16 +79,10 @@ impl Contender {
     pub(super) fn take(&mut self, now: Time, frame: Frame, during: bool) {
         self.head = Some(frame);
         self.came = now;
-        if (during || now < self.busy_until) && self.needs_backoff(now) {
+        let waits = now < self.answer;
+        if (during || now < self.busy_until) && self.slots == 0 && !waits {
             self.draw();
         }
-    }
-
-    /// Whether a busy medium makes a backoff necessary: "unless the backoff timer already contains a nonzero
-    /// value" (IEEE 802.11-1999 section 9.2.5.1), or one has just been drawn that may be zero.
-    fn needs_backoff(&self, now: Time) -> bool {
-        let fresh = self.drawn && now < self.busy_until;
-        self.slots == 0 && !fresh
     }
 
     /// Takes the next packet behind one that is over, whose post-backoff is the next one's.
@@ -110,22 +106,27 @@ impl Contender {
     }
 
     /// Notices, at `noticed`, that another has begun, when so many slots have ended as `slots_ended` says of
-    /// when they began.
+    /// when they began. A packet that waits needs a backoff then, "unless the backoff timer already contains
+    /// a nonzero value" (IEEE 802.11-1999 section 9.2.5.1), or is set when the wait for an answer is over.
     pub(super) fn defer(&mut self, noticed: Time, slots_ended: impl FnOnce(Time) -> u32) {
         self.slots = self.slots.saturating_sub(slots_ended(self.slots_from));
-        if self.head.is_some() && self.needs_backoff(noticed) {
+        let waits = noticed <= self.answer;
+        if self.head.is_some() && self.slots == 0 && !waits {
             self.draw();
         }
     }
 
-    /// Hears that the medium is busy until `busy_until`, and that slots begin at `slots_from`.
+    /// Hears that the medium is busy until `busy_until`, and that slots begin at `slots_from`; unless it still
+    /// waits for an answer then.
     pub(super) fn hear(&mut self, busy_until: Time, slots_from: Time) {
-        (self.busy_until, self.slots_from, self.drawn) = (busy_until, slots_from, false);
+        self.busy_until = busy_until;
+        self.slots_from = slots_from.max(self.answer + self.difs);
     }
 
-    /// Has sent, and waits for an answer until `answer`; slots begin at `slots_from`.
-    pub(super) fn wait(&mut self, answer: Time, slots_from: Time) {
-        (self.busy_until, self.slots_from, self.drawn) = (answer, slots_from, true);
+    /// Has sent, and waits for an answer until `answer`; slots begin DIFS later.
+    pub(super) fn wait(&mut self, answer: Time) {
+        self.answer = answer;
+        self.slots_from = answer + self.difs;
     }
 
     /// Its attempt has succeeded, or its packet is given up.

@@ -125,11 +125,11 @@ impl Cell {
             panic!("{invalid}");
         }
         let timing = config.timing();
-        let mut contenders = vec![Contender::new(timing.cw, backoff)];
+        let mut contenders = vec![Contender::new(timing.cw, timing.difs, backoff)];
         let mut queues = vec![Queues::of_ap(config.ap_queue, stations.len())];
         let (mut peers, mut places) = (Vec::new(), Vec::new());
         for (index, Station { hosts, channel, above_mac, streams }) in stations.into_iter().enumerate() {
-            contenders.push(Contender::new(timing.cw, streams.backoff));
+            contenders.push(Contender::new(timing.cw, timing.difs, streams.backoff));
             queues.push(Queues::one(config.station_queue));
             let (down, up) = (above_mac.down.get(), above_mac.up.get());
             let down = Way { bits: streams.bits_down, above: streams.above_down, dropped: down };
@@ -372,7 +372,7 @@ impl Cell {
             self.way(sender, frame.to).discarded += 1;
             self.over(sender, now, timeout);
         } else {
-            self.contenders[sender].wait(timeout, timeout + self.timing.difs);
+            self.contenders[sender].wait(timeout);
             self.contenders[sender].try_again();
         }
     }
@@ -380,7 +380,7 @@ impl Cell {
     /// A packet is over for its sender at `answer`, when the ACK or the last timeout has ended. The MAC takes
     /// the next packet, if there is one.
     fn over(&mut self, sender: usize, now: Time, answer: Time) {
-        self.contenders[sender].wait(answer, answer + self.timing.difs);
+        self.contenders[sender].wait(answer);
         self.contenders[sender].begin_anew();
         if let Some((packet, to)) = self.queues[sender].pop() {
             let frame = self.frame_of(packet, to);
@@ -424,6 +424,7 @@ impl Cell {
         if self.contenders[from].head.is_none() {
             let during = !matches!(self.phase, Phase::Contention { .. });
             let frame = self.frame_of(packet, to);
+            self.queues[from].pass(to);
             self.contenders[from].take(now, frame, during);
             self.contenders[from].plan(self.timing.slot);
             self.plan_for(from);

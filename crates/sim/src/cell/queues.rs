@@ -59,10 +59,20 @@ impl Queues {
         }
     }
 
-    /// Takes a packet for `to`, counted from 1 as receivers are, if there is room for it.
+    /// The queue of `to`, counted from 1 as receivers are.
+    fn queue_of(&self, to: usize) -> usize {
+        if self.fifos.len() == 1 { 0 } else { to - 1 }
+    }
+
+    /// Takes a packet, if there is room for it.
     pub(super) fn push(&mut self, packet: Packet, to: usize) -> bool {
-        let queue = if self.fifos.len() == 1 { 0 } else { to - 1 };
+        let queue = self.queue_of(to);
         self.fifos[queue].push(packet, to)
+    }
+
+    /// A packet is served that did not have to wait: this was its queue's turn.
+    pub(super) fn pass(&mut self, to: usize) {
+        self.turn = self.queue_of(to) + 1;
     }
 
     /// The next packet and its receiver, if one waits.

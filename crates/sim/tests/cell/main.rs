@@ -3,3 +3,6 @@
 
 mod bianchi;
 mod harness;
+mod literal;
+mod timeline;
+mod worlds;
