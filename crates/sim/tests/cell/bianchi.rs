@@ -13,6 +13,8 @@
 //! What the model leaves out: stations are independent (Bianchi's assumption), and three transmissions in
 //! reserved slots in a row after a collision, which is rarer than one in 64³.
 
+use std::cmp::Ordering;
+
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_sim::cell::{CellConfig, Cw, RetryLimit};
 
@@ -194,8 +196,8 @@ impl World {
     }
 
     /// A run in which stations have always something to send.
-    fn simulated(&self, exchanges: u64) -> (Saturation, Bench) {
-        let mut bench = Bench::perfect(self.config(), 1, self.stations);
+    fn simulated(&self, exchanges: u64, seed: u64) -> (Saturation, Bench) {
+        let mut bench = Bench::perfect(self.config(), seed, self.stations);
         for station in 0..self.stations {
             (0..2).for_each(|_| bench.enter(port(station), packet(u64::from(station), SERVER, SIZE)));
         }
@@ -217,7 +219,7 @@ impl World {
 const STANDARD: Cw = Cw { min: 31, max: 1023 };
 
 fn compare(world: World) {
-    let (model, (found, _)) = (world.model(), world.simulated(100_000));
+    let (model, (found, _)) = (world.model(), world.simulated(100_000, 1));
     let off = found.throughput / model.throughput - 1.0;
     let original = world.original();
     println!(
@@ -234,8 +236,14 @@ fn compare(world: World) {
         model.collision,
         original.collision,
     );
-    assert!(off.abs() < 0.02, "{found:?}, not {model:?}");
-    //ASSERT
+    assert!(off.abs() < 0.005, "{found:?}, not {model:?}");
+    // Stations are the less independent the fewer they are: two that have collided both wait for long. See
+    // `two_stations_are_an_exact_chain` for two.
+    let independent = if world.stations < 5 { 0.05 } else { 0.015 };
+    let allowed = independent * model.collision;
+    assert!((found.collision - model.collision).abs() <= allowed + 1e-9, "{found:?}, not {model:?}");
+    // The convention of what a busy period takes is worth more than what is allowed here.
+    assert!((found.throughput / original.throughput - 1.0).abs() < 0.02, "{found:?}, not {original:?}");
 }
 
 #[test]
@@ -266,7 +274,7 @@ fn fairness(shares: &[f64]) -> f64 {
 fn in_the_long_run_all_have_the_same() {
     for stations in [2, 8, 20] {
         let world = World { stations, rts: false, cw: STANDARD, limit: Some(7) };
-        let (_, bench) = world.simulated(100_000);
+        let (_, bench) = world.simulated(100_000, 1);
         let shares: Vec<f64> =
             (0..usize::from(stations)).map(|index| bench.cell.station(index).up.delivered as f64).collect();
         let index = fairness(&shares);
@@ -275,11 +283,109 @@ fn in_the_long_run_all_have_the_same() {
     }
 }
 
-/// With one window of 2 for both, the backoffs are a chain of four states that is solved by hand.
+/// Two saturated stations without any assumption: after each exchange, one or both have just drawn, and the
+/// other has the slots that are left. Solved by iteration for four windows.
+struct Pair {
+    world: World,
+    stages: usize,
+    slots: usize,
+}
+
+impl Pair {
+    fn new(cw: Cw) -> Pair {
+        let world = World { stations: 2, rts: false, cw, limit: None };
+        let slots = cw.max as usize + 1;
+        Pair { world, stages: 1 + (slots / (cw.min as usize + 1)).ilog2() as usize, slots }
+    }
+
+    fn window(&self, stage: usize) -> usize {
+        self.world.window(stage) as usize
+    }
+
+    /// Where a state is in memory: the stage of one who draws, and the stage and the slots left of the
+    /// other; no slots left if it draws too.
+    fn place(&self, drawing: usize, other: usize, left: usize) -> usize {
+        (drawing * self.stages + other) * self.slots + left
+    }
+
+    /// From each state with its probability: calls `each` with the next state, the probability, the idle
+    /// slots in between, and whether it is a collision.
+    fn step(&self, state: &[f64], mut each: impl FnMut(usize, f64, usize, bool)) {
+        let further = |stage: usize| (stage + 1).min(self.stages - 1);
+        for drawing in 0..self.stages {
+            for other in 0..self.stages {
+                for left in 0..self.slots {
+                    let weight = state[self.place(drawing, other, left)];
+                    if weight == 0.0 {
+                        continue;
+                    }
+                    let others = if left > 0 { left..left + 1 } else { 0..self.window(other) };
+                    let p = weight / (self.window(drawing) * others.len()) as f64;
+                    for left in others {
+                        for drawn in 0..self.window(drawing) {
+                            let (next, collides) = match drawn.cmp(&left) {
+                                Ordering::Less => (self.place(0, other, left - drawn), false),
+                                Ordering::Greater => (self.place(0, drawing, drawn - left), false),
+                                Ordering::Equal => (self.place(further(drawing), further(other), 0), true),
+                            };
+                            each(next, p, drawn.min(left), collides);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn solve(&self) -> Saturation {
+        let mut state = vec![0.0; self.stages * self.stages * self.slots];
+        state[0] = 1.0;
+        loop {
+            let mut next = vec![0.0; state.len()];
+            let (mut idle, mut collisions) = (0.0, 0.0);
+            self.step(&state, |place, p, slots, collides| {
+                next[place] += p;
+                idle += p * slots as f64;
+                collisions += if collides { p } else { 0.0 };
+            });
+            let change: f64 = state.iter().zip(&next).map(|(a, b)| (a - b).abs()).sum();
+            state = next;
+            if change < 1e-9 {
+                let times = self.world.times();
+                let time =
+                    idle * times.slot + (1.0 - collisions) * times.success + collisions * times.collision;
+                let throughput = (1.0 - collisions) * (8 * SIZE) as f64 / time;
+                return Saturation { throughput, collision: 2.0 * collisions / (1.0 + collisions) };
+            }
+        }
+    }
+}
+
+/// Within five standard errors, which a right cell exceeds once in 1.7 million seeds; they are taken from
+/// fifty runs.
 #[test]
-fn the_simulated_time_is_that_of_the_exchanges_and_slots() {
+fn two_stations_are_an_exact_chain() {
+    for cw in [Cw { min: 1, max: 1 }, Cw { min: 3, max: 15 }, Cw { min: 31, max: 127 }] {
+        let pair = Pair::new(cw);
+        let exact = pair.solve();
+        let runs: Vec<_> = (1..=50).map(|seed| pair.world.simulated(20_000, seed).0).collect();
+        let check = |what: &str, exact: f64, of: fn(&Saturation) -> f64| {
+            let n = runs.len() as f64;
+            let mean = runs.iter().map(of).sum::<f64>() / n;
+            let squares: f64 = runs.iter().map(|run| (of(run) - mean).powi(2)).sum();
+            let error = (squares / (n - 1.0) / n).sqrt();
+            println!("{cw:?}, {what}: {mean:.5}, exact {exact:.5}, {:+.1} errors", (mean - exact) / error);
+            assert!((mean - exact).abs() < 5.0 * error, "{what}: {mean}, not {exact} ± {error}");
+            assert!(5.0 * error < 0.03 * exact, "an error of {error} shows nothing");
+        };
+        check("collisions", exact.collision, |run| run.collision);
+        check("throughput", exact.throughput, |run| run.throughput);
+    }
+}
+
+#[test]
+fn without_backoff_a_run_is_one_exchange_after_the_other() {
     let world = World { stations: 1, rts: false, cw: Cw { min: 0, max: 0 }, limit: None };
-    let (_, bench) = world.simulated(1000);
+    let (_, bench) = world.simulated(1000, 1);
     // No backoff at all: each exchange begins DIFS after the ACK; the first one at once.
     let each = Duration::from_micros(50 + 1310 + 10 + 304);
     assert_eq!(bench.now, Time::ZERO + each * 999 + Duration::from_micros(1310));

@@ -4,5 +4,6 @@
 mod bianchi;
 mod harness;
 mod literal;
+mod retries;
 mod timeline;
 mod worlds;

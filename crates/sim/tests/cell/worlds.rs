@@ -139,18 +139,6 @@ fn every_world_goes_as_the_standard_says_step_by_step() {
         let ours = sorted(bench.log.iter().map(micros));
         let theirs = sorted(world.literally(seed).into_iter());
         if let Some(place) = (0..ours.len().max(theirs.len())).find(|&i| ours.get(i) != theirs.get(i)) {
-            let context =
-                |log: &[(u64, String)]| log[place.saturating_sub(6)..(place + 4).min(log.len())].to_vec();
-            println!("{:#?}\n{:#?}", context(&ours), context(&theirs));
-            println!(
-                "{:?}",
-                world
-                    .arrivals
-                    .iter()
-                    .filter(|a| (a.0 as i64 - ours[place].0 as i64).abs() < 4000)
-                    .map(|(at, p, q)| (at, p, id(q), q.size))
-                    .collect::<Vec<_>>()
-            );
             panic!("world {seed}: {:?}, not {:?}: {:?}", ours.get(place), theirs.get(place), world.config);
         }
         collisions += bench.cell.stats().collisions;
