@@ -4,9 +4,10 @@
 //! lasthop-bench CASE SIZE [FILE]
 //! ```
 //!
-//! `SIZE` is simulated seconds for bulk transfers and the path, and a number of runs for all else. `FILE`
+//! `SIZE` is simulated seconds for bulk transfers, the cell and the path, and a number of runs for all else. `FILE`
 //! is where the case `pcapng` writes.
 
+mod cell;
 mod dumbbell;
 mod meter;
 mod study;
@@ -27,7 +28,7 @@ use dumbbell::Dumbbell;
 use meter::{Cost, measured};
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
-cases: bulk-1 bulk-10 bulk-100 bulk-ns2 pcapng ten-clean ten-lossy ten-study ebsn path fec fec-50 jobs-1 jobs-2";
+cases: bulk-1 bulk-10 bulk-100 bulk-ns2 pcapng ten-clean ten-lossy ten-study ebsn path cell fec fec-50 jobs-1 jobs-2";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -55,6 +56,8 @@ struct Outcome {
     delivered: u64,
     /// How often a component dealt with a wake-up, a packet or a signal; none where it is unknown.
     events: Option<u64>,
+    /// Frame exchanges; none where there is no cell.
+    exchanges: Option<u64>,
     cpu_s: f64,
     wall_s: f64,
     peak_bytes: u64,
@@ -63,7 +66,7 @@ struct Outcome {
 impl Outcome {
     fn new(delivered: u64, events: Option<u64>, cost: &Cost) -> Outcome {
         let &Cost { cpu_s, wall_s, peak_bytes } = cost;
-        Outcome { delivered, events, cpu_s, wall_s, peak_bytes }
+        Outcome { delivered, events, exchanges: None, cpu_s, wall_s, peak_bytes }
     }
 }
 
@@ -79,6 +82,7 @@ fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
         ("ten-study", None) => study(&study::TEN, size),
         ("ebsn", None) => study(&study::EBSN, size),
         ("path", None) => path(size),
+        ("cell", None) => cell(size),
         ("fec", None) => fec(10, size),
         ("fec-50", None) => fec(50, size),
         ("jobs-1", None) => jobs(1, size),
@@ -155,6 +159,16 @@ fn of_runs(case: &study::Ready, runs: u64) -> Outcome {
 
 fn path(simulated: u64) -> Outcome {
     of_runs(&study::PATH.read_with(&[format!("limit={simulated}s")]), 1)
+}
+
+fn cell(simulated: u64) -> Outcome {
+    let (network, cost) = measured(|| {
+        let mut network = cell::Network::new();
+        network.engine.run(&[], seconds(simulated));
+        network
+    });
+    let outcome = Outcome::new(network.delivered(), Some(network.engine.handled()), &cost);
+    Outcome { exchanges: Some(network.exchanges()), ..outcome }
 }
 
 fn jobs(jobs: usize, runs: u64) -> Outcome {
