@@ -2,7 +2,9 @@
 //! standard a microsecond at a time, and in random worlds.
 
 mod bianchi;
+mod config;
 mod harness;
+mod in_the_engine;
 mod literal;
 mod retries;
 mod timeline;
