@@ -1,0 +1,232 @@
+//! Whose turn on the medium it is: contention, exchanges and collisions.
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::{LinkOutcome, Out};
+
+use super::contender::{Contender, Frame};
+use super::phy::{DATA_OVERHEAD, Timing};
+use super::words::Word;
+use super::{AP, Cell, CellConfig, Peer};
+
+/// What the medium is in.
+#[derive(Clone, Copy)]
+pub(super) enum Phase {
+    /// Nobody sends. As things stand, someone begins at `first`, and cannot be over before `due`.
+    Contention { first: Time, due: Time },
+    /// One sends, and the data frame ends at `until`.
+    Alone { sender: usize, until: Time, arrives: bool },
+    /// Several send, the longest until `until`.
+    Collision { until: Time },
+}
+
+impl Cell {
+    /// Does everything that is due by `now`.
+    pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
+        loop {
+            let begun = match self.phase {
+                Phase::Contention { first, .. } => first + self.timing.slot,
+                Phase::Alone { until, .. } | Phase::Collision { until } => until,
+            };
+            if begun.min(self.words.next()) > now {
+                return;
+            }
+            if self.words.next() <= begun {
+                self.words.say(out);
+                continue;
+            }
+            match self.phase {
+                Phase::Contention { first, .. } => self.begin(first),
+                Phase::Alone { sender, until, arrives } => {
+                    self.stats.exchanges += 1;
+                    if arrives {
+                        self.succeed(sender, until, out)
+                    } else {
+                        self.fail(sender, until)
+                    }
+                    self.plan();
+                }
+                Phase::Collision { until } => {
+                    self.collide(until);
+                    self.plan();
+                }
+            }
+        }
+    }
+
+    /// Computes who begins next, of those who have something to send.
+    pub(super) fn plan(&mut self) {
+        let slot = self.timing.slot;
+        self.phase = Phase::Contention { first: Time::NEVER, due: Time::NEVER };
+        for place in 0..self.contenders.len() {
+            self.contenders[place].plan(slot);
+            self.plan_for(place);
+        }
+    }
+
+    /// Takes into account when one of them would begin.
+    pub(super) fn plan_for(&mut self, place: usize) {
+        let Contender { start, head: Some(frame), .. } = &self.contenders[place] else { return };
+        if let Phase::Contention { first, .. } = self.phase
+            && *start < first
+        {
+            self.phase = Phase::Contention { first: *start, due: *start + frame.first };
+        }
+    }
+
+    /// The medium is in use from `first` on.
+    fn begin(&mut self, first: Time) {
+        let slot = self.timing.slot;
+        let noticed = first + slot;
+        let mut known = (Time::NEVER, 0);
+        let mut slots_ended = |from: Time| {
+            if known.0 != from {
+                let span = noticed.max(from).since(from).saturating_sub(Duration::from_nanos(1));
+                known = (from, (span.as_nanos() / slot.as_nanos()).min(u64::from(u32::MAX)) as u32);
+            }
+            known.1
+        };
+        self.senders.clear();
+        for (place, contender) in self.contenders.iter_mut().enumerate() {
+            if contender.start < noticed {
+                contender.send();
+                self.senders.push(place);
+            } else {
+                contender.defer(noticed, &mut slots_ended);
+            }
+        }
+        for index in 0..self.senders.len() {
+            let sender = self.senders[index];
+            let frame = self.frame(sender);
+            frame.attempts += 1;
+            let (again, to) = (frame.attempts > 1, frame.to);
+            let way = self.way(sender, to);
+            way.attempts += 1;
+            way.retries += u64::from(again);
+        }
+        self.phase = match self.senders[..] {
+            [sender] => self.begin_alone(sender),
+            _ => self.begin_collision(first),
+        };
+    }
+
+    fn frame(&mut self, sender: usize) -> &mut Frame {
+        self.contenders[sender].head.as_mut().expect("who sends has a packet")
+    }
+
+    fn begin_alone(&mut self, sender: usize) -> Phase {
+        let Timing { rts, cts, sifs, plcp, ack, .. } = self.timing;
+        let mut start = self.contenders[sender].start;
+        let frame = self.contenders[sender].head.as_mut().expect("who sends has a packet");
+        if frame.rts {
+            // The CTS frame is a success of its own (section 9.2.5.7).
+            frame.short = 0;
+            start = start + rts + sifs + cts + sifs;
+            self.stats.busy_time += rts + cts;
+        }
+        let until = start + frame.data;
+        self.stats.busy_time += frame.data;
+        let bits = (frame.packet.size + DATA_OVERHEAD).bits();
+        let to = frame.to;
+        let Peer { channel, down, up, .. } = &mut self.peers[sender.max(to) - 1];
+        let survival = channel.survival(start + plcp, until, bits);
+        let way = if sender == AP { down } else { up };
+        let arrives = way.bits.bernoulli(survival);
+        if arrives {
+            self.stats.busy_time += ack;
+        } else {
+            self.way(sender, to).lost += 1;
+        }
+        Phase::Alone { sender, until, arrives }
+    }
+
+    fn begin_collision(&mut self, first: Time) -> Phase {
+        let mut until = first;
+        for index in 0..self.senders.len() {
+            let sender = self.senders[index];
+            until = until.max(self.contenders[sender].start + self.frame(sender).first);
+            let to = self.frame(sender).to;
+            self.way(sender, to).collided += 1;
+        }
+        self.stats.busy_time += until.since(first);
+        self.stats.collisions += 1;
+        Phase::Collision { until }
+    }
+
+    /// A data frame has arrived at `until`; the ACK follows.
+    fn succeed(&mut self, sender: usize, until: Time, out: &mut Out) {
+        let end = until + self.timing.sifs + self.timing.ack;
+        self.everyone_hears(end, end + self.timing.difs);
+        let frame = *self.frame(sender);
+        self.over(sender, until, end);
+        if sender == AP {
+            self.words.add(Word::new(end, &frame, LinkOutcome::Delivered, true));
+        }
+        self.hand_on(sender, &frame, until, out);
+    }
+
+    /// A data frame has ended at `until` that the receiver could not understand.
+    fn fail(&mut self, sender: usize, until: Time) {
+        let Timing { sifs, ack, difs, eifs, .. } = self.timing;
+        let acknowledged = until + sifs + ack;
+        self.everyone_hears(acknowledged, acknowledged + difs);
+        let Frame { to, rts, .. } = *self.frame(sender);
+        self.contenders[to].hear(until, until + eifs);
+        self.attempt_failed(sender, rts, until, acknowledged);
+    }
+
+    /// Several frames have met, and the last one ends at `until`.
+    fn collide(&mut self, until: Time) {
+        let Timing { sifs, ack, cts, eifs, .. } = self.timing;
+        self.everyone_hears(until, until + eifs);
+        for index in 0..self.senders.len() {
+            let sender = self.senders[index];
+            let Frame { first, rts, .. } = *self.frame(sender);
+            let answer = if rts { cts } else { ack };
+            let timeout = self.contenders[sender].start + first + sifs + answer;
+            self.attempt_failed(sender, false, until, timeout.max(until));
+        }
+    }
+
+    fn everyone_hears(&mut self, busy_until: Time, slots_from: Time) {
+        for contender in &mut self.contenders {
+            contender.hear(busy_until, slots_from);
+        }
+    }
+
+    /// An attempt has failed, which its sender will know at `timeout`. The long retry limit counts if the
+    /// frame that failed is `long`.
+    fn attempt_failed(&mut self, sender: usize, long: bool, now: Time, timeout: Time) {
+        let CellConfig { short_retry_limit, long_retry_limit, .. } = self.config;
+        let frame = self.frame(sender);
+        let (failures, limit) = match long {
+            true => (&mut frame.long, long_retry_limit),
+            false => (&mut frame.short, short_retry_limit),
+        };
+        *failures += 1;
+        let given_up = limit.is_reached(*failures);
+        let frame = *frame;
+        let from_ap = sender == AP;
+        if from_ap {
+            self.words.add(Word::new(timeout, &frame, LinkOutcome::AttemptFailed, true));
+        }
+        if given_up {
+            self.words.add(Word::new(timeout, &frame, LinkOutcome::Discarded, from_ap));
+            self.way(sender, frame.to).discarded += 1;
+            self.over(sender, now, timeout);
+        } else {
+            self.contenders[sender].wait(timeout);
+            self.contenders[sender].try_again();
+        }
+    }
+
+    /// A packet is over for its sender at `answer`, when the ACK or the last timeout has ended. The MAC takes
+    /// the next packet, if there is one.
+    fn over(&mut self, sender: usize, now: Time, answer: Time) {
+        self.contenders[sender].wait(answer);
+        self.contenders[sender].begin_anew();
+        if let Some((packet, to)) = self.queues[sender].pop() {
+            let frame = self.frame_of(packet, to);
+            self.contenders[sender].follow(now, frame);
+        }
+    }
+}
