@@ -43,13 +43,12 @@ pub(super) struct Contender {
     slots: u32,
     window: u32,
     cw: Cw,
-    difs: Duration,
     backoff: Stream,
 }
 
 impl Contender {
     /// One for whom the medium has been idle for long.
-    pub(super) fn new(cw: Cw, difs: Duration, backoff: Stream) -> Contender {
+    pub(super) fn new(cw: Cw, backoff: Stream) -> Contender {
         Contender {
             head: None,
             start: Time::NEVER,
@@ -60,7 +59,6 @@ impl Contender {
             slots: 0,
             window: cw.min,
             cw,
-            difs,
             backoff,
         }
     }
@@ -116,17 +114,17 @@ impl Contender {
         }
     }
 
-    /// Hears that the medium is busy until `busy_until`, and that slots begin at `slots_from`; unless it still
-    /// waits for an answer then.
+    /// Hears that the medium is busy until `busy_until`, and that slots begin at `slots_from`. If it still waits
+    /// for an answer to what it sent before, that is over by then.
     pub(super) fn hear(&mut self, busy_until: Time, slots_from: Time) {
         self.busy_until = busy_until;
-        self.slots_from = slots_from.max(self.answer + self.difs);
+        self.slots_from = slots_from;
     }
 
-    /// Has sent, and waits for an answer until `answer`; slots begin DIFS later.
-    pub(super) fn wait(&mut self, answer: Time) {
+    /// Has sent, and waits for an answer until `answer`; slots begin at `slots_from`.
+    pub(super) fn wait(&mut self, answer: Time, slots_from: Time) {
         self.answer = answer;
-        self.slots_from = answer + self.difs;
+        self.slots_from = slots_from;
     }
 
     /// Its attempt has succeeded, or its packet is given up.

@@ -120,11 +120,11 @@ impl Cell {
             panic!("{invalid}");
         }
         let timing = config.timing();
-        let mut contenders = vec![Contender::new(timing.cw, timing.difs, backoff)];
+        let mut contenders = vec![Contender::new(timing.cw, backoff)];
         let mut queues = vec![Queues::of_ap(config.ap_queue, stations.len())];
         let (mut peers, mut places) = (Vec::new(), Vec::new());
         for (index, Station { hosts, channel, above_mac, streams }) in stations.into_iter().enumerate() {
-            contenders.push(Contender::new(timing.cw, timing.difs, streams.backoff));
+            contenders.push(Contender::new(timing.cw, streams.backoff));
             queues.push(Queues::one(config.station_queue));
             let (down, up) = (above_mac.down.get(), above_mac.up.get());
             let down = Way { bits: streams.bits_down, above: streams.above_down, dropped: down };

@@ -214,7 +214,7 @@ impl Cell {
             self.way(sender, frame.to).discarded += 1;
             self.over(sender, now, timeout);
         } else {
-            self.contenders[sender].wait(timeout);
+            self.contenders[sender].wait(timeout, timeout + self.timing.difs);
             self.contenders[sender].try_again();
         }
     }
@@ -222,7 +222,7 @@ impl Cell {
     /// A packet is over for its sender at `answer`, when the ACK or the last timeout has ended. The MAC takes
     /// the next packet, if there is one.
     fn over(&mut self, sender: usize, now: Time, answer: Time) {
-        self.contenders[sender].wait(answer);
+        self.contenders[sender].wait(answer, answer + self.timing.difs);
         self.contenders[sender].begin_anew();
         if let Some((packet, to)) = self.queues[sender].pop() {
             let frame = self.frame_of(packet, to);

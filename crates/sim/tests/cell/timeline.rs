@@ -159,8 +159,10 @@ fn a_backoff_is_frozen_while_others_send() {
 /// ACK to the last one does not draw another.
 #[test]
 fn a_packet_waits_for_the_post_backoff() {
-    for seed in 0..20 {
+    let mut none = 0;
+    for seed in 0..100 {
         let backoff = Draws::of(seed, "0").next(31);
+        none += u32::from(backoff == 0);
         let slots_from = SHORT + SIFS + ACK + DIFS;
         for comes in [SHORT, SHORT + 100, SHORT + SIFS + ACK, slots_from, slots_from + 1, slots_from + 300] {
             let mut bench = Bench::perfect(CellConfig::default(), seed, 1);
@@ -169,6 +171,7 @@ fn a_packet_waits_for_the_post_backoff() {
             assert_eq!(log[1], (us(start + SHORT), Deliver(Port::WIRED, 1)), "{seed} {comes}");
         }
     }
+    assert!(none > 0, "no post-backoff is of no slot");
 }
 
 /// Another's exchange in the middle of a post-backoff: slots that have ended are gone, the rest is left.
