@@ -147,4 +147,7 @@ fn a_data_frame_is_whole_symbols() {
         assert_eq!(time(rate, Band::FiveGhz), us(20 + 4 * symbols), "{rate:?}");
         assert_eq!(time(rate, Band::TwoGhz), us(20 + 4 * symbols + 6), "{rate:?}");
     }
+    // A byte more and its 16 bits of service fill 513 symbols; the tail needs another.
+    let slowest = Ofdm { data_rate: OfdmRate::Mbps6, control_rate: OfdmRate::Mbps6, band: Band::FiveGhz };
+    assert_eq!(Phy::Ofdm(slowest).data_time(Bytes(1501)), us(20 + 4 * 514));
 }
