@@ -98,11 +98,6 @@ impl Contender {
         };
     }
 
-    /// Begins to send.
-    pub(super) fn send(&mut self) {
-        self.slots = 0;
-    }
-
     /// Notices, at `noticed`, that another has begun, when so many slots have ended as `slots_ended` says of
     /// when they began. A packet that waits needs a backoff then, "unless the backoff timer already contains
     /// a nonzero value" (IEEE 802.11-1999 section 9.2.5.1), or is set when the wait for an answer is over.

@@ -88,7 +88,6 @@ impl Cell {
         self.senders.clear();
         for (place, contender) in self.contenders.iter_mut().enumerate() {
             if contender.start < noticed {
-                contender.send();
                 self.senders.push(place);
             } else {
                 contender.defer(noticed, &mut slots_ended);
