@@ -236,10 +236,13 @@ fn compare(world: World) {
         model.collision,
         original.collision,
     );
+    // Over thirty runs, the model is off by 0.2 % at most; one run has a standard error of up to 0.15 %. So a
+    // right cell of another seed fails in one case of twenty at the worst number of stations.
     assert!(off.abs() < 0.005, "{found:?}, not {model:?}");
-    // Stations are the less independent the fewer they are: two that have collided both wait for long. See
-    // `two_stations_are_an_exact_chain` for two.
-    let independent = if world.stations < 5 { 0.05 } else { 0.015 };
+    // Stations are the less independent the fewer they are: two that have collided both wait for long. The
+    // model is off by 3.4 % for two (see `two_stations_are_an_exact_chain`), 1.3 % for five and 0.4 % for more;
+    // a run has a standard error of 1.4, 0.8 and 0.4 %.
+    let independent = if world.stations < 5 { 0.06 } else { 0.03 };
     let allowed = independent * model.collision;
     assert!((found.collision - model.collision).abs() <= allowed + 1e-9, "{found:?}, not {model:?}");
     // The convention of what a busy period takes is worth more than what is allowed here.
