@@ -4,6 +4,7 @@
 //! name, a seed and a run number; [`report`] says how results are written. [`Scenario::points`] gives
 //! the scenarios that a [`Sweep`] makes, and a [`Pool`] carries out many runs on many threads.
 
+mod cell;
 mod document;
 mod error;
 mod faults;
@@ -31,6 +32,7 @@ pub use lasthop_base::Bytes;
 pub use lasthop_proto::scheme::{Scheme, Schemes};
 pub use lasthop_sim::Ended;
 
+pub use cell::Cell;
 pub use error::ScenarioError;
 pub use faults::Fault;
 pub use flows::{Connection, Traffic, Transfer};
@@ -40,5 +42,5 @@ pub use run::{ConnectionRun, Observe, PartRun, Run, RunError};
 pub use scenario::{Protect, Radio, Scenario, Wired};
 pub use series::Series;
 pub use sweep::{Point, Sweep};
-pub use topology::{Dumbbell, Graph, Link, Path, Topology, Wireless};
+pub use topology::{Dumbbell, Graph, Link, Path, Stations, Topology, Wireless};
 pub use trace::Events;

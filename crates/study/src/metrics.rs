@@ -8,6 +8,8 @@ use lasthop_proto::{ComponentId, DropReason, Packet};
 use lasthop_sim::{RadioStats, Tap};
 use serde::Serialize;
 
+use crate::cell::CellCounts;
+
 /// One metric of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
@@ -131,12 +133,16 @@ metrics! {
 
     /// What a run is measured by beside its connections.
     struct NetworkMetrics {
-        /// Units sent over the air, in both directions, each as often as it was sent.
+        /// Units sent over the air, in both directions, each as often as it was sent; in a cell, data frames.
         link_attempts: u64,
-        /// Those of them that did not survive.
+        /// Those of them that did not survive; in a cell, also those that collided.
         link_failures: u64,
-        /// Bits put on the air, in both directions, after expansion and coding.
+        /// Bits put on the air, in both directions, after expansion and coding; those of cells are not counted.
         link_bits: u64,
+        /// Times that frames collided in cells.
+        collisions: u64,
+        /// How long there were frames on the air of cells.
+        busy_time_s: f64,
         /// Jain's index of the throughputs of the connections that were there after the warm-up: 1 if they
         /// are equal, 1/n if one of n has all. Null if nothing was delivered.
         fairness: Option<f64>,
@@ -189,6 +195,7 @@ pub(crate) struct Counts {
     pub(crate) connections: Vec<Ends>,
     pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
     pub(crate) radios: Vec<RadioStats>,
+    pub(crate) cells: Vec<CellCounts>,
     pub(crate) drops: Drops,
 }
 
@@ -385,9 +392,12 @@ impl Measured<'_> {
                 queue_drops: sum(|each| each.queue_drops),
             },
             network: NetworkMetrics {
-                link_attempts: self.on_air(|radio| radio.attempts),
-                link_failures: self.on_air(|radio| radio.failed_attempts),
+                link_attempts: self.on_air(|radio| radio.attempts) + self.in_cells(|cell| cell.attempts),
+                link_failures: self.on_air(|radio| radio.failed_attempts)
+                    + self.in_cells(|cell| cell.failed_attempts),
                 link_bits: self.on_air(|radio| radio.bits_on_air),
+                collisions: self.in_cells(|cell| cell.collisions),
+                busy_time_s: Duration::from_nanos(self.in_cells(|cell| cell.busy.as_nanos())).as_secs_f64(),
                 fairness: jain(there.map(|each| each.metrics.throughput_bps)),
             },
         }
@@ -401,6 +411,11 @@ impl Measured<'_> {
 
     fn on_air(&self, count: fn(&RadioStats) -> u64) -> u64 {
         let total = |counts: &Counts| counts.radios.iter().map(count).sum::<u64>();
+        total(self.end) - total(self.warmup)
+    }
+
+    fn in_cells(&self, count: fn(&CellCounts) -> u64) -> u64 {
+        let total = |counts: &Counts| counts.cells.iter().map(count).sum::<u64>();
         total(self.end) - total(self.warmup)
     }
 

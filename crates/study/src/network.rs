@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use lasthop_base::{Duration, Invalid, Time};
 use lasthop_proto::{HostId, tcp, traffic};
+use lasthop_sim::cell::CellConfig;
 use lasthop_sim::network::{FlowPath, Graph, LinkId};
 
+use crate::cell::{Cell, StationPlan};
 use crate::faults::Fault;
 use crate::flows::{Connection, Traffic};
 use crate::rephrase::alternatives;
@@ -20,6 +22,8 @@ pub(crate) struct Network {
     pub(crate) names: Vec<String>,
     /// The links, by their places in the graph.
     pub(crate) links: Vec<NetworkLink>,
+    /// What all cells have in common.
+    pub(crate) cell: CellConfig,
     /// The flows, connections first.
     pub(crate) flows: Vec<Flow>,
     pub(crate) connections: usize,
@@ -30,6 +34,8 @@ pub(crate) struct Network {
 pub(crate) enum NetworkLink {
     Wired(Wired),
     Radio(Box<LastHop>),
+    /// Of a cell.
+    Station(Box<StationPlan>),
 }
 
 /// A wireless link.
@@ -91,17 +97,23 @@ impl Network {
 
     /// The same, each with the link that it is.
     pub(crate) fn crossed(&self) -> impl Iterator<Item = (LinkId, &Radio)> {
-        let paths = self.flows[..self.connections].iter().map(|flow| &flow.path.nodes);
-        paths.flat_map(|nodes| nodes.windows(2)).filter_map(|step| {
-            let link = self.graph.link(step[0], step[1])?;
-            match &self.links[usize::from(link.0)] {
-                NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => {
-                    Some((link, &hop.up))
-                }
-                NetworkLink::Radio(hop) => Some((link, &hop.down)),
-                NetworkLink::Wired(_) => None,
-            }
+        self.steps().filter_map(|(link, from)| match &self.links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some((link, &hop.up)),
+            NetworkLink::Radio(hop) => Some((link, &hop.down)),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
         })
+    }
+
+    /// Whether a connection crosses a cell.
+    pub(crate) fn has_cell(&self) -> bool {
+        self.steps().any(|(link, _)| self.graph.station(link).is_some())
+    }
+
+    /// The links on the ways of connections, each with the node that the data come from.
+    fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
+        let paths = self.flows[..self.connections].iter().map(|flow| &flow.path.nodes);
+        let steps = paths.flat_map(|nodes| nodes.windows(2));
+        steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))
     }
 }
 
@@ -123,6 +135,7 @@ impl Scenario {
             graph: Graph::new(),
             names: Vec::new(),
             links: Vec::new(),
+            cell: self.cell.as_ref().map_or_else(CellConfig::default, Cell::config),
             flows: Vec::new(),
             connections: 0,
         };
@@ -134,6 +147,7 @@ impl Scenario {
         if survey.faults.is_empty() {
             survey.add_connections();
             survey.add_traffic();
+            survey.check_stations();
         }
         if survey.faults.is_empty() { Ok(survey.network) } else { Err(survey.faults) }
     }
@@ -151,11 +165,13 @@ impl Survey<'_> {
             Topology::LastHop => {}
             Topology::Path(path) => self.check_number("path", "routers", path.routers),
             Topology::Dumbbell(dumbbell) => self.check_number("dumbbell", "pairs", dumbbell.pairs),
+            Topology::Cell(cell) => self.check_number("cell", "stations", cell.stations),
             Topology::Graph(graph) => {
-                if graph.wired.is_empty() && graph.radio.is_empty() {
+                if graph.wired.is_empty() && graph.radio.is_empty() && graph.cell.is_empty() {
                     self.fault(&["topology", "graph"], "found no links, expected one at least");
                 }
-                for (key, names) in [("wired", &graph.wired), ("radio", &graph.radio)] {
+                for (key, names) in [("wired", &graph.wired), ("radio", &graph.radio), ("cell", &graph.cell)]
+                {
                     for (index, name) in names.iter().enumerate().filter(|(_, name)| split(name).is_none()) {
                         let problem = format!(
                             "found \"{name}\", expected two different names with a hyphen between them, \
@@ -185,7 +201,10 @@ impl Survey<'_> {
                 continue;
             }
             if let Some(link) = self.link(edge, &edges) {
-                self.network.graph.connect(a, b);
+                match link {
+                    NetworkLink::Station(_) => self.network.graph.join(a, b),
+                    NetworkLink::Wired(_) | NetworkLink::Radio(_) => self.network.graph.connect(a, b),
+                };
                 self.network.links.push(link);
             }
         }
@@ -213,8 +232,14 @@ impl Survey<'_> {
                 self.fault(&["link", name], problem);
                 continue;
             };
-            if let Some(key) = link.first_radio_key().filter(|_| edges[place].mobile.is_none()) {
-                let problem = "found it on a wired link, expected it on wireless ones only";
+            let edge = &edges[place];
+            if let Some((key, others)) = link.first_strange_key(edge) {
+                let here = match (edge.in_cell, edge.mobile) {
+                    (true, _) => "a link of a cell",
+                    (false, None) => "a wired link",
+                    (false, Some(_)) => "a wireless link",
+                };
+                let problem = format!("found it on {here}, expected it on {others} only");
                 self.fault(&["link", name, key], problem);
             }
         }
@@ -226,6 +251,17 @@ impl Survey<'_> {
         let missing = |table: &str| {
             format!("missing key {table}, expected a table with the key rate, for the link {name}")
         };
+        if edge.in_cell {
+            let usual = self.scenario.cell.clone().unwrap_or_default();
+            self.check_cell(&usual);
+            let station = exception.station(&usual, &edge.ends[1]);
+            if let Err(invalid) = station.channel.validate() {
+                let table = if exception.states("channel") { vec!["link", &name] } else { vec!["cell"] };
+                let keys = ["channel"].into_iter().chain(invalid.field.split('.')).collect();
+                self.fault(&[table, keys].concat(), invalid.problem);
+            }
+            return Some(NetworkLink::Station(Box::new(station)));
+        }
         match edge.mobile {
             None => match exception.wired(self.scenario.wired.as_ref()) {
                 Some(wired) => Some(NetworkLink::Wired(wired)),
@@ -250,6 +286,37 @@ impl Survey<'_> {
                     None
                 }
             },
+        }
+    }
+
+    /// What the types of a cell's parameters cannot say.
+    fn check_cell(&mut self, cell: &Cell) {
+        if let Err(invalid) = cell.config().validate() {
+            let keys = ["cell"].into_iter().chain(invalid.field.split('.')).collect::<Vec<_>>();
+            self.fault(&keys, invalid.problem);
+        }
+    }
+
+    /// A cell must know to which of its stations a packet is to go.
+    fn check_stations(&mut self) {
+        let mut reached = BTreeMap::new();
+        let mut twice = Vec::new();
+        let Network { graph, flows, .. } = &self.network;
+        for FlowPath { nodes, .. } in flows.iter().map(|flow| &flow.path) {
+            for step in nodes.windows(2) {
+                let link = graph.link(step[0], step[1]).expect("a path follows links");
+                let Some((cell, station)) = graph.station(link) else { continue };
+                let beyond = if graph.ends(link)[0] == step[0] { nodes.last() } else { nodes.first() };
+                let host = *beyond.expect("a path has nodes");
+                if *reached.entry((cell, host)).or_insert(station) != station {
+                    twice.push(host);
+                }
+            }
+        }
+        for host in twice {
+            let name = &self.network.names[usize::from(host.0)];
+            let problem = format!("{name} is reached through two stations of one cell, expected one");
+            self.fault(&["topology"], problem);
         }
     }
 
@@ -306,6 +373,11 @@ impl Survey<'_> {
             self.fault(&[table, keys].concat(), problem);
         }
         let nested = radio.uplink.as_ref().filter(|_| !up);
+        if nested.is_some_and(|own| own.states("drop")) {
+            let table = self.table_of(name, "drop", true);
+            let problem = "found it on a wireless link, expected it on those of cells only";
+            self.fault(&[table, vec!["drop"]].concat(), problem);
+        }
         for key in ["handoff", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key))) {
             let table = self.table_of(name, key, true);
             self.fault(&[table, vec![key]].concat(), "found it for one direction, expected it for both only");

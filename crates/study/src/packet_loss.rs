@@ -82,7 +82,7 @@ fn wireless<'n>(network: &'n Network, link: Option<&str>) -> Result<(String, &'n
     let all = network.links.iter().enumerate();
     let mut radios = all.filter_map(|(index, link)| match link {
         NetworkLink::Radio(hop) => Some((LinkId(index as u16), hop)),
-        NetworkLink::Wired(_) => None,
+        NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
     });
     let Some((id, hop)) = radios.clone().find(|&(id, _)| name(id) == wanted) else {
         let names: Vec<String> = radios.by_ref().map(|(id, _)| name(id)).collect();

@@ -27,12 +27,22 @@ pub(crate) type Crossing = (LinkId, Port);
 /// Where the flow that takes `path` meets links with a proxy, in the order of its way. `proxies` says at which
 /// of its ends each link has one, if at any.
 pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPath) -> Vec<Crossing> {
-    let steps = path.nodes.windows(2).filter_map(|step| {
-        let link = graph.link(step[0], step[1]).expect("a path follows links");
-        let at = proxies[usize::from(link.0)]?;
-        Some((link, if at == step[0] { Port::WIRED } else { Port::RADIO }))
+    let links: Vec<LinkId> = path
+        .nodes
+        .windows(2)
+        .map(|step| graph.link(step[0], step[1]).expect("a path follows links"))
+        .collect();
+    let within = |index: usize| {
+        let stays = |a: usize, b: usize| b < links.len() && graph.stays_within(links[a], links[b]);
+        stays(index, index + 1) || (index > 0 && stays(index - 1, index))
+    };
+    // What an access point hands on within its cell passes no agent.
+    let steps = path.nodes.windows(2).enumerate().filter(|(index, _)| !within(*index));
+    let crossings = steps.filter_map(|(index, step)| {
+        let at = proxies[usize::from(links[index].0)]?;
+        Some((links[index], if at == step[0] { Port::WIRED } else { Port::RADIO }))
     });
-    steps.collect()
+    crossings.collect()
 }
 
 /// The parts of the connection that is flow number `index` of the plan and is split at `crossings`.
@@ -61,11 +71,14 @@ pub(crate) fn parts(
     for step in path.nodes.windows(2) {
         let link = graph.link(step[0], step[1]).expect("a path follows links");
         let away = usize::from(graph.ends(link)[0] != step[0]);
-        let directions = [away, 1 - away]
-            .map(|from| component(&|part| matches!(part, Part::Link(l, f) if *l == link && *f == from)));
+        let directions = [away, 1 - away].map(|from| match graph.station(link) {
+            None => component(&|part| matches!(part, Part::Link(l, f) if *l == link && *f == from)),
+            Some((cell, _)) => component(&|part| matches!(part, Part::Cell(c) if *c == cell)),
+        });
         let crossing = left.next_if(|crossing| crossing.0 == link);
-        let proxy = crossing
-            .map(|&(link, from)| (component(&|part| matches!(part, Part::Agent(l) if *l == link)), from));
+        let proxy = crossing.map(|&(link, from)| {
+            (component(&|part| matches!(part, Part::Agent(l) if *l == graph.medium(link))), from)
+        });
         match proxy {
             None => part.links.extend(directions),
             // The proxy is before the link.

@@ -11,6 +11,7 @@ use lasthop_proto::scheme::Scheme;
 use lasthop_proto::{ComponentId, HostId};
 use lasthop_sim::{Capture, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
+use crate::cell::CellCounts;
 use crate::error::{Place, ScenarioError};
 use crate::metrics::{ConnectionMetrics, Counts, Drops, Ends, Measured, Metrics, Relayed, TrafficMetrics};
 use crate::network::Load;
@@ -255,8 +256,8 @@ impl Setup<'_> {
         tap: T,
         mut keep_going: impl FnMut() -> bool,
     ) -> (Option<Outcome>, T) {
-        let World { builder, flows, traffic, radios } = world;
-        let places = Places { layout: &self.layout, flows, traffic, radios };
+        let World { builder, flows, traffic, radios, cells } = world;
+        let places = Places { layout: &self.layout, flows, traffic, radios, cells };
         let mut awaited = Vec::new();
         for (index, flow) in places.flows.iter().enumerate() {
             // The connections come first among the flows.
@@ -327,6 +328,7 @@ struct Places<'a> {
     flows: Vec<Flow>,
     traffic: Vec<(ComponentId, ComponentId)>,
     radios: Vec<ComponentId>,
+    cells: Vec<(ComponentId, usize)>,
 }
 
 impl Places<'_> {
@@ -356,11 +358,16 @@ impl Places<'_> {
             Node::Radio(radio) => *radio.stats(),
             _ => unreachable!("a radio link was put there"),
         });
+        let cells = self.cells.iter().map(|&(id, stations)| match engine.node(id) {
+            Node::Cell(cell) => CellCounts::of(cell, stations),
+            _ => unreachable!("a cell was put there"),
+        });
         Counts {
             at: engine.now(),
             connections: connections.collect(),
             traffic: traffic.collect(),
             radios: radios.collect(),
+            cells: cells.collect(),
             drops: engine.tap().0.clone(),
         }
     }

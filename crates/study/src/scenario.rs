@@ -11,6 +11,7 @@ use lasthop_proto::{arq, tcp};
 use lasthop_sim::{Expansion, Exposed, QueueLimit};
 use serde::{Deserialize, Serialize};
 
+use crate::cell::Cell;
 use crate::flows::{Connection, Traffic, Transfer};
 use crate::sweep::Sweep;
 use crate::topology::{Link, Topology};
@@ -20,7 +21,7 @@ use crate::words;
 /// its own. An override that names another alternative replaces the one in the file.
 pub(crate) fn is_choice(keys: &[&str]) -> bool {
     let of_link = match keys {
-        ["topology"] | ["traffic", _, "law"] => return true,
+        ["topology"] | ["traffic", _, "law"] | ["cell", "phy" | "channel"] => return true,
         ["radio", "uplink", keys @ ..] | ["link", _, "uplink", keys @ ..] => keys,
         ["radio", keys @ ..] | ["link", _, keys @ ..] => keys,
         _ => return false,
@@ -76,6 +77,9 @@ pub struct Scenario {
     /// What wireless links have in common, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radio: Option<Radio>,
+    /// What 802.11 cells have in common. By default 802.11b at 11 Mb/s; not said if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Cell>,
     /// How single links differ from these, by name. By default not at all.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub link: IndexMap<String, Link>,

@@ -5,9 +5,11 @@ use lasthop_channel::{Handoff, Model};
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
+use lasthop_sim::cell::AboveMac;
 use lasthop_sim::{Expansion, Exposed, QueueLimit};
 use serde::{Deserialize, Serialize};
 
+use crate::cell::{Cell, StationPlan};
 use crate::scenario::{Protect, Radio, Wired};
 use crate::words;
 
@@ -23,6 +25,8 @@ pub enum Topology {
     Path(Path),
     /// Pairs of hosts whose ways share one link.
     Dumbbell(Dumbbell),
+    /// A server, an access point and the stations of its cell.
+    Cell(Stations),
     /// Any links.
     Graph(Graph),
 }
@@ -48,6 +52,15 @@ pub struct Dumbbell {
     /// Which of the hosts are mobile. By default the destinations.
     #[serde(default)]
     pub wireless: Wireless,
+}
+
+/// `server-ap`, which is wired, and `ap-MH1`, `ap-MH2`, ..., which are one 802.11 cell: the table
+/// `[topology.cell]`. Every station downloads from the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stations {
+    /// Stations, one at least.
+    pub stations: u16,
 }
 
 /// Which hosts of a shape are mobile, and so linked to the rest by `[radio]`.
@@ -85,11 +98,15 @@ pub struct Graph {
     /// Wireless links, the base station first: `"base-mobile"`.
     #[serde(default)]
     pub radio: Vec<String>,
+    /// Links of 802.11 cells, the access point first: `"ap-laptop"`. Those of one access point are one cell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cell: Vec<String>,
 }
 
 /// How one link differs from `[wired]` or `[radio]`: the table `[link.NAME]`; or how the direction of a
-/// wireless link differs that leads to the base station: `uplink`. All but the first three keys are for
-/// wireless links.
+/// wireless link differs that leads to the base station: `uplink`; or how a station differs from `[cell]`. A
+/// wired link has the first three keys only, a link of a cell `channel` and `drop`, and all others all but
+/// `drop`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 #[allow(missing_docs, reason = "they are those of Wired and Radio")]
@@ -120,6 +137,8 @@ pub struct Link {
     pub fec: Option<Option<BlockCode>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protect: Option<Protect>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drop: Option<AboveMac>,
 }
 
 impl Link {
@@ -153,10 +172,27 @@ impl Link {
         })
     }
 
-    /// The first of its keys that means nothing on a wired link.
-    pub(crate) fn first_radio_key(&self) -> Option<&'static str> {
-        let of_all = ["rate", "delay", "queue"];
-        self.keys().into_iter().find_map(|(key, stated)| (stated && !of_all.contains(&key)).then_some(key))
+    /// What a station comes to, by its name.
+    pub(crate) fn station(&self, usual: &Cell, name: &str) -> StationPlan {
+        let (channel, drop) = (self.channel.unwrap_or(usual.channel), self.drop.unwrap_or(usual.drop));
+        StationPlan { name: name.to_owned(), channel, drop }
+    }
+
+    /// The first of its keys that means nothing on such a link, and on which others it does.
+    pub(crate) fn first_strange_key(&self, edge: &Edge) -> Option<(&'static str, &'static str)> {
+        let stated = self.keys().into_iter().filter_map(|(key, stated)| stated.then_some(key));
+        let home = |key: &str| match key {
+            "rate" | "delay" | "queue" => "wired and wireless ones",
+            "channel" => "wireless ones and those of cells",
+            "drop" => "those of cells",
+            _ => "wireless ones",
+        };
+        let fits = |key: &str| match (edge.in_cell, edge.mobile) {
+            (true, _) => matches!(key, "channel" | "drop"),
+            (false, None) => matches!(key, "rate" | "delay" | "queue"),
+            (false, Some(_)) => key != "drop",
+        };
+        stated.filter(|key| !fits(key)).map(|key| (key, home(key))).next()
     }
 
     /// Whether it says something of `key`.
@@ -165,7 +201,7 @@ impl Link {
     }
 
     /// Its keys, and which of them are stated.
-    fn keys(&self) -> [(&'static str, bool); 13] {
+    fn keys(&self) -> [(&'static str, bool); 14] {
         [
             ("rate", self.rate.is_some()),
             ("delay", self.delay.is_some()),
@@ -180,20 +216,27 @@ impl Link {
             ("arq", self.arq.is_some()),
             ("fec", self.fec.is_some()),
             ("protect", self.protect.is_some()),
+            ("drop", self.drop.is_some()),
         ]
     }
 }
 
-/// A link of a topology: the names of its ends, and which of them is mobile.
+/// A link of a topology: the names of its ends, which of them is mobile, and whether it is in a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) ends: [String; 2],
     pub(crate) mobile: Option<usize>,
+    pub(crate) in_cell: bool,
 }
 
 impl Edge {
     fn new(a: &str, b: &str, mobile: Option<usize>) -> Edge {
-        Edge { ends: [a.to_owned(), b.to_owned()], mobile }
+        Edge { ends: [a.to_owned(), b.to_owned()], mobile, in_cell: false }
+    }
+
+    /// From an access point to a station.
+    fn of_cell(ap: &str, station: &str) -> Edge {
+        Edge { in_cell: true, ..Edge::new(ap, station, Some(1)) }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -240,14 +283,18 @@ impl Topology {
                     (1..=*pairs).map(|n| Edge::new("right", &format!("D{n}"), wireless.last().then_some(1)));
                 sources.chain([Edge::new("left", "right", None)]).chain(destinations).collect()
             }
+            Topology::Cell(Stations { stations }) => {
+                let stations = (1..=*stations).map(|n| Edge::of_cell("ap", &format!("MH{n}")));
+                [Edge::new("server", "ap", None)].into_iter().chain(stations).collect()
+            }
             Topology::Graph(graph) => {
-                let wired = graph.wired.iter().map(|name| (name, None));
-                let radio = graph.radio.iter().map(|name| (name, Some(1)));
-                let edge = |(name, mobile): (&String, _)| {
-                    let (a, b) = split(name)?;
-                    Some(Edge::new(a, b, mobile))
+                let of = |names: &[String], edge: fn(&str, &str) -> Edge| {
+                    let ends = names.iter().filter_map(|name| split(name));
+                    ends.map(|(a, b)| edge(a, b)).collect::<Vec<_>>()
                 };
-                wired.chain(radio).filter_map(edge).collect()
+                let wired = of(&graph.wired, |a, b| Edge::new(a, b, None));
+                let radio = of(&graph.radio, |a, b| Edge::new(a, b, Some(1)));
+                [wired, radio, of(&graph.cell, Edge::of_cell)].concat()
             }
         }
     }
@@ -260,6 +307,9 @@ impl Topology {
             Topology::Dumbbell(dumbbell) => (1..=dumbbell.pairs)
                 .map(|n| Pair::new(&n.to_string(), &format!("S{n}"), &format!("D{n}")))
                 .collect(),
+            Topology::Cell(Stations { stations }) => {
+                (1..=*stations).map(|n| Pair::new(&n.to_string(), "server", &format!("MH{n}"))).collect()
+            }
             // Whom it is from and to the scenario must say.
             Topology::Graph(_) => vec![Pair::new(ONLY, "", "")],
         }

@@ -7,7 +7,8 @@ use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{LinkUse, Scheme};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::{ComponentId, FlowId, HostId, Port, arq, tcp, traffic};
-use lasthop_sim::network::{LinkId, Part, Plan};
+use lasthop_sim::cell::Cell;
+use lasthop_sim::network::{CellId, LinkId, Part, Plan};
 use lasthop_sim::{Builder, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
 
 use crate::network::{LastHop, Load, Network, NetworkLink};
@@ -19,11 +20,11 @@ use crate::scenario::{Protect, Radio};
 /// that is sent.
 pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> Vec<(Time, Time)> {
     let first = network.links.iter().find_map(|link| match link {
-        NetworkLink::Radio(hop) => Some(hop),
+        NetworkLink::Radio(hop) => Some(channel_of(&hop.down, &["channel", &hop.suffix].concat(), streams)),
+        NetworkLink::Station(station) => Some(station.station(Vec::new(), streams).channel),
         NetworkLink::Wired(_) => None,
     });
-    let Some(hop) = first else { return Vec::new() };
-    let mut channel = channel_of(&hop.down, &["channel", &hop.suffix].concat(), streams);
+    let Some(mut channel) = first else { return Vec::new() };
     let mut periods = Vec::new();
     let mut now = Time::ZERO;
     while now < until {
@@ -71,6 +72,8 @@ pub(crate) struct World {
     /// The ends of other traffic.
     pub(crate) traffic: Vec<(ComponentId, ComponentId)>,
     pub(crate) radios: Vec<ComponentId>,
+    /// The cells, each with the number of its stations.
+    pub(crate) cells: Vec<(ComponentId, usize)>,
 }
 
 /// Where a connection meets the network.
@@ -99,6 +102,7 @@ impl Layout {
                 NetworkLink::Radio(hop) if has_agent => {
                     Some(network.graph.ends(LinkId(index as u16))[1 - hop.mobile])
                 }
+                NetworkLink::Station(_) if has_agent => Some(network.graph.ends(LinkId(index as u16))[0]),
                 _ => None,
             })
             .collect();
@@ -140,7 +144,7 @@ impl Layout {
     /// The components of one run.
     pub(crate) fn world(&self, scheme: &dyn Scheme, settings: &tcp::Settings, streams: Streams) -> World {
         let mut builder = Builder::new();
-        let mut radios = Vec::new();
+        let (mut radios, mut cells) = (Vec::new(), Vec::new());
         let tcp = Tcp { wired: settings, split: scheme.split(settings) };
         for part in &self.plan.parts {
             let node = self.component(part, scheme, &tcp, streams);
@@ -148,6 +152,8 @@ impl Layout {
             let id = builder.add(node);
             if is_radio {
                 radios.push(id);
+            } else if let Part::Cell(cell) = part {
+                cells.push((id, self.network.graph.cell(*cell).len()));
             }
         }
         let wires: Vec<WireId> =
@@ -171,7 +177,7 @@ impl Layout {
             returned: to(ends.source),
         });
         let traffic = traffic.iter().map(|ends| (ends.source, ends.sink));
-        World { flows: flows.collect(), traffic: traffic.collect(), builder, radios }
+        World { flows: flows.collect(), traffic: traffic.collect(), builder, radios, cells }
     }
 
     fn component(&self, part: &Part, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
@@ -181,13 +187,30 @@ impl Layout {
             Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
                 NetworkLink::Radio(hop) => hop.direction(*from, scheme.link(), streams).into(),
+                NetworkLink::Station(_) => unreachable!("its cell is one part"),
             },
+            Part::Cell(cell) => self.cell(*cell, streams).into(),
             Part::Agent(link) => match &tcp.split {
                 Some(split) => self.proxy(*link, scheme, tcp.wired, split).into(),
                 None => scheme.agent().expect("the scheme has one").into(),
             },
             Part::Router(router) => router.clone().into(),
         }
+    }
+
+    fn cell(&self, id: CellId, streams: Streams) -> Cell {
+        let links = self.network.graph.cell(id);
+        let stations = links.iter().enumerate().map(|(index, link)| {
+            let NetworkLink::Station(station) = &self.network.links[usize::from(link.0)] else {
+                unreachable!("a link of a cell leads to a station")
+            };
+            let hosts = self.plan.reached.get(&(id, index as u16));
+            station.station(hosts.into_iter().flatten().copied().collect(), streams)
+        });
+        // Called after its access point, so that a cell that is added shifts nothing.
+        let ap = &self.network.names[usize::from(self.network.graph.ends(links[0])[0].0)];
+        let backoff = streams.stream(&["backoff:", ap].concat());
+        Cell::new(self.network.cell, backoff, stations.collect())
     }
 
     fn connection(&self, id: FlowId) -> tcp::Connection {
@@ -199,7 +222,9 @@ impl Layout {
     fn proxy(&self, link: LinkId, scheme: &dyn Scheme, wired: &tcp::Settings, split: &Split) -> Proxy {
         let mut proxy = Proxy::new(wired.clone(), split.clone());
         for (index, crossings) in self.crossings.iter().enumerate() {
-            for &(_, from) in crossings.iter().filter(|crossing| crossing.0 == link) {
+            for &(_, from) in
+                crossings.iter().filter(|crossing| self.network.graph.medium(crossing.0) == link)
+            {
                 let own = from == Port::WIRED;
                 let reaction = if own { scheme.reaction() } else { None };
                 let ends = self.network.flows[index].ends();

@@ -8,10 +8,19 @@ use lasthop_proto::HostId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
-/// Nodes and the duplex links between them.
+/// A cell's place in its graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CellId(pub u16);
+
+/// Nodes and the duplex links between them. Those between an access point and its stations are one medium: a
+/// cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     links: Vec<[HostId; 2]>,
+    /// For each link the cell and the station that it leads to, if it is in a cell.
+    stations: Vec<Option<(CellId, u16)>>,
+    /// The links of each cell.
+    cells: Vec<Vec<LinkId>>,
     /// For each node its neighbours, in the order in which they were connected.
     neighbours: Vec<Vec<HostId>>,
     /// The link between two nodes, the lower one first.
@@ -43,10 +52,58 @@ impl Graph {
         assert!(self.link(a, b).is_none(), "{a:?} and {b:?} are connected already");
         let id = LinkId(u16::try_from(self.links.len()).expect("at most 65,536 links"));
         self.links.push([a, b]);
+        self.stations.push(None);
         self.between.insert([a.min(b), a.max(b)], id);
         self.neighbours[usize::from(a.0)].push(b);
         self.neighbours[usize::from(b.0)].push(a);
         id
+    }
+
+    /// Connects an access point to a station of its cell.
+    ///
+    /// # Panics
+    /// As [`connect`](Graph::connect).
+    pub fn join(&mut self, ap: HostId, station: HostId) -> LinkId {
+        let id = self.connect(ap, station);
+        let mut cells = self.cells.iter();
+        let known = cells.position(|links| self.links[usize::from(links[0].0)][0] == ap);
+        let cell = known.unwrap_or_else(|| {
+            self.cells.push(Vec::new());
+            self.cells.len() - 1
+        });
+        let links = &mut self.cells[cell];
+        // No more than there are links.
+        let cell = CellId(cell as u16);
+        self.stations[usize::from(id.0)] = Some((cell, links.len() as u16));
+        links.push(id);
+        id
+    }
+
+    /// The cell that a link is in, and the number in it of the station that it leads to, from 0; none if it is
+    /// in no cell.
+    pub fn station(&self, link: LinkId) -> Option<(CellId, u16)> {
+        self.stations[usize::from(link.0)]
+    }
+
+    /// The links of a cell, each from the access point to a station, in the order of their stations.
+    pub fn cell(&self, cell: CellId) -> &[LinkId] {
+        &self.cells[usize::from(cell.0)]
+    }
+
+    /// How many cells there are.
+    pub fn cells(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// What stands for the medium of a link: itself, or the first link of its cell.
+    pub fn medium(&self, link: LinkId) -> LinkId {
+        self.station(link).map_or(link, |(cell, _)| self.cell(cell)[0])
+    }
+
+    /// Whether the way goes on from `link` to `next` within one cell, from station to station: the access point
+    /// then hands on what it has received without more ado.
+    pub fn stays_within(&self, link: LinkId, next: LinkId) -> bool {
+        self.station(link).is_some() && self.medium(link) == self.medium(next)
     }
 
     /// The link between two nodes.

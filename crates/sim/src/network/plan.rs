@@ -1,10 +1,10 @@
 //! From paths over a graph to components and wires.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_proto::{ComponentId, FlowId, HostId, Port};
 
-use super::{Graph, LinkId, Router};
+use super::{CellId, Graph, LinkId, Router};
 
 /// The way of a flow through a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,9 @@ pub enum Part {
     Sink(FlowId),
     /// The direction of a link that leads away from its first (0) or its second (1) end.
     Link(LinkId, usize),
-    /// The agent of a link.
+    /// A cell.
+    Cell(CellId),
+    /// The agent of a link, or of the cell whose first link it is.
     Agent(LinkId),
     /// A router, as it stands.
     Router(Router),
@@ -55,6 +57,8 @@ pub struct Plan {
     pub watches: Vec<(ComponentId, ComponentId)>,
     /// The ends of the flows.
     pub flows: Vec<FlowEnds>,
+    /// For each station of each cell the hosts that are reached through it.
+    pub reached: BTreeMap<(CellId, u16), BTreeSet<HostId>>,
 }
 
 /// Where the packets that come out of one place go on: by flow and direction.
@@ -66,6 +70,7 @@ struct Planner<'a> {
     agents: &'a [Option<HostId>],
     plan: Plan,
     directions: BTreeMap<(LinkId, usize), ComponentId>,
+    cells: BTreeMap<CellId, ComponentId>,
     agent_places: BTreeMap<LinkId, ComponentId>,
     /// For each place from which packets come into a node: the node, and where they go on.
     outlets: BTreeMap<(ComponentId, Port), (HostId, Onward)>,
@@ -73,7 +78,8 @@ struct Planner<'a> {
 
 impl Plan {
     /// The plan of a network. `agents` says at which end each link has an agent, if at any: a component
-    /// that joins [`Port::WIRED`], everything else at its node, and [`Port::RADIO`], the link.
+    /// that joins [`Port::WIRED`], everything else at its node, and [`Port::RADIO`], the link. The links of a
+    /// cell have one together, at the access point.
     ///
     /// Components are in the order in which the flows meet them, routers behind all others.
     ///
@@ -85,6 +91,7 @@ impl Plan {
             agents,
             plan: Plan::default(),
             directions: BTreeMap::new(),
+            cells: BTreeMap::new(),
             agent_places: BTreeMap::new(),
             outlets: BTreeMap::new(),
         };
@@ -123,9 +130,16 @@ impl Planner<'_> {
             if agent == Some(step[0]) {
                 self.add_agent(link);
             }
-            if !self.directions.contains_key(&(link, from)) {
-                let id = self.add(Part::Link(link, from));
-                self.directions.insert((link, from), id);
+            match self.graph.station(link) {
+                Some((cell, _)) if !self.cells.contains_key(&cell) => {
+                    let id = self.add(Part::Cell(cell));
+                    self.cells.insert(cell, id);
+                }
+                None if !self.directions.contains_key(&(link, from)) => {
+                    let id = self.add(Part::Link(link, from));
+                    self.directions.insert((link, from), id);
+                }
+                _ => {}
             }
             if agent == Some(step[1]) {
                 self.add_agent(link);
@@ -134,6 +148,7 @@ impl Planner<'_> {
     }
 
     fn add_agent(&mut self, link: LinkId) {
+        let link = self.graph.medium(link);
         if !self.agent_places.contains_key(&link) {
             let id = self.add(Part::Agent(link));
             self.agent_places.insert(link, id);
@@ -146,24 +161,46 @@ impl Planner<'_> {
         (link, usize::from(self.graph.ends(link)[0] != from))
     }
 
+    /// Where a link is entered and left in the direction that leads away from one of its ends.
+    fn ports(&self, link: LinkId, from: usize) -> (Place, Place) {
+        match self.graph.station(link) {
+            None => {
+                let place = (self.directions[&(link, from)], Port::ONLY);
+                (place, place)
+            }
+            Some((cell, station)) => {
+                let id = self.cells[&cell];
+                let (ap, station) = ((id, Port::WIRED), (id, Port(1 + station)));
+                if from == 0 { (ap, station) } else { (station, ap) }
+            }
+        }
+    }
+
     /// Notes at each node of a path where the packets that take it come from and go on.
     fn walk(&mut self, packets: (FlowId, bool), source: ComponentId, path: &[HostId], sink: ComponentId) {
+        let last = *path.last().expect("a path has nodes");
         let mut outlet = (source, Port::ONLY);
+        let mut before = None;
         for step in path.windows(2) {
             let (link, from) = self.step(step[0], step[1]);
-            let direction = self.directions[&(link, from)];
             let agent = self.agents[usize::from(link.0)];
-            let entrance = match agent == Some(step[0]) {
-                true => (self.agent_places[&link], Port::WIRED),
-                false => (direction, Port::ONLY),
+            let agent_at = |node| {
+                let here = agent == Some(node);
+                here.then(|| (self.agent_places[&self.graph.medium(link)], Port::WIRED))
             };
-            self.go_on(packets, step[0], outlet, entrance);
-            outlet = match agent == Some(step[1]) {
-                true => (self.agent_places[&link], Port::WIRED),
-                false => (direction, Port::ONLY),
-            };
+            let (enters, leaves) = self.ports(link, from);
+            let (entrance, left) = (agent_at(step[0]).unwrap_or(enters), agent_at(step[1]).unwrap_or(leaves));
+            if !before.is_some_and(|before| self.graph.stays_within(before, link)) {
+                self.go_on(packets, step[0], outlet, entrance);
+            } else if agent == Some(step[0]) {
+                // The agent sees nothing of them, but may have something to say about them.
+                self.go_on(packets, step[0], entrance, entrance);
+            }
+            if let Some(station) = self.graph.station(link).filter(|_| from == 0) {
+                self.plan.reached.entry(station).or_default().insert(last);
+            }
+            (outlet, before) = (left, Some(link));
         }
-        let last = *path.last().expect("a path has nodes");
         self.go_on(packets, last, outlet, (sink, Port::ONLY));
     }
 
@@ -175,6 +212,13 @@ impl Planner<'_> {
 
     fn connect(mut self, flows: &[FlowPath]) -> Plan {
         for (&link, &agent) in &self.agent_places {
+            if let Some((cell, _)) = self.graph.station(link) {
+                let cell = self.cells[&cell];
+                self.plan.wires.push(((agent, Port::RADIO), (cell, Port::WIRED)));
+                self.plan.wires.push(((cell, Port::WIRED), (agent, Port::RADIO)));
+                self.plan.watches.push((cell, agent));
+                continue;
+            }
             let away = usize::from(Some(self.graph.ends(link)[0]) != self.agents[usize::from(link.0)]);
             if let Some(&direction) = self.directions.get(&(link, away)) {
                 self.plan.wires.push(((agent, Port::RADIO), (direction, Port::ONLY)));
