@@ -230,7 +230,53 @@ def test_every_parameter_of_a_scheme_is_documented() -> None:
         rows = REFERENCE.get(f"scheme.{name}", [])
         assert [row[0] for row in rows] == list(parameters), name
         for row in rows:
-            assert row[1] == literal(parameters[row[0]]), (name, row[0])
+            if row[0] == "wireless":
+                # By default it says nothing: in words.
+                assert (row[1], parameters[row[0]]) == ("as in `[tcp]`", {}), name
+            else:
+                assert row[1] == literal(parameters[row[0]]), (name, row[0])
+
+
+def test_the_wireless_part_has_the_settings_of_tcp() -> None:
+    split = [name for name, parameters in canonical()["scheme"].items() if "wireless" in parameters]
+    assert split == ["i-tcp", "metp", "vs-tcp"]
+    for name in split:
+        assert known(f"scheme.{name}.wireless") == [key for key in known("tcp") if key != "profile"]
+    text = (DOCS / "scenarios.md").read_text()
+    (section,) = re.findall(r"### `\[scheme.NAME.wireless\]`\n(.*)", text, re.DOTALL)
+    (example,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    stated = tomllib.loads(example)["scheme"]["metp"]["wireless"]
+    assert (
+        canonical(*(f"scheme.metp.wireless.{key}={value}" for key, value in stated.items()))["scheme"][
+            "metp"
+        ]["wireless"]
+        == stated
+    )
+
+
+# Settings that are one of several words, by their tables.
+WORDS = [
+    ("tcp", "profile"),
+    ("tcp", "flavour"),
+    ("tcp", "congestion"),
+    ("tcp", "rules"),
+    ("tcp", "window_counts"),
+    ("tcp", "rtt_arithmetic"),
+    ("tcp", "rtt_samples"),
+    ("scheme.metp", "recovery"),
+    ("scheme.vs-tcp", "growth"),
+    ("scheme.selective-fec", "protect"),
+]
+
+
+@pytest.mark.parametrize(("table", "key"), WORDS)
+def test_every_word_is_documented(table: str, key: str) -> None:
+    with pytest.raises(ScenarioError, match="no-such-word") as caught:
+        Scenario.parse(MINIMAL, overrides=[f"{table}.{key}=no-such-word"])
+    words = re.findall(r'"([\w-]+)"', caught.value.message.split("expected", 1)[1])
+    assert len(words) > 1
+    (row,) = (row for row in REFERENCE[table] if row[0] == key)
+    assert set(words) <= set(re.findall(r'`"([\w-]+)"`', row[-1])), key
 
 
 def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) -> None:
@@ -240,6 +286,9 @@ def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) ->
     events = runs["basic"].events()
     assert [row[0] for row in documented["Events"]] == list(events)
     assert [row[0] for row in documented["Series"]] == list(runs["basic"].series())
+    split = lasthop.load(ROOT / "scenarios/split-wlan.toml", ["transfer.size=5 KB"])
+    relay = split.run("metp", series=True).series(part=1)
+    assert list(relay) == [*runs["basic"].series(), "held_bytes"]
     run = scenario_with("traffic.x", TRAFFIC).run()
     assert names[: names.index("queue_drops") + 1] == list(run.connections["transfer"])
     assert [row[0] for row in documented["Other traffic"]] == list(run.traffic["x"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 from conftest import ROOT
@@ -40,3 +42,16 @@ def test_lhack_gets_more_over_the_path_of_its_paper() -> None:
     assert (basic < 0.75 * ceiling).all()
     assert (lhack > 0.8 * ceiling).all()
     assert (lhack <= ceiling).all()
+
+
+def test_each_step_of_splitting_gains_over_a_wireless_lan() -> None:
+    schemes = ("basic", "i-tcp", "metp", "vs-tcp")
+    found = [throughputs("split-wlan.toml", scheme, "transfer.size=1 MB")[:, 0] for scheme in schemes]
+    for less, more in pairwise(found):
+        assert less.mean() < more.mean()
+    assert found[0].max() < found[2].min()
+
+
+def test_the_packet_loss_of_the_wireless_lan_is_middling() -> None:
+    """Section V-A.2 of its paper has 1 % to 13 % of packets lost."""
+    assert 0.04 < lasthop.load(ROOT / "scenarios/split-wlan.toml").packet_loss("552 B") < 0.06
