@@ -19,8 +19,11 @@ fn repeat_lost(tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Ou
     let mut answered = false;
     while let Some(sending) = tcp.sendings().take_before(timestamps.echo) {
         let start = sending.start.max(tcp.snd_una());
-        let reported = tcp.sacked.around(start).is_some_and(|block| block.end >= sending.end);
-        if reported {
+        // FIN comes with its data, and is not in their report.
+        let data_end = sending.end.min(tcp.data_end());
+        let reported = tcp.sacked.around(start).is_some_and(|block| block.end >= data_end);
+        // What is sent again stands behind what was sent before, and may be acknowledged earlier.
+        if reported || sending.end <= tcp.snd_una() {
             continue;
         }
         if !answered {

@@ -22,8 +22,12 @@ impl SenderState {
 
     /// Whether an acknowledgement of nothing new is a duplicate (RFC 5681 section 2). With SACK it is
     /// one if it reports something, whatever else it carries (RFC 6675 section 2). ns-2 counts it even
-    /// if nothing is outstanding.
+    /// if nothing is outstanding. Where copies are told apart every one is: its echo says what has arrived,
+    /// whether it brings a window as well or has nothing to report.
     pub(in crate::tcp) fn is_duplicate(&self, segment: &Segment, window_changed: bool) -> bool {
+        if self.settings.tells_copies() {
+            return true;
+        }
         if self.settings.reports_make_duplicates() {
             return !segment.sack.is_empty();
         }

@@ -44,7 +44,7 @@ impl SenderState {
     }
 
     /// One past the last byte of data sent so far.
-    fn data_end(&self) -> SeqNum {
+    pub(in crate::tcp) fn data_end(&self) -> SeqNum {
         self.snd_max - u32::from(self.fin_sent)
     }
 
