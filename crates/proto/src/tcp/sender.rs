@@ -286,7 +286,7 @@ impl Sender {
             return;
         }
         let window_changed = segment.wnd != tcp.rwnd;
-        tcp.rwnd = segment.wnd;
+        tcp.note_window(segment.wnd);
         if segment.ack > tcp.snd_una {
             let acked = segment.ack - tcp.snd_una;
             self.probe_interval = None;
@@ -309,7 +309,7 @@ impl Sender {
         if self.state.settings.syn_is_like_data() {
             self.on_ack(now, segment, out);
         } else {
-            self.state.rwnd = segment.wnd;
+            self.state.note_window(segment.wnd);
             self.state.establish(now, segment);
         }
     }

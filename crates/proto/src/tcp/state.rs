@@ -46,6 +46,9 @@ pub struct SenderState {
     pub(super) nagle: bool,
     fin_sent: bool,
     pub(super) rwnd: u32,
+    /// The largest window that the receiver has had (RFC 9293 section 3.8.6.2.1: Max(SND.WND)). Its buffer may
+    /// be smaller than ours: SYN-ACK says so, or both ends know it.
+    pub(super) largest_rwnd: u32,
     /// Next sequence number expected from the peer.
     pub(super) rcv_nxt: SeqNum,
 
@@ -117,6 +120,7 @@ impl SenderState {
             nagle: false,
             fin_sent: false,
             rwnd,
+            largest_rwnd: if settings.handshake { 0 } else { rwnd },
             // The peer's numbers begin where ours do, and without a handshake nothing says so.
             rcv_nxt: iss,
             window: Window::new(
@@ -285,6 +289,12 @@ impl SenderState {
     }
 
     // ---- steps -----------------------------------------------------------------------------------
+
+    /// The receiver advertises a window of `bytes`.
+    pub(super) fn note_window(&mut self, bytes: u32) {
+        self.rwnd = bytes;
+        self.largest_rwnd = self.largest_rwnd.max(bytes);
+    }
 
     /// The application has `bytes` more to send. If nothing was outstanding, the window starts again after
     /// an idle timeout, and what repeated an acknowledgement meanwhile was no sign of a loss.

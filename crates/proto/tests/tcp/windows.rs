@@ -89,6 +89,19 @@ fn no_silly_segments_are_sent() {
     tcp.at(200).with_window(740).ack(1800).sends_nothing();
 }
 
+/// The largest window that there was is the receiver's, whose buffer may be smaller than one's own: SYN-ACK says
+/// how large it is (RFC 9293 section 3.8.6.2.1: Max(SND.WND)).
+#[test]
+fn half_a_window_is_half_of_the_receivers() {
+    for flavour in [Flavour::Reno, Flavour::Sack, Flavour::GoBackN, Flavour::SelectiveRepeat] {
+        let large = Settings { handshake: true, window: Bytes(1 << 20), ..settings(flavour, 10) };
+        let mut tcp = Client::start(&large);
+        tcp.sends(&["SYN"]).at(100).with_window(1500).syn_ack().sends_full(0..1);
+        tcp.at(200).with_window(749).ack(1000).sends_nothing().with_window(750).ack(1000);
+        tcp.sends(&["1000..1750"]);
+    }
+}
+
 /// The last segment is sent as short as it is (RFC 9293 section 3.8.6.2.1: all queued data fit).
 #[test]
 fn the_end_of_the_data_is_not_held_back() {

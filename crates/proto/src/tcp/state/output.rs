@@ -104,15 +104,15 @@ impl SenderState {
     }
 
     /// Payload of the segment at `seq` if a window of that size lets it out. A segment is cut short
-    /// only by the end of the data at hand, or by a receiver whose whole window is smaller (RFC 9293
-    /// section 3.8.6.2.1).
+    /// only by the end of the data at hand, or by a receiver's window that is at least half the largest it
+    /// ever was (RFC 9293 section 3.8.6.2.1).
     fn sendable(&self, seq: SeqNum, window: u32) -> Option<u32> {
         let len = self.len_at(seq);
         let room = window.saturating_sub(seq - self.snd_una);
         if len <= room {
             return if self.waits_for_more(seq, len) { None } else { Some(len) };
         }
-        let cut_by_receiver = room > 0 && window == self.rwnd && room >= self.settings.window_payload() / 2;
+        let cut_by_receiver = room > 0 && window == self.rwnd && room >= self.largest_rwnd / 2;
         cut_by_receiver.then_some(room)
     }
 
