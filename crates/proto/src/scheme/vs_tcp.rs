@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
 use crate::split::{Recovery, Split};
-use crate::tcp::{Changes, Hole, Reaction, Response, Segment, SenderState, Settings, WindowCounts, WindowSize};
+use crate::tcp::{Changes, Flags, Hole, Reaction, Response, Segment, SenderState, Settings, WindowCounts, WindowSize};
 
 /// Sizes are multiples of this.
 const GRAIN: f64 = 8.0;
@@ -252,7 +252,8 @@ impl Reaction for Sizer {
     }
 
     fn on_segment(&mut self, _now: Time, segment: &Segment, sender: &mut SenderState) {
-        if segment.ack > sender.snd_una() {
+        // What acknowledges SYN says nothing of data; a lost SYN is no loss sign either.
+        if segment.ack > sender.snd_una() && !segment.flags.has(Flags::SYN) {
             self.note(false, sender);
         }
     }
