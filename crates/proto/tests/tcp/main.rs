@@ -6,11 +6,14 @@
 mod dialogue;
 
 mod acknowledgements;
+mod changes;
 mod fast_recovery;
 mod giving_up;
 mod handshake;
 mod karn;
 mod lhack;
+mod no_control;
+mod one_hop;
 mod reactions;
 mod reading;
 mod reassembly;
@@ -23,6 +26,7 @@ mod supply;
 mod ticks;
 mod timer;
 mod timestamps;
+mod vs_tcp;
 mod windows;
 mod wrap;
 mod zero_window;

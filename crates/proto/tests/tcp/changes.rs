@@ -1,0 +1,86 @@
+//! How a part of a connection differs from the rest: each key changes what it names, and nothing else.
+
+use lasthop_proto::tcp::{Changes, Profile, Settings};
+use toml::{Table, Value};
+
+/// A value of each key that no profile has.
+const OTHERS: &str = r#"
+flavour = "go-back-n"
+congestion = "none"
+rules = "ns2"
+packet_size = "777 B"
+header = "28 B"
+window = "12345 B"
+window_counts = "packets"
+initial_window = "7 segments"
+delay_growth = true
+initial_ssthresh = "9 segments"
+iss = 4711
+handshake = false
+close = false
+dupthresh = 5
+limited_transmit = false
+max_burst = 6
+idle_restart = false
+halve_exactly = false
+careful = false
+partial_deflation = false
+impatient = false
+partial_ack_sends = true
+rtt_arithmetic = "nearest-tick"
+rtt_samples = "every-ack"
+tick = "17 ms"
+rto_initial = "5 s"
+rto_min = "321 ms"
+rto_max = "33 s"
+backoff_max = 16
+ack_every = 4
+ack_delay = "77 ms"
+sack_blocks = 2
+dsack = true
+timestamps = true
+"#;
+
+fn table(settings: &Settings) -> Table {
+    Table::try_from(settings).expect("settings are a table")
+}
+
+/// Every key of the settings but the profile, which stands for many.
+#[test]
+fn each_key_changes_what_it_names() {
+    let others: Table = toml::from_str(OTHERS).expect("a table");
+    let usual = Settings::default();
+    let keys: Vec<String> = table(&usual).keys().filter(|key| *key != "profile").cloned().collect();
+    assert_eq!(keys.len(), others.len(), "every key has another value here");
+    for key in keys {
+        let one: Table = [(key.clone(), others[&key].clone())].into_iter().collect();
+        let changes: Changes = Value::Table(one).try_into().expect("it is a change");
+        let mut expected = table(&usual);
+        assert_ne!(expected.insert(key.clone(), others[&key].clone()).as_ref(), Some(&others[&key]));
+        assert_eq!(table(&changes.of(&usual)), expected, "{key}");
+    }
+    let all: Changes = toml::from_str(OTHERS).expect("changes");
+    let changed = all.of(&usual);
+    for profile in [Profile::Rfc, Profile::Ns2, Profile::Ebsn] {
+        assert_eq!(all.of(&profile.settings()), Settings { profile, ..changed.clone() });
+    }
+}
+
+/// Without changes there are none, and what is not stated is not written.
+#[test]
+fn no_change_is_none() {
+    for profile in [Profile::Rfc, Profile::Ns2, Profile::Ebsn] {
+        assert_eq!(Changes::default().of(&profile.settings()), profile.settings());
+    }
+    assert_eq!(toml::to_string(&Changes::default()), Ok(String::new()));
+    let some: Changes = toml::from_str("window = \"1 KiB\"\nclose = true").expect("changes");
+    assert_eq!(toml::from_str::<Changes>(&toml::to_string(&some).expect("text")), Ok(some));
+}
+
+/// A profile is a whole, and not a change; neither is what no setting is called.
+#[test]
+fn only_settings_are_changed() {
+    for wrong in ["profile = \"ns2\"", "windows = \"1 KiB\""] {
+        assert!(toml::from_str::<Changes>(wrong).is_err(), "{wrong}");
+    }
+}

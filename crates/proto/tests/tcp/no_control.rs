@@ -1,0 +1,169 @@
+//! A sender without congestion control: nothing moves its window, and the receiver's alone limits what is under
+//! way. Whatever the flavour, and by either rules.
+
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::Notice;
+use lasthop_proto::tcp::{
+    Congestion, Flavour, InitialWindow, Reaction, Response, Rules, SenderState, Settings,
+};
+
+use crate::dialogue::{Client, settings};
+
+const FLAVOURS: [Flavour; 6] = [
+    Flavour::Tahoe,
+    Flavour::Reno,
+    Flavour::NewReno,
+    Flavour::Sack,
+    Flavour::GoBackN,
+    Flavour::SelectiveRepeat,
+];
+
+/// Calls `case` with a window of eight segments, and all that would keep a controlled one small at first.
+fn each(case: impl Fn(&Settings)) {
+    for flavour in FLAVOURS {
+        for rules in [Rules::Rfc, Rules::Ns2] {
+            case(&Settings {
+                rules,
+                congestion: Congestion::None,
+                window: Bytes(8000),
+                initial_window: InitialWindow::Segments(1),
+                delay_growth: true,
+                ..settings(flavour, 1)
+            });
+        }
+    }
+}
+
+/// The first of eight segments sent at 0 µs arrives, and the last three cause three duplicates; whatever is sent
+/// in answer.
+fn duplicates(tcp: &mut Client) -> &mut Client {
+    tcp.heard(1000, 0).sent();
+    (5..8).for_each(|echo| _ = tcp.heard_of(1000, echo, &[5000..(echo + 1) * 1000]).sent());
+    tcp
+}
+
+/// The first flight is the receiver's window, with a handshake and without.
+#[test]
+fn the_first_flight_is_the_window() {
+    each(|settings| {
+        Client::start(settings).cwnd(8000.0).sends_full(0..8);
+        let mut tcp = Client::start(&Settings { handshake: true, ..settings.clone() });
+        tcp.sends(&["SYN"]).at(100).syn_ack().cwnd(8000.0).sends_full(0..8);
+        tcp.at(200).heard(1000, 100_000).cwnd(8000.0).sends_full(8..9);
+    });
+}
+
+/// No loss closes it: neither one that duplicates show nor one of the timer, be it the second of the same data.
+#[test]
+fn no_loss_closes_the_window() {
+    each(|settings| {
+        let mut tcp = Client::start(settings);
+        tcp.sends_full(0..8).at(100);
+        duplicates(&mut tcp).losses(1).cwnd(8000.0);
+        let mut tcp = Client::start(settings);
+        tcp.sends_full(0..8).wakes_at(1000).cwnd(8000.0).sends_full(0..8);
+        tcp.wakes_at(3000).cwnd(8000.0).sends_full(0..8).timeouts(2);
+        tcp.at(3100).heard(8000, 3_000_000).cwnd(8000.0).sends_full(8..16);
+    });
+}
+
+/// A lost SYN does not either, nor make the first flight a single segment.
+#[test]
+fn a_lost_syn_leaves_the_window() {
+    each(|settings| {
+        let mut tcp = Client::start(&Settings { handshake: true, ..settings.clone() });
+        tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]).cwnd(8000.0).at(1100);
+        let answer = tcp.syn_ack_segment();
+        tcp.receives(answer).cwnd(8000.0).sends_full(0..8);
+    });
+}
+
+/// Idling does not, however long.
+#[test]
+fn idling_leaves_the_window() {
+    each(|settings| {
+        let mut tcp = Client::supplied(settings);
+        tcp.supply(8000).sends_full(0..8).at(100).heard(8000, 7).sends_nothing();
+        tcp.at(60_000).supply(9000).cwnd(8000.0).sends_full(8..16);
+    });
+}
+
+/// What partial acknowledgements take out of the window in NewReno's recovery is not taken here, after a
+/// timeout neither, and recovery ends with the window that there was.
+#[test]
+fn recovery_leaves_the_window() {
+    for rules in [Rules::Rfc, Rules::Ns2] {
+        for partial_deflation in [false, true] {
+            let settings = Settings {
+                rules,
+                partial_deflation,
+                congestion: Congestion::None,
+                window: Bytes(8000),
+                ..settings(Flavour::NewReno, 1)
+            };
+            let mut tcp = Client::start(&settings);
+            tcp.sends_full(0..8).wakes_at(1000).sends_full(0..8).at(1100).ack(8000).sends_full(8..16);
+            tcp.ack(9000).sends_full(16..17).acks(3, 9000).sends_full(9..10).cwnd(8000.0);
+            tcp.at(1200).ack(12_000).cwnd(8000.0).sends_first("12000..13000");
+            tcp.at(1300).ack(17_000).cwnd(8000.0).sent();
+        }
+    }
+}
+
+/// Shrinks the window on any notice, as source quench asks.
+#[derive(Debug)]
+struct Quench;
+
+impl Reaction for Quench {
+    fn on_notice(&mut self, _now: Time, _notice: &Notice, sender: &mut SenderState) {
+        sender.shrink_window_to_one_segment();
+    }
+}
+
+/// Answers every loss with what it was told.
+#[derive(Debug)]
+struct Judge(Response);
+
+impl Reaction for Judge {
+    fn judge(&mut self, _hole: lasthop_proto::tcp::Hole, _sender: &mut SenderState) -> Response {
+        self.0
+    }
+}
+
+/// Source quench has nothing to shrink, and no judgement of a loss has anything to close.
+#[test]
+fn no_scheme_closes_the_window_by_the_way() {
+    each(|settings| {
+        let mut tcp = Client::reacting(settings, Quench);
+        tcp.sends_full(0..8).at(100).notice(0).cwnd(8000.0).sends_nothing();
+        for response in [Response::Congestion, Response::Corruption, Response::Reduce(0.5)] {
+            let mut tcp = Client::reacting(settings, Judge(response));
+            tcp.sends_full(0..8).at(100);
+            duplicates(&mut tcp).cwnd(8000.0);
+            tcp.times_out();
+            tcp.cwnd(8000.0).sent();
+        }
+    });
+}
+
+/// Sets the window on any notice.
+#[derive(Debug)]
+struct Set(u32);
+
+impl Reaction for Set {
+    fn on_notice(&mut self, _now: Time, _notice: &Notice, sender: &mut SenderState) {
+        sender.set_window(self.0);
+    }
+}
+
+/// A reaction that sets the window has set it: it stays there until the next time.
+#[test]
+fn a_window_that_a_scheme_sets_stays() {
+    each(|settings| {
+        let mut tcp = Client::reacting(settings, Set(3000));
+        tcp.sends_full(0..8).at(100).notice(0).heard(6000, 5).cwnd(3000.0).sends_full(8..9);
+        tcp.at(200).heard(9000, 100_000).cwnd(3000.0).sends_full(9..12);
+        tcp.times_out();
+        tcp.cwnd(3000.0).sends_full(9..12);
+    });
+}
