@@ -7,4 +7,5 @@ mod giving_up;
 mod invariants;
 mod lhack;
 mod net;
+mod split;
 mod worlds;

@@ -13,12 +13,13 @@ use lasthop_proto::fec::{BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
 use lasthop_proto::scheme::{LinkUse, Schemes};
 use lasthop_proto::tcp::{
-    Flavour, InitialThreshold, InitialWindow, Profile, Receiver, RttArithmetic, RttSamples, Rules, Sender,
+    Congestion, InitialThreshold, InitialWindow, Profile, Receiver, RttArithmetic, RttSamples, Rules, Sender,
     Settings, Transfer, WindowCounts,
 };
 use lasthop_proto::{Component, Port};
 use lasthop_sim::{Builder, Expansion, Exposed, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
 
+use crate::exhaustive::FLAVOURS;
 use crate::invariants::Invariants;
 use crate::net::{CONNECTION, finish, first_byte, slack};
 
@@ -47,7 +48,8 @@ pub(crate) fn settings(random: &mut Stream) -> Settings {
     let packet_size = Bytes(pick(random, &[41, 128, 576, 1000, 1500]));
     let rto_min = milliseconds(random, 1_000);
     Settings {
-        flavour: pick(random, &[Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack]),
+        flavour: pick(random, &FLAVOURS),
+        congestion: pick(random, &[Congestion::Aimd, Congestion::Aimd, Congestion::None]),
         rules: pick(random, &[Rules::Rfc, Rules::Ns2]),
         packet_size,
         window: (packet_size * (1 + random.below(60))).into(),
@@ -154,6 +156,12 @@ fn world(number: u64) {
     let schemes = Schemes::default();
     let all: Vec<_> = schemes.all().collect();
     let scheme = all[random.below(all.len() as u64) as usize];
+    // Of a scheme that splits connections this is the wireless part, with the reaction of its sender.
+    let (scheme, settings) = match scheme.split(&settings) {
+        Some(_) if !scheme.faults(&settings).is_empty() => (all[0], settings),
+        Some(split) => (scheme, split.wireless),
+        None => (scheme, settings),
+    };
     let config = radio(random, settings.packet_size, scheme.link());
     let model = channel(random, Fragments::of(settings.packet_size, config.mtu.or(config.unit)).count());
     let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");

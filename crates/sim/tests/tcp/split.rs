@@ -1,0 +1,405 @@
+//! Split connections through the proxy that base stations have: every loss of the first few packets on either
+//! side, data from the fixed host and from the mobile one.
+
+use lasthop_base::{BitRate, Bytes, Duration, Time};
+use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::split::{Proxy, Recovery, Relay, Split};
+use lasthop_proto::tcp::{
+    Changes, Flavour, InitialWindow, Profile, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
+};
+use lasthop_proto::{ComponentId, Packet, Port};
+use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, Tap, Wire, WiredLink};
+
+use crate::embedded::{CONNECTION, Desk, Ledger, join};
+use crate::exhaustive::{by_order, check, nothing};
+use crate::invariants::Invariants;
+use crate::net::{Loses, first_byte, segments, slack};
+
+/// What must hold of a relay after everything that happens to it, and of all that leaves it.
+pub(crate) struct Books {
+    proxy: ComponentId,
+    from: Port,
+    buffer: u64,
+    desk: Desk,
+    near_first: SeqNum,
+    ledger: Ledger,
+    /// Bytes that the far side has acknowledged.
+    released: u64,
+    held: u64,
+    peak: u64,
+    unread: u64,
+    ended: bool,
+    closed: bool,
+}
+
+impl Books {
+    /// Of the only relay of a proxy, whose data come in by `from`; whether its sender has a reaction.
+    pub(crate) fn new(
+        proxy: ComponentId,
+        from: Port,
+        wired: &Settings,
+        split: &Split,
+        reacting: bool,
+    ) -> Books {
+        let wireless = &split.wireless;
+        let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
+        let mut desk = Desk::new(near);
+        desk.limit_to(split.buffer);
+        Books {
+            proxy,
+            from,
+            buffer: split.buffer.0,
+            desk,
+            near_first: first_byte(near),
+            ledger: Ledger::new(far, reacting),
+            released: 0,
+            held: 0,
+            peak: 0,
+            unread: 0,
+            ended: false,
+            closed: false,
+        }
+    }
+
+    fn look(&mut self, now: Time, relay: &Relay) {
+        let taken = relay.receiver().stats().delivered.0;
+        self.released = relay.sender().acknowledged();
+        self.held = relay.held().0;
+        assert_eq!(self.held, taken - self.released, "{now}: held is what is taken and not acknowledged");
+        assert!(self.held <= self.buffer, "{now}: {} bytes are held of {}", self.held, self.buffer);
+        // The window may be closed by what is not read, and by nothing else.
+        self.unread = relay.receiver().unread();
+        assert!(self.unread <= self.held, "{now}: {} bytes are unread", self.unread);
+        self.peak = self.peak.max(self.held);
+        assert_eq!(relay.peak().0, self.peak, "{now}: the peak");
+        self.desk.read = taken - self.unread;
+        self.ended = relay.receiver().has_ended();
+        self.closed |= self.ended;
+        (self.ledger.supplied, self.ledger.closed) = (taken, self.closed);
+        self.ledger.check(relay.sender(), now);
+    }
+
+    /// A stream of so many bytes has come to its end.
+    pub(crate) fn check_end(&self, bytes: u64) {
+        assert_eq!((self.ledger.supplied, self.released, self.held, self.unread), (bytes, bytes, 0, 0));
+        assert!(self.ended, "it has seen FIN");
+    }
+}
+
+impl Tap for Books {
+    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
+        if wire.from.0 != self.proxy {
+            return;
+        }
+        assert_eq!((packet.flow, packet.src == CONNECTION.src), (CONNECTION.flow, wire.from.1 != self.from));
+        let segment = packet.segment().expect("a proxy sends segments");
+        if wire.from.1 != self.from {
+            return self.ledger.see(segment);
+        }
+        self.desk.see(segment, self.ended);
+        // SYN-ACK and FIN take a sequence number, but no room.
+        let edge = segment.ack + segment.wnd;
+        let room = self.near_first + (self.released + self.buffer) as u32 + u32::from(self.ended);
+        assert!(edge <= room, "{now}: {edge} is advertised, and there is room up to {room}");
+    }
+
+    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+        if let Node::Proxy(proxy) = component
+            && id == self.proxy
+        {
+            self.look(now, proxy.relay(CONNECTION.flow).expect("it splits this one"));
+        }
+    }
+}
+
+/// A scheme that splits connections, and from where the data come.
+#[derive(Clone, Debug)]
+struct Case {
+    scheme: &'static str,
+    schemes: Schemes,
+    wired: Settings,
+    from: Port,
+}
+
+impl Case {
+    /// With data from either host.
+    fn both(scheme: &'static str, schemes: Schemes, wired: Settings) -> [Case; 2] {
+        [Port::WIRED, Port::RADIO].map(|from| Case {
+            scheme,
+            schemes: schemes.clone(),
+            wired: wired.clone(),
+            from,
+        })
+    }
+
+    fn scheme(&self) -> &dyn Scheme {
+        self.schemes.get(self.scheme).expect("there is such a scheme")
+    }
+
+    /// With a buffer of so many bytes.
+    fn split(&self, buffer: u64) -> Split {
+        assert_eq!(self.scheme().faults(&self.wired), []);
+        Split { buffer: Bytes(buffer), ..self.scheme().split(&self.wired).expect("it splits") }
+    }
+}
+
+/// What of the parts is the same in all cases: segments of 1000 B on the wired part, of 900 B at most on the
+/// wireless one, which crosses the end of the sequence space.
+fn sides(rules: Rules, flavour: Flavour) -> (Settings, Changes) {
+    let profile = if rules == Rules::Rfc { Profile::Rfc } else { Profile::Ns2 };
+    let wired = Settings {
+        flavour,
+        close: true,
+        packet_size: Bytes(1040),
+        window: Bytes(3_500),
+        ..profile.settings()
+    };
+    let wireless = Changes {
+        packet_size: Some(Bytes(940)),
+        window: Some(Bytes(6 * 900)),
+        initial_window: Some(InitialWindow::Segments(3)),
+        iss: Some(u32::MAX - 2_000),
+        ..Changes::default()
+    };
+    (wired, wireless)
+}
+
+/// I-TCP with every flavour of a TCP that does not tell copies apart.
+fn i_tcp() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for rules in [Rules::Rfc, Rules::Ns2] {
+        for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
+            let (wired, wireless) = sides(rules, flavour);
+            let mut schemes = Schemes::default();
+            schemes.i_tcp.wireless = wireless;
+            cases.extend(Case::both("i-tcp", schemes, wired));
+        }
+    }
+    cases
+}
+
+fn metp() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for rules in [Rules::Rfc, Rules::Ns2] {
+        for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+            let (wired, wireless) = sides(rules, Flavour::NewReno);
+            let mut schemes = Schemes::default();
+            (schemes.metp.wireless, schemes.metp.recovery) = (wireless, recovery);
+            cases.extend(Case::both("metp", schemes, wired));
+        }
+    }
+    cases
+}
+
+/// VS-TCP by either method, whose sizes move at every step.
+fn vs_tcp() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for rules in [Rules::Rfc, Rules::Ns2] {
+        for (method, recovery) in
+            [(1, Recovery::GoBackN), (2, Recovery::GoBackN), (1, Recovery::SelectiveRepeat)]
+        {
+            let (wired, wireless) = sides(rules, Flavour::NewReno);
+            let mut schemes = Schemes::default();
+            let vs_tcp = &mut schemes.vs_tcp;
+            vs_tcp.method = u8::try_into(method).expect("a method");
+            (vs_tcp.initial_size, vs_tcp.largest_size) = (Bytes(600), Bytes(900));
+            vs_tcp.recovery = recovery;
+            vs_tcp.wireless = Changes { packet_size: None, ..wireless };
+            cases.extend(Case::both("vs-tcp", schemes, wired));
+        }
+    }
+    cases
+}
+
+/// A transfer of `bytes` through a buffer of so many; `losses` are of data and acknowledgements, before the proxy
+/// and behind it. The source, the proxy and the sink.
+fn relayed<T: Tap>(
+    case: &Case,
+    (bytes, buffer): (u64, u64),
+    losses: [[Loses; 2]; 2],
+    tap: impl FnOnce([ComponentId; 3]) -> T,
+) -> (Engine<T>, [ComponentId; 3]) {
+    let Case { wired, from, .. } = case;
+    let split = case.split(buffer);
+    let link = |bps, ms| {
+        let rate = BitRate::from_bps(bps).expect("not zero");
+        move || WiredLink::new(rate, Duration::from_millis(ms), QueueLimit::Unlimited)
+    };
+    let own = *from == Port::WIRED;
+    let (near, far) = if own { (wired, &split.wireless) } else { (&split.wireless, wired) };
+    let reaction = |has_it: bool| if has_it { case.scheme().reaction() } else { None };
+    let mut net = Builder::new();
+    let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
+    let source = net.add(Sender::new(CONNECTION, near, transfer, reaction(!own)));
+    let mut proxy = Proxy::new(wired.clone(), split.clone());
+    proxy.join(CONNECTION, *from, true, reaction(own));
+    let proxy = net.add(proxy);
+    let sink = net.add(Receiver::new(CONNECTION, far));
+    let (wire, air) = (link(10_000_000, 5), link(1_000_000, 2));
+    let [before, behind] = losses;
+    let (wire_losses, air_losses) = if own { (before, behind) } else { (behind, before) };
+    let (wire_end, air_end) = if own { (source, sink) } else { (sink, source) };
+    // Data come first, whichever way they go.
+    let join = |net: &mut Builder, end, port, link: &dyn Fn() -> WiredLink, losses| match end == source {
+        true => join(net, [(end, Port::ONLY), (proxy, port)], link, losses),
+        false => join(net, [(proxy, port), (end, Port::ONLY)], link, losses),
+    };
+    join(&mut net, wire_end, Port::WIRED, &wire, wire_losses);
+    join(&mut net, air_end, Port::RADIO, &air, air_losses);
+    let places = [source, proxy, sink];
+    (net.build(tap(places)), places)
+}
+
+fn minutes(minutes: u64) -> Time {
+    Time::ZERO + Duration::from_secs(60 * minutes)
+}
+
+/// Plays a case to its end and looks at everything. Says how many packets were lost, when it ended, and how much
+/// was held at most.
+fn play(case: &Case, buffer: u64, losses: [[Loses; 2]; 2]) -> (u64, Time, u64) {
+    let split = case.split(buffer);
+    let (near, far) = match case.from {
+        Port::WIRED => (&case.wired, &split.wireless),
+        _ => (&split.wireless, &case.wired),
+    };
+    let bytes = segments(&case.wired, 8) + 123;
+    let tap = |[_, proxy, sink]: [ComponentId; 3]| {
+        let invariants = Invariants::new(sink, first_byte(far), slack(near, case.from == Port::RADIO));
+        (invariants, Books::new(proxy, case.from, &case.wired, &split, case.from == Port::WIRED))
+    };
+    let (mut engine, [source, proxy, sink]) = relayed(case, (bytes, buffer), losses, tap);
+    let ended = engine.run(&[source, proxy], minutes(600));
+    assert_eq!(ended, Ended::Finished);
+    let (Node::Sender(from), Node::Receiver(to)) = (engine.node(source), engine.node(sink)) else {
+        unreachable!("that is what was added there")
+    };
+    let (invariants, books) = engine.tap();
+    invariants.check_end(from, to, bytes);
+    books.check_end(bytes);
+    assert!(to.has_ended(), "FIN is passed on");
+    (invariants.drops, engine.now(), books.peak)
+}
+
+/// What is lost on one side: data or acknowledgements, by the order in which they come.
+fn lost(data: bool, pattern: u32) -> [Loses; 2] {
+    match data {
+        true => [by_order(pattern), nothing()],
+        false => [nothing(), by_order(pattern)],
+    }
+}
+
+/// Every loss of the first six packets on one side, data or acknowledgements, beside every one of up to two of the
+/// first six on the other: each byte arrives once and in its order, what is held never exceeds the buffer, which is
+/// small, and nothing stays behind.
+fn any_loss_of_the_first_six(cases: &[Case]) {
+    const BUFFERS: [u64; 3] = [2_500, 1_100, 950];
+    const KINDS: [bool; 2] = [true, false];
+    let few = |pattern: u32| pattern.count_ones() <= 2;
+    let patterns = || (0..1u32 << 12).map(|both| (both & 63, both >> 6));
+    for case in cases {
+        for (before, behind) in patterns().filter(|&(a, b)| a == 0 || b == 0 || few(a) && few(b)) {
+            let buffer = BUFFERS[(before + behind) as usize % BUFFERS.len()];
+            for (first, second) in KINDS.into_iter().flat_map(|first| KINDS.map(|second| (first, second))) {
+                // Of nothing there are no two kinds.
+                if (before == 0 && !first) || (behind == 0 && !second) {
+                    continue;
+                }
+                let Case { scheme, wired, from, .. } = case;
+                let kinds = [first, second].map(|data| if data { "data" } else { "acknowledgements" });
+                let flavours = [wired.flavour, case.split(buffer).wireless.flavour];
+                let name = format!(
+                    "{scheme}, {:?}, {flavours:?}, from {from:?}, {buffer} B, {kinds:?} lost {before:06b} {behind:06b}",
+                    wired.rules
+                );
+                check(&name, || {
+                    let (drops, ..) = play(case, buffer, [lost(first, before), lost(second, behind)]);
+                    // There may be fewer acknowledgements than the pattern has places.
+                    let most = u64::from(before.count_ones() + behind.count_ones());
+                    assert!(if first && second { drops == most } else { drops <= most }, "{drops} of {most}");
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn i_tcp_loses_nothing() {
+    any_loss_of_the_first_six(&i_tcp());
+}
+
+#[test]
+fn metp_loses_nothing() {
+    any_loss_of_the_first_six(&metp());
+}
+
+#[test]
+fn vs_tcp_loses_nothing() {
+    any_loss_of_the_first_six(&vs_tcp());
+}
+
+/// Every loss of data among the first six of both sides together, with segments cut anew and without.
+#[test]
+fn any_losses_on_both_sides() {
+    for case in [&metp()[0], &vs_tcp()[0]] {
+        for pattern in 0..1u32 << 12 {
+            check(&format!("{}, data lost {pattern:012b}", case.scheme), || {
+                let losses = [lost(true, pattern & 63), lost(true, pattern >> 6)];
+                assert_eq!(play(case, 2_500, losses).0, u64::from(pattern.count_ones()));
+            });
+        }
+    }
+}
+
+/// A buffer of less than two segments, on whichever side these are larger, keeps nobody waiting for a timer: what
+/// has no room for a whole segment has some for a part. The SACK of ns-2 sends parts as probes only.
+#[test]
+fn a_small_buffer_waits_for_no_timer() {
+    let whole = |case: &&Case| case.wired.rules == Rules::Rfc || case.wired.flavour != Flavour::Sack;
+    for case in i_tcp().iter().chain(&metp()).chain(&vs_tcp()).filter(whole) {
+        for buffer in [950, 1_100, 1_500, 1_900, 2_500, 20_000] {
+            let case = Case { wired: Settings { ack_every: 1, ..case.wired.clone() }, ..case.clone() };
+            check(&format!("{case:?}, {buffer} B"), || {
+                let (_, end, peak) = play(&case, buffer, [lost(true, 0), lost(true, 0)]);
+                assert!(end < Time::ZERO + Duration::from_secs(1), "it took until {end}");
+                // What comes faster than it goes fills the buffer, but for what is less than a segment.
+                let fills = case.from == Port::WIRED && buffer <= 2_500;
+                assert!(
+                    peak <= buffer && (!fills || peak + 1_000 > buffer),
+                    "{peak} of {buffer} B were held"
+                );
+            });
+        }
+    }
+}
+
+/// An end that nobody waits for ends no run, and one that has come need not come again.
+#[test]
+fn a_run_waits_for_those_that_it_is_told() {
+    let case = &i_tcp()[4];
+    let losses = || [lost(true, 0), lost(true, 0)];
+    let start = || {
+        relayed(case, (20_000, 15_000), losses(), |[_, proxy, _]| {
+            Books::new(proxy, case.from, &case.wired, &case.split(15_000), false)
+        })
+    };
+    let (mut engine, [source, proxy, sink]) = start();
+    assert_eq!(engine.run(&[source], minutes(1)), Ended::Finished);
+    assert!(engine.tap().held > 0, "the source ends before the relay does");
+    let first = engine.now();
+    assert_eq!(engine.run(&[source], minutes(1)), Ended::Finished);
+    assert_eq!(engine.now(), first);
+    assert_eq!(engine.run(&[source, proxy], first), Ended::TimeLimit);
+    assert_eq!(engine.run(&[proxy, source, proxy], minutes(1)), Ended::Finished);
+    assert!(engine.now() > first && engine.tap().held == 0);
+    assert_eq!(engine.run(&[], minutes(1)), Ended::Idle);
+    assert_eq!(engine.run(&[proxy, source], Time::ZERO), Ended::Finished);
+    let (mut engine, _) = start();
+    assert_eq!(engine.run(&[proxy], minutes(1)), Ended::Finished);
+    assert_eq!(engine.tap().held, 0, "that was the end of the source");
+    let (mut engine, _) = start();
+    assert_eq!(
+        engine.run(&[source, proxy, sink], minutes(1)),
+        Ended::Idle,
+        "a receiver says nothing of an end"
+    );
+}
