@@ -90,7 +90,8 @@ impl Scenario {
         };
         let LinkUse { recovers, protects } = scheme.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
-        let mut flows = network.flows[..network.connections].iter();
+        let ends = network.flows[..network.connections].iter().any(|flow| flow.ends());
+        let split = scheme.split(&self.tcp).filter(|_| ends);
         if let Some((key, problem)) = scheme.faults(&self.tcp).first() {
             return Err(format!("\"{name}\" has a parameter {key}: {problem}"));
         }
@@ -104,9 +105,12 @@ impl Scenario {
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \
              add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
-        } else if !self.tcp.close && scheme.split(&self.tcp).is_some() && flows.any(|flow| flow.ends()) {
+        } else if !self.tcp.close && split.is_some() {
             "needs connections that say where they end, and these do not; \
              add close = true to [tcp], or leave the scheme out"
+        } else if split.is_some_and(|split| !split.wireless.close) {
+            "needs connections that say where they end, and their wireless parts do not; \
+             leave wireless.close out"
         } else {
             return Ok(scheme);
         };

@@ -141,7 +141,7 @@ fn in_words(wanted: &str) -> &str {
     match wanted {
         "f64" => "a number",
         "u32" => "a whole number from 0 to 4294967295",
-        "u64" | "usize" => "a whole number",
+        "u8" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",
         "a sequence" => "a list in brackets",
         "a map" => "a table",

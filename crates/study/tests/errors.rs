@@ -90,6 +90,46 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("tabs and wide letters before the place", "rate = \"56 kbps\"", "rate\t=\t\"５６ kbps\""),
 ];
 
+/// Tables that are wrong behind a scenario of every scheme that splits connections.
+const SPLITS: &[(&str, &str)] = &[
+    ("a buffer that holds no packet", "[scheme.i-tcp]\nbuffer = \"500 B\""),
+    ("a buffer of nothing", "[scheme.metp]\nbuffer = \"0 B\""),
+    ("an unknown key of a wireless part", "[scheme.metp.wireless]\nwindw = \"8 KB\""),
+    ("a profile of a wireless part", "[scheme.metp.wireless]\nprofile = \"ns2\""),
+    ("a wireless part that is no table", "[scheme.metp]\nwireless = \"ns2\""),
+    ("a fault of a wireless part", "[scheme.i-tcp]\nwireless = { window = \"100 B\" }"),
+    ("another fault of one", "[scheme.metp.wireless]\nack_every = 0"),
+    ("a flavour that is the scheme's", "[scheme.metp.wireless]\nflavour = \"tahoe\""),
+    ("congestion control that is the scheme's", "[scheme.vs-tcp.wireless]\ncongestion = \"aimd\""),
+    ("a size that is the scheme's", "[scheme.vs-tcp.wireless]\npacket_size = \"1 KB\""),
+    ("a misspelt recovery", "[scheme.metp]\nrecovery = \"go-back-m\""),
+    ("a method that there is not", "[scheme.vs-tcp]\nmethod = 3"),
+    ("a method that is no number", "[scheme.vs-tcp]\nmethod = \"halve\""),
+    ("a misspelt growth", "[scheme.vs-tcp]\ngrowth = \"per-windw\""),
+    ("a smallest size that is too small", "[scheme.vs-tcp]\nsmallest_size = \"4 B\""),
+    ("a smallest size that is no multiple", "[scheme.vs-tcp]\nsmallest_size = \"100 B\""),
+    ("a largest size below the smallest", "[scheme.vs-tcp]\nlargest_size = \"120 B\""),
+    ("a largest size that no packet holds", "[scheme.vs-tcp]\nlargest_size = \"70 KB\""),
+    (
+        "an initial size above the largest",
+        "[scheme.vs-tcp]\ninitial_size = \"1 KiB\"\nlargest_size = \"1000 B\"",
+    ),
+    ("an initial size below the smallest", "[scheme.vs-tcp]\ninitial_size = \"64 B\""),
+    ("a step of nothing", "[scheme.vs-tcp]\nstep = \"0 B\""),
+    ("a loss window of nothing", "[scheme.vs-tcp]\nloss_window = 0"),
+    ("a loss window that is too long", "[scheme.vs-tcp]\nloss_window = 1001"),
+    ("a wanted loss that is none", "[scheme.vs-tcp]\nwanted_loss = 1.1"),
+    (
+        "a window without room for a segment",
+        "[scheme.vs-tcp]\nwireless = { window = \"1 KB\", window_counts = \"payload\" }",
+    ),
+    (
+        "a window that is no number of packets",
+        "[scheme.vs-tcp]\nwireless = { window_counts = \"packets\", window = \"500 B\" }",
+    ),
+    ("a wireless part that does not close", "[scheme.metp.wireless]\nclose = false"),
+];
+
 const MTU: &str = "mtu = \"128 B\"";
 
 /// One override that is wrong.
@@ -235,6 +275,49 @@ fn every_wrong_file_is_told_what_and_where() {
         writeln!(told, "# {what}\n{error}\n").unwrap();
     }
     insta::assert_snapshot!(whatever_schemes(&told));
+}
+
+/// Schemes that split connections take parameters for their wireless parts.
+#[test]
+fn every_wrong_split_is_told_what_and_where() {
+    let sound = SCENARIO.replacen("[\"basic\", \"ebsn\"]", "[\"i-tcp\", \"metp\", \"vs-tcp\"]", 1);
+    let closes = sound.replacen("profile = \"ebsn\"", "profile = \"ebsn\"\nclose = true", 1);
+    Scenario::parse::<&str>(&closes, "test.toml", &[]).expect("it is sound as it is");
+    let mut told = String::new();
+    let without_end = ("a transfer without an end to see", sound);
+    let others = SPLITS.iter().map(|(what, tables)| (*what, format!("{closes}\n{tables}\n")));
+    for (what, text) in others.chain([without_end]) {
+        let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
+        writeln!(told, "# {what}\n{error}\n").unwrap();
+    }
+    // What never ends need not say where.
+    let endless = closes.replacen("\"100 KB\"", "\"unlimited\"", 1).replacen("close = true", "", 1);
+    let parts = "[scheme.metp.wireless]\nclose = false\n";
+    Scenario::parse::<&str>(&format!("{endless}\n{parts}"), "test.toml", &[]).expect("it has no end");
+    insta::assert_snapshot!(told);
+}
+
+/// Numbers that are larger than any packet or window are told of as well.
+#[test]
+fn absurd_sizes_are_faults() {
+    let largest = "\"1000000 GB\"";
+    for key in ["buffer", "initial_size", "largest_size", "smallest_size", "step"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(["packet_size", "header", "window"].map(|key| format!("wireless.{key}")))
+    {
+        for counts in ["payload", "packets"] {
+            let overrides = [
+                "schemes=[\"vs-tcp\"]".to_owned(),
+                "tcp.close=true".to_owned(),
+                format!("scheme.vs-tcp.wireless.window_counts={counts}"),
+                format!("scheme.vs-tcp.{key}={largest}"),
+            ];
+            let told = Scenario::parse(SCENARIO, "test.toml", &overrides);
+            // A buffer and a step may be as large as they like.
+            assert_eq!(told.is_ok(), key == "buffer" || key == "step", "{key}: {told:?}");
+        }
+    }
 }
 
 #[test]

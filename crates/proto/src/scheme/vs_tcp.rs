@@ -141,7 +141,8 @@ impl Scheme for VsTcp {
     fn split(&self, tcp: &Settings) -> Option<Split> {
         let split = Split::new(&self.wireless, tcp, self.buffer);
         let asked = split.wireless;
-        let packet_size = asked.header + self.largest_size;
+        // What is too large for any packet is told as a fault, and must be a number till then.
+        let packet_size = Bytes(asked.header.0.saturating_add(self.largest_size.0));
         let window = match (asked.window, asked.window_counts) {
             (WindowSize::Bytes(size), WindowCounts::Packets) => {
                 WindowSize::Packets((size.0 / asked.packet_size.0.max(1)) as u32)
@@ -154,6 +155,21 @@ impl Scheme for VsTcp {
 
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
         let mut faults = self.recovery.faults(self.split(tcp), &self.wireless);
+        let Settings { window, window_counts, packet_size, .. } = self.wireless.of(tcp);
+        for (key, problem) in &mut faults {
+            // The size of packets is said here by that of their payload; a window of packets is told in those
+            // of the settings.
+            if key == "wireless.packet_size" {
+                *key = String::from("largest_size");
+                *problem = format!("with the header, {problem}");
+            } else if key == "wireless.window" && window_counts == WindowCounts::Packets && window < packet_size {
+                *problem = format!("found {window}, expected room for at least one packet of {packet_size}");
+            }
+        }
+        if self.wireless.packet_size.is_some() {
+            let problem = "found it, but it is the scheme's; choose by largest_size";
+            faults.push((String::from("wireless.packet_size"), String::from(problem)));
+        }
         let mut check = |holds: bool, key: &str, problem: String| {
             if !holds {
                 faults.push((String::from(key), problem));
@@ -161,7 +177,11 @@ impl Scheme for VsTcp {
         };
         let VsTcp { initial_size, largest_size, smallest_size, step, loss_window, .. } = *self;
         let grain = Bytes(GRAIN as u64);
-        check(smallest_size >= grain, "smallest_size", format!("found {smallest_size}, expected {grain} or more"));
+        check(
+            smallest_size >= grain && smallest_size.0 % grain.0 == 0,
+            "smallest_size",
+            format!("found {smallest_size}, expected a multiple of {grain}, as sizes are"),
+        );
         check(
             largest_size >= smallest_size,
             "largest_size",
