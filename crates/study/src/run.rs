@@ -308,15 +308,17 @@ impl Setup<'_> {
     }
 
     fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
+        let first = &self.layout.parts()[usize::from(flow.id.0)][0];
+        let tcp = Layout::settings(first, self.scheme, &self.scenario.tcp);
         let capture = Capture {
             name: String::from("sender"),
             description: format!("The source of the data in {}", self.scenario.title),
             wires: vec![flow.sent, flow.returned],
             losses: true,
             // A segment fits an IP packet: the settings have no faults.
-            mss: u16::try_from(self.scenario.tcp.mss()).unwrap_or(u16::MAX),
-            largest_window: self.scenario.tcp.window_payload(),
-            sack_permitted: self.scenario.tcp.sack(),
+            mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
+            largest_window: tcp.window_payload(),
+            sack_permitted: tcp.sack(),
         };
         Pcapng::new(BufWriter::new(File::create(path)?), capture)
     }
