@@ -2,7 +2,7 @@
 
 use lasthop_base::{BitRate, Duration, Time};
 use lasthop_proto::tcp::{
-    Connection, Flavour, Reaction, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
+    Congestion, Connection, Flavour, Reaction, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
 };
 use lasthop_proto::{Component, ComponentId, DropReason, FlowId, HostId, Out, Packet, Port};
 use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, WiredLink};
@@ -38,11 +38,12 @@ const LARGEST_CUT: u32 = 1460;
 /// How far beyond the congestion window a sender may go: limited transmit by a segment for each early
 /// duplicate, ns-2's `partial_ack_` by whatever partial acknowledgements make it send. A reaction judges
 /// a hole when it is sent; with SACK that may come after new data, and close the window behind them. If it
-/// leaves the window open, ns-2's pipe may count short segments as whole ones beyond it. One that cuts
-/// segments anew may make them larger.
+/// leaves the window open, or nothing closes it, ns-2's pipe may count short segments as whole ones beyond it.
+/// One that cuts segments anew may make them larger.
 pub(crate) fn slack(settings: &Settings, reacting: bool) -> u32 {
     let sends_two = settings.rules == Rules::Ns2 && settings.partial_ack_sends;
-    if settings.flavour == Flavour::Sack && (sends_two || reacting) {
+    let stays_open = reacting || settings.congestion == Congestion::None;
+    if settings.flavour == Flavour::Sack && (sends_two || stays_open) {
         settings.window_payload()
     } else if settings.limited_transmit {
         let mss = if reacting { settings.mss().max(LARGEST_CUT) } else { settings.mss() };
