@@ -348,6 +348,28 @@ fn a_series_shows_sizes_and_what_is_held() {
     }
 }
 
+/// A capture at a source shows what its own part agrees on: the segment size of a mobile one is the scheme's, and with
+/// selective repeat it takes selective acknowledgements (RFC 9293 section 3.7.1, RFC 2018 section 2).
+#[test]
+fn a_capture_at_a_mobile_source_shows_its_part() {
+    let path = std::env::temp_dir().join(format!("lasthop-mobile-source-{}.pcapng", std::process::id()));
+    let has = |overrides: &[&str], option: &[u8]| {
+        let scenario = read(LOSSY, &[overrides, &["transfer.size=5 KB"]].concat());
+        run(&scenario, "vs-tcp", 0, Observe { pcap: Some(&path), ..Observe::default() });
+        let bytes = std::fs::read(&path).expect("it was written");
+        bytes.windows(option.len()).any(|window| window == option)
+    };
+    let [largest, wired] = [1024u16, 536].map(|mss| [[2, 4], mss.to_be_bytes()].concat());
+    let turned = ["transfer.from=mobile", "transfer.to=fixed"];
+    assert!(has(&[], &wired) && !has(&[], &largest));
+    assert!(has(&turned, &largest) && !has(&turned, &wired));
+    let selective = [turned[0], turned[1], "scheme.vs-tcp.recovery=selective-repeat"];
+    // The largest size, a window that needs no scale, and "SACK permitted", each padded.
+    let permitted = [&largest[..], &[1, 3, 3, 0, 1, 1, 4, 2]].concat();
+    assert!(has(&selective, &permitted) && !has(&turned, &permitted));
+    std::fs::remove_file(&path).expect("it is there");
+}
+
 /// The same runs on any number of threads give the same.
 #[test]
 fn many_threads_give_the_same_rows() {
