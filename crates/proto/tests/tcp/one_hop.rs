@@ -390,6 +390,32 @@ fn what_is_sent_again_is_cut_anew() {
     }
 }
 
+/// Begins with segments of 400 bytes, and cuts by 1000 from the first notice on.
+#[derive(Debug)]
+struct Grow;
+
+impl Reaction for Grow {
+    fn on_start(&mut self, sender: &mut SenderState) {
+        sender.set_mss(400);
+    }
+
+    fn on_notice(&mut self, _now: Time, _notice: &Notice, sender: &mut SenderState) {
+        sender.set_mss(1000);
+    }
+}
+
+/// A copy may hold a part that has arrived by itself, before it was cut larger: that part is not sent again.
+#[test]
+fn what_is_reported_of_a_copy_is_left_out() {
+    for settings in both_rules(Flavour::SelectiveRepeat) {
+        let mut tcp = Client::reacting(&settings, Grow);
+        assert_eq!(tcp.sent().len(), 20);
+        tcp.notice(0).sends_nothing().wakes_at(1000).sends_full(0..8).at(1100);
+        tcp.heard_of(0, 1, &[400..800]).sends_nothing().losses(0);
+        tcp.heard_of(0, 1_000_001, &[1000..2000, 400..800]).sends(&["0..400", "800..1000"]).losses(1);
+    }
+}
+
 /// Only the receiver's window limits what is under way; it closes by what has arrived and opens with it.
 #[test]
 fn the_receivers_window_limits() {

@@ -171,7 +171,7 @@ fn a_timeout_is_a_loss() {
         // Method 2: one loss of five is more than 0.1, and 512 is no more than half the largest: one step.
         let size = if method == 1 { 256 } else { 384 };
         tcp.wakes_at(1000).timeouts(1).has_mss(size).cwnd(f64::from(8 * size)).sends(&full(0..8, size));
-        tcp.wakes_at(3000).timeouts(2).has_mss(size - if method == 1 { 128 } else { 128 });
+        tcp.wakes_at(3000).timeouts(2).has_mss(size - 128);
         tcp.sizes();
     }
 }
