@@ -156,13 +156,15 @@ impl Scheme for VsTcp {
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
         let mut faults = self.recovery.faults(self.split(tcp), &self.wireless);
         let Settings { window, window_counts, packet_size, .. } = self.wireless.of(tcp);
+        let is_short = window_counts == WindowCounts::Packets
+            && matches!(window, WindowSize::Bytes(size) if size < packet_size);
         for (key, problem) in &mut faults {
             // The size of packets is said here by that of their payload; a window of packets is told in those
             // of the settings.
             if key == "wireless.packet_size" {
                 *key = String::from("largest_size");
                 *problem = format!("with the header, {problem}");
-            } else if key == "wireless.window" && window_counts == WindowCounts::Packets && window < packet_size {
+            } else if key == "wireless.window" && is_short {
                 *problem = format!("found {window}, expected room for at least one packet of {packet_size}");
             }
         }

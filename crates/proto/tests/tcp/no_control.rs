@@ -25,7 +25,7 @@ fn each(case: impl Fn(&Settings)) {
             case(&Settings {
                 rules,
                 congestion: Congestion::None,
-                window: Bytes(8000),
+                window: Bytes(8000).into(),
                 initial_window: InitialWindow::Segments(1),
                 delay_growth: true,
                 ..settings(flavour, 1)
@@ -98,7 +98,7 @@ fn recovery_leaves_the_window() {
                 rules,
                 partial_deflation,
                 congestion: Congestion::None,
-                window: Bytes(8000),
+                window: Bytes(8000).into(),
                 ..settings(Flavour::NewReno, 1)
             };
             let mut tcp = Client::start(&settings);

@@ -18,7 +18,7 @@ fn both_rules(flavour: Flavour) -> [Settings; 2] {
     [Rules::Rfc, Rules::Ns2].map(|rules| Settings {
         rules,
         congestion: Congestion::None,
-        window: Bytes(8000),
+        window: Bytes(8000).into(),
         ack_every: 1,
         ..settings(flavour, 1)
     })

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use lasthop_base::Bytes;
 use lasthop_proto::scheme::{Scheme, Schemes};
-use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings, Timestamps};
+use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings, Timestamps, WindowSize};
 
 use crate::dialogue::{Client, settings};
 
@@ -291,10 +291,10 @@ fn the_wireless_part_is_as_the_scheme_says() {
     let of = |parameters: &str| schemes(parameters).vs_tcp.split(&tcp()).expect("it splits");
     let split = of(&format!("buffer = \"9 KB\"\n{PACKETS}"));
     assert_eq!((split.buffer, split.wireless.packet_size), (Bytes(9_000), Bytes(1064)));
-    assert_eq!((split.wireless.window, split.wireless.window_payload()), (Bytes(8 * 1064), 8 * 1024));
+    assert_eq!((split.wireless.window, split.wireless.window_payload()), (WindowSize::Packets(8), 8 * 1024));
     assert_eq!(split.wireless.flavour, Flavour::GoBackN);
     let split = of(&format!("recovery = \"selective-repeat\"\nlargest_size = \"600 B\"\n{PAYLOAD}"));
-    assert_eq!((split.wireless.packet_size, split.wireless.window), (Bytes(640), Bytes(4096)));
+    assert_eq!((split.wireless.packet_size, split.wireless.window), (Bytes(640), Bytes(4096).into()));
     assert_eq!(split.wireless.flavour, Flavour::SelectiveRepeat);
     let plain = schemes("").metp.split(&tcp()).expect("it splits").wireless;
     let sized = Settings { packet_size: Bytes(1064), ..plain };

@@ -94,7 +94,7 @@ fn no_silly_segments_are_sent() {
 #[test]
 fn half_a_window_is_half_of_the_receivers() {
     for flavour in [Flavour::Reno, Flavour::Sack, Flavour::GoBackN, Flavour::SelectiveRepeat] {
-        let large = Settings { handshake: true, window: Bytes(1 << 20), ..settings(flavour, 10) };
+        let large = Settings { handshake: true, window: Bytes(1 << 20).into(), ..settings(flavour, 10) };
         let mut tcp = Client::start(&large);
         tcp.sends(&["SYN"]).at(100).with_window(1500).syn_ack().sends_full(0..1);
         tcp.at(200).with_window(749).ack(1000).sends_nothing().with_window(750).ack(1000);

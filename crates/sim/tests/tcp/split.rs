@@ -139,7 +139,9 @@ impl Case {
     /// With a buffer of so many bytes.
     fn split(&self, buffer: u64) -> Split {
         assert_eq!(self.scheme().faults(&self.wired), []);
-        Split { buffer: Bytes(buffer), ..self.scheme().split(&self.wired).expect("it splits") }
+        let Split { wireless, .. } = self.scheme().split(&self.wired).expect("it splits");
+        // Losses may last longer than a base station waits.
+        Split { buffer: Bytes(buffer), wireless: Settings { user_timeout: None, ..wireless } }
     }
 }
 
@@ -151,12 +153,12 @@ fn sides(rules: Rules, flavour: Flavour) -> (Settings, Changes) {
         flavour,
         close: true,
         packet_size: Bytes(1040),
-        window: Bytes(3_500),
+        window: Bytes(3_500).into(),
         ..profile.settings()
     };
     let wireless = Changes {
         packet_size: Some(Bytes(940)),
-        window: Some(Bytes(6 * 900)),
+        window: Some(Bytes(6 * 900).into()),
         initial_window: Some(InitialWindow::Segments(3)),
         iss: Some(u32::MAX - 2_000),
         ..Changes::default()

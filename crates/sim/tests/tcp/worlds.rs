@@ -159,7 +159,8 @@ fn world(number: u64) {
     // Of a scheme that splits connections this is the wireless part, with the reaction of its sender.
     let (scheme, settings) = match scheme.split(&settings) {
         Some(_) if !scheme.faults(&settings).is_empty() => (all[0], settings),
-        Some(split) => (scheme, split.wireless),
+        // Losses may last longer than a base station waits.
+        Some(split) => (scheme, Settings { user_timeout: None, ..split.wireless }),
         None => (scheme, settings),
     };
     let config = radio(random, settings.packet_size, scheme.link());
