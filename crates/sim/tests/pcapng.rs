@@ -317,6 +317,27 @@ fn addresses_ports_and_numbers_are_those_of_the_run() {
     assert_eq!((tcp.acknowledgment_number, len), (2000, 0));
 }
 
+/// Every control bit is in its place, those that are reserved too, and the checksum covers them, however its
+/// carries fall.
+#[test]
+fn control_bits_are_in_their_places() {
+    let each = (0..12).map(|bit| 1 << bit).chain([0x110, 0xf10, 0xfff]).map(|flags| (flags, 1000, 0));
+    let segments: Vec<_> = each.chain((0..1 << 16).map(|seq| (0xe10, 65_495, seq))).collect();
+    let mut run = Run::new(at_sender());
+    for &(flags, len, seq) in &segments {
+        run.forth(Segment { len, flags: Flags(flags), ..data(seq) });
+    }
+    for (record, (flags, _, seq)) in run.read_back().records.iter().zip(segments) {
+        let captured = &record.captured;
+        let word = u16::from_be_bytes([captured[32], captured[33]]);
+        assert_eq!((word & 0xfff, usize::from(word >> 12) * 4), (flags, captured.len() - 20));
+        let length = (record.original_len - 20) as u16;
+        let pseudo = Sum16BitWords::new().add_slice(&captured[12..20]).add_2bytes([0, 6]);
+        let sum = pseudo.add_2bytes(length.to_be_bytes()).add_slice(&captured[20..]);
+        assert_eq!(sum.ones_complement(), 0, "segment {seq}, {flags:#x}");
+    }
+}
+
 /// The code point of each packet is in its header, and in what is quoted of it when it is lost; a notice
 /// knows none of the segment that it is about.
 #[test]
@@ -660,4 +681,21 @@ fn wireshark_shows_code_points() {
     let fields = ["frame.number", "ip.dsfield", "ip.checksum.status"];
     let Some(found) = tshark("dscp.pcapng", &bytes, "ip.dsfield.dscp != 0", &fields) else { return };
     assert_eq!(found, ["6\t0x0c\t1"]);
+}
+
+/// The bit next to CWR is AE of accurate ECN to Wireshark, or NS to older ones; those before it are reserved.
+#[test]
+fn wireshark_shows_feedback_bits() {
+    let marked = |bit: u16, number| Segment { flags: Flags::ACK | Flags(1 << bit), ..answer(number) };
+    let mut run = Run::new(at_sender());
+    run.shake_hands().forth(data(1000)).back(answer(2000)).back(marked(8, 2000)).back(marked(9, 2000));
+    run.back(marked(11, 2000));
+    let bytes = run.bytes();
+    let fields = ["frame.number", "tcp.flags", "tcp.checksum.status"];
+    let Some(found) = tshark("bits.pcapng", &bytes, "tcp.flags >= 0x100", &fields) else { return };
+    assert_eq!(found, ["6\t0x0110\t1", "7\t0x0210\t1", "8\t0x0810\t1"]);
+    let reserved = tshark("bits.pcapng", &bytes, "tcp.flags.res == 1", &["frame.number"]).unwrap();
+    assert_eq!(reserved, ["7", "8"]);
+    let next_to_cwr = tshark("bits.pcapng", &bytes, "tcp.flags.ae == 1", &["frame.number"]).unwrap();
+    assert_eq!(next_to_cwr, ["6"]);
 }

@@ -21,6 +21,9 @@ const QUOTE_LEN: usize = Ipv4Header::MIN_LEN + 8;
 /// The largest shift of a window (RFC 7323 section 2.3).
 const LARGEST_SHIFT: u8 = 14;
 
+/// Control bits of TCP that etherparse leaves out: those that no standard has used so far (RFC 9293 section 3.1).
+const RESERVED: u16 = 0xe00;
+
 /// An IP datagram whose payload, that of TCP or UDP, was not captured.
 pub(super) struct Datagram {
     /// All that was captured.
@@ -108,7 +111,7 @@ impl Encoder {
         let mut ip = ip_header(host_address(packet.src), host_address(packet.dst), identification);
         ip.dscp = packet.dscp.get().try_into().expect("a code point has six bits");
         match &packet.body {
-            Body::Tcp(segment) => tcp(ip, self.tcp_header(packet, segment)?, segment.len),
+            Body::Tcp(segment) => tcp(ip, self.tcp_header(packet, segment)?, segment.flags, segment.len),
             Body::Notice(notice) => {
                 let message = PacketBuilder::ip(with_no_extensions(ip)).icmpv4_raw(
                     notice.code.kind,
@@ -214,15 +217,19 @@ fn sack_option(blocks: &[SackBlock], room: usize) -> Option<TcpOptionElement> {
     Some(TcpOptionElement::SelectiveAcknowledgement(first, others))
 }
 
-fn tcp(mut ip: Ipv4Header, mut header: TcpHeader, payload_len: u32) -> io::Result<Datagram> {
+/// A segment with this header, into which the reserved ones among its control bits are written.
+fn tcp(mut ip: Ipv4Header, mut header: TcpHeader, flags: Flags, payload_len: u32) -> io::Result<Datagram> {
     ip.protocol = IpNumber::TCP;
     ip.set_payload_len(header.header_len() + payload_len as usize).map_err(io::Error::other)?;
     ip.header_checksum = ip.calc_header_checksum();
     let without_payload = header.calc_checksum_ipv4(&ip, &[]).map_err(io::Error::other)?;
-    header.checksum = with_zeros(without_payload, payload_len);
+    let reserved = flags.0 & RESERVED;
+    header.checksum = with_sum(without_payload, payload_len + u32::from(reserved));
     let mut headers = Vec::with_capacity(SNAP_LEN as usize);
     ip.write(&mut headers)?;
     header.write(&mut headers)?;
+    // They follow the header's length, in the upper half of the word that ends with the lower control bits.
+    headers[Ipv4Header::MIN_LEN + 12] |= (reserved >> 8) as u8;
     let len = headers.len() as u32 + payload_len;
     Ok(Datagram { headers, len })
 }
@@ -243,11 +250,12 @@ fn udp(mut ip: Ipv4Header, (source_port, destination_port): (u16, u16), size: By
     Ok(Datagram { headers, len: len as u32 })
 }
 
-/// The checksum of a segment with a payload of `len` zeros, of which only the length counts, from that
-/// of the same segment without (RFC 1071). To add the zeros up would be most of the work.
-fn with_zeros(checksum: u16, len: u32) -> u16 {
-    let sum = u32::from(!checksum) + len;
-    !((sum & 0xffff) + (sum >> 16)) as u16
+/// The checksum of a segment to whose words `sum` is added, from that of the same segment without (RFC 1071). Of
+/// a payload of zeros only the length counts; to add the zeros up would be most of the work.
+fn with_sum(checksum: u16, sum: u32) -> u16 {
+    let sum = u32::from(!checksum) + sum;
+    let folded = (sum & 0xffff) + (sum >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
 fn icmp(message: PacketBuilderStep<etherparse::Icmpv4Header>, quote: &[u8]) -> io::Result<Datagram> {
