@@ -1,109 +1,34 @@
 //! Acknowledgements of hops in a network: a base station beside the source, beside the destination, or
 //! both; data, acknowledgements and notices are lost on either side of it.
 
-use lasthop_base::{BitRate, Duration, Stream, Streams, Time};
-use lasthop_proto::scheme::{Scheme, Schemes};
-use lasthop_proto::tcp::{Flavour, Profile, Reaction, Receiver, Sender, Settings, Transfer};
-use lasthop_proto::{Component, ComponentId, Packet, Port};
-use lasthop_sim::{Builder, Ended, Engine, QueueLimit, Tap, Wire, WireId, WiredLink};
+use lasthop_base::{BitRate, Duration, Streams};
+use lasthop_proto::scheme::Schemes;
+use lasthop_proto::tcp::{Flavour, Profile, Reaction, Settings};
+use lasthop_proto::{Component, Packet, Port};
+use lasthop_sim::{QueueLimit, WiredLink};
 
 use crate::exhaustive::{FLAVOURS, by_order, check, nothing};
 use crate::invariants::Invariants;
-use crate::net::{CONNECTION, Filter, Loses, finish, first_byte, segments, slack};
-use crate::worlds::{milliseconds, pick, queue, settings};
+use crate::net::{finish, first_byte, segments, slack};
+use crate::stations::{PATHS, Stage, assert_same_course, course, path, run};
+use crate::worlds::{pick, settings};
 
-/// What stands between source and destination.
-enum Stage {
-    /// A link each way.
-    Hop(WiredLink),
-    /// Packets are lost: there, and on the way back.
-    Losses(Loses, Loses),
-    /// A base station, by its side towards the source.
-    Station(Port),
-}
-
-fn with_lhack<T>(look: impl FnOnce(&dyn Scheme) -> Option<T>) -> T {
-    Schemes::default().get("lhack").and_then(look).expect("it has one")
+fn agent() -> Box<dyn Component> {
+    let schemes = Schemes::default();
+    schemes.get("lhack").and_then(|scheme| scheme.agent()).expect("it has one")
 }
 
 fn reaction() -> Option<Box<dyn Reaction>> {
-    Some(with_lhack(|scheme| scheme.reaction()))
+    Schemes::default().get("lhack").and_then(|scheme| scheme.reaction())
 }
 
-/// Where one enters and leaves a stage, there and back.
-fn add(net: &mut Builder, stage: Stage) -> [(ComponentId, Port); 4] {
-    let filter = |loses| Box::new(Filter(loses)) as Box<dyn Component>;
-    let (there, back) = match stage {
-        Stage::Hop(link) => (net.add(link.clone()), net.add(link)),
-        Stage::Losses(there, back) => (net.add(filter(there)), net.add(filter(back))),
-        Stage::Station(near) => {
-            let id = net.add(with_lhack(|scheme| scheme.agent()));
-            return [(id, near), (id, near.across()), (id, near.across()), (id, near)];
-        }
-    };
-    [there, there, back, back].map(|id| (id, Port::ONLY))
-}
-
-/// Runs a transfer through the stages until it is complete.
-fn run<T: Tap>(
-    settings: &Settings,
-    bytes: u64,
-    stages: Vec<Stage>,
-    reaction: Option<Box<dyn Reaction>>,
-    tap: impl FnOnce(ComponentId) -> T,
-) -> (Engine<T>, (ComponentId, ComponentId), Ended) {
-    let mut net = Builder::new();
-    let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
-    let sender = net.add(Sender::new(CONNECTION, settings, transfer, reaction));
-    let receiver = net.add(Receiver::new(CONNECTION, settings));
-    let (mut there, mut back) = ((sender, Port::ONLY), (sender, Port::ONLY));
-    for stage in stages {
-        let [enters, leaves, returns, arrives] = add(&mut net, stage);
-        net.connect(there, enters);
-        net.connect(arrives, back);
-        (there, back) = (leaves, returns);
-    }
-    net.connect(there, (receiver, Port::ONLY));
-    net.connect((receiver, Port::ONLY), back);
-    let mut engine = net.build(tap(receiver));
-    let ended = engine.run(&[sender], Time::ZERO + Duration::from_secs(1_000_000));
-    (engine, (sender, receiver), ended)
-}
-
-/// The same under the scheme, with all that must hold.
+/// Runs a transfer under the scheme, with all that must hold.
 fn transfer(settings: &Settings, bytes: u64, stages: Vec<Stage>) {
     // Limited transmit goes on as long as duplicates are early, and after a repair of the first hop many are.
     let slack = if settings.limited_transmit { settings.window_payload() } else { slack(settings, true) };
     let tap = |receiver| Invariants::new(receiver, first_byte(settings), slack);
     let (engine, ends, ended) = run(settings, bytes, stages, reaction(), tap);
     finish(engine, ends, ended, bytes);
-}
-
-/// Base stations of a path, by their sides towards the source: which end is mobile.
-const PATHS: [&[Port]; 3] = [&[Port::WIRED], &[Port::RADIO], &[Port::RADIO, Port::WIRED]];
-
-/// Links, with losses at each end of each base station.
-fn path(random: &mut Stream, streams: &Streams, settings: &Settings, stations: &[Port]) -> Vec<Stage> {
-    let hop = |random: &mut Stream| {
-        let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
-        Stage::Hop(WiredLink::new(rate, milliseconds(random, 50), queue(random, settings.packet_size)))
-    };
-    let losses = |random: &mut Stream, name: String| {
-        let mut draw = |way: &str| -> Loses {
-            let loss = pick(random, &[0.0, 0.02, 0.1]);
-            let mut bits = streams.stream(&format!("{name}:{way}"));
-            Box::new(move |_: &Packet| bits.bernoulli(loss))
-        };
-        Stage::Losses(draw("there"), draw("back"))
-    };
-    let mut stages = vec![hop(random)];
-    for (number, &near) in stations.iter().enumerate() {
-        stages.push(losses(random, format!("{number}:near")));
-        stages.push(Stage::Station(near));
-        stages.push(losses(random, format!("{number}:far")));
-        stages.push(hop(random));
-    }
-    stages
 }
 
 const WORLDS: u64 = 5_000;
@@ -118,29 +43,16 @@ fn streams_are_whole_in_random_worlds() {
                 let random = &mut streams.stream("lhack");
                 let settings = settings(random);
                 let bytes = 1 + random.below(60 * u64::from(settings.mss()));
-                transfer(&settings, bytes, path(random, &streams, &settings, stations));
+                transfer(&settings, bytes, path(random, &streams, &settings, stations, agent));
             });
         }
     }
 }
 
-/// Every packet with where and when.
-#[derive(Debug, Default, PartialEq)]
-struct Log(Vec<(Time, WireId, Packet)>);
-
-impl Tap for Log {
-    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
-        self.0.push((now, wire.id, *packet));
-    }
-}
-
 /// The whole course of a transfer is the same with the scheme's reaction as with none.
 fn assert_like_the_standard(settings: &Settings, bytes: u64, stages: impl Fn() -> Vec<Stage>) {
-    let log = |reaction| run(settings, bytes, stages(), reaction, |_| Log::default()).0.into_tap();
-    let (found, standard) = (log(reaction()).0, log(None).0);
-    if let Some(index) = (0..found.len().max(standard.len())).find(|&i| found.get(i) != standard.get(i)) {
-        panic!("packet {index}: {:?} instead of {:?}", found.get(index), standard.get(index));
-    }
+    let [found, standard] = [reaction(), None].map(|reaction| course(settings, bytes, stages(), reaction));
+    assert_same_course(&found, &standard);
 }
 
 /// "If no lhacks are received, [...] the source should behave as in the standard TCP protocol" (section 4):
@@ -155,8 +67,8 @@ fn without_lhacks_the_source_is_a_standard_one() {
             let bytes = 60 * u64::from(settings.mss());
             let stages = || {
                 let random = &mut random.clone();
-                let silent = |stage: &Stage| !matches!(stage, Stage::Station(_));
-                path(random, &streams, &settings, PATHS[0]).into_iter().filter(silent).collect()
+                let silent = |stage: &Stage| !matches!(stage, Stage::Station(..));
+                path(random, &streams, &settings, PATHS[0], agent).into_iter().filter(silent).collect()
             };
             assert_like_the_standard(&settings, bytes, stages);
         });
@@ -191,7 +103,7 @@ fn under_congestion_alone_the_source_is_a_standard_one() {
                 let mut bits = streams.stream("bits");
                 let data = Box::new(move |_: &Packet| bits.bernoulli(loss));
                 let losses = Stage::Losses(data, nothing());
-                vec![Stage::Hop(hop.clone()), losses, Stage::Station(Port::WIRED), Stage::Hop(hop)]
+                vec![Stage::Hop(hop.clone()), losses, Stage::Station(agent(), Port::WIRED), Stage::Hop(hop)]
             };
             assert_like_the_standard(&settings, bytes, stages);
         });
@@ -202,7 +114,7 @@ fn under_congestion_alone_the_source_is_a_standard_one() {
 fn station(near: Port, before: Stage, behind: Stage) -> Vec<Stage> {
     let rate = BitRate::from_bps(10_000_000).expect("not zero");
     let hop = || Stage::Hop(WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited));
-    vec![hop(), before, Stage::Station(near), behind, hop()]
+    vec![hop(), before, Stage::Station(agent(), near), behind, hop()]
 }
 
 /// Every flavour by both rules, in few packets.

@@ -8,4 +8,5 @@ mod invariants;
 mod lhack;
 mod net;
 mod split;
+mod stations;
 mod worlds;

@@ -1,0 +1,124 @@
+//! A path of links and base stations between a source and a destination, with losses on either side of each.
+
+use lasthop_base::{BitRate, Duration, Stream, Streams, Time};
+use lasthop_proto::tcp::{Reaction, Receiver, Sender, Settings, Transfer};
+use lasthop_proto::{Component, ComponentId, Packet, Port};
+use lasthop_sim::{Builder, Ended, Engine, RadioLink, Tap, Wire, WireId, WiredLink};
+
+use crate::net::{CONNECTION, Filter, Loses};
+use crate::worlds::{milliseconds, pick, queue};
+
+/// What stands between source and destination.
+pub(crate) enum Stage {
+    /// A link each way.
+    Hop(WiredLink),
+    /// A wireless link: there, and back.
+    Air(Box<[RadioLink; 2]>),
+    /// Packets are lost: there, and on the way back.
+    Losses(Loses, Loses),
+    /// A base station with a scheme's agent, by its side towards the source.
+    Station(Box<dyn Component>, Port),
+}
+
+/// Where one enters and leaves a stage, there and back.
+fn add(net: &mut Builder, stage: Stage) -> [(ComponentId, Port); 4] {
+    let filter = |loses| Box::new(Filter(loses)) as Box<dyn Component>;
+    let (there, back) = match stage {
+        Stage::Hop(link) => (net.add(link.clone()), net.add(link)),
+        Stage::Air(links) => links.map(|link| net.add(link)).into(),
+        Stage::Losses(there, back) => (net.add(filter(there)), net.add(filter(back))),
+        Stage::Station(agent, near) => {
+            let id = net.add(agent);
+            return [(id, near), (id, near.across()), (id, near.across()), (id, near)];
+        }
+    };
+    [there, there, back, back].map(|id| (id, Port::ONLY))
+}
+
+/// Runs a transfer through the stages until it is complete.
+pub(crate) fn run<T: Tap>(
+    settings: &Settings,
+    bytes: u64,
+    stages: Vec<Stage>,
+    reaction: Option<Box<dyn Reaction>>,
+    tap: impl FnOnce(ComponentId) -> T,
+) -> (Engine<T>, (ComponentId, ComponentId), Ended) {
+    let mut net = Builder::new();
+    let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
+    let sender = net.add(Sender::new(CONNECTION, settings, transfer, reaction));
+    let receiver = net.add(Receiver::new(CONNECTION, settings));
+    let (mut there, mut back) = ((sender, Port::ONLY), (sender, Port::ONLY));
+    for stage in stages {
+        let [enters, leaves, returns, arrives] = add(&mut net, stage);
+        net.connect(there, enters);
+        net.connect(arrives, back);
+        (there, back) = (leaves, returns);
+    }
+    net.connect(there, (receiver, Port::ONLY));
+    net.connect((receiver, Port::ONLY), back);
+    let mut engine = net.build(tap(receiver));
+    let ended = engine.run(&[sender], Time::ZERO + Duration::from_secs(1_000_000));
+    (engine, (sender, receiver), ended)
+}
+
+/// Base stations of a path, by their sides towards the source: which end is mobile.
+pub(crate) const PATHS: [&[Port]; 3] = [&[Port::WIRED], &[Port::RADIO], &[Port::RADIO, Port::WIRED]];
+
+/// Links, with losses at each end of each base station.
+pub(crate) fn path(
+    random: &mut Stream,
+    streams: &Streams,
+    settings: &Settings,
+    stations: &[Port],
+    agent: impl Fn() -> Box<dyn Component>,
+) -> Vec<Stage> {
+    let hop = |random: &mut Stream| {
+        let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
+        Stage::Hop(WiredLink::new(rate, milliseconds(random, 50), queue(random, settings.packet_size)))
+    };
+    let losses = |random: &mut Stream, name: String| {
+        let mut draw = |way: &str| -> Loses {
+            let loss = pick(random, &[0.0, 0.02, 0.1]);
+            let mut bits = streams.stream(&format!("{name}:{way}"));
+            Box::new(move |_: &Packet| bits.bernoulli(loss))
+        };
+        Stage::Losses(draw("there"), draw("back"))
+    };
+    let mut stages = vec![hop(random)];
+    for (number, &near) in stations.iter().enumerate() {
+        stages.push(losses(random, format!("{number}:near")));
+        stages.push(Stage::Station(agent(), near));
+        stages.push(losses(random, format!("{number}:far")));
+        stages.push(hop(random));
+    }
+    stages
+}
+
+/// Every packet with where and when.
+pub(crate) type Course = Vec<(Time, WireId, Packet)>;
+
+#[derive(Default)]
+struct Log(Course);
+
+impl Tap for Log {
+    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
+        self.0.push((now, wire.id, *packet));
+    }
+}
+
+/// The whole course of a transfer.
+pub(crate) fn course(
+    settings: &Settings,
+    bytes: u64,
+    stages: Vec<Stage>,
+    reaction: Option<Box<dyn Reaction>>,
+) -> Course {
+    run(settings, bytes, stages, reaction, |_| Log::default()).0.into_tap().0
+}
+
+/// Two courses are the same, to the packet and the instant.
+pub(crate) fn assert_same_course(found: &Course, expected: &Course) {
+    if let Some(index) = (0..found.len().max(expected.len())).find(|&i| found.get(i) != expected.get(i)) {
+        panic!("packet {index}: {:?} instead of {:?}", found.get(index), expected.get(index));
+    }
+}
