@@ -79,6 +79,8 @@ const EDITS: &[(&str, &str, &str)] = &[
         "[transfer]",
         "[scheme.selective-fec]\nprotect = \"selectve\"\n\n[transfer]",
     ),
+    ("a scheme's parameter out of bounds", "\"ebsn\"]", "\"wenp\"]\nscheme.wenp.alpha = 1.5"),
+    ("a scheme's parameter that TCP bounds", "\"ebsn\"]", "\"wenp\"]\nscheme.wenp.threshold = 4"),
     ("a limit of zero", "title = \"a test\"", "limit = \"0 s\""),
     ("a start too late", "size = \"100 KB\"", "size = \"100 KB\"\nstart = \"1 h\""),
     ("nothing to send", "\"100 KB\"", "\"0 B\""),

@@ -26,6 +26,7 @@ registry::register! {
     i_tcp: ITcp,
     metp: Metp,
     vs_tcp: VsTcp,
+    wenp: Wenp,
 }
 
 /// What a scheme asks of the wireless link.

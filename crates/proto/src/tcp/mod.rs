@@ -32,7 +32,7 @@ pub use settings::{
 pub use state::SenderState;
 
 /// Who talks to whom: the data go from `src` to `dst`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Connection {
     /// The sending host.
     pub src: HostId,

@@ -30,7 +30,8 @@ impl Segment {
     }
 }
 
-/// The control bits of the TCP header, in their places on the wire.
+/// The control bits of the TCP header, in their places on the wire: bits 0 to 7, from FIN to CWR, and the four
+/// that RFC 9293 section 3.1 reserves, 8 to 11, the first of which is next to CWR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
 

@@ -277,8 +277,13 @@ impl Client {
     }
 
     pub(crate) fn sack(&mut self, offset: u32, blocks: &[Range<u32>]) -> &mut Client {
-        let segment = Segment { sack: self.script.blocks(blocks), ..self.bare_ack(offset) };
+        let segment = self.report(offset, blocks);
         self.receives(segment)
+    }
+
+    /// The acknowledgement that `sack` brings.
+    pub(crate) fn report(&self, offset: u32, blocks: &[Range<u32>]) -> Segment {
+        Segment { sack: self.script.blocks(blocks), ..self.bare_ack(offset) }
     }
 
     /// An acknowledgement that echoes the timestamp of a segment sent at that time.

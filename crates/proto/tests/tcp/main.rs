@@ -27,6 +27,7 @@ mod ticks;
 mod timer;
 mod timestamps;
 mod vs_tcp;
+mod wenp;
 mod windows;
 mod wrap;
 mod zero_window;

@@ -9,4 +9,5 @@ mod lhack;
 mod net;
 mod split;
 mod stations;
+mod wenp;
 mod worlds;
