@@ -15,8 +15,9 @@
 //! largest within a few packets, which gains next to nothing and ranks method 2 above method 1. A step per
 //! window, as congestion avoidance grows a window, gives gains of the size and order that it reports, and is the
 //! default. A loss sign is one loss, however many duplicates it makes; an acknowledgement is one packet of the
-//! last, however much it covers. Sizes are cut to multiples of 8 B, for which blocks of memory are made. If the
-//! wireless part counts its window in packets (`window`, `window_counts`), these are packets of the current size.
+//! last, however much it covers; that of SYN is none. Sizes are cut to multiples of 8 B, for which blocks of
+//! memory are made, and the smallest must be one. If the wireless part counts its window in packets (`window`,
+//! `window_counts`), these are packets of the current size.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
