@@ -89,6 +89,14 @@ impl Stream {
         Duration::from_secs_f64(-libm::log(1.0 - self.uniform()) * mean.as_secs_f64())
     }
 
+    /// Normal with mean 0 and variance 1 (Box and Muller 1958: one of their pair, so that each takes as many
+    /// draws).
+    pub fn normal(&mut self) -> f64 {
+        // 1 − u is in (0, 1], so that the logarithm is finite.
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
+        radius * libm::cos(core::f64::consts::TAU * self.uniform())
+    }
+
     /// The number of trials up to the first success, if each succeeds with probability `p`: 1 or
     /// more, by inversion of P(more than k) = (1 − `p`)^k.
     ///
@@ -134,6 +142,10 @@ mod tests {
         check("uniform", 0.5, (1.0f64 / 12.0).sqrt(), &mut Stream::uniform);
         check("below 6", 2.5, (35.0f64 / 12.0).sqrt(), &mut |s| s.below(6) as f64);
         check("exponential", 2.0, 2.0, &mut |s| s.exponential(Duration::from_secs(2)).as_secs_f64());
+        check("normal", 0.0, 1.0, &mut Stream::normal);
+        // The fourth moment is 3, the eighth 105.
+        check("normal squared", 1.0, 2f64.sqrt(), &mut |s| s.normal().powi(2));
+        check("normal to the fourth", 3.0, 96f64.sqrt(), &mut |s| s.normal().powi(4));
         check("geometric", 4.0, 12f64.sqrt(), &mut |s| s.geometric(0.25) as f64);
         check("bernoulli", 0.3, 0.21f64.sqrt(), &mut |s| f64::from(u8::from(s.bernoulli(0.3))));
     }

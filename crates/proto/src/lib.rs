@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod application;
 pub mod arq;
 mod component;
 pub mod fec;

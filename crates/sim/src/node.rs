@@ -1,6 +1,7 @@
 //! The components that the engine dispatches to.
 
 use lasthop_base::Time;
+use lasthop_proto::application::{Client, Server};
 use lasthop_proto::split::Proxy;
 use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
@@ -30,6 +31,10 @@ pub enum Node {
     Source(Source),
     /// Where background traffic ends.
     Sink(Sink),
+    /// Who asks in a dialogue.
+    Client(Client),
+    /// Who answers.
+    Server(Server),
     /// A base station that splits connections.
     Proxy(Proxy),
     /// A node at which packets part ways.
@@ -48,6 +53,8 @@ macro_rules! dispatch {
             Node::Cell($component) => $call,
             Node::Source($component) => $call,
             Node::Sink($component) => $call,
+            Node::Client($component) => $call,
+            Node::Server($component) => $call,
             Node::Proxy($component) => $call,
             Node::Router($component) => $call,
             Node::Custom($component) => $call,
@@ -95,6 +102,8 @@ from_component! {
     Cell => Cell,
     Source => Source,
     Sink => Sink,
+    Client => Client,
+    Server => Server,
     Proxy => Proxy,
     Router => Router,
     Box<dyn Component> => Custom,

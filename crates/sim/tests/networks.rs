@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{Body, Component, ComponentId, Dscp, Effect, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Plan};
+use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Place, Plan};
 
 /// A random network and its plan.
 struct Case {
@@ -14,7 +14,7 @@ struct Case {
     agents: Vec<Option<HostId>>,
     flows: Vec<FlowPath>,
     plan: Plan,
-    wires: BTreeMap<(ComponentId, Port), (ComponentId, Port)>,
+    wires: BTreeMap<Place, Place>,
 }
 
 /// What a packet crossed, and where it came to.
@@ -22,7 +22,7 @@ struct Case {
 struct Walk {
     links: Vec<(LinkId, usize)>,
     agents: Vec<LinkId>,
-    end: ComponentId,
+    end: Place,
 }
 
 fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
@@ -59,8 +59,15 @@ impl Case {
         }
         let paths = (0..8).map(|_| random_path(&graph, nodes, &mut random)).collect::<Vec<_>>();
         let flows = paths.into_iter().filter(|path| path.len() > 1);
-        let flows: Vec<FlowPath> =
-            flows.map(|nodes| FlowPath { nodes, one_way: random.bernoulli(0.3) }).collect();
+        let mut flows: Vec<FlowPath> =
+            flows.map(|nodes| FlowPath { nodes, one_way: random.bernoulli(0.3), answers: None }).collect();
+        // Some are answered, by flows that may come much later.
+        for asked in 0..flows.len() {
+            if random.bernoulli(0.3) {
+                let nodes = flows[asked].nodes.iter().rev().copied().collect();
+                flows.push(FlowPath { nodes, one_way: false, answers: Some(FlowId(asked as u16)) });
+            }
+        }
         let plan = Plan::new(&graph, &agents, &flows);
         let wires: BTreeMap<_, _> = plan.wires.iter().copied().collect();
         assert_eq!(wires.len(), plan.wires.len(), "a port has one wire");
@@ -68,7 +75,7 @@ impl Case {
     }
 
     /// The way of a packet of a flow, to its destination (`forth`) or its source, that leaves a port.
-    fn walk(&self, flow: usize, forth: bool, mut at: (ComponentId, Port)) -> Walk {
+    fn walk(&self, flow: usize, forth: bool, mut at: Place) -> Walk {
         let nodes = &self.flows[flow].nodes;
         let (mut src, mut dst) = (nodes[0], nodes[nodes.len() - 1]);
         if !forth {
@@ -82,8 +89,8 @@ impl Case {
             let (id, port) = self.wires[&at];
             let out = match &self.plan.parts[usize::from(id.0)] {
                 Part::Source(end) | Part::Sink(end) => {
-                    assert_eq!(usize::from(end.0), flow);
-                    return Walk { links, agents, end: id };
+                    assert_eq!(*end, self.flows[flow].answers.unwrap_or(flow_id));
+                    return Walk { links, agents, end: (id, port) };
                 }
                 Part::Link(link, from) => {
                     links.push((*link, *from));
@@ -135,7 +142,7 @@ fn every_packet_takes_its_way() {
                     let has_agent = |link: &LinkId| case.agents[usize::from(link.0)].is_some();
                     let agents = links.iter().map(|&(link, _)| link).filter(has_agent).collect();
                     let expected = Walk { links, agents, end: to };
-                    assert_eq!(case.walk(index, forth, (from, Port::ONLY)), expected, "run {run}");
+                    assert_eq!(case.walk(index, forth, from), expected, "run {run}");
                     walks += 1;
                 }
                 nodes.reverse();
@@ -144,6 +151,24 @@ fn every_packet_takes_its_way() {
         }
     }
     assert!(walks > 10_000 && routers > 1_000, "{walks} walks, {routers} routers");
+}
+
+/// A flow begins where the one that it answers ends, and ends where that one begins, at ports of its own.
+#[test]
+fn an_answer_has_the_ends_of_what_it_answers() {
+    let mut answers = 0;
+    for run in 0..200 {
+        let case = Case::random(run);
+        for (ends, flow) in case.plan.flows.iter().zip(&case.flows) {
+            let Some(asked) = flow.answers else { continue };
+            let of_asked = case.plan.flows[usize::from(asked.0)];
+            assert_eq!((ends.source.0, ends.sink.0), (of_asked.sink.0, of_asked.source.0));
+            assert_eq!([of_asked.source.1, of_asked.sink.1], [Port(0), Port(0)]);
+            assert_eq!([ends.source.1, ends.sink.1], [Port(1), Port(1)]);
+            answers += 1;
+        }
+    }
+    assert!(answers > 200, "{answers}");
 }
 
 /// An agent passes a packet on by the port across, and answers by the one through which it came.
@@ -188,7 +213,11 @@ fn a_chain_needs_no_router() {
     let mut graph = Graph::new();
     let nodes: Vec<HostId> = (0..6).map(|_| graph.add_node()).collect();
     nodes.windows(2).for_each(|pair| _ = graph.connect(pair[0], pair[1]));
-    let path = |from: usize, to: usize, one_way| FlowPath { nodes: nodes[from..=to].to_vec(), one_way };
+    let path = |from: usize, to: usize, one_way| FlowPath {
+        nodes: nodes[from..=to].to_vec(),
+        one_way,
+        answers: None,
+    };
     let routers = |flows: &[FlowPath]| {
         let plan = Plan::new(&graph, &[None; 5], flows);
         plan.parts.iter().filter(|part| matches!(part, Part::Router(_))).count()

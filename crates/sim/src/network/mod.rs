@@ -10,5 +10,5 @@ mod plan;
 mod router;
 
 pub use graph::{CellId, Graph, LinkId};
-pub use plan::{FlowEnds, FlowPath, Part, Plan};
+pub use plan::{FlowEnds, FlowPath, Part, Place, Plan};
 pub use router::Router;

@@ -14,14 +14,17 @@ pub struct FlowPath {
     pub nodes: Vec<HostId>,
     /// Whether nothing ever comes back.
     pub one_way: bool,
+    /// The flow that it answers, if any: one of those before it, whose ends are its ends too, the other way
+    /// round.
+    pub answers: Option<FlowId>,
 }
 
 /// A component of a plan.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// Where a flow's data begin.
+    /// Where a flow's data begin, and those of a flow that answers it end.
     Source(FlowId),
-    /// Where they end.
+    /// Where they end, and those of a flow that answers it begin.
     Sink(FlowId),
     /// The direction of a link that leads away from its first (0) or its second (1) end.
     Link(LinkId, usize),
@@ -33,16 +36,17 @@ pub enum Part {
     Router(Router),
 }
 
+/// A place at which a component sends and receives.
+pub type Place = (ComponentId, Port);
+
 /// Where a flow begins and ends in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEnds {
-    /// The component that sends the data.
-    pub source: ComponentId,
-    /// The component that takes them.
-    pub sink: ComponentId,
+    /// Where the data are sent.
+    pub source: Place,
+    /// Where they are taken.
+    pub sink: Place,
 }
-
-type Place = (ComponentId, Port);
 
 /// The components of a network in the order of their places, and the wires between them. Only what
 /// a flow crosses is in it.
@@ -110,9 +114,17 @@ impl Planner<'_> {
     }
 
     fn add_flow(&mut self, flow: FlowId, path: &FlowPath) {
-        let source = self.add(Part::Source(flow));
+        // Another flow's ends have its packets at another port.
+        let asked = path.answers.map(|asked| self.plan.flows[usize::from(asked.0)]);
+        let source = match asked {
+            Some(ends) => (ends.sink.0, Port(1)),
+            None => (self.add(Part::Source(flow)), Port::ONLY),
+        };
         self.add_links(&path.nodes);
-        let sink = self.add(Part::Sink(flow));
+        let sink = match asked {
+            Some(ends) => (ends.source.0, Port(1)),
+            None => (self.add(Part::Sink(flow)), Port::ONLY),
+        };
         self.plan.flows.push(FlowEnds { source, sink });
         self.walk((flow, true), source, &path.nodes, sink);
         if !path.one_way {
@@ -177,9 +189,9 @@ impl Planner<'_> {
     }
 
     /// Notes at each node of a path where the packets that take it come from and go on.
-    fn walk(&mut self, packets: (FlowId, bool), source: ComponentId, path: &[HostId], sink: ComponentId) {
+    fn walk(&mut self, packets: (FlowId, bool), source: Place, path: &[HostId], sink: Place) {
         let last = *path.last().expect("a path has nodes");
-        let mut outlet = (source, Port::ONLY);
+        let mut outlet = source;
         let mut before = None;
         for step in path.windows(2) {
             let (link, from) = self.step(step[0], step[1]);
@@ -201,7 +213,7 @@ impl Planner<'_> {
             }
             (outlet, before) = (left, Some(link));
         }
-        self.go_on(packets, last, outlet, (sink, Port::ONLY));
+        self.go_on(packets, last, outlet, sink);
     }
 
     fn go_on(&mut self, packets: (FlowId, bool), node: HostId, outlet: Place, entrance: Place) {

@@ -1,0 +1,79 @@
+//! What a client and a server have in common: the ends of two connections.
+
+use alloc::boxed::Box;
+
+use lasthop_base::Time;
+
+use crate::component::{Component, Effect, Out, Port};
+use crate::packet::Packet;
+use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
+
+/// The sending end of one connection, and the receiving end of another.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    /// Where the packets of `sender` come and go.
+    speaks: Port,
+    /// Where those of `receiver` do.
+    hears: Port,
+    /// Whether connections say where they end.
+    pub(super) closes: bool,
+}
+
+impl Ends {
+    /// Of the connection of which data are sent, by a port, and of that of which they are received.
+    pub(super) fn new(
+        (sends, speaks): (Connection, Port),
+        (receives, hears): (Connection, Port),
+        settings: &Settings,
+        reaction: Option<Box<dyn Reaction>>,
+    ) -> Ends {
+        let sender = Sender::supplied(sends, settings, reaction).without_nagle();
+        let receiver = Receiver::new(receives, settings);
+        Ends { sender, receiver, speaks, hears, closes: settings.close }
+    }
+
+    /// Bytes that have arrived in order.
+    pub(super) fn heard(&self) -> u64 {
+        self.receiver.stats().delivered.0
+    }
+
+    /// Lets the sender act.
+    pub(super) fn speak(&mut self, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {
+        through(out, self.speaks, |out| act(&mut self.sender, out));
+    }
+
+    /// A packet arrived.
+    pub(super) fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+        if port == self.speaks {
+            through(out, port, |out| self.sender.receive(now, packet, Port::ONLY, out));
+        } else {
+            through(out, self.hears, |out| self.receiver.receive(now, packet, Port::ONLY, out));
+        }
+    }
+
+    /// An instant has come, which one of them may have asked for.
+    pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
+        if self.receiver.next_wakeup() <= now {
+            through(out, self.hears, |out| self.receiver.wake(now, out));
+        }
+        if self.sender.next_wakeup() <= now {
+            through(out, self.speaks, |out| self.sender.wake(now, out));
+        }
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.receiver.next_wakeup().min(self.sender.next_wakeup())
+    }
+}
+
+/// Lets one end speak; its packets leave by `port`.
+fn through(out: &mut Out, port: Port, speak: impl FnOnce(&mut Out)) {
+    out.redirect(speak, |effect| match effect {
+        Effect::Send(_, packet) => Some(Effect::Send(port, packet)),
+        // When a dialogue is over is more than that one of its connections is.
+        Effect::Signal(_) => None,
+        drop => Some(drop),
+    });
+}

@@ -1,0 +1,272 @@
+//! How large messages are, and how long thinking takes.
+
+use lasthop_base::{Bytes, Duration, Invalid, Stream};
+use serde::{Deserialize, Serialize};
+
+/// What a [`Law`] is of: a whole number of units.
+pub trait Amount: Copy + PartialOrd {
+    /// The least that there may be.
+    const LEAST: Self;
+    /// The most.
+    const MOST: Self;
+    /// What is wrong with an amount that is not between these.
+    const OUTSIDE: &'static str;
+
+    /// How many units it is.
+    fn units(self) -> u64;
+
+    /// So many units.
+    fn of(units: u64) -> Self;
+}
+
+/// A message has a byte at least; more than the most is sent by no run.
+impl Amount for Bytes {
+    const LEAST: Bytes = Bytes(1);
+    const MOST: Bytes = Bytes(1_000_000_000_000);
+    const OUTSIDE: &'static str = "found a size that no message has, expected one from \"1 B\" to \"1 TB\"";
+
+    fn units(self) -> u64 {
+        self.0
+    }
+
+    fn of(units: u64) -> Bytes {
+        Bytes(units)
+    }
+}
+
+/// In nanoseconds. More than the most is a time that never ends.
+impl Amount for Duration {
+    const LEAST: Duration = Duration::ZERO;
+    const MOST: Duration = Duration::from_nanos(u64::MAX);
+    const OUTSIDE: &'static str = "found a time that is none";
+
+    fn units(self) -> u64 {
+        self.as_nanos()
+    }
+
+    fn of(units: u64) -> Duration {
+        Duration::from_nanos(units)
+    }
+}
+
+/// The law by which sizes or times vary; each is independent of those before. A variate is rounded to a whole
+/// number of units, and to the least or the most that there may be if it is beyond.
+///
+/// In a scenario file: `think.exponential = "30 s"`, or
+///
+/// ```toml
+/// [application.web.response.lognormal]
+/// median = "4 KB"
+/// sigma = 1.4
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Law<Q> {
+    /// Always the same.
+    Constant(Q),
+    /// Exponential with this mean.
+    Exponential(Q),
+    /// Every whole number of units between two, these included, is as likely as any other.
+    Uniform {
+        /// The least.
+        least: Q,
+        /// The most.
+        most: Q,
+    },
+    /// Pareto's law between two bounds: it exceeds x with a probability that is linear in x^(−shape).
+    Pareto {
+        /// The least, above zero.
+        least: Q,
+        /// The most.
+        most: Q,
+        /// The exponent of the tail, above zero; it is heavy below 2.
+        shape: f64,
+    },
+    /// The logarithm is normal. The mean is median · e^(σ²/2).
+    Lognormal {
+        /// Half of all are below it; above zero.
+        median: Q,
+        /// Standard deviation of the natural logarithm, σ.
+        sigma: f64,
+    },
+}
+
+impl<Q: Amount> Law<Q> {
+    /// Checks what the parameters' types cannot express.
+    ///
+    /// # Errors
+    /// An amount that cannot be, bounds in the wrong order, or a parameter without meaning.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let check =
+            |holds: bool, field, problem| if holds { Ok(()) } else { Err(Invalid { field, problem }) };
+        let possible = |field, amount: Q| check((Q::LEAST..=Q::MOST).contains(&amount), field, Q::OUTSIDE);
+        let some = |field, amount: Q| {
+            check(amount.units() > 0, field, "found zero, expected more; what does not vary is \"constant\"")
+        };
+        let order = |field, least: Q, most: Q| {
+            let problem = "found less than the least, expected as much at least";
+            check(least <= most, field, problem)
+        };
+        match *self {
+            Law::Constant(amount) => possible("constant", amount),
+            Law::Exponential(mean) => {
+                some("exponential", mean)?;
+                possible("exponential", mean)
+            }
+            Law::Uniform { least, most } => {
+                possible("uniform.least", least)?;
+                possible("uniform.most", most)?;
+                order("uniform.most", least, most)
+            }
+            Law::Pareto { least, most, shape } => {
+                some("pareto.least", least)?;
+                possible("pareto.least", least)?;
+                possible("pareto.most", most)?;
+                order("pareto.most", least, most)?;
+                let problem = "found a shape that is none, expected one above 0 and up to 100, such as 1.2";
+                check(shape > 0.0 && shape <= 100.0, "pareto.shape", problem)
+            }
+            Law::Lognormal { median, sigma } => {
+                some("lognormal.median", median)?;
+                possible("lognormal.median", median)?;
+                let problem = "found a deviation that is none, expected one from 0 to 10, such as 1.4";
+                check((0.0..=10.0).contains(&sigma), "lognormal.sigma", problem)
+            }
+        }
+    }
+
+    /// One amount. Of the same law always as many draws from `stream`.
+    pub fn draw(&self, stream: &mut Stream) -> Q {
+        let rounded =
+            |units: f64| Q::of((libm::round(units) as u64).clamp(Q::LEAST.units(), Q::MOST.units()));
+        match *self {
+            Law::Constant(amount) => amount,
+            // 1 − u is in (0, 1], so that the logarithm is finite.
+            Law::Exponential(mean) => rounded(-libm::log(1.0 - stream.uniform()) * mean.units() as f64),
+            Law::Uniform { least, most } => {
+                let span = Duration::from_nanos(most.units() - least.units());
+                Q::of(least.units() + stream.up_to(span).as_nanos())
+            }
+            Law::Pareto { least, most, shape } => {
+                let (low, high) = (least.units() as f64, most.units() as f64);
+                // By inversion of P(more than x) = (x^−shape − high^−shape) / (low^−shape − high^−shape).
+                let beyond = 1.0 - stream.uniform() * (1.0 - libm::pow(low / high, shape));
+                rounded((low * libm::pow(beyond, -1.0 / shape)).clamp(low, high))
+            }
+            Law::Lognormal { median, sigma } => {
+                rounded(median.units() as f64 * libm::exp(sigma * stream.normal()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use lasthop_base::Streams;
+
+    fn draws<Q: Amount>(law: Law<Q>, n: usize) -> Vec<u64> {
+        assert_eq!(law.validate(), Ok(()));
+        let mut stream = Streams::new(1, 0).stream("laws");
+        (0..n).map(|_| law.draw(&mut stream).units()).collect()
+    }
+
+    /// In bytes.
+    fn laws() -> [Law<Bytes>; 5] {
+        let (least, most) = (Bytes(100), Bytes(1_000_000));
+        [
+            Law::Constant(Bytes(350)),
+            Law::Exponential(Bytes(20_000)),
+            Law::Uniform { least, most },
+            Law::Pareto { least, most, shape: 1.2 },
+            Law::Lognormal { median: Bytes(4_000), sigma: 1.4 },
+        ]
+    }
+
+    /// The share of 200,000 draws beyond each of several values is the law's, within 5 standard errors: a
+    /// false alarm once in about two million seeds for each value.
+    #[test]
+    fn what_is_drawn_has_its_law() {
+        let normal = |z: f64| 0.5 * libm::erfc(z / core::f64::consts::SQRT_2);
+        let pareto = |x: f64| {
+            let part = |x: f64| x.powf(-1.2);
+            (part(x) - part(1e6)) / (part(100.0) - part(1e6))
+        };
+        let n = 200_000;
+        for law in laws() {
+            let draws = draws(law, n);
+            for x in [150.0, 400.0, 1_000.0, 4_000.0, 30_000.0, 300_000.0] {
+                // Draws are rounded: those beyond x are those above x and a half.
+                let edge: f64 = x + 0.5;
+                let beyond = match law {
+                    Law::Constant(size) => f64::from(size.0 as f64 > edge),
+                    Law::Exponential(mean) => (-edge / mean.0 as f64).exp(),
+                    Law::Uniform { least, most } => (most.0 as f64 - x) / ((most.0 - least.0) as f64 + 1.0),
+                    Law::Pareto { .. } => pareto(edge),
+                    Law::Lognormal { median, sigma } => normal((edge / median.0 as f64).ln() / sigma),
+                };
+                let found = draws.iter().filter(|&&draw| draw as f64 > edge).count() as f64 / n as f64;
+                let error = (beyond * (1.0 - beyond) / n as f64).sqrt();
+                assert!(
+                    (found - beyond).abs() <= 5.0 * error + 1e-12,
+                    "{law:?} beyond {x}: {found}, {beyond}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_kept() {
+        let (least, most) = (Bytes(7), Bytes(9));
+        for law in [Law::Uniform { least, most }, Law::Pareto { least, most, shape: 0.1 }] {
+            let mut found = draws(law, 1_000);
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, [7, 8, 9], "{law:?}");
+        }
+        // What would be nothing is a byte, and what would be too much for a run is not.
+        assert!(draws(Law::Exponential(Bytes(1)), 1_000).iter().all(|&size| size >= 1));
+        assert_eq!(
+            *draws(Law::Lognormal { median: Bytes::MOST, sigma: 10.0 }, 100).iter().max().unwrap(),
+            Bytes::MOST.0
+        );
+        // Thinking may take no time, and all time.
+        let span = |ns| Duration::from_nanos(ns);
+        assert_eq!(draws(Law::Uniform { least: span(0), most: span(u64::MAX) }, 3).len(), 3);
+        assert!(draws(Law::Exponential(span(1)), 100).contains(&0));
+    }
+
+    #[test]
+    fn the_same_stream_gives_the_same_amounts() {
+        for law in laws() {
+            assert_eq!(draws(law, 100), draws(law, 100));
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_means_nothing_is_refused() {
+        let fault = |law: Law<Bytes>| law.validate().unwrap_err().field;
+        let (none, some, much) = (Bytes(0), Bytes(10), Bytes(1_000_000_000_001));
+        for size in [none, much] {
+            assert_eq!(fault(Law::Constant(size)), "constant");
+            assert_eq!(fault(Law::Exponential(size)), "exponential");
+            assert_eq!(fault(Law::Uniform { least: size, most: size }), "uniform.least");
+            assert_eq!(fault(Law::Pareto { least: size, most: size, shape: 1.0 }), "pareto.least");
+            assert_eq!(fault(Law::Lognormal { median: size, sigma: 1.0 }), "lognormal.median");
+        }
+        assert_eq!(fault(Law::Uniform { least: some, most: much }), "uniform.most");
+        assert_eq!(fault(Law::Pareto { least: some, most: much, shape: 1.0 }), "pareto.most");
+        assert_eq!(fault(Law::Uniform { least: some, most: Bytes(9) }), "uniform.most");
+        assert_eq!(fault(Law::Pareto { least: some, most: Bytes(9), shape: 1.0 }), "pareto.most");
+        for shape in [0.0, -1.0, 101.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(fault(Law::Pareto { least: some, most: some, shape }), "pareto.shape");
+        }
+        for sigma in [-0.1, 10.1, f64::NAN] {
+            assert_eq!(fault(Law::Lognormal { median: some, sigma }), "lognormal.sigma");
+        }
+        let nothing = Duration::ZERO;
+        assert_eq!(Law::Constant(nothing).validate(), Ok(()));
+        assert_eq!(Law::Exponential(nothing).validate().unwrap_err().field, "exponential");
+    }
+}

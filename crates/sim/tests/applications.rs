@@ -1,0 +1,433 @@
+//! A client and a server over two wired links that lose what a test says.
+
+use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
+use lasthop_proto::application::{Client, ClientStats, Law, Plan, REQUESTS, RESPONSES, Script, Server};
+use lasthop_proto::tcp::{Connection, Flavour, Profile, Settings};
+use lasthop_proto::{
+    Body, Component, ComponentId, DropReason, Dscp, FlowId, HostId, Out, Packet, Port, Signal,
+};
+use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, Tap, WiredLink};
+
+const ASKS: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
+const ANSWERS: Connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(1) };
+
+/// Loses every packet whose bit is set, counted as they come, and sends on the others by their flow.
+struct Filter {
+    pattern: u32,
+    count: u32,
+}
+
+impl Component for Filter {
+    fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
+        let lost = self.count < 32 && self.pattern >> self.count & 1 == 1;
+        self.count += 1;
+        if lost {
+            out.drop(packet, DropReason::Scripted);
+        } else {
+            out.send(Port(packet.flow.0), packet);
+        }
+    }
+}
+
+struct Net {
+    builder: Builder,
+    client: ComponentId,
+    server: ComponentId,
+}
+
+/// 1 Mb/s and 10 ms each way.
+fn net(settings: &Settings, plan: Plan, run: u64, lost: [u32; 2]) -> Net {
+    let mut net = Builder::new();
+    let rate = BitRate::from_bps(1_000_000).unwrap();
+    let script = || Script::new(plan, Streams::new(1, run), "test");
+    let client = net.add(Client::new(ASKS, ANSWERS, settings, None, script()));
+    let server = net.add(Server::new(ASKS, ANSWERS, settings, None, script()));
+    for (from, to, pattern) in [(client, server, lost[0]), (server, client, lost[1])] {
+        let link = net.add(WiredLink::new(rate, Duration::from_millis(10), QueueLimit::Unlimited));
+        let filter = net.add(Box::new(Filter { pattern, count: 0 }) as Box<dyn Component>);
+        net.connect((link, Port::ONLY), (filter, Port::ONLY));
+        for port in [REQUESTS, RESPONSES] {
+            net.connect((from, port), (link, Port::ONLY));
+            net.connect((filter, port), (to, port));
+        }
+    }
+    Net { builder: net, client, server }
+}
+
+fn plan() -> Plan {
+    Plan {
+        request: Law::Constant(Bytes(460)),
+        response: Law::Constant(Bytes(960)),
+        think: Law::Constant(Duration::from_millis(100)),
+        start: Time::ZERO,
+        stop: Time::NEVER,
+        requests: Some(3),
+        warmup: Time::ZERO,
+    }
+}
+
+/// Neither handshake nor delayed acknowledgements, and segments of up to 1,460 B.
+fn bare() -> Settings {
+    Settings { handshake: false, close: false, ack_every: 1, ..Settings::default() }
+}
+
+fn at(us: u64) -> Time {
+    Time::ZERO + Duration::from_micros(us)
+}
+
+/// When each packet leaves either end: in microseconds, from which, with how much payload.
+#[derive(Default)]
+struct Sent(Vec<(u64, u16, u32)>, Vec<(u64, u16)>);
+
+impl Tap for Sent {
+    fn cross(&mut self, now: Time, wire: lasthop_sim::Wire, packet: &Packet) {
+        if wire.from.0.0 < 2 {
+            let len = packet.segment().expect("TCP").len;
+            self.0.push((now.as_nanos() / 1_000, wire.from.0.0, len));
+        }
+    }
+
+    fn signal(&mut self, now: Time, from: ComponentId, signal: &Signal) {
+        if *signal == Signal::Finished {
+            self.1.push((now.as_nanos() / 1_000, from.0));
+        }
+    }
+}
+
+fn client<T: Tap>(engine: &Engine<T>, id: ComponentId) -> &Client {
+    let Node::Client(client) = engine.node(id) else { panic!("it is a client") };
+    client
+}
+
+fn server<T: Tap>(engine: &Engine<T>, id: ComponentId) -> &Server {
+    let Node::Server(server) = engine.node(id) else { panic!("it is a server") };
+    server
+}
+
+/// By hand. A request of 460 B takes 4 ms and the delay of 10 ms; its acknowledgement leaves before the
+/// response, and takes 0.32 ms; the response of 960 B takes 8 ms.
+#[test]
+fn a_dialogue_by_hand() {
+    let Net { builder, client: asks, .. } = net(&bare(), plan(), 0, [0, 0]);
+    let mut engine = builder.build(Sent::default());
+    assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
+    let stats = *client(&engine, asks).stats();
+    let took = 14_000 + 320 + 8_000 + 10_000;
+    let time = Duration::from_micros(took);
+    let total_response_time = time * 3;
+    let expected =
+        ClientStats { requests: 3, responses: 3, total_response_time, greatest_response_time: time };
+    assert_eq!(stats, expected);
+    let cycle = |k: u64| {
+        let asked = 100_000 + k * (100_000 + took);
+        let heard = asked + 14_000;
+        [(asked, 0, 460), (heard, 1, 0), (heard, 1, 960), (asked + took, 0, 0)]
+    };
+    let Sent(sent, finished) = engine.into_tap();
+    assert_eq!(sent, (0..3).flat_map(cycle).collect::<Vec<_>>());
+    // With its last acknowledgement long here, nothing is left when the last response is.
+    assert_eq!(finished, [(100_000 + 2 * (100_000 + took) + took, 0)]);
+}
+
+/// With handshakes: the server's is under way while the client's is, so that the first response hardly waits,
+/// as over one connection of both ways. In the end both close.
+#[test]
+fn opening_and_closing_by_hand() {
+    let settings = Settings { ack_every: 1, ..Settings::default() };
+    let Net { builder, client: asks, server: answers } =
+        net(&settings, Plan { requests: Some(1), ..plan() }, 0, [0, 0]);
+    let mut engine = builder.build(Sent::default());
+    assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
+    // SYN takes 44 B, 0.352 ms. The server acknowledges it and sends a SYN of its own.
+    let syn = 10_352;
+    let (opened, other) = (100_000 + 2 * syn, 100_000 + 2 * syn + 352);
+    // The request is on its way when the SYN comes, whose acknowledgement follows it.
+    let heard = opened + 14_000;
+    let ready = heard + 352;
+    let answered = ready + 8_000 + 10_000;
+    // FIN, of 40 B, takes 0.32 ms. It is on the link behind the acknowledgement of the response, sent as well
+    // when that is here.
+    let closed = answered + 640 + 10_000;
+    let Sent(sent, finished) = engine.tap();
+    let expected = [
+        (100_000, 0, 0),
+        (100_000 + syn, 1, 0),
+        (100_000 + syn, 1, 0),
+        (opened, 0, 460),
+        (other, 0, 0),
+        (heard, 1, 0),
+        (ready, 1, 960),
+        (answered, 0, 0),
+        (answered, 0, 0),
+        (closed, 1, 0),
+        (closed, 1, 0),
+    ];
+    assert_eq!(sent[..expected.len()], expected);
+    assert_eq!(client(&engine, asks).stats().total_response_time.as_nanos() / 1_000, answered - 100_000);
+    // FIN of the server follows its acknowledgement of the client's.
+    assert_eq!(*finished, [(closed + 640 + 10_000, 0)]);
+    // What is left takes no harm from being left: everything ends.
+    assert_eq!(engine.run(&[], at(10_000_000)), Ended::Idle);
+    assert!(server(&engine, answers).sender().stats().completed.is_some());
+}
+
+/// With constant sizes and thoughts all cycles are alike, to the nanosecond: what is sent at once arrives one
+/// after the other.
+#[test]
+fn cycles_of_constant_messages_are_exact() {
+    let link = |bytes: u64| Duration::from_nanos(bytes * 8_000);
+    for (request, response, think) in [(1, 1, 1), (1_460, 1_460, 7), (2_000, 14_600, 1_000), (4_380, 100, 50)]
+    {
+        let wire = |payload: u64| link(payload + 40 * payload.div_ceil(1_460));
+        let delay = Duration::from_millis(10);
+        let think = Duration::from_millis(think);
+        // Behind the acknowledgement of the request's last segment; those of the others have left before.
+        let took = wire(request) + delay + link(40) + wire(response) + delay;
+        let plan = Plan {
+            request: Law::Constant(Bytes(request)),
+            response: Law::Constant(Bytes(response)),
+            think: Law::Constant(think),
+            requests: Some(200),
+            ..plan()
+        };
+        let Net { builder, client: asks, server: answers } = net(&bare(), plan, 0, [0, 0]);
+        let mut engine = builder.build(NoTap);
+        assert_eq!(engine.run(&[asks], Time::NEVER), Ended::Finished);
+        let stats = *client(&engine, asks).stats();
+        assert_eq!((stats.requests, stats.responses), (200, 200));
+        assert_eq!(stats.greatest_response_time, took, "{request} B, {response} B");
+        assert_eq!(stats.total_response_time, took * 200);
+        assert_eq!(engine.now(), Time::ZERO + (took + think) * 200);
+        let heard = [server(&engine, answers).receiver(), client(&engine, asks).receiver()];
+        let heard = heard.map(|receiver| receiver.stats().delivered);
+        assert_eq!(heard, [Bytes(request) * 200, Bytes(response) * 200]);
+    }
+}
+
+/// The end of a response does not wait for the acknowledgement of its beginning, which may be delayed.
+#[test]
+fn the_end_of_a_message_does_not_wait() {
+    let plan = Plan { response: Law::Constant(Bytes(1_461)), requests: Some(1), ..plan() };
+    let settings = Settings { handshake: false, close: false, ..Settings::default() };
+    let Net { builder, client: asks, .. } = net(&settings, plan, 0, [0, 0]);
+    let mut engine = builder.build(NoTap);
+    assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
+    let took = Duration::from_micros(14_000 + 12_000 + 328 + 10_000);
+    assert_eq!(client(&engine, asks).stats().greatest_response_time, took);
+}
+
+/// Random laws, for what is asked in the k-th place.
+fn random(requests: u64) -> Plan {
+    Plan {
+        request: Law::Exponential(Bytes(700)),
+        response: Law::Pareto { least: Bytes(1), most: Bytes(20_000), shape: 0.5 },
+        think: Law::Exponential(Duration::from_millis(30)),
+        requests: Some(requests),
+        ..plan()
+    }
+}
+
+/// Whatever was lost: each request was answered once, with as many bytes as it was to be.
+fn check_answered(
+    engine: &mut Engine<impl Tap>,
+    asks: ComponentId,
+    answers: ComponentId,
+    plan: Plan,
+    run: u64,
+) {
+    assert_eq!(engine.run(&[asks], at(3_600_000_000)), Ended::Finished);
+    let count = plan.requests.unwrap();
+    let mut sizes = [Bytes(0); 2];
+    for (size, (law, name)) in
+        sizes.iter_mut().zip([(plan.request, "request:test"), (plan.response, "response:test")])
+    {
+        let mut stream = Streams::new(1, run).stream(name);
+        *size = (0..count).map(|_| law.draw(&mut stream)).sum();
+    }
+    let stats = client(engine, asks).stats();
+    assert_eq!((stats.requests, stats.responses), (count, count));
+    let heard = [server(engine, answers).receiver(), client(engine, asks).receiver()];
+    assert_eq!(heard.map(|receiver| receiver.stats().delivered), sizes);
+    // Nothing is left undone by the server, either.
+    engine.run(&[], Time::NEVER);
+    let sent = [client(engine, asks).sender(), server(engine, answers).sender()];
+    assert_eq!(sent.map(|sender| Bytes(sender.acknowledged())), sizes);
+    assert_eq!(sent.map(|sender| sender.unsent()), [0, 0]);
+}
+
+/// Every subset of losses of the first nine packets each way, and of the first six both ways.
+#[test]
+fn every_small_loss_pattern_is_survived() {
+    let variants = [
+        Settings::default(),
+        Settings { flavour: Flavour::Sack, timestamps: true, ..Settings::default() },
+        Settings { handshake: false, close: false, flavour: Flavour::Tahoe, ..Settings::default() },
+        Profile::Ns2.settings(),
+    ];
+    let patterns = (0..1u32 << 9).flat_map(|pattern| [[pattern, 0], [0, pattern]]);
+    let both = (0..1u32 << 12).map(|pattern| [pattern & 63, pattern >> 6]);
+    for (index, lost) in patterns.chain(both).enumerate() {
+        let run = index as u64 % 7;
+        for settings in &variants {
+            let plan = random(4);
+            let Net { builder, client: asks, server: answers } = net(settings, plan, run, lost);
+            let mut engine = builder.build(NoTap);
+            let mut case = || check_answered(&mut engine, asks, answers, plan, run);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut case));
+            if let Err(reason) = result {
+                eprintln!("lost {lost:?} (first on the right) with {settings:?}");
+                std::panic::resume_unwind(reason);
+            }
+        }
+    }
+}
+
+/// When a request is made, how large it is and how large its response: what is random about them depends on
+/// nothing that happens on the way.
+#[test]
+fn the_kth_request_is_the_same_whatever_happens() {
+    let asked = |lost: [u32; 2], settings: &Settings| {
+        let Net { builder, client: asks, server: answers } = net(settings, random(20), 3, lost);
+        let mut engine = builder.build(Progress::default());
+        engine.run(&[asks], at(3_600_000_000));
+        let _ = answers;
+        let thoughts = engine.tap().thoughts.clone();
+        (thoughts, engine.tap().sizes.clone())
+    };
+    let expected = asked([0, 0], &bare());
+    assert_eq!(expected.0.len(), 20);
+    assert_eq!(expected.1.len(), 20);
+    for lost in [[0b1011, 0], [0, 0b1_0110_1001], [0xfff, 0xf0]] {
+        for settings in [bare(), Settings::default(), Profile::Ns2.settings()] {
+            assert_eq!(asked(lost, &settings), expected, "{lost:?}");
+        }
+    }
+    let mut stream = Streams::new(1, 3).stream("think:test");
+    let mut thought = || random(20).think.draw(&mut stream);
+    assert_eq!(expected.0, (0..20).map(|_| thought()).collect::<Vec<_>>());
+}
+
+/// Watches a client: how long each thought was, and how much was heard by the end of each response.
+#[derive(Default)]
+struct Progress {
+    seen: ClientStats,
+    since: Time,
+    thoughts: Vec<Duration>,
+    sizes: Vec<Bytes>,
+}
+
+impl Tap for Progress {
+    fn touched(&mut self, now: Time, _id: ComponentId, component: &Node) {
+        let Node::Client(client) = component else { return };
+        let stats = *client.stats();
+        if stats.requests > self.seen.requests {
+            self.thoughts.push(now.since(self.since));
+        }
+        if stats.responses > self.seen.responses {
+            self.since = now;
+            self.sizes.push(client.receiver().stats().delivered);
+        }
+        self.seen = stats;
+    }
+}
+
+/// From the stop on nothing is asked; what was asked before is answered, and then all is closed.
+#[test]
+fn a_stop_is_the_last_instant_of_none() {
+    let until = |stop: u64| {
+        let plan = Plan { requests: None, stop: at(stop), ..plan() };
+        let Net { builder, client: asks, server: answers } = net(&Settings::default(), plan, 0, [0, 0]);
+        let mut engine = builder.build(Sent::default());
+        let ended = engine.run(&[asks], at(10_000_000));
+        assert_eq!(ended, Ended::Finished);
+        let stats = *client(&engine, asks).stats();
+        assert_eq!(stats.requests, stats.responses);
+        engine.run(&[], Time::NEVER);
+        assert_eq!(server(&engine, answers).sender().stats().completed.is_some(), stats.requests > 0);
+        let Sent(sent, finished) = engine.into_tap();
+        assert_eq!(finished.len(), 1, "it says so once");
+        (stats.requests, sent.len(), finished[0].0)
+    };
+    // The first request is due after 100 ms. Nothing is opened for none.
+    assert_eq!(until(50_000), (0, 0, 50_000));
+    assert_eq!(until(100_000), (0, 0, 100_000));
+    assert_eq!(until(100_001).0, 1);
+    // It is answered after it should have stopped, and closes then.
+    let late = until(100_001);
+    assert!(late.2 > 150_000, "{late:?}");
+    // A thought is broken off: it closes at the stop, not when it would have asked.
+    let thinking = until(200_000);
+    assert_eq!(thinking.0, 1);
+    assert!(thinking.2 < 200_000 + 60_000, "{thinking:?}");
+}
+
+/// Over links that take no time each request is a nanosecond after the last, at least.
+#[test]
+fn time_goes_on_where_nothing_takes_any() {
+    let mut net = Builder::new();
+    let think = Law::Constant(Duration::ZERO);
+    let plan = Plan { think, requests: None, ..plan() };
+    let script = || Script::new(plan, Streams::new(1, 0), "test");
+    let asks = net.add(Client::new(ASKS, ANSWERS, &bare(), None, script()));
+    let answers = net.add(Server::new(ASKS, ANSWERS, &bare(), None, script()));
+    for port in [REQUESTS, RESPONSES] {
+        net.connect((asks, port), (answers, port));
+        net.connect((answers, port), (asks, port));
+    }
+    let mut engine = net.build(NoTap);
+    assert_eq!(engine.run(&[], Time::from_nanos(99)), Ended::TimeLimit);
+    let stats = *client(&engine, asks).stats();
+    assert_eq!((stats.requests, stats.responses), (100, 100));
+    assert_eq!(stats.total_response_time, Duration::ZERO);
+}
+
+/// The greatest response time is of responses behind the warm-up.
+#[test]
+fn the_greatest_response_time_is_after_the_warmup() {
+    // The first request is lost, and takes a second longer.
+    let greatest = |warmup| {
+        let Net { builder, client: asks, .. } = net(&bare(), Plan { warmup, ..plan() }, 0, [1, 0]);
+        let mut engine = builder.build(NoTap);
+        engine.run(&[asks], at(10_000_000));
+        client(&engine, asks).stats().greatest_response_time
+    };
+    let (usual, late) = (Duration::from_micros(32_320), Duration::from_micros(1_032_320));
+    assert_eq!(greatest(Time::ZERO), late);
+    assert_eq!(greatest(at(1_132_319)), late);
+    assert_eq!(greatest(at(1_132_320)), usual);
+    assert_eq!(greatest(at(10_000_000)), Duration::ZERO);
+}
+
+#[test]
+fn what_is_no_segment_changes_nothing() {
+    let script = || Script::new(plan(), Streams::new(1, 0), "test");
+    let mut client = Client::new(ASKS, ANSWERS, &bare(), None, script());
+    let mut out = Out::default();
+    let body = Body::Datagram(lasthop_proto::Datagram { seq: 0, sent: Time::ZERO });
+    let packet = Packet {
+        src: HostId(1),
+        dst: HostId(0),
+        flow: FlowId(1),
+        size: Bytes(40),
+        dscp: Dscp::DEFAULT,
+        body,
+    };
+    for port in [REQUESTS, RESPONSES] {
+        client.receive(at(1), packet, port, &mut out);
+    }
+    assert!(out.is_empty());
+    assert_eq!(client.next_wakeup(), at(100_000));
+}
+
+#[test]
+#[should_panic(expected = "think.exponential")]
+fn an_invalid_plan_is_no_script() {
+    let think = Law::Exponential(Duration::ZERO);
+    Script::new(Plan { think, ..plan() }, Streams::new(1, 0), "test");
+}
+
+#[test]
+#[should_panic(expected = "requests")]
+fn a_dialogue_without_requests_is_none() {
+    Script::new(Plan { requests: Some(0), ..plan() }, Streams::new(1, 0), "test");
+}
