@@ -90,7 +90,7 @@ impl Scenario {
         };
         let LinkUse { recovers, protects } = scheme.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
-        let ends = network.flows[..network.connections].iter().any(|flow| flow.ends());
+        let ends = network.flows.iter().any(|flow| flow.ends());
         let split = scheme.split(&self.tcp).filter(|_| ends);
         if let Some((key, problem)) = scheme.faults(&self.tcp).first() {
             return Err(format!("\"{name}\" has a parameter {key}: {problem}"));

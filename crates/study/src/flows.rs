@@ -1,6 +1,8 @@
-//! The schema of what the hosts send: `[transfer]`, `[connection.NAME]` and `[traffic.NAME]`.
+//! The schema of what the hosts send: `[transfer]`, `[connection.NAME]`, `[traffic.NAME]` and
+//! `[application.NAME]`.
 
 use lasthop_base::{Bytes, Duration};
+use lasthop_proto::application;
 use lasthop_proto::traffic::Law;
 use serde::{Deserialize, Serialize};
 
@@ -79,4 +81,73 @@ pub struct Traffic {
     pub stop: Option<Duration>,
     /// When packets leave.
     pub law: Law,
+}
+
+/// Someone who asks and is answered over TCP, one request after the other: the table `[application.NAME]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stated")]
+pub struct Application {
+    /// A usual kind of application, which gives the laws that are not stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<application::Kind>,
+    /// The host that asks.
+    pub from: String,
+    /// The host that answers.
+    pub to: String,
+    /// The nodes between them; both directions take this way. By default the way over the fewest links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<Vec<String>>,
+    /// The size of requests. Required, as the other laws are, unless there is a kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<application::Law<Bytes>>,
+    /// The size of responses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<application::Law<Bytes>>,
+    /// How long the client thinks before its first request, and after each response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<application::Law<Duration>>,
+    /// When it begins to think. By default at once.
+    pub start: Duration,
+    /// When it ends: what was asked before is still answered. By default never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Duration>,
+    /// How many requests it makes; a run waits for their responses. By default any number, and no run waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+}
+
+/// An application as a file states it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with the keys from and to")]
+struct Stated {
+    kind: Option<application::Kind>,
+    from: String,
+    to: String,
+    via: Option<Vec<String>>,
+    request: Option<application::Law<Bytes>>,
+    response: Option<application::Law<Bytes>>,
+    think: Option<application::Law<Duration>>,
+    #[serde(default)]
+    start: Duration,
+    stop: Option<Duration>,
+    requests: Option<u64>,
+}
+
+/// The kind's laws are spelled out.
+impl From<Stated> for Application {
+    fn from(stated: Stated) -> Application {
+        let Stated { kind, from, to, via, request, response, think, start, stop, requests } = stated;
+        Application {
+            kind,
+            from,
+            to,
+            via,
+            request: request.or(kind.map(application::Kind::request)),
+            response: response.or(kind.map(application::Kind::response)),
+            think: think.or(kind.map(application::Kind::think)),
+            start,
+            stop,
+            requests,
+        }
+    }
 }

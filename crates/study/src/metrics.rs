@@ -1,6 +1,7 @@
 //! What a run is measured by.
 
 use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::application::ClientStats;
 use lasthop_proto::split::Relay;
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use lasthop_proto::traffic::{SinkStats, SourceStats};
@@ -162,6 +163,29 @@ metrics! {
         /// Mean time from sending to arrival. Null if nothing arrived.
         mean_delay_s: Option<f64>,
     }
+
+    /// What an application is measured by, from the end of the warm-up on.
+    struct ApplicationMetrics {
+        /// Requests that the client made.
+        requests: u64,
+        /// Responses that reached the client as a whole.
+        responses: u64,
+        /// Mean time from when the client handed a request to TCP until the last byte of its response was
+        /// there. Null if no response was.
+        mean_response_time_s: Option<f64>,
+        /// The longest of these times. Null likewise.
+        greatest_response_time_s: Option<f64>,
+        /// Payload that reached the server, in order.
+        request_bytes: u64,
+        /// Payload that reached the client, in order.
+        response_bytes: u64,
+        /// Segments of both that had been sent before, in whole or in part.
+        retransmitted_segments: u64,
+        /// Retransmission timeouts of both.
+        timeouts: u64,
+        /// Packets of both that were lost anywhere.
+        lost_packets: u64,
+    }
 }
 
 /// What a run is measured by: all its connections together, and its network.
@@ -194,6 +218,7 @@ pub(crate) struct Counts {
     pub(crate) at: Time,
     pub(crate) connections: Vec<Ends>,
     pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
+    pub(crate) applications: Vec<Dialogue>,
     pub(crate) radios: Vec<RadioStats>,
     pub(crate) cells: Vec<CellCounts>,
     pub(crate) drops: Drops,
@@ -207,6 +232,18 @@ pub(crate) struct Ends {
     /// Payload that was acknowledged to the sender.
     pub(crate) acknowledged: Bytes,
     pub(crate) relayed: Relayed,
+}
+
+/// What the two ends of an application have counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dialogue {
+    pub(crate) client: ClientStats,
+    /// The sending ends of its connections: the client's and the server's.
+    pub(crate) senders: [SenderStats; 2],
+    /// Payload that reached the server.
+    pub(crate) asked: Bytes,
+    /// Payload that reached the client.
+    pub(crate) answered: Bytes,
 }
 
 /// What the base stations that split a connection have counted, and what they hold.
@@ -268,6 +305,10 @@ impl Drops {
 }
 
 impl FlowDrops {
+    fn total(&self) -> u64 {
+        self.queue_full + self.corrupted + self.discarded
+    }
+
     /// What was counted since `earlier`, which was counted before.
     fn since(&self, earlier: &FlowDrops) -> FlowDrops {
         FlowDrops {
@@ -349,9 +390,33 @@ impl Measured<'_> {
         TrafficMetrics {
             sent_packets: source.packets,
             delivered_packets: sink.packets,
-            lost_packets: drops.queue_full + drops.corrupted + drops.discarded,
+            lost_packets: drops.total(),
             throughput_bps: rate(sink.bytes, self.span(start, end).length()),
             mean_delay_s: (sink.packets > 0).then(|| delay / sink.packets as f64),
+        }
+    }
+
+    /// The application with number `index`.
+    pub(crate) fn application(&self, index: usize) -> ApplicationMetrics {
+        let end = &self.end.applications[index];
+        let before = self.warmup.applications.get(index).copied().unwrap_or_default();
+        let client = end.client.since(&before.client);
+        let senders = [0, 1].map(|sender| end.senders[sender].since(&before.senders[sender]));
+        // Two flows for each application, behind all others.
+        let first = self.end.connections.len() + self.end.traffic.len() + 2 * index;
+        let lost = [first, first + 1].map(|flow| self.drops(flow).total());
+        let answered = client.responses > 0;
+        let mean = client.total_response_time.as_secs_f64() / client.responses as f64;
+        ApplicationMetrics {
+            requests: client.requests,
+            responses: client.responses,
+            mean_response_time_s: answered.then_some(mean),
+            greatest_response_time_s: answered.then(|| client.greatest_response_time.as_secs_f64()),
+            request_bytes: (end.asked - before.asked).0,
+            response_bytes: (end.answered - before.answered).0,
+            retransmitted_segments: senders.iter().map(|sender| sender.retransmitted_segments).sum(),
+            timeouts: senders.iter().map(|sender| sender.timeouts).sum(),
+            lost_packets: lost.iter().sum(),
         }
     }
 

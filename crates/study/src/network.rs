@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::{Duration, Invalid, Time};
-use lasthop_proto::{HostId, tcp, traffic};
+use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::cell::CellConfig;
 use lasthop_sim::network::{FlowPath, Graph, LinkId};
 
 use crate::cell::{Cell, StationPlan};
 use crate::faults::Fault;
-use crate::flows::{Connection, Traffic};
+use crate::flows::{Application, Connection, Traffic};
 use crate::rephrase::alternatives;
 use crate::scenario::{Protect, Radio, Scenario, Wired};
 use crate::topology::{Edge, Link, Pair, Topology, split};
@@ -24,7 +24,8 @@ pub(crate) struct Network {
     pub(crate) links: Vec<NetworkLink>,
     /// What all cells have in common.
     pub(crate) cell: CellConfig,
-    /// The flows, connections first.
+    /// The flows: connections first, then other traffic, then the requests and the responses of each
+    /// application.
     pub(crate) flows: Vec<Flow>,
     pub(crate) connections: usize,
 }
@@ -72,6 +73,10 @@ pub(crate) enum Load {
         plain: bool,
     },
     Traffic(traffic::Plan),
+    /// The requests of an application. The responses are the next flow.
+    Requests(application::Plan),
+    /// The responses of an application to the requests that its path answers.
+    Responses(application::Plan),
 }
 
 impl Flow {
@@ -79,9 +84,19 @@ impl Flow {
         self.path.nodes[0]
     }
 
-    /// Whether it carries a transfer that has an end.
+    /// Whether it carries a transfer that has an end, or as many requests or responses as are stated. A run
+    /// waits for its end.
     pub(crate) fn ends(&self) -> bool {
-        matches!(self.load, Load::Transfer { transfer: tcp::Transfer { bytes: Some(_), .. }, .. })
+        match &self.load {
+            Load::Transfer { transfer, .. } => transfer.bytes.is_some(),
+            Load::Requests(plan) | Load::Responses(plan) => plan.requests.is_some(),
+            Load::Traffic(_) => false,
+        }
+    }
+
+    /// Whether it is a TCP connection.
+    pub(crate) fn is_tcp(&self) -> bool {
+        !matches!(self.load, Load::Traffic(_))
     }
 
     pub(crate) fn destination(&self) -> HostId {
@@ -90,7 +105,8 @@ impl Flow {
 }
 
 impl Network {
-    /// The wireless links that connections cross, as they are in the direction that the data take.
+    /// The wireless links that connections cross, those of applications too, as they are in the direction that
+    /// the data take.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
         self.crossed().map(|(_, radio)| radio)
     }
@@ -111,7 +127,7 @@ impl Network {
 
     /// The links on the ways of connections, each with the node that the data come from.
     fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
-        let paths = self.flows[..self.connections].iter().map(|flow| &flow.path.nodes);
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.path.nodes);
         let steps = paths.flat_map(|nodes| nodes.windows(2));
         steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))
     }
@@ -147,6 +163,7 @@ impl Scenario {
         if survey.faults.is_empty() {
             survey.add_connections();
             survey.add_traffic();
+            survey.add_applications();
             survey.check_stations();
         }
         if survey.faults.is_empty() { Ok(survey.network) } else { Err(survey.faults) }
@@ -444,7 +461,7 @@ impl Survey<'_> {
         if let Some(nodes) = self.path(from, to, via.map(Vec::as_slice), &keys) {
             let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
             let load = Load::Transfer { transfer, spread, plain: own.plain };
-            let path = FlowPath { nodes, one_way: false };
+            let path = FlowPath { nodes, one_way: false, answers: None };
             self.network.flows.push(Flow { name: name.to_owned(), path, load });
         }
     }
@@ -474,22 +491,27 @@ impl Survey<'_> {
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
             let plan = self.plan(name, load);
             if let Some(nodes) = self.path(&load.from, &load.to, load.via.as_deref(), &keys) {
-                let path = FlowPath { nodes, one_way: true };
+                let path = FlowPath { nodes, one_way: true, answers: None };
                 self.network.flows.push(Flow { name: name.clone(), path, load: Load::Traffic(plan) });
             }
         }
     }
 
-    fn plan(&mut self, name: &str, load: &Traffic) -> traffic::Plan {
-        let Traffic { packet_size, start, stop, law, .. } = *load;
-        self.check_start(&["traffic", name, "start"], start);
+    /// From when until when something goes on.
+    fn times(&mut self, table: [&str; 2], start: Duration, stop: Option<Duration>) -> (Time, Time) {
+        self.check_start(&[table[0], table[1], "start"], start);
         if let Some(stop) = stop.filter(|stop| *stop <= start) {
             let problem =
                 format!("found \"{stop}\", expected an instant after the start, which is \"{start}\"");
-            self.fault(&["traffic", name, "stop"], problem);
+            self.fault(&[table[0], table[1], "stop"], problem);
         }
-        let stop = stop.map_or(Time::NEVER, |stop| Time::ZERO + stop);
-        let plan = traffic::Plan { size: packet_size, start: Time::ZERO + start, stop, law };
+        (Time::ZERO + start, stop.map_or(Time::NEVER, |stop| Time::ZERO + stop))
+    }
+
+    fn plan(&mut self, name: &str, load: &Traffic) -> traffic::Plan {
+        let Traffic { packet_size, start, stop, law, .. } = *load;
+        let (start, stop) = self.times(["traffic", name], start, stop);
+        let plan = traffic::Plan { size: packet_size, start, stop, law };
         if let Err(invalid) = plan.validate() {
             let keys: Vec<&str> = match invalid.field {
                 "size" => vec!["packet_size"],
@@ -498,6 +520,54 @@ impl Survey<'_> {
             self.fault(&[vec!["traffic", name], keys].concat(), invalid.problem);
         }
         plan
+    }
+
+    fn add_applications(&mut self) {
+        for (name, application) in &self.scenario.application {
+            let key = |key| vec!["application", name, key];
+            if self.network.flows.iter().any(|flow| flow.name == *name) {
+                let problem = "found the name of a connection or of other traffic, expected another one";
+                self.fault(&["application", name], problem);
+            }
+            let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
+            let Application { from, to, via, .. } = application;
+            let plan = self.application(name, application);
+            let Some((nodes, plan)) = self.path(from, to, via.as_deref(), &keys).zip(plan) else { continue };
+            let back = nodes.iter().rev().copied().collect();
+            let asked = FlowId(self.network.flows.len() as u16);
+            for (nodes, answers, load) in
+                [(nodes, None, Load::Requests(plan)), (back, Some(asked), Load::Responses(plan))]
+            {
+                let path = FlowPath { nodes, one_way: false, answers };
+                self.network.flows.push(Flow { name: name.clone(), path, load });
+            }
+        }
+    }
+
+    /// What an application asks for; none if it does not say.
+    fn application(&mut self, name: &str, stated: &Application) -> Option<application::Plan> {
+        let Application { request, response, think, start, stop, requests, .. } = *stated;
+        let (start, stop) = self.times(["application", name], start, stop);
+        let laws = [
+            ("request", "constant = \"350 B\"", request.is_some()),
+            ("response", "exponential = \"10 KB\"", response.is_some()),
+            ("think", "exponential = \"30 s\"", think.is_some()),
+        ];
+        for (key, usual, _) in laws.into_iter().filter(|law| !law.2) {
+            let problem = format!(
+                "missing key {key}, expected a law such as {key}.{usual}, or a kind such as \"http\""
+            );
+            self.fault(&["application", name], problem);
+        }
+        let warmup = Time::ZERO + self.scenario.warmup;
+        let (request, response, think) = (request?, response?, think?);
+        let plan = application::Plan { request, response, think, start, stop, requests, warmup };
+        if let Err((key, invalid)) = plan.validate() {
+            let keys = invalid.field.split('.').filter(|key| !key.is_empty());
+            let path: Vec<&str> = ["application", name, key].into_iter().chain(keys).collect();
+            self.fault(&path, invalid.problem);
+        }
+        Some(plan)
     }
 
     /// The nodes from one to another: by way of those that are given, or over the fewest links.

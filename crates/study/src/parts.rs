@@ -1,10 +1,7 @@
 //! The parts of a connection: one, or several if base stations split it.
 
 use lasthop_proto::{ComponentId, HostId, Port};
-use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Plan};
-
-/// A place at which a component sends or receives.
-pub(crate) type Place = (ComponentId, Port);
+use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Place, Plan};
 
 /// A connection, or one of the several that a split one comes to, in the order of its way.
 #[derive(Clone, Debug)]
@@ -62,12 +59,12 @@ pub(crate) fn parts(
         nodes: [node, node],
         wireless,
         sender,
-        receiver: (ends.sink, Port::ONLY),
+        receiver: ends.sink,
         links: Vec::new(),
     };
     let mut left = crossings.iter().peekable();
     let mut parts = Vec::new();
-    let mut part = begin(path.nodes[0], false, (ends.source, Port::ONLY));
+    let mut part = begin(path.nodes[0], false, ends.source);
     for step in path.nodes.windows(2) {
         let link = graph.link(step[0], step[1]).expect("a path follows links");
         let away = usize::from(graph.ends(link)[0] != step[0]);

@@ -12,7 +12,8 @@
 //!       "ended": "finished",
 //!       "metrics": {"throughput_bps": 9000.0, "...": 0},
 //!       "connections": {"transfer": {"throughput_bps": 9000.0, "...": 0}},
-//!       "traffic": {}
+//!       "traffic": {},
+//!       "applications": {}
 //!     }
 //!   ]
 //! }
@@ -20,8 +21,8 @@
 //!
 //! `hash` is that of [what determines a run](Scenario::hash). `ended` is `"finished"`, `"time-limit"` or
 //! `"idle"`. The metrics are those of [`Metrics`], in its order, then by name those of each connection
-//! ([`ConnectionMetrics`]) and of other traffic ([`TrafficMetrics`]); a metric that a run does not have
-//! is null.
+//! ([`ConnectionMetrics`]), of other traffic ([`TrafficMetrics`]) and of each application
+//! ([`ApplicationMetrics`]); a metric that a run does not have is null.
 
 use std::fmt;
 
@@ -29,7 +30,7 @@ use indexmap::IndexMap;
 use lasthop_sim::Ended;
 use serde::Serialize;
 
-use crate::metrics::{ConnectionMetrics, Metrics, TrafficMetrics};
+use crate::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, TrafficMetrics};
 use crate::run::Run;
 use crate::scenario::Scenario;
 
@@ -71,6 +72,7 @@ struct Outcome<'a> {
     metrics: &'a Metrics,
     connections: IndexMap<&'a str, &'a ConnectionMetrics>,
     traffic: IndexMap<&'a str, &'a TrafficMetrics>,
+    applications: IndexMap<&'a str, &'a ApplicationMetrics>,
 }
 
 /// Why a run ended, in a word: `finished`, `time-limit` or `idle`.
@@ -98,6 +100,7 @@ impl Scenario {
             metrics: &run.metrics,
             connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),
             traffic: run.traffic.iter().map(|(name, metrics)| (name.as_str(), metrics)).collect(),
+            applications: run.applications.iter().map(|(name, each)| (name.as_str(), each)).collect(),
         });
         let scenario = Provenance { title: &self.title, file: &self.file, hash: self.hash() };
         let report = Report { lasthop: VERSION, scenario, seed, run, results: results.collect() };

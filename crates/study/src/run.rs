@@ -13,7 +13,10 @@ use lasthop_sim::{Capture, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
 use crate::cell::CellCounts;
 use crate::error::{Place, ScenarioError};
-use crate::metrics::{ConnectionMetrics, Counts, Drops, Ends, Measured, Metrics, Relayed, TrafficMetrics};
+use crate::metrics::{
+    ApplicationMetrics, ConnectionMetrics, Counts, Dialogue, Drops, Ends, Measured, Metrics, Relayed,
+    TrafficMetrics,
+};
 use crate::network::Load;
 use crate::rephrase;
 use crate::scenario::Scenario;
@@ -50,6 +53,8 @@ pub struct Run {
     pub connections: Vec<ConnectionRun>,
     /// Each source of other traffic by its name, in the order of the scenario.
     pub traffic: Vec<(String, TrafficMetrics)>,
+    /// Each application by its name, in the order of the scenario.
+    pub applications: Vec<(String, ApplicationMetrics)>,
     /// How often a component dealt with a wake-up, a packet or a signal: how much work it was.
     pub handled: u64,
 }
@@ -107,6 +112,7 @@ pub(crate) struct Outcome {
     pub(crate) metrics: Metrics,
     connections: Vec<ConnectionMetrics>,
     traffic: Vec<TrafficMetrics>,
+    applications: Vec<ApplicationMetrics>,
     handled: u64,
 }
 
@@ -166,9 +172,10 @@ impl Scenario {
         } else {
             setup.run_observed(seed, run, observe, keep_going)?
         };
-        let Outcome { ended, metrics, connections, traffic, handled } = outcome;
+        let Outcome { ended, metrics, connections, traffic, applications, handled } = outcome;
         let network = setup.layout.network();
         let (transfers, others) = network.flows.split_at(connections.len());
+        let (others, dialogues) = others.split_at(traffic.len());
         let mut records = records.into_iter().chain(iter::repeat_with(Record::default));
         let name = |node: HostId| network.names[usize::from(node.0)].clone();
         let connections = transfers.iter().zip(connections).zip(setup.layout.parts());
@@ -181,6 +188,7 @@ impl Scenario {
             ConnectionRun { name: flow.name.clone(), metrics, parts: parts.collect() }
         });
         let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
+        let applications = dialogues.iter().step_by(2).map(|flow| flow.name.clone()).zip(applications);
         Ok(Run {
             scheme: setup.scheme.name().to_owned(),
             seed,
@@ -189,6 +197,7 @@ impl Scenario {
             metrics,
             connections: connections.collect(),
             traffic: traffic.collect(),
+            applications: applications.collect(),
             handled,
         })
     }
@@ -256,16 +265,9 @@ impl Setup<'_> {
         tap: T,
         mut keep_going: impl FnMut() -> bool,
     ) -> (Option<Outcome>, T) {
-        let World { builder, flows, traffic, radios, cells } = world;
-        let places = Places { layout: &self.layout, flows, traffic, radios, cells };
-        let mut awaited = Vec::new();
-        for (index, flow) in places.flows.iter().enumerate() {
-            // The connections come first among the flows.
-            if self.layout.network().flows[index].ends() {
-                awaited.push(flow.sender);
-                awaited.extend(self.layout.relays(index));
-            }
-        }
+        let World { builder, flows, traffic, applications, radios, cells } = world;
+        let awaited = self.layout.awaited();
+        let places = Places { layout: &self.layout, flows, traffic, applications, radios, cells };
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
         let drops = Drops::new(self.layout.network().flows.len());
@@ -290,7 +292,7 @@ impl Setup<'_> {
     }
 
     fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> Outcome {
-        let (mut connections, mut traffic) = (Vec::new(), Vec::new());
+        let (mut connections, mut traffic, mut applications) = (Vec::new(), Vec::new(), Vec::new());
         for flow in &self.layout.network().flows {
             match &flow.load {
                 Load::Transfer { transfer, .. } => {
@@ -300,11 +302,14 @@ impl Setup<'_> {
                 Load::Traffic(plan) => {
                     traffic.push(measured.traffic(traffic.len(), plan.start, plan.stop));
                 }
+                Load::Requests(_) => applications.push(measured.application(applications.len())),
+                // Measured with its requests.
+                Load::Responses(_) => {}
             }
         }
         let metrics = measured.total(&connections);
         let connections = connections.into_iter().map(|each| each.metrics).collect();
-        Outcome { ended, metrics, connections, traffic, handled }
+        Outcome { ended, metrics, connections, traffic, applications, handled }
     }
 
     fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
@@ -329,6 +334,7 @@ struct Places<'a> {
     layout: &'a Layout,
     flows: Vec<Flow>,
     traffic: Vec<(ComponentId, ComponentId)>,
+    applications: Vec<(ComponentId, ComponentId)>,
     radios: Vec<ComponentId>,
     cells: Vec<(ComponentId, usize)>,
 }
@@ -356,6 +362,18 @@ impl Places<'_> {
                 (Node::Source(source), Node::Sink(sink)) => (*source.stats(), *sink.stats()),
                 _ => unreachable!("traffic has a source and a sink"),
             });
+        let applications = self.applications.iter().map(|&(client, server)| {
+            let (Node::Client(client), Node::Server(server)) = (engine.node(client), engine.node(server))
+            else {
+                unreachable!("an application has a client and a server")
+            };
+            Dialogue {
+                client: *client.stats(),
+                senders: [*client.sender().stats(), *server.sender().stats()],
+                asked: server.receiver().stats().delivered,
+                answered: client.receiver().stats().delivered,
+            }
+        });
         let radios = self.radios.iter().map(|&id| match engine.node(id) {
             Node::Radio(radio) => *radio.stats(),
             _ => unreachable!("a radio link was put there"),
@@ -368,6 +386,7 @@ impl Places<'_> {
             at: engine.now(),
             connections: connections.collect(),
             traffic: traffic.collect(),
+            applications: applications.collect(),
             radios: radios.collect(),
             cells: cells.collect(),
             drops: engine.tap().0.clone(),

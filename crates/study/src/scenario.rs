@@ -12,7 +12,7 @@ use lasthop_sim::{Expansion, Exposed, QueueLimit};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
-use crate::flows::{Connection, Traffic, Transfer};
+use crate::flows::{Application, Connection, Traffic, Transfer};
 use crate::sweep::Sweep;
 use crate::topology::{Link, Topology};
 use crate::words;
@@ -22,6 +22,7 @@ use crate::words;
 pub(crate) fn is_choice(keys: &[&str]) -> bool {
     let of_link = match keys {
         ["topology"] | ["traffic", _, "law"] | ["cell", "phy" | "channel"] => return true,
+        ["application", _, "request" | "response" | "think"] => return true,
         ["radio", "uplink", keys @ ..] | ["link", _, "uplink", keys @ ..] => keys,
         ["radio", keys @ ..] | ["link", _, keys @ ..] => keys,
         _ => return false,
@@ -29,7 +30,7 @@ pub(crate) fn is_choice(keys: &[&str]) -> bool {
     matches!(of_link, ["channel"] | ["arq"] | ["arq", "stop-and-wait", "backoff"])
 }
 
-/// What is simulated: connections and other traffic over wired links and wireless last hops. The
+/// What is simulated: connections, applications and other traffic over wired links and wireless last hops. The
 /// simplest is a transfer from a fixed host over a wired link to a base station, and on over a
 /// wireless last hop to a mobile host.
 ///
@@ -68,6 +69,9 @@ pub struct Scenario {
     /// Other traffic, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub traffic: IndexMap<String, Traffic>,
+    /// Applications that ask and answer, by name. By default none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub application: IndexMap<String, Application>,
     /// TCP at both ends. The profile, by default `rfc`, gives every setting that is not stated.
     #[serde(default)]
     pub tcp: tcp::Settings,

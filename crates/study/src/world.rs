@@ -6,9 +6,10 @@ use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{LinkUse, Scheme};
 use lasthop_proto::split::{Proxy, Split};
-use lasthop_proto::{ComponentId, FlowId, HostId, Port, arq, tcp, traffic};
+use lasthop_proto::tcp::Reaction;
+use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
 use lasthop_sim::cell::Cell;
-use lasthop_sim::network::{CellId, LinkId, Part, Plan};
+use lasthop_sim::network::{CellId, FlowEnds, LinkId, Part, Place, Plan};
 use lasthop_sim::{Builder, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
 
 use crate::network::{LastHop, Load, Network, NetworkLink};
@@ -42,9 +43,9 @@ pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> V
 pub(crate) struct Layout {
     network: Network,
     plan: Plan,
-    /// Where each connection is split.
+    /// Where each flow is split.
     crossings: Vec<Vec<Crossing>>,
-    /// Its parts.
+    /// Its parts; none of one that is no connection.
     parts: Vec<Vec<ConnectionPart>>,
 }
 
@@ -71,6 +72,8 @@ pub(crate) struct World {
     pub(crate) flows: Vec<Flow>,
     /// The ends of other traffic.
     pub(crate) traffic: Vec<(ComponentId, ComponentId)>,
+    /// The clients and servers of applications.
+    pub(crate) applications: Vec<(ComponentId, ComponentId)>,
     pub(crate) radios: Vec<ComponentId>,
     /// The cells, each with the number of its stations.
     pub(crate) cells: Vec<(ComponentId, usize)>,
@@ -109,18 +112,35 @@ impl Layout {
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
         let plan = Plan::new(&network.graph, &agents, &paths);
         let proxies = if splits { agents } else { vec![None; agents.len()] };
-        let connections = paths[..network.connections].iter().enumerate();
-        let crossings: Vec<_> =
-            connections.clone().map(|(_, path)| parts::crossings(&network.graph, &proxies, path)).collect();
-        let parts = connections
-            .map(|(index, path)| parts::parts(&network.graph, &plan, index, path, &crossings[index]))
-            .collect();
+        let crossings = network.flows.iter().map(|flow| match flow.is_tcp() {
+            true => parts::crossings(&network.graph, &proxies, &flow.path),
+            false => Vec::new(),
+        });
+        let crossings: Vec<_> = crossings.collect();
+        let parts = network.flows.iter().enumerate().map(|(index, flow)| match flow.is_tcp() {
+            true => parts::parts(&network.graph, &plan, index, &flow.path, &crossings[index]),
+            false => Vec::new(),
+        });
+        let parts = parts.collect();
         Layout { network, plan, crossings, parts }
     }
 
-    /// The components that relay connection number `index`, in the order of its way.
+    /// The components that relay flow number `index`, a connection, in the order of its way.
     pub(crate) fn relays(&self, index: usize) -> impl Iterator<Item = ComponentId> {
         self.parts[index][1..].iter().map(|part| part.sender.0)
+    }
+
+    /// The components for whose end a run waits: where what has an end begins, and what relays it.
+    pub(crate) fn awaited(&self) -> Vec<ComponentId> {
+        let mut awaited = Vec::new();
+        for (index, flow) in self.network.flows.iter().enumerate().filter(|(_, flow)| flow.ends()) {
+            // Who asks knows when all was answered.
+            if !matches!(flow.load, Load::Responses(_)) {
+                awaited.push(self.plan.flows[index].source.0);
+            }
+            awaited.extend(self.relays(index));
+        }
+        awaited
     }
 
     /// TCP on a part of a connection, with a scheme and `settings` on the wired ones.
@@ -132,7 +152,7 @@ impl Layout {
         Tcp { wired: settings, split: scheme.split(settings) }.of(part).clone()
     }
 
-    /// The parts of each connection.
+    /// The parts of each flow that is a connection.
     pub(crate) fn parts(&self) -> &[Vec<ConnectionPart>] {
         &self.parts
     }
@@ -161,29 +181,39 @@ impl Layout {
         for &(watched, watcher) in &self.plan.watches {
             builder.watch(watched, watcher);
         }
-        let from = |id: ComponentId| {
-            wires[self.plan.wires.iter().position(|wire| wire.0.0 == id).expect("it sends")]
+        let from =
+            |place: Place| wires[self.plan.wires.iter().position(|wire| wire.0 == place).expect("it sends")];
+        let to = |place: Place| {
+            wires[self.plan.wires.iter().position(|wire| wire.1 == place).expect("it receives")]
         };
-        let to = |id: ComponentId| {
-            wires[self.plan.wires.iter().position(|wire| wire.1.0 == id).expect("it receives")]
-        };
-        let (connections, traffic) = self.plan.flows.split_at(self.network.connections);
-        let flows = connections.iter().enumerate().map(|(index, ends)| Flow {
+        let connections = self.plan.flows[..self.network.connections].iter();
+        let flows = connections.enumerate().map(|(index, ends)| Flow {
             id: FlowId(index as u16),
             source: self.network.flows[index].source(),
-            sender: ends.source,
-            receiver: ends.sink,
+            sender: ends.source.0,
+            receiver: ends.sink.0,
             sent: from(ends.source),
             returned: to(ends.source),
         });
-        let traffic = traffic.iter().map(|ends| (ends.source, ends.sink));
-        World { flows: flows.collect(), traffic: traffic.collect(), builder, radios, cells }
+        let ends = |wanted: fn(&Load) -> bool| {
+            let flows = self.network.flows.iter().zip(&self.plan.flows);
+            let of = flows.filter(move |(flow, _)| wanted(&flow.load));
+            of.map(|(_, FlowEnds { source, sink })| (source.0, sink.0)).collect()
+        };
+        World {
+            flows: flows.collect(),
+            traffic: ends(|load| matches!(load, Load::Traffic(_))),
+            applications: ends(|load| matches!(load, Load::Requests(_))),
+            builder,
+            radios,
+            cells,
+        }
     }
 
     fn component(&self, part: &Part, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
         match part {
             Part::Source(flow) => self.source(*flow, scheme, tcp, streams),
-            Part::Sink(flow) => self.sink(*flow, tcp),
+            Part::Sink(flow) => self.sink(*flow, scheme, tcp, streams),
             Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
                 NetworkLink::Radio(hop) => hop.direction(*from, scheme.link(), streams).into(),
@@ -234,6 +264,20 @@ impl Layout {
         proxy
     }
 
+    /// The TCP of the first part of a flow, and what a scheme adds to its source, which may not know of it
+    /// (`plain`).
+    fn first<'a>(
+        &self,
+        id: FlowId,
+        scheme: &dyn Scheme,
+        tcp: &'a Tcp<'_>,
+        plain: bool,
+    ) -> (&'a tcp::Settings, Option<Box<dyn Reaction>>) {
+        let part = &self.parts[usize::from(id.0)][0];
+        let knows = !plain && (tcp.split.is_none() || part.wireless);
+        (tcp.of(part), if knows { scheme.reaction() } else { None })
+    }
+
     fn source(&self, id: FlowId, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         let connection = self.connection(id);
@@ -243,26 +287,41 @@ impl Layout {
                 if !spread.is_zero() {
                     transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
                 }
-                let part = &self.parts[usize::from(id.0)][0];
-                let knows = !*plain && (tcp.split.is_none() || part.wireless);
-                let reaction = if knows { scheme.reaction() } else { None };
-                tcp::Sender::new(connection, tcp.of(part), transfer, reaction).into()
+                let (settings, reaction) = self.first(id, scheme, tcp, *plain);
+                tcp::Sender::new(connection, settings, transfer, reaction).into()
             }
             Load::Traffic(plan) => {
                 let stream = streams.stream(&format!("traffic:{}", flow.name));
                 traffic::Source::new(connection, *plan, stream).into()
             }
+            Load::Requests(plan) => {
+                let responses = self.connection(FlowId(id.0 + 1));
+                let (settings, reaction) = self.first(id, scheme, tcp, false);
+                let script = application::Script::new(*plan, streams, &flow.name);
+                application::Client::new(connection, responses, settings, reaction, script).into()
+            }
+            Load::Responses(_) => unreachable!("the server is where the requests end"),
         }
     }
 
-    fn sink(&self, id: FlowId, tcp: &Tcp<'_>) -> Node {
-        match self.network.flows[usize::from(id.0)].load {
+    fn sink(&self, id: FlowId, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
+        let flow = &self.network.flows[usize::from(id.0)];
+        match &flow.load {
             Load::Transfer { .. } => {
                 let parts = &self.parts[usize::from(id.0)];
                 let last = parts.last().expect("a connection has a part");
                 tcp::Receiver::new(self.connection(id), tcp.of(last)).into()
             }
             Load::Traffic(_) => traffic::Sink::new().into(),
+            Load::Requests(plan) => {
+                // Both connections take the same way, so that TCP is alike at both of a host's ends.
+                let answer = FlowId(id.0 + 1);
+                let (settings, reaction) = self.first(answer, scheme, tcp, false);
+                let script = application::Script::new(*plan, streams, &flow.name);
+                let responses = self.connection(answer);
+                application::Server::new(self.connection(id), responses, settings, reaction, script).into()
+            }
+            Load::Responses(_) => unreachable!("the client is where the requests begin"),
         }
     }
 }

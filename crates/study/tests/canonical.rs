@@ -83,6 +83,15 @@ fn a_network_reads_as_the_same_scenario() {
             "traffic.cross.via=[]",
             "connection.first.via=[\"R1\", \"R2\", \"base1\"]",
         ],
+        &["application.web={kind=\"http\", from=\"phone\", to=\"server\"}"],
+        &["application.mail={kind=\"email\", from=\"R1\", to=\"server\", think={constant=\"0 s\"}}"],
+        &[
+            "application.x={kind=\"database\", from=\"phone\", to=\"laptop\", requests=3, stop=\"9 s\"}",
+            "application.x.request.uniform={least=\"1 B\", most=\"1000 GB\"}",
+            "application.x.response.lognormal={median=\"3 KB\", sigma=0}",
+            "application.x.think.pareto={least=\"1 ns\", most=\"5 s\", shape=1e-3}",
+            "application.x.via=[\"base1\", \"R2\", \"R1\", \"R3\", \"base2\"]",
+        ],
     ] {
         let scenario = read(NETWORK, overrides);
         let again = read(&scenario.to_toml(), &[]);

@@ -243,6 +243,46 @@ const NETWORK_EDITS: &[(&str, &str, &str)] = &[
     ("a scheme that cannot work on all links", "\"basic\"", "\"ebsn\""),
 ];
 
+/// An application that is sound, behind the network.
+const APPLICATION: &str = r#"
+[application.web]
+kind = "http"
+from = "phone"
+to = "server"
+via = ["base1", "R2", "R1"]
+start = "1 s"
+stop = "10 s"
+requests = 7
+request.constant = "350 B"
+response.pareto = { least = "1 KB", most = "1 MB", shape = 1.2 }
+think.exponential = "2 s"
+"#;
+
+/// What is wrong, and which text is replaced by which.
+const APPLICATION_EDITS: &[(&str, &str, &str)] = &[
+    ("an unknown kind", "\"http\"", "\"htpp\""),
+    ("nobody who asks", "from = \"phone\"", ""),
+    ("nobody who answers", "to = \"server\"", ""),
+    ("an unknown node", "\"server\"", "\"sever\""),
+    ("one that asks itself", "\"server\"", "\"phone\""),
+    ("a way without a link", "\"R2\", \"R1\"", "\"R1\""),
+    ("one that begins too late", "start = \"1 s\"", "start = \"20 s\""),
+    ("one that ends before it begins", "stop = \"10 s\"", "stop = \"1 s\""),
+    ("no requests", "requests = 7", "requests = 0"),
+    ("an unknown key", "requests = 7", "request_count = 7"),
+    ("an empty request", "\"350 B\"", "\"0 B\""),
+    ("a request that never ends", "\"350 B\"", "\"2000 GB\""),
+    ("a law without its parameters", "{ least = \"1 KB\", most = \"1 MB\", shape = 1.2 }", "{}"),
+    ("bounds in the wrong order", "most = \"1 MB\"", "most = \"1 B\""),
+    ("a shape that is none", "shape = 1.2", "shape = 0.0"),
+    ("an unknown law", "response.pareto", "response.paretto"),
+    ("a size in place of a time", "\"2 s\"", "\"2 KB\""),
+    ("no time in the mean", "\"2 s\"", "\"0 s\""),
+    ("a quantity in place of a law", "think.exponential = \"2 s\"", "think = \"2 s\""),
+    ("a name that is taken", "[application.web]", "[application.first]"),
+    ("a name that traffic has", "[application.web]", "[application.cross]"),
+];
+
 const NETWORK_TOPOLOGY: &str = r#"[topology.graph]
 wired = ["server-R1", "R1-R2", "R2-base1", "R1-R3", "R3-base2"]
 radio = ["base1-phone", "base2-laptop"]
@@ -267,6 +307,29 @@ fn every_wrong_network_is_told_what_and_where() {
         writeln!(told, "# {what}\n{error}\n").unwrap();
     }
     insta::assert_snapshot!(whatever_schemes(&told));
+}
+
+#[test]
+fn every_wrong_application_is_told_what_and_where() {
+    let sound = [NETWORK, APPLICATION].concat();
+    Scenario::parse::<&str>(&sound, "test.toml", &[]).expect("it is sound as it is");
+    let mut told = String::new();
+    for (what, from, to) in APPLICATION_EDITS {
+        assert!(APPLICATION.contains(from), "the application has no {from:?}");
+        let text = [NETWORK, &APPLICATION.replacen(from, to, 1)].concat();
+        let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
+        writeln!(told, "# {what}\n{error}\n").unwrap();
+    }
+    // Without a kind all laws are stated, each of which may be missing.
+    let without_a_kind = sound.replacen("kind = \"http\"\n", "", 1);
+    Scenario::parse::<&str>(&without_a_kind, "test.toml", &[]).expect("the laws are stated");
+    for law in ["request", "response", "think"] {
+        let stated = |line: &&str| !line.starts_with(&format!("{law}."));
+        let text: Vec<&str> = without_a_kind.lines().filter(stated).collect();
+        let error = Scenario::parse::<&str>(&text.join("\n"), "test.toml", &[]).expect_err(law);
+        writeln!(told, "# no law of {law}\n{error}\n").unwrap();
+    }
+    insta::assert_snapshot!(told);
 }
 
 #[test]

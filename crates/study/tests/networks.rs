@@ -823,14 +823,24 @@ fn many_threads_give_the_same_bytes() {
     }
 }
 
-/// Every scheme runs over every shape, in either direction, with connections both ways and other traffic.
+/// Every scheme runs over every shape, in either direction, with connections both ways, an application and other
+/// traffic.
 #[test]
 fn every_scheme_runs_over_every_shape() {
+    let application = |from, to| {
+        format!(
+            "application.web={{kind=\"http\", from={from:?}, to={to:?}, think={{exponential=\"1 s\"}}, requests=4}}"
+        )
+    };
+    let [usual, path, dumbbell, graph] =
+        [("fixed", "mobile"), ("destination", "source"), ("S2", "D3"), ("a", "b")]
+            .map(|(from, to)| application(from, to));
     let shapes = [
-        &[][..],
-        &["topology.path={routers=3, wireless=\"both\"}"],
-        &["topology.dumbbell={pairs=3, wireless=\"both\"}"],
+        &[usual.as_str()][..],
+        &["topology.path={routers=3, wireless=\"both\"}", &path],
+        &["topology.dumbbell={pairs=3, wireless=\"both\"}", &dumbbell],
         &[
+            &graph,
             "topology.graph={wired=[\"server-base\", \"base-base2\"], radio=[\"base-a\", \"base2-b\"]}",
             "connection.down={from=\"server\", to=\"a\"}",
             "connection.up={from=\"b\", to=\"server\"}",
@@ -873,6 +883,8 @@ fn every_scheme_runs_over_every_shape() {
             };
             assert_eq!(result.ended, Ended::Finished, "{} over {shape:?}", scheme.name());
             assert!(Metrics::names().count() == result.metrics.values().count());
+            let web = &result.applications[0].1;
+            assert_eq!((web.requests, web.responses), (4, 4), "{} over {shape:?}", scheme.name());
             for each in &result.connections {
                 let received = times_of(events(each), "notice-received");
                 assert_eq!(each.metrics.notices, received, "{} of {}", each.name, scheme.name());

@@ -23,7 +23,8 @@ pub trait Amount: Copy + PartialOrd {
 impl Amount for Bytes {
     const LEAST: Bytes = Bytes(1);
     const MOST: Bytes = Bytes(1_000_000_000_000);
-    const OUTSIDE: &'static str = "found a size that no message has, expected one from \"1 B\" to \"1 TB\"";
+    const OUTSIDE: &'static str =
+        "found a size that no message has, expected one from \"1 B\" to \"1000 GB\"";
 
     fn units(self) -> u64 {
         self.0
