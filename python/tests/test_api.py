@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import tomllib
 from pathlib import Path
@@ -144,6 +145,16 @@ def network() -> Run:
                 "law": {"constant": {"rate": "400 kbps"}},
             }
         },
+        "application": {
+            "web": {
+                "kind": "http",
+                "from": "D2",
+                "to": "S1",
+                "request": {"constant": "300 B"},
+                "think": {"constant": "10 ms"},
+                "requests": 3,
+            }
+        },
     }
     return lasthop.run(lasthop.build(tables), "ebsn", trace=True, series=True)
 
@@ -161,6 +172,14 @@ def test_traffic_is_counted_by_name(network: Run) -> None:
     cross = network.traffic["cross"]
     # One packet each 10 ms, the first at once.
     assert cross["sent_packets"] == cross["delivered_packets"] + cross["lost_packets"] == 10
+
+
+def test_applications_are_counted_by_name(network: Run) -> None:
+    assert list(network.applications) == ["web"]
+    web = network.applications["web"]
+    assert (web["requests"], web["responses"], web["request_bytes"]) == (3, 3, 900)
+    assert 0 < web["mean_response_time_s"] <= web["greatest_response_time_s"]
+    assert json.loads(network.to_json())["results"][0]["applications"] == {"web": web}
 
 
 def test_events_and_series_are_those_of_a_connection(network: Run) -> None:
@@ -185,7 +204,7 @@ def test_a_single_connection_has_all_the_metrics(runs: dict[str, Run]) -> None:
     for run in runs.values():
         assert list(run.connections) == ["transfer"]
         assert run.connections["transfer"].items() <= run.metrics.items()
-        assert (run.traffic, run.metrics["fairness"]) == ({}, 1.0)
+        assert (run.traffic, run.applications, run.metrics["fairness"]) == ({}, {}, 1.0)
 
 
 def test_threads_may_run_at_once(example: Scenario, runs: dict[str, Run]) -> None:

@@ -95,12 +95,12 @@ def test_run_as_json_has_the_documented_keys(command: Command) -> None:
     assert report["scenario"]["file"] == EXAMPLE
     assert [result["scheme"] for result in report["results"]] == SCHEMES
     for result in report["results"]:
-        assert list(result) == ["scheme", "ended", "metrics", "connections", "traffic"]
+        assert list(result) == ["scheme", "ended", "metrics", "connections", "traffic", "applications"]
         assert list(result["metrics"]) == METRICS
         assert {name: list(each) for name, each in result["connections"].items()} == {
             "transfer": CONNECTION_METRICS
         }
-        assert result["traffic"] == {}
+        assert result["traffic"] == result["applications"] == {}
 
 
 def test_connections_and_traffic_are_reported_by_name(command: Command) -> None:
@@ -114,6 +114,22 @@ def test_connections_and_traffic_are_reported_by_name(command: Command) -> None:
     assert {name: list(each) for name, each in basic["traffic"].items()} == {"cross": TRAFFIC_METRICS}
     # 400 kbps in packets of 500 B for 19 s, within four standard deviations.
     assert abs(basic["traffic"]["cross"]["sent_packets"] - 1_900) < 4 * 1_900**0.5
+
+
+def test_applications_have_a_row_each(command: Command) -> None:
+    result = command("run", "scenarios/office.toml", "--set", "limit=40 s")
+    assert (result.returncode, result.stderr) == (0, "")
+    _, _, *rows = result.stdout.split("\n\n")[2].splitlines()
+    assert "mean response (s)" in result.stdout
+    assert [row.split()[-7] for row in rows] == 2 * ["web", "mail", "database"]
+    assert [row.split()[0] for row in rows[::3]] == ["basic", "local-recovery"]
+
+
+def test_an_application_that_does_not_finish_is_told(command: Command) -> None:
+    limits = ("--set", "application.web.requests=50", "--set", "limit=40 s", "--scheme", "basic")
+    told = command("run", "scenarios/office.toml", *limits).stderr
+    pattern = r"basic reached the limit of 40 s before application web finished: \d+ of 50 responses arrived"
+    assert re.search(pattern, told), told
 
 
 def test_several_connections_have_a_row_each_and_one_together(command: Command) -> None:

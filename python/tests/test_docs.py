@@ -31,6 +31,11 @@ rate = "2 Mbps"
 
 ENDS = {"from": "fixed", "to": "mobile"}
 TRAFFIC = ENDS | {"packet_size": "500 B", "law": {"constant": {"rate": "1 kbps"}}}
+APPLICATION = ENDS | {
+    "request": {"constant": "1 KB"},
+    "response": {"constant": "1 KB"},
+    "think": {"constant": "1 s"},
+}
 
 # For each table of the reference: where it stands, and its required keys.
 TABLES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -44,6 +49,7 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "traffic.NAME.law.constant": ("traffic.x.law.constant", {"rate": "1 kbps"}),
     "traffic.NAME.law.poisson": ("traffic.x.law.poisson", {"rate": "1 kbps"}),
     "traffic.NAME.law.on-off": ("traffic.x.law.on-off", {"rate": "1 kbps", "on": "1 s", "off": "1 s"}),
+    "application.NAME": ("application.x", APPLICATION),
     "wired": ("wired", {"rate": "10 Mbps"}),
     "radio": ("radio", {"rate": "2 Mbps"}),
     "radio.channel.two-state": ("radio.channel.two-state", {"good": "1 s", "bad": "1 s"}),
@@ -212,6 +218,31 @@ def test_every_key_of_a_direction_is_documented() -> None:
                 scenario_with(table, {key: value})
 
 
+def test_every_law_of_an_application_is_documented() -> None:
+    laws = [tomllib.loads(row[0]) for row in REFERENCE["Laws"]]
+    with pytest.raises(ScenarioError, match="no_such_law") as caught:
+        Scenario.parse(MINIMAL, overrides=["application.x.request.no_such_law.x=1"])
+    known_laws = re.findall(r'"([\w-]+)"', caught.value.message.split("expected", 1)[1])
+    assert [name for law in laws for name in law] == known_laws
+    for law in laws:
+        key = "think" if "30 s" in law.values() else "response"
+        scenario_with("application.x", APPLICATION | {key: law})
+
+
+def test_every_kind_of_application_is_documented_with_its_numbers() -> None:
+    with pytest.raises(ScenarioError, match="no_such_kind") as caught:
+        scenario_with("application.x", ENDS | {"kind": "no_such_kind"})
+    kinds = re.findall(r'"([\w-]+)"', caught.value.message.split("expected", 1)[1])
+    assert [row[0] for row in REFERENCE["Kinds of applications"]] == kinds
+    for kind, *cells in REFERENCE["Kinds of applications"]:
+        application = tomllib.loads(scenario_with("application.x", ENDS | {"kind": kind}).to_toml())
+        for key, cell in zip(("request", "response", "think"), cells, strict=False):
+            ((law, numbers),) = application["application"]["x"][key].items()
+            assert law == "constant" or law in cell
+            for number in numbers.values() if isinstance(numbers, dict) else [numbers]:
+                assert re.search(rf"(^| ){re.escape(str(number))}\b", cell), (kind, key, number)
+
+
 def test_every_setting_of_tcp_is_documented_for_every_profile() -> None:
     assert documented("tcp") == known("tcp")
     for column, profile in enumerate(("rfc", "ns2", "ebsn"), start=1):
@@ -292,6 +323,8 @@ def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) ->
     run = scenario_with("traffic.x", TRAFFIC).run()
     assert names[: names.index("queue_drops") + 1] == list(run.connections["transfer"])
     assert [row[0] for row in documented["Other traffic"]] == list(run.traffic["x"])
+    run = scenario_with("application.x", APPLICATION).run()
+    assert [row[0] for row in documented["Applications"]] == list(run.applications["x"])
 
 
 def test_every_event_that_occurs_is_documented(runs: dict[str, Run]) -> None:

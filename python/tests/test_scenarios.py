@@ -55,3 +55,19 @@ def test_each_step_of_splitting_gains_over_a_wireless_lan() -> None:
 def test_the_packet_loss_of_the_wireless_lan_is_middling() -> None:
     """Section V-A.2 of its paper has 1 % to 13 % of packets lost."""
     assert 0.04 < lasthop.load(ROOT / "scenarios/split-wlan.toml").packet_loss("552 B") < 0.06
+
+
+def test_the_office_waits_for_timeouts_unless_its_links_recover() -> None:
+    scenario = lasthop.load(ROOT / "scenarios" / "office.toml")
+    for number in range(3):
+        basic, local = (scenario.run(scheme, run=number) for scheme in ("basic", "local-recovery"))
+
+        def ratio(name: str, basic: lasthop.Run = basic, local: lasthop.Run = local) -> float:
+            times = [run.applications[name]["mean_response_time_s"] for run in (basic, local)]
+            return float(times[1] / times[0])
+
+        assert ratio("web") < 0.25
+        assert ratio("mail") < 0.5
+        assert abs(ratio("database") - 1) < 0.05
+        bulk = [run.metrics["throughput_bps"] for run in (basic, local)]
+        assert bulk[0] < 0.3 * 2e6 < 0.85 * 2e6 < bulk[1]

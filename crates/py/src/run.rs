@@ -30,6 +30,8 @@ use crate::columns;
 ///     What each connection is measured by, by name.
 /// traffic : dict of str to dict
 ///     What each source of other traffic is measured by, by name.
+/// applications : dict of str to dict
+///     What each application is measured by, by name.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Run {
     scenario: Arc<lasthop_study::Scenario>,
@@ -116,6 +118,12 @@ impl Run {
     fn traffic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let each = |(name, metrics): &(String, _)| Ok((name.clone(), plain(py, metrics)?));
         self.run.traffic.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
+    }
+
+    #[getter]
+    fn applications<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let each = |(name, metrics): &(String, _)| Ok((name.clone(), plain(py, metrics)?));
+        self.run.applications.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
     }
 
     /// Return the parts of a connection, which are several if base stations split it.

@@ -51,6 +51,7 @@ def execute(request: Request) -> None:
         print(report)
     else:
         _print_table(scenario, runs)
+        _print_applications(runs)
         if output is not None:
             print(f"\nwritten to {output.summary()}")
     _warn_of_unfinished(scenario, runs)
@@ -101,6 +102,23 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
     table.print()
 
 
+def _print_applications(runs: list[Run]) -> None:
+    """Print a row for each application of each run, if there are any."""
+    from lasthop.cli.table import Table
+
+    if not runs[0].applications:
+        return
+    headers = ["requests", "responses", "mean response (s)", "longest (s)", "timeouts", "lost packets"]
+    table = Table("scheme", "application", *(f">{header}" for header in headers))
+    for run in runs:
+        for index, (name, each) in enumerate(run.applications.items()):
+            times = [_number(each[f"{which}_response_time_s"], 3) for which in ("mean", "greatest")]
+            counts = [f"{each[key]:,}" for key in ("requests", "responses", "timeouts", "lost_packets")]
+            table.row(run.scheme if index == 0 else "", name, *counts[:2], *times, *counts[2:])
+    print()
+    table.print()
+
+
 def _parts(run: Run) -> list[tuple[list[str], dict[str, Any]]]:
     """Return the metrics of each connection of a run, and those of all, with what to call them."""
     parts = [*run.connections.items(), ("all", run.metrics)]
@@ -112,7 +130,7 @@ def _number(value: float | None, decimals: int = 1) -> str:
 
 
 def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
-    """Say which transfers did not come to their end, and how far they came."""
+    """Say which transfers and applications did not come to their end, and how far they came."""
     said = tomllib.loads(scenario.to_toml())
     counted = "arrived" if said["warmup"] == "0 s" else f"arrived after the warm-up of {said['warmup']}"
     for run in runs:
@@ -127,3 +145,8 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
                 arrived = f"{metrics['delivered_bytes']} B of {size} {counted}"
                 why = "gave up" if metrics["aborted"] else ended
                 warn(f"{run.scheme} {why} before {which} finished: {arrived}")
+        for name, metrics in run.applications.items():
+            requests = said["application"][name].get("requests")
+            if run.ended != "finished" and requests is not None and metrics["responses"] < requests:
+                arrived = f"{metrics['responses']} of {requests} responses {counted}"
+                warn(f"{run.scheme} {why} before application {name} finished: {arrived}")
