@@ -422,6 +422,41 @@ fn another_application_shifts_none() {
     assert_ne!(application(&later, "web"), application(&alone, "web"));
 }
 
+/// What is lost of one application is not counted of another.
+#[test]
+fn losses_are_counted_where_they_are() {
+    let text = format!(
+        "{OFFICE}[application.other]\nkind = \"database\"\nfrom = \"a\"\nto = \"b\"\nrequests = 20\n"
+    );
+    let flood = "application.web.response.constant=60 KB";
+    let full = [flood, "link.desk-switch={rate=\"100 kbps\", queue=\"2 packets\"}"];
+    let result = run(&read(&text, &full), "basic", 0);
+    assert!(application(&result, "web").lost_packets > 100);
+    assert_eq!(application(&result, "other").lost_packets, 0);
+    let elsewhere = [flood, "link.a-b={rate=\"100 kbps\", queue=\"0 packets\"}"];
+    let result = run(&read(&text, &elsewhere), "basic", 0);
+    assert_eq!(application(&result, "web").lost_packets, 0);
+    assert!(application(&result, "other").lost_packets > 0);
+}
+
+/// A scheme that needs wireless links that recover looks at those of applications, too.
+#[test]
+fn a_scheme_may_be_there_for_an_application_alone() {
+    let text = |arq: &str| {
+        format!(
+            "schemes = [\"ebsn\"]\ntopology.graph = {{wired = [\"a-b\"], radio = [\"b-c\"]}}\n\
+             [transfer]\nsize = \"1 KB\"\nfrom = \"a\"\nto = \"b\"\n\
+             [wired]\nrate = \"1 Mbps\"\n[radio]\nrate = \"1 Mbps\"\n{arq}\n\
+             [application.web]\nkind = \"http\"\nfrom = \"a\"\nto = \"c\"\nrequests = 2\n"
+        )
+    };
+    let result = run(&read(&text("arq.stop-and-wait = {}"), &[]), "ebsn", 0);
+    assert_eq!((result.ended, application(&result, "web").responses), (Ended::Finished, 2));
+    let error =
+        Scenario::parse::<&str>(&text(""), "test.toml", &[]).expect_err("there is no ARQ").to_string();
+    assert!(error.contains("needs a link that recovers its own losses"), "{error}");
+}
+
 /// Without applications a run is as it was; beside one, a transfer has less of the link that they share, and
 /// the application waits longer.
 #[test]

@@ -136,7 +136,7 @@ impl<Q: Amount> Law<Q> {
         }
     }
 
-    /// One amount. Of the same law always as many draws from `stream`.
+    /// One amount.
     pub fn draw(&self, stream: &mut Stream) -> Q {
         let rounded =
             |units: f64| Q::of((libm::round(units) as u64).clamp(Q::LEAST.units(), Q::MOST.units()));
