@@ -361,6 +361,31 @@ fn a_stop_is_the_last_instant_of_none() {
     assert!(thinking.2 < 200_000 + 60_000, "{thinking:?}");
 }
 
+/// When one connection is given up, so is the other, and the client says that it is finished. If the word of it
+/// gets lost as well, and nothing of the client's is outstanding, it waits on; but nothing goes on for ever.
+#[test]
+fn a_dialogue_that_is_lost_is_over() {
+    let settings = Settings { user_timeout: Some(Duration::from_secs(5)), ..Settings::default() };
+    let mut told = 0;
+    // So many packets pass, and then none.
+    for passes in 0..12 {
+        for lost in [[u32::MAX << passes; 2], [u32::MAX << passes, 0], [0, u32::MAX << passes]] {
+            let plan = Plan { requests: Some(50), ..plan() };
+            let Net { builder, client: asks, server: answers } = net(&settings, plan, 0, lost);
+            let mut engine = builder.build(Sent::default());
+            assert_ne!(engine.run(&[asks], at(3_600_000_000)), Ended::TimeLimit, "{lost:?}");
+            assert_eq!(engine.run(&[], at(3_600_000_000)), Ended::Idle, "{lost:?}");
+            assert!(client(&engine, asks).stats().responses < 50);
+            let client = client(&engine, asks).sender().is_aborted();
+            let server = server(&engine, answers).sender().is_aborted();
+            assert!(client || server, "{lost:?}");
+            assert_eq!(engine.tap().1.len(), usize::from(client), "{lost:?}: it says so once");
+            told += usize::from(client);
+        }
+    }
+    assert!(told >= 24, "{told}");
+}
+
 /// Over links that take no time each request is a nanosecond after the last, at least.
 #[test]
 fn time_goes_on_where_nothing_takes_any() {

@@ -263,6 +263,12 @@ channel.frame-loss.loss = 0.05
 [radio.arq.stop-and-wait]
 retransmissions = 3
 backoff.uniform = "10 ms"
+
+# Losses may last longer than a base station waits.
+[scheme]
+i-tcp.wireless.user_timeout = "2 h"
+metp.wireless.user_timeout = "2 h"
+vs-tcp.wireless.user_timeout = "2 h"
 "#
     )
 }
@@ -373,7 +379,8 @@ fn split_connections_are_split_for_applications_too() {
         channel.frame-loss.loss = 0.04
     "#;
     let [whole, split] = ["basic", "i-tcp"].map(|scheme| {
-        let result = run(&read(text, &[]), scheme, 0);
+        let patient = ["scheme.i-tcp.wireless.user_timeout=1 h"];
+        let result = run(&read(text, &patient), scheme, 0);
         assert_eq!(result.ended, Ended::Finished, "{scheme}");
         application(&result, "web").clone()
     });

@@ -50,7 +50,8 @@ enum State {
 /// Thinks, asks and waits, by a [`Script`]. Its packets come and go by [`REQUESTS`] and [`RESPONSES`].
 ///
 /// When it has asked for the last time and was answered, it closes the connection of requests, and the server
-/// that of responses, if the settings have it that connections are closed. Then it says that it is finished.
+/// that of responses, if the settings have it that connections are closed. Then it says that it is finished; or
+/// when one of the connections is given up or reset, and with it the other.
 #[derive(Debug)]
 pub struct Client {
     ends: Ends,
@@ -109,6 +110,11 @@ impl Client {
 
     /// After every event: takes the response if it is here as a whole, and says so when all is over.
     fn go_on(&mut self, now: Time, out: &mut Out) {
+        if self.ends.is_lost() && !self.finished {
+            self.ends.give_up(now, out);
+            (self.state, self.finished) = (State::Over, true);
+            out.signal(Signal::Finished);
+        }
         if let State::Waiting { since, heard } = self.state
             && self.ends.heard() >= heard
         {

@@ -39,6 +39,19 @@ impl Ends {
         self.receiver.stats().delivered.0
     }
 
+    /// Whether one of the connections was given up or reset.
+    pub(super) fn is_lost(&self) -> bool {
+        self.sender.is_aborted() || self.receiver.is_reset()
+    }
+
+    /// One connection is lost, and so is the other: there is nobody to talk to.
+    pub(super) fn give_up(&mut self, now: Time, out: &mut Out) {
+        through(out, self.speaks, |out| self.sender.abort(now, out));
+        if !self.receiver.is_reset() && !self.receiver.has_ended() {
+            through(out, self.hears, |out| self.receiver.abort(now, out));
+        }
+    }
+
     /// Lets the sender act.
     pub(super) fn speak(&mut self, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {
         through(out, self.speaks, |out| act(&mut self.sender, out));

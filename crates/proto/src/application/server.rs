@@ -14,7 +14,7 @@ use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
 /// [`REQUESTS`] and [`RESPONSES`].
 ///
 /// It opens its connection with the first packet of the client's, so that both open at the same time, as if they
-/// were one. It closes it when the client has closed its own.
+/// were one. It closes it when the client has closed its own, and gives it up when that one is lost.
 #[derive(Debug)]
 pub struct Server {
     ends: Ends,
@@ -52,6 +52,13 @@ impl Server {
 
     /// After every event: answers what was asked as a whole.
     fn go_on(&mut self, now: Time, out: &mut Out) {
+        if self.ends.is_lost() {
+            if !self.closed {
+                self.closed = true;
+                self.ends.give_up(now, out);
+            }
+            return;
+        }
         if self.ends.heard() >= self.expected {
             self.expected += self.script.request();
             let response = self.script.response();
