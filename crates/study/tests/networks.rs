@@ -832,9 +832,15 @@ fn every_scheme_runs_over_every_shape() {
             "application.web={{kind=\"http\", from={from:?}, to={to:?}, think={{exponential=\"1 s\"}}, requests=4}}"
         )
     };
-    let [usual, path, dumbbell, graph] =
-        [("fixed", "mobile"), ("destination", "source"), ("S2", "D3"), ("a", "b")]
-            .map(|(from, to)| application(from, to));
+    let ends = [
+        ("fixed", "mobile"),
+        ("destination", "source"),
+        ("S2", "D3"),
+        ("a", "b"),
+        ("MH3", "server"),
+        ("c", "b"),
+    ];
+    let [usual, path, dumbbell, graph, cell, within] = ends.map(|(from, to)| application(from, to));
     let shapes = [
         &[usual.as_str()][..],
         &["topology.path={routers=3, wireless=\"both\"}", &path],
@@ -849,8 +855,14 @@ fn every_scheme_runs_over_every_shape() {
             "connection.back={from=\"a\", to=\"base\"}",
             "traffic.cross={from=\"b\", to=\"a\", packet_size=\"100 B\", law={poisson={rate=\"2 kbps\"}}}",
         ],
-        &["topology.cell={stations=3}", "connection.1={}", "connection.2={from=\"MH2\", to=\"server\"}"],
         &[
+            &cell,
+            "topology.cell={stations=3}",
+            "connection.1={}",
+            "connection.2={from=\"MH2\", to=\"server\"}",
+        ],
+        &[
+            &within,
             "topology.graph={wired=[\"server-ap\", \"ap-base\"], radio=[\"base-a\"], cell=[\"ap-b\", \"ap-c\"]}",
             "connection.down={from=\"server\", to=\"b\"}",
             "connection.up={from=\"c\", to=\"server\"}",
