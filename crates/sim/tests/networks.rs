@@ -1,12 +1,14 @@
 //! Plans of random networks: every packet takes its flow's way, through the agents on it, and what an
 //! agent sends of its own finds either end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_base::{Bytes, Stream, Streams, Time};
+use lasthop_channel::Model;
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{Body, Component, ComponentId, Dscp, Effect, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Place, Plan};
+use lasthop_sim::cell::{AboveMac, Cell, CellConfig, Station, StationStreams};
+use lasthop_sim::network::{CellId, FlowPath, Graph, LinkId, Part, Place, Plan};
 
 /// A random network and its plan.
 struct Case {
@@ -39,6 +41,38 @@ fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
     path
 }
 
+/// Where a cell sends what is for each host: to a station, or out of the cell.
+type Ways = BTreeMap<(CellId, HostId), Option<u16>>;
+
+/// Whether each cell sends the packets that take `path`, or come back over it, where it sends all others for
+/// the same host. Then `ways` knows of them too.
+fn agree(graph: &Graph, ways: &mut Ways, path: &[HostId]) -> bool {
+    let mut with_these = ways.clone();
+    let mut agrees = true;
+    let back: Vec<HostId> = path.iter().rev().copied().collect();
+    for nodes in [path, &back] {
+        let dst = nodes[nodes.len() - 1];
+        let links: Vec<LinkId> =
+            nodes.windows(2).map(|step| graph.link(step[0], step[1]).expect("it is linked")).collect();
+        for (index, link) in links.iter().enumerate() {
+            let Some((cell, station)) = graph.station(*link) else { continue };
+            let way = match graph.ends(*link)[0] == nodes[index] {
+                true => Some(station),
+                // What comes next says where to.
+                false if links.get(index + 1).is_some_and(|&next| graph.stays_within(*link, next)) => {
+                    continue;
+                }
+                false => None,
+            };
+            agrees &= *with_these.entry((cell, dst)).or_insert(way) == way;
+        }
+    }
+    if agrees {
+        *ways = with_these;
+    }
+    agrees
+}
+
 impl Case {
     fn random(run: u64) -> Case {
         let mut random = Streams::new(1, run).stream("networks");
@@ -46,11 +80,19 @@ impl Case {
         let density = 0.2 + 0.6 * random.uniform();
         let mut graph = Graph::new();
         let hosts: Vec<HostId> = (0..nodes).map(|_| graph.add_node()).collect();
+        // Which nodes are access points, and whether these have an agent.
+        let aps: Vec<_> =
+            hosts.iter().map(|_| random.bernoulli(0.3).then(|| random.bernoulli(0.6))).collect();
         let mut agents = Vec::new();
         for (index, &a) in hosts.iter().enumerate() {
             for &b in &hosts[index + 1..] {
                 if random.bernoulli(density) {
                     let ends = if random.bernoulli(0.5) { [a, b] } else { [b, a] };
+                    if let Some(has_agent) = aps[usize::from(ends[0].0)] {
+                        graph.join(ends[0], ends[1]);
+                        agents.push(has_agent.then_some(ends[0]));
+                        continue;
+                    }
                     graph.connect(ends[0], ends[1]);
                     let place = ends[random.below(2) as usize];
                     agents.push(random.bernoulli(0.6).then_some(place));
@@ -58,7 +100,8 @@ impl Case {
             }
         }
         let paths = (0..8).map(|_| random_path(&graph, nodes, &mut random)).collect::<Vec<_>>();
-        let flows = paths.into_iter().filter(|path| path.len() > 1);
+        let mut ways = BTreeMap::new();
+        let flows = paths.into_iter().filter(|path| path.len() > 1 && agree(&graph, &mut ways, path));
         let mut flows: Vec<FlowPath> =
             flows.map(|nodes| FlowPath { nodes, one_way: random.bernoulli(0.3), answers: None }).collect();
         // Some are answered, by flows that may come much later.
@@ -100,6 +143,13 @@ impl Case {
                     agents.push(*link);
                     port.across()
                 }
+                Part::Cell(cell) => {
+                    let out = self.through(*cell, packet, port);
+                    let link = |port: Port| self.graph.cell(*cell)[usize::from(port.0) - 1];
+                    links.extend((port != Port::WIRED).then(|| (link(port), 1)));
+                    links.extend((out != Port::WIRED).then(|| (link(out), 0)));
+                    out
+                }
                 Part::Router(router) => {
                     let mut out = Out::default();
                     router.clone().receive(Time::ZERO, packet, port, &mut out);
@@ -112,6 +162,44 @@ impl Case {
         panic!("a packet goes round");
     }
 
+    /// The port by which a packet leaves a cell that it has entered by `port`.
+    fn through(&self, id: CellId, packet: Packet, port: Port) -> Port {
+        let streams = Streams::new(1, 0);
+        let station = |index: u16| Station {
+            hosts: self.plan.reached.get(&(id, index)).into_iter().flatten().copied().collect(),
+            channel: Model::Perfect.build(streams.stream("channel")),
+            above_mac: AboveMac::default(),
+            streams: StationStreams::named(&streams, &index.to_string()),
+        };
+        let stations = (0..self.graph.cell(id).len() as u16).map(station).collect();
+        let mut cell = Cell::new(CellConfig::default(), streams.stream("backoff"), stations);
+        let mut out = Out::default();
+        cell.receive(Time::ZERO, packet, port, &mut out);
+        loop {
+            match out.take() {
+                Some((_, Effect::Send(port, _))) => return port,
+                Some((_, Effect::Drop(..))) => panic!("a lone packet is dropped"),
+                Some(_) => {}
+                None => {
+                    let due = cell.next_wakeup();
+                    assert!(due != Time::NEVER, "a packet does not come out");
+                    cell.wake(due, &mut out);
+                }
+            }
+        }
+    }
+
+    /// The links at whose agents a packet is seen that crosses these: not what an access point hands on within
+    /// its cell.
+    fn watched(&self, links: &[(LinkId, usize)]) -> Vec<LinkId> {
+        let within = |a: usize, b: usize| b < links.len() && self.graph.stays_within(links[a].0, links[b].0);
+        let seen = |&(index, &(link, _)): &(usize, &(LinkId, usize))| {
+            let inside = within(index, index + 1) || (index > 0 && within(index - 1, index));
+            self.agents[usize::from(link.0)].is_some() && !inside
+        };
+        links.iter().enumerate().filter(seen).map(|(_, (link, _))| self.graph.medium(*link)).collect()
+    }
+
     /// The links from node to node, each with the end that it leaves.
     fn links(&self, nodes: &[HostId]) -> Vec<(LinkId, usize)> {
         let step = |pair: &[HostId]| {
@@ -121,15 +209,27 @@ impl Case {
         nodes.windows(2).map(step).collect()
     }
 
+    /// Whether a way over these links leads down into a cell, up out of one, from station to station of one, over
+    /// two cells, and past an agent at an access point.
+    fn kinds(&self, links: &[(LinkId, usize)]) -> [bool; 5] {
+        let steps = links.iter().map(|&(link, from)| (self.graph.station(link), from));
+        let cells: BTreeSet<CellId> = steps.clone().filter_map(|(station, _)| Some(station?.0)).collect();
+        let inside = links.windows(2).any(|pair| self.graph.stays_within(pair[0].0, pair[1].0));
+        let ways = |from: usize| steps.clone().any(|(station, end)| station.is_some() && end == from);
+        let agent = self.watched(links).iter().any(|&link| self.graph.station(link).is_some());
+        [ways(0), ways(1), inside, cells.len() > 1, agent]
+    }
+
     fn agent(&self, link: LinkId) -> ComponentId {
-        let is_it = |part: &Part| matches!(part, Part::Agent(of) if *of == link);
+        let medium = self.graph.medium(link);
+        let is_it = |part: &Part| matches!(part, Part::Agent(of) if *of == medium);
         ComponentId(self.plan.parts.iter().position(is_it).expect("it has one") as u16)
     }
 }
 
 #[test]
 fn every_packet_takes_its_way() {
-    let (mut walks, mut routers) = (0, 0);
+    let (mut walks, mut routers, mut crossed) = (0, 0, [0; 5]);
     for run in 0..2_000 {
         let case = Case::random(run);
         routers += case.plan.parts.iter().filter(|part| matches!(part, Part::Router(_))).count();
@@ -139,9 +239,10 @@ fn every_packet_takes_its_way() {
             for forth in [true, false] {
                 if forth || !flow.one_way {
                     let links = case.links(&nodes);
-                    let has_agent = |link: &LinkId| case.agents[usize::from(link.0)].is_some();
-                    let agents = links.iter().map(|&(link, _)| link).filter(has_agent).collect();
-                    let expected = Walk { links, agents, end: to };
+                    for (index, found) in case.kinds(&links).into_iter().enumerate() {
+                        crossed[index] += u32::from(found);
+                    }
+                    let expected = Walk { agents: case.watched(&links), links, end: to };
                     assert_eq!(case.walk(index, forth, from), expected, "run {run}");
                     walks += 1;
                 }
@@ -151,6 +252,7 @@ fn every_packet_takes_its_way() {
         }
     }
     assert!(walks > 10_000 && routers > 1_000, "{walks} walks, {routers} routers");
+    assert!(crossed.iter().all(|&walks| walks > 500), "{crossed:?}");
 }
 
 /// A flow begins where the one that it answers ends, and ends where that one begins, at ports of its own.
@@ -194,17 +296,50 @@ fn what_an_agent_sends_finds_either_end() {
 
 #[test]
 fn an_agent_watches_what_it_sends_itself() {
+    let mut of_cells = 0;
     for run in 0..2_000 {
         let case = Case::random(run);
+        let part = |id: ComponentId| &case.plan.parts[usize::from(id.0)];
         for &(watched, watcher) in &case.plan.watches {
-            let part = |id: ComponentId| &case.plan.parts[usize::from(id.0)];
-            let (Part::Link(link, from), Part::Agent(of)) = (part(watched), part(watcher)) else {
-                panic!("an agent watches a link");
+            let Part::Agent(of) = part(watcher) else { panic!("an agent watches") };
+            let (link, end) = match part(watched) {
+                Part::Link(link, from) => (*link, *from),
+                Part::Cell(cell) => (case.graph.cell(*cell)[0], 0),
+                _ => panic!("an agent watches a link or a cell"),
             };
-            assert_eq!(link, of);
-            assert_eq!(Some(case.graph.ends(*link)[*from]), case.agents[usize::from(link.0)]);
+            assert_eq!(link, *of);
+            assert_eq!(Some(case.graph.ends(link)[end]), case.agents[usize::from(link.0)]);
+        }
+        for (index, part) in case.plan.parts.iter().enumerate() {
+            let Part::Agent(link) = part else { continue };
+            if case.graph.station(*link).is_some() {
+                let watches = case.plan.watches.iter().filter(|watch| usize::from(watch.1.0) == index);
+                assert_eq!(watches.count(), 1, "run {run}");
+                of_cells += 1;
+            }
         }
     }
+    assert!(of_cells > 500, "{of_cells}");
+}
+
+/// A medium is one component, however many stations its flows are to, and one agent serves them.
+#[test]
+fn a_cell_is_one_component() {
+    let mut graph = Graph::new();
+    let [server, ap, a, b, behind] = [0; 5].map(|_| graph.add_node());
+    graph.connect(server, ap);
+    let cell = [a, b].map(|station| graph.join(ap, station));
+    graph.connect(b, behind);
+    let path = |nodes: &[HostId]| FlowPath { nodes: nodes.to_vec(), one_way: false, answers: None };
+    let flows = [path(&[server, ap, a]), path(&[behind, b, ap, server]), path(&[a, ap, b, behind])];
+    let plan = Plan::new(&graph, &[None, Some(ap), Some(ap), None], &flows);
+    let count = |wanted: fn(&Part) -> bool| plan.parts.iter().filter(|part| wanted(part)).count();
+    assert_eq!(count(|part| matches!(part, Part::Cell(_))), 1);
+    assert_eq!(count(|part| matches!(part, Part::Agent(_))), 1);
+    let (id, hosts) = (CellId(0), |index| plan.reached[&(CellId(0), index)].iter().copied().collect());
+    assert_eq!(graph.cell(id), cell);
+    let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
+    assert_eq!((one, other), (vec![a], vec![behind]));
 }
 
 /// Where all packets go the same way, nothing stands in it.
