@@ -25,7 +25,7 @@ pub enum Phy {
 /// 802.11b: direct sequence, with CCK at its two upper rates (IEEE 802.11b-1999 clause 18). A slot of
 /// 20 µs, SIFS of 10 µs, CW from 31 to 1023.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Dsss {
     /// The rate of data frames. 11 Mb/s by default.
     pub data_rate: DsssRate,
@@ -69,7 +69,7 @@ pub enum DsssRate {
 /// 802.11a and 802.11g: OFDM symbols of 4 µs (IEEE 802.11-2007 clauses 17 and 19). A slot of 9 µs, CW from
 /// 15 to 1023. A cell of 802.11g has no stations of 802.11b in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Ofdm {
     /// The rate of data frames. 54 Mb/s by default.
     pub data_rate: OfdmRate,
@@ -192,11 +192,11 @@ impl Phy {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// A control rate above the data rate.
+    /// A control rate above the data rate, called by its place among the parameters of a cell.
     pub fn validate(&self) -> Result<(), Invalid> {
         let (field, wrong) = match self {
-            Phy::Dsss(phy) => ("dsss.control-rate", phy.control_rate > phy.data_rate),
-            Phy::Ofdm(phy) => ("ofdm.control-rate", phy.control_rate > phy.data_rate),
+            Phy::Dsss(phy) => ("phy.dsss.control_rate", phy.control_rate > phy.data_rate),
+            Phy::Ofdm(phy) => ("phy.ofdm.control_rate", phy.control_rate > phy.data_rate),
         };
         let problem = "found a rate above the data rate, expected one that is not above it";
         if wrong { Err(Invalid { field, problem }) } else { Ok(()) }

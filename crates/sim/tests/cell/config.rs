@@ -30,18 +30,18 @@ fn a_file_names_rates_as_people_do() {
         ("5.5 Mbps", DsssRate::Mbps5_5),
         ("11 Mbps", DsssRate::Mbps11),
     ] {
-        assert_eq!(phy("dsss", "data-rate", text), Ok(Phy::Dsss(Dsss { data_rate: rate, ..default })));
+        assert_eq!(phy("dsss", "data_rate", text), Ok(Phy::Dsss(Dsss { data_rate: rate, ..default })));
     }
     for (text, rate) in [("6 Mbps", OfdmRate::Mbps6), ("54 Mbps", OfdmRate::Mbps54)] {
         let expected = Ofdm { data_rate: rate, ..Ofdm::default() };
-        assert_eq!(phy("ofdm", "data-rate", text), Ok(Phy::Ofdm(expected)));
+        assert_eq!(phy("ofdm", "data_rate", text), Ok(Phy::Ofdm(expected)));
     }
     let short = Dsss { preamble: Preamble::Short, ..default };
     assert_eq!(phy("dsss", "preamble", "short"), Ok(Phy::Dsss(short)));
     let g = Ofdm { band: Band::TwoGhz, ..Ofdm::default() };
     assert_eq!(phy("ofdm", "band", "two-ghz"), Ok(Phy::Ofdm(g)));
     assert_eq!(
-        phy("dsss", "control-rate", "3 Mbps").unwrap_err(),
+        phy("dsss", "control_rate", "3 Mbps").unwrap_err(),
         "found \"3 Mbps\", expected 1, 2, 5.5 or 11 Mbps, such as \"11 Mbps\""
     );
     assert!(phy("dsss", "rate", "1 Mbps").unwrap_err().starts_with("unknown field `rate`, expected"));
@@ -71,9 +71,9 @@ fn what_cannot_be_is_refused() {
     let sound = CellConfig::default();
     assert_eq!(check(sound), Ok(()));
     let dsss = Dsss { data_rate: DsssRate::Mbps1, control_rate: DsssRate::Mbps2, ..Dsss::default() };
-    assert_eq!(check(CellConfig { phy: Phy::Dsss(dsss), ..sound }), Err("dsss.control-rate"));
+    assert_eq!(check(CellConfig { phy: Phy::Dsss(dsss), ..sound }), Err("phy.dsss.control_rate"));
     let ofdm = Ofdm { data_rate: OfdmRate::Mbps12, ..Ofdm::default() };
-    assert_eq!(check(CellConfig { phy: Phy::Ofdm(ofdm), ..sound }), Err("ofdm.control-rate"));
+    assert_eq!(check(CellConfig { phy: Phy::Ofdm(ofdm), ..sound }), Err("phy.ofdm.control_rate"));
     for (min, max, expected) in [
         (0, 0, Ok(())),
         (15, 65_535, Ok(())),
