@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lasthop_base::{Duration, Invalid, Time};
 use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::cell::CellConfig;
-use lasthop_sim::network::{FlowPath, Graph, LinkId};
+use lasthop_sim::network::{CellId, FlowPath, Graph, LinkId};
 
 use crate::cell::{Cell, StationPlan};
 use crate::faults::Fault;
@@ -314,26 +314,44 @@ impl Survey<'_> {
         }
     }
 
-    /// A cell must know to which of its stations a packet is to go.
+    /// A cell sends all that is for one host to one place: to a station, or out of the cell.
     fn check_stations(&mut self) {
-        let mut reached = BTreeMap::new();
-        let mut twice = Vec::new();
+        let mut known: BTreeMap<(CellId, HostId), (Option<u16>, usize)> = BTreeMap::new();
+        let mut wrong = Vec::new();
         let Network { graph, flows, .. } = &self.network;
-        for FlowPath { nodes, .. } in flows.iter().map(|flow| &flow.path) {
-            for step in nodes.windows(2) {
-                let link = graph.link(step[0], step[1]).expect("a path follows links");
-                let Some((cell, station)) = graph.station(link) else { continue };
-                let beyond = if graph.ends(link)[0] == step[0] { nodes.last() } else { nodes.first() };
-                let host = *beyond.expect("a path has nodes");
-                if *reached.entry((cell, host)).or_insert(station) != station {
-                    twice.push(host);
+        for (index, flow) in flows.iter().enumerate() {
+            let forth = flow.path.nodes.clone();
+            let back = forth.iter().rev().copied().collect();
+            for nodes in [forth, back].into_iter().take(if flow.path.one_way { 1 } else { 2 }) {
+                let dst = *nodes.last().expect("a path has nodes");
+                for (cell, way) in ways(graph, &nodes) {
+                    let (other, first) = *known.entry((cell, dst)).or_insert((way, index));
+                    if other != way {
+                        wrong.push((index, dst, cell, [way, other], first));
+                    }
                 }
             }
         }
-        for host in twice {
-            let name = &self.network.names[usize::from(host.0)];
-            let problem = format!("{name} is reached through two stations of one cell, expected one");
-            self.fault(&["topology"], problem);
+        for (index, dst, cell, places, first) in wrong {
+            let network = &self.network;
+            let name = |host: HostId| network.names[usize::from(host.0)].as_str();
+            let links = network.graph.cell(cell);
+            let [here, there] = places.map(|place| match place {
+                Some(station) => {
+                    format!("to {}", name(network.graph.ends(links[usize::from(station)])[1]))
+                }
+                None => String::from("out of it"),
+            });
+            let problem = format!(
+                "the cell of {} would have to send what is for {} {here}, but {there} for {}; \
+                 expected one way for both, such as by another via",
+                name(network.graph.ends(links[0])[0]),
+                name(dst),
+                network.flows[first].name
+            );
+            let flow = network.flows[index].name.clone();
+            let table = if index < network.connections { "connection" } else { "traffic" };
+            self.fault(&[table, &flow], problem);
         }
     }
 
@@ -621,6 +639,24 @@ impl Survey<'_> {
         }
         found
     }
+}
+
+/// The cells that send packets on which take this way, each with the station that it sends them to; none if
+/// they leave the cell.
+fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(CellId, Option<u16>)> {
+    let steps =
+        nodes.windows(2).map(|step| (graph.link(step[0], step[1]).expect("it follows links"), step[0]));
+    let steps: Vec<(LinkId, HostId)> = steps.collect();
+    let ways = steps.iter().enumerate().filter_map(|(index, &(link, from))| {
+        let (cell, station) = graph.station(link)?;
+        if graph.ends(link)[0] == from {
+            return Some((cell, Some(station)));
+        }
+        // Down again in the same cell: the next step says where.
+        let inside = steps.get(index + 1).is_some_and(|&(next, _)| graph.stays_within(link, next));
+        (!inside).then_some((cell, None))
+    });
+    ways.collect()
 }
 
 /// Where the ends and the way of a flow are written.
