@@ -271,7 +271,8 @@ impl Survey<'_> {
         if edge.in_cell {
             let usual = self.scenario.cell.clone().unwrap_or_default();
             self.check_cell(&usual);
-            let station = exception.station(&usual, &edge.ends[1]);
+            let suffix = self.suffix(edge, 1, edges);
+            let station = exception.station(&usual, suffix.trim_start_matches(':'));
             if let Err(invalid) = station.channel.validate() {
                 let table = if exception.states("channel") { vec!["link", &name] } else { vec!["cell"] };
                 let keys = ["channel"].into_iter().chain(invalid.field.split('.')).collect();
@@ -350,13 +351,18 @@ impl Survey<'_> {
                 network.flows[first].name
             );
             let flow = network.flows[index].name.clone();
-            let table = if index < network.connections { "connection" } else { "traffic" };
-            self.fault(&[table, &flow], problem);
+            if index >= network.connections {
+                self.fault(&["traffic", &flow], problem);
+            } else if self.scenario.connection.contains_key(&flow) {
+                self.fault(&["connection", &flow], problem);
+            } else {
+                self.fault(&["transfer"], problem);
+            }
         }
     }
 
-    /// A wireless link's random streams are called after its mobile host, which a shape names alike
-    /// however many routers it has: so the host meets the same fades. One with several links needs
+    /// The random streams of a wireless link, or of a station, are called after its mobile host, which a shape
+    /// names alike however many routers it has: so the host meets the same fades. One with several links needs
     /// their names; the plainest shape leaves out even the host's.
     fn suffix(&self, edge: &Edge, mobile: usize, edges: &[Edge]) -> String {
         let host = |edge: &Edge| edge.mobile.map(|mobile| edge.ends[mobile].clone());

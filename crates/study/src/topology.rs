@@ -172,7 +172,7 @@ impl Link {
         })
     }
 
-    /// What a station comes to, by its name.
+    /// What a station comes to whose random streams are called after `name`.
     pub(crate) fn station(&self, usual: &Cell, name: &str) -> StationPlan {
         let (channel, drop) = (self.channel.unwrap_or(usual.channel), self.drop.unwrap_or(usual.drop));
         StationPlan { name: name.to_owned(), channel, drop }

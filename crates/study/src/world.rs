@@ -237,9 +237,10 @@ impl Layout {
             let hosts = self.plan.reached.get(&(id, index as u16));
             station.station(hosts.into_iter().flatten().copied().collect(), streams)
         });
-        // Called after its access point, so that a cell that is added shifts nothing.
+        // Called after its access point, so that a cell that is added shifts nothing. This may be a station of
+        // another cell, with a backoff of its own.
         let ap = &self.network.names[usize::from(self.network.graph.ends(links[0])[0].0)];
-        let backoff = streams.stream(&["backoff:", ap].concat());
+        let backoff = streams.stream(&["ap-backoff:", ap].concat());
         Cell::new(self.network.cell, backoff, stations.collect())
     }
 
