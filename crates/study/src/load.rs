@@ -62,6 +62,9 @@ impl Scenario {
     pub(crate) fn read(document: &Document<'_>) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario = document.read()?;
         scenario.settle_profile(document);
+        if scenario.topology.has_cell() {
+            scenario.cell.get_or_insert_default();
+        }
         document.name().clone_into(&mut scenario.file);
         match scenario.faults().first() {
             Some(fault) => Err(document.fault(fault)),

@@ -299,6 +299,15 @@ impl Topology {
         }
     }
 
+    /// Whether some of the links are a cell.
+    pub(crate) fn has_cell(&self) -> bool {
+        match self {
+            Topology::Cell(_) => true,
+            Topology::Graph(graph) => !graph.cell.is_empty(),
+            Topology::LastHop | Topology::Path(_) | Topology::Dumbbell(_) => false,
+        }
+    }
+
     /// The connections that a shape has if the scenario names none.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         match self {
