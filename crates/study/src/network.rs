@@ -126,7 +126,7 @@ impl Network {
     }
 
     /// The links on the ways of connections, each with the node that the data come from.
-    fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
         let paths = self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.path.nodes);
         let steps = paths.flat_map(|nodes| nodes.windows(2));
         steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))

@@ -19,7 +19,8 @@ impl Scenario {
     /// [`Model::loss_probability`](lasthop_channel::Model::loss_probability).
     ///
     /// The direction is the one that the data of a connection take, or that to the mobile host if none crosses
-    /// the link.
+    /// the link. In a cell it is a data frame that is lost, and one that nobody else's collides with: what is
+    /// dropped above the MAC does not count.
     ///
     /// # Errors
     /// If the scenario has [faults](Scenario::faults), there is no such link, or it has no closed form.
@@ -34,9 +35,21 @@ impl Scenario {
             let fault = &faults[0];
             wrong(format!("{}: {}", fault.path.join("."), fault.problem))
         })?;
-        let (name, radio) = wireless(&network, link).map_err(wrong)?;
+        let id = wireless(&network, link).map_err(wrong)?;
+        let radio = match &network.links[usize::from(id.0)] {
+            NetworkLink::Station(station) => {
+                let (bits, on_air) = network.cell.phy.exposed(size);
+                return Ok(station.channel.loss_probability(1, bits, on_air));
+            }
+            NetworkLink::Radio(hop) => {
+                let crossed = network.crossed().find(|crossed| crossed.0 == id);
+                crossed.map_or(&hop.down, |(_, radio)| radio)
+            }
+            NetworkLink::Wired(_) => unreachable!("it is wireless"),
+        };
         let lacks = |what: &str| {
             let remedy = "measure it: link_failures over link_attempts of a run";
+            let name = name(&network, id);
             Err(wrong(format!("packet loss: no closed form for {what} of the link {name}; {remedy}")))
         };
         if radio.handoff.is_some() {
@@ -69,29 +82,26 @@ fn on_air(radio: &Radio, size: Bytes) -> (u32, u64, Duration) {
     (units.count(), exposed, time)
 }
 
-/// The wireless link called `link`, or the first that a connection crosses, as it is in the direction that the
-/// data take.
-fn wireless<'n>(network: &'n Network, link: Option<&str>) -> Result<(String, &'n Radio), String> {
-    let name = |link: LinkId| {
-        network.graph.ends(link).map(|end| network.names[usize::from(end.0)].as_str()).join("-")
-    };
+/// The wireless link called `link`, or the first that a connection crosses.
+fn wireless(network: &Network, link: Option<&str>) -> Result<LinkId, String> {
+    let is_wireless = |id: &LinkId| !matches!(network.links[usize::from(id.0)], NetworkLink::Wired(_));
     let Some(wanted) = link else {
-        let first = network.crossed().next().map(|(link, radio)| (name(link), radio));
+        let first = network.steps().map(|(link, _)| link).find(is_wireless);
         return first.ok_or_else(|| String::from("packet loss: no connection crosses a wireless link"));
     };
-    let all = network.links.iter().enumerate();
-    let mut radios = all.filter_map(|(index, link)| match link {
-        NetworkLink::Radio(hop) => Some((LinkId(index as u16), hop)),
-        NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
-    });
-    let Some((id, hop)) = radios.clone().find(|&(id, _)| name(id) == wanted) else {
-        let names: Vec<String> = radios.by_ref().map(|(id, _)| name(id)).collect();
-        let expected = match names.is_empty() {
+    let all = (0..network.links.len()).map(|index| LinkId(index as u16)).filter(is_wireless);
+    let named: Vec<(String, LinkId)> = all.map(|id| (name(network, id), id)).collect();
+    let found = named.iter().find(|(name, _)| name == wanted).map(|(_, id)| *id);
+    found.ok_or_else(|| {
+        let expected = match named.is_empty() {
             true => String::from("but no link is wireless"),
-            false => alternatives(wanted, names.iter().map(String::as_str)),
+            false => alternatives(wanted, named.iter().map(|(name, _)| name.as_str())),
         };
-        return Err(format!("packet loss: found the link \"{wanted}\", {expected}"));
-    };
-    let crossed = network.crossed().find(|crossed| crossed.0 == id);
-    Ok((wanted.to_owned(), crossed.map_or(&hop.down, |(_, radio)| radio)))
+        format!("packet loss: found the link \"{wanted}\", {expected}")
+    })
+}
+
+/// What a link is called.
+fn name(network: &Network, link: LinkId) -> String {
+    network.graph.ends(link).map(|end| network.names[usize::from(end.0)].as_str()).join("-")
 }

@@ -211,6 +211,12 @@ impl Phy {
         }
     }
 
+    /// What errors can hit of a data frame with a packet of this size, and how long that is on the air: all
+    /// behind the PLCP header.
+    pub fn exposed(&self, packet: Bytes) -> (u64, Duration) {
+        ((packet + DATA_OVERHEAD).bits(), self.data_time(packet) - self.timing().plcp)
+    }
+
     /// The constants of this physical layer.
     pub fn timing(&self) -> Timing {
         let (slot, sifs, plcp, cw_min, [rts, cts, ack, slowest_ack]) = match self {
