@@ -140,6 +140,7 @@ fn plain(found: &str) -> &str {
 fn in_words(wanted: &str) -> &str {
     match wanted {
         "f64" => "a number",
+        "u16" => "a whole number from 0 to 65535",
         "u32" => "a whole number from 0 to 4294967295",
         "u8" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",

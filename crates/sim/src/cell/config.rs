@@ -69,7 +69,7 @@ impl CellConfig {
 /// The contention window: a backoff is drawn from 0 to CW slots. CW starts at its minimum, and each failed
 /// attempt doubles CW + 1 up to the maximum (IEEE 802.11-1999 section 9.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { min = 31, max = 1023 }")]
 pub struct Cw {
     /// aCWmin: one less than a power of two.
     pub min: u32,
@@ -190,7 +190,7 @@ pub struct Station {
 /// it (WENP paper, section V: "dropped at the MAC layer of MH clients, using a uniform probability
 /// distribution").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "a table such as { down = 0.01, up = 0.0 }")]
 pub struct AboveMac {
     /// On the way to the station.
     pub down: Probability,

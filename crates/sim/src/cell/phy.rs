@@ -194,12 +194,20 @@ impl Phy {
     /// # Errors
     /// A control rate above the data rate, called by its place among the parameters of a cell.
     pub fn validate(&self) -> Result<(), Invalid> {
-        let (field, wrong) = match self {
-            Phy::Dsss(phy) => ("phy.dsss.control_rate", phy.control_rate > phy.data_rate),
-            Phy::Ofdm(phy) => ("phy.ofdm.control_rate", phy.control_rate > phy.data_rate),
+        let (field, problem) = match self {
+            Phy::Dsss(phy) if phy.control_rate > phy.data_rate => (
+                "phy.dsss.control_rate",
+                "found a rate above data_rate, expected one that is not above it, such as \"1 Mbps\"",
+            ),
+            // Here the default may be too much.
+            Phy::Ofdm(phy) if phy.control_rate > phy.data_rate => (
+                "phy.ofdm.control_rate",
+                "found a rate above data_rate, expected one that is not above it, such as \"6 Mbps\"; \
+                 without one it is \"24 Mbps\"",
+            ),
+            Phy::Dsss(_) | Phy::Ofdm(_) => return Ok(()),
         };
-        let problem = "found a rate above the data rate, expected one that is not above it";
-        if wrong { Err(Invalid { field, problem }) } else { Ok(()) }
+        Err(Invalid { field, problem })
     }
 
     /// Air time of a data frame with a packet of this size, preamble included.
