@@ -296,6 +296,124 @@ queue = "10 packets"
 [link.base2-laptop]
 "#;
 
+/// A cell with a station of its own way, and a wireless link.
+const CELL: &str = r#"schemes = ["basic"]
+limit = "20 s"
+
+[topology.graph]
+wired = ["server-R1", "R1-ap", "R1-base", "A-laptop", "B-laptop", "R1-laptop"]
+radio = ["base-phone"]
+cell = ["ap-A", "ap-B"]
+
+[transfer]
+size = "100 KB"
+from = "server"
+to = "laptop"
+
+[connection.first]
+via = ["R1", "ap", "A"]
+
+[connection.second]
+to = "B"
+
+[wired]
+rate = "1 Mbps"
+
+[radio]
+rate = "2 Mbps"
+
+[cell]
+rts_threshold = "500 B"
+queue = "10 packets"
+channel.iid.ber = 1e-6
+drop.down = 0.01
+
+[cell.phy.dsss]
+data_rate = "2 Mbps"
+
+[cell.cw]
+min = 31
+max = 1023
+
+[link.ap-A]
+drop = { down = 0.02, up = 0.03 }
+"#;
+
+const GRAPH_OF_CELL: &str = r#"[topology.graph]
+wired = ["server-R1", "R1-ap", "R1-base", "A-laptop", "B-laptop", "R1-laptop"]
+radio = ["base-phone"]
+cell = ["ap-A", "ap-B"]
+"#;
+
+const TWO_STATES: &str = "two-state = { good = \"0 s\", bad = \"1 s\" }";
+
+/// One replacement in a scenario with a cell that makes it wrong.
+const CELL_EDITS: &[(&str, &str, &str)] = &[
+    ("no station", GRAPH_OF_CELL, "[topology.cell]\nstations = 0\n"),
+    ("no number of stations", GRAPH_OF_CELL, "[topology.cell]\n"),
+    ("a cell without its number of stations", GRAPH_OF_CELL, "topology = \"cell\"\n"),
+    ("a name that is no link's", "\"ap-A\"", "\"apA\""),
+    ("a link of a cell twice", "\"ap-B\"", "\"ap-A\""),
+    ("a link of a cell that is wired", "\"ap-B\"", "\"ap-B\", \"R1-ap\""),
+    ("a host behind two stations", "to = \"B\"", "to = \"laptop\"\nvia = [\"R1\", \"ap\", \"B\"]"),
+    ("a host behind a station and not", "to = \"B\"", "from = \"B\"\nvia = [\"ap\", \"R1\"]"),
+    ("what is for other links", "drop = { down = 0.02, up = 0.03 }", "rate = \"1 Mbps\""),
+    ("what is for wireless links", "drop = { down = 0.02, up = 0.03 }", "arq.stop-and-wait = {}"),
+    ("what is for cells, on a wired link", "[link.ap-A]", "[link.R1-ap]"),
+    ("what is for cells, on a wireless link", "[link.ap-A]", "[link.base-phone]"),
+    ("what is for cells, on all wireless links", "rate = \"2 Mbps\"", "rate = \"2 Mbps\"\ndrop.down = 0.1"),
+    ("what is for cells, on one way", "rate = \"2 Mbps\"", "rate = \"2 Mbps\"\nuplink.drop = { down = 0.1 }"),
+    ("what is for cells, on one way of a link", "[link.ap-A]", "[link.base-phone.uplink]"),
+    ("an exception for no link", "[link.ap-A]", "[link.ap-C]"),
+    ("a rate of another layer", "\"2 Mbps\"\n\n[cell.cw]", "\"12 Mbps\"\n\n[cell.cw]"),
+    ("a rate of the other layer", "[cell.phy.dsss]\ndata_rate = \"2", "[cell.phy.ofdm]\ndata_rate = \"11"),
+    (
+        "answers faster than data",
+        "data_rate = \"2 Mbps\"",
+        "control_rate = \"5.5 Mbps\"\ndata_rate = \"2 Mbps\"",
+    ),
+    ("two physical layers", "[cell.cw]", "[cell.phy.ofdm]\n\n[cell.cw]"),
+    ("a physical layer without parameters", "[cell.phy.dsss]\ndata_rate = \"2 Mbps\"", "[cell.phy]"),
+    ("an unknown physical layer", "[cell.phy.dsss]", "[cell.phy.dss]"),
+    ("an unknown key of a physical layer", "data_rate", "rate"),
+    ("an unknown preamble", "data_rate = \"2 Mbps\"", "preamble = \"middle\""),
+    ("a window that is none", "min = 31", "min = 32"),
+    ("a largest window that is none", "max = 1023", "max = 1000"),
+    ("a largest window below the smallest", "max = 1023", "max = 15"),
+    ("a window without an end", "max = 1023", ""),
+    ("an unknown key of a window", "[cell.cw]\nmin = 31\nmax = 1023", "[cell.cw.x]"),
+    (
+        "answers faster than data, by default",
+        "[cell.phy.dsss]\ndata_rate = \"2",
+        "[cell.phy.ofdm]\ndata_rate = \"6",
+    ),
+    ("no attempt", "rts_threshold = \"500 B\"", "short_retry_limit = 0"),
+    ("a limit that is none", "rts_threshold = \"500 B\"", "long_retry_limit = \"never\""),
+    ("a drop of both ways", "drop.down = 0.01", "drop = 0.01"),
+    ("a drop above one", "drop.down = 0.01", "drop.down = 1.5"),
+    ("an unknown key of a cell", "rts_threshold", "rts_treshold"),
+    ("a fault of the channel", "iid.ber = 1e-6", TWO_STATES),
+    (
+        "a fault of a station's channel",
+        "drop = { down = 0.02, up = 0.03 }",
+        "channel.two-state = { good = \"0 s\", bad = \"1 s\" }",
+    ),
+    ("a scheme that needs a code", "\"basic\"", "\"selective-fec\""),
+];
+
+#[test]
+fn every_wrong_cell_is_told_what_and_where() {
+    Scenario::parse::<&str>(CELL, "test.toml", &[]).expect("it is sound as it is");
+    let mut told = String::new();
+    for (what, from, to) in CELL_EDITS {
+        assert!(CELL.contains(from), "the scenario has no {from:?}");
+        let text = CELL.replacen(from, to, 1);
+        let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
+        writeln!(told, "# {what}\n{error}\n").unwrap();
+    }
+    insta::assert_snapshot!(whatever_schemes(&told));
+}
+
 #[test]
 fn every_wrong_network_is_told_what_and_where() {
     Scenario::parse::<&str>(NETWORK, "test.toml", &[]).expect("it is sound as it is");
