@@ -215,6 +215,18 @@ impl Run {
         columns::series(py, self.part(connection, part)?.series.as_ref().ok_or_else(missing)?)
     }
 
+    /// Return what the scheme's agents at base stations showed over time.
+    ///
+    /// Returns
+    /// -------
+    /// dict of str to dict of str to numpy.ndarray
+    ///     For each agent that shows something, by its link or by the access point of its cell: `time_s` and
+    ///     a column for each quantity. Empty without ``series=True``.
+    fn agents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let each = |(name, series): &(String, _)| Ok((name.clone(), columns::series(py, series)?));
+        self.run.agents.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
+    }
+
     /// Write the result as a JSON document.
     ///
     /// Returns

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::Scheme;
-use lasthop_proto::{ComponentId, HostId};
+use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_sim::{Capture, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
 use crate::cell::CellCounts;
@@ -55,6 +55,9 @@ pub struct Run {
     pub traffic: Vec<(String, TrafficMetrics)>,
     /// Each application by its name, in the order of the scenario.
     pub applications: Vec<(String, ApplicationMetrics)>,
+    /// What the scheme's agents showed over time, by the links that they are at, or by the access points of
+    /// their cells, if that was asked for; of those that show something.
+    pub agents: Vec<(String, Series)>,
     /// How often a component dealt with a wake-up, a packet or a signal: how much work it was.
     pub handled: u64,
 }
@@ -167,8 +170,8 @@ impl Scenario {
         keep_going: impl FnMut() -> bool,
     ) -> Result<Run, RunError> {
         let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
-        let (outcome, records) = if observe == Observe::default() {
-            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, Vec::new())
+        let (outcome, records, agents) = if observe == Observe::default() {
+            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, Vec::new(), Vec::new())
         } else {
             setup.run_observed(seed, run, observe, keep_going)?
         };
@@ -198,6 +201,7 @@ impl Scenario {
             connections: connections.collect(),
             traffic: traffic.collect(),
             applications: applications.collect(),
+            agents,
             handled,
         })
     }
@@ -231,7 +235,7 @@ impl Setup<'_> {
         run: u64,
         observe: Observe<'_>,
         keep_going: impl FnMut() -> bool,
-    ) -> Result<(Outcome, Vec<Record>), RunError> {
+    ) -> Result<(Outcome, Vec<Record>, Vec<(String, Series)>), RunError> {
         let world = self.world(seed, run);
         let flows = &world.flows;
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
@@ -246,12 +250,18 @@ impl Setup<'_> {
             })
         });
         let recorders: Vec<_> = recorders.collect();
-        let (outcome, (recorders, capture)) = self.play(world, (recorders, capture), keep_going);
+        let agents = self.layout.agents().filter(|_| observe.series);
+        let (names, agents): (Vec<_>, Vec<_>) =
+            agents.map(|(id, name)| (name, Recorder::new(id, FlowId(0)))).unzip();
+        let (outcome, ((recorders, agents), capture)) =
+            self.play(world, ((recorders, agents), capture), keep_going);
         capture.map(Pcapng::finish).transpose().map_err(failed)?;
         let records = recorders
             .into_iter()
             .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
-        Ok((outcome.ok_or(RunError::Stopped)?, records.collect()))
+        let agents = names.into_iter().zip(agents.into_iter().map(Recorder::into_series));
+        let agents = agents.filter(|(_, series)| !series.time_s.is_empty());
+        Ok((outcome.ok_or(RunError::Stopped)?, records.collect(), agents.collect()))
     }
 
     fn world(&self, seed: u64, run: u64) -> World {

@@ -143,6 +143,19 @@ impl Layout {
         awaited
     }
 
+    /// The agents, each with the name of its link, or of the access point of its cell. A proxy that splits
+    /// connections is none: what it shows belongs to their parts.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
+        let splits = self.crossings.iter().any(|crossings| !crossings.is_empty());
+        let parts = self.plan.parts.iter().enumerate().filter(move |_| !splits);
+        parts.filter_map(|(index, part)| {
+            let Part::Agent(link) = part else { return None };
+            let [a, b] = self.network.graph.ends(*link).map(|end| &self.network.names[usize::from(end.0)]);
+            let in_cell = self.network.graph.station(*link).is_some();
+            Some((ComponentId(index as u16), if in_cell { a.clone() } else { format!("{a}-{b}") }))
+        })
+    }
+
     /// TCP on a part of a connection, with a scheme and `settings` on the wired ones.
     pub(crate) fn settings(
         part: &ConnectionPart,

@@ -110,7 +110,13 @@ def carry_out(
                 numbers = range(plan.run, plan.run + max(1, runs))
                 traces[experiment.name] = {
                     scheme: [
-                        scenario.run(scheme, seed=plan.seed, run=run, trace=True, series=True)
+                        scenario.run(
+                            scheme,
+                            seed=plan.seed,
+                            run=run,
+                            trace=experiment.traced,
+                            series=experiment.traced,
+                        )
                         for run in numbers
                     ]
                     for scheme in scenario.schemes

@@ -69,13 +69,15 @@ class Experiment:
     axes : mapping of str to str
         The swept settings, by the short names that figures and claims use.
     quick, full : int
-        Runs of each scheme at each point. Without axes they are traced, and there is one at least.
+        Runs of each scheme at each point. Without axes each run is kept, and there is one at least.
     scenario : str
         The scenario's file without its ending, if it is not called as the experiment.
     overrides : sequence of str
         What is changed in that scenario, readings aside.
     fixed : sequence of str
         The readings that do not apply, because the experiment is about them.
+    traced : bool
+        Whether runs that are kept have traces and series.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Experiment:
     scenario: str = ""
     overrides: Sequence[str] = ()
     fixed: Sequence[str] = ()
+    traced: bool = True
 
 
 class Claim(Protocol):

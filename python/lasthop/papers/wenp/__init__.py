@@ -1,0 +1,62 @@
+"""Jayanathan and Sirisena: radio network feedback in a WLAN."""
+
+import json
+
+from lasthop.papers.paper import Experiment, Paper
+from lasthop.papers.wenp.claims import CLAIMS
+from lasthop.papers.wenp.figures import ALPHAS, DIVISORS, FIGURES, FLAVOURS, THRESHOLDS
+from lasthop.papers.wenp.network import DIVISOR, STATIONS, drops
+from lasthop.papers.wenp.readings import READINGS
+
+_FILE = "wlan"
+
+
+def _experiment(name: str, *overrides: str, fixed: tuple[str, ...] = ()) -> Experiment:
+    usual = drops(DIVISOR)
+    return Experiment(
+        name, quick=4, full=100, scenario=_FILE, overrides=(*usual, *overrides), fixed=fixed, traced=False
+    )
+
+
+# The network of figure 3: servers and fixed hosts behind switches, 10 Mb/s each, with loads of their own.
+_OFFICE = (
+    "topology={graph={"
+    'wired=["server-switch1", "server2-switch1", "switch1-ap", "FH1-switch2", "FH2-switch2", "switch2-ap"], '
+    f"cell={json.dumps([f'ap-MH{station}' for station in STATIONS])}}}}}",
+    "wired={rate='10 Mbps', delay='1.5 ms'}",
+    *(f"connection.{station}={{from='server', to='MH{station}'}}" for station in STATIONS),
+    "application.pages={kind='http', from='FH1', to='server2'}",
+    "application.mail={kind='email', from='FH2', to='server2'}",
+    "application.records={kind='database', from='FH1', to='server'}",
+)
+
+PAPER = Paper(
+    name="wenp",
+    title="Improving TCP Performance over 802.11 WLAN with Radio Network Feedback",
+    authors="A. Jayanathan, H. R. Sirisena",
+    source="IEEE International Conference on Networks, 2006",
+    readings=READINGS,
+    experiments=(
+        _experiment("table"),
+        Experiment(
+            "trace",
+            quick=1,
+            full=1,
+            scenario=_FILE,
+            overrides=(*drops(DIVISOR), "limit=120 s", "warmup=0 s"),
+        ),
+        *(_experiment(f"alpha-{alpha}", f"scheme.wenp.alpha={alpha}") for alpha in ALPHAS),
+        *(
+            _experiment(f"threshold-{threshold}", f"scheme.wenp.threshold={threshold}")
+            for threshold in THRESHOLDS
+        ),
+        *(_experiment(f"divisor-{divisor}", *drops(divisor), fixed=("divisor",)) for divisor in DIVISORS),
+        *(
+            _experiment(f"flavour-{flavour}", f"tcp.flavour={flavour}", fixed=("recovery",))
+            for flavour in FLAVOURS
+        ),
+        _experiment("office", *_OFFICE),
+    ),
+    figures=FIGURES,
+    claims=CLAIMS,
+)

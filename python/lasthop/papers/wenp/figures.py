@@ -1,0 +1,201 @@
+"""The paper's figures and its table, and those that show what its readings change."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from lasthop import Run
+from lasthop.papers.evidence import Evidence
+from lasthop.papers.paper import Plot
+from lasthop.papers.wenp.network import DROPS, PRINTED, STATIONS
+from lasthop.plots import DataFigure
+from lasthop.plots.curves import Line, curve
+from lasthop.study.statistics import Estimate, compare
+from lasthop.study.units import Reading
+
+ALPHAS = ("0.5", "0.6", "0.75", "0.9", "1.0")
+THRESHOLDS = ("1", "2", "3")
+DIVISORS = (1, 4, 7, 8, 10)
+FLAVOURS = ("tahoe", "reno", "newreno", "sack")
+
+SCHEMES = {"basic": "standard", "wenp": "WENP"}
+
+_MSS = 1460
+_DROP = Reading("packets dropped", "%", 1.0)
+_THROUGHPUT = Reading("throughput", "kb/s", 1e3)
+_GAIN = Reading("improvement by WENP", "%", 0.01)
+_TIME = Reading("time", "s", 1.0)
+_CWND = Reading("congestion window", "segments", float(_MSS))
+_X = [float(drop) for drop in DROPS]
+
+
+def throughput(station: str, run: Run) -> float:
+    """Return the throughput of a station in bits per second."""
+    return float(run.connections[station]["throughput_bps"])
+
+
+def sample(evidence: Evidence, experiment: str, scheme: str, station: str) -> npt.NDArray[np.float64]:
+    """Return the throughput of a station in each run, in bits per second."""
+    return np.asarray([throughput(station, run) for run in evidence.runs(experiment, scheme)])
+
+
+def mean(evidence: Evidence, experiment: str, scheme: str, station: str) -> Estimate:
+    """Estimate the throughput of a station in bits per second."""
+    return evidence.over_runs(experiment, scheme, partial(throughput, station))
+
+
+def gain(evidence: Evidence, experiment: str, station: str) -> Estimate:
+    """Estimate by which part WENP improves a station's throughput, run by run."""
+    runs = evidence.runs(experiment, "wenp")
+    ours, theirs = (sample(evidence, experiment, scheme, station) for scheme in ("wenp", "basic"))
+    ratio = compare(ours, theirs, runs[0].seed).ratio
+    assert ratio is not None
+    return ratio
+
+
+def _line(label: str, found: list[Estimate], shift: float = 0.0, x: list[float] = _X) -> Line:
+    y, low, high = ([getattr(each, name) - shift for each in found] for name in ("mean", "low", "high"))
+    return Line(label, x, y, low, high)
+
+
+def _table(evidence: Evidence) -> DataFigure:
+    lines = []
+    for scheme, label in SCHEMES.items():
+        found = [mean(evidence, "table", scheme, station) for station in STATIONS]
+        lines.append(_line(f"{label}, ours", found))
+        lines.append(Line(f"{label}, paper", _X, [1e3 * value for value in PRINTED[scheme]]))
+    return curve(lines, _DROP, _THROUGHPUT)
+
+
+def _improvement(evidence: Evidence) -> DataFigure:
+    found = [gain(evidence, "table", station) for station in STATIONS]
+    paper = [
+        with_it / without - 1 for with_it, without in zip(PRINTED["wenp"], PRINTED["basic"], strict=True)
+    ]
+    return curve([_line("ours", found, 1.0), Line("paper", _X, paper)], _DROP, _GAIN)
+
+
+def _steps(
+    time: npt.NDArray[np.float64], values: npt.NDArray[np.float64], at: npt.NDArray[np.float64]
+) -> list[float]:
+    """Return the values that hold at some instants."""
+    rows = np.maximum(np.searchsorted(time, at, side="right") - 1, 0)
+    return [float(value) for value in np.asarray(values)[rows]]
+
+
+def _cwnd(station: str, start: float, end: float, evidence: Evidence) -> DataFigure:
+    at = np.linspace(start, end, 121)
+    lines = []
+    for scheme, label in SCHEMES.items():
+        series = evidence.traces("trace")[scheme].series(station)
+        lines.append(Line(label, at.tolist(), _steps(series["time_s"], series["cwnd_bytes"], at)))
+    return curve(lines, _TIME, _CWND)
+
+
+def _sequence(stations: tuple[str, ...], evidence: Evidence) -> DataFigure:
+    at = np.linspace(0.0, 120.0, 25)
+    lines = []
+    for station in stations:
+        for scheme, label in SCHEMES.items():
+            series = evidence.traces("trace")[scheme].series(station)
+            sent = _steps(series["time_s"], series["snd_nxt_bytes"], at)
+            name = label if len(stations) == 1 else f"MH {station}, {label}"
+            lines.append(Line(name, at.tolist(), sent))
+    return curve(lines, _TIME, Reading("sequence number sent", "MB", 1e6))
+
+
+def _drops(evidence: Evidence) -> DataFigure:
+    at = np.linspace(0.0, 120.0, 25)
+    lines = []
+    for scheme, label in SCHEMES.items():
+        events = evidence.traces("trace")[scheme].events("4")
+        lost = events["time_s"][events["event"] == "lost"]
+        lines.append(Line(label, at.tolist(), [float(np.count_nonzero(lost <= each)) for each in at]))
+    return curve(lines, _TIME, Reading("segments lost so far", "", 1.0))
+
+
+def _cache(evidence: Evidence) -> DataFigure:
+    series = evidence.traces("trace")["wenp"].agents()["ap"]
+    at = np.linspace(0.0, 120.0, 121)
+    cached = _steps(series["time_s"], series["cached_segments"], at)
+    return curve(
+        [Line("headers", at.tolist(), cached)], _TIME, Reading("cached headers, all stations", "", 1.0)
+    )
+
+
+def _gains(experiments: dict[str, str], evidence: Evidence) -> DataFigure:
+    lines = [
+        _line(label, [gain(evidence, experiment, station) for station in STATIONS], 1.0)
+        for experiment, label in experiments.items()
+    ]
+    return curve(lines, _DROP, _GAIN)
+
+
+def _divisors(evidence: Evidence) -> DataFigure:
+    lines = [
+        _line(
+            f"one in {divisor}" if divisor > 1 else "all",
+            [mean(evidence, f"divisor-{divisor}", "basic", station) for station in STATIONS],
+        )
+        for divisor in DIVISORS
+    ]
+    lines.append(Line("paper", _X, [1e3 * value for value in PRINTED["basic"]]))
+    return curve(lines, _DROP, _THROUGHPUT)
+
+
+def _office(evidence: Evidence) -> DataFigure:
+    lines = [
+        _line(f"{label}, {where}", [mean(evidence, experiment, scheme, station) for station in STATIONS])
+        for experiment, where in (("table", "downloads alone"), ("office", "the whole network"))
+        for scheme, label in SCHEMES.items()
+    ]
+    return curve(lines, _DROP, _THROUGHPUT)
+
+
+_ALPHA = {f"alpha-{alpha}": f"alpha {alpha}" for alpha in ALPHAS}
+_THRESHOLD = {f"threshold-{threshold}": f"threshold {threshold}" for threshold in THRESHOLDS}
+_FLAVOUR = {f"flavour-{flavour}": flavour for flavour in FLAVOURS}
+
+FIGURES = (
+    Plot("table-4", "Throughput of each station", ("table",), _table),
+    Plot("7", "Improvement by WENP against the drop rate", ("table",), _improvement),
+    Plot("4-cwnd", "Congestion window of MH 4", ("trace",), partial(_cwnd, "4", 0.0, 120.0)),
+    Plot("4-sequence", "Sequence number sent to MH 4", ("trace",), partial(_sequence, ("4",))),
+    Plot("4-drops", "Segments to MH 4 that were dropped", ("trace",), _drops),
+    Plot(
+        "4-cache",
+        "TCP headers that the access point caches",
+        ("trace",),
+        _cache,
+        "Of all eight connections: what is on its way, or waits in the queue.",
+    ),
+    Plot("5", "A snapshot of the congestion window of MH 4", ("trace",), partial(_cwnd, "4", 60.0, 80.0)),
+    Plot("6", "Sequence numbers sent to MH 5 to 8", ("trace",), partial(_sequence, ("5", "6", "7", "8"))),
+    Plot(
+        "divisor",
+        "Standard TCP: how many of the dropped packets TCP loses",
+        tuple(f"divisor-{divisor}" for divisor in DIVISORS),
+        _divisors,
+        "If all that table I drops were lost to TCP, the worst stations would get a fraction of what table IV "
+        "has.",
+    ),
+    Plot("alpha", "What alpha changes", tuple(_ALPHA), partial(_gains, _ALPHA)),
+    Plot(
+        "threshold",
+        "What the threshold changes",
+        tuple(_THRESHOLD),
+        partial(_gains, _THRESHOLD),
+        "Little: nearly all of the effect is alpha.",
+    ),
+    Plot("flavour", "WENP over four flavours of TCP", tuple(_FLAVOUR), partial(_gains, _FLAVOUR)),
+    Plot(
+        "office",
+        "With fixed hosts that browse, query and mail beside the downloads",
+        ("table", "office"),
+        _office,
+        "The wired side is no bottleneck, so that its other loads matter little.",
+    ),
+)

@@ -1,0 +1,35 @@
+"""What the paper says of its stations, in numbers."""
+
+from __future__ import annotations
+
+DROPS = (0, 2, 4, 6, 8, 10, 15, 20)
+"""Packets dropped at each station's MAC, in percent (table I)."""
+
+STATIONS = tuple(str(number) for number in range(1, 9))
+"""What the stations' connections are called."""
+
+PRINTED = {
+    "basic": (1480, 747, 524, 429, 356, 307, 251, 214),
+    "wenp": (1246, 806, 569, 472, 406, 349, 278, 234),
+}
+"""Throughput of each station in kb/s, without the scheme and with it (table IV)."""
+
+MARGIN = 0.05
+"""The error margin that the paper states for its means."""
+
+DIVISOR = 8
+"""How many packets a MAC drops for each segment that TCP loses."""
+
+
+def drops(divisor: float) -> tuple[str, ...]:
+    """Return the overrides by which each station loses its share of the segments.
+
+    Examples
+    --------
+    >>> drops(8)[1]
+    'link.ap-MH2.drop.down=0.0025'
+    """
+    return tuple(
+        f"link.ap-MH{station}.drop.down={drop / 100 / divisor:.7g}"
+        for station, drop in zip(STATIONS, DROPS, strict=True)
+    )

@@ -1,0 +1,59 @@
+"""What the paper leaves open, and how it may be read."""
+
+from lasthop.papers.paper import Choice, Reading
+from lasthop.papers.wenp.network import drops
+
+READINGS = (
+    Reading(
+        "divisor",
+        "How many segments are lost of those that a MAC is said to drop? The lossy rows of table IV follow "
+        "the inverse square root of the drop rate up to 20 %, which no TCP with a timeout of a second does.",
+        (
+            Choice("8", "one in eight: both rows then come out (figure divisor)"),
+            Choice("7", "one in seven", {"": drops(7)}),
+            Choice("10", "one in ten", {"": drops(10)}),
+            Choice("1", "all of them, as table I says: the worst station then gets a tenth", {"": drops(1)}),
+        ),
+    ),
+    Reading(
+        "ack",
+        "How many segments does an acknowledgement cover? Table II says two, or 0.2 s.",
+        (
+            Choice("1", "one: then the cell carries the 4.3 Mb/s of table IV's rows"),
+            Choice(
+                "2", "two: it carries 4.9 Mb/s, which the first station takes", {"": ("tcp.ack_every=2",)}
+            ),
+        ),
+    ),
+    Reading(
+        "recovery",
+        "How is a window with several losses repaired?",
+        (
+            Choice("newreno", "one recovery repairs every hole"),
+            Choice("reno", "recovery ends with the first new acknowledgement", {"": ("tcp.flavour=reno",)}),
+            Choice(
+                "sack", "selective acknowledgements, which table II disables", {"": ("tcp.flavour=sack",)}
+            ),
+        ),
+    ),
+    Reading(
+        "queue",
+        "How do packets for different stations wait at the access point?",
+        (
+            Choice("shared", "in one queue: its waiting time is everyone's round trip"),
+            Choice(
+                "own",
+                "each station's in its own, in turns: the station without losses then shares with nobody",
+                {"": ("cell.shared_queue=false",)},
+            ),
+        ),
+    ),
+    Reading(
+        "control-rate",
+        "At which rate are control frames sent?",
+        (
+            Choice("1Mbps", "1 Mb/s, which every station understands"),
+            Choice("2Mbps", "2 Mb/s", {"": ("cell.phy.dsss.control_rate=2 Mbps",)}),
+        ),
+    ),
+)
