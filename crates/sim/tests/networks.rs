@@ -46,11 +46,11 @@ type Ways = BTreeMap<(CellId, HostId), Option<u16>>;
 
 /// Whether each cell sends the packets that take `path`, or come back over it, where it sends all others for
 /// the same host. Then `ways` knows of them too.
-fn agree(graph: &Graph, ways: &mut Ways, path: &[HostId]) -> bool {
+fn agree(graph: &Graph, ways: &mut Ways, path: &FlowPath) -> bool {
     let mut with_these = ways.clone();
     let mut agrees = true;
-    let back: Vec<HostId> = path.iter().rev().copied().collect();
-    for nodes in [path, &back] {
+    let back: Vec<HostId> = path.nodes.iter().rev().copied().collect();
+    for nodes in [&path.nodes, &back].into_iter().take(if path.one_way { 1 } else { 2 }) {
         let dst = nodes[nodes.len() - 1];
         let links: Vec<LinkId> =
             nodes.windows(2).map(|step| graph.link(step[0], step[1]).expect("it is linked")).collect();
@@ -101,14 +101,15 @@ impl Case {
         }
         let paths = (0..8).map(|_| random_path(&graph, nodes, &mut random)).collect::<Vec<_>>();
         let mut ways = BTreeMap::new();
-        let flows = paths.into_iter().filter(|path| path.len() > 1 && agree(&graph, &mut ways, path));
-        let mut flows: Vec<FlowPath> =
-            flows.map(|nodes| FlowPath { nodes, one_way: random.bernoulli(0.3), answers: None }).collect();
+        let flows = paths.into_iter().filter(|path| path.len() > 1);
+        let flows = flows.map(|nodes| FlowPath { nodes, one_way: random.bernoulli(0.3), answers: None });
+        let mut flows: Vec<FlowPath> = flows.filter(|flow| agree(&graph, &mut ways, flow)).collect();
         // Some are answered, by flows that may come much later.
         for asked in 0..flows.len() {
-            if random.bernoulli(0.3) {
-                let nodes = flows[asked].nodes.iter().rev().copied().collect();
-                flows.push(FlowPath { nodes, one_way: false, answers: Some(FlowId(asked as u16)) });
+            let nodes = flows[asked].nodes.iter().rev().copied().collect();
+            let answer = FlowPath { nodes, one_way: false, answers: Some(FlowId(asked as u16)) };
+            if random.bernoulli(0.3) && agree(&graph, &mut ways, &answer) {
+                flows.push(answer);
             }
         }
         let plan = Plan::new(&graph, &agents, &flows);
@@ -340,6 +341,11 @@ fn a_cell_is_one_component() {
     assert_eq!(graph.cell(id), cell);
     let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
     assert_eq!((one, other), (vec![a], vec![behind]));
+    // What an access point hands on within its cell comes by no wire.
+    let plan = Plan::new(&graph, &[None; 4], &[path(&[a, ap, b])]);
+    let wires = plan.wires.iter().flat_map(|(from, to)| [from.1, to.1]);
+    assert_eq!(plan.parts.len(), 3);
+    assert!(wires.filter(|port| *port == Port(2)).count() == 2 && plan.wires.len() == 4);
 }
 
 /// Where all packets go the same way, nothing stands in it.
