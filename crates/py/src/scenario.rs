@@ -280,8 +280,8 @@ impl Scenario {
     ///     The packet's size, headers included: ``"552 B"``, or a number of bytes.
     /// link : str, optional
     ///     The link's name, such as ``"base-mobile"``. By default the first wireless link that a connection
-    ///     crosses. The direction is that of the data. In a cell it is a data frame that is lost, and one that
-    ///     nobody else's collides with; what is dropped above the MAC does not count.
+    ///     crosses. The direction is that of the data. In a cell a packet is lost with its data frame, with
+    ///     which nobody else's collides, or above the MAC.
     ///
     /// Returns
     /// -------

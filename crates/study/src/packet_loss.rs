@@ -19,8 +19,8 @@ impl Scenario {
     /// [`Model::loss_probability`](lasthop_channel::Model::loss_probability).
     ///
     /// The direction is the one that the data of a connection take, or that to the mobile host if none crosses
-    /// the link. In a cell it is a data frame that is lost, and one that nobody else's collides with: what is
-    /// dropped above the MAC does not count.
+    /// the link. In a cell a packet is lost with its data frame, with which nobody else's collides, or above the
+    /// MAC.
     ///
     /// # Errors
     /// If the scenario has [faults](Scenario::faults), there is no such link, or it has no closed form.
@@ -39,7 +39,11 @@ impl Scenario {
         let radio = match &network.links[usize::from(id.0)] {
             NetworkLink::Station(station) => {
                 let (bits, on_air) = network.cell.phy.exposed(size);
-                return Ok(station.channel.loss_probability(1, bits, on_air));
+                let lost = station.channel.loss_probability(1, bits, on_air);
+                let ap = network.graph.ends(id)[0];
+                let up = network.steps().find(|step| step.0 == id).is_some_and(|(_, from)| from != ap);
+                let dropped = if up { station.drop.up } else { station.drop.down };
+                return Ok(lost + (1.0 - lost) * dropped.get());
             }
             NetworkLink::Radio(hop) => {
                 let crossed = network.crossed().find(|crossed| crossed.0 == id);
