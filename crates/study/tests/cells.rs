@@ -449,6 +449,31 @@ fn ways_lead_over_two_cells_and_behind_stations() {
     assert_eq!(ways("inside"), ["phone-laptop"]);
     assert_eq!(ways("back"), ["laptop-ap1", "ap1-ap2", "ap2-watch"]);
     assert!(split.connections.iter().all(|each| each.metrics.finished));
+    // What is lost in a cell is lost on the part that crosses it.
+    for (link, place) in [("ap1-phone", 0), ("ap2-tablet", 2)] {
+        let result = of(&[&drop(link)], "i-tcp");
+        for (index, part) in connection(&result, "over").parts.iter().enumerate() {
+            let lost = part.events.as_ref().unwrap().event.contains(&"lost");
+            assert_eq!(lost, index == place, "part {index} over {link}");
+        }
+    }
+}
+
+/// A host behind a station may send into the cell another way, if nothing comes back that way.
+#[test]
+fn datagrams_may_take_a_way_that_acknowledgements_may_not() {
+    let text = "limit = '5 s'\n[topology.graph]\nwired = ['server-ap', 'MH1-laptop', 'ap-laptop']\n\
+        cell = ['ap-MH1', 'ap-MH2']\n[wired]\nrate = '100 Mbps'\n[transfer]\nsize = '100 KB'\n\
+        from = 'server'\nto = 'laptop'\n[connection.x]\nvia = ['ap', 'MH1']\n";
+    let other = "from=\"laptop\", to=\"MH2\", via=[\"ap\"]";
+    let datagrams =
+        format!("traffic.y={{{other}, packet_size=\"500 B\", law={{constant={{rate=\"40 kbps\"}}}}}}");
+    let result = run(&read(text, &[&datagrams]), "ebsn");
+    assert_eq!(result.ended, Ended::Finished);
+    assert!(traffic(&result, "y").delivered_packets > 0);
+    let connection = format!("connection.y={{{other}}}");
+    let error = Scenario::parse(text, "test.toml", &[connection]).unwrap_err().to_string();
+    assert!(error.contains("the cell of ap would have to send what is for laptop"), "{error}");
 }
 
 /// Media that share nothing do not notice each other.
@@ -485,16 +510,18 @@ fn a_node_of_two_cells_draws_for_each_by_itself() {
     );
     let [one, other] = ["a", "b"].map(|name| fates(&result, name, DOWN)[..15].to_vec());
     assert_ne!(one, other);
-    // q sends as an access point to m, and as p's station to p; nobody else does.
-    let datagrams = |to: &str| {
-        format!(
-            "traffic.to_{to}={{from=\"q\", to=\"{to}\", packet_size=\"1500 B\", law={{constant={{rate=\"9 Mbps\"}}}}}}"
-        )
-    };
-    let (m, p, late) = (datagrams("m"), datagrams("p"), "transfer.start=4999 ms");
-    let result = run(&read(text, &[late, &m, &p, "connection.a.via=[\"q\"]"]), "basic");
-    assert!(traffic(&result, "to_m").delivered_packets > 1_000);
-    assert_ne!(traffic(&result, "to_m").mean_delay_s, traffic(&result, "to_p").mean_delay_s);
+    // Two send in a cell each, and nobody else does: how long they wait is a matter of their backoffs alone.
+    for (one, other) in [(["q", "m"], ["q", "p"]), (["q", "m"], ["p", "m"])] {
+        let traffic_of = |name: &str, [from, to]: [&str; 2]| {
+            let law = "law={constant={rate=\"9 Mbps\"}}";
+            format!("traffic.{name}={{from=\"{from}\", to=\"{to}\", packet_size=\"1500 B\", {law}}}")
+        };
+        let (one, other) = (traffic_of("one", one), traffic_of("other", other));
+        let late = ["transfer.start=4999 ms", "connection.a.via=[\"q\"]"];
+        let result = run(&read(text, &[late[0], late[1], &one, &other]), "basic");
+        assert!(traffic(&result, "one").delivered_packets > 1_000);
+        assert_ne!(traffic(&result, "one").mean_delay_s, traffic(&result, "other").mean_delay_s);
+    }
 }
 
 #[test]
@@ -604,15 +631,26 @@ fn split_connections_of_several_stations_lose_no_byte() {
     }
 }
 
-/// A closed form of what becomes of a data frame, beside runs in which nobody else sends.
+/// A closed form of what becomes of a packet whose data frame is sent once, beside runs in which nobody else
+/// sends.
 #[test]
 fn packet_loss_is_that_of_a_data_frame() {
     let of = |channel: &str| read(CELL, &[&format!("cell.channel={channel}")]).packet_loss(Bytes(552), None);
     assert_close(of("{frame-loss={loss=0.07}}").unwrap(), 0.07);
     assert_close(of("{iid={ber=1e-4}}").unwrap(), 1.0 - (1.0f64 - 1e-4).powi(588 * 8));
-    let own = read(CELL, &["link.ap-MH3.channel.frame-loss.loss=0.2", "cell.drop.down=0.5"]);
-    assert_close(own.packet_loss(Bytes(552), Some("ap-MH3")).unwrap(), 0.2);
-    assert_close(own.packet_loss(Bytes(552), Some("ap-MH1")).unwrap(), 0.0);
+    let own = read(
+        CELL,
+        &[
+            "link.ap-MH3.channel.frame-loss.loss=0.2",
+            "cell.drop.down=0.5",
+            "link.ap-MH1.drop.up=0.1",
+            "connection.1={from=\"MH1\", to=\"server\"}",
+        ],
+    );
+    assert_close(own.packet_loss(Bytes(552), Some("ap-MH3")).unwrap(), 1.0 - 0.8 * 0.5);
+    assert_close(own.packet_loss(Bytes(552), Some("ap-MH2")).unwrap(), 0.5);
+    // The data go up.
+    assert_close(own.packet_loss(Bytes(552), Some("ap-MH1")).unwrap(), 0.1);
     let error = own.packet_loss(Bytes(552), Some("ap-MH5")).unwrap_err().to_string();
     assert!(error.contains("found the link \"ap-MH5\", expected \"ap-MH1\", \"ap-MH2\""), "{error}");
 

@@ -357,6 +357,11 @@ const CELL_EDITS: &[(&str, &str, &str)] = &[
     ("a link of a cell that is wired", "\"ap-B\"", "\"ap-B\", \"R1-ap\""),
     ("a host behind two stations", "to = \"B\"", "to = \"laptop\"\nvia = [\"R1\", \"ap\", \"B\"]"),
     ("a host behind a station and not", "to = \"B\"", "from = \"B\"\nvia = [\"ap\", \"R1\"]"),
+    (
+        "a host whose acknowledgements are to leave the cell",
+        "to = \"B\"",
+        "from = \"laptop\"\nto = \"B\"\nvia = [\"R1\", \"ap\"]",
+    ),
     ("what is for other links", "drop = { down = 0.02, up = 0.03 }", "rate = \"1 Mbps\""),
     ("what is for wireless links", "drop = { down = 0.02, up = 0.03 }", "arq.stop-and-wait = {}"),
     ("what is for cells, on a wired link", "[link.ap-A]", "[link.R1-ap]"),
