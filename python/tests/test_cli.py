@@ -43,7 +43,15 @@ CONNECTION_METRICS = [
     "lost_on_air",
     "queue_drops",
 ]
-METRICS = [*CONNECTION_METRICS, "link_attempts", "link_failures", "link_bits", "fairness"]
+METRICS = [
+    *CONNECTION_METRICS,
+    "link_attempts",
+    "link_failures",
+    "link_bits",
+    "collisions",
+    "busy_time_s",
+    "fairness",
+]
 TRAFFIC_METRICS = [
     "sent_packets",
     "delivered_packets",

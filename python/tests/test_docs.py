@@ -42,6 +42,7 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "Top level": ("", {}),
     "topology.path": ("topology.path", {"routers": 1}),
     "topology.dumbbell": ("topology.dumbbell", {"pairs": 1}),
+    "topology.cell": ("topology.cell", {"stations": 1}),
     "topology.graph": ("topology.graph", {}),
     "transfer": ("transfer", {"size": "100 KB"}),
     "connection.NAME": ("connection.x", {}),
@@ -67,6 +68,11 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "radio.handoff": ("radio.handoff", {"first": "1 s", "lasts": "1 s"}),
     "radio.arq.stop-and-wait": ("radio.arq.stop-and-wait", {}),
     "radio.arq.selective-repeat": ("radio.arq.selective-repeat", {}),
+    "cell": ("cell", {}),
+    "cell.phy.dsss": ("cell.phy.dsss", {}),
+    "cell.phy.ofdm": ("cell.phy.ofdm", {}),
+    "cell.cw": ("cell.cw", {"min": 31, "max": 1023}),
+    "cell.drop": ("cell.drop", {}),
     "link.NAME": ("link.base-mobile", {}),
 }
 
@@ -77,6 +83,7 @@ CHOICES = {
     "radio.arq": ("radio", "arq"),
     "radio.arq.stop-and-wait.backoff": ("radio.arq.stop-and-wait", "backoff"),
     "traffic.x.law": ("traffic.NAME", "law"),
+    "cell.phy": ("cell", "phy"),
 }
 
 
@@ -173,10 +180,10 @@ def test_every_key_is_documented_with_its_default(heading: str) -> None:
             value = value.get(part) if isinstance(value, dict) else None
         if default == "required":
             assert key in required
-        elif value is not None:
+        elif value is not None and not isinstance(value, dict):
             assert default == literal(value), key
         else:
-            # The canonical form leaves it out: in words.
+            # The canonical form leaves it out, or has a table that is documented by itself: in words.
             assert not default.startswith("`"), key
 
 
@@ -206,9 +213,10 @@ def test_every_key_of_a_direction_is_documented() -> None:
     text = (DOCS / "scenarios.md").read_text()
     (section,) = re.findall(r"### `\[radio.uplink\]`\n(.*?)\n#", text, re.DOTALL)
     both = {"handoff": {"first": "1 s", "lasts": "1 s"}, "uplink": {}}
+    of_cells = {"drop": {"up": 0.1}}
     prose = section.split("```")[0]
     assert list(dict.fromkeys(re.findall(r"`(\w+)`", prose))) == [
-        key for key in known("radio.uplink") if key not in both
+        key for key in known("radio.uplink") if key not in both | of_cells
     ]
     (example,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     for table in ("radio.uplink", "link.base-mobile.uplink"):
@@ -216,6 +224,23 @@ def test_every_key_of_a_direction_is_documented() -> None:
         for key, value in both.items():
             with pytest.raises(ScenarioError, match=f"{table}.{key}: found it for one direction"):
                 scenario_with(table, {key: value})
+        for key, drop in of_cells.items():
+            with pytest.raises(ScenarioError, match=f"{table}.{key}: found it on a wireless link"):
+                scenario_with(table, {key: drop})
+
+
+def test_keys_of_cells_are_for_links_of_cells() -> None:
+    text = MINIMAL + "[topology.cell]\nstations = 1\n"
+    rows = [row[0] for row in REFERENCE["link.NAME"]]
+    own = {"channel": "perfect", "drop": "{up=0.1}"}
+    assert set(own) < set(rows)
+    for key in rows:
+        overrides = [f"link.ap-MH1.{key}={own.get(key, '{}')}"]
+        if key in own:
+            Scenario.parse(text, overrides=overrides)
+        else:
+            with pytest.raises(ScenarioError, match=f"link.ap-MH1.{key}"):
+                Scenario.parse(text, overrides=overrides)
 
 
 def test_every_law_of_an_application_is_documented() -> None:
@@ -294,6 +319,8 @@ WORDS = [
     ("tcp", "window_counts"),
     ("tcp", "rtt_arithmetic"),
     ("tcp", "rtt_samples"),
+    ("cell.phy.dsss", "preamble"),
+    ("cell.phy.ofdm", "band"),
     ("scheme.metp", "recovery"),
     ("scheme.vs-tcp", "growth"),
     ("scheme.selective-fec", "protect"),
