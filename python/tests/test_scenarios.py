@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from conftest import ROOT
 
 import lasthop
@@ -50,6 +51,30 @@ def test_each_step_of_splitting_gains_over_a_wireless_lan() -> None:
     for less, more in pairwise(found):
         assert less.mean() < more.mean()
     assert found[0].max() < found[2].min()
+
+
+def test_who_loses_more_in_the_cell_gets_less() -> None:
+    found = throughputs("cell.toml", "basic").mean(axis=0)
+    # By rates of loss, two stations each.
+    by_rate = found.reshape(4, 2).mean(axis=1)
+    assert (np.diff(by_rate) < 0).all()
+    # The loss explains it: equal stations have equal shares.
+    assert (np.abs(found.reshape(4, 2) / by_rate[:, None] - 1) < 0.15).all()
+
+
+def test_the_long_queue_of_the_cell_loses_nothing_and_the_short_one_does() -> None:
+    scenario = lasthop.load(ROOT / "scenarios/cell.toml", ["limit=20 s"])
+    assert scenario.run().metrics["queue_drops"] == 0
+    short = lasthop.load(ROOT / "scenarios/cell.toml", ["limit=20 s", "cell.queue=40 packets"]).run()
+    lost = [(each["queue_drops"], each["lost_on_air"]) for each in short.connections.values()]
+    assert all(drops > 0 for drops, _ in lost)
+    assert [on_air > 0 for _, on_air in lost] == [False] * 2 + [True] * 6
+
+
+def test_the_packet_loss_of_the_cell_is_what_its_comments_say() -> None:
+    scenario = lasthop.load(ROOT / "scenarios/cell.toml")
+    losses = [scenario.packet_loss("1500 B", f"ap-MH{number}") for number in range(1, 9)]
+    assert losses == pytest.approx([0, 0, 0.005, 0.005, 0.01, 0.01, 0.02, 0.02], abs=1e-12)
 
 
 def test_the_packet_loss_of_the_wireless_lan_is_middling() -> None:
