@@ -7,7 +7,6 @@
 //! `SIZE` is simulated seconds for bulk transfers, the cell and the path, and a number of runs for all else. `FILE`
 //! is where the case `pcapng` writes.
 
-mod cell;
 mod dumbbell;
 mod meter;
 mod study;
@@ -56,7 +55,7 @@ struct Outcome {
     delivered: u64,
     /// How often a component dealt with a wake-up, a packet or a signal; none where it is unknown.
     events: Option<u64>,
-    /// Frame exchanges; none where there is no cell.
+    /// Frame exchanges, collisions included; none where there is no cell.
     exchanges: Option<u64>,
     cpu_s: f64,
     wall_s: f64,
@@ -162,13 +161,15 @@ fn path(simulated: u64) -> Outcome {
 }
 
 fn cell(simulated: u64) -> Outcome {
-    let (network, cost) = measured(|| {
-        let mut network = cell::Network::new();
-        network.engine.run(&[], seconds(simulated));
-        network
+    let case = study::CELL.read_with(&[format!("limit={simulated}s")]);
+    let ((delivered, events, exchanges), cost) = measured(|| {
+        let run = case.play(0);
+        let network = &run.metrics.network;
+        // On a perfect channel all attempts fail by collisions, each of several attempts.
+        let exchanges = network.link_attempts - network.link_failures + network.collisions;
+        (case.delivered(&run.metrics), run.handled, exchanges)
     });
-    let outcome = Outcome::new(network.delivered(), Some(network.engine.handled()), &cost);
-    Outcome { exchanges: Some(network.exchanges()), ..outcome }
+    Outcome { exchanges: Some(exchanges), ..Outcome::new(delivered, Some(events), &cost) }
 }
 
 fn jobs(jobs: usize, runs: u64) -> Outcome {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lasthop_study::{Batch, Metrics, Observe, Pool, Scenario};
+use lasthop_study::{Batch, Metrics, Observe, Pool, Run, Scenario};
 
 /// The wide-area case of the EBSN paper, with the scheme that exercises most.
 pub(crate) const EBSN: Case =
@@ -15,6 +15,9 @@ pub(crate) const TEN: Case = Case { text: include_str!("../ten.toml"), scheme: "
 
 /// A connection over four routers, with cross traffic.
 pub(crate) const PATH: Case = Case { text: include_str!("../path.toml"), scheme: "basic" };
+
+/// Eight downloads through an 802.11 cell.
+pub(crate) const CELL: Case = Case { text: include_str!("../cell.toml"), scheme: "basic" };
 
 /// Ten segments over a fading last hop, the critical ones protected by a code.
 pub(crate) const FEC: Case = Case { text: include_str!("../selective-fec.toml"), scheme: "selective-fec" };
@@ -47,10 +50,15 @@ impl Ready {
     /// Segments delivered by `runs` runs, one after the other, and events.
     pub(crate) fn run(&self, runs: u64) -> (u64, u64) {
         sum((0..runs).map(|number| {
-            let run = self.scenario.run(self.scheme, 1, number, Observe::default());
-            let run = run.expect("a scenario that can be run");
+            let run = self.play(number);
             (self.delivered(&run.metrics), run.handled)
         }))
+    }
+
+    /// One run.
+    pub(crate) fn play(&self, number: u64) -> Run {
+        let run = self.scenario.run(self.scheme, 1, number, Observe::default());
+        run.expect("a scenario that can be run")
     }
 
     /// Segments delivered by `runs` runs on `jobs` threads.
@@ -67,7 +75,8 @@ impl Ready {
         delivered
     }
 
-    fn delivered(&self, metrics: &Metrics) -> u64 {
+    /// Segments delivered.
+    pub(crate) fn delivered(&self, metrics: &Metrics) -> u64 {
         metrics.connections.delivered_bytes.div_ceil(u64::from(self.scenario.tcp.mss()))
     }
 }
