@@ -20,7 +20,7 @@ from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS
 from lasthop.papers.vstcp import network
 from lasthop.study.statistics import estimate
 
-RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2}
+RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2, "wenp": 2}
 
 # The verdicts that any number of runs must give.
 CERTAIN = {
@@ -84,6 +84,10 @@ CERTAIN = {
         ],
         FAILS: ["ten-percent", "gap-narrows"],
         CONTRADICTS: ["bit-error-rate", "growth"],
+    },
+    "wenp": {
+        HOLDS: ["first-loses", "injects-nothing", "overhead", "alpha"],
+        CONTRADICTS: ["drop-rate"],
     },
 }
 

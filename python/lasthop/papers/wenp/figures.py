@@ -179,8 +179,8 @@ FIGURES = (
         "Standard TCP: how many of the dropped packets TCP loses",
         tuple(f"divisor-{divisor}" for divisor in DIVISORS),
         _divisors,
-        "If all that table I drops were lost to TCP, the worst stations would get a fraction of what table IV "
-        "has.",
+        "If all that table I drops were lost to TCP, the worst stations would get a fraction of what table "
+        "IV has.",
     ),
     Plot("alpha", "What alpha changes", tuple(_ALPHA), partial(_gains, _ALPHA)),
     Plot(
