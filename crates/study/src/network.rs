@@ -351,7 +351,9 @@ impl Survey<'_> {
                 network.flows[first].name
             );
             let flow = network.flows[index].name.clone();
-            if index >= network.connections {
+            if matches!(network.flows[index].load, Load::Requests(_) | Load::Responses(_)) {
+                self.fault(&["application", &flow], problem);
+            } else if matches!(network.flows[index].load, Load::Traffic(_)) {
                 self.fault(&["traffic", &flow], problem);
             } else if self.scenario.connection.contains_key(&flow) {
                 self.fault(&["connection", &flow], problem);
