@@ -149,4 +149,4 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
             requests = said["application"][name].get("requests")
             if run.ended != "finished" and requests is not None and metrics["responses"] < requests:
                 arrived = f"{metrics['responses']} of {requests} responses {counted}"
-                warn(f"{run.scheme} {why} before application {name} finished: {arrived}")
+                warn(f"{run.scheme} {ended} before application {name} finished: {arrived}")
