@@ -173,7 +173,8 @@ FIGURES = (
         "Of all eight connections: what is on its way, or waits in the queue.",
     ),
     Plot("5", "A snapshot of the congestion window of MH 4", ("trace",), partial(_cwnd, "4", 60.0, 80.0)),
-    Plot("6", "Sequence numbers sent to MH 5 to 8", ("trace",), partial(_sequence, ("5", "6", "7", "8"))),
+    Plot("6", "Sequence numbers sent to MH 5 and 6", ("trace",), partial(_sequence, ("5", "6"))),
+    Plot("6-7-8", "Sequence numbers sent to MH 7 and 8", ("trace",), partial(_sequence, ("7", "8"))),
     Plot(
         "divisor",
         "Standard TCP: how many of the dropped packets TCP loses",
