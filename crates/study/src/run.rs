@@ -122,6 +122,15 @@ pub(crate) struct Outcome {
 /// What was recorded of a part of a connection.
 type Record = (Option<Events>, Option<Series>);
 
+/// What was recorded of a run.
+#[derive(Default)]
+struct Records {
+    /// Of the parts of all connections, in their order.
+    parts: Vec<Record>,
+    /// Of agents that show something.
+    agents: Vec<(String, Series)>,
+}
+
 /// A scenario and one of the schemes that can work with it: what all runs of a study share.
 #[derive(Clone)]
 pub(crate) struct Setup<'a> {
@@ -170,8 +179,8 @@ impl Scenario {
         keep_going: impl FnMut() -> bool,
     ) -> Result<Run, RunError> {
         let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
-        let (outcome, records, agents) = if observe == Observe::default() {
-            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, Vec::new(), Vec::new())
+        let (outcome, records) = if observe == Observe::default() {
+            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, Records::default())
         } else {
             setup.run_observed(seed, run, observe, keep_going)?
         };
@@ -179,6 +188,7 @@ impl Scenario {
         let network = setup.layout.network();
         let (transfers, others) = network.flows.split_at(connections.len());
         let (others, dialogues) = others.split_at(traffic.len());
+        let Records { parts: records, agents } = records;
         let mut records = records.into_iter().chain(iter::repeat_with(Record::default));
         let name = |node: HostId| network.names[usize::from(node.0)].clone();
         let connections = transfers.iter().zip(connections).zip(setup.layout.parts());
@@ -235,7 +245,7 @@ impl Setup<'_> {
         run: u64,
         observe: Observe<'_>,
         keep_going: impl FnMut() -> bool,
-    ) -> Result<(Outcome, Vec<Record>, Vec<(String, Series)>), RunError> {
+    ) -> Result<(Outcome, Records), RunError> {
         let world = self.world(seed, run);
         let flows = &world.flows;
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
@@ -256,12 +266,13 @@ impl Setup<'_> {
         let (outcome, ((recorders, agents), capture)) =
             self.play(world, ((recorders, agents), capture), keep_going);
         capture.map(Pcapng::finish).transpose().map_err(failed)?;
-        let records = recorders
+        let parts = recorders
             .into_iter()
             .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
         let agents = names.into_iter().zip(agents.into_iter().map(Recorder::into_series));
         let agents = agents.filter(|(_, series)| !series.time_s.is_empty());
-        Ok((outcome.ok_or(RunError::Stopped)?, records.collect(), agents.collect()))
+        let records = Records { parts: parts.collect(), agents: agents.collect() };
+        Ok((outcome.ok_or(RunError::Stopped)?, records))
     }
 
     fn world(&self, seed: u64, run: u64) -> World {
