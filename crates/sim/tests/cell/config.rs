@@ -2,13 +2,16 @@
 
 use std::array::IntoIter;
 
-use lasthop_base::{Bytes, Duration, Probability};
+use lasthop_base::{Bytes, Duration, Probability, Streams};
+use lasthop_channel::Model;
 use lasthop_sim::cell::{
-    AboveMac, Band, CellConfig, Cw, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, RetryLimit, Timing,
+    AboveMac, Band, Cell, CellConfig, Cw, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, RetryLimit, Timing,
 };
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, MapAccessDeserializer, MapDeserializer};
 use serde::{Deserialize, Serialize};
+
+use crate::harness::{host, stations};
 
 type Table<'a, V> = MapAccessDeserializer<MapDeserializer<'a, IntoIter<(&'a str, V), 1>, Error>>;
 
@@ -150,4 +153,13 @@ fn a_data_frame_is_whole_symbols() {
     // A byte more and its 16 bits of service fill 513 symbols; the tail needs another.
     let slowest = Ofdm { data_rate: OfdmRate::Mbps6, control_rate: OfdmRate::Mbps6, band: Band::FiveGhz };
     assert_eq!(Phy::Ofdm(slowest).data_time(Bytes(1501)), us(20 + 4 * 514));
+}
+
+#[test]
+#[should_panic(expected = "host 100 has two stations")]
+fn a_host_has_one_station() {
+    let streams = Streams::new(1, 0);
+    let mut all = stations(streams, 2, Model::Perfect, AboveMac::default());
+    all[1].hosts.push(host(0));
+    Cell::new(CellConfig::default(), streams.stream("backoff:ap"), all);
 }
