@@ -54,12 +54,13 @@ fn all_of(result: &impl std::fmt::Debug) -> String {
     format!("{result:?}")
 }
 
-/// The run without the names of nodes, which a shape chooses.
+/// The run without the names of nodes and links, which a shape chooses.
 fn unnamed(run: &Run) -> Run {
     let mut run = run.clone();
     for part in run.connections.iter_mut().flat_map(|each| &mut each.parts) {
         (part.from, part.to) = Default::default();
     }
+    run.agents.iter_mut().for_each(|agent| agent.0.clear());
     run
 }
 
