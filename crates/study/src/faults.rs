@@ -91,7 +91,7 @@ impl Scenario {
         let LinkUse { recovers, protects } = scheme.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
         let ends = network.flows.iter().any(|flow| flow.ends());
-        let split = scheme.split(&self.tcp).filter(|_| ends);
+        let split = scheme.split(&self.tcp);
         if let Some((key, problem)) = scheme.faults(&self.tcp).first() {
             return Err(format!("\"{name}\" has a parameter {key}: {problem}"));
         }
@@ -105,10 +105,13 @@ impl Scenario {
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \
              add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
-        } else if !self.tcp.close && split.is_some() {
+        } else if split.is_some() && network.has_chained_radios() {
+            "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
+             leave the scheme out"
+        } else if ends && !self.tcp.close && split.is_some() {
             "needs connections that say where they end, and these do not; \
              add close = true to [tcp], or leave the scheme out"
-        } else if split.is_some_and(|split| !split.wireless.close) {
+        } else if ends && split.is_some_and(|split| !split.wireless.close) {
             "needs connections that say where they end, and their wireless parts do not; \
              leave wireless.close out"
         } else {

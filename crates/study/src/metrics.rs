@@ -107,7 +107,7 @@ metrics! {
         /// Acknowledgements that the destination sent, and resets.
         acks_sent: u64,
         /// Segments that base stations sent of a connection that they split, copies included. Zero if none
-        /// does, as what follows.
+        /// does, as all metrics of relays.
         relay_segments_sent: u64,
         /// Payload in them.
         relay_payload_bytes: u64,
@@ -126,7 +126,8 @@ metrics! {
         acknowledged_undelivered_bytes: u64,
         /// Packets of both directions that a link gave up after its last permitted attempt.
         link_discards: u64,
-        /// Packets of both directions that arrived damaged over a link that does not recover errors.
+        /// Packets of both directions that arrived damaged over a link that does not recover errors, or were
+        /// dropped above the MAC of a cell.
         lost_on_air: u64,
         /// Packets of both directions that found a queue full.
         queue_drops: u64,

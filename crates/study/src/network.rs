@@ -120,6 +120,22 @@ impl Network {
         })
     }
 
+    /// Whether a connection crosses two wireless links one after the other, the base station of one being the
+    /// mobile host of the other.
+    pub(crate) fn has_chained_radios(&self) -> bool {
+        let mobile = |link: LinkId| match &self.links[usize::from(link.0)] {
+            NetworkLink::Wired(_) => None,
+            NetworkLink::Radio(hop) => Some(self.graph.ends(link)[hop.mobile]),
+            NetworkLink::Station(_) => Some(self.graph.ends(link)[1]),
+        };
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.path.nodes);
+        paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
+            let ends = [(step[0], step[1]), (step[1], step[2])];
+            let [before, after] = ends.map(|(a, b)| self.graph.link(a, b).and_then(mobile));
+            before.zip(after).is_some_and(|(a, b)| (a == step[1]) != (b == step[1]))
+        })
+    }
+
     /// Whether a connection crosses a cell.
     pub(crate) fn has_cell(&self) -> bool {
         self.steps().any(|(link, _)| self.graph.station(link).is_some())

@@ -906,6 +906,29 @@ fn every_scheme_runs_over_every_shape() {
     }
 }
 
+/// A base station that is itself a mobile host has no wired side, so that there is nothing to split.
+#[test]
+fn wireless_links_in_a_row_are_not_split() {
+    for links in [r#"radio=["a-b", "b-c"]"#, r#"cell=["a-b", "b-c"]"#, r#"cell=["a-b"], radio=["b-c"]"#] {
+        for (from, to) in [("a", "c"), ("c", "a")] {
+            let ends = format!("connection.only={{from=\"{from}\", to=\"{to}\"}}");
+            let graph = format!("topology.graph={{{links}}}");
+            let scenario = read(SCENARIO, &[&graph, &ends, "tcp.close=true", "limit=1 h"]);
+            assert_eq!(run(&scenario, "basic").ended, Ended::Finished, "{links}");
+            for scheme in ["i-tcp", "metp", "vs-tcp"] {
+                let refused = scenario.run(scheme, 1, 0, Observe::default()).unwrap_err();
+                assert!(refused.to_string().contains("two wireless links in a row"), "{refused}");
+                let endless = read(SCENARIO, &[&graph, &ends, "transfer.size=unlimited", "limit=10 s"]);
+                assert!(endless.run(scheme, 1, 0, Observe::default()).is_err());
+            }
+        }
+    }
+    let between = "topology.graph={radio=[\"base-a\", \"base-b\"]}";
+    let ends = "connection.only={from=\"a\", to=\"b\"}";
+    let scenario = read(SCENARIO, &[between, ends, "tcp.close=true", "limit=1 h"]);
+    assert_eq!(run(&scenario, "metp").ended, Ended::Finished);
+}
+
 /// A mobile host that is gone for good does not hold a run up: the base station gives up, resets the source, and
 /// says what it had acknowledged in vain; so it is when the source is done already.
 #[test]

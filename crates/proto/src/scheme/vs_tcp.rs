@@ -146,7 +146,8 @@ impl Scheme for VsTcp {
         let packet_size = Bytes(asked.header.0.saturating_add(self.largest_size.0));
         let window = match (asked.window, asked.window_counts) {
             (WindowSize::Bytes(size), WindowCounts::Packets) => {
-                WindowSize::Packets((size.0 / asked.packet_size.0.max(1)) as u32)
+                let packets = size.0 / asked.packet_size.0.max(1);
+                WindowSize::Packets(u32::try_from(packets).unwrap_or(u32::MAX))
             }
             (window, _) => window,
         };

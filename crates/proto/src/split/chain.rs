@@ -6,8 +6,8 @@ use core::ops::Range;
 /// Bytes of a stream from some point on, kept in the blocks in which they came. To cut them otherwise than they
 /// came is to name parts of blocks: nothing is copied (VS-TCP paper, section IV-B.2).
 ///
-/// `M` is a handle to a block's memory, such as `Arc<[u8]>`; a simulator, whose payloads are lengths, needs
-/// none: `()`.
+/// `M` is a handle to a block's memory, such as `Arc<[u8]>`, for a gateway on real packets; a simulator, whose
+/// payloads are lengths, needs none: `()`. It cuts by arithmetic, and reads no [pieces](Chain::pieces).
 #[derive(Clone, Debug)]
 pub struct Chain<M> {
     blocks: VecDeque<Block<M>>,

@@ -33,7 +33,7 @@ pub struct Split {
 }
 
 /// How long a base station waits for the other side of the wireless part, or that one for it, before it gives
-/// up: the least that RFC 9293 section 3.8.3 recommends. Nothing is held for ever.
+/// up: the least that RFC 9293 section 3.8.3 recommends. Nothing is held for a mobile host for ever.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 impl Split {

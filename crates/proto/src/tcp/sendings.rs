@@ -46,9 +46,11 @@ impl Sendings {
         self.line.clear();
     }
 
-    /// Whether the earliest was sent before what bore the timestamp `arrived`.
+    /// Whether the earliest was sent before what bore the timestamp `arrived`, which none has that was never
+    /// given.
     pub(super) fn earliest_is_before(&self, arrived: u32) -> bool {
-        self.line.front().is_some_and(|sending| is_later(arrived, sending.stamp))
+        let given = self.last.is_some_and(|last| !is_later(arrived, last));
+        given && self.line.front().is_some_and(|sending| is_later(arrived, sending.stamp))
     }
 
     /// Takes the earliest, if it was sent before what bore the timestamp `arrived`.
@@ -60,4 +62,24 @@ impl Sendings {
 /// Whether timestamp `a` is later than `b`, modulo 2³² (RFC 7323 section 5.2).
 fn is_later(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) as i32 > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An echo later than any timestamp that was given, as a strange peer may send it, shows nothing; nor does
+    /// one before anything was sent.
+    #[test]
+    fn what_was_never_given_shows_nothing() {
+        let mut sendings = Sendings::default();
+        assert!(!sendings.earliest_is_before(5));
+        for number in 0..3 {
+            assert_eq!(sendings.stamp(100), 100 + number);
+            sendings.on_sent(SeqNum(number), SeqNum(number + 1));
+        }
+        assert!(sendings.earliest_is_before(102) && !sendings.earliest_is_before(103));
+        assert!(!sendings.earliest_is_before(100) && !sendings.earliest_is_before(99));
+        assert!(sendings.take_before(1_000).is_none());
+    }
 }

@@ -368,8 +368,9 @@ impl SenderState {
         let sent = self.samples.on_ack(segment.ack);
         let echoed = segment.timestamps.map(|ts| {
             let elapsed = timestamp(now).wrapping_sub(ts.echo);
-            // A burst of segments that are told apart bears timestamps a few microseconds ahead.
-            let elapsed = if elapsed > u32::MAX / 2 && self.sendings.is_some() { 0 } else { elapsed };
+            // A burst of segments that are told apart bears timestamps a few microseconds ahead; and a peer may
+            // echo what was never sent.
+            let elapsed = if elapsed > u32::MAX / 2 { 0 } else { elapsed };
             now.as_nanos() - u64::from(elapsed) * 1_000
         });
         let sent = echoed.map(Time::from_nanos).or(sent)?;

@@ -111,3 +111,11 @@ fn segments_echo_the_peer() {
     let sent = tcp.sent()[0].timestamps.expect("timestamps");
     assert_eq!((sent.value, sent.echo), (100_000, 777));
 }
+
+/// An echo of what is still to be sent, as a strange peer may give it, is no round trip of an age: it took no
+/// time.
+#[test]
+fn an_echo_from_the_future_took_no_time() {
+    let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
+    tcp.sends_full(0..1).at(100).ack_echo(1000, ms(5_000)).srtt(Some(0)).sends_full(1..3);
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from functools import partial
 from itertools import pairwise
 
@@ -280,7 +281,8 @@ def _duration(evidence: Evidence) -> Judgement:
     scenario = evidence.scenario("trace-3")
     periods = scenario.bad_periods(120.0)
     found = float(np.mean([end - start for start, end in periods]))
-    expected = 0.0002 / 0.319
+    channel = tomllib.loads(scenario.to_toml())["radio"]["channel"]["nguyen-noble"]
+    expected = 0.0002 / channel["leave_error"]
     text = (
         f"{1e3 * found:.3f} ms on average of {len(periods)} error states at 3 %; "
         f"τ_E/P_EG is {1e3 * expected:.3f} ms"
