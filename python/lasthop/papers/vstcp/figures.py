@@ -292,7 +292,8 @@ FIGURES = (
         "The same, the window in bytes",
         ("readings",),
         partial(_readings, "5120 B"),
-        "Then small segments are many in a window, and going back costs as much as with large ones.",
+        "Then small segments are many in a window, and going back costs as much as with large ones: what "
+        "grows per window falls behind.",
     ),
     Plot(
         "window",
