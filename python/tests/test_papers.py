@@ -80,9 +80,8 @@ CERTAIN = {
             "typical",
             "thirty-percent",
             "smaller",
-            "above-real",
         ],
-        FAILS: ["ten-percent", "gap-narrows"],
+        FAILS: ["ten-percent", "gap-narrows", "above-real"],
         CONTRADICTS: ["bit-error-rate", "growth"],
     },
     "wenp": {

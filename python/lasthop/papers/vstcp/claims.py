@@ -246,9 +246,12 @@ def _above_real(evidence: Evidence) -> Judgement:
         }
         best = max(means.values())
         as_good = [value for value in values if means[value] == best]
-        holds &= any(number(value) > rate / 100 for value in as_good)
+        holds &= all(number(value) > rate / 100 for value in as_good)
         texts.append(f"{' to '.join(dict.fromkeys((as_good[0], as_good[-1])))} at {rate:g} %")
-    note = "e_c of five packets is a multiple of 0.2, so that all e_w between two of them do the same"
+    note = (
+        "it cannot be told: e_c of five packets is a multiple of 0.2, so that all e_w between two of them, "
+        "below the loss rate or above, do the same"
+    )
     return Judgement(HOLDS if holds else FAILS, f"best are {', '.join(texts)}", note=note)
 
 
