@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lasthop_study::{Batch, Metrics, Observe, Pool, Run, Scenario};
+use lasthop_scenario::{Metrics, Observe, Run, Scenario};
+use lasthop_study::{Batch, Pool};
 
 /// The wide-area case of the EBSN paper, with the scheme that exercises most.
 pub(crate) const EBSN: Case =

@@ -1,6 +1,6 @@
 //! Columns as NumPy arrays.
 
-use lasthop_study::{Events, Series};
+use lasthop_scenario::{Events, Series};
 use numpy::{PyArray1, PyFixedUnicode};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

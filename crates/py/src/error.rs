@@ -2,7 +2,7 @@
 
 use std::io;
 
-use lasthop_study::RunError;
+use lasthop_scenario::RunError;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
@@ -24,7 +24,7 @@ column : int or None
     The column of that line, from 1."
 );
 
-pub(crate) fn scenario_error(py: Python<'_>, error: &lasthop_study::ScenarioError) -> PyErr {
+pub(crate) fn scenario_error(py: Python<'_>, error: &lasthop_scenario::ScenarioError) -> PyErr {
     let raised = ScenarioError::new_err(error.to_string());
     let value = raised.value(py);
     let described = value

@@ -1,5 +1,5 @@
-//! Lasthop for Python: `lasthop._lasthop`. Names and meanings are those of `lasthop-study`; there is
-//! no logic here.
+//! Lasthop for Python: `lasthop._lasthop`. Names and meanings are those of `lasthop-scenario` and
+//! `lasthop-study`; there is no logic here.
 
 mod columns;
 mod error;
@@ -29,6 +29,6 @@ mod _lasthop {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("METRICS", crate::pool::metrics(module.py())?)?;
-        module.add("__version__", lasthop_study::report::VERSION)
+        module.add("__version__", lasthop_scenario::report::VERSION)
     }
 }

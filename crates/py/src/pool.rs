@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lasthop_study::report::ended_key;
-use lasthop_study::{Batch, Metrics, Row, Value};
+use lasthop_scenario::report::ended_key;
+use lasthop_scenario::{Metrics, Value};
+use lasthop_study::{Batch, Row};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lasthop_study::report::ended_key;
-use lasthop_study::{ConnectionRun, PartRun};
+use lasthop_scenario::report::ended_key;
+use lasthop_scenario::{ConnectionRun, PartRun};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -34,16 +34,16 @@ use crate::columns;
 ///     What each application is measured by, by name.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Run {
-    scenario: Arc<lasthop_study::Scenario>,
-    run: lasthop_study::Run,
+    scenario: Arc<lasthop_scenario::Scenario>,
+    run: lasthop_scenario::Run,
 }
 
 impl Run {
-    pub(crate) fn new(scenario: Arc<lasthop_study::Scenario>, run: lasthop_study::Run) -> Run {
+    pub(crate) fn new(scenario: Arc<lasthop_scenario::Scenario>, run: lasthop_scenario::Run) -> Run {
         Run { scenario, run }
     }
 
-    pub(crate) fn inner(&self) -> &lasthop_study::Run {
+    pub(crate) fn inner(&self) -> &lasthop_scenario::Run {
         &self.run
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_study::{Bytes, Observe};
+use lasthop_scenario::{Bytes, Observe};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -46,10 +46,10 @@ use crate::run::Run;
 /// >>> scenario.run("basic").metrics["finished"]
 /// True
 #[pyclass(frozen, module = "lasthop._lasthop")]
-pub(crate) struct Scenario(Arc<lasthop_study::Scenario>);
+pub(crate) struct Scenario(Arc<lasthop_scenario::Scenario>);
 
 impl Scenario {
-    pub(crate) fn inner(&self) -> &Arc<lasthop_study::Scenario> {
+    pub(crate) fn inner(&self) -> &Arc<lasthop_scenario::Scenario> {
         &self.0
     }
 }
@@ -66,11 +66,11 @@ impl Scenario {
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Point {
     parameters: Vec<(String, String)>,
-    scenario: Arc<lasthop_study::Scenario>,
+    scenario: Arc<lasthop_scenario::Scenario>,
 }
 
 impl Point {
-    fn new(point: lasthop_study::Point) -> Point {
+    fn new(point: lasthop_scenario::Point) -> Point {
         Point { parameters: point.parameters, scenario: Arc::new(point.scenario) }
     }
 }
@@ -158,7 +158,7 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (path, overrides = Vec::new()), text_signature = "(path, overrides=())")]
     fn load(py: Python<'_>, path: PathBuf, overrides: Vec<String>) -> PyResult<Scenario> {
-        let scenario = lasthop_study::Scenario::load(&path, &overrides);
+        let scenario = lasthop_scenario::Scenario::load(&path, &overrides);
         scenario.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
     }
 
@@ -188,7 +188,7 @@ impl Scenario {
         text_signature = "(text, name='<string>', overrides=())"
     )]
     fn parse(py: Python<'_>, text: &str, name: &str, overrides: Vec<String>) -> PyResult<Scenario> {
-        let scenario = lasthop_study::Scenario::parse(text, name, &overrides);
+        let scenario = lasthop_scenario::Scenario::parse(text, name, &overrides);
         scenario.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
     }
 
@@ -379,7 +379,7 @@ impl Scenario {
     /// ValueError
     ///     If there are no runs, or their seeds or run numbers differ.
     fn report(&self, runs: Vec<PyRef<'_, Run>>) -> PyResult<String> {
-        let runs: Vec<&lasthop_study::Run> = runs.iter().map(|run| run.inner()).collect();
+        let runs: Vec<&lasthop_scenario::Run> = runs.iter().map(|run| run.inner()).collect();
         self.0.report(&runs).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

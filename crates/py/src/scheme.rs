@@ -1,6 +1,6 @@
 //! The schemes that exist.
 
-use lasthop_study::Schemes;
+use lasthop_scenario::Schemes;
 use pyo3::prelude::*;
 
 /// Something that may be done about a bad last hop.
@@ -42,7 +42,7 @@ impl Scheme {
 #[pyfunction]
 pub(crate) fn schemes() -> Vec<Scheme> {
     let all = Schemes::default();
-    let describe = |scheme: &dyn lasthop_study::Scheme| Scheme {
+    let describe = |scheme: &dyn lasthop_scenario::Scheme| Scheme {
         name: scheme.name(),
         summary: scheme.summary(),
         source: scheme.source(),

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lasthop_study::{Batch, Pool, Scenario};
+use lasthop_scenario::Scenario;
+use lasthop_study::{Batch, Pool};
 
 const RUNS: u64 = 400_000;
 

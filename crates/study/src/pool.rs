@@ -12,13 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lasthop_sim::Ended;
-
-use crate::error::ScenarioError;
-use crate::metrics::Metrics;
-use crate::run::Outcome;
-use crate::scenario::Scenario;
-use crate::sweep::Sweep;
+use lasthop_scenario::{Ended, Metrics, Outcome, Scenario, ScenarioError, Sweep};
 
 /// How long a worker goes on before it hands in its rows and asks for more: long enough that asking
 /// costs nothing, short enough that rows arrive as they are made and workers finish together.

@@ -1,13 +1,38 @@
 //! Many runs on many threads.
 
-mod common;
-
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::SCENARIO;
-use lasthop_study::{Batch, Metrics, Observe, Pool, Row, Scenario, Value};
+use lasthop_scenario::{Observe, Scenario};
+use lasthop_study::{Batch, Pool, Row};
+
+const SCENARIO: &str = r#"title = "a test"
+schemes = ["basic", "ebsn"]
+
+[transfer]
+size = "100 KB"
+
+[tcp]
+profile = "ebsn"
+
+[wired]
+rate = "56 kbps"
+delay = "0 s"
+
+[radio]
+rate = "19.2 kbps"
+expansion = 1.5
+mtu = "128 B"
+
+[radio.channel.two-state]
+good = "10 s"
+bad = "4 s"
+
+[radio.arq.stop-and-wait]
+retransmissions = "unlimited"
+backoff.uniform = "100 ms"
+"#;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -44,7 +69,7 @@ fn rows_are_those_of_single_runs_however_many_threads_there_are() {
     let mut expected = Vec::new();
     for (key, scenario, scheme, runs) in &batches {
         for run in runs.clone() {
-            let lasthop_study::Run { ended, metrics, .. } =
+            let lasthop_scenario::Run { ended, metrics, .. } =
                 scenario.run(scheme, 7, run, Observe::default()).unwrap();
             expected.push(Row { key: *key, run, ended, metrics });
         }
@@ -57,6 +82,76 @@ fn rows_are_those_of_single_runs_however_many_threads_there_are() {
         }
         assert_eq!(pool.pending(), 538);
         assert!(all_rows(&pool) == expected, "with {jobs} threads");
+    }
+}
+
+/// Everything at once: connections over radios and a cell, other traffic and an application; schemes with agents,
+/// with reactions, and with split connections.
+const NETWORK: &str = r#"
+limit = "6 s"
+
+[topology.graph]
+wired = ["server-R1", "R1-R2", "R2-base1", "R1-R3", "R3-base2", "R1-ap"]
+radio = ["base1-phone", "base2-laptop"]
+cell = ["ap-desk", "ap-tablet"]
+
+[transfer]
+size = "100 KB"
+from = "server"
+
+[connection.first]
+to = "phone"
+
+[connection.second]
+to = "laptop"
+start = "1 s"
+
+[connection.third]
+to = "desk"
+
+[traffic.cross]
+from = "tablet"
+to = "R2"
+packet_size = "500 B"
+law.poisson.rate = "400 kbps"
+
+[application.web]
+from = "desk"
+to = "server"
+kind = "http"
+think.exponential = "1 s"
+
+[wired]
+rate = "1 Mbps"
+delay = "30 ms"
+
+[radio]
+rate = "2 Mbps"
+channel.iid.ber = 1e-5
+arq.stop-and-wait.backoff.uniform = "10 ms"
+
+[cell]
+channel.frame-loss.loss = 0.1
+drop.down = 0.02
+"#;
+
+#[test]
+fn every_kind_of_component_gives_the_same_rows_on_any_number_of_threads() {
+    let network =
+        Scenario::parse::<&str>(NETWORK, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let network = Arc::new(network);
+    for scheme in ["ebsn", "lhack", "i-tcp", "metp", "vs-tcp"] {
+        let row = |number| {
+            let run = network.run(scheme, 7, number, Observe::default()).unwrap();
+            Row { key: 5, run: number, ended: run.ended, metrics: run.metrics }
+        };
+        let expected: Vec<Row> = (0..30).map(row).collect();
+        assert!(expected[0].metrics != expected[1].metrics);
+        for jobs in [1, 3] {
+            let pool = pool(jobs);
+            pool.submit(batch(5, &network, scheme, 0..30)).unwrap();
+            assert!(all_rows(&pool) == expected, "{scheme} with {jobs} threads");
+        }
     }
 }
 
@@ -100,34 +195,4 @@ fn what_cannot_be_run_is_refused_when_it_is_submitted() {
     let refusal = pool.submit(batch(1, &scenario(&[]), "ebns", 0..1)).unwrap_err().to_string();
     assert!(refusal.contains("found \"ebns\"") && refusal.contains("did you mean \"ebsn\"?"), "{refusal}");
     assert_eq!(pool.pending(), 0);
-}
-
-#[test]
-fn a_stopped_run_says_so() {
-    let mut asked = 0;
-    let keep_going = || {
-        asked += 1;
-        asked < 3
-    };
-    let error = endless().run_while("basic", 1, 0, Observe::default(), keep_going).unwrap_err();
-    assert_eq!((error.to_string().as_str(), asked), ("the run was stopped before its end", 3));
-}
-
-/// Names and values are those of the JSON documents.
-#[test]
-fn values_are_named_as_in_json() {
-    let run = scenario(&["limit=20 s"]).run("basic", 1, 0, Observe::default()).unwrap();
-    let json = serde_json::to_value(&run.metrics).unwrap();
-    let named: serde_json::Map<_, _> = Metrics::names()
-        .zip(run.metrics.values())
-        .map(|(name, value)| {
-            let value = match value {
-                Value::Real(value) => serde_json::json!(value),
-                Value::Count(count) => serde_json::json!(count),
-                Value::Truth(truth) => serde_json::json!(truth),
-            };
-            (name.to_owned(), value)
-        })
-        .collect();
-    assert_eq!(serde_json::Value::Object(named), json);
 }

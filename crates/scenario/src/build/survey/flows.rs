@@ -1,0 +1,160 @@
+//! The flows of a network (connections, other traffic, applications), and what is wrong with them.
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::{FlowId, application, tcp, traffic};
+use lasthop_sim::network::FlowPath;
+
+use super::Survey;
+use super::routes::Keys;
+use crate::build::network::{Flow, Load};
+use crate::schema::{Application, Connection, Pair, Traffic};
+
+impl Survey<'_> {
+    pub(super) fn add_connections(&mut self) {
+        let scenario = self.scenario;
+        let pairs = scenario.topology.pairs();
+        let usual = Connection::default();
+        let own = |name: &str| scenario.connection.get(name).unwrap_or(&usual);
+        let ends_are_stated = scenario.transfer.from.is_some() || scenario.transfer.to.is_some();
+        let only_pairs = scenario.connection.keys().all(|name| pairs.iter().any(|pair| pair.name == *name));
+        if only_pairs && !(ends_are_stated && scenario.connection.is_empty()) {
+            for pair in &pairs {
+                self.add_connection(&pair.name, own(&pair.name), Some(pair));
+            }
+        } else if scenario.connection.is_empty() {
+            self.add_connection(&pairs[0].name, &usual, pairs.first().filter(|_| pairs.len() == 1));
+        } else {
+            for name in scenario.connection.keys() {
+                let pair = pairs.iter().find(|pair| pair.name == *name || pairs.len() == 1);
+                self.add_connection(name, own(name), pair);
+            }
+        }
+        self.network.connections = self.network.flows.len();
+    }
+
+    fn add_connection(&mut self, name: &str, own: &Connection, pair: Option<&Pair>) {
+        let usual = &self.scenario.transfer;
+        // A value stands where the connection says it, or else where all connections do.
+        let key = |key, is_own| if is_own { vec!["connection", name, key] } else { vec!["transfer", key] };
+        let start = own.start.unwrap_or(usual.start);
+        let spread = own.spread.unwrap_or(usual.spread);
+        self.check_start(&key("start", own.start.is_some()), start);
+        self.check_start(&key("spread", own.spread.is_some()), start + spread);
+        let size = own.size.unwrap_or(usual.size);
+        if size.is_some_and(|size| size.0 == 0) {
+            self.fault(&key("size", own.size.is_some()), "found \"0 B\", expected at least \"1 B\"");
+        }
+        let from = own.from.as_ref().or(usual.from.as_ref()).or(pair.map(|pair| &pair.from));
+        let to = own.to.as_ref().or(usual.to.as_ref()).or(pair.map(|pair| &pair.to));
+        let via = own.via.as_ref().or(usual.via.as_ref());
+        let keys = Keys {
+            from: key("from", own.from.is_some()),
+            to: key("to", own.to.is_some()),
+            via: key("via", own.via.is_some()),
+        };
+        let (from, to) = (from.map_or("", String::as_str), to.map_or("", String::as_str));
+        if let Some(nodes) = self.path(from, to, via.map(Vec::as_slice), &keys) {
+            let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
+            let load = Load::Transfer { transfer, spread, plain: own.plain };
+            let path = FlowPath { nodes, one_way: false, answers: None };
+            self.network.flows.push(Flow { name: name.to_owned(), path, load });
+        }
+    }
+
+    fn check_start(&mut self, path: &[&str], start: Duration) {
+        let limit = self.scenario.limit;
+        if start >= limit && !limit.is_zero() {
+            let problem =
+                format!("found \"{start}\", expected an instant before the limit, which is \"{limit}\"");
+            self.fault(path, problem);
+        }
+    }
+
+    pub(super) fn add_traffic(&mut self) {
+        for (name, load) in &self.scenario.traffic {
+            let key = |key| vec!["traffic", name, key];
+            if self.network.flows.iter().any(|flow| flow.name == *name) {
+                self.fault(&["traffic", name], "found the name of a connection, expected another one");
+            }
+            let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
+            let plan = self.plan(name, load);
+            if let Some(nodes) = self.path(&load.from, &load.to, load.via.as_deref(), &keys) {
+                let path = FlowPath { nodes, one_way: true, answers: None };
+                self.network.flows.push(Flow { name: name.clone(), path, load: Load::Traffic(plan) });
+            }
+        }
+    }
+
+    /// From when until when something goes on.
+    fn times(&mut self, table: [&str; 2], start: Duration, stop: Option<Duration>) -> (Time, Time) {
+        self.check_start(&[table[0], table[1], "start"], start);
+        if let Some(stop) = stop.filter(|stop| *stop <= start) {
+            let problem =
+                format!("found \"{stop}\", expected an instant after the start, which is \"{start}\"");
+            self.fault(&[table[0], table[1], "stop"], problem);
+        }
+        (Time::ZERO + start, stop.map_or(Time::NEVER, |stop| Time::ZERO + stop))
+    }
+
+    fn plan(&mut self, name: &str, load: &Traffic) -> traffic::Plan {
+        let Traffic { packet_size, start, stop, law, .. } = *load;
+        let (start, stop) = self.times(["traffic", name], start, stop);
+        let plan = traffic::Plan { size: packet_size, start, stop, law };
+        if let Err(invalid) = plan.validate() {
+            let keys: Vec<&str> = match invalid.field {
+                "size" => vec!["packet_size"],
+                law => ["law"].into_iter().chain(law.split('.')).collect(),
+            };
+            self.fault(&[vec!["traffic", name], keys].concat(), invalid.problem);
+        }
+        plan
+    }
+
+    pub(super) fn add_applications(&mut self) {
+        for (name, application) in &self.scenario.application {
+            let key = |key| vec!["application", name, key];
+            if self.network.flows.iter().any(|flow| flow.name == *name) {
+                let problem = "found the name of a connection or of other traffic, expected another one";
+                self.fault(&["application", name], problem);
+            }
+            let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
+            let Application { from, to, via, .. } = application;
+            let plan = self.application(name, application);
+            let Some((nodes, plan)) = self.path(from, to, via.as_deref(), &keys).zip(plan) else { continue };
+            let back = nodes.iter().rev().copied().collect();
+            let asked = FlowId(self.network.flows.len() as u16);
+            for (nodes, answers, load) in
+                [(nodes, None, Load::Requests(plan)), (back, Some(asked), Load::Responses(plan))]
+            {
+                let path = FlowPath { nodes, one_way: false, answers };
+                self.network.flows.push(Flow { name: name.clone(), path, load });
+            }
+        }
+    }
+
+    /// What an application asks for; none if it does not say.
+    fn application(&mut self, name: &str, stated: &Application) -> Option<application::Plan> {
+        let Application { request, response, think, start, stop, requests, .. } = *stated;
+        let (start, stop) = self.times(["application", name], start, stop);
+        let laws = [
+            ("request", "constant = \"350 B\"", request.is_some()),
+            ("response", "exponential = \"10 KB\"", response.is_some()),
+            ("think", "exponential = \"30 s\"", think.is_some()),
+        ];
+        for (key, usual, _) in laws.into_iter().filter(|law| !law.2) {
+            let problem = format!(
+                "missing key {key}, expected a law such as {key}.{usual}, or a kind such as \"http\""
+            );
+            self.fault(&["application", name], problem);
+        }
+        let warmup = Time::ZERO + self.scenario.warmup;
+        let (request, response, think) = (request?, response?, think?);
+        let plan = application::Plan { request, response, think, start, stop, requests, warmup };
+        if let Err((key, invalid)) = plan.validate() {
+            let keys = invalid.field.split('.').filter(|key| !key.is_empty());
+            let path: Vec<&str> = ["application", name, key].into_iter().chain(keys).collect();
+            self.fault(&path, invalid.problem);
+        }
+        Some(plan)
+    }
+}

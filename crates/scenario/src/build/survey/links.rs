@@ -1,0 +1,232 @@
+//! The links of a network, each with its exceptions, and what is wrong with them.
+
+use lasthop_base::Invalid;
+use lasthop_proto::HostId;
+
+use super::Survey;
+use crate::build::network::{LastHop, NetworkLink, StationPlan};
+use crate::file::alternatives;
+use crate::schema::{Cell, Edge, Link, Protect, Radio, Topology, split};
+
+impl Survey<'_> {
+    /// What a shape's numbers, and a graph's names, cannot be.
+    pub(super) fn check_shape(&mut self) {
+        match &self.scenario.topology {
+            Topology::LastHop => {}
+            Topology::Path(path) => self.check_number("path", "routers", path.routers),
+            Topology::Dumbbell(dumbbell) => self.check_number("dumbbell", "pairs", dumbbell.pairs),
+            Topology::Cell(cell) => self.check_number("cell", "stations", cell.stations),
+            Topology::Graph(graph) => {
+                if graph.wired.is_empty() && graph.radio.is_empty() && graph.cell.is_empty() {
+                    self.fault(&["topology", "graph"], "found no links, expected one at least");
+                }
+                for (key, names) in [("wired", &graph.wired), ("radio", &graph.radio), ("cell", &graph.cell)]
+                {
+                    for (index, name) in names.iter().enumerate().filter(|(_, name)| split(name).is_none()) {
+                        let problem = format!(
+                            "found \"{name}\", expected two different names with a hyphen between them, \
+                             such as \"R1-R2\""
+                        );
+                        self.fault(&["topology", "graph", key, &index.to_string()], problem);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_number(&mut self, shape: &str, key: &str, number: u16) {
+        if !(1..=1000).contains(&number) {
+            self.fault(&["topology", shape, key], format!("found {number}, expected 1 to 1000"));
+        }
+    }
+
+    pub(super) fn add_links(&mut self) {
+        let edges = self.scenario.topology.edges();
+        self.check_exceptions(&edges);
+        for edge in &edges {
+            let [a, b] = [0, 1].map(|end| self.node(&edge.ends[end]));
+            if self.network.graph.link(a, b).is_some() {
+                let problem = format!("found {} a second time, expected it once", edge.name());
+                self.fault(&["topology", "graph"], problem);
+                continue;
+            }
+            if let Some(link) = self.link(edge, &edges) {
+                match link {
+                    NetworkLink::Station(_) => self.network.graph.join(a, b),
+                    NetworkLink::Wired(_) | NetworkLink::Radio(_) => self.network.graph.connect(a, b),
+                };
+                self.network.links.push(link);
+            }
+        }
+    }
+
+    fn node(&mut self, name: &str) -> HostId {
+        if let Some(&node) = self.nodes.get(name) {
+            return node;
+        }
+        let node = self.network.graph.add_node();
+        self.network.names.push(name.to_owned());
+        self.nodes.insert(name.to_owned(), node);
+        node
+    }
+
+    /// The exceptions must be of links that there are.
+    fn check_exceptions(&mut self, edges: &[Edge]) {
+        for (name, link) in &self.scenario.link {
+            let Some(place) = edges.iter().position(|edge| edge.name() == *name) else {
+                let names: Vec<String> = edges.iter().map(Edge::name).collect();
+                let problem = format!(
+                    "there is no link \"{name}\", {}",
+                    alternatives(name, names.iter().map(|n| &**n))
+                );
+                self.fault(&["link", name], problem);
+                continue;
+            };
+            let edge = &edges[place];
+            if let Some((key, others)) = link.first_strange_key(edge) {
+                let here = match (edge.in_cell, edge.mobile) {
+                    (true, _) => "a link of a cell",
+                    (false, None) => "a wired link",
+                    (false, Some(_)) => "a wireless link",
+                };
+                let problem = format!("found it on {here}, expected it on {others} only");
+                self.fault(&["link", name, key], problem);
+            }
+        }
+    }
+
+    fn link(&mut self, edge: &Edge, edges: &[Edge]) -> Option<NetworkLink> {
+        let name = edge.name();
+        let exception = self.scenario.link.get(&name).cloned().unwrap_or_default();
+        let missing = |table: &str| {
+            format!("missing key {table}, expected a table with the key rate, for the link {name}")
+        };
+        if edge.in_cell {
+            let usual = self.scenario.cell.clone().unwrap_or_default();
+            self.check_cell(&usual);
+            let suffix = self.suffix(edge, 1, edges);
+            let station = StationPlan {
+                name: suffix.trim_start_matches(':').to_owned(),
+                channel: exception.channel.unwrap_or(usual.channel),
+                drop: exception.drop.unwrap_or(usual.drop),
+            };
+            if let Err(invalid) = station.channel.validate() {
+                let table = if exception.states("channel") { vec!["link", &name] } else { vec!["cell"] };
+                let keys = ["channel"].into_iter().chain(invalid.field.split('.')).collect();
+                self.fault(&[table, keys].concat(), invalid.problem);
+            }
+            return Some(NetworkLink::Station(Box::new(station)));
+        }
+        match edge.mobile {
+            None => match exception.wired(self.scenario.wired.as_ref()) {
+                Some(wired) => Some(NetworkLink::Wired(wired)),
+                None => {
+                    self.fault(&[], missing("wired"));
+                    None
+                }
+            },
+            Some(mobile) => match exception.radio(self.scenario.radio.as_ref()) {
+                Some(down) => {
+                    self.check_radio(&name, &down, false);
+                    let own = down.uplink.clone().unwrap_or_default();
+                    let up = own.radio(Some(&down))?;
+                    self.check_radio(&name, &up, true);
+                    let up_has_channel = own.channel.is_some();
+                    let suffix = self.suffix(edge, mobile, edges);
+                    let hop = LastHop { down, up, up_has_channel, mobile, suffix };
+                    Some(NetworkLink::Radio(Box::new(hop)))
+                }
+                None => {
+                    self.fault(&[], missing("radio"));
+                    None
+                }
+            },
+        }
+    }
+
+    /// What the types of a cell's parameters cannot say.
+    fn check_cell(&mut self, cell: &Cell) {
+        if let Err(invalid) = cell.config().validate() {
+            let keys = ["cell"].into_iter().chain(invalid.field.split('.')).collect::<Vec<_>>();
+            self.fault(&keys, invalid.problem);
+        }
+    }
+
+    /// The random streams of a wireless link, or of a station, are called after its mobile host, which a shape
+    /// names alike however many routers it has: so the host meets the same fades. One with several links needs
+    /// their names; the plainest shape leaves out even the host's.
+    fn suffix(&self, edge: &Edge, mobile: usize, edges: &[Edge]) -> String {
+        let host = |edge: &Edge| edge.mobile.map(|mobile| edge.ends[mobile].clone());
+        let links = edges.iter().filter(|other| host(other) == host(edge)).count();
+        match (&self.scenario.topology, links) {
+            (Topology::LastHop, _) => String::new(),
+            (_, 1) => format!(":{}", edge.ends[mobile]),
+            _ => format!(":{}", edge.name()),
+        }
+    }
+
+    /// What the types of the parameters of a wireless link, or of its direction `up`, cannot say.
+    fn check_radio(&mut self, name: &str, radio: &Radio, up: bool) {
+        let wrong = |key, checked: Result<(), Invalid>| {
+            checked.err().map(|invalid| (format!("{key}.{}", invalid.field), invalid.problem))
+        };
+        let handoff = radio.handoff.map_or(Ok(()), |handoff| handoff.validate());
+        // Said of the exception, if one of them is.
+        let exceptional = |key| {
+            let table = self.table_of(name, key, up);
+            (table.last() == Some(&"uplink"), table.len())
+        };
+        let two_sizes = if exceptional("mtu") > exceptional("unit") {
+            ("mtu", "found a largest unit beside a size of every one, unit; expected one of them")
+        } else {
+            ("unit", "found a size of every unit beside a largest one, mtu; expected one of them")
+        };
+        let cramped = radio.unit.zip(radio.fec).filter(|(unit, code)| unit.get().bits() < code.n().into());
+        let found = [
+            wrong("channel", radio.channel.validate()),
+            wrong("handoff", handoff),
+            wrong("arq", radio.arq.validate()),
+            (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
+            (radio.protect != Protect::Scheme && radio.fec.is_none()).then(|| {
+                let problem =
+                    "found something to protect, and no code by which; add fec = \"bch-255-131-18\"";
+                (String::from("protect"), problem)
+            }),
+            cramped.map(|_| {
+                (
+                    String::from("unit"),
+                    "found a size with no room for a codeword of fec, expected a larger one",
+                )
+            }),
+        ];
+        for (field, problem) in found.into_iter().flatten() {
+            let keys: Vec<&str> = field.split('.').collect();
+            let table = self.table_of(name, keys[0], up);
+            self.fault(&[table, keys].concat(), problem);
+        }
+        let nested = radio.uplink.as_ref().filter(|_| !up);
+        if nested.is_some_and(|own| own.states("drop")) {
+            let table = self.table_of(name, "drop", true);
+            let problem = "found it on a wireless link, expected it on those of cells only";
+            self.fault(&[table, vec!["drop"]].concat(), problem);
+        }
+        for key in ["handoff", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key))) {
+            let table = self.table_of(name, key, true);
+            self.fault(&[table, vec![key]].concat(), "found it for one direction, expected it for both only");
+        }
+    }
+
+    /// The table that says `key` of a wireless link, or of its direction `up`.
+    fn table_of<'a>(&self, name: &'a str, key: &str, up: bool) -> Vec<&'a str> {
+        let states = |link: Option<&Link>| link.is_some_and(|link| link.states(key));
+        let own = self.scenario.link.get(name);
+        let own_uplink = own.and_then(|link| link.uplink.as_deref());
+        let uplink = self.scenario.radio.as_ref().and_then(|radio| radio.uplink.as_deref());
+        match (up, states(own)) {
+            (true, _) if states(own_uplink) => vec!["link", name, "uplink"],
+            (true, _) if own_uplink.is_none() && states(uplink) => vec!["radio", "uplink"],
+            (_, true) => vec!["link", name],
+            (_, false) => vec!["radio"],
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The survey of a scenario: its [`Network`], or all that is wrong with its links and flows.
+
+mod flows;
+mod links;
+mod routes;
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::HostId;
+use lasthop_sim::cell::CellConfig;
+use lasthop_sim::network::Graph;
+
+use super::network::Network;
+use super::validate::Fault;
+use crate::schema::{Cell, Scenario};
+
+/// Collects the network, or what is wrong with it.
+struct Survey<'a> {
+    scenario: &'a Scenario,
+    nodes: BTreeMap<String, HostId>,
+    network: Network,
+    faults: Vec<Fault>,
+}
+
+impl Scenario {
+    /// The network that the scenario describes.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(crate) fn network(&self) -> Result<Network, Vec<Fault>> {
+        let network = Network {
+            graph: Graph::new(),
+            names: Vec::new(),
+            links: Vec::new(),
+            cell: self.cell.as_ref().map_or_else(CellConfig::default, Cell::config),
+            flows: Vec::new(),
+            connections: 0,
+        };
+        let mut survey = Survey { scenario: self, nodes: BTreeMap::new(), network, faults: Vec::new() };
+        survey.check_shape();
+        if survey.faults.is_empty() {
+            survey.add_links();
+        }
+        if survey.faults.is_empty() {
+            survey.add_connections();
+            survey.add_traffic();
+            survey.add_applications();
+            survey.check_stations();
+        }
+        if survey.faults.is_empty() { Ok(survey.network) } else { Err(survey.faults) }
+    }
+}
+
+impl Survey<'_> {
+    fn fault(&mut self, path: &[&str], problem: impl Into<String>) {
+        let path = path.iter().map(|key| (*key).to_owned()).collect();
+        self.note(Fault { path, problem: problem.into() });
+    }
+
+    /// Notes a fault once: what flows or links have in common is wrong only once.
+    fn note(&mut self, fault: Fault) {
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
+    }
+}

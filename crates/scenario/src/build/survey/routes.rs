@@ -1,0 +1,143 @@
+//! The paths of flows, and what is wrong with them.
+
+use std::collections::BTreeMap;
+
+use lasthop_proto::HostId;
+use lasthop_sim::network::{CellId, Graph, LinkId};
+
+use super::Survey;
+use crate::build::network::{Load, Network};
+use crate::file::alternatives;
+
+impl Survey<'_> {
+    /// The nodes from one to another: by way of those that are given, or over the fewest links.
+    pub(super) fn path(
+        &mut self,
+        from: &str,
+        to: &str,
+        via: Option<&[String]>,
+        keys: &Keys<'_>,
+    ) -> Option<Vec<HostId>> {
+        let start = self.known(from, &keys.from)?;
+        let end = self.known(to, &keys.to)?;
+        if start == end {
+            let problem = format!("found \"{to}\", where it comes from, expected another node");
+            self.fault(&keys.to, problem);
+            return None;
+        }
+        let Some(via) = via else {
+            let path = self.network.graph.shortest_path(start, end);
+            if path.is_none() {
+                let problem = format!("found \"{to}\", to which no links lead from \"{from}\"");
+                self.fault(&keys.to, problem);
+            }
+            return path;
+        };
+        let mut nodes = vec![start];
+        for (index, name) in via.iter().enumerate() {
+            let index = index.to_string();
+            nodes.push(self.known(name, &[keys.via.as_slice(), &[&index]].concat())?);
+        }
+        nodes.push(end);
+        let names: Vec<&str> = [from].into_iter().chain(via.iter().map(String::as_str)).chain([to]).collect();
+        for (step, pair) in nodes.windows(2).enumerate() {
+            let (here, next) = (names[step], names[step + 1]);
+            let problem = if self.network.graph.link(pair[0], pair[1]).is_none() {
+                format!("no link leads from \"{here}\" to \"{next}\"")
+            } else if nodes[..=step].contains(&pair[1]) {
+                format!("found \"{next}\" a second time on the way, expected it once")
+            } else {
+                continue;
+            };
+            self.fault(&keys.via, problem);
+            return None;
+        }
+        Some(nodes)
+    }
+
+    pub(super) fn known(&mut self, name: &str, at: &[&str]) -> Option<HostId> {
+        let found = self.nodes.get(name).copied();
+        if found.is_none() {
+            let names = alternatives(name, self.nodes.keys().map(String::as_str));
+            let problem = match name {
+                "" => format!("missing, {names}"),
+                _ => format!("found \"{name}\", {names}"),
+            };
+            self.fault(at, problem);
+        }
+        found
+    }
+
+    /// A cell sends all that is for one host to one place: to a station, or out of the cell.
+    pub(super) fn check_stations(&mut self) {
+        let mut known: BTreeMap<(CellId, HostId), (Option<u16>, usize)> = BTreeMap::new();
+        let mut wrong = Vec::new();
+        let Network { graph, flows, .. } = &self.network;
+        for (index, flow) in flows.iter().enumerate() {
+            let forth = flow.path.nodes.clone();
+            let back = forth.iter().rev().copied().collect();
+            for nodes in [forth, back].into_iter().take(if flow.path.one_way { 1 } else { 2 }) {
+                let dst = *nodes.last().expect("a path has nodes");
+                for (cell, way) in ways(graph, &nodes) {
+                    let (other, first) = *known.entry((cell, dst)).or_insert((way, index));
+                    if other != way {
+                        wrong.push((index, dst, cell, [way, other], first));
+                    }
+                }
+            }
+        }
+        for (index, dst, cell, places, first) in wrong {
+            let network = &self.network;
+            let name = |host: HostId| network.names[usize::from(host.0)].as_str();
+            let links = network.graph.cell(cell);
+            let [here, there] = places.map(|place| match place {
+                Some(station) => {
+                    format!("to {}", name(network.graph.ends(links[usize::from(station)])[1]))
+                }
+                None => String::from("out of it"),
+            });
+            let problem = format!(
+                "the cell of {} would have to send what is for {} {here}, but {there} for {}; \
+                 expected one way for both, such as by another via",
+                name(network.graph.ends(links[0])[0]),
+                name(dst),
+                network.flows[first].name
+            );
+            let flow = network.flows[index].name.clone();
+            if matches!(network.flows[index].load, Load::Requests(_) | Load::Responses(_)) {
+                self.fault(&["application", &flow], problem);
+            } else if matches!(network.flows[index].load, Load::Traffic(_)) {
+                self.fault(&["traffic", &flow], problem);
+            } else if self.scenario.connection.contains_key(&flow) {
+                self.fault(&["connection", &flow], problem);
+            } else {
+                self.fault(&["transfer"], problem);
+            }
+        }
+    }
+}
+
+/// The cells that send packets on which take this way, each with the station that it sends them to; none if
+/// they leave the cell.
+fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(CellId, Option<u16>)> {
+    let steps =
+        nodes.windows(2).map(|step| (graph.link(step[0], step[1]).expect("it follows links"), step[0]));
+    let steps: Vec<(LinkId, HostId)> = steps.collect();
+    let ways = steps.iter().enumerate().filter_map(|(index, &(link, from))| {
+        let (cell, station) = graph.station(link)?;
+        if graph.ends(link)[0] == from {
+            return Some((cell, Some(station)));
+        }
+        // Down again in the same cell: the next step says where.
+        let inside = steps.get(index + 1).is_some_and(|&(next, _)| graph.stays_within(link, next));
+        (!inside).then_some((cell, None))
+    });
+    ways.collect()
+}
+
+/// Where the ends and the way of a flow are written.
+pub(super) struct Keys<'a> {
+    pub(super) from: Vec<&'a str>,
+    pub(super) to: Vec<&'a str>,
+    pub(super) via: Vec<&'a str>,
+}

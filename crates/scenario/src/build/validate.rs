@@ -1,0 +1,122 @@
+//! What the schema's types cannot say: which values do not go together, or mean nothing.
+
+use lasthop_proto::arq;
+use lasthop_proto::scheme::{LinkUse, Scheme};
+
+use super::network::Network;
+use crate::file::alternatives;
+use crate::schema::{Radio, Scenario};
+
+/// A value that cannot stand as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where it stands: keys, and numbers of elements in lists.
+    pub path: Vec<String>,
+    /// What was found, what was expected, and the remedy if it is not plain.
+    pub problem: String,
+}
+
+impl Fault {
+    pub(crate) fn new(path: &str, problem: impl Into<String>) -> Fault {
+        Fault { path: path.split('.').map(str::to_owned).collect(), problem: problem.into() }
+    }
+}
+
+impl Scenario {
+    /// What is wrong beyond what types can say; empty if the scenario can run. One that was read
+    /// from a file has no faults.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.survey().err().unwrap_or_default()
+    }
+
+    /// The network that it describes.
+    ///
+    /// # Errors
+    /// All that is wrong with the scenario, one fault at least.
+    pub(crate) fn survey(&self) -> Result<Network, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut check = |holds: bool, path: &str, problem: &dyn Fn() -> String| {
+            if !holds {
+                faults.push(Fault::new(path, problem()));
+            }
+        };
+        check(!self.limit.is_zero(), "limit", &|| String::from("found \"0 s\", expected more"));
+        let (warmup, limit) = (self.warmup, self.limit);
+        check(warmup < limit || limit.is_zero(), "warmup", &|| {
+            format!("found \"{warmup}\", expected less than the limit, which is \"{limit}\"")
+        });
+        let faults_of_tcp = self.tcp.faults().into_iter();
+        faults.extend(faults_of_tcp.map(|(key, problem)| Fault::new(&format!("tcp.{key}"), problem)));
+        match self.network() {
+            Ok(network) => {
+                if faults.is_empty() {
+                    faults.extend(self.faults_of_schemes(&network));
+                }
+                if faults.is_empty() { Ok(network) } else { Err(faults) }
+            }
+            Err(wrong) => Err([faults, wrong].concat()),
+        }
+    }
+
+    fn faults_of_schemes(&self, network: &Network) -> Vec<Fault> {
+        if self.schemes.is_empty() {
+            return vec![Fault::new("schemes", "found an empty list, expected at least one scheme")];
+        }
+        let of_parameters = self.schemes.iter().filter_map(|name| self.scheme.get(name)).flat_map(|scheme| {
+            let faults = scheme.faults(&self.tcp).into_iter();
+            faults.map(|(key, problem)| Fault::new(&format!("scheme.{}.{key}", scheme.name()), problem))
+        });
+        let of_parameters: Vec<Fault> = of_parameters.collect();
+        if !of_parameters.is_empty() {
+            return of_parameters;
+        }
+        let wrong = self.schemes.iter().enumerate().filter_map(|(index, name)| {
+            let repeated = self.schemes[..index].contains(name);
+            let problem = match self.workable(name, network) {
+                Ok(_) if repeated => format!("found \"{name}\" a second time, expected it once"),
+                Ok(_) => return None,
+                Err(problem) => problem,
+            };
+            Some(Fault::new(&format!("schemes.{index}"), problem))
+        });
+        wrong.collect()
+    }
+
+    /// The scheme called `name`, if it can work with this scenario's links; otherwise the reason.
+    pub(crate) fn workable(&self, name: &str, network: &Network) -> Result<&dyn Scheme, String> {
+        let Some(scheme) = self.scheme.get(name) else {
+            let names = self.scheme.all().map(Scheme::name);
+            return Err(format!("found \"{name}\", {}", alternatives(name, names)));
+        };
+        let LinkUse { recovers, protects } = scheme.link();
+        let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
+        let ends = network.flows.iter().any(|flow| flow.ends());
+        let split = scheme.split(&self.tcp);
+        if let Some((key, problem)) = scheme.faults(&self.tcp).first() {
+            return Err(format!("\"{name}\" has a parameter {key}: {problem}"));
+        }
+        let problem = if recovers && network.radios().next().is_none() && !network.has_cell() {
+            "needs a wireless link, and no connection crosses one; leave the scheme out"
+        } else if recovers && any(|radio| radio.arq == arq::Config::None) {
+            "needs a link that recovers its own losses, and this one has no ARQ; \
+             add a table [radio.arq.stop-and-wait], or leave the scheme out"
+        } else if protects.is_some() && network.has_cell() {
+            "needs links with a code, and those of a cell have none; leave the scheme out"
+        } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
+            "needs a link with a code, and this one has none; \
+             add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
+        } else if split.is_some() && network.has_chained_radios() {
+            "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
+             leave the scheme out"
+        } else if ends && !self.tcp.close && split.is_some() {
+            "needs connections that say where they end, and these do not; \
+             add close = true to [tcp], or leave the scheme out"
+        } else if ends && split.is_some_and(|split| !split.wireless.close) {
+            "needs connections that say where they end, and their wireless parts do not; \
+             leave wireless.close out"
+        } else {
+            return Ok(scheme);
+        };
+        Err(format!("\"{name}\" {problem}"))
+    }
+}

@@ -1,0 +1,384 @@
+//! From a network to the components that play it, and the places in the engine to look at
+//! afterwards. Runs, metrics and traces know only [`World`].
+
+use lasthop_base::{Streams, Time};
+use lasthop_channel::{Channel, Sojourn, State};
+use lasthop_proto::fec::Covers;
+use lasthop_proto::scheme::{LinkUse, Scheme};
+use lasthop_proto::split::{Proxy, Split};
+use lasthop_proto::tcp::Reaction;
+use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
+use lasthop_sim::cell::Cell;
+use lasthop_sim::network::{CellId, FlowEnds, LinkId, Part, Place, Plan};
+use lasthop_sim::{Builder, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
+
+use super::network::{LastHop, Load, Network, NetworkLink};
+use super::split_segments::{self, ConnectionPart, Crossing};
+use crate::schema::{Protect, Radio};
+
+/// When the first wireless link's channel is bad in a run: the spans that begin before `until`, each
+/// from its first to its last instant. A channel's states depend on the run's number and on nothing
+/// that is sent.
+pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> Vec<(Time, Time)> {
+    let first = network.links.iter().find_map(|link| match link {
+        NetworkLink::Radio(hop) => Some(channel_of(&hop.down, &["channel", &hop.suffix].concat(), streams)),
+        NetworkLink::Station(station) => Some(station.station(Vec::new(), streams).channel),
+        NetworkLink::Wired(_) => None,
+    });
+    let Some(mut channel) = first else { return Vec::new() };
+    let mut periods = Vec::new();
+    let mut now = Time::ZERO;
+    while now < until {
+        let Sojourn { state, until: end } = channel.sojourn(now);
+        if state == State::Bad {
+            periods.push((now, end));
+        }
+        now = end;
+    }
+    periods
+}
+
+/// What all runs of a scenario with a scheme have in common: which component is where.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    network: Network,
+    plan: Plan,
+    /// Where each flow is split.
+    crossings: Vec<Vec<Crossing>>,
+    /// Its parts; none of one that is no connection.
+    parts: Vec<Vec<ConnectionPart>>,
+}
+
+/// TCP on the parts of connections.
+struct Tcp<'a> {
+    wired: &'a tcp::Settings,
+    /// How the scheme splits connections.
+    split: Option<Split>,
+}
+
+impl Tcp<'_> {
+    fn of(&self, part: &ConnectionPart) -> &tcp::Settings {
+        match &self.split {
+            Some(split) if part.wireless => &split.wireless,
+            _ => self.wired,
+        }
+    }
+}
+
+/// Everything that is simulated.
+pub(crate) struct World {
+    pub(crate) builder: Builder,
+    /// The connections.
+    pub(crate) flows: Vec<Flow>,
+    /// The ends of other traffic.
+    pub(crate) traffic: Vec<(ComponentId, ComponentId)>,
+    /// The clients and servers of applications.
+    pub(crate) applications: Vec<(ComponentId, ComponentId)>,
+    pub(crate) radios: Vec<ComponentId>,
+    /// The cells, each with the number of its stations.
+    pub(crate) cells: Vec<(ComponentId, usize)>,
+}
+
+/// Where a connection meets the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub(crate) id: FlowId,
+    /// The host that sends the data.
+    pub(crate) source: HostId,
+    pub(crate) sender: ComponentId,
+    pub(crate) receiver: ComponentId,
+    /// From the sender into the network.
+    pub(crate) sent: WireId,
+    /// From the network into the sender.
+    pub(crate) returned: WireId,
+}
+
+impl Layout {
+    pub(crate) fn new(network: Network, scheme: &dyn Scheme, settings: &tcp::Settings) -> Layout {
+        let splits = scheme.split(settings).is_some();
+        let has_agent = splits || scheme.agent().is_some();
+        let agents: Vec<Option<HostId>> = network
+            .links
+            .iter()
+            .enumerate()
+            .map(|(index, link)| match link {
+                NetworkLink::Radio(hop) if has_agent => {
+                    Some(network.graph.ends(LinkId(index as u16))[1 - hop.mobile])
+                }
+                NetworkLink::Station(_) if has_agent => Some(network.graph.ends(LinkId(index as u16))[0]),
+                _ => None,
+            })
+            .collect();
+        let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
+        let plan = Plan::new(&network.graph, &agents, &paths);
+        let proxies = if splits { agents } else { vec![None; agents.len()] };
+        let crossings = network.flows.iter().map(|flow| match flow.is_tcp() {
+            true => split_segments::crossings(&network.graph, &proxies, &flow.path),
+            false => Vec::new(),
+        });
+        let crossings: Vec<_> = crossings.collect();
+        let parts = network.flows.iter().enumerate().map(|(index, flow)| match flow.is_tcp() {
+            true => split_segments::parts(&network.graph, &plan, index, &flow.path, &crossings[index]),
+            false => Vec::new(),
+        });
+        let parts = parts.collect();
+        Layout { network, plan, crossings, parts }
+    }
+
+    /// The components that relay flow number `index`, a connection, in the order of its way.
+    pub(crate) fn relays(&self, index: usize) -> impl Iterator<Item = ComponentId> {
+        self.parts[index][1..].iter().map(|part| part.sender.0)
+    }
+
+    /// The components for whose end a run waits: where what has an end begins, and what relays it.
+    pub(crate) fn awaited(&self) -> Vec<ComponentId> {
+        let mut awaited = Vec::new();
+        for (index, flow) in self.network.flows.iter().enumerate().filter(|(_, flow)| flow.ends()) {
+            // Who asks knows when all was answered.
+            if !matches!(flow.load, Load::Responses(_)) {
+                awaited.push(self.plan.flows[index].source.0);
+            }
+            awaited.extend(self.relays(index));
+        }
+        awaited
+    }
+
+    /// The agents, each with the name of its link, or of the access point of its cell. A proxy that splits
+    /// connections is none: what it shows belongs to their parts.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
+        let splits = self.crossings.iter().any(|crossings| !crossings.is_empty());
+        let parts = self.plan.parts.iter().enumerate().filter(move |_| !splits);
+        parts.filter_map(|(index, part)| {
+            let Part::Agent(link) = part else { return None };
+            let [a, b] = self.network.graph.ends(*link).map(|end| &self.network.names[usize::from(end.0)]);
+            let in_cell = self.network.graph.station(*link).is_some();
+            Some((ComponentId(index as u16), if in_cell { a.clone() } else { format!("{a}-{b}") }))
+        })
+    }
+
+    /// TCP on a part of a connection, with a scheme and `settings` on the wired ones.
+    pub(crate) fn settings(
+        part: &ConnectionPart,
+        scheme: &dyn Scheme,
+        settings: &tcp::Settings,
+    ) -> tcp::Settings {
+        Tcp { wired: settings, split: scheme.split(settings) }.of(part).clone()
+    }
+
+    /// The parts of each flow that is a connection.
+    pub(crate) fn parts(&self) -> &[Vec<ConnectionPart>] {
+        &self.parts
+    }
+
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The components of one run.
+    pub(crate) fn world(&self, scheme: &dyn Scheme, settings: &tcp::Settings, streams: Streams) -> World {
+        let mut builder = Builder::new();
+        let (mut radios, mut cells) = (Vec::new(), Vec::new());
+        let tcp = Tcp { wired: settings, split: scheme.split(settings) };
+        for part in &self.plan.parts {
+            let node = self.component(part, scheme, &tcp, streams);
+            let is_radio = matches!(node, Node::Radio(_));
+            let id = builder.add(node);
+            if is_radio {
+                radios.push(id);
+            } else if let Part::Cell(cell) = part {
+                cells.push((id, self.network.graph.cell(*cell).len()));
+            }
+        }
+        let wires: Vec<WireId> =
+            self.plan.wires.iter().map(|&(from, to)| builder.connect(from, to)).collect();
+        for &(watched, watcher) in &self.plan.watches {
+            builder.watch(watched, watcher);
+        }
+        let from =
+            |place: Place| wires[self.plan.wires.iter().position(|wire| wire.0 == place).expect("it sends")];
+        let to = |place: Place| {
+            wires[self.plan.wires.iter().position(|wire| wire.1 == place).expect("it receives")]
+        };
+        let connections = self.plan.flows[..self.network.connections].iter();
+        let flows = connections.enumerate().map(|(index, ends)| Flow {
+            id: FlowId(index as u16),
+            source: self.network.flows[index].source(),
+            sender: ends.source.0,
+            receiver: ends.sink.0,
+            sent: from(ends.source),
+            returned: to(ends.source),
+        });
+        let ends = |wanted: fn(&Load) -> bool| {
+            let flows = self.network.flows.iter().zip(&self.plan.flows);
+            let of = flows.filter(move |(flow, _)| wanted(&flow.load));
+            of.map(|(_, FlowEnds { source, sink })| (source.0, sink.0)).collect()
+        };
+        World {
+            flows: flows.collect(),
+            traffic: ends(|load| matches!(load, Load::Traffic(_))),
+            applications: ends(|load| matches!(load, Load::Requests(_))),
+            builder,
+            radios,
+            cells,
+        }
+    }
+
+    fn component(&self, part: &Part, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
+        match part {
+            Part::Source(flow) => self.source(*flow, scheme, tcp, streams),
+            Part::Sink(flow) => self.sink(*flow, scheme, tcp, streams),
+            Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
+                NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
+                NetworkLink::Radio(hop) => hop.direction(*from, scheme.link(), streams).into(),
+                NetworkLink::Station(_) => unreachable!("its cell is one part"),
+            },
+            Part::Cell(cell) => self.cell(*cell, streams).into(),
+            Part::Agent(link) => match &tcp.split {
+                Some(split) => self.proxy(*link, scheme, tcp.wired, split).into(),
+                None => scheme.agent().expect("the scheme has one").into(),
+            },
+            Part::Router(router) => router.clone().into(),
+        }
+    }
+
+    fn cell(&self, id: CellId, streams: Streams) -> Cell {
+        let links = self.network.graph.cell(id);
+        let stations = links.iter().enumerate().map(|(index, link)| {
+            let NetworkLink::Station(station) = &self.network.links[usize::from(link.0)] else {
+                unreachable!("a link of a cell leads to a station")
+            };
+            let hosts = self.plan.reached.get(&(id, index as u16));
+            station.station(hosts.into_iter().flatten().copied().collect(), streams)
+        });
+        // Called after its access point, so that a cell that is added shifts nothing. This may be a station of
+        // another cell, with a backoff of its own.
+        let ap = &self.network.names[usize::from(self.network.graph.ends(links[0])[0].0)];
+        let backoff = streams.stream(&["ap-backoff:", ap].concat());
+        Cell::new(self.network.cell, backoff, stations.collect())
+    }
+
+    fn connection(&self, id: FlowId) -> tcp::Connection {
+        let flow = &self.network.flows[usize::from(id.0)];
+        tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
+    }
+
+    /// The proxy of a link, which splits the connections that cross it.
+    fn proxy(&self, link: LinkId, scheme: &dyn Scheme, wired: &tcp::Settings, split: &Split) -> Proxy {
+        let mut proxy = Proxy::new(wired.clone(), split.clone());
+        for (index, crossings) in self.crossings.iter().enumerate() {
+            for &(_, from) in
+                crossings.iter().filter(|crossing| self.network.graph.medium(crossing.0) == link)
+            {
+                let own = from == Port::WIRED;
+                let reaction = if own { scheme.reaction() } else { None };
+                let ends = self.network.flows[index].ends();
+                proxy.join(self.connection(FlowId(index as u16)), from, ends, reaction);
+            }
+        }
+        proxy
+    }
+
+    /// The TCP of the first part of a flow, and what a scheme adds to its source, which may not know of it
+    /// (`plain`).
+    fn first<'a>(
+        &self,
+        id: FlowId,
+        scheme: &dyn Scheme,
+        tcp: &'a Tcp<'_>,
+        plain: bool,
+    ) -> (&'a tcp::Settings, Option<Box<dyn Reaction>>) {
+        let part = &self.parts[usize::from(id.0)][0];
+        let knows = !plain && (tcp.split.is_none() || part.wireless);
+        (tcp.of(part), if knows { scheme.reaction() } else { None })
+    }
+
+    fn source(&self, id: FlowId, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
+        let flow = &self.network.flows[usize::from(id.0)];
+        let connection = self.connection(id);
+        match &flow.load {
+            Load::Transfer { transfer, spread, plain } => {
+                let mut transfer = *transfer;
+                if !spread.is_zero() {
+                    transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
+                }
+                let (settings, reaction) = self.first(id, scheme, tcp, *plain);
+                tcp::Sender::new(connection, settings, transfer, reaction).into()
+            }
+            Load::Traffic(plan) => {
+                let stream = streams.stream(&format!("traffic:{}", flow.name));
+                traffic::Source::new(connection, *plan, stream).into()
+            }
+            Load::Requests(plan) => {
+                let responses = self.connection(FlowId(id.0 + 1));
+                let (settings, reaction) = self.first(id, scheme, tcp, false);
+                let script = application::Script::new(*plan, streams, &flow.name);
+                application::Client::new(connection, responses, settings, reaction, script).into()
+            }
+            Load::Responses(_) => unreachable!("the server is where the requests end"),
+        }
+    }
+
+    fn sink(&self, id: FlowId, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
+        let flow = &self.network.flows[usize::from(id.0)];
+        match &flow.load {
+            Load::Transfer { .. } => {
+                let parts = &self.parts[usize::from(id.0)];
+                let last = parts.last().expect("a connection has a part");
+                tcp::Receiver::new(self.connection(id), tcp.of(last)).into()
+            }
+            Load::Traffic(_) => traffic::Sink::new().into(),
+            Load::Requests(plan) => {
+                // Both connections take the same way, so that TCP is alike at both of a host's ends.
+                let answer = FlowId(id.0 + 1);
+                let (settings, reaction) = self.first(answer, scheme, tcp, false);
+                let script = application::Script::new(*plan, streams, &flow.name);
+                let responses = self.connection(answer);
+                application::Server::new(self.connection(id), responses, settings, reaction, script).into()
+            }
+            Load::Responses(_) => unreachable!("the client is where the requests begin"),
+        }
+    }
+}
+
+impl LastHop {
+    /// The direction that leads away from one of its ends.
+    fn direction(&self, from: usize, link: LinkUse, streams: Streams) -> RadioLink {
+        let (radio, direction) = if from == self.mobile { (&self.up, "up") } else { (&self.down, "down") };
+        // Both directions take the channel's stream from its beginning, so that they meet the same fades,
+        // unless they have channels of their own.
+        let own = from == self.mobile && self.up_has_channel;
+        let channel = if own { "uplink-channel" } else { "channel" };
+        let channel = channel_of(radio, &[channel, &self.suffix].concat(), streams);
+        let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
+        RadioLink::new(config(radio, link), channel, stream("bits"), stream("backoff"))
+    }
+}
+
+/// The channel of one direction, whose states are drawn from the stream called `name`.
+fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
+    let channel = radio.channel.build(streams.stream(name));
+    match radio.handoff {
+        Some(handoff) => handoff.interrupt(channel),
+        None => channel,
+    }
+}
+
+/// One direction of a last hop as a scheme wants it.
+fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
+    let covers = match radio.protect {
+        Protect::Scheme => link.protects,
+        Protect::Repeats => Some(Covers::Repeats),
+        Protect::All => Some(Covers::All),
+    };
+    RadioConfig {
+        rate: radio.rate,
+        delay: radio.delay,
+        queue: radio.queue,
+        expansion: radio.expansion,
+        mtu: radio.mtu,
+        unit: radio.unit,
+        fec: covers.zip(radio.fec).map(|(covers, code)| Fec { code, covers }),
+        exposed: radio.errors_on,
+        arq: if link.recovers { radio.arq } else { arq::Config::None },
+    }
+}

@@ -1,0 +1,300 @@
+//! A scenario file as TOML, with overrides laid over it: the tree from which a scenario is read,
+//! in which every key still knows where it was written.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::diagnostics;
+use super::error::{Place, ScenarioError};
+use crate::build::Fault;
+use crate::schema::is_choice;
+
+/// A TOML document, and what was laid over it: overrides, and the values of a sweep.
+///
+/// Spans below the length of the text are places in it. Every key and value that was laid over it
+/// has a mark, which is an empty span of its own beyond.
+#[derive(Clone, Debug)]
+pub(crate) struct Document<'a> {
+    name: &'a str,
+    text: &'a str,
+    overrides: Vec<&'a str>,
+    marks: Marks,
+    root: DeTable<'a>,
+}
+
+pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// Where what is marked was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// In the text.
+    Text(Range<usize>),
+    /// In the override with this number.
+    Override(usize),
+}
+
+/// The origin of each mark. The first mark is one beyond the length of the text, because a span may
+/// be empty at the end of it.
+#[derive(Clone, Debug)]
+struct Marks {
+    base: usize,
+    origins: Vec<Origin>,
+}
+
+impl Marks {
+    /// A new mark for what was written at `origin`.
+    fn mark(&mut self, origin: Origin) -> Range<usize> {
+        let place = self.base + self.origins.len();
+        self.origins.push(origin);
+        place..place
+    }
+
+    /// Where `span`, of a key or value of the document, was written.
+    fn origin(&self, span: &Range<usize>) -> Origin {
+        let mark = span.start.checked_sub(self.base);
+        mark.map_or_else(|| Origin::Text(span.clone()), |mark| self.origins[mark].clone())
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Reads the TOML in `text`; `name` is what messages call it.
+    pub(crate) fn parse(text: &'a str, name: &'a str) -> Result<Document<'a>, ScenarioError> {
+        match DeTable::parse(text) {
+            Ok(root) => {
+                let marks = Marks { base: text.len() + 1, origins: Vec::new() };
+                Ok(Document { name, text, overrides: Vec::new(), marks, root: root.into_inner() })
+            }
+            Err(error) => {
+                let span = error.span().unwrap_or_default();
+                let message = diagnostics::syntax(error.message(), text, &span);
+                Err(ScenarioError::new(message, Place::File { name, text, span: Some(span) }))
+            }
+        }
+    }
+
+    /// Lays `assignment`, `a.b.c=VALUE`, over the document. The value is TOML if it reads as such,
+    /// and otherwise a string, so that quotes may be left out.
+    pub(crate) fn set(&mut self, assignment: &'a str) -> Result<(), ScenarioError> {
+        let refuse = |message: &str| Err(ScenarioError::new(message.to_owned(), Place::Override(assignment)));
+        let Some((path, text)) = assignment.split_once('=') else {
+            return refuse("expected KEY=VALUE, such as radio.rate=2Mbps");
+        };
+        let keys: Vec<&str> = keys_of(path).collect();
+        if keys.iter().any(|key| key.is_empty()) {
+            return refuse("expected a key such as radio.rate before the \"=\"");
+        }
+        let origin = Origin::Override(self.overrides.len());
+        let mut mark = || self.marks.mark(origin.clone());
+        let text = text.trim();
+        let value = match DeValue::parse(text) {
+            Ok(value) => marked(value.into_inner(), &mut mark),
+            Err(_) => Spanned::new(mark(), DeValue::String(text.into())),
+        };
+        if let Err(depth) = insert(&mut self.root, &keys, value, &mut |_| mark()) {
+            return refuse(&format!("{}: found a value, expected a table", keys[..=depth].join(".")));
+        }
+        self.overrides.push(assignment);
+        Ok(())
+    }
+
+    /// Lays `value`, which was written at `value_at`, over the document where `keys` lead, each of
+    /// which was written where it says.
+    pub(crate) fn lay(
+        &mut self,
+        keys: &[(String, Origin)],
+        (value, value_at): (DeValue<'a>, &Origin),
+    ) -> Result<(), ScenarioError> {
+        let (names, places): (Vec<&str>, Vec<&Origin>) =
+            keys.iter().map(|(name, place)| (name.as_str(), place)).unzip();
+        let value = marked(value, &mut || self.marks.mark(value_at.clone()));
+        let mut mark = |depth: usize| self.marks.mark(places[depth].clone());
+        insert(&mut self.root, &names, value, &mut mark).map_err(|depth| {
+            let path = names[..=depth].join(".");
+            self.error(format!("{path}: found a value, expected a table"), places[depth + 1])
+        })
+    }
+
+    /// Takes the value of the top-level key `key` out of the document.
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Value<'a>> {
+        self.root.remove(key)
+    }
+
+    /// A document of one key, `name`, and its value, which is a part of this document's.
+    pub(crate) fn part(&self, name: &str, value: &Value<'a>) -> Document<'a> {
+        let root = DeTable::from_iter([(named(name, value.span()), value.clone())]);
+        Document { root, ..self.clone() }
+    }
+
+    /// The overrides, in their order, as paths.
+    pub(crate) fn overridden(&self) -> impl Iterator<Item = String> {
+        let path = |assignment: &&str| assignment.split('=').next().map(bare);
+        self.overrides.iter().filter_map(path)
+    }
+
+    /// Reads the document as a `T`.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
+        deserialize(&self.root).map_err(|error| {
+            // What is missing at the top level has no place.
+            let span = error.span().filter(|span| *span != (0..0));
+            let path = span.as_ref().and_then(|span| path_in(&self.root, span)).unwrap_or_default();
+            let culprit = self.find(&borrowed(&path)).map(|(_, value)| value.get_ref());
+            let expected = |key: &str| self.expected_at::<T>(&path, key);
+            let message = diagnostics::complaint(error.message(), &path, culprit, &expected);
+            ScenarioError::new(message, self.place(span))
+        })
+    }
+
+    /// The error about `fault`, at the place of its key, or of the nearest one above that the
+    /// document has.
+    pub(crate) fn fault(&self, fault: &Fault) -> ScenarioError {
+        let path = borrowed(&fault.path);
+        let span = (1..=path.len()).rev().find_map(|depth| self.span_of(&path[..depth]));
+        ScenarioError::new(diagnostics::at(&path, &fault.problem), self.place(span))
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> &str {
+        self.name
+    }
+
+    /// The keys that the table at the top-level key `table` has.
+    pub(crate) fn keys_of(&self, table: &str) -> impl Iterator<Item = &str> {
+        let table = self.root.get(table).and_then(|value| value.get_ref().as_table());
+        table.into_iter().flat_map(|table| table.keys().map(|key| key.get_ref().as_ref()))
+    }
+
+    /// The error about what was written at `origin`.
+    pub(crate) fn error(&self, message: String, origin: &Origin) -> ScenarioError {
+        ScenarioError::new(message, self.place_of(Some(origin.clone())))
+    }
+
+    /// Where `span`, of a key or value of the document, was written.
+    pub(crate) fn origin(&self, span: &Range<usize>) -> Origin {
+        self.marks.origin(span)
+    }
+
+    fn place(&self, span: Option<Range<usize>>) -> Place<'_> {
+        self.place_of(span.map(|span| self.origin(&span)))
+    }
+
+    fn place_of(&self, origin: Option<Origin>) -> Place<'_> {
+        match origin {
+            Some(Origin::Override(index)) => Place::Override(self.overrides[index]),
+            Some(Origin::Text(span)) => Place::File { name: self.name, text: self.text, span: Some(span) },
+            None => Place::File { name: self.name, text: self.text, span: None },
+        }
+    }
+
+    /// What serde expects at `key` of the table at `path`, where nothing stands: it says so when it
+    /// finds a boolean there.
+    fn expected_at<T: DeserializeOwned>(&self, path: &[String], key: &str) -> Option<String> {
+        let mut root = self.root.clone();
+        let keys = [&borrowed(path)[..], &[key]].concat();
+        insert(&mut root, &keys, Spanned::new(0..0, DeValue::Boolean(false)), &mut |_| 0..0).ok()?;
+        let error = deserialize::<T>(&root).err()?;
+        diagnostics::expectation(error.message())
+    }
+
+    fn span_of(&self, path: &[&str]) -> Option<Range<usize>> {
+        self.find(path).map(|(key, value)| match value.get_ref() {
+            DeValue::Table(_) => key,
+            _ => value.span(),
+        })
+    }
+
+    /// The value at `path`, in which a number picks an element of a list, and the span of its key.
+    fn find(&self, path: &[&str]) -> Option<(Range<usize>, &Value<'a>)> {
+        let (first, rest) = path.split_first()?;
+        let (key, value) = self.root.get_key_value(*first)?;
+        rest.iter().try_fold((key.span(), value), |(_, value), key| match value.get_ref() {
+            DeValue::Table(table) => table.get_key_value(*key).map(|(key, value)| (key.span(), value)),
+            DeValue::Array(items) => items.get(key.parse::<usize>().ok()?).map(|item| (item.span(), item)),
+            _ => None,
+        })
+    }
+}
+
+/// A dotted path with nothing but its keys and dots.
+pub(crate) fn bare(path: &str) -> String {
+    keys_of(path).collect::<Vec<_>>().join(".")
+}
+
+/// The keys of a dotted path. No key has a dot in it, so that quotes mean nothing.
+fn keys_of(path: &str) -> impl Iterator<Item = &str> {
+    path.split('.').map(|key| key.trim().trim_matches(['"', '\'']))
+}
+
+fn borrowed(path: &[String]) -> Vec<&str> {
+    path.iter().map(String::as_str).collect()
+}
+
+fn deserialize<T: DeserializeOwned>(root: &DeTable<'_>) -> Result<T, toml::de::Error> {
+    T::deserialize(toml::Deserializer::from(Spanned::new(0..0, root.clone())))
+}
+
+/// The path of the key, or of the element of a list, whose name or value is at `span`.
+fn path_in(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
+    table.iter().find_map(|(key, value)| {
+        let rest = match value.get_ref() {
+            _ if key.span() == *span || value.span() == *span => Some(Vec::new()),
+            DeValue::Table(table) => path_in(table, span),
+            DeValue::Array(items) => {
+                items.iter().position(|item| item.span() == *span).map(|index| vec![index.to_string()])
+            }
+            _ => None,
+        };
+        rest.map(|rest| [vec![key.get_ref().to_string()], rest].concat())
+    })
+}
+
+/// Puts `value` where `keys` lead, making tables on the way; `mark` gives a span for the key with a
+/// number. The error is the number of the key that is in the way: its value is no table.
+fn insert<'a>(
+    root: &mut DeTable<'a>,
+    keys: &[&str],
+    value: Value<'a>,
+    mark: &mut dyn FnMut(usize) -> Range<usize>,
+) -> Result<(), usize> {
+    let (last, parents) = keys.split_last().expect("a path has at least one key");
+    let mut table = root;
+    for (depth, key) in parents.iter().enumerate() {
+        let entry = table
+            .entry(named(key, mark(depth)))
+            .or_insert_with(|| Spanned::new(mark(depth), DeValue::Table(DeTable::new())));
+        if is_choice(&keys[..=depth]) && entry.get_ref().get(keys[depth + 1]).is_none() {
+            *entry = Spanned::new(mark(depth), DeValue::Table(DeTable::new()));
+        }
+        table = match entry.get_mut() {
+            DeValue::Table(table) => table,
+            _ => return Err(depth),
+        };
+    }
+    table.remove(*last);
+    table.insert(named(last, mark(parents.len())), value);
+    Ok(())
+}
+
+fn named<'a>(key: &str, span: Range<usize>) -> Spanned<DeString<'a>> {
+    Spanned::new(span, DeString::Owned(key.to_owned()))
+}
+
+/// The value with a mark for every span in it.
+fn marked<'a>(value: DeValue<'a>, mark: &mut dyn FnMut() -> Range<usize>) -> Value<'a> {
+    let value = match value {
+        DeValue::Array(items) => {
+            DeValue::Array(items.into_iter().map(|item| marked(item.into_inner(), mark)).collect())
+        }
+        DeValue::Table(table) => {
+            let entries = table.into_iter().map(|(key, value)| {
+                let key = Spanned::new(mark(), key.into_inner());
+                (key, marked(value.into_inner(), mark))
+            });
+            DeValue::Table(entries.collect())
+        }
+        plain => plain,
+    };
+    Spanned::new(mark(), value)
+}

@@ -1,0 +1,308 @@
+//! From the table `[sweep]` of a document to the scenarios that it makes.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::{Table, Value};
+
+use super::document::{self, Document, Origin};
+use super::error::ScenarioError;
+use super::range::{self, Range};
+use crate::schema::{Axis, Point, Scenario, Sweep, text};
+
+/// More points are a slip.
+const MOST: usize = 100_000;
+
+/// What is no parameter of one scenario.
+const FIXED: [&str; 3] = ["title", "schemes", "sweep"];
+
+/// An axis as it is written.
+struct Draft {
+    path: String,
+    /// The path's keys, each with its place.
+    keys: Vec<(String, Origin)>,
+    values: Vec<Written>,
+}
+
+impl Draft {
+    /// Where its last key is written.
+    fn at(&self) -> &Origin {
+        &self.keys[self.keys.len() - 1].1
+    }
+}
+
+/// A value as it is written.
+struct Written {
+    /// As TOML.
+    toml: String,
+    at: Origin,
+}
+
+/// The scenarios of a sweep: a document for each point, made of a common one.
+struct Grid<'a> {
+    base: &'a Document<'a>,
+    drafts: &'a [Draft],
+    /// The values of each axis, as laid over the document.
+    values: Vec<Vec<DeValue<'a>>>,
+}
+
+/// The sweep in `table`, which was taken out of the document `base`, and its points.
+pub(crate) fn expand(
+    base: &Document<'_>,
+    table: document::Value<'_>,
+) -> Result<(Sweep, Vec<Point>), ScenarioError> {
+    let drafts = drafts(base, &table)?;
+    let grid = Grid::new(base, &drafts);
+    grid.check_size()?;
+    let points = grid.points()?;
+    let axes = grid.axes(&points)?;
+    let by_profile = drafts.iter().any(|draft| draft.path == "tcp.profile");
+    let settings = || base.keys_of("tcp").filter(|key| *key != "profile").map(str::to_owned);
+    Ok((Sweep { axes, stated: by_profile.then(|| settings().collect()) }, points))
+}
+
+/// The axes in the order in which they are written, those of overrides last.
+fn drafts(base: &Document<'_>, table: &document::Value<'_>) -> Result<Vec<Draft>, ScenarioError> {
+    let DeValue::Table(table_of_paths) = table.get_ref() else {
+        let problem = String::from("sweep: found a value, expected a table");
+        return Err(base.error(problem, &base.origin(&table.span())));
+    };
+    let mut found = Vec::new();
+    collect(base, table_of_paths, &[], &mut found)?;
+    found.sort_by_key(|(place, _)| *place);
+    let mut drafts: Vec<Draft> = Vec::new();
+    for (_, draft) in found {
+        let rival = drafts.iter().position(|other| related(&other.path, &draft.path));
+        if let Some(index) = rival {
+            let rival = &drafts[index].path;
+            if *rival != draft.path {
+                let problem = format!("sweep: found {} beside {rival}, expected one of them", draft.path);
+                return Err(base.error(problem, draft.at()));
+            }
+            if !matches!(draft.at(), Origin::Override(_)) {
+                let problem = format!("sweep: found {rival} a second time, expected it once");
+                return Err(base.error(problem, draft.at()));
+            }
+            drafts.remove(index);
+        }
+        drafts.push(draft);
+    }
+    drafts.retain(|draft| !is_fixed_by_override(base, draft));
+    Ok(drafts)
+}
+
+/// Whether one path leads to the other, or past it.
+fn related(one: &str, other: &str) -> bool {
+    let leads =
+        |a: &str, b: &str| b.strip_prefix(a).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    leads(one, other) || leads(other, one)
+}
+
+/// Whether an override gives the parameter a value, and so takes it out of the sweep, unless a later
+/// one has brought it there.
+fn is_fixed_by_override(base: &Document<'_>, draft: &Draft) -> bool {
+    base.overridden().enumerate().any(|(index, path)| {
+        let later = matches!(draft.at(), Origin::Override(own) if *own > index);
+        related(&path, &draft.path) && !later
+    })
+}
+
+/// Adds the axes in `table`, to which the keys `above` lead, with their places.
+fn collect(
+    base: &Document<'_>,
+    table: &DeTable<'_>,
+    above: &[(String, Origin)],
+    found: &mut Vec<(usize, Draft)>,
+) -> Result<(), ScenarioError> {
+    for (key, value) in table {
+        let at = base.origin(&key.span());
+        let names = key.get_ref().split('.').map(|name| (name.trim().to_owned(), at.clone()));
+        let keys: Vec<(String, Origin)> = above.iter().cloned().chain(names).collect();
+        if keys.iter().any(|(name, _)| name.is_empty()) {
+            let problem = format!("sweep: found \"{}\", expected a key such as radio.rate", key.get_ref());
+            return Err(base.error(problem, &at));
+        }
+        if FIXED.contains(&keys[0].0.as_str()) {
+            let remedy = match keys[0].0.as_str() {
+                "schemes" => "all that the key schemes lists are compared at every point",
+                _ => "expected a parameter such as tcp.packet_size",
+            };
+            let problem = format!("sweep: found {}, which is no parameter; {remedy}", keys[0].0);
+            return Err(base.error(problem, &at));
+        }
+        match value.get_ref() {
+            DeValue::Table(inner) if !is_range(inner) => collect(base, inner, &keys, found)?,
+            _ => {
+                let path = keys.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".");
+                let values = written(base, &format!("sweep.{path}"), value)?;
+                found.push((value.span().start, Draft { path, keys, values }));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a table is a range rather than the beginning of a path.
+fn is_range(table: &DeTable<'_>) -> bool {
+    let plain = |key: &&str| table.get(*key).is_some_and(|value| !value.get_ref().is_table());
+    range::KEYS.iter().any(plain)
+}
+
+/// The values in the list or range at `path`.
+fn written(
+    base: &Document<'_>,
+    path: &str,
+    value: &document::Value<'_>,
+) -> Result<Vec<Written>, ScenarioError> {
+    let at = base.origin(&value.span());
+    let refuse = |problem: &str| Err(base.error(format!("{path}: {problem}"), &at));
+    match value.get_ref() {
+        DeValue::Array(items) if items.is_empty() => {
+            refuse("found an empty list, expected at least one value")
+        }
+        DeValue::Array(items) => items.iter().map(|item| Written::new(base, item)).collect(),
+        DeValue::Table(_) => {
+            let part = base.part(path, value);
+            let ranges: HashMap<String, Range> = part.read()?;
+            let values = ranges[path].values().map_err(|mut fault| {
+                fault.path.insert(0, path.to_owned());
+                part.fault(&fault)
+            })?;
+            Ok(values.iter().map(|value| Written { toml: value.to_string(), at: at.clone() }).collect())
+        }
+        _ => refuse(
+            "found one value, expected a list, or a range such as \
+             { from = \"1 s\", to = \"4 s\", step = \"1 s\" }",
+        ),
+    }
+}
+
+impl Written {
+    fn new(base: &Document<'_>, value: &document::Value<'_>) -> Result<Written, ScenarioError> {
+        let at = base.origin(&value.span());
+        let toml = Value::deserialize(ValueDeserializer::from(value.clone()));
+        match toml {
+            Ok(toml) => Ok(Written { toml: toml.to_string(), at }),
+            Err(error) => Err(base.error(error.message().to_owned(), &at)),
+        }
+    }
+}
+
+impl<'a> Grid<'a> {
+    fn new(base: &'a Document<'a>, drafts: &'a [Draft]) -> Grid<'a> {
+        let read = |written: &'a Written| {
+            DeValue::parse(&written.toml).expect("a value is written as TOML").into_inner()
+        };
+        let values = drafts.iter().map(|draft| draft.values.iter().map(read).collect()).collect();
+        Grid { base, drafts, values }
+    }
+
+    fn check_size(&self) -> Result<(), ScenarioError> {
+        let mut points = 1usize;
+        for draft in self.drafts {
+            points = points.saturating_mul(draft.values.len());
+            if points > MOST {
+                let problem =
+                    format!("sweep: found {points} points up to {}, expected at most {MOST}", draft.path);
+                return Err(self.base.error(problem, draft.at()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The points, the last axis varying fastest.
+    fn points(&self) -> Result<Vec<Point>, ScenarioError> {
+        let count = self.drafts.iter().map(|draft| draft.values.len()).product();
+        (0..count).map(|index| self.point(&self.picks(index))).collect()
+    }
+
+    /// Which value of each axis makes the point with number `index`.
+    fn picks(&self, mut index: usize) -> Vec<usize> {
+        let mut picks = vec![0; self.drafts.len()];
+        for (pick, draft) in picks.iter_mut().zip(self.drafts).rev() {
+            *pick = index % draft.values.len();
+            index /= draft.values.len();
+        }
+        picks
+    }
+
+    fn point(&self, picks: &[usize]) -> Result<Point, ScenarioError> {
+        let all: Vec<(usize, usize)> = picks.iter().copied().enumerate().collect();
+        let scenario = self.scenario(&all).map_err(|error| self.blame(error, &all))?;
+        let table = Table::try_from(&scenario).expect("a scenario is a table");
+        let parameter = |&(axis, _): &(usize, usize)| {
+            let draft = &self.drafts[axis];
+            match at_path(&table, &draft.path) {
+                Some(value) => Ok((draft.path.clone(), text(value))),
+                None => {
+                    let problem = format!("sweep: {} has no meaning beside the other parameters", draft.path);
+                    Err(self.base.error(problem, draft.at()))
+                }
+            }
+        };
+        let parameters = all.iter().map(parameter).collect::<Result<_, _>>()?;
+        Ok(Point { parameters, scenario })
+    }
+
+    /// The scenario with some axes' values, each given by the numbers of the axis and the value.
+    fn scenario(&self, picks: &[(usize, usize)]) -> Result<Scenario, ScenarioError> {
+        let mut document = self.base.clone();
+        for &(axis, pick) in picks {
+            let draft = &self.drafts[axis];
+            let value = self.values[axis][pick].clone();
+            document.lay(&draft.keys, (value, &draft.values[pick].at))?;
+        }
+        Scenario::read(&document)
+    }
+
+    /// The error of a point, with the point's name unless one of its values is wrong by itself.
+    fn blame(&self, error: ScenarioError, picks: &[(usize, usize)]) -> ScenarioError {
+        let by_itself = picks.iter().any(|&(axis, pick)| {
+            let draft = &self.drafts[axis];
+            let mut places = draft.keys.iter().map(|(_, at)| at).chain([&draft.values[pick].at]);
+            let here = places.any(|at| error.same_place(&self.base.error(String::new(), at)));
+            here && self.scenario(&[(axis, pick)]).err().as_ref() == Some(&error)
+        });
+        if by_itself {
+            return error;
+        }
+        let name = picks.iter().map(|&(axis, pick)| {
+            let draft = &self.drafts[axis];
+            format!("{} = {}", draft.path, draft.values[pick].toml)
+        });
+        error.noting(&format!("; this is at the point {}", name.collect::<Vec<_>>().join(", ")))
+    }
+
+    /// The axes with their values in canonical form.
+    fn axes(&self, points: &[Point]) -> Result<Vec<Axis>, ScenarioError> {
+        let mut axes = Vec::new();
+        let mut stride = points.len();
+        for (index, draft) in self.drafts.iter().enumerate() {
+            stride /= draft.values.len();
+            let mut seen = HashMap::new();
+            let mut values = Vec::new();
+            for (pick, written) in draft.values.iter().enumerate() {
+                let point = &points[pick * stride];
+                let table = Table::try_from(&point.scenario).expect("a scenario is a table");
+                let value = at_path(&table, &draft.path).expect("the point has it");
+                if seen.insert(point.parameters[index].1.clone(), pick).is_some() {
+                    let problem = format!(
+                        "sweep.{}: found \"{}\" a second time, expected it once",
+                        draft.path, point.parameters[index].1
+                    );
+                    return Err(self.base.error(problem, &written.at));
+                }
+                values.push(value.clone());
+            }
+            axes.push(Axis { path: draft.path.clone(), values });
+        }
+        Ok(axes)
+    }
+}
+
+fn at_path<'t>(table: &'t Table, path: &str) -> Option<&'t Value> {
+    let mut keys = path.split('.');
+    let first = table.get(keys.next()?)?;
+    keys.try_fold(first, |value, key| value.get(key))
+}

@@ -1,0 +1,121 @@
+//! Reading and writing scenarios.
+
+use std::fs;
+use std::hash::Hasher;
+use std::path::Path;
+
+use fnv::FnvHasher;
+use lasthop_proto::scheme::Schemes;
+use toml::{Table, Value};
+
+use super::document::Document;
+use super::error::{Place, ScenarioError};
+use super::grid;
+use crate::schema::{Point, Scenario, Sweep};
+
+impl Scenario {
+    /// Reads the file at `path`, with `overrides` laid over it in their order, each as
+    /// `"radio.rate=2 Mbps"`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not a sound scenario.
+    pub fn load<S: AsRef<str>>(path: &Path, overrides: &[S]) -> Result<Scenario, ScenarioError> {
+        let name = path.display().to_string();
+        let whole = |message| ScenarioError::new(message, Place::File { name: &name, text: "", span: None });
+        let bytes = fs::read(path).map_err(|error| whole(format!("cannot read the file: {error}")))?;
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => Scenario::parse(text, &name, overrides),
+            Err(error) => {
+                let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
+                Err(whole(format!("not TOML: line {line} has a byte that is not UTF-8")))
+            }
+        }
+    }
+
+    /// Reads the scenario in `text`, which messages call `name`, with `overrides` laid over it in
+    /// their order.
+    ///
+    /// # Errors
+    /// If it is not a sound scenario.
+    pub fn parse<S: AsRef<str>>(text: &str, name: &str, overrides: &[S]) -> Result<Scenario, ScenarioError> {
+        let mut document = Document::parse(text, name)?;
+        for assignment in overrides {
+            document.set(assignment.as_ref())?;
+        }
+        Scenario::expand(&mut document).map(|(scenario, _)| scenario)
+    }
+
+    /// The scenario that `document` holds, and its points.
+    fn expand(document: &mut Document<'_>) -> Result<(Scenario, Vec<Point>), ScenarioError> {
+        let mut scenario = Scenario::read(document)?;
+        let Some(table) = document.remove("sweep") else {
+            let point = Point { parameters: Vec::new(), scenario: scenario.clone() };
+            return Ok((scenario, vec![point]));
+        };
+        let (sweep, points) = grid::expand(document, table)?;
+        scenario.sweep = sweep;
+        Ok((scenario, points))
+    }
+
+    /// The scenario that `document` holds, but for its sweep.
+    pub(crate) fn read(document: &Document<'_>) -> Result<Scenario, ScenarioError> {
+        let mut scenario: Scenario = document.read()?;
+        scenario.settle_profile(document);
+        if scenario.topology.has_cell() {
+            scenario.cell.get_or_insert_default();
+        }
+        document.name().clone_into(&mut scenario.file);
+        match scenario.faults().first() {
+            Some(fault) => Err(document.fault(fault)),
+            None => Ok(scenario),
+        }
+    }
+
+    /// The scenarios that the [sweep](Sweep) makes: one for each combination of values, in the order
+    /// of the file, the last parameter varying fastest. Without a sweep it is this scenario alone.
+    ///
+    /// # Errors
+    /// Never for a scenario that was read. In one that was changed in code, a point may be unsound.
+    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
+        let text = self.to_toml();
+        let (_, points) = Scenario::expand(&mut Document::parse(&text, &self.file)?)?;
+        Ok(points)
+    }
+
+    /// Gives TCP its profile's settings wherever the document says nothing.
+    fn settle_profile(&mut self, document: &Document<'_>) {
+        let table = |settings| Table::try_from(settings).expect("settings are a table");
+        let (stated, mut settled) = (table(&self.tcp), table(&self.tcp.profile.settings()));
+        for key in document.keys_of("tcp") {
+            settled.insert(key.to_owned(), stated[key].clone());
+        }
+        self.tcp = settled.try_into().expect("settings survive a round trip");
+    }
+
+    /// The canonical form: the same scenario with every default and every unit spelled out, in the
+    /// order of the schema. Reading it gives this scenario. Only if the sweep varies TCP's profile,
+    /// what the profile gives is left to it.
+    pub fn to_toml(&self) -> String {
+        let mut table = Table::try_from(self).expect("a scenario is a table of plain values");
+        self.sweep.leave_to_profiles(&mut table);
+        table.to_string() + &self.sweep.to_toml()
+    }
+
+    /// A name for what determines the result of a run beside its scheme, seed and number, whatever
+    /// the formatting: the FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical
+    /// form](Scenario::to_toml) with an empty title, no schemes, no sweep, and of the schemes'
+    /// parameters only those of schemes that differ from their defaults. So a point has the same hash in
+    /// every study, and as a scenario by itself; and a scheme that is added changes none.
+    pub fn hash(&self) -> String {
+        let plain =
+            Scenario { title: String::new(), schemes: Vec::new(), sweep: Sweep::default(), ..self.clone() };
+        let mut table = Table::try_from(plain).expect("a scenario is a table of plain values");
+        let usual = Table::try_from(Schemes::default()).expect("parameters are plain values");
+        if let Some(Value::Table(schemes)) = table.get_mut("scheme") {
+            schemes.retain(|name, parameters| usual.get(name) != Some(parameters));
+        }
+        let mut hasher = FnvHasher::default();
+        hasher.write(table.to_string().as_bytes());
+        format!("{:016x}", hasher.finish())
+    }
+}

@@ -1,0 +1,18 @@
+//! Scenario files: reading TOML, saying what is wrong with it and where, and expanding sweeps.
+//!
+//! ```text
+//! text ──parse──> Document ──overrides──> Document ──serde──> Scenario ──[sweep]──> points
+//!                    └── diagnostics ──> ScenarioError (message, line, snippet)
+//! ```
+
+pub(crate) mod diagnostics;
+mod document;
+mod error;
+mod grid;
+mod load;
+mod range;
+
+pub use error::ScenarioError;
+
+pub(crate) use diagnostics::alternatives;
+pub(crate) use error::Place;

@@ -1,0 +1,230 @@
+//! Values at equal distances: `{ from = "1 s", to = "4 s", step = "1 s" }`.
+
+use lasthop_base::{BitRate, Bytes, Duration};
+use serde::Deserialize;
+use toml::Value;
+
+use crate::build::Fault;
+
+/// More values on one axis are a slip.
+const MOST: u64 = 10_000;
+
+/// The keys of a range; what has one of them, and no table there, is meant to be one.
+pub(crate) const KEYS: [&str; 5] = ["from", "to", "step", "count", "scale"];
+
+/// A range as it is written, with either `step` or `count`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a range such as { from = \"1 s\", to = \"4 s\", step = \"1 s\" }")]
+pub(crate) struct Range {
+    /// The first value.
+    from: Value,
+    /// The last value, or with a step one that is not passed.
+    to: Value,
+    /// From one value to the next.
+    step: Option<Value>,
+    /// How many values.
+    count: Option<u64>,
+    /// Whether `count` values have equal differences, as by default, or equal ratios.
+    #[serde(default)]
+    scale: Scale,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Scale {
+    #[default]
+    Linear,
+    Log,
+}
+
+/// What the numbers of a range count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Unit {
+    Number,
+    Nanoseconds,
+    Bytes,
+    BitsPerSecond,
+    /// Anything else, such as `packets` or `%`.
+    Word(String),
+}
+
+impl Range {
+    /// The values from `from` to `to`.
+    pub(crate) fn values(&self) -> Result<Vec<Value>, Fault> {
+        let (unit, from, to) = self.ends()?;
+        let number = |index: u64, count: u64| match self.scale {
+            _ if index == 0 => from,
+            _ if index == count - 1 => to,
+            Scale::Linear => from + (to - from) * index as f64 / (count - 1) as f64,
+            // Nobody asks for more than four digits of these, and the platform has no say in them.
+            Scale::Log => rounded(from * libm::pow(to / from, index as f64 / (count - 1) as f64), 4),
+        };
+        let numbers: Vec<f64> = match (&self.step, self.count) {
+            (Some(step), None) => self.steps(&unit, from, to, step)?,
+            (None, Some(count)) => {
+                self.check_count(count, from)?;
+                (0..count).map(|index| number(index, count)).collect()
+            }
+            (Some(_), Some(_)) => {
+                return Err(Fault::new("count", "found it beside step, expected one of them"));
+            }
+            (None, None) => {
+                let problem = String::from("found neither step nor count, expected one of them");
+                return Err(Fault { path: Vec::new(), problem });
+            }
+        };
+        Ok(numbers.into_iter().map(|number| unit.write(number)).collect())
+    }
+
+    /// What the ends count, and how many of it they are.
+    fn ends(&self) -> Result<(Unit, f64, f64), Fault> {
+        let expected = "expected a number or a quantity, such as \"1 s\"";
+        let unknown = || Fault::new("from", format!("found {}, {expected}", self.from));
+        let (unit, from) = Unit::of(&self.from).ok_or_else(unknown)?;
+        let to = self.alike(&unit, "to", &self.to)?;
+        if to <= from {
+            return Err(Fault::new("to", format!("found {}, expected more than {}", self.to, self.from)));
+        }
+        Ok((unit, from, to))
+    }
+
+    /// The number at `key`, which counts the same as `from` does.
+    fn alike(&self, unit: &Unit, key: &str, value: &Value) -> Result<f64, Fault> {
+        let problem = || format!("found {value}, expected what goes with {}", self.from);
+        unit.read(value).ok_or_else(|| Fault::new(key, problem()))
+    }
+
+    fn steps(&self, unit: &Unit, from: f64, to: f64, step: &Value) -> Result<Vec<f64>, Fault> {
+        if self.scale == Scale::Log {
+            return Err(Fault::new("scale", "found \"log\" with step, expected it with count"));
+        }
+        let length = self.alike(unit, "step", step)?;
+        if length <= 0.0 {
+            return Err(Fault::new("step", format!("found {step}, expected more than nothing")));
+        }
+        // A step that fits but for the error of its arithmetic fits.
+        let last = ((to - from) / length + 1e-6).floor();
+        if last >= MOST as f64 {
+            let problem = format!("found {step}, which makes more than {MOST} values");
+            return Err(Fault::new("step", problem));
+        }
+        Ok((0..=last as u64).map(|index| from + index as f64 * length).collect())
+    }
+
+    fn check_count(&self, count: u64, from: f64) -> Result<(), Fault> {
+        if !(2..=MOST).contains(&count) {
+            return Err(Fault::new("count", format!("found {count}, expected 2 to {MOST}")));
+        }
+        if self.scale == Scale::Log && from <= 0.0 {
+            let problem = format!("found {} on a logarithmic scale, expected more than nothing", self.from);
+            return Err(Fault::new("from", problem));
+        }
+        Ok(())
+    }
+}
+
+impl Unit {
+    /// What `value` counts, and how many of it there are.
+    fn of(value: &Value) -> Option<(Unit, f64)> {
+        let word = match value {
+            Value::String(text) => split(text)?.1.to_owned(),
+            _ => String::new(),
+        };
+        let units = [Unit::Number, Unit::Nanoseconds, Unit::Bytes, Unit::BitsPerSecond, Unit::Word(word)];
+        units.into_iter().find_map(|unit| unit.read(value).map(|number| (unit, number)))
+    }
+
+    /// How many of this unit `value` is.
+    fn read(&self, value: &Value) -> Option<f64> {
+        match (self, value) {
+            (Unit::Number, Value::Integer(number)) => Some(*number as f64),
+            (Unit::Number, Value::Float(number)) => number.is_finite().then_some(*number),
+            (Unit::Nanoseconds, Value::String(text)) => {
+                text.parse().ok().map(|span: Duration| span.as_nanos() as f64)
+            }
+            (Unit::Bytes, Value::String(text)) => text.parse().ok().map(|Bytes(size)| size as f64),
+            (Unit::BitsPerSecond, Value::String(text)) => {
+                text.parse().ok().map(|rate: BitRate| rate.as_bps() as f64)
+            }
+            (Unit::Word(word), Value::String(text)) => {
+                split(text).filter(|(_, unit)| unit == word).map(|(number, _)| number)
+            }
+            _ => None,
+        }
+    }
+
+    /// `number` of this unit, to the precision that it has.
+    fn write(&self, number: f64) -> Value {
+        let tidy = rounded(number, 12);
+        match self {
+            // A number that may have a fraction may also be whole, but not the other way round.
+            Unit::Number if tidy.fract() == 0.0 => Value::Integer(tidy as i64),
+            Unit::Number => Value::Float(tidy),
+            Unit::Nanoseconds => Value::String(Duration::from_nanos(number.round() as u64).to_string()),
+            Unit::Bytes => Value::String(Bytes(number.round() as u64).to_string()),
+            Unit::BitsPerSecond => {
+                let rate = BitRate::from_bps((number.round() as u64).max(1)).expect("at least 1");
+                Value::String(rate.to_string())
+            }
+            Unit::Word(word) if word == "%" => Value::String(format!("{tidy}%")),
+            Unit::Word(word) => Value::String(format!("{tidy} {word}")),
+        }
+    }
+}
+
+/// The number and the unit of a quantity.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))?;
+    let number = text[..end].parse().ok()?;
+    Some((number, text[end..].trim_start()))
+}
+
+/// `number` to `digits` significant decimal digits.
+fn rounded(number: f64, digits: usize) -> f64 {
+    format!("{number:.*e}", digits - 1).parse().expect("a number is written as a number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(range: &str) -> Vec<String> {
+        let range: Range = toml::from_str(range).expect(range);
+        range.values().expect("a sound range").iter().map(Value::to_string).collect()
+    }
+
+    #[test]
+    fn a_step_counts_in_the_units_of_the_ends() {
+        assert_eq!(texts("from = 1\nto = 4\nstep = 1"), ["1", "2", "3", "4"]);
+        assert_eq!(texts("from = 0.1\nto = 0.5\nstep = 0.1"), ["0.1", "0.2", "0.3", "0.4", "0.5"]);
+        assert_eq!(texts("from = 1\nto = 2\nstep = 0.5"), ["1", "1.5", "2"]);
+        assert_eq!(
+            texts("from = '500 ms'\nto = '2 s'\nstep = '0.5 s'"),
+            ["\"500 ms\"", "\"1 s\"", "\"1.5 s\"", "\"2 s\""]
+        );
+        assert_eq!(
+            texts("from = '128 B'\nto = '1 KB'\nstep = '256 B'"),
+            ["\"128 B\"", "\"384 B\"", "\"640 B\"", "\"896 B\""]
+        );
+        assert_eq!(texts("from = '1%'\nto = '2%'\nstep = '0.5%'"), ["\"1%\"", "\"1.5%\"", "\"2%\""]);
+        assert_eq!(
+            texts("from = '10 packets'\nto = '30 packets'\nstep = '10 packets'"),
+            ["\"10 packets\"", "\"20 packets\"", "\"30 packets\""]
+        );
+    }
+
+    #[test]
+    fn a_count_makes_equal_differences_or_equal_ratios() {
+        assert_eq!(texts("from = 1\nto = 4\ncount = 3"), ["1", "2.5", "4"]);
+        assert_eq!(
+            texts("from = 1e-6\nto = 1e-4\ncount = 3\nscale = 'log'"),
+            ["0.000001", "0.00001", "0.0001"]
+        );
+        assert_eq!(
+            texts("from = '1 s'\nto = '10 s'\ncount = 4\nscale = 'log'"),
+            ["\"1 s\"", "\"2.154 s\"", "\"4.642 s\"", "\"10 s\""]
+        );
+        assert_eq!(texts("from = '19.2 kbps'\nto = '2 Mbps'\ncount = 2"), ["\"19.2 kbps\"", "\"2 Mbps\""]);
+    }
+}

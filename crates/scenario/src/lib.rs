@@ -1,0 +1,31 @@
+//! Scenario files, single runs and their results.
+//!
+//! A [`Scenario`] is read from TOML; [`Scenario::run`] is a pure function of the scenario, a scheme's
+//! name, a seed and a run number; [`report`] says how results are written. [`Scenario::points`] gives
+//! the scenarios that a [`Sweep`] makes.
+//!
+//! ```text
+//! TOML ──file──> schema ──build──> components ──run──> measure ──> metrics, series, traces, JSON
+//! ```
+
+mod build;
+mod file;
+mod measure;
+mod run;
+mod schema;
+
+pub use lasthop_base::Bytes;
+pub use lasthop_proto::scheme::{Scheme, Schemes};
+pub use lasthop_sim::Ended;
+
+pub use build::Fault;
+pub use file::ScenarioError;
+pub use measure::{
+    ApplicationMetrics, ConnectionMetrics, Events, Metrics, NetworkMetrics, Series, TrafficMetrics, Value,
+    report,
+};
+pub use run::{ConnectionRun, Observe, Outcome, PartRun, Run, RunError, Setup};
+pub use schema::{
+    Application, Cell, Connection, Dumbbell, Graph, Link, Path, Point, Protect, Radio, Scenario, Stations,
+    Sweep, Topology, Traffic, Transfer, Wired, Wireless,
+};

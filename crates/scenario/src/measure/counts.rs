@@ -1,0 +1,155 @@
+//! The counters of a run's components at one instant.
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::application::ClientStats;
+use lasthop_proto::split::Relay;
+use lasthop_proto::tcp::{ReceiverStats, SenderStats};
+use lasthop_proto::traffic::{SinkStats, SourceStats};
+use lasthop_proto::{ComponentId, DropReason, Packet};
+use lasthop_sim::cell;
+use lasthop_sim::{RadioStats, Tap};
+
+/// What the parts of a run have counted by some instant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// The instant.
+    pub(crate) at: Time,
+    pub(crate) connections: Vec<Ends>,
+    pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
+    pub(crate) applications: Vec<Dialogue>,
+    pub(crate) radios: Vec<RadioStats>,
+    pub(crate) cells: Vec<CellCounts>,
+    pub(crate) drops: Drops,
+}
+
+/// What the ends of a connection have counted, and what is between them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ends {
+    pub(crate) sender: SenderStats,
+    pub(crate) receiver: ReceiverStats,
+    /// Payload that was acknowledged to the sender.
+    pub(crate) acknowledged: Bytes,
+    pub(crate) relayed: Relayed,
+}
+
+/// What the two ends of an application have counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dialogue {
+    pub(crate) client: ClientStats,
+    /// The sending ends of its connections: the client's and the server's.
+    pub(crate) senders: [SenderStats; 2],
+    /// Payload that reached the server.
+    pub(crate) asked: Bytes,
+    /// Payload that reached the client.
+    pub(crate) answered: Bytes,
+}
+
+/// What the base stations that split a connection have counted, and what they hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Relayed {
+    pub(super) segments_sent: u64,
+    pub(super) payload_sent: Bytes,
+    pub(super) retransmitted_segments: u64,
+    pub(super) timeouts: u64,
+    pub(super) aborted: bool,
+    pub(super) peak: Bytes,
+    pub(super) held: Bytes,
+}
+
+impl Relayed {
+    pub(crate) fn add(&mut self, relay: &Relay) {
+        let sender = relay.sender().stats();
+        self.segments_sent += sender.segments_sent;
+        self.payload_sent += sender.payload_sent;
+        self.retransmitted_segments += sender.retransmitted_segments;
+        self.timeouts += sender.timeouts;
+        self.aborted |= relay.sender().is_aborted();
+        self.peak = self.peak.max(relay.peak());
+        self.held += relay.held();
+    }
+
+    /// What was counted since `earlier`, which was counted before.
+    pub(super) fn since(&self, earlier: &Relayed) -> Relayed {
+        Relayed {
+            segments_sent: self.segments_sent - earlier.segments_sent,
+            payload_sent: self.payload_sent - earlier.payload_sent,
+            retransmitted_segments: self.retransmitted_segments - earlier.retransmitted_segments,
+            timeouts: self.timeouts - earlier.timeouts,
+            aborted: self.aborted,
+            peak: self.peak,
+            held: self.held,
+        }
+    }
+}
+
+/// Counts what is lost of each flow, by reason.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Drops {
+    pub(super) flows: Vec<FlowDrops>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowDrops {
+    pub(super) queue_full: u64,
+    pub(super) corrupted: u64,
+    pub(super) discarded: u64,
+}
+
+impl Drops {
+    /// Of so many flows.
+    pub(crate) fn new(flows: usize) -> Drops {
+        Drops { flows: vec![FlowDrops::default(); flows] }
+    }
+}
+
+impl FlowDrops {
+    pub(super) fn total(&self) -> u64 {
+        self.queue_full + self.corrupted + self.discarded
+    }
+
+    /// What was counted since `earlier`, which was counted before.
+    pub(super) fn since(&self, earlier: &FlowDrops) -> FlowDrops {
+        FlowDrops {
+            queue_full: self.queue_full - earlier.queue_full,
+            corrupted: self.corrupted - earlier.corrupted,
+            discarded: self.discarded - earlier.discarded,
+        }
+    }
+}
+
+impl Tap for Drops {
+    fn drop(&mut self, _now: Time, _at: ComponentId, packet: &Packet, reason: DropReason) {
+        let flow = &mut self.flows[usize::from(packet.flow.0)];
+        match reason {
+            DropReason::QueueFull => flow.queue_full += 1,
+            DropReason::Corrupted => flow.corrupted += 1,
+            DropReason::AttemptsExhausted => flow.discarded += 1,
+            DropReason::Scripted => {}
+        }
+    }
+}
+
+/// How long media of cells were busy, and how often frames collided on them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CellCounts {
+    pub(crate) attempts: u64,
+    pub(crate) failed_attempts: u64,
+    pub(crate) collisions: u64,
+    pub(crate) busy: Duration,
+}
+
+impl CellCounts {
+    /// Of a cell with so many stations.
+    pub(crate) fn of(cell: &cell::Cell, stations: usize) -> CellCounts {
+        let stats = cell.stats();
+        let mut counts =
+            CellCounts { collisions: stats.collisions, busy: stats.busy_time, ..CellCounts::default() };
+        for station in (0..stations).map(|index| cell.station(index)) {
+            for way in [station.down, station.up] {
+                counts.attempts += way.attempts;
+                counts.failed_attempts += way.collided + way.lost;
+            }
+        }
+        counts
+    }
+}

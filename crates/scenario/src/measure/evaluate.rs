@@ -1,0 +1,225 @@
+//! From counters to metrics.
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_sim::RadioStats;
+
+use super::counts::{CellCounts, Counts, Ends, FlowDrops};
+use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
+
+/// What a run counted: all of it, and what of it belongs to the warm-up.
+pub(crate) struct Measured<'a> {
+    pub(crate) end: &'a Counts,
+    pub(crate) warmup: &'a Counts,
+}
+
+impl Measured<'_> {
+    /// The connection with number `index`, whose transfer of `size` was to begin at `start`.
+    pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> Connection {
+        let end = &self.end.connections[index];
+        let before = self.warmup.connections.get(index).copied().unwrap_or_default();
+        let Ends { sender: total, receiver: received, .. } = *end;
+        let (sender, receiver) = (total.since(&before.sender), received.since(&before.receiver));
+        let relayed = end.relayed.since(&before.relayed);
+        let undelivered = end.acknowledged.0.saturating_sub(received.delivered.0);
+        let drops = self.drops(index);
+        let finished = size == Some(received.delivered);
+        let start = total.started.unwrap_or(start);
+        let end = if finished { received.last_delivery } else { self.end.at };
+        let span = self.span(start, end);
+        let metrics = ConnectionMetrics {
+            throughput_bps: rate(receiver.delivered, span.length()),
+            goodput: share(receiver.delivered, sender.payload_sent),
+            completion_time_s: finished.then(|| end.since(start).as_secs_f64()),
+            finished,
+            aborted: total.aborted.is_some() || relayed.aborted,
+            delivered_bytes: receiver.delivered.0,
+            segments_sent: sender.segments_sent,
+            retransmitted_segments: sender.retransmitted_segments,
+            retransmitted_bytes: sender.retransmitted_bytes.0,
+            timeouts: sender.timeouts,
+            fast_retransmits: sender.fast_retransmits,
+            notices: sender.notices,
+            acks_sent: receiver.acks_sent,
+            relay_segments_sent: relayed.segments_sent,
+            relay_payload_bytes: relayed.payload_sent.0,
+            relay_retransmitted_segments: relayed.retransmitted_segments,
+            relay_timeouts: relayed.timeouts,
+            relay_peak_bytes: relayed.peak.0,
+            relay_held_bytes: relayed.held.0,
+            acknowledged_undelivered_bytes: undelivered,
+            link_discards: drops.discarded,
+            lost_on_air: drops.corrupted,
+            queue_drops: drops.queue_full,
+        };
+        Connection { metrics, span, ends: size.is_some(), payload_sent: sender.payload_sent }
+    }
+
+    /// The source of traffic with number `index`, which was to send from `start` until `stop`.
+    pub(crate) fn traffic(&self, index: usize, start: Time, stop: Time) -> TrafficMetrics {
+        let (source, sink) = self.end.traffic[index];
+        let (sent_before, arrived_before) = self.warmup.traffic.get(index).copied().unwrap_or_default();
+        let (source, sink) = (source.since(&sent_before), sink.since(&arrived_before));
+        let drops = self.drops(self.end.connections.len() + index);
+        let delay = sink.total_delay.as_secs_f64();
+        let end = stop.max(sink.last_arrival).min(self.end.at);
+        TrafficMetrics {
+            sent_packets: source.packets,
+            delivered_packets: sink.packets,
+            lost_packets: drops.total(),
+            throughput_bps: rate(sink.bytes, self.span(start, end).length()),
+            mean_delay_s: (sink.packets > 0).then(|| delay / sink.packets as f64),
+        }
+    }
+
+    /// The application with number `index`.
+    pub(crate) fn application(&self, index: usize) -> ApplicationMetrics {
+        let end = &self.end.applications[index];
+        let before = self.warmup.applications.get(index).copied().unwrap_or_default();
+        let client = end.client.since(&before.client);
+        let senders = [0, 1].map(|sender| end.senders[sender].since(&before.senders[sender]));
+        // Two flows for each application, behind all others.
+        let first = self.end.connections.len() + self.end.traffic.len() + 2 * index;
+        let lost = [first, first + 1].map(|flow| self.drops(flow).total());
+        let answered = client.responses > 0;
+        let mean = client.total_response_time.as_secs_f64() / client.responses as f64;
+        ApplicationMetrics {
+            requests: client.requests,
+            responses: client.responses,
+            mean_response_time_s: answered.then_some(mean),
+            greatest_response_time_s: answered.then(|| client.greatest_response_time.as_secs_f64()),
+            request_bytes: (end.asked - before.asked).0,
+            response_bytes: (end.answered - before.answered).0,
+            retransmitted_segments: senders.iter().map(|sender| sender.retransmitted_segments).sum(),
+            timeouts: senders.iter().map(|sender| sender.timeouts).sum(),
+            lost_packets: lost.iter().sum(),
+        }
+    }
+
+    /// All of them together.
+    pub(crate) fn total(&self, connections: &[Connection]) -> Metrics {
+        let metrics = || connections.iter().map(|each| &each.metrics);
+        let sum = |count: fn(&ConnectionMetrics) -> u64| metrics().map(count).sum();
+        let with_an_end = || connections.iter().filter(|each| each.ends).map(|each| &each.metrics);
+        let delivered = Bytes(sum(|each| each.delivered_bytes));
+        let sent = Bytes(connections.iter().map(|each| each.payload_sent.0).sum());
+        let span = connections.iter().map(|each| each.span).reduce(Span::and).unwrap_or_default();
+        let times = with_an_end().map(|each| each.completion_time_s);
+        let there = connections.iter().filter(|each| !each.span.length().is_zero());
+        Metrics {
+            connections: ConnectionMetrics {
+                throughput_bps: rate(delivered, span.length()),
+                goodput: share(delivered, sent),
+                completion_time_s: times.reduce(|a, b| Some(a?.max(b?))).flatten(),
+                finished: with_an_end().count() > 0 && with_an_end().all(|each| each.finished),
+                aborted: metrics().any(|each| each.aborted),
+                delivered_bytes: delivered.0,
+                segments_sent: sum(|each| each.segments_sent),
+                retransmitted_segments: sum(|each| each.retransmitted_segments),
+                retransmitted_bytes: sum(|each| each.retransmitted_bytes),
+                timeouts: sum(|each| each.timeouts),
+                fast_retransmits: sum(|each| each.fast_retransmits),
+                notices: sum(|each| each.notices),
+                acks_sent: sum(|each| each.acks_sent),
+                relay_segments_sent: sum(|each| each.relay_segments_sent),
+                relay_payload_bytes: sum(|each| each.relay_payload_bytes),
+                relay_retransmitted_segments: sum(|each| each.relay_retransmitted_segments),
+                relay_timeouts: sum(|each| each.relay_timeouts),
+                relay_peak_bytes: metrics().map(|each| each.relay_peak_bytes).max().unwrap_or(0),
+                relay_held_bytes: sum(|each| each.relay_held_bytes),
+                acknowledged_undelivered_bytes: sum(|each| each.acknowledged_undelivered_bytes),
+                link_discards: sum(|each| each.link_discards),
+                lost_on_air: sum(|each| each.lost_on_air),
+                queue_drops: sum(|each| each.queue_drops),
+            },
+            network: NetworkMetrics {
+                link_attempts: self.on_air(|radio| radio.attempts) + self.in_cells(|cell| cell.attempts),
+                link_failures: self.on_air(|radio| radio.failed_attempts)
+                    + self.in_cells(|cell| cell.failed_attempts),
+                link_bits: self.on_air(|radio| radio.bits_on_air),
+                collisions: self.in_cells(|cell| cell.collisions),
+                busy_time_s: Duration::from_nanos(self.in_cells(|cell| cell.busy.as_nanos())).as_secs_f64(),
+                fairness: jain(there.map(|each| each.metrics.throughput_bps)),
+            },
+        }
+    }
+
+    /// What was lost of a flow; connections come first.
+    fn drops(&self, flow: usize) -> FlowDrops {
+        let before = self.warmup.drops.flows.get(flow).copied().unwrap_or_default();
+        self.end.drops.flows[flow].since(&before)
+    }
+
+    fn on_air(&self, count: fn(&RadioStats) -> u64) -> u64 {
+        let total = |counts: &Counts| counts.radios.iter().map(count).sum::<u64>();
+        total(self.end) - total(self.warmup)
+    }
+
+    fn in_cells(&self, count: fn(&CellCounts) -> u64) -> u64 {
+        let total = |counts: &Counts| counts.cells.iter().map(count).sum::<u64>();
+        total(self.end) - total(self.warmup)
+    }
+
+    /// From `start`, or the end of the warm-up, until `end`; of no length if that is earlier.
+    fn span(&self, start: Time, end: Time) -> Span {
+        let start = start.max(self.warmup.at);
+        Span { start, end: end.max(start) }
+    }
+}
+
+/// What is known of a connection: its metrics, and what their sum over several needs besides.
+pub(crate) struct Connection {
+    pub(crate) metrics: ConnectionMetrics,
+    span: Span,
+    /// Whether its transfer has an end.
+    ends: bool,
+    payload_sent: Bytes,
+}
+
+/// A time that is measured.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    start: Time,
+    end: Time,
+}
+
+impl Span {
+    fn length(self) -> Duration {
+        self.end.since(self.start)
+    }
+
+    /// From the beginning of the first until the end of the last.
+    fn and(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// Jain's fairness index (DEC-TR-301, section 2): (Σx)² / (n Σx²).
+fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let n = shares.clone().count() as f64;
+    let squares: f64 = shares.clone().map(|x| x * x).sum();
+    let sum: f64 = shares.sum();
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
+/// Bits per second.
+fn rate(size: Bytes, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { size.bits() as f64 / time.as_secs_f64() }
+}
+
+fn share(part: Bytes, whole: Bytes) -> Option<f64> {
+    (whole != Bytes::ZERO).then(|| part.0 as f64 / whole.0 as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jains_index_is_one_for_equals_and_a_share_for_one_who_has_all() {
+        assert_eq!(jain([3.0, 3.0, 3.0].into_iter()), Some(1.0));
+        assert_eq!(jain([0.0, 5.0, 0.0, 0.0].into_iter()), Some(0.25));
+        // By hand: 9² over 3 times 35.
+        assert_eq!(jain([1.0, 3.0, 5.0].into_iter()), Some(81.0 / 105.0));
+        assert_eq!(jain([0.0, 0.0].into_iter()), None);
+    }
+}

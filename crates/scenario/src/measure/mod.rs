@@ -1,0 +1,25 @@
+//! What a run is measured by, and what is recorded of it.
+//!
+//! ```text
+//! engine ──counters──> counts ──> evaluate ──> metrics ──> report (JSON)
+//!    └─────taps──────> trace (packets), series (a sender's state)
+//! ```
+//!
+//! [`packet_loss`] is computed, not measured: the closed form of a link's channel.
+
+mod counts;
+mod evaluate;
+mod metrics;
+mod packet_loss;
+pub mod report;
+mod series;
+mod trace;
+
+pub use metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, Value};
+pub use series::Series;
+pub use trace::Events;
+
+pub(crate) use counts::{CellCounts, Counts, Dialogue, Drops, Ends, Relayed};
+pub(crate) use evaluate::Measured;
+pub(crate) use series::Recorder;
+pub(crate) use trace::Tracer;

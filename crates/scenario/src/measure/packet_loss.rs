@@ -1,0 +1,110 @@
+//! How often a packet is lost on a wireless link, as its channel's closed form has it.
+
+use lasthop_base::{Bytes, Duration};
+use lasthop_proto::frag::Fragments;
+use lasthop_sim::network::LinkId;
+
+use crate::build::{Network, NetworkLink};
+use crate::file::{Place, ScenarioError, alternatives};
+use crate::schema::{Protect, Radio, Scenario};
+
+/// The largest packet of IP.
+const LARGEST: Bytes = Bytes(65_535);
+
+impl Scenario {
+    /// The probability that a packet of this size, headers included, is lost on the wireless link called
+    /// `link`, by default the first that a connection crosses: one that is sent once, at a random instant long
+    /// after the run's beginning, and without a code. See
+    /// [`Model::loss_probability`](lasthop_channel::Model::loss_probability).
+    ///
+    /// The direction is the one that the data of a connection take, or that to the mobile host if none crosses
+    /// the link. In a cell a packet is lost with its data frame, with which nobody else's collides, or above the
+    /// MAC.
+    ///
+    /// # Errors
+    /// If the scenario has [faults](Scenario::faults), there is no such link, or it has no closed form.
+    pub fn packet_loss(&self, size: Bytes, link: Option<&str>) -> Result<f64, ScenarioError> {
+        let wrong = |message: String| {
+            ScenarioError::new(message, Place::File { name: &self.file, text: "", span: None })
+        };
+        if size == Bytes::ZERO || size > LARGEST {
+            return Err(wrong(format!("packet loss: found a packet of {size}, expected 1 B to {LARGEST}")));
+        }
+        let network = self.survey().map_err(|faults| {
+            let fault = &faults[0];
+            wrong(format!("{}: {}", fault.path.join("."), fault.problem))
+        })?;
+        let id = wireless(&network, link).map_err(wrong)?;
+        let radio = match &network.links[usize::from(id.0)] {
+            NetworkLink::Station(station) => {
+                let (bits, on_air) = network.cell.phy.exposed(size);
+                let lost = station.channel.loss_probability(1, bits, on_air);
+                let ap = network.graph.ends(id)[0];
+                let up = network.steps().find(|step| step.0 == id).is_some_and(|(_, from)| from != ap);
+                let dropped = if up { station.drop.up } else { station.drop.down };
+                return Ok(lost + (1.0 - lost) * dropped.get());
+            }
+            NetworkLink::Radio(hop) => {
+                let crossed = network.crossed().find(|crossed| crossed.0 == id);
+                crossed.map_or(&hop.down, |(_, radio)| radio)
+            }
+            NetworkLink::Wired(_) => unreachable!("it is wireless"),
+        };
+        let lacks = |what: &str| {
+            let remedy = "measure it: link_failures over link_attempts of a run";
+            let name = name(&network, id);
+            Err(wrong(format!("packet loss: no closed form for {what} of the link {name}; {remedy}")))
+        };
+        if radio.handoff.is_some() {
+            return lacks("the hand-offs");
+        }
+        if radio.fec.is_some() && radio.protect == Protect::All {
+            return lacks("the code");
+        }
+        let (units, bits, on_air) = on_air(radio, size);
+        Ok(radio.channel.loss_probability(units, bits, on_air))
+    }
+}
+
+/// How many units a packet is on the air, how many of their bits errors can hit, and how long they take.
+fn on_air(radio: &Radio, size: Bytes) -> (u32, u64, Duration) {
+    let units = match radio.unit {
+        None => Fragments::of(size, radio.mtu),
+        // The last one is filled up.
+        Some(unit) => {
+            let count = u64::from(Fragments::of(size, Some(unit)).count());
+            Fragments::of(unit.get() * count, Some(unit))
+        }
+    };
+    let (mut exposed, mut time) = (0, Duration::ZERO);
+    for index in 0..units.count() {
+        let bits = units.size(index).bits();
+        exposed += radio.errors_on.of(bits, radio.expansion);
+        time += radio.rate.time_for_bits(radio.expansion.on_air(bits));
+    }
+    (units.count(), exposed, time)
+}
+
+/// The wireless link called `link`, or the first that a connection crosses.
+fn wireless(network: &Network, link: Option<&str>) -> Result<LinkId, String> {
+    let is_wireless = |id: &LinkId| !matches!(network.links[usize::from(id.0)], NetworkLink::Wired(_));
+    let Some(wanted) = link else {
+        let first = network.steps().map(|(link, _)| link).find(is_wireless);
+        return first.ok_or_else(|| String::from("packet loss: no connection crosses a wireless link"));
+    };
+    let all = (0..network.links.len()).map(|index| LinkId(index as u16)).filter(is_wireless);
+    let named: Vec<(String, LinkId)> = all.map(|id| (name(network, id), id)).collect();
+    let found = named.iter().find(|(name, _)| name == wanted).map(|(_, id)| *id);
+    found.ok_or_else(|| {
+        let expected = match named.is_empty() {
+            true => String::from("but no link is wireless"),
+            false => alternatives(wanted, named.iter().map(|(name, _)| name.as_str())),
+        };
+        format!("packet loss: found the link \"{wanted}\", {expected}")
+    })
+}
+
+/// What a link is called.
+fn name(network: &Network, link: LinkId) -> String {
+    network.graph.ends(link).map(|end| network.names[usize::from(end.0)].as_str()).join("-")
+}

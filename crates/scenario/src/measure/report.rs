@@ -1,0 +1,109 @@
+//! Results as JSON. The keys are a contract: they may be added to, and never change their meaning.
+//!
+//! ```json
+//! {
+//!   "lasthop": "0.1.0",
+//!   "scenario": {"title": "...", "file": "...", "hash": "..."},
+//!   "seed": 1,
+//!   "run": 0,
+//!   "results": [
+//!     {
+//!       "scheme": "ebsn",
+//!       "ended": "finished",
+//!       "metrics": {"throughput_bps": 9000.0, "...": 0},
+//!       "connections": {"transfer": {"throughput_bps": 9000.0, "...": 0}},
+//!       "traffic": {},
+//!       "applications": {}
+//!     }
+//!   ]
+//! }
+//! ```
+//!
+//! `hash` is that of [what determines a run](Scenario::hash). `ended` is `"finished"`, `"time-limit"` or
+//! `"idle"`. The metrics are those of [`Metrics`], in its order, then by name those of each connection
+//! ([`ConnectionMetrics`]), of other traffic ([`TrafficMetrics`]) and of each application
+//! ([`ApplicationMetrics`]); a metric that a run does not have is null.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use lasthop_sim::Ended;
+use serde::Serialize;
+
+use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, TrafficMetrics};
+use crate::run::Run;
+use crate::schema::Scenario;
+
+/// This version of Lasthop.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs that cannot share a report: there are none, or their seeds or run numbers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unrelated;
+
+impl fmt::Display for Unrelated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected at least one run, and all with one seed and run number")
+    }
+}
+
+impl std::error::Error for Unrelated {}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    lasthop: &'static str,
+    scenario: Provenance<'a>,
+    seed: u64,
+    run: u64,
+    results: Vec<Outcome<'a>>,
+}
+
+#[derive(Serialize)]
+struct Provenance<'a> {
+    title: &'a str,
+    file: &'a str,
+    hash: String,
+}
+
+#[derive(Serialize)]
+struct Outcome<'a> {
+    scheme: &'a str,
+    ended: &'static str,
+    metrics: &'a Metrics,
+    connections: IndexMap<&'a str, &'a ConnectionMetrics>,
+    traffic: IndexMap<&'a str, &'a TrafficMetrics>,
+    applications: IndexMap<&'a str, &'a ApplicationMetrics>,
+}
+
+/// Why a run ended, in a word: `finished`, `time-limit` or `idle`.
+pub fn ended_key(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Finished => "finished",
+        Ended::TimeLimit => "time-limit",
+        Ended::Idle => "idle",
+    }
+}
+
+impl Scenario {
+    /// Runs of this scenario as one JSON document: [the contract](self).
+    ///
+    /// # Errors
+    /// If there are none, or their seeds or run numbers differ.
+    pub fn report(&self, runs: &[&Run]) -> Result<String, Unrelated> {
+        let &Run { seed, run, .. } = *runs.first().ok_or(Unrelated)?;
+        if runs.iter().any(|other| (other.seed, other.run) != (seed, run)) {
+            return Err(Unrelated);
+        }
+        let results = runs.iter().map(|run| Outcome {
+            scheme: &run.scheme,
+            ended: ended_key(run.ended),
+            metrics: &run.metrics,
+            connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),
+            traffic: run.traffic.iter().map(|(name, metrics)| (name.as_str(), metrics)).collect(),
+            applications: run.applications.iter().map(|(name, each)| (name.as_str(), each)).collect(),
+        });
+        let scenario = Provenance { title: &self.title, file: &self.file, hash: self.hash() };
+        let report = Report { lasthop: VERSION, scenario, seed, run, results: results.collect() };
+        Ok(serde_json::to_string_pretty(&report).expect("a report is plain data"))
+    }
+}

@@ -1,0 +1,209 @@
+//! What happened to each packet of a connection, as columns.
+
+use std::collections::HashMap;
+
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::tcp::{Flags, SenderStats, SeqNum, Settings};
+use lasthop_proto::{Body, ComponentId, DropReason, Packet};
+use lasthop_sim::{Node, Tap, Wire};
+
+use crate::build::{ConnectionPart, Flow};
+
+/// What happened to the packets of a connection, or of one part of a split one, in the order in which it did:
+/// row *i* of each column belongs to event *i*. The source of a part is where it begins.
+///
+/// - `sent`, `delivered`, `lost`: a segment left the source, reached its destination, or did not.
+/// - `ack-sent`, `ack-received`, `ack-lost`: likewise an acknowledgement, or a reset by the destination.
+/// - `notice-received`, `notice-lost`: a scheme's control message reached the source, or did not.
+/// - `timeout`, `fast-retransmit`: the source concluded that data were lost.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Events {
+    /// When, in seconds.
+    pub time_s: Vec<f64>,
+    /// What.
+    pub event: Vec<&'static str>,
+    /// The number of a data segment, counted from 0: the offset of its first byte over the largest
+    /// payload of a segment. For an acknowledgement the number that it expects next; for a notice the
+    /// one that it is about; for a conclusion of the source the first that is not acknowledged. −1
+    /// for a segment of the source without data, and for RST.
+    pub packet: Vec<i64>,
+    /// Which copy of these data it is, counted from 1 in the order in which they left; else 0. Where data are
+    /// sent again that began a segment never before, it is the second at least.
+    pub transmission: Vec<i64>,
+    /// Size as an IP packet; 0 where there is none.
+    pub size_bytes: Vec<i64>,
+    /// Why the packet was lost: `queue-full`, `corrupted`, `attempts-exhausted` or `scripted`; else
+    /// empty.
+    pub reason: Vec<&'static str>,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy)]
+enum Fate {
+    Sent,
+    Arrived,
+    Lost(DropReason),
+}
+
+/// Records [`Events`] of one part of a connection.
+pub(crate) struct Tracer {
+    flow: Flow,
+    part: ConnectionPart,
+    /// Whether the connection has no other part.
+    whole: bool,
+    mss: i64,
+    first_data: SeqNum,
+    /// Offset of the last sequence number seen, near which others are understood.
+    near: i64,
+    acknowledged: i64,
+    /// For each offset how many segments that begin there have left the source, and how many have met their
+    /// end.
+    copies: HashMap<i64, (i64, i64)>,
+    /// The end of what has left the source.
+    sent: i64,
+    counted: SenderStats,
+    events: Events,
+}
+
+impl Tracer {
+    /// Of a part on which TCP has these settings; `whole` if the connection has no other.
+    pub(crate) fn new(flow: Flow, part: ConnectionPart, whole: bool, settings: &Settings) -> Tracer {
+        Tracer {
+            flow,
+            part,
+            whole,
+            mss: i64::from(settings.mss()),
+            first_data: SeqNum(settings.iss) + u32::from(settings.handshake),
+            near: 0,
+            acknowledged: 0,
+            copies: HashMap::new(),
+            sent: 0,
+            counted: SenderStats::default(),
+            events: Events::default(),
+        }
+    }
+
+    pub(crate) fn into_events(self) -> Events {
+        self.events
+    }
+
+    /// The offset in the stream of `seq`: the one nearest to the last that was seen.
+    fn offset(&mut self, seq: SeqNum) -> i64 {
+        let near = self.first_data + self.near as u32;
+        self.near += i64::from(seq.0.wrapping_sub(near.0) as i32);
+        self.near
+    }
+
+    fn push(&mut self, now: Time, event: &'static str, packet: i64, transmission: i64, size: Bytes) {
+        let events = &mut self.events;
+        events.time_s.push(now.as_secs_f64());
+        events.event.push(event);
+        events.packet.push(packet);
+        events.transmission.push(transmission);
+        events.size_bytes.push(size.0 as i64);
+        events.reason.push("");
+    }
+
+    fn record(&mut self, now: Time, packet: &Packet, fate: Fate) {
+        match &packet.body {
+            Body::Tcp(segment) if packet.src == self.flow.source => {
+                let offset = if segment.len > 0 { self.offset(segment.seq) } else { -1 };
+                let transmission = self.count_copy(offset, fate);
+                self.sent = self.sent.max(offset + i64::from(segment.len));
+                let number = if segment.len > 0 { offset / self.mss } else { -1 };
+                let event = named(fate, ["sent", "delivered", "lost"]);
+                self.push(now, event, number, transmission, packet.size);
+            }
+            Body::Tcp(segment) if segment.flags.has(Flags::RST) => {
+                let event = named(fate, ["ack-sent", "ack-received", "ack-lost"]);
+                self.push(now, event, -1, 0, packet.size);
+            }
+            Body::Tcp(segment) => {
+                let next = (self.offset(segment.ack) + self.mss - 1) / self.mss;
+                if let Fate::Arrived = fate {
+                    self.acknowledged = self.acknowledged.max(next);
+                }
+                let event = named(fate, ["ack-sent", "ack-received", "ack-lost"]);
+                self.push(now, event, next, 0, packet.size);
+            }
+            Body::Notice(notice) => {
+                let number = self.offset(notice.seq) / self.mss;
+                let event = named(fate, ["notice-sent", "notice-received", "notice-lost"]);
+                self.push(now, event, number, 0, packet.size);
+            }
+            Body::Datagram(_) => return,
+        }
+        if let (Fate::Lost(why), Some(reason)) = (fate, self.events.reason.last_mut()) {
+            *reason = reason_key(why);
+        }
+    }
+
+    /// Which copy of these data it is. Copies meet their end in the order in which they left.
+    fn count_copy(&mut self, offset: i64, fate: Fate) -> i64 {
+        // What has left before may be cut anew.
+        let earlier = i64::from(offset >= 0 && offset < self.sent);
+        let (left, ended) = self.copies.entry(offset).or_insert((earlier, earlier));
+        let count = if let Fate::Sent = fate { left } else { ended };
+        *count += 1;
+        *count
+    }
+}
+
+impl Tap for Tracer {
+    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
+        if packet.flow != self.flow.id {
+            return;
+        }
+        let ConnectionPart { sender, receiver, .. } = self.part;
+        // Others of a connection's parts leave and enter a proxy by its other port.
+        if wire.from == sender || wire.from == receiver {
+            self.record(now, packet, Fate::Sent);
+        } else if wire.to == sender || wire.to == receiver {
+            self.record(now, packet, Fate::Arrived);
+        }
+    }
+
+    fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
+        if packet.flow == self.flow.id && (self.whole || self.part.links.contains(&at)) {
+            self.record(now, packet, Fate::Lost(reason));
+        }
+    }
+
+    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+        if id != self.part.sender.0 {
+            return;
+        }
+        let sender = match component {
+            Node::Sender(sender) => sender,
+            Node::Proxy(proxy) => proxy.relay(self.flow.id).expect("the part begins there").sender(),
+            _ => return,
+        };
+        let (before, stats) = (self.counted, *sender.stats());
+        self.counted = stats;
+        for (event, happened) in [
+            ("timeout", stats.timeouts > before.timeouts),
+            ("fast-retransmit", stats.fast_retransmits > before.fast_retransmits),
+        ] {
+            if happened {
+                self.push(now, event, self.acknowledged, 0, Bytes::ZERO);
+            }
+        }
+    }
+}
+
+fn named(fate: Fate, [sent, arrived, lost]: [&'static str; 3]) -> &'static str {
+    match fate {
+        Fate::Sent => sent,
+        Fate::Arrived => arrived,
+        Fate::Lost(_) => lost,
+    }
+}
+
+fn reason_key(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::QueueFull => "queue-full",
+        DropReason::Corrupted => "corrupted",
+        DropReason::AttemptsExhausted => "attempts-exhausted",
+        DropReason::Scripted => "scripted",
+    }
+}

@@ -1,0 +1,419 @@
+//! One run of a scenario.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::iter;
+use std::path::{Path, PathBuf};
+
+use lasthop_base::{Bytes, Duration, Streams, Time};
+use lasthop_proto::scheme::Scheme;
+use lasthop_proto::{ComponentId, FlowId, HostId};
+use lasthop_sim::{Capture, Ended, Engine, NoTap, Node, Pcapng, Tap};
+
+use crate::build::{self, Flow, Layout, Load, World};
+use crate::file::{Place, ScenarioError, diagnostics};
+use crate::measure::{
+    ApplicationMetrics, CellCounts, ConnectionMetrics, Counts, Dialogue, Drops, Ends, Events, Measured,
+    Metrics, Recorder, Relayed, Series, Tracer, TrafficMetrics,
+};
+use crate::schema::Scenario;
+
+/// What to record of a run beside its metrics. What is not asked for costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observe<'a> {
+    /// What happened to each packet.
+    pub trace: bool,
+    /// What the state of each sender was over time.
+    pub series: bool,
+    /// A pcapng file to write, as a capture at the first connection's source would show the run; losses
+    /// anywhere are recorded on an interface of their own.
+    pub pcap: Option<&'a Path>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// The scheme that was run.
+    pub scheme: String,
+    /// The study's seed.
+    pub seed: u64,
+    /// The number of the run in the study.
+    pub run: u64,
+    /// Why it ended.
+    pub ended: Ended,
+    /// What it is measured by: all connections together.
+    pub metrics: Metrics,
+    /// Each connection, in the order of the scenario.
+    pub connections: Vec<ConnectionRun>,
+    /// Each source of other traffic by its name, in the order of the scenario.
+    pub traffic: Vec<(String, TrafficMetrics)>,
+    /// Each application by its name, in the order of the scenario.
+    pub applications: Vec<(String, ApplicationMetrics)>,
+    /// What the scheme's agents showed over time, by the links that they are at, or by the access points of
+    /// their cells, if that was asked for; of those that show something.
+    pub agents: Vec<(String, Series)>,
+    /// How often a component dealt with a wake-up, a packet or a signal: how much work it was.
+    pub handled: u64,
+}
+
+/// What came of one connection in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionRun {
+    /// Its name.
+    pub name: String,
+    /// What it is measured by.
+    pub metrics: ConnectionMetrics,
+    /// Its parts in the order of its way: one, or several if base stations split it.
+    pub parts: Vec<PartRun>,
+}
+
+/// What was recorded of a part of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartRun {
+    /// The node at which it begins.
+    pub from: String,
+    /// The node at which it ends.
+    pub to: String,
+    /// What happened to each packet, if that was asked for.
+    pub events: Option<Events>,
+    /// The sender's state over time, if that was asked for.
+    pub series: Option<Series>,
+}
+
+/// Why there was no run.
+#[derive(Debug)]
+pub enum RunError {
+    /// The scenario cannot be run with this scheme, or at all.
+    Scenario(ScenarioError),
+    /// The pcapng file could not be written.
+    Capture(PathBuf, io::Error),
+    /// The run was told to stop before its end.
+    Stopped,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Scenario(error) => error.fmt(f),
+            RunError::Capture(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+            RunError::Stopped => f.write_str("the run was stopped before its end"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Why a run ended, what it is measured by and how much work it was.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Why it ended.
+    pub ended: Ended,
+    /// All its connections together, and its network.
+    pub metrics: Metrics,
+    connections: Vec<ConnectionMetrics>,
+    traffic: Vec<TrafficMetrics>,
+    applications: Vec<ApplicationMetrics>,
+    handled: u64,
+}
+
+/// What was recorded of a part of a connection.
+type Record = (Option<Events>, Option<Series>);
+
+/// What was recorded of a run.
+#[derive(Default)]
+struct Records {
+    /// Of the parts of all connections, in their order.
+    parts: Vec<Record>,
+    /// Of agents that show something.
+    agents: Vec<(String, Series)>,
+}
+
+/// A scenario and one of the schemes that can work with it: what all runs of a study share.
+#[derive(Clone)]
+#[allow(missing_debug_implementations, reason = "a scheme has none")]
+pub struct Setup<'a> {
+    scenario: &'a Scenario,
+    scheme: &'a dyn Scheme,
+    layout: Layout,
+}
+
+impl Scenario {
+    /// When the first wireless link's channel is bad in run number `run` of a study seeded with `seed`, in
+    /// seconds: the spans that begin before `until_s` and within the scenario's limit. Every scheme meets
+    /// the same ones. None on a channel without states, and none of a scenario with
+    /// [faults](Scenario::faults).
+    pub fn bad_periods(&self, seed: u64, run: u64, until_s: f64) -> Vec<(f64, f64)> {
+        let until = Time::ZERO + self.limit.min(Duration::from_secs_f64(until_s));
+        let Ok(network) = self.network() else { return Vec::new() };
+        let periods = build::bad_periods(&network, Streams::new(seed, run), until);
+        periods.iter().map(|(start, end)| (start.as_secs_f64(), end.as_secs_f64())).collect()
+    }
+
+    /// Run number `run` of a study seeded with `seed`, with the scheme called `scheme`, until all
+    /// transfers that have an end are finished, or the limit is reached.
+    ///
+    /// A pure function of its arguments: whatever is random comes from streams derived from `seed`,
+    /// `run` and the part that draws. The air is drawn alike for every scheme, so that runs of
+    /// different schemes with the same `seed` and `run` are a pair.
+    ///
+    /// # Errors
+    /// If the scheme is unknown or cannot work with these links, if a scenario made in code has
+    /// [faults](Scenario::faults), or if the pcapng file cannot be written.
+    pub fn run(&self, scheme: &str, seed: u64, run: u64, observe: Observe<'_>) -> Result<Run, RunError> {
+        self.run_while(scheme, seed, run, observe, || true)
+    }
+
+    /// As [`run`](Scenario::run), but asks `keep_going` every few milliseconds, and stops as soon as
+    /// it says no.
+    ///
+    /// # Errors
+    /// Also if it was stopped.
+    pub fn run_while(
+        &self,
+        scheme: &str,
+        seed: u64,
+        run: u64,
+        observe: Observe<'_>,
+        keep_going: impl FnMut() -> bool,
+    ) -> Result<Run, RunError> {
+        let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
+        let (outcome, records) = if observe == Observe::default() {
+            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, Records::default())
+        } else {
+            setup.run_observed(seed, run, observe, keep_going)?
+        };
+        let Outcome { ended, metrics, connections, traffic, applications, handled } = outcome;
+        let network = setup.layout.network();
+        let (transfers, others) = network.flows.split_at(connections.len());
+        let (others, dialogues) = others.split_at(traffic.len());
+        let Records { parts: records, agents } = records;
+        let mut records = records.into_iter().chain(iter::repeat_with(Record::default));
+        let name = |node: HostId| network.names[usize::from(node.0)].clone();
+        let connections = transfers.iter().zip(connections).zip(setup.layout.parts());
+        let connections = connections.map(|((flow, metrics), parts)| {
+            let parts = parts.iter().zip(&mut records);
+            let parts = parts.map(|(part, (events, series))| {
+                let [from, to] = part.nodes.map(name);
+                PartRun { from, to, events, series }
+            });
+            ConnectionRun { name: flow.name.clone(), metrics, parts: parts.collect() }
+        });
+        let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
+        let applications = dialogues.iter().step_by(2).map(|flow| flow.name.clone()).zip(applications);
+        Ok(Run {
+            scheme: setup.scheme.name().to_owned(),
+            seed,
+            run,
+            ended,
+            metrics,
+            connections: connections.collect(),
+            traffic: traffic.collect(),
+            applications: applications.collect(),
+            agents,
+            handled,
+        })
+    }
+
+    /// The scenario with the scheme called `scheme`, ready to be run many times.
+    ///
+    /// # Errors
+    /// If the scheme is unknown or cannot work with these links, or if a scenario made in code has
+    /// [faults](Scenario::faults).
+    pub fn set_up(&self, scheme: &str) -> Result<Setup<'_>, ScenarioError> {
+        let refuse = |message| {
+            let place = Place::File { name: &self.file, text: "", span: None };
+            ScenarioError::new(message, place)
+        };
+        let network = self.survey().map_err(|faults| {
+            let fault = &faults[0];
+            refuse(diagnostics::at(&fault.path, &fault.problem))
+        })?;
+        let scheme =
+            self.workable(scheme, &network).map_err(|problem| refuse(format!("scheme: {problem}")))?;
+        Ok(Setup { scenario: self, scheme, layout: Layout::new(network, scheme, &self.tcp) })
+    }
+}
+
+impl Setup<'_> {
+    /// One run with nothing recorded, as [`Scenario::run_while`] defines it; none if it was stopped.
+    pub fn run(&self, seed: u64, run: u64, keep_going: impl FnMut() -> bool) -> Option<Outcome> {
+        let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, keep_going);
+        outcome
+    }
+
+    fn run_observed(
+        &self,
+        seed: u64,
+        run: u64,
+        observe: Observe<'_>,
+        keep_going: impl FnMut() -> bool,
+    ) -> Result<(Outcome, Records), RunError> {
+        let world = self.world(seed, run);
+        let flows = &world.flows;
+        let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
+        let capture = observe.pcap.map(|path| self.capture(flows[0], path)).transpose().map_err(failed)?;
+        let parts = self.layout.parts();
+        let recorders = flows.iter().zip(parts).flat_map(|(flow, parts)| {
+            parts.iter().map(|part| {
+                let whole = parts.len() == 1;
+                let settings = Layout::settings(part, self.scheme, &self.scenario.tcp);
+                let tracer = observe.trace.then(|| Tracer::new(*flow, part.clone(), whole, &settings));
+                (tracer, observe.series.then(|| Recorder::new(part.sender.0, flow.id)))
+            })
+        });
+        let recorders: Vec<_> = recorders.collect();
+        let agents = self.layout.agents().filter(|_| observe.series);
+        let (names, agents): (Vec<_>, Vec<_>) =
+            agents.map(|(id, name)| (name, Recorder::new(id, FlowId(0)))).unzip();
+        let (outcome, ((recorders, agents), capture)) =
+            self.play(world, ((recorders, agents), capture), keep_going);
+        capture.map(Pcapng::finish).transpose().map_err(failed)?;
+        let parts = recorders
+            .into_iter()
+            .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
+        let agents = names.into_iter().zip(agents.into_iter().map(Recorder::into_series));
+        let agents = agents.filter(|(_, series)| !series.time_s.is_empty());
+        let records = Records { parts: parts.collect(), agents: agents.collect() };
+        Ok((outcome.ok_or(RunError::Stopped)?, records))
+    }
+
+    fn world(&self, seed: u64, run: u64) -> World {
+        self.layout.world(self.scheme, &self.scenario.tcp, Streams::new(seed, run))
+    }
+
+    /// Plays the world before `tap`, and hands it back with what came of the run, unless it was stopped.
+    fn play<T: Tap>(
+        &self,
+        world: World,
+        tap: T,
+        mut keep_going: impl FnMut() -> bool,
+    ) -> (Option<Outcome>, T) {
+        let World { builder, flows, traffic, applications, radios, cells } = world;
+        let awaited = self.layout.awaited();
+        let places = Places { layout: &self.layout, flows, traffic, applications, radios, cells };
+        let begin = Time::ZERO + self.scenario.warmup;
+        let limit = Time::ZERO + self.scenario.limit;
+        let drops = Drops::new(self.layout.network().flows.len());
+        let mut engine = builder.build((drops, tap));
+        // Called from one place alone, the engine's loop and what it does at each step are compiled as one.
+        let mut run_until =
+            |engine: &mut Engine<_>, limit| engine.run_while(&awaited, limit, &mut keep_going);
+        let warmup = match begin > Time::ZERO {
+            true => {
+                if run_until(&mut engine, begin).is_none() {
+                    return (None, engine.into_tap().1);
+                }
+                places.counts(&engine)
+            }
+            false => Counts { at: begin, ..Counts::default() },
+        };
+        let ended = run_until(&mut engine, limit);
+        let (end, handled) = (places.counts(&engine), engine.handled());
+        let (_, tap) = engine.into_tap();
+        let measured = Measured { warmup: &warmup, end: &end };
+        (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
+    }
+
+    fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> Outcome {
+        let (mut connections, mut traffic, mut applications) = (Vec::new(), Vec::new(), Vec::new());
+        for flow in &self.layout.network().flows {
+            match &flow.load {
+                Load::Transfer { transfer, .. } => {
+                    let size = transfer.bytes.map(Bytes);
+                    connections.push(measured.connection(connections.len(), size, transfer.start));
+                }
+                Load::Traffic(plan) => {
+                    traffic.push(measured.traffic(traffic.len(), plan.start, plan.stop));
+                }
+                Load::Requests(_) => applications.push(measured.application(applications.len())),
+                // Measured with its requests.
+                Load::Responses(_) => {}
+            }
+        }
+        let metrics = measured.total(&connections);
+        let connections = connections.into_iter().map(|each| each.metrics).collect();
+        Outcome { ended, metrics, connections, traffic, applications, handled }
+    }
+
+    fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
+        let first = &self.layout.parts()[usize::from(flow.id.0)][0];
+        let tcp = Layout::settings(first, self.scheme, &self.scenario.tcp);
+        let capture = Capture {
+            name: String::from("sender"),
+            description: format!("The source of the data in {}", self.scenario.title),
+            wires: vec![flow.sent, flow.returned],
+            losses: true,
+            // A segment fits an IP packet: the settings have no faults.
+            mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
+            largest_window: tcp.window_payload(),
+            sack_permitted: tcp.sack(),
+        };
+        Pcapng::new(BufWriter::new(File::create(path)?), capture)
+    }
+}
+
+/// Where in the engine something is counted.
+struct Places<'a> {
+    layout: &'a Layout,
+    flows: Vec<Flow>,
+    traffic: Vec<(ComponentId, ComponentId)>,
+    applications: Vec<(ComponentId, ComponentId)>,
+    radios: Vec<ComponentId>,
+    cells: Vec<(ComponentId, usize)>,
+}
+
+impl Places<'_> {
+    fn counts<T: Tap>(&self, engine: &Engine<(Drops, T)>) -> Counts {
+        let connections = self.flows.iter().enumerate().map(|(index, flow)| {
+            let (Node::Sender(sender), Node::Receiver(receiver)) =
+                (engine.node(flow.sender), engine.node(flow.receiver))
+            else {
+                unreachable!("a connection has a sender and a receiver")
+            };
+            let mut relayed = Relayed::default();
+            for proxy in self.layout.relays(index) {
+                let Node::Proxy(proxy) = engine.node(proxy) else {
+                    unreachable!("a connection is split by proxies")
+                };
+                relayed.add(proxy.relay(flow.id).expect("this one splits it"));
+            }
+            let acknowledged = Bytes(sender.acknowledged());
+            Ends { sender: *sender.stats(), receiver: *receiver.stats(), acknowledged, relayed }
+        });
+        let traffic =
+            self.traffic.iter().map(|&(source, sink)| match (engine.node(source), engine.node(sink)) {
+                (Node::Source(source), Node::Sink(sink)) => (*source.stats(), *sink.stats()),
+                _ => unreachable!("traffic has a source and a sink"),
+            });
+        let applications = self.applications.iter().map(|&(client, server)| {
+            let (Node::Client(client), Node::Server(server)) = (engine.node(client), engine.node(server))
+            else {
+                unreachable!("an application has a client and a server")
+            };
+            Dialogue {
+                client: *client.stats(),
+                senders: [*client.sender().stats(), *server.sender().stats()],
+                asked: server.receiver().stats().delivered,
+                answered: client.receiver().stats().delivered,
+            }
+        });
+        let radios = self.radios.iter().map(|&id| match engine.node(id) {
+            Node::Radio(radio) => *radio.stats(),
+            _ => unreachable!("a radio link was put there"),
+        });
+        let cells = self.cells.iter().map(|&(id, stations)| match engine.node(id) {
+            Node::Cell(cell) => CellCounts::of(cell, stations),
+            _ => unreachable!("a cell was put there"),
+        });
+        Counts {
+            at: engine.now(),
+            connections: connections.collect(),
+            traffic: traffic.collect(),
+            applications: applications.collect(),
+            radios: radios.collect(),
+            cells: cells.collect(),
+            drops: engine.tap().0.clone(),
+        }
+    }
+}

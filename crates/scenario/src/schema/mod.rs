@@ -1,0 +1,32 @@
+//! The schema of scenario files: the structs whose fields are the keys.
+//!
+//! ```text
+//! Scenario        [topology] [tcp] [scheme.NAME] ... and every table below
+//! ├── topology    [topology]
+//! ├── links       [wired] [radio] [link.NAME]
+//! ├── cell        [cell]
+//! ├── flows       [transfer] [connection.NAME] [traffic.NAME] [application.NAME]
+//! └── sweep       [sweep]
+//! ```
+//!
+//! A field with its doc comment and its default is a key. What the types cannot say, such as values that do
+//! not go together, is checked in [`build`](crate::build).
+
+mod cell;
+mod flows;
+mod links;
+mod scenario;
+mod serde_words;
+mod sweep;
+mod topology;
+
+pub use cell::Cell;
+pub use flows::{Application, Connection, Traffic, Transfer};
+pub use links::{Link, Protect, Radio, Wired};
+pub use scenario::Scenario;
+pub use sweep::{Point, Sweep};
+pub use topology::{Dumbbell, Graph, Path, Stations, Topology, Wireless};
+
+pub(crate) use scenario::is_choice;
+pub(crate) use sweep::{Axis, text};
+pub(crate) use topology::{Edge, Pair, split};

@@ -1,0 +1,204 @@
+//! The schema of what connects the hosts: `[topology]`.
+
+use serde::{Deserialize, Serialize};
+
+/// Nodes and the links between them: a usual shape, or a graph. Links are called by their ends,
+/// `"R1-R2"`; each is as `[wired]` or `[radio]` says, but for what `[link.NAME]` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// A fixed host, a base station and a mobile host: `fixed-base` is wired, `base-mobile` wireless.
+    #[default]
+    LastHop,
+    /// A chain of routers.
+    Path(Path),
+    /// Pairs of hosts whose ways share one link.
+    Dumbbell(Dumbbell),
+    /// A server, an access point and the stations of its cell.
+    Cell(Stations),
+    /// Any links.
+    Graph(Graph),
+}
+
+/// `source-R1`, `R1-R2`, ... and `Rn-destination`: the table `[topology.path]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Routers between the two hosts, one at least.
+    pub routers: u16,
+    /// Which of the two hosts are mobile. By default the destination.
+    #[serde(default)]
+    pub wireless: Wireless,
+}
+
+/// `S1-left`, `S2-left`, ..., `left-right`, and `right-D1`, `right-D2`, ...: the table
+/// `[topology.dumbbell]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dumbbell {
+    /// Pairs of a source and a destination, one at least.
+    pub pairs: u16,
+    /// Which of the hosts are mobile. By default the destinations.
+    #[serde(default)]
+    pub wireless: Wireless,
+}
+
+/// `server-ap`, which is wired, and `ap-MH1`, `ap-MH2`, ..., which are one 802.11 cell: the table
+/// `[topology.cell]`. Every station downloads from the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stations {
+    /// Stations, one at least.
+    pub stations: u16,
+}
+
+/// Which hosts of a shape are mobile, and so linked to the rest by `[radio]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wireless {
+    /// None.
+    None,
+    /// Sources.
+    First,
+    /// Destinations.
+    #[default]
+    Last,
+    /// Sources and destinations.
+    Both,
+}
+
+impl Wireless {
+    fn first(self) -> bool {
+        matches!(self, Wireless::First | Wireless::Both)
+    }
+
+    fn last(self) -> bool {
+        matches!(self, Wireless::Last | Wireless::Both)
+    }
+}
+
+/// Any links, each by the names of its ends: the table `[topology.graph]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Graph {
+    /// Wired links, such as `"R1-R2"`.
+    #[serde(default)]
+    pub wired: Vec<String>,
+    /// Wireless links, the base station first: `"base-mobile"`.
+    #[serde(default)]
+    pub radio: Vec<String>,
+    /// Links of 802.11 cells, the access point first: `"ap-laptop"`. Those of one access point are one cell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cell: Vec<String>,
+}
+
+/// A link of a topology: the names of its ends, which of them is mobile, and whether it is in a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) ends: [String; 2],
+    pub(crate) mobile: Option<usize>,
+    pub(crate) in_cell: bool,
+}
+
+impl Edge {
+    fn new(a: &str, b: &str, mobile: Option<usize>) -> Edge {
+        Edge { ends: [a.to_owned(), b.to_owned()], mobile, in_cell: false }
+    }
+
+    /// From an access point to a station.
+    fn of_cell(ap: &str, station: &str) -> Edge {
+        Edge { in_cell: true, ..Edge::new(ap, station, Some(1)) }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.ends.join("-")
+    }
+}
+
+/// A connection that a shape has by itself: from whom to whom it goes.
+pub(crate) struct Pair {
+    pub(crate) name: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+}
+
+impl Pair {
+    fn new(name: &str, from: &str, to: &str) -> Pair {
+        Pair { name: name.to_owned(), from: from.to_owned(), to: to.to_owned() }
+    }
+}
+
+/// What a connection is called that is the only one.
+const ONLY: &str = "transfer";
+
+impl Topology {
+    /// The links, in their order; those of a graph whose names are no names of links are left out.
+    pub(crate) fn edges(&self) -> Vec<Edge> {
+        match self {
+            Topology::LastHop => {
+                vec![Edge::new("fixed", "base", None), Edge::new("base", "mobile", Some(1))]
+            }
+            Topology::Path(path) => {
+                let router = |number: u16| format!("R{number}");
+                let wireless = path.wireless;
+                let mut edges = vec![Edge::new("source", &router(1), wireless.first().then_some(0))];
+                let between = (1..path.routers).map(|n| Edge::new(&router(n), &router(n + 1), None));
+                edges.extend(between);
+                edges.push(Edge::new(&router(path.routers), "destination", wireless.last().then_some(1)));
+                edges
+            }
+            Topology::Dumbbell(Dumbbell { pairs, wireless }) => {
+                let sources =
+                    (1..=*pairs).map(|n| Edge::new(&format!("S{n}"), "left", wireless.first().then_some(0)));
+                let destinations =
+                    (1..=*pairs).map(|n| Edge::new("right", &format!("D{n}"), wireless.last().then_some(1)));
+                sources.chain([Edge::new("left", "right", None)]).chain(destinations).collect()
+            }
+            Topology::Cell(Stations { stations }) => {
+                let stations = (1..=*stations).map(|n| Edge::of_cell("ap", &format!("MH{n}")));
+                [Edge::new("server", "ap", None)].into_iter().chain(stations).collect()
+            }
+            Topology::Graph(graph) => {
+                let of = |names: &[String], edge: fn(&str, &str) -> Edge| {
+                    let ends = names.iter().filter_map(|name| split(name));
+                    ends.map(|(a, b)| edge(a, b)).collect::<Vec<_>>()
+                };
+                let wired = of(&graph.wired, |a, b| Edge::new(a, b, None));
+                let radio = of(&graph.radio, |a, b| Edge::new(a, b, Some(1)));
+                [wired, radio, of(&graph.cell, Edge::of_cell)].concat()
+            }
+        }
+    }
+
+    /// Whether some of the links are a cell.
+    pub(crate) fn has_cell(&self) -> bool {
+        match self {
+            Topology::Cell(_) => true,
+            Topology::Graph(graph) => !graph.cell.is_empty(),
+            Topology::LastHop | Topology::Path(_) | Topology::Dumbbell(_) => false,
+        }
+    }
+
+    /// The connections that a shape has if the scenario names none.
+    pub(crate) fn pairs(&self) -> Vec<Pair> {
+        match self {
+            Topology::LastHop => vec![Pair::new(ONLY, "fixed", "mobile")],
+            Topology::Path(_) => vec![Pair::new(ONLY, "source", "destination")],
+            Topology::Dumbbell(dumbbell) => (1..=dumbbell.pairs)
+                .map(|n| Pair::new(&n.to_string(), &format!("S{n}"), &format!("D{n}")))
+                .collect(),
+            Topology::Cell(Stations { stations }) => {
+                (1..=*stations).map(|n| Pair::new(&n.to_string(), "server", &format!("MH{n}"))).collect()
+            }
+            // Whom it is from and to the scenario must say.
+            Topology::Graph(_) => vec![Pair::new(ONLY, "", "")],
+        }
+    }
+}
+
+/// The ends of a link by its name, if it is one.
+pub(crate) fn split(name: &str) -> Option<(&str, &str)> {
+    let (a, b) = name.split_once('-')?;
+    let named = |node: &str| !node.is_empty() && node.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (named(a) && named(b) && a != b).then_some((a, b))
+}

@@ -1,0 +1,267 @@
+//! Runs of whole scenarios.
+
+mod common;
+
+use common::SCENARIO;
+use lasthop_scenario::{ConnectionRun, Ended, Events, Metrics, Observe, Run, Scenario, Value};
+
+const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
+
+fn read(overrides: &[&str]) -> Scenario {
+    Scenario::parse(SCENARIO, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(scenario: &Scenario, scheme: &str, number: u64, observe: Observe<'_>) -> Run {
+    scenario.run(scheme, 1, number, observe).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How many events there are of a kind.
+fn count(events: &Events, kind: &str) -> u64 {
+    events.event.iter().filter(|&&event| event == kind).count() as u64
+}
+
+/// The connection of a run that has one.
+fn only(mut run: Run) -> ConnectionRun {
+    assert_eq!(run.connections.len(), 1);
+    run.connections.remove(0)
+}
+
+#[test]
+fn the_same_run_is_the_same_to_the_last_byte() {
+    let folder = std::env::temp_dir().join("lasthop-same-run");
+    std::fs::create_dir_all(&folder).unwrap();
+    let scenario = read(&[]);
+    let bytes = |scheme: &str, number: u64, copy: &str| {
+        let path = folder.join(copy);
+        let result = run(&scenario, scheme, number, Observe { pcap: Some(&path), ..EVERYTHING });
+        let shown = format!("{}{:?}", scenario.report(&[&result]).unwrap(), result.connections);
+        (shown, std::fs::read(path).unwrap())
+    };
+    for scheme in ["basic", "local-recovery", "source-quench", "ebsn"] {
+        assert_eq!(bytes(scheme, 0, "a"), bytes(scheme, 0, "b"), "{scheme}");
+        assert_ne!(bytes(scheme, 0, "a"), bytes(scheme, 1, "b"), "{scheme}");
+    }
+}
+
+#[test]
+fn observing_a_run_does_not_change_it() {
+    let scenario = read(&[]);
+    for scheme in ["basic", "ebsn"] {
+        let plain = run(&scenario, scheme, 0, Observe::default());
+        let observed = run(&scenario, scheme, 0, EVERYTHING);
+        assert_eq!((plain.ended, &plain.metrics), (observed.ended, &observed.metrics));
+        let plain = only(plain);
+        assert_eq!((&plain.parts[0].events, &plain.parts[0].series), (&None, &None));
+    }
+}
+
+#[test]
+fn a_dead_channel_ends_at_the_limit_and_says_so() {
+    let scenario = read(&["radio.channel.iid.ber=1", "limit=100 s"]);
+    for scheme in ["basic", "local-recovery", "ebsn"] {
+        let result = run(&scenario, scheme, 0, Observe::default());
+        assert_eq!(result.ended, Ended::TimeLimit, "{scheme}");
+        let metrics = only(result).metrics;
+        assert!(!metrics.finished && metrics.completion_time_s.is_none(), "{scheme}");
+        assert_eq!((metrics.throughput_bps, metrics.goodput), (0.0, Some(0.0)), "{scheme}");
+    }
+}
+
+/// A source that may give up does so, and the run waits no longer: timers run out after 6, 18 and 42 s. Its last
+/// word is in the trace, and in the capture.
+#[test]
+fn a_source_gives_up_on_a_dead_channel() {
+    let file = std::env::temp_dir().join("lasthop-gives-up.pcapng");
+    let scenario = read(&["radio.channel.iid.ber=1", "tcp.user_timeout=30 s"]);
+    let observe = Observe { pcap: Some(&file), ..EVERYTHING };
+    let result = run(&scenario, "basic", 0, observe);
+    assert_eq!((result.ended, result.metrics.connections.aborted), (Ended::Finished, true));
+    let ConnectionRun { metrics, parts, .. } = only(result);
+    assert!(metrics.aborted && !metrics.finished && metrics.completion_time_s.is_none());
+    assert_eq!((metrics.timeouts, metrics.segments_sent), (2, 4));
+    let events = parts[0].events.clone().unwrap();
+    let last = events.event.len() - 1;
+    assert_eq!((events.time_s[last], events.event[last], events.packet[last]), (42.0, "sent", -1));
+    assert!(std::fs::metadata(file).unwrap().len() > 0);
+
+    let patient = run(&read(&["radio.channel.iid.ber=1", "limit=100 s"]), "basic", 0, Observe::default());
+    assert!(!patient.metrics.connections.aborted);
+}
+
+/// What a user timeout does not say, no canonical form says: a scenario keeps its name.
+#[test]
+fn a_scenario_without_a_user_timeout_keeps_its_form() {
+    let plain = read(&[]);
+    assert!(!plain.to_toml().contains("user_timeout"));
+    let patient = read(&["tcp.user_timeout=100 s"]);
+    assert!(patient.to_toml().contains("user_timeout = \"100 s\""));
+    assert_ne!(plain.hash(), patient.hash());
+    let refused = Scenario::parse(SCENARIO, "test.toml", &["tcp.user_timeout=0 s"]).unwrap_err();
+    assert!(refused.to_string().contains("tcp.user_timeout: found 0 s, expected more"), "{refused}");
+    assert_eq!(Scenario::parse::<&str>(&patient.to_toml(), "again", &[]).unwrap().tcp, patient.tcp);
+}
+
+/// A transfer without end delivers all the time: at 12.8 kbps, 536 bytes of payload in a packet of
+/// 576, within the start and one packet of the closed form.
+#[test]
+fn an_unlimited_transfer_is_measured_up_to_the_limit() {
+    let scenario = read(&["transfer.size=unlimited", "radio.channel=perfect", "limit=1000 s"]);
+    let result = run(&scenario, "basic", 0, Observe::default());
+    assert_eq!(result.ended, Ended::TimeLimit);
+    let ceiling = 12_800.0 * 536.0 / 576.0;
+    let reached = result.metrics.connections.throughput_bps / ceiling;
+    assert!((0.998..=1.0).contains(&reached), "{reached}");
+    assert!(!result.metrics.connections.finished);
+}
+
+/// With nothing in the way, the time is that of each hop for the slow start and of the last hop for
+/// the rest; what is sent is the file, cut into segments, once.
+#[test]
+fn a_perfect_channel_costs_nothing() {
+    let scenario = read(&["radio.channel=perfect", "transfer.start=2 s"]);
+    let results: Vec<Run> = ["basic", "local-recovery", "ebsn"]
+        .map(|scheme| run(&scenario, scheme, 0, Observe::default()))
+        .into();
+    for result in &results {
+        assert_eq!(result.ended, Ended::Finished);
+        assert_eq!(result.metrics, results[0].metrics);
+    }
+    let metrics = &results[0].metrics.connections;
+    assert_eq!((metrics.segments_sent, metrics.goodput), (187, Some(1.0)));
+    let completion = metrics.completion_time_s.unwrap();
+    assert_eq!(metrics.throughput_bps, 800_000.0 / completion);
+    // 186 full packets and one of 304 + 40 B over the air at 12.8 kbps.
+    let air = f64::from(186 * 576 + 344) * 8.0 / 12_800.0;
+    assert!((air..air + 1.0).contains(&completion), "{completion} against {air}");
+}
+
+/// Every copy that leaves the source arrives, is lost, or is on its way when the run ends; and the
+/// counters say what the trace shows.
+#[test]
+fn nothing_appears_and_nothing_vanishes() {
+    for number in 0..20 {
+        let scenario = read(&["wired.queue=3 packets", "radio.queue=4 packets"]);
+        for scheme in ["basic", "local-recovery", "source-quench", "ebsn"] {
+            let result = run(&scenario, scheme, number, EVERYTHING);
+            let ConnectionRun { parts, metrics, .. } = only(result);
+            let events = parts[0].events.clone();
+            let events = &events.unwrap();
+            let [sent, delivered, lost] = ["sent", "delivered", "lost"].map(|kind| count(events, kind));
+            assert_eq!(sent, metrics.segments_sent, "{scheme} {number}");
+            assert!(delivered + lost <= sent, "{scheme} {number}");
+            // The window is 7 packets, and a copy of each may be on its way too.
+            assert!(sent - delivered - lost <= 14, "{scheme} {number}");
+            let lost_for = |why: &str| events.reason.iter().filter(|&&reason| reason == why).count() as u64;
+            assert_eq!(lost_for("queue-full"), metrics.queue_drops, "{scheme} {number}");
+            assert_eq!(lost_for("corrupted"), metrics.lost_on_air, "{scheme} {number}");
+            assert_eq!(lost_for("attempts-exhausted"), metrics.link_discards, "{scheme} {number}");
+            assert_eq!(count(events, "timeout"), metrics.timeouts, "{scheme} {number}");
+            assert_eq!(count(events, "fast-retransmit"), metrics.fast_retransmits, "{scheme} {number}");
+            assert_eq!(count(events, "notice-received"), metrics.notices, "{scheme} {number}");
+            assert_eq!(metrics.delivered_bytes, 100_000, "{scheme} {number}");
+            assert!(events.time_s.is_sorted());
+        }
+    }
+}
+
+/// A copy's number in the trace tells first transmissions from others.
+#[test]
+fn the_trace_numbers_packets_and_their_copies() {
+    let result = only(run(&read(&[]), "basic", 0, EVERYTHING));
+    let events = result.parts[0].events.clone().unwrap();
+    let rows = || (0..events.event.len()).filter(|&row| events.event[row] == "sent");
+    let firsts: Vec<i64> =
+        rows().filter(|&row| events.transmission[row] == 1).map(|row| events.packet[row]).collect();
+    assert_eq!(firsts, (0..187).collect::<Vec<i64>>());
+    let again = rows().filter(|&row| events.transmission[row] > 1).count() as u64;
+    assert_eq!(again, result.metrics.retransmitted_segments);
+}
+
+/// Sequence numbers wrap, packet numbers do not.
+#[test]
+fn packet_numbers_do_not_depend_on_the_initial_sequence_number() {
+    let events = |iss: &str| {
+        let overrides = [iss, "tcp.profile=rfc", "transfer.size=300 KB", "limit=1 h"];
+        only(run(&read(&overrides), "ebsn", 0, EVERYTHING)).parts[0].events.clone().unwrap()
+    };
+    assert_eq!(events("tcp.iss=0"), events("tcp.iss=4294900000"));
+}
+
+#[test]
+fn a_series_has_one_value_of_each_quantity_for_each_instant() {
+    let series = only(run(&read(&[]), "ebsn", 0, EVERYTHING)).parts[0].series.clone().unwrap();
+    let names: Vec<&str> = series.columns.iter().map(|&(name, _)| name).collect();
+    for name in ["cwnd_bytes", "ssthresh_bytes", "srtt_s", "rto_s"] {
+        assert!(names.contains(&name), "{names:?} lack {name}");
+    }
+    assert!(series.time_s.len() > 100 && series.time_s.is_sorted());
+    assert!(series.columns.iter().all(|(_, column)| column.len() == series.time_s.len()));
+}
+
+/// The pairing that comparisons rest on: schemes that do the same on the air meet the same losses.
+#[test]
+fn schemes_meet_the_same_channel() {
+    let scenario = read(&["radio.channel.iid.ber=1e-5"]);
+    let attempts = |scheme| run(&scenario, scheme, 3, Observe::default()).metrics.network.link_attempts;
+    assert_eq!(attempts("local-recovery"), attempts("ebsn"));
+}
+
+#[test]
+fn a_report_is_of_one_seed_and_run_number() {
+    let scenario = read(&[]);
+    let [a, b, other] = [("basic", 0), ("ebsn", 0), ("ebsn", 1)]
+        .map(|(scheme, n)| run(&scenario, scheme, n, Observe::default()));
+    assert!(scenario.report(&[]).is_err());
+    assert!(scenario.report(&[&a, &other]).is_err());
+    insta::assert_snapshot!(scenario.report(&[&a, &b]).unwrap());
+}
+
+/// Every scenario that comes with Lasthop runs, with every scheme that it names, until it has finished, if
+/// that can be.
+#[test]
+fn the_scenarios_that_come_along_run() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let scenario = Scenario::load::<&str>(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let expected = match scenario.transfer.size {
+            Some(_) => Ended::Finished,
+            None => Ended::TimeLimit,
+        };
+        for scheme in &scenario.schemes {
+            assert_eq!(run(&scenario, scheme, 0, Observe::default()).ended, expected, "{path:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stopped_run_says_so() {
+    let endless =
+        read(&["transfer.size=unlimited", "limit=1000000000 s", "radio.rate=1 Gbps", "wired.rate=1 Gbps"]);
+    let mut asked = 0;
+    let keep_going = || {
+        asked += 1;
+        asked < 3
+    };
+    let error = endless.run_while("basic", 1, 0, Observe::default(), keep_going).unwrap_err();
+    assert_eq!((error.to_string().as_str(), asked), ("the run was stopped before its end", 3));
+}
+
+/// Names and values are those of the JSON documents.
+#[test]
+fn values_are_named_as_in_json() {
+    let run = run(&read(&["limit=20 s"]), "basic", 0, Observe::default());
+    let json = serde_json::to_value(&run.metrics).unwrap();
+    let named: serde_json::Map<_, _> = Metrics::names()
+        .zip(run.metrics.values())
+        .map(|(name, value)| {
+            let value = match value {
+                Value::Real(value) => serde_json::json!(value),
+                Value::Count(count) => serde_json::json!(count),
+                Value::Truth(truth) => serde_json::json!(truth),
+            };
+            (name.to_owned(), value)
+        })
+        .collect();
+    assert_eq!(serde_json::Value::Object(named), json);
+}
