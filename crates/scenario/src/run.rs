@@ -14,7 +14,7 @@ use lasthop_sim::{Capture, Ended, Engine, NoTap, Node, Pcapng, Tap};
 use crate::build::{self, Flow, Layout, Load, World};
 use crate::file::{Place, ScenarioError, diagnostics};
 use crate::measure::{
-    ApplicationMetrics, CellCounts, ConnectionMetrics, Counts, Dialogue, Drops, Ends, Events, Measured,
+    ApplicationMetrics, BssCounts, ConnectionMetrics, Counts, Dialogue, Drops, Ends, Events, Measured,
     Metrics, Recorder, Relayed, Series, Tracer, TrafficMetrics,
 };
 use crate::schema::Scenario;
@@ -289,9 +289,9 @@ impl Setup<'_> {
         tap: T,
         mut keep_going: impl FnMut() -> bool,
     ) -> (Option<Outcome>, T) {
-        let World { builder, flows, traffic, applications, radios, cells } = world;
+        let World { builder, flows, traffic, applications, radios, bsses } = world;
         let awaited = self.layout.awaited();
-        let places = Places { layout: &self.layout, flows, traffic, applications, radios, cells };
+        let places = Places { layout: &self.layout, flows, traffic, applications, radios, bsses };
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
         let drops = Drops::new(self.layout.network().flows.len());
@@ -360,7 +360,7 @@ struct Places<'a> {
     traffic: Vec<(ComponentId, ComponentId)>,
     applications: Vec<(ComponentId, ComponentId)>,
     radios: Vec<ComponentId>,
-    cells: Vec<(ComponentId, usize)>,
+    bsses: Vec<(ComponentId, usize)>,
 }
 
 impl Places<'_> {
@@ -402,9 +402,9 @@ impl Places<'_> {
             Node::Radio(radio) => *radio.stats(),
             _ => unreachable!("a radio link was put there"),
         });
-        let cells = self.cells.iter().map(|&(id, stations)| match engine.node(id) {
-            Node::Cell(cell) => CellCounts::of(cell, stations),
-            _ => unreachable!("a cell was put there"),
+        let bsses = self.bsses.iter().map(|&(id, stations)| match engine.node(id) {
+            Node::Bss(bss) => BssCounts::of(bss, stations),
+            _ => unreachable!("a BSS was put there"),
         });
         Counts {
             at: engine.now(),
@@ -412,7 +412,7 @@ impl Places<'_> {
             traffic: traffic.collect(),
             applications: applications.collect(),
             radios: radios.collect(),
-            cells: cells.collect(),
+            bsses: bsses.collect(),
             drops: engine.tap().0.clone(),
         }
     }

@@ -1,7 +1,6 @@
 //! The simulator: an [`Engine`] that drives components, the links between them, and the taps that
 //! observe them. A run is a pure function of its components and their random streams.
 
-pub mod cell;
 mod engine;
 mod line;
 pub mod network;
@@ -11,6 +10,7 @@ mod radio;
 mod tap;
 mod wakeups;
 mod wired;
+pub mod wlan;
 
 pub use engine::{Builder, Ended, Engine};
 pub use line::QueueLimit;

@@ -7,10 +7,10 @@ use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
 
-use crate::cell::Cell;
 use crate::network::Router;
 use crate::radio::RadioLink;
 use crate::wired::WiredLink;
+use crate::wlan::Bss;
 
 /// One place in the engine. The busy kinds are variants, so that a call to them is a jump; any other
 /// component, ours or a user's, rides in the box.
@@ -26,7 +26,7 @@ pub enum Node {
     /// One direction of a wireless last hop.
     Radio(RadioLink),
     /// An 802.11 access point and its stations.
-    Cell(Cell),
+    Bss(Bss),
     /// Where background traffic begins.
     Source(Source),
     /// Where background traffic ends.
@@ -50,7 +50,7 @@ macro_rules! dispatch {
             Node::Receiver($component) => $call,
             Node::Wired($component) => $call,
             Node::Radio($component) => $call,
-            Node::Cell($component) => $call,
+            Node::Bss($component) => $call,
             Node::Source($component) => $call,
             Node::Sink($component) => $call,
             Node::Client($component) => $call,
@@ -99,7 +99,7 @@ from_component! {
     Receiver => Receiver,
     WiredLink => Wired,
     RadioLink => Radio,
-    Cell => Cell,
+    Bss => Bss,
     Source => Source,
     Sink => Sink,
     Client => Client,

@@ -7,8 +7,8 @@ use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{Body, Component, ComponentId, Dscp, Effect, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::cell::{AboveMac, Cell, CellConfig, Station, StationStreams};
-use lasthop_sim::network::{CellId, FlowPath, Graph, LinkId, Part, Place, Plan};
+use lasthop_sim::network::{BssId, FlowPath, Graph, LinkId, Part, Place, Plan};
+use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
 /// A random network and its plan.
 struct Case {
@@ -41,10 +41,10 @@ fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
     path
 }
 
-/// Where a cell sends what is for each host: to a station, or out of the cell.
-type Ways = BTreeMap<(CellId, HostId), Option<u16>>;
+/// Where a BSS sends what is for each host: to a station, or out of the BSS.
+type Ways = BTreeMap<(BssId, HostId), Option<u16>>;
 
-/// Whether each cell sends the packets that take `path`, or come back over it, where it sends all others for
+/// Whether each BSS sends the packets that take `path`, or come back over it, where it sends all others for
 /// the same host. Then `ways` knows of them too.
 fn agree(graph: &Graph, ways: &mut Ways, path: &FlowPath) -> bool {
     let mut with_these = ways.clone();
@@ -55,7 +55,7 @@ fn agree(graph: &Graph, ways: &mut Ways, path: &FlowPath) -> bool {
         let links: Vec<LinkId> =
             nodes.windows(2).map(|step| graph.link(step[0], step[1]).expect("it is linked")).collect();
         for (index, link) in links.iter().enumerate() {
-            let Some((cell, station)) = graph.station(*link) else { continue };
+            let Some((bss, station)) = graph.station(*link) else { continue };
             let way = match graph.ends(*link)[0] == nodes[index] {
                 true => Some(station),
                 // What comes next says where to.
@@ -64,7 +64,7 @@ fn agree(graph: &Graph, ways: &mut Ways, path: &FlowPath) -> bool {
                 }
                 false => None,
             };
-            agrees &= *with_these.entry((cell, dst)).or_insert(way) == way;
+            agrees &= *with_these.entry((bss, dst)).or_insert(way) == way;
         }
     }
     if agrees {
@@ -144,9 +144,9 @@ impl Case {
                     agents.push(*link);
                     port.across()
                 }
-                Part::Cell(cell) => {
-                    let out = self.through(*cell, packet, port);
-                    let link = |port: Port| self.graph.cell(*cell)[usize::from(port.0) - 1];
+                Part::Bss(bss) => {
+                    let out = self.through(*bss, packet, port);
+                    let link = |port: Port| self.graph.bss(*bss)[usize::from(port.0) - 1];
                     links.extend((port != Port::WIRED).then(|| (link(port), 1)));
                     links.extend((out != Port::WIRED).then(|| (link(out), 0)));
                     out
@@ -163,8 +163,8 @@ impl Case {
         panic!("a packet goes round");
     }
 
-    /// The port by which a packet leaves a cell that it has entered by `port`.
-    fn through(&self, id: CellId, packet: Packet, port: Port) -> Port {
+    /// The port by which a packet leaves a BSS that it has entered by `port`.
+    fn through(&self, id: BssId, packet: Packet, port: Port) -> Port {
         let streams = Streams::new(1, 0);
         let station = |index: u16| Station {
             hosts: self.plan.reached.get(&(id, index)).into_iter().flatten().copied().collect(),
@@ -172,26 +172,26 @@ impl Case {
             above_mac: AboveMac::default(),
             streams: StationStreams::named(&streams, &index.to_string()),
         };
-        let stations = (0..self.graph.cell(id).len() as u16).map(station).collect();
-        let mut cell = Cell::new(CellConfig::default(), streams.stream("backoff"), stations);
+        let stations = (0..self.graph.bss(id).len() as u16).map(station).collect();
+        let mut bss = Bss::new(BssConfig::default(), streams.stream("backoff"), stations);
         let mut out = Out::default();
-        cell.receive(Time::ZERO, packet, port, &mut out);
+        bss.receive(Time::ZERO, packet, port, &mut out);
         loop {
             match out.take() {
                 Some((_, Effect::Send(port, _))) => return port,
                 Some((_, Effect::Drop(..))) => panic!("a lone packet is dropped"),
                 Some(_) => {}
                 None => {
-                    let due = cell.next_wakeup();
+                    let due = bss.next_wakeup();
                     assert!(due != Time::NEVER, "a packet does not come out");
-                    cell.wake(due, &mut out);
+                    bss.wake(due, &mut out);
                 }
             }
         }
     }
 
     /// The links at whose agents a packet is seen that crosses these: not what an access point hands on within
-    /// its cell.
+    /// its BSS.
     fn watched(&self, links: &[(LinkId, usize)]) -> Vec<LinkId> {
         let within = |a: usize, b: usize| b < links.len() && self.graph.stays_within(links[a].0, links[b].0);
         let seen = |&(index, &(link, _)): &(usize, &(LinkId, usize))| {
@@ -210,15 +210,15 @@ impl Case {
         nodes.windows(2).map(step).collect()
     }
 
-    /// Whether a way over these links leads down into a cell, up out of one, from station to station of one, over
-    /// two cells, and past an agent at an access point.
+    /// Whether a way over these links leads down into a BSS, up out of one, from station to station of one, over
+    /// two BSSs, and past an agent at an access point.
     fn kinds(&self, links: &[(LinkId, usize)]) -> [bool; 5] {
         let steps = links.iter().map(|&(link, from)| (self.graph.station(link), from));
-        let cells: BTreeSet<CellId> = steps.clone().filter_map(|(station, _)| Some(station?.0)).collect();
+        let bsses: BTreeSet<BssId> = steps.clone().filter_map(|(station, _)| Some(station?.0)).collect();
         let inside = links.windows(2).any(|pair| self.graph.stays_within(pair[0].0, pair[1].0));
         let ways = |from: usize| steps.clone().any(|(station, end)| station.is_some() && end == from);
         let agent = self.watched(links).iter().any(|&link| self.graph.station(link).is_some());
-        [ways(0), ways(1), inside, cells.len() > 1, agent]
+        [ways(0), ways(1), inside, bsses.len() > 1, agent]
     }
 
     fn agent(&self, link: LinkId) -> ComponentId {
@@ -305,8 +305,8 @@ fn an_agent_watches_what_it_sends_itself() {
             let Part::Agent(of) = part(watcher) else { panic!("an agent watches") };
             let (link, end) = match part(watched) {
                 Part::Link(link, from) => (*link, *from),
-                Part::Cell(cell) => (case.graph.cell(*cell)[0], 0),
-                _ => panic!("an agent watches a link or a cell"),
+                Part::Bss(bss) => (case.graph.bss(*bss)[0], 0),
+                _ => panic!("an agent watches a link or a BSS"),
             };
             assert_eq!(link, *of);
             assert_eq!(Some(case.graph.ends(link)[end]), case.agents[usize::from(link.0)]);
@@ -329,19 +329,19 @@ fn a_cell_is_one_component() {
     let mut graph = Graph::new();
     let [server, ap, a, b, behind] = [0; 5].map(|_| graph.add_node());
     graph.connect(server, ap);
-    let cell = [a, b].map(|station| graph.join(ap, station));
+    let bss = [a, b].map(|station| graph.join(ap, station));
     graph.connect(b, behind);
     let path = |nodes: &[HostId]| FlowPath { nodes: nodes.to_vec(), one_way: false, answers: None };
     let flows = [path(&[server, ap, a]), path(&[behind, b, ap, server]), path(&[a, ap, b, behind])];
     let plan = Plan::new(&graph, &[None, Some(ap), Some(ap), None], &flows);
     let count = |wanted: fn(&Part) -> bool| plan.parts.iter().filter(|part| wanted(part)).count();
-    assert_eq!(count(|part| matches!(part, Part::Cell(_))), 1);
+    assert_eq!(count(|part| matches!(part, Part::Bss(_))), 1);
     assert_eq!(count(|part| matches!(part, Part::Agent(_))), 1);
-    let (id, hosts) = (CellId(0), |index| plan.reached[&(CellId(0), index)].iter().copied().collect());
-    assert_eq!(graph.cell(id), cell);
+    let (id, hosts) = (BssId(0), |index| plan.reached[&(BssId(0), index)].iter().copied().collect());
+    assert_eq!(graph.bss(id), bss);
     let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
     assert_eq!((one, other), (vec![a], vec![behind]));
-    // What an access point hands on within its cell comes by no wire.
+    // What an access point hands on within its BSS comes by no wire.
     let plan = Plan::new(&graph, &[None; 4], &[path(&[a, ap, b])]);
     let wires = plan.wires.iter().flat_map(|(from, to)| [from.1, to.1]);
     assert_eq!(plan.parts.len(), 3);

@@ -3,8 +3,8 @@
 use lasthop_base::{Duration, Streams};
 use lasthop_channel::Model;
 use lasthop_proto::{HostId, application, tcp, traffic};
-use lasthop_sim::cell::{AboveMac, CellConfig, Station, StationStreams};
 use lasthop_sim::network::{FlowPath, Graph, LinkId};
+use lasthop_sim::wlan::{AboveMac, BssConfig, Station, StationStreams};
 
 use crate::schema::{Radio, Wired};
 
@@ -16,8 +16,8 @@ pub(crate) struct Network {
     pub(crate) names: Vec<String>,
     /// The links, by their places in the graph.
     pub(crate) links: Vec<NetworkLink>,
-    /// What all cells have in common.
-    pub(crate) cell: CellConfig,
+    /// What all BSSs have in common.
+    pub(crate) bss: BssConfig,
     /// The flows: connections first, then other traffic, then the requests and the responses of each
     /// application.
     pub(crate) flows: Vec<Flow>,
@@ -29,7 +29,7 @@ pub(crate) struct Network {
 pub(crate) enum NetworkLink {
     Wired(Wired),
     Radio(Box<LastHop>),
-    /// Of a cell.
+    /// From an access point to a station.
     Station(Box<StationPlan>),
 }
 
@@ -151,8 +151,8 @@ impl Network {
         })
     }
 
-    /// Whether a connection crosses a cell.
-    pub(crate) fn has_cell(&self) -> bool {
+    /// Whether a connection crosses a BSS.
+    pub(crate) fn crosses_bss(&self) -> bool {
         self.steps().any(|(link, _)| self.graph.station(link).is_some())
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPa
         let stays = |a: usize, b: usize| b < links.len() && graph.stays_within(links[a], links[b]);
         stays(index, index + 1) || (index > 0 && stays(index - 1, index))
     };
-    // What an access point hands on within its cell passes no agent.
+    // What an access point hands on within its BSS passes no agent.
     let steps = path.nodes.windows(2).enumerate().filter(|(index, _)| !within(*index));
     let crossings = steps.filter_map(|(index, step)| {
         let at = proxies[usize::from(links[index].0)]?;
@@ -70,7 +70,7 @@ pub(crate) fn parts(
         let away = usize::from(graph.ends(link)[0] != step[0]);
         let directions = [away, 1 - away].map(|from| match graph.station(link) {
             None => component(&|part| matches!(part, Part::Link(l, f) if *l == link && *f == from)),
-            Some((cell, _)) => component(&|part| matches!(part, Part::Cell(c) if *c == cell)),
+            Some((bss, _)) => component(&|part| matches!(part, Part::Bss(b) if *b == bss)),
         });
         let crossing = left.next_if(|crossing| crossing.0 == link);
         let proxy = crossing.map(|&(link, from)| {

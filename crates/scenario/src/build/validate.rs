@@ -95,12 +95,12 @@ impl Scenario {
         if let Some((key, problem)) = scheme.faults(&self.tcp).first() {
             return Err(format!("\"{name}\" has a parameter {key}: {problem}"));
         }
-        let problem = if recovers && network.radios().next().is_none() && !network.has_cell() {
+        let problem = if recovers && network.radios().next().is_none() && !network.crosses_bss() {
             "needs a wireless link, and no connection crosses one; leave the scheme out"
         } else if recovers && any(|radio| radio.arq == arq::Config::None) {
             "needs a link that recovers its own losses, and this one has no ARQ; \
              add a table [radio.arq.stop-and-wait], or leave the scheme out"
-        } else if protects.is_some() && network.has_cell() {
+        } else if protects.is_some() && network.crosses_bss() {
             "needs links with a code, and those of a cell have none; leave the scheme out"
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \

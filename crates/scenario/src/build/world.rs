@@ -8,8 +8,8 @@ use lasthop_proto::scheme::{LinkUse, Scheme};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::Reaction;
 use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
-use lasthop_sim::cell::Cell;
-use lasthop_sim::network::{CellId, FlowEnds, LinkId, Part, Place, Plan};
+use lasthop_sim::network::{BssId, FlowEnds, LinkId, Part, Place, Plan};
+use lasthop_sim::wlan::Bss;
 use lasthop_sim::{Builder, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
 
 use super::network::{LastHop, Load, Network, NetworkLink};
@@ -75,8 +75,8 @@ pub(crate) struct World {
     /// The clients and servers of applications.
     pub(crate) applications: Vec<(ComponentId, ComponentId)>,
     pub(crate) radios: Vec<ComponentId>,
-    /// The cells, each with the number of its stations.
-    pub(crate) cells: Vec<(ComponentId, usize)>,
+    /// The BSSs, each with the number of its stations.
+    pub(crate) bsses: Vec<(ComponentId, usize)>,
 }
 
 /// Where a connection meets the network.
@@ -143,7 +143,7 @@ impl Layout {
         awaited
     }
 
-    /// The agents, each with the name of its link, or of the access point of its cell. A proxy that splits
+    /// The agents, each with the name of its link, or of the access point of its BSS. A proxy that splits
     /// connections is none: what it shows belongs to their parts.
     pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
         let splits = self.crossings.iter().any(|crossings| !crossings.is_empty());
@@ -177,7 +177,7 @@ impl Layout {
     /// The components of one run.
     pub(crate) fn world(&self, scheme: &dyn Scheme, settings: &tcp::Settings, streams: Streams) -> World {
         let mut builder = Builder::new();
-        let (mut radios, mut cells) = (Vec::new(), Vec::new());
+        let (mut radios, mut bsses) = (Vec::new(), Vec::new());
         let tcp = Tcp { wired: settings, split: scheme.split(settings) };
         for part in &self.plan.parts {
             let node = self.component(part, scheme, &tcp, streams);
@@ -185,8 +185,8 @@ impl Layout {
             let id = builder.add(node);
             if is_radio {
                 radios.push(id);
-            } else if let Part::Cell(cell) = part {
-                cells.push((id, self.network.graph.cell(*cell).len()));
+            } else if let Part::Bss(bss) = part {
+                bsses.push((id, self.network.graph.bss(*bss).len()));
             }
         }
         let wires: Vec<WireId> =
@@ -219,7 +219,7 @@ impl Layout {
             applications: ends(|load| matches!(load, Load::Requests(_))),
             builder,
             radios,
-            cells,
+            bsses,
         }
     }
 
@@ -230,9 +230,9 @@ impl Layout {
             Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
                 NetworkLink::Radio(hop) => hop.direction(*from, scheme.link(), streams).into(),
-                NetworkLink::Station(_) => unreachable!("its cell is one part"),
+                NetworkLink::Station(_) => unreachable!("its BSS is one part"),
             },
-            Part::Cell(cell) => self.cell(*cell, streams).into(),
+            Part::Bss(bss) => self.bss(*bss, streams).into(),
             Part::Agent(link) => match &tcp.split {
                 Some(split) => self.proxy(*link, scheme, tcp.wired, split).into(),
                 None => scheme.agent().expect("the scheme has one").into(),
@@ -241,20 +241,20 @@ impl Layout {
         }
     }
 
-    fn cell(&self, id: CellId, streams: Streams) -> Cell {
-        let links = self.network.graph.cell(id);
+    fn bss(&self, id: BssId, streams: Streams) -> Bss {
+        let links = self.network.graph.bss(id);
         let stations = links.iter().enumerate().map(|(index, link)| {
             let NetworkLink::Station(station) = &self.network.links[usize::from(link.0)] else {
-                unreachable!("a link of a cell leads to a station")
+                unreachable!("a link of a BSS leads to a station")
             };
             let hosts = self.plan.reached.get(&(id, index as u16));
             station.station(hosts.into_iter().flatten().copied().collect(), streams)
         });
-        // Called after its access point, so that a cell that is added shifts nothing. This may be a station of
-        // another cell, with a backoff of its own.
+        // Called after its access point, so that a BSS that is added shifts nothing. This may be a station of
+        // another BSS, with a backoff of its own.
         let ap = &self.network.names[usize::from(self.network.graph.ends(links[0])[0].0)];
         let backoff = streams.stream(&["ap-backoff:", ap].concat());
-        Cell::new(self.network.cell, backoff, stations.collect())
+        Bss::new(self.network.bss, backoff, stations.collect())
     }
 
     fn connection(&self, id: FlowId) -> tcp::Connection {

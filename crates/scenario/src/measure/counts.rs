@@ -6,7 +6,7 @@ use lasthop_proto::split::Relay;
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
 use lasthop_proto::traffic::{SinkStats, SourceStats};
 use lasthop_proto::{ComponentId, DropReason, Packet};
-use lasthop_sim::cell;
+use lasthop_sim::wlan::Bss;
 use lasthop_sim::{RadioStats, Tap};
 
 /// What the parts of a run have counted by some instant.
@@ -18,7 +18,7 @@ pub(crate) struct Counts {
     pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
     pub(crate) applications: Vec<Dialogue>,
     pub(crate) radios: Vec<RadioStats>,
-    pub(crate) cells: Vec<CellCounts>,
+    pub(crate) bsses: Vec<BssCounts>,
     pub(crate) drops: Drops,
 }
 
@@ -129,22 +129,22 @@ impl Tap for Drops {
     }
 }
 
-/// How long media of cells were busy, and how often frames collided on them.
+/// How long the media of BSSs were busy, and how often frames collided on them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CellCounts {
+pub(crate) struct BssCounts {
     pub(crate) attempts: u64,
     pub(crate) failed_attempts: u64,
     pub(crate) collisions: u64,
     pub(crate) busy: Duration,
 }
 
-impl CellCounts {
-    /// Of a cell with so many stations.
-    pub(crate) fn of(cell: &cell::Cell, stations: usize) -> CellCounts {
-        let stats = cell.stats();
+impl BssCounts {
+    /// Of a BSS with so many stations.
+    pub(crate) fn of(bss: &Bss, stations: usize) -> BssCounts {
+        let stats = bss.stats();
         let mut counts =
-            CellCounts { collisions: stats.collisions, busy: stats.busy_time, ..CellCounts::default() };
-        for station in (0..stations).map(|index| cell.station(index)) {
+            BssCounts { collisions: stats.collisions, busy: stats.busy_time, ..BssCounts::default() };
+        for station in (0..stations).map(|index| bss.station(index)) {
             for way in [station.down, station.up] {
                 counts.attempts += way.attempts;
                 counts.failed_attempts += way.collided + way.lost;

@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_sim::RadioStats;
 
-use super::counts::{CellCounts, Counts, Ends, FlowDrops};
+use super::counts::{BssCounts, Counts, Ends, FlowDrops};
 use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
 
 /// What a run counted: all of it, and what of it belongs to the warm-up.
@@ -132,12 +132,12 @@ impl Measured<'_> {
                 queue_drops: sum(|each| each.queue_drops),
             },
             network: NetworkMetrics {
-                link_attempts: self.on_air(|radio| radio.attempts) + self.in_cells(|cell| cell.attempts),
+                link_attempts: self.on_air(|radio| radio.attempts) + self.in_bsses(|bss| bss.attempts),
                 link_failures: self.on_air(|radio| radio.failed_attempts)
-                    + self.in_cells(|cell| cell.failed_attempts),
+                    + self.in_bsses(|bss| bss.failed_attempts),
                 link_bits: self.on_air(|radio| radio.bits_on_air),
-                collisions: self.in_cells(|cell| cell.collisions),
-                busy_time_s: Duration::from_nanos(self.in_cells(|cell| cell.busy.as_nanos())).as_secs_f64(),
+                collisions: self.in_bsses(|bss| bss.collisions),
+                busy_time_s: Duration::from_nanos(self.in_bsses(|bss| bss.busy.as_nanos())).as_secs_f64(),
                 fairness: jain(there.map(|each| each.metrics.throughput_bps)),
             },
         }
@@ -154,8 +154,8 @@ impl Measured<'_> {
         total(self.end) - total(self.warmup)
     }
 
-    fn in_cells(&self, count: fn(&CellCounts) -> u64) -> u64 {
-        let total = |counts: &Counts| counts.cells.iter().map(count).sum::<u64>();
+    fn in_bsses(&self, count: fn(&BssCounts) -> u64) -> u64 {
+        let total = |counts: &Counts| counts.bsses.iter().map(count).sum::<u64>();
         total(self.end) - total(self.warmup)
     }
 

@@ -19,7 +19,7 @@ pub use metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics
 pub use series::Series;
 pub use trace::Events;
 
-pub(crate) use counts::{CellCounts, Counts, Dialogue, Drops, Ends, Relayed};
+pub(crate) use counts::{BssCounts, Counts, Dialogue, Drops, Ends, Relayed};
 pub(crate) use evaluate::Measured;
 pub(crate) use series::Recorder;
 pub(crate) use trace::Tracer;

@@ -37,7 +37,7 @@ impl Scenario {
         let id = wireless(&network, link).map_err(wrong)?;
         let radio = match &network.links[usize::from(id.0)] {
             NetworkLink::Station(station) => {
-                let (bits, on_air) = network.cell.phy.exposed(size);
+                let (bits, on_air) = network.bss.phy.exposed(size);
                 let lost = station.channel.loss_probability(1, bits, on_air);
                 let ap = network.graph.ends(id)[0];
                 let up = network.steps().find(|step| step.0 == id).is_some_and(|(_, from)| from != ap);

@@ -3,7 +3,7 @@
 use lasthop_base::Bytes;
 use lasthop_channel::Model;
 use lasthop_sim::QueueLimit;
-use lasthop_sim::cell::{AboveMac, ApQueue, CellConfig, Cw, Dsss, Phy, RetryLimit};
+use lasthop_sim::wlan::{AboveMac, ApQueue, BssConfig, Cw, Dsss, Phy, RetryLimit};
 use serde::{Deserialize, Serialize};
 
 use super::serde_words;
@@ -41,7 +41,7 @@ pub struct Cell {
 
 impl Default for Cell {
     fn default() -> Cell {
-        let CellConfig { short_retry_limit, long_retry_limit, .. } = CellConfig::default();
+        let BssConfig { short_retry_limit, long_retry_limit, .. } = BssConfig::default();
         Cell {
             phy: Phy::Dsss(Dsss::default()),
             cw: None,
@@ -59,8 +59,8 @@ impl Default for Cell {
 
 impl Cell {
     /// What the access point and its stations have in common.
-    pub(crate) fn config(&self) -> CellConfig {
-        CellConfig {
+    pub(crate) fn config(&self) -> BssConfig {
+        BssConfig {
             phy: self.phy,
             cw: self.cw,
             rts_threshold: self.rts_threshold,

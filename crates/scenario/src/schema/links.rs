@@ -5,7 +5,7 @@ use lasthop_channel::{Handoff, Model};
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
-use lasthop_sim::cell::AboveMac;
+use lasthop_sim::wlan::AboveMac;
 use lasthop_sim::{Expansion, Exposed, QueueLimit};
 use serde::{Deserialize, Serialize};
 

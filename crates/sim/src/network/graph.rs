@@ -8,19 +8,19 @@ use lasthop_proto::HostId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
-/// A cell's place in its graph.
+/// A BSS's place in its graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CellId(pub u16);
+pub struct BssId(pub u16);
 
 /// Nodes and the duplex links between them. Those between an access point and its stations are one medium: a
-/// cell.
+/// BSS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     links: Vec<[HostId; 2]>,
-    /// For each link the cell and the station that it leads to, if it is in a cell.
-    stations: Vec<Option<(CellId, u16)>>,
-    /// The links of each cell.
-    cells: Vec<Vec<LinkId>>,
+    /// For each link the BSS and the station that it leads to, if it is in a BSS.
+    stations: Vec<Option<(BssId, u16)>>,
+    /// The links of each BSS.
+    bsses: Vec<Vec<LinkId>>,
     /// For each node its neighbours, in the order in which they were connected.
     neighbours: Vec<Vec<HostId>>,
     /// The link between two nodes, the lower one first.
@@ -59,48 +59,48 @@ impl Graph {
         id
     }
 
-    /// Connects an access point to a station of its cell.
+    /// Connects an access point to a station of its BSS.
     ///
     /// # Panics
     /// As [`connect`](Graph::connect).
     pub fn join(&mut self, ap: HostId, station: HostId) -> LinkId {
         let id = self.connect(ap, station);
-        let mut cells = self.cells.iter();
-        let known = cells.position(|links| self.links[usize::from(links[0].0)][0] == ap);
-        let cell = known.unwrap_or_else(|| {
-            self.cells.push(Vec::new());
-            self.cells.len() - 1
+        let mut bsses = self.bsses.iter();
+        let known = bsses.position(|links| self.links[usize::from(links[0].0)][0] == ap);
+        let bss = known.unwrap_or_else(|| {
+            self.bsses.push(Vec::new());
+            self.bsses.len() - 1
         });
-        let links = &mut self.cells[cell];
+        let links = &mut self.bsses[bss];
         // No more than there are links.
-        let cell = CellId(cell as u16);
-        self.stations[usize::from(id.0)] = Some((cell, links.len() as u16));
+        let bss = BssId(bss as u16);
+        self.stations[usize::from(id.0)] = Some((bss, links.len() as u16));
         links.push(id);
         id
     }
 
-    /// The cell that a link is in, and the number in it of the station that it leads to, from 0; none if it is
-    /// in no cell.
-    pub fn station(&self, link: LinkId) -> Option<(CellId, u16)> {
+    /// The BSS that a link is in, and the number in it of the station that it leads to, from 0; none if it is
+    /// in no BSS.
+    pub fn station(&self, link: LinkId) -> Option<(BssId, u16)> {
         self.stations[usize::from(link.0)]
     }
 
-    /// The links of a cell, each from the access point to a station, in the order of their stations.
-    pub fn cell(&self, cell: CellId) -> &[LinkId] {
-        &self.cells[usize::from(cell.0)]
+    /// The links of a BSS, each from the access point to a station, in the order of their stations.
+    pub fn bss(&self, bss: BssId) -> &[LinkId] {
+        &self.bsses[usize::from(bss.0)]
     }
 
-    /// How many cells there are.
-    pub fn cells(&self) -> usize {
-        self.cells.len()
+    /// How many BSSs there are.
+    pub fn bsses(&self) -> usize {
+        self.bsses.len()
     }
 
-    /// What stands for the medium of a link: itself, or the first link of its cell.
+    /// What stands for the medium of a link: itself, or the first link of its BSS.
     pub fn medium(&self, link: LinkId) -> LinkId {
-        self.station(link).map_or(link, |(cell, _)| self.cell(cell)[0])
+        self.station(link).map_or(link, |(bss, _)| self.bss(bss)[0])
     }
 
-    /// Whether the way goes on from `link` to `next` within one cell, from station to station: the access point
+    /// Whether the way goes on from `link` to `next` within one BSS, from station to station: the access point
     /// then hands on what it has received without more ado.
     pub fn stays_within(&self, link: LinkId, next: LinkId) -> bool {
         self.station(link).is_some() && self.medium(link) == self.medium(next)

@@ -9,6 +9,6 @@ mod graph;
 mod plan;
 mod router;
 
-pub use graph::{CellId, Graph, LinkId};
+pub use graph::{BssId, Graph, LinkId};
 pub use plan::{FlowEnds, FlowPath, Part, Place, Plan};
 pub use router::Router;

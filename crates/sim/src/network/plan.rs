@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_proto::{ComponentId, FlowId, HostId, Port};
 
-use super::{CellId, Graph, LinkId, Router};
+use super::{BssId, Graph, LinkId, Router};
 
 /// The way of a flow through a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub enum Part {
     Sink(FlowId),
     /// The direction of a link that leads away from its first (0) or its second (1) end.
     Link(LinkId, usize),
-    /// A cell.
-    Cell(CellId),
-    /// The agent of a link, or of the cell whose first link it is.
+    /// A BSS.
+    Bss(BssId),
+    /// The agent of a link, or of the BSS whose first link it is.
     Agent(LinkId),
     /// A router, as it stands.
     Router(Router),
@@ -61,8 +61,8 @@ pub struct Plan {
     pub watches: Vec<(ComponentId, ComponentId)>,
     /// The ends of the flows.
     pub flows: Vec<FlowEnds>,
-    /// For each station of each cell the hosts that are reached through it.
-    pub reached: BTreeMap<(CellId, u16), BTreeSet<HostId>>,
+    /// For each station of each BSS the hosts that are reached through it.
+    pub reached: BTreeMap<(BssId, u16), BTreeSet<HostId>>,
 }
 
 /// Where the packets that come out of one place go on: by flow and direction.
@@ -74,7 +74,7 @@ struct Planner<'a> {
     agents: &'a [Option<HostId>],
     plan: Plan,
     directions: BTreeMap<(LinkId, usize), ComponentId>,
-    cells: BTreeMap<CellId, ComponentId>,
+    bsses: BTreeMap<BssId, ComponentId>,
     agent_places: BTreeMap<LinkId, ComponentId>,
     /// For each place from which packets come into a node: the node, and where they go on.
     outlets: BTreeMap<(ComponentId, Port), (HostId, Onward)>,
@@ -83,7 +83,7 @@ struct Planner<'a> {
 impl Plan {
     /// The plan of a network. `agents` says at which end each link has an agent, if at any: a component
     /// that joins [`Port::WIRED`], everything else at its node, and [`Port::RADIO`], the link. The links of a
-    /// cell have one together, at the access point.
+    /// BSS have one together, at the access point.
     ///
     /// Components are in the order in which the flows meet them, routers behind all others.
     ///
@@ -95,7 +95,7 @@ impl Plan {
             agents,
             plan: Plan::default(),
             directions: BTreeMap::new(),
-            cells: BTreeMap::new(),
+            bsses: BTreeMap::new(),
             agent_places: BTreeMap::new(),
             outlets: BTreeMap::new(),
         };
@@ -143,9 +143,9 @@ impl Planner<'_> {
                 self.add_agent(link);
             }
             match self.graph.station(link) {
-                Some((cell, _)) if !self.cells.contains_key(&cell) => {
-                    let id = self.add(Part::Cell(cell));
-                    self.cells.insert(cell, id);
+                Some((bss, _)) if !self.bsses.contains_key(&bss) => {
+                    let id = self.add(Part::Bss(bss));
+                    self.bsses.insert(bss, id);
                 }
                 None if !self.directions.contains_key(&(link, from)) => {
                     let id = self.add(Part::Link(link, from));
@@ -180,8 +180,8 @@ impl Planner<'_> {
                 let place = (self.directions[&(link, from)], Port::ONLY);
                 (place, place)
             }
-            Some((cell, station)) => {
-                let id = self.cells[&cell];
+            Some((bss, station)) => {
+                let id = self.bsses[&bss];
                 let (ap, station) = ((id, Port::WIRED), (id, Port(1 + station)));
                 if from == 0 { (ap, station) } else { (station, ap) }
             }
@@ -224,11 +224,11 @@ impl Planner<'_> {
 
     fn connect(mut self, flows: &[FlowPath]) -> Plan {
         for (&link, &agent) in &self.agent_places {
-            if let Some((cell, _)) = self.graph.station(link) {
-                let cell = self.cells[&cell];
-                self.plan.wires.push(((agent, Port::RADIO), (cell, Port::WIRED)));
-                self.plan.wires.push(((cell, Port::WIRED), (agent, Port::RADIO)));
-                self.plan.watches.push((cell, agent));
+            if let Some((bss, _)) = self.graph.station(link) {
+                let bss = self.bsses[&bss];
+                self.plan.wires.push(((agent, Port::RADIO), (bss, Port::WIRED)));
+                self.plan.wires.push(((bss, Port::WIRED), (agent, Port::RADIO)));
+                self.plan.watches.push((bss, agent));
                 continue;
             }
             let away = usize::from(Some(self.graph.ends(link)[0]) != self.agents[usize::from(link.0)]);

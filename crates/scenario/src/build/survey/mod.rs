@@ -7,8 +7,8 @@ mod routes;
 use std::collections::BTreeMap;
 
 use lasthop_proto::HostId;
-use lasthop_sim::cell::CellConfig;
 use lasthop_sim::network::Graph;
+use lasthop_sim::wlan::BssConfig;
 
 use super::network::Network;
 use super::validate::Fault;
@@ -32,7 +32,7 @@ impl Scenario {
             graph: Graph::new(),
             names: Vec::new(),
             links: Vec::new(),
-            cell: self.cell.as_ref().map_or_else(CellConfig::default, Cell::config),
+            bss: self.cell.as_ref().map_or_else(BssConfig::default, Cell::config),
             flows: Vec::new(),
             connections: 0,
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_proto::HostId;
-use lasthop_sim::network::{CellId, Graph, LinkId};
+use lasthop_sim::network::{BssId, Graph, LinkId};
 
 use super::Survey;
 use crate::build::network::{Load, Network};
@@ -68,9 +68,9 @@ impl Survey<'_> {
         found
     }
 
-    /// A cell sends all that is for one host to one place: to a station, or out of the cell.
+    /// A BSS sends all that is for one host to one place: to a station, or out of the BSS.
     pub(super) fn check_stations(&mut self) {
-        let mut known: BTreeMap<(CellId, HostId), (Option<u16>, usize)> = BTreeMap::new();
+        let mut known: BTreeMap<(BssId, HostId), (Option<u16>, usize)> = BTreeMap::new();
         let mut wrong = Vec::new();
         let Network { graph, flows, .. } = &self.network;
         for (index, flow) in flows.iter().enumerate() {
@@ -78,18 +78,18 @@ impl Survey<'_> {
             let back = forth.iter().rev().copied().collect();
             for nodes in [forth, back].into_iter().take(if flow.path.one_way { 1 } else { 2 }) {
                 let dst = *nodes.last().expect("a path has nodes");
-                for (cell, way) in ways(graph, &nodes) {
-                    let (other, first) = *known.entry((cell, dst)).or_insert((way, index));
+                for (bss, way) in ways(graph, &nodes) {
+                    let (other, first) = *known.entry((bss, dst)).or_insert((way, index));
                     if other != way {
-                        wrong.push((index, dst, cell, [way, other], first));
+                        wrong.push((index, dst, bss, [way, other], first));
                     }
                 }
             }
         }
-        for (index, dst, cell, places, first) in wrong {
+        for (index, dst, bss, places, first) in wrong {
             let network = &self.network;
             let name = |host: HostId| network.names[usize::from(host.0)].as_str();
-            let links = network.graph.cell(cell);
+            let links = network.graph.bss(bss);
             let [here, there] = places.map(|place| match place {
                 Some(station) => {
                     format!("to {}", name(network.graph.ends(links[usize::from(station)])[1]))
@@ -117,20 +117,20 @@ impl Survey<'_> {
     }
 }
 
-/// The cells that send packets on which take this way, each with the station that it sends them to; none if
-/// they leave the cell.
-fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(CellId, Option<u16>)> {
+/// The BSSs that send packets on which take this way, each with the station that it sends them to; none if
+/// they leave the BSS.
+fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(BssId, Option<u16>)> {
     let steps =
         nodes.windows(2).map(|step| (graph.link(step[0], step[1]).expect("it follows links"), step[0]));
     let steps: Vec<(LinkId, HostId)> = steps.collect();
     let ways = steps.iter().enumerate().filter_map(|(index, &(link, from))| {
-        let (cell, station) = graph.station(link)?;
+        let (bss, station) = graph.station(link)?;
         if graph.ends(link)[0] == from {
-            return Some((cell, Some(station)));
+            return Some((bss, Some(station)));
         }
-        // Down again in the same cell: the next step says where.
+        // Down again in the same BSS: the next step says where.
         let inside = steps.get(index + 1).is_some_and(|&(next, _)| graph.stays_within(link, next));
-        (!inside).then_some((cell, None))
+        (!inside).then_some((bss, None))
     });
     ways.collect()
 }

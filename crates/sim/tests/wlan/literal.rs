@@ -1,4 +1,4 @@
-//! A cell that takes the standard a microsecond at a time: every station counts its own slots, sets its own
+//! A BSS that takes the standard a microsecond at a time: every station counts its own slots, sets its own
 //! NAV and waits for its own answers. It knows no next outcome and no closed form, and draws from the same
 //! streams.
 
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use lasthop_base::{Stream, Streams};
 use lasthop_proto::{DropReason, HostId, LinkOutcome, Packet, Port};
 use lasthop_sim::QueueLimit;
-use lasthop_sim::cell::{AboveMac, ApQueue, CellConfig, RetryLimit, StationStreams, Timing};
+use lasthop_sim::wlan::{AboveMac, ApQueue, BssConfig, RetryLimit, StationStreams, Timing};
 
 use crate::harness::{Did, host, id};
 
@@ -64,7 +64,7 @@ struct Chance {
 
 /// Everything in microseconds.
 pub(crate) struct Literal {
-    config: CellConfig,
+    config: BssConfig,
     timing: Timing,
     loss: f64,
     above_mac: AboveMac,
@@ -87,7 +87,7 @@ fn micros(duration: lasthop_base::Duration) -> u64 {
 }
 
 impl Literal {
-    pub(crate) fn new(config: CellConfig, seed: u64, count: u16, loss: f64, above_mac: AboveMac) -> Literal {
+    pub(crate) fn new(config: BssConfig, seed: u64, count: u16, loss: f64, above_mac: AboveMac) -> Literal {
         let streams = Streams::new(seed, 0);
         let timing = config.timing();
         let mut backoffs = vec![streams.stream("backoff:ap")];

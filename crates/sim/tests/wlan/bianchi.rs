@@ -16,7 +16,7 @@
 use std::cmp::Ordering;
 
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_sim::cell::{CellConfig, Cw, RetryLimit};
+use lasthop_sim::wlan::{BssConfig, Cw, RetryLimit};
 
 use crate::harness::{Bench, Did, SERVER, packet, port};
 
@@ -25,7 +25,7 @@ const SIZE: u64 = 1500;
 /// Attempts after which a probability of going on is nothing.
 const UNLIMITED: usize = 400;
 
-/// What a cell of saturated stations does in the long run.
+/// What a BSS of saturated stations does in the long run.
 #[derive(Clone, Copy, Debug)]
 struct Saturation {
     /// Of packets, in bits per second.
@@ -51,14 +51,14 @@ struct World {
 }
 
 impl World {
-    fn config(&self) -> CellConfig {
+    fn config(&self) -> BssConfig {
         let limit = self.limit.map_or(RetryLimit::Unlimited, RetryLimit::at_most);
-        CellConfig {
+        BssConfig {
             cw: Some(self.cw),
             rts_threshold: self.rts.then_some(Bytes(0)),
             short_retry_limit: limit,
             long_retry_limit: limit,
-            ..CellConfig::default()
+            ..BssConfig::default()
         }
     }
 
@@ -201,15 +201,15 @@ impl World {
         for station in 0..self.stations {
             (0..2).for_each(|_| bench.enter(port(station), packet(u64::from(station), SERVER, SIZE)));
         }
-        while bench.cell.stats().exchanges + bench.cell.stats().collisions < exchanges {
+        while bench.bss.stats().exchanges + bench.bss.stats().collisions < exchanges {
             bench.wake();
             while let Some((_, did)) = bench.log.pop() {
                 let (Did::Deliver(_, station) | Did::Drop(station, _)) = did else { continue };
                 bench.enter(port(station as u16), packet(station, SERVER, SIZE));
             }
         }
-        let ups: Vec<_> = (0..usize::from(self.stations)).map(|i| bench.cell.station(i).up).collect();
-        let sum = |count: fn(&lasthop_sim::cell::WayStats) -> u64| ups.iter().map(count).sum::<u64>() as f64;
+        let ups: Vec<_> = (0..usize::from(self.stations)).map(|i| bench.bss.station(i).up).collect();
+        let sum = |count: fn(&lasthop_sim::wlan::WayStats) -> u64| ups.iter().map(count).sum::<u64>() as f64;
         let bits = 8.0 * sum(|up| up.delivered_bytes.0);
         let throughput = bits / bench.now.as_secs_f64();
         (Saturation { throughput, collision: sum(|up| up.collided) / sum(|up| up.attempts) }, bench)
@@ -237,7 +237,7 @@ fn compare(world: World) {
         original.collision,
     );
     // Over thirty runs, the model is off by 0.2 % at most; one run has a standard error of up to 0.15 %. So a
-    // right cell of another seed fails in one case of twenty at the worst number of stations.
+    // right BSS of another seed fails in one case of twenty at the worst number of stations.
     assert!(off.abs() < 0.005, "{found:?}, not {model:?}");
     // Stations are the less independent the fewer they are: two that have collided both wait for long. The
     // model is off by 3.4 % for two (see `two_stations_are_an_exact_chain`), 1.3 % for five and 0.4 % for more;
@@ -279,7 +279,7 @@ fn in_the_long_run_all_have_the_same() {
         let world = World { stations, rts: false, cw: STANDARD, limit: Some(7) };
         let (_, bench) = world.simulated(100_000, 1);
         let shares: Vec<f64> =
-            (0..usize::from(stations)).map(|index| bench.cell.station(index).up.delivered as f64).collect();
+            (0..usize::from(stations)).map(|index| bench.bss.station(index).up.delivered as f64).collect();
         let index = fairness(&shares);
         println!("{stations} stations: {index}");
         assert!(index > 0.995, "{shares:?}");
@@ -363,7 +363,7 @@ impl Pair {
     }
 }
 
-/// Within five standard errors, which a right cell exceeds once in 1.7 million seeds; they are taken from
+/// Within five standard errors, which a right BSS exceeds once in 1.7 million seeds; they are taken from
 /// fifty runs.
 #[test]
 fn two_stations_are_an_exact_chain() {
@@ -392,5 +392,5 @@ fn without_backoff_a_run_is_one_exchange_after_the_other() {
     // No backoff at all: each exchange begins DIFS after the ACK; the first one at once.
     let each = Duration::from_micros(50 + 1310 + 10 + 304);
     assert_eq!(bench.now, Time::ZERO + each * 999 + Duration::from_micros(1310));
-    assert_eq!(bench.cell.stats().busy_time, Duration::from_micros(1310 + 304) * 1000);
+    assert_eq!(bench.bss.stats().busy_time, Duration::from_micros(1310 + 304) * 1000);
 }

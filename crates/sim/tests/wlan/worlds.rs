@@ -1,4 +1,4 @@
-//! Random worlds: the cell does to the microsecond what the standard says step by step, and keeps what any
+//! Random worlds: the BSS does to the microsecond what the standard says step by step, and keeps what any
 //! world keeps.
 
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use lasthop_base::{Bytes, Probability, Stream, Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::{HostId, Packet, Port};
 use lasthop_sim::QueueLimit;
-use lasthop_sim::cell::{
-    AboveMac, ApQueue, Band, CellConfig, Cw, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, RetryLimit,
+use lasthop_sim::wlan::{
+    AboveMac, ApQueue, Band, BssConfig, Cw, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, RetryLimit,
 };
 
 use crate::harness::{Bench, Did, SERVER, frame_loss, host, id, packet, stations, us};
@@ -35,7 +35,7 @@ const IDLE: u64 = 1_000;
 
 /// What comes, and when.
 struct World {
-    config: CellConfig,
+    config: BssConfig,
     stations: u16,
     loss: f64,
     above_mac: AboveMac,
@@ -53,7 +53,7 @@ impl World {
             _ => QueueLimit::Unlimited,
         };
         let queue = limit(random);
-        let config = CellConfig {
+        let config = BssConfig {
             phy: random_phy(random),
             cw: one_of(random, &[None, Some(Cw { min: 0, max: 7 }), Some(Cw { min: 3, max: 15 })]),
             rts_threshold: one_of(random, &[None, Some(Bytes(400)), Some(Bytes(0))]),
@@ -100,22 +100,22 @@ impl World {
     }
 
     fn literally(&self, seed: u64) -> Vec<(u64, Did)> {
-        let mut cell = Literal::new(self.config, seed, self.stations, self.loss, self.above_mac);
+        let mut bss = Literal::new(self.config, seed, self.stations, self.loss, self.above_mac);
         // The medium has been idle for long when a run begins.
         let (mut now, mut next) = (IDLE, 0);
-        while next < self.arrivals.len() || !cell.is_idle() {
+        while next < self.arrivals.len() || !bss.is_idle() {
             let mut due = Vec::new();
             while let Some(&(_, port, packet)) = self.arrivals.get(next).filter(|(at, ..)| at + IDLE == now) {
                 due.push((port, packet));
                 next += 1;
             }
-            cell.tick(now, &due);
+            bss.tick(now, &due);
             now += 1;
-            if let Some((at, ..)) = self.arrivals.get(next).filter(|_| cell.is_quiet(now)) {
+            if let Some((at, ..)) = self.arrivals.get(next).filter(|_| bss.is_quiet(now)) {
                 now = at + IDLE;
             }
         }
-        cell.log.into_iter().map(|(at, did)| (at - IDLE, did)).collect()
+        bss.log.into_iter().map(|(at, did)| (at - IDLE, did)).collect()
     }
 }
 
@@ -141,7 +141,7 @@ fn every_world_goes_as_the_standard_says_step_by_step() {
         if let Some(place) = (0..ours.len().max(theirs.len())).find(|&i| ours.get(i) != theirs.get(i)) {
             panic!("world {seed}: {:?}, not {:?}: {:?}", ours.get(place), theirs.get(place), world.config);
         }
-        collisions += bench.cell.stats().collisions;
+        collisions += bench.bss.stats().collisions;
         events += ours.len();
     }
     println!("{events} events, {collisions} collisions");
@@ -164,7 +164,7 @@ fn every_packet_is_over_once_and_the_counts_agree() {
         let (mut over, mut came_back) = (0, 0);
         let (mut attempts, mut good, mut collided) = (0, 0, 0);
         for index in 0..usize::from(world.stations) {
-            let stats = bench.cell.station(index);
+            let stats = bench.bss.station(index);
             for way in [stats.down, stats.up] {
                 over += way.delivered + way.corrupted + way.discarded + way.overflowed;
                 attempts += way.attempts;
@@ -181,8 +181,8 @@ fn every_packet_is_over_once_and_the_counts_agree() {
         // Those for another station are over once more, if they reached the access point.
         assert!(over >= fates.len() as u64 && over <= fates.len() as u64 + came_back);
         assert_eq!(attempts, good + collided);
-        assert_eq!(bench.cell.stats().exchanges, good);
-        assert!(collided >= 2 * bench.cell.stats().collisions);
+        assert_eq!(bench.bss.stats().exchanges, good);
+        assert!(collided >= 2 * bench.bss.stats().collisions);
     }
 }
 
@@ -262,7 +262,7 @@ fn no_two_exchanges_overlap() {
             assert_eq!(end.since(start) + timing.plcp, world.config.phy.data_time(packet));
             free = end + timing.sifs + timing.ack + timing.difs;
         }
-        assert!(bench.cell.stats().busy_time <= bench.now.since(Time::ZERO).max(free.since(Time::ZERO)));
+        assert!(bench.bss.stats().busy_time <= bench.now.since(Time::ZERO).max(free.since(Time::ZERO)));
     }
 }
 

@@ -1,4 +1,4 @@
-//! A bench on which a cell is driven by hand.
+//! A bench on which a BSS is driven by hand.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, Effect, FlowId, HostId, LinkOutcome, Out, Packet, Port,
     Signal,
 };
-use lasthop_sim::cell::{AboveMac, Cell, CellConfig, Station, StationStreams};
+use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
 /// A host of the fixed network.
 pub(crate) const SERVER: HostId = HostId(0);
@@ -62,7 +62,7 @@ impl Channel for Scripted {
     }
 }
 
-/// What a cell did; packets by their numbers.
+/// What a BSS did; packets by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Did {
     Deliver(Port, u64),
@@ -99,28 +99,28 @@ impl Draws {
     }
 }
 
-/// A cell, driven by hand and held to the promises of a component.
+/// A BSS, driven by hand and held to the promises of a component.
 pub(crate) struct Bench {
-    pub(crate) cell: Cell,
+    pub(crate) bss: Bss,
     pub(crate) log: Vec<(Time, Did)>,
     out: Out,
     pub(crate) now: Time,
 }
 
 impl Bench {
-    pub(crate) fn new(config: CellConfig, seed: u64, stations: Vec<Station>) -> Bench {
-        let cell = Cell::new(config, Streams::new(seed, 0).stream("backoff:ap"), stations);
-        Bench { cell, log: Vec::new(), out: Out::default(), now: Time::ZERO }
+    pub(crate) fn new(config: BssConfig, seed: u64, stations: Vec<Station>) -> Bench {
+        let bss = Bss::new(config, Streams::new(seed, 0).stream("backoff:ap"), stations);
+        Bench { bss, log: Vec::new(), out: Out::default(), now: Time::ZERO }
     }
 
     /// Perfect channels, and nothing dropped.
-    pub(crate) fn perfect(config: CellConfig, seed: u64, count: u16) -> Bench {
+    pub(crate) fn perfect(config: BssConfig, seed: u64, count: u16) -> Bench {
         let streams = Streams::new(seed, 0);
         Bench::new(config, seed, stations(streams, count, Model::Perfect, AboveMac::default()))
     }
 
     /// Channels that destroy what is listed for each station.
-    pub(crate) fn scripted(config: CellConfig, seed: u64, fates: &[&[bool]]) -> Bench {
+    pub(crate) fn scripted(config: BssConfig, seed: u64, fates: &[&[bool]]) -> Bench {
         let streams = Streams::new(seed, 0);
         let mut all = stations(streams, fates.len() as u16, Model::Perfect, AboveMac::default());
         for (station, fates) in all.iter_mut().zip(fates) {
@@ -129,9 +129,9 @@ impl Bench {
         Bench::new(config, seed, all)
     }
 
-    /// Lets time pass until `at`, without waking the cell at `at` itself.
+    /// Lets time pass until `at`, without waking the BSS at `at` itself.
     pub(crate) fn until(&mut self, at: Time) {
-        while self.cell.next_wakeup() < at {
+        while self.bss.next_wakeup() < at {
             self.wake();
         }
         self.now = at;
@@ -145,30 +145,30 @@ impl Bench {
 
     /// Lets a packet in now.
     pub(crate) fn enter(&mut self, port: Port, packet: Packet) {
-        self.cell.receive(self.now, packet, port, &mut self.out);
+        self.bss.receive(self.now, packet, port, &mut self.out);
         self.take();
     }
 
-    /// Lets time pass until the cell waits for nothing.
+    /// Lets time pass until the BSS waits for nothing.
     pub(crate) fn finish(&mut self) -> &[(Time, Did)] {
-        while self.cell.next_wakeup() < Time::NEVER {
+        while self.bss.next_wakeup() < Time::NEVER {
             self.wake();
         }
         &self.log
     }
 
     pub(crate) fn wake(&mut self) {
-        let due = self.cell.next_wakeup();
+        let due = self.bss.next_wakeup();
         assert!(due >= self.now, "it asked for an instant that is past");
         self.now = due;
-        self.cell.wake(due, &mut self.out);
+        self.bss.wake(due, &mut self.out);
         let silent = self.out.is_empty();
         self.take();
-        assert!(!silent || self.cell.next_wakeup() > due, "it woke, did nothing and wants to wake at once");
+        assert!(!silent || self.bss.next_wakeup() > due, "it woke, did nothing and wants to wake at once");
     }
 
     fn take(&mut self) {
-        assert_eq!(self.cell.next_wakeup(), self.cell.next_wakeup());
+        assert_eq!(self.bss.next_wakeup(), self.bss.next_wakeup());
         while let Some((_, effect)) = self.out.take() {
             let did = match effect {
                 Effect::Send(port, packet) => Did::Deliver(port, id(&packet)),
@@ -176,7 +176,7 @@ impl Bench {
                 Effect::Signal(Signal::Link(event)) => {
                     Did::Signal(id(&event.packet), event.outcome, event.attempt)
                 }
-                Effect::Signal(signal) => panic!("a cell does not say {signal:?}"),
+                Effect::Signal(signal) => panic!("a BSS does not say {signal:?}"),
             };
             self.log.push((self.now, did));
         }

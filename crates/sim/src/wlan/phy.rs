@@ -12,7 +12,7 @@ const RTS: Bytes = Bytes(20);
 const CTS: Bytes = Bytes(14);
 const ACK: Bytes = Bytes(14);
 
-/// A physical layer and its rates, one for all of a cell.
+/// A physical layer and its rates, one for all of a BSS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phy {
@@ -67,7 +67,7 @@ pub enum DsssRate {
 }
 
 /// 802.11a and 802.11g: OFDM symbols of 4 µs (IEEE 802.11-2007 clauses 17 and 19). A slot of 9 µs, CW from
-/// 15 to 1023. A cell of 802.11g has no stations of 802.11b in it.
+/// 15 to 1023. A BSS of 802.11g has no stations of 802.11b in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ofdm {
@@ -160,7 +160,7 @@ rates! {
     Mbps54 = 54_000,
 }
 
-/// The constants by which the stations of a cell take turns, all in the standard's words.
+/// The constants by which the stations of a BSS take turns, all in the standard's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// A slot: the time within which a station notices that another has begun.
@@ -192,7 +192,7 @@ impl Phy {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// A control rate above the data rate, called by its place among the parameters of a cell.
+    /// A control rate above the data rate, called by its place among the parameters of a BSS.
     pub fn validate(&self) -> Result<(), Invalid> {
         let (field, problem) = match self {
             Phy::Dsss(phy) if phy.control_rate > phy.data_rate => (

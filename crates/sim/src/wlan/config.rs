@@ -1,4 +1,4 @@
-//! What a cell is made of.
+//! What a BSS is made of.
 
 use core::fmt;
 use core::num::NonZeroU32;
@@ -15,7 +15,7 @@ use crate::line::QueueLimit;
 
 /// The parameters that an access point and its stations have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellConfig {
+pub struct BssConfig {
     /// The physical layer.
     pub phy: Phy,
     /// The contention window; without it, that of the physical layer.
@@ -35,9 +35,9 @@ pub struct CellConfig {
 
 /// 802.11b at 11 Mb/s as its standard has it: no RTS, retry limits of 7 and 4; and queues without bounds,
 /// one for each station.
-impl Default for CellConfig {
-    fn default() -> CellConfig {
-        CellConfig {
+impl Default for BssConfig {
+    fn default() -> BssConfig {
+        BssConfig {
             phy: Phy::Dsss(Dsss::default()),
             cw: None,
             rts_threshold: None,
@@ -49,7 +49,7 @@ impl Default for CellConfig {
     }
 }
 
-impl CellConfig {
+impl BssConfig {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ pub enum ApQueue {
     Shared(QueueLimit),
 }
 
-/// A station of a cell.
+/// A station of a BSS.
 #[allow(missing_debug_implementations)]
 pub struct Station {
     /// The hosts that are reached through it.

@@ -1,11 +1,11 @@
-//! A cell among other components: TCP through it, and what watchers hear.
+//! A BSS among other components: TCP through it, and what watchers hear.
 
 use std::sync::{Arc, Mutex};
 
 use lasthop_base::{BitRate, Duration, Probability, Streams, Time};
 use lasthop_proto::tcp::{Connection, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{Component, ComponentId, FlowId, HostId, LinkOutcome, Out, Packet, Port, Probe, Signal};
-use lasthop_sim::cell::{AboveMac, Cell, CellConfig, RetryLimit};
+use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, RetryLimit};
 use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, WiredLink};
 
 use crate::harness::{SERVER, frame_loss, host, stations};
@@ -18,7 +18,7 @@ impl Component for Watcher {
     fn receive(&mut self, _now: Time, _packet: Packet, _port: Port, _out: &mut Out) {}
 
     fn hear(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
-        let Signal::Link(event) = signal else { panic!("a cell says nothing else") };
+        let Signal::Link(event) = signal else { panic!("a BSS says nothing else") };
         self.0.lock().unwrap()[match event.outcome {
             LinkOutcome::AttemptFailed => 0,
             LinkOutcome::Delivered => 1,
@@ -44,16 +44,16 @@ fn build(seed: u64, loss: f64, watcher: Watcher) -> (Engine<NoTap>, ComponentId,
     let rare = Probability::new(0.02).unwrap();
     let above_mac = AboveMac { down: rare, up: rare };
     let streams = Streams::new(seed, 0);
-    let config = CellConfig { short_retry_limit: RetryLimit::at_most(3), ..CellConfig::default() };
+    let config = BssConfig { short_retry_limit: RetryLimit::at_most(3), ..BssConfig::default() };
     let all = stations(streams, STATIONS, frame_loss(loss), above_mac);
     let mut net = Builder::new();
-    let cell = net.add(Cell::new(config, streams.stream("backoff:ap"), all));
+    let bss = net.add(Bss::new(config, streams.stream("backoff:ap"), all));
     let parts: Vec<_> = (0..=STATIONS).map(|_| net.add(Box::new(Parting) as Box<dyn Component>)).collect();
     for (place, &part) in parts.iter().enumerate() {
-        net.connect((cell, Port(place as u16)), (part, Port::ONLY));
+        net.connect((bss, Port(place as u16)), (part, Port::ONLY));
     }
     let watcher = net.add(Box::new(watcher) as Box<dyn Component>);
-    net.watch(cell, watcher);
+    net.watch(bss, watcher);
     let flows = [(0, 1), (0, 2), (0, 3), (1, 0), (2, 3)];
     let senders = flows.iter().zip(0..).map(|(&(from, to), flow)| {
         let host = |place: u16| if place == 0 { SERVER } else { host(place - 1) };
@@ -65,33 +65,33 @@ fn build(seed: u64, loss: f64, watcher: Watcher) -> (Engine<NoTap>, ComponentId,
         for (end, place) in [(sender, from), (receiver, to)] {
             let link = net.add(WiredLink::new(rate, Duration::from_millis(1), QueueLimit::Unlimited));
             net.connect((end, Port::ONLY), (link, Port::ONLY));
-            net.connect((link, Port::ONLY), (cell, Port(place)));
+            net.connect((link, Port::ONLY), (bss, Port(place)));
             net.connect((parts[usize::from(place)], Port(flow)), (end, Port::ONLY));
         }
         sender
     });
     let senders = senders.collect();
-    (net.build(NoTap), cell, senders)
+    (net.build(NoTap), bss, senders)
 }
 
-fn cell_of(engine: &Engine<NoTap>, id: ComponentId) -> &Cell {
-    let Node::Cell(cell) = engine.node(id) else { unreachable!("a cell was put there") };
-    cell
+fn bss_of(engine: &Engine<NoTap>, id: ComponentId) -> &Bss {
+    let Node::Bss(bss) = engine.node(id) else { unreachable!("a BSS was put there") };
+    bss
 }
 
 #[test]
 fn tcp_gets_through_whatever_is_lost() {
     for loss in [0.0, 0.1, 0.4] {
         let watcher = Watcher::default();
-        let (mut engine, cell, senders) = build(1, loss, watcher.clone());
+        let (mut engine, bss, senders) = build(1, loss, watcher.clone());
         let ended = engine.run(&senders, Time::ZERO + Duration::from_secs(1_000));
         assert_eq!(ended, Ended::Finished);
         // Nothing is under way but what those who have finished may still send.
         engine.run(&[], Time::ZERO + Duration::from_secs(2_000));
         let [failed, delivered, discarded] = *watcher.0.lock().unwrap();
-        let cell = cell_of(&engine, cell);
-        let down: Vec<_> = (0..usize::from(STATIONS)).map(|index| cell.station(index).down).collect();
-        let sum = |count: fn(&lasthop_sim::cell::WayStats) -> u64| down.iter().map(count).sum::<u64>();
+        let bss = bss_of(&engine, bss);
+        let down: Vec<_> = (0..usize::from(STATIONS)).map(|index| bss.station(index).down).collect();
+        let sum = |count: fn(&lasthop_sim::wlan::WayStats) -> u64| down.iter().map(count).sum::<u64>();
         assert_eq!(failed, sum(|way| way.collided + way.lost));
         assert_eq!(delivered, sum(|way| way.delivered + way.corrupted));
         assert_eq!(discarded, sum(|way| way.discarded));
@@ -103,9 +103,9 @@ fn tcp_gets_through_whatever_is_lost() {
 #[test]
 fn a_run_is_a_function_of_its_seed() {
     let run = |seed| {
-        let (mut engine, cell, senders) = build(seed, 0.1, Watcher::default());
+        let (mut engine, bss, senders) = build(seed, 0.1, Watcher::default());
         engine.run(&senders, Time::ZERO + Duration::from_secs(1_000));
-        (engine.now(), engine.handled(), *cell_of(&engine, cell).stats())
+        (engine.now(), engine.handled(), *bss_of(&engine, bss).stats())
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
@@ -121,12 +121,12 @@ fn a_cell_shows_its_access_points_queue() {
         }
     }
     let all = stations(Streams::new(1, 0), 2, frame_loss(0.0), AboveMac::default());
-    let mut cell = Cell::new(CellConfig::default(), Streams::new(1, 0).stream("backoff:ap"), all);
+    let mut bss = Bss::new(BssConfig::default(), Streams::new(1, 0).stream("backoff:ap"), all);
     let mut out = Out::default();
     for (id, to) in [(0, 0), (1, 1), (2, 0)] {
-        cell.receive(Time::ZERO, crate::harness::packet(id, HostId(100 + to), 1000), Port::WIRED, &mut out);
+        bss.receive(Time::ZERO, crate::harness::packet(id, HostId(100 + to), 1000), Port::WIRED, &mut out);
     }
     let mut values = Values(Vec::new());
-    cell.show(&mut values);
+    bss.show(&mut values);
     assert_eq!(values.0, [("queue_packets", 2.0), ("queue_bytes", 2000.0), ("cw", 31.0)]);
 }

@@ -1,12 +1,12 @@
-//! Whose turn on the medium it is: contention, exchanges and collisions.
+//! The distributed coordination function: contention, frame exchanges and collisions.
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::{LinkOutcome, Out};
 
 use super::contender::{Contender, Frame};
+use super::outcomes::Outcome;
 use super::phy::{DATA_OVERHEAD, Timing};
-use super::words::Word;
-use super::{AP, Cell, CellConfig, Peer};
+use super::{AP, Bss, BssConfig, Peer};
 
 /// What the medium is in.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub(super) enum Phase {
     Collision { until: Time },
 }
 
-impl Cell {
+impl Bss {
     /// Does everything that is due by `now`.
     pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
         loop {
@@ -27,11 +27,11 @@ impl Cell {
                 Phase::Contention { first, .. } => first + self.timing.slot,
                 Phase::Alone { until, .. } | Phase::Collision { until } => until,
             };
-            if begun.min(self.words.next()) > now {
+            if begun.min(self.outcomes.next()) > now {
                 return;
             }
-            if self.words.next() <= begun {
-                self.words.say(out);
+            if self.outcomes.next() <= begun {
+                self.outcomes.emit(out);
                 continue;
             }
             match self.phase {
@@ -154,11 +154,11 @@ impl Cell {
     /// A data frame has arrived at `until`; the ACK follows.
     fn succeed(&mut self, sender: usize, until: Time, out: &mut Out) {
         let end = until + self.timing.sifs + self.timing.ack;
-        self.everyone_hears(end, end + self.timing.difs);
+        self.set_all_busy(end, end + self.timing.difs);
         let frame = *self.frame(sender);
         self.over(sender, until, end);
         if sender == AP {
-            self.words.add(Word::new(end, &frame, LinkOutcome::Delivered, true));
+            self.outcomes.add(Outcome::new(end, &frame, LinkOutcome::Delivered, true));
         }
         self.hand_on(sender, &frame, until, out);
     }
@@ -167,16 +167,16 @@ impl Cell {
     fn fail(&mut self, sender: usize, until: Time) {
         let Timing { sifs, ack, difs, eifs, .. } = self.timing;
         let acknowledged = until + sifs + ack;
-        self.everyone_hears(acknowledged, acknowledged + difs);
+        self.set_all_busy(acknowledged, acknowledged + difs);
         let Frame { to, rts, .. } = *self.frame(sender);
-        self.contenders[to].hear(until, until + eifs);
+        self.contenders[to].set_busy(until, until + eifs);
         self.attempt_failed(sender, rts, until, acknowledged);
     }
 
     /// Several frames have met, and the last one ends at `until`.
     fn collide(&mut self, until: Time) {
         let Timing { sifs, ack, cts, eifs, .. } = self.timing;
-        self.everyone_hears(until, until + eifs);
+        self.set_all_busy(until, until + eifs);
         for index in 0..self.senders.len() {
             let sender = self.senders[index];
             let Frame { first, rts, .. } = *self.frame(sender);
@@ -186,16 +186,16 @@ impl Cell {
         }
     }
 
-    fn everyone_hears(&mut self, busy_until: Time, slots_from: Time) {
+    fn set_all_busy(&mut self, busy_until: Time, slots_from: Time) {
         for contender in &mut self.contenders {
-            contender.hear(busy_until, slots_from);
+            contender.set_busy(busy_until, slots_from);
         }
     }
 
     /// An attempt has failed, which its sender will know at `timeout`. The long retry limit counts if the
     /// frame that failed is `long`.
     fn attempt_failed(&mut self, sender: usize, long: bool, now: Time, timeout: Time) {
-        let CellConfig { short_retry_limit, long_retry_limit, .. } = self.config;
+        let BssConfig { short_retry_limit, long_retry_limit, .. } = self.config;
         let frame = self.frame(sender);
         let (failures, limit) = match long {
             true => (&mut frame.long, long_retry_limit),
@@ -206,10 +206,10 @@ impl Cell {
         let frame = *frame;
         let from_ap = sender == AP;
         if from_ap {
-            self.words.add(Word::new(timeout, &frame, LinkOutcome::AttemptFailed, true));
+            self.outcomes.add(Outcome::new(timeout, &frame, LinkOutcome::AttemptFailed, true));
         }
         if given_up {
-            self.words.add(Word::new(timeout, &frame, LinkOutcome::Discarded, from_ap));
+            self.outcomes.add(Outcome::new(timeout, &frame, LinkOutcome::Discarded, from_ap));
             self.way(sender, frame.to).discarded += 1;
             self.over(sender, now, timeout);
         } else {

@@ -1,27 +1,28 @@
-//! An 802.11 cell: an access point and its stations, which share one medium by the distributed
-//! coordination function (DCF; IEEE 802.11-1999 clause 9).
+//! An 802.11 wireless LAN: a basic service set (BSS) of an access point and its stations, which share one medium
+//! by the distributed coordination function (DCF; IEEE 802.11-1999 clause 9).
+//! Scenario files call it a cell.
 
 mod config;
 mod contender;
+mod dcf;
+mod outcomes;
 mod phy;
 mod queues;
 mod stats;
-mod turns;
-mod words;
 
 use lasthop_base::{Bytes, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_proto::{Component, DropReason, HostId, Out, Packet, Port, Probe};
 
 use contender::{Contender, Frame};
+use dcf::Phase;
+use outcomes::Outcomes;
 use phy::DATA_OVERHEAD;
 use queues::Queues;
-use turns::Phase;
-use words::Words;
 
-pub use config::{AboveMac, ApQueue, CellConfig, Cw, RetryLimit, Station, StationStreams};
+pub use config::{AboveMac, ApQueue, BssConfig, Cw, RetryLimit, Station, StationStreams};
 pub use phy::{Band, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, Timing};
-pub use stats::{CellStats, StationStats, WayStats};
+pub use stats::{BssStats, StationStats, WayStats};
 
 /// The access point's place among those who contend; station i has place 1 + i.
 const AP: usize = 0;
@@ -32,7 +33,7 @@ const AP: usize = 0;
 /// # The way of a packet
 /// One that enters by [`Port::WIRED`] is queued at the access point for the station through which its
 /// destination is reached. One that enters by a station's port is queued there for the access point, which
-/// sends it back into the cell if it is for one of the cell's hosts, and out of [`Port::WIRED`] if it is for
+/// sends it back into the BSS if it is for one of the BSS's hosts, and out of [`Port::WIRED`] if it is for
 /// anyone else. A packet is handed on when its data frame ends, before the ACK.
 ///
 /// # Taking turns
@@ -79,19 +80,19 @@ const AP: usize = 0;
 /// [`LinkOutcome::AttemptFailed`]: lasthop_proto::LinkOutcome::AttemptFailed
 /// [`LinkOutcome::Discarded`]: lasthop_proto::LinkOutcome::Discarded
 #[allow(missing_debug_implementations)]
-pub struct Cell {
-    config: CellConfig,
+pub struct Bss {
+    config: BssConfig,
     timing: Timing,
     contenders: Vec<Contender>,
     queues: Vec<Queues>,
     peers: Vec<Peer>,
-    /// For each host the place of its station; [`AP`] for who is not in the cell.
+    /// For each host the place of its station; [`AP`] for who is not in the BSS.
     places: Vec<usize>,
     phase: Phase,
     /// Those who send now.
     senders: Vec<usize>,
-    words: Words,
-    stats: CellStats,
+    outcomes: Outcomes,
+    stats: BssStats,
 }
 
 /// A station, as the medium sees it.
@@ -110,12 +111,12 @@ struct Way {
     dropped: f64,
 }
 
-impl Cell {
-    /// An idle cell, whose access point draws its backoffs from `backoff`.
+impl Bss {
+    /// An idle BSS, whose access point draws its backoffs from `backoff`.
     ///
     /// # Panics
-    /// If the parameters are not [valid](CellConfig::validate), or if a host has two stations.
-    pub fn new(config: CellConfig, backoff: Stream, stations: Vec<Station>) -> Cell {
+    /// If the parameters are not [valid](BssConfig::validate), or if a host has two stations.
+    pub fn new(config: BssConfig, backoff: Stream, stations: Vec<Station>) -> Bss {
         if let Err(invalid) = config.validate() {
             panic!("{invalid}");
         }
@@ -137,7 +138,7 @@ impl Cell {
                 places[host] = index + 1;
             }
         }
-        Cell {
+        Bss {
             config,
             timing,
             senders: Vec::with_capacity(contenders.len()),
@@ -146,13 +147,13 @@ impl Cell {
             peers,
             places,
             phase: Phase::Contention { first: Time::NEVER, due: Time::NEVER },
-            words: Words::default(),
-            stats: CellStats::default(),
+            outcomes: Outcomes::default(),
+            stats: BssStats::default(),
         }
     }
 
     /// What happened on the medium so far.
-    pub fn stats(&self) -> &CellStats {
+    pub fn stats(&self) -> &BssStats {
         &self.stats
     }
 
@@ -164,7 +165,7 @@ impl Cell {
         &self.peers[index].stats
     }
 
-    /// The place of the station through which a host is reached; [`AP`] if it is not in the cell.
+    /// The place of the station through which a host is reached; [`AP`] if it is not in the BSS.
     fn place_of(&self, host: HostId) -> usize {
         self.places.get(usize::from(host.0)).copied().unwrap_or(AP)
     }
@@ -220,18 +221,18 @@ impl Cell {
     }
 }
 
-impl Component for Cell {
+impl Component for Bss {
     /// # Panics
-    /// If a packet from the fixed network is for nobody in the cell: it was routed wrongly.
+    /// If a packet from the fixed network is for nobody in the BSS: it was routed wrongly.
     fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
-        // What ends at this instant counts, whether the cell was woken before or not.
+        // What ends at this instant counts, whether the BSS was woken before or not.
         self.advance(now, out);
         let from = usize::from(port.0);
         let to = match from {
             AP => self.place_of(packet.dst),
             _ => AP,
         };
-        assert!(from != to, "{:?} is not in the cell", packet.dst);
+        assert!(from != to, "{:?} is not in the BSS", packet.dst);
         self.enqueue(from, to, packet, now, out);
     }
 
@@ -244,7 +245,7 @@ impl Component for Cell {
             Phase::Contention { due, .. } => due,
             Phase::Alone { until, .. } | Phase::Collision { until } => until,
         };
-        due.min(self.words.next())
+        due.min(self.outcomes.next())
     }
 
     /// The access point's queue in packets and bytes, and its contention window.

@@ -1,14 +1,14 @@
 //! What happens when, worked out by hand in microseconds for 802.11b: a slot is 20, SIFS 10, DIFS 50, EIFS
 //! 364. A packet of 1500 B is on the air for 192 + 1536·8/11 = 1310, one of 64 B for 192 + 100·8/11 = 265,
-//! an ACK or a CTS frame at 1 Mb/s for 304, an RTS frame for 352. What is random is drawn beside the cell,
+//! an ACK or a CTS frame at 1 Mb/s for 304, an RTS frame for 352. What is random is drawn beside the BSS,
 //! from the same streams.
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::{DropReason, LinkOutcome, Port};
 use lasthop_sim::QueueLimit;
-use lasthop_sim::cell::{
-    AboveMac, ApQueue, CellConfig, Cw, Dsss, DsssRate, Phy, Preamble, RetryLimit, WayStats,
+use lasthop_sim::wlan::{
+    AboveMac, ApQueue, BssConfig, Cw, Dsss, DsssRate, Phy, Preamble, RetryLimit, WayStats,
 };
 
 use crate::harness::{Bench, Did, Draws, SERVER, frame_loss, host, packet, port, stations, us};
@@ -26,12 +26,12 @@ const EIFS: u64 = 364;
 const SLOT: u64 = 20;
 
 /// Nobody ever waits for a slot.
-fn no_backoff() -> CellConfig {
-    CellConfig { cw: Some(Cw { min: 0, max: 0 }), ..CellConfig::default() }
+fn no_backoff() -> BssConfig {
+    BssConfig { cw: Some(Cw { min: 0, max: 0 }), ..BssConfig::default() }
 }
 
-fn dsss(data_rate: DsssRate, control_rate: DsssRate, preamble: Preamble) -> CellConfig {
-    CellConfig { phy: Phy::Dsss(Dsss { data_rate, control_rate, preamble }), ..CellConfig::default() }
+fn dsss(data_rate: DsssRate, control_rate: DsssRate, preamble: Preamble) -> BssConfig {
+    BssConfig { phy: Phy::Dsss(Dsss { data_rate, control_rate, preamble }), ..BssConfig::default() }
 }
 
 /// A long packet from the access point to station `to`, and a short one from station `from`.
@@ -53,7 +53,7 @@ fn play(bench: &mut Bench, arrivals: &[(u64, (Port, lasthop_proto::Packet))]) ->
 
 #[test]
 fn the_idle_medium_is_used_at_once() {
-    let mut bench = Bench::perfect(CellConfig::default(), 1, 2);
+    let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
     let end = 7 + LONG;
     let log = play(&mut bench, &[(7, down(0, 1))]);
     assert_eq!(log, [(us(end), Deliver(port(1), 0)), (us(end + SIFS + ACK), Signal(0, Delivered, 1))]);
@@ -91,7 +91,7 @@ fn an_exchange_takes_as_long_as_its_frames_and_the_gaps_between() {
 
         // The threshold is what a frame may be long without RTS.
         for (threshold, before) in [(1535, rts + SIFS + ack + SIFS), (1536, 0)] {
-            let config = CellConfig { rts_threshold: Some(Bytes(threshold)), ..config };
+            let config = BssConfig { rts_threshold: Some(Bytes(threshold)), ..config };
             let log = play(&mut Bench::perfect(config, 1, 1), &[(0, down(0, 0))]);
             assert_eq!(log[0].0, us(before + data));
             assert_eq!(log[1].0, us(before + data + SIFS + ack));
@@ -99,7 +99,7 @@ fn an_exchange_takes_as_long_as_its_frames_and_the_gaps_between() {
     }
 }
 
-/// The mean backoff of 15.5 slots, over 20,000 packets: within five standard errors, which a right cell
+/// The mean backoff of 15.5 slots, over 20,000 packets: within five standard errors, which a right BSS
 /// exceeds once in 1.7 million seeds.
 #[test]
 fn a_lone_station_needs_a_mean_backoff_for_each_packet() {
@@ -109,7 +109,7 @@ fn a_lone_station_needs_a_mean_backoff_for_each_packet() {
         (dsss(Mbps11, Mbps1, Preamble::Long), 50 + 1310 + 10 + 304),
         (dsss(Mbps11, Mbps2, Preamble::Short), 50 + 1214 + 10 + 152),
         (
-            CellConfig { rts_threshold: Some(Bytes(500)), ..CellConfig::default() },
+            BssConfig { rts_threshold: Some(Bytes(500)), ..BssConfig::default() },
             50 + 352 + 10 + 304 + 10 + 1310 + 10 + 304,
         ),
     ] {
@@ -135,7 +135,7 @@ fn a_lone_station_needs_a_mean_backoff_for_each_packet() {
 fn a_backoff_is_frozen_while_others_send() {
     let mut decided = 0;
     for seed in 0..20 {
-        let mut bench = Bench::perfect(CellConfig::default(), seed, 3);
+        let mut bench = Bench::perfect(BssConfig::default(), seed, 3);
         let [one, two] = ["1", "2"].map(|name| Draws::of(seed, name).next(31));
         let log = play(&mut bench, &[(0, up(0, 0)), (100, up(1, 1)), (400, up(2, 2))]);
         if one == two {
@@ -165,7 +165,7 @@ fn a_packet_waits_for_the_post_backoff() {
         none += u32::from(backoff == 0);
         let slots_from = SHORT + SIFS + ACK + DIFS;
         for comes in [SHORT, SHORT + 100, SHORT + SIFS + ACK, slots_from, slots_from + 1, slots_from + 300] {
-            let mut bench = Bench::perfect(CellConfig::default(), seed, 1);
+            let mut bench = Bench::perfect(BssConfig::default(), seed, 1);
             let log = play(&mut bench, &[(0, up(0, 0)), (comes, up(1, 0))]);
             let start = comes.max(slots_from + backoff);
             assert_eq!(log[1], (us(start + SHORT), Deliver(Port::WIRED, 1)), "{seed} {comes}");
@@ -183,7 +183,7 @@ fn a_post_backoff_without_a_packet_is_frozen_too() {
     let other = slots_from + 3 * SLOT + 1;
     let free = other + SHORT + SIFS + ACK + DIFS;
     for (comes, left) in [(other + 100, 5), (free + 1, 5), (free + 6 * SLOT, 6)] {
-        let mut bench = Bench::perfect(CellConfig::default(), seed, 2);
+        let mut bench = Bench::perfect(BssConfig::default(), seed, 2);
         let log = play(&mut bench, &[(0, up(0, 0)), (other, up(1, 1)), (comes, up(2, 0))]);
         // The slot that the other began in ends before it is noticed: nine less four.
         assert_eq!(log[2], (us(free + left * SLOT + SHORT), Deliver(Port::WIRED, 2)), "{comes}");
@@ -193,7 +193,7 @@ fn a_post_backoff_without_a_packet_is_frozen_too() {
 #[test]
 fn a_packet_that_finds_the_medium_idle_waits_for_difs_and_no_more() {
     for comes in [SHORT + SIFS + ACK, SHORT + SIFS + ACK + 49] {
-        let mut bench = Bench::perfect(CellConfig::default(), 1, 2);
+        let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
         let log = play(&mut bench, &[(0, up(0, 0)), (comes, up(1, 1))]);
         let start = SHORT + SIFS + ACK + DIFS;
         let backoff = Draws::of(1, "0").next(31);
@@ -201,7 +201,7 @@ fn a_packet_that_finds_the_medium_idle_waits_for_difs_and_no_more() {
         assert_eq!(log[1], (us(start + SHORT), Deliver(Port::WIRED, 1)));
     }
     // One nanosecond earlier it is busy.
-    let mut bench = Bench::perfect(CellConfig::default(), 1, 2);
+    let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
     bench.send(us(0), up(0, 0).0, up(0, 0).1);
     bench.send(Time::from_nanos((SHORT + SIFS + ACK) * 1000 - 1), up(1, 1).0, up(1, 1).1);
     let start = SHORT + SIFS + ACK + DIFS + Draws::of(1, "1").next(31);
@@ -211,7 +211,7 @@ fn a_packet_that_finds_the_medium_idle_waits_for_difs_and_no_more() {
 /// Within a slot another's carrier is not noticed.
 #[test]
 fn who_begins_within_a_slot_collides() {
-    let config = CellConfig { short_retry_limit: RetryLimit::at_most(1), ..CellConfig::default() };
+    let config = BssConfig { short_retry_limit: RetryLimit::at_most(1), ..BssConfig::default() };
     let mut bench = Bench::perfect(config, 1, 2);
     bench.send(us(0), up(0, 0).0, up(0, 0).1);
     bench.send(Time::from_nanos(SLOT * 1000 - 1), up(1, 1).0, up(1, 1).1);
@@ -222,7 +222,7 @@ fn who_begins_within_a_slot_collides() {
         (Time::from_nanos(second + answer), Drop(1, AttemptsExhausted)),
     ];
     assert_eq!(bench.finish(), expected);
-    let stats = bench.cell.stats();
+    let stats = bench.bss.stats();
     assert_eq!((stats.exchanges, stats.collisions), (0, 1));
     assert_eq!(stats.busy_time, Duration::from_nanos(second));
 
@@ -266,7 +266,7 @@ fn who_listened_to_a_collision_waits_for_eifs() {
 /// the medium is idle.
 #[test]
 fn in_a_collision_the_longest_frame_counts() {
-    let config = CellConfig { cw: Some(Cw { min: 0, max: 1 }), ..CellConfig::default() };
+    let config = BssConfig { cw: Some(Cw { min: 0, max: 1 }), ..BssConfig::default() };
     for seed in 0..20 {
         let mut bench = Bench::perfect(config, seed, 2);
         let station = Draws::of(seed, "0").next(1);
@@ -286,8 +286,8 @@ fn in_a_collision_the_longest_frame_counts() {
         sorted.sort_by_key(|&(at, _)| at);
         assert_eq!(log, sorted);
         let way = WayStats { attempts: 2, retries: 1, collided: 1, delivered: 1, ..WayStats::default() };
-        assert_eq!(bench.cell.station(1).down, WayStats { delivered_bytes: Bytes(1500), ..way });
-        assert_eq!(bench.cell.stats().busy_time, us(2 * LONG + SHORT + 2 * ACK).since(Time::ZERO));
+        assert_eq!(bench.bss.station(1).down, WayStats { delivered_bytes: Bytes(1500), ..way });
+        assert_eq!(bench.bss.stats().busy_time, us(2 * LONG + SHORT + 2 * ACK).since(Time::ZERO));
     }
 }
 
@@ -336,7 +336,7 @@ fn who_waits_for_an_idle_medium_that_gets_busy_draws_a_backoff() {
 /// Seven attempts, each with a window twice as wide, and then the next packet with the first one.
 #[test]
 fn the_window_doubles_until_the_packet_is_given_up() {
-    let mut bench = Bench::scripted(CellConfig::default(), 1, &[&[false; 7]]);
+    let mut bench = Bench::scripted(BssConfig::default(), 1, &[&[false; 7]]);
     let log = play(&mut bench, &[(0, down(0, 0)), (0, down(1, 0))]);
     let mut draws = Draws::of(1, "ap");
     let (mut at, mut expected) = (0, Vec::new());
@@ -354,13 +354,13 @@ fn the_window_doubles_until_the_packet_is_given_up() {
     assert_eq!(log, expected);
     let way = WayStats { attempts: 8, retries: 6, lost: 7, discarded: 1, ..WayStats::default() };
     let way = WayStats { delivered: 1, delivered_bytes: Bytes(1500), ..way };
-    assert_eq!(bench.cell.station(0).down, way);
+    assert_eq!(bench.bss.station(0).down, way);
 }
 
 /// A success brings the window back.
 #[test]
 fn a_success_makes_the_window_small_again() {
-    let mut bench = Bench::scripted(CellConfig::default(), 1, &[&[false, false]]);
+    let mut bench = Bench::scripted(BssConfig::default(), 1, &[&[false, false]]);
     let log = play(&mut bench, &[(0, up(0, 0)), (0, up(1, 0))]);
     let mut draws = Draws::of(1, "0");
     let each = SHORT + SIFS + ACK + DIFS;
@@ -375,10 +375,10 @@ fn a_success_makes_the_window_small_again() {
 #[test]
 fn data_after_rts_have_the_long_limit() {
     for short in [1, 7] {
-        let config = CellConfig {
+        let config = BssConfig {
             rts_threshold: Some(Bytes(500)),
             short_retry_limit: RetryLimit::at_most(short),
-            ..CellConfig::default()
+            ..BssConfig::default()
         };
         let mut bench = Bench::scripted(config, 1, &[&[false; 4]]);
         let log = play(&mut bench, &[(0, down(0, 0)), (0, down(1, 0))]);
@@ -401,30 +401,30 @@ fn data_after_rts_have_the_long_limit() {
 /// RTS frames that collide count towards the short limit, and cost no more than themselves.
 #[test]
 fn rts_frames_have_the_short_limit() {
-    let config = CellConfig {
+    let config = BssConfig {
         cw: Some(Cw { min: 0, max: 0 }),
         rts_threshold: Some(Bytes(0)),
         short_retry_limit: RetryLimit::at_most(3),
         long_retry_limit: RetryLimit::at_most(1),
-        ..CellConfig::default()
+        ..BssConfig::default()
     };
     let mut bench = Bench::perfect(config, 1, 2);
     let log = play(&mut bench, &[(0, up(0, 0)), (0, up(1, 1))]);
     let last = 2 * (RTS + SIFS + ACK + DIFS) + RTS + SIFS + ACK;
     assert_eq!(log, [(us(last), Drop(0, AttemptsExhausted)), (us(last), Drop(1, AttemptsExhausted))]);
-    assert_eq!(bench.cell.stats().busy_time, Duration::from_micros(3 * RTS));
+    assert_eq!(bench.bss.stats().busy_time, Duration::from_micros(3 * RTS));
 }
 
 /// Two RTS frames collide twice, then one of them is alone: its data are lost once. Each limit is one more
 /// than what counts towards it.
 #[test]
 fn a_cts_forgets_the_rts_frames_before() {
-    let config = CellConfig {
+    let config = BssConfig {
         cw: Some(Cw { min: 0, max: 3 }),
         rts_threshold: Some(Bytes(0)),
         short_retry_limit: RetryLimit::at_most(2),
         long_retry_limit: RetryLimit::at_most(2),
-        ..CellConfig::default()
+        ..BssConfig::default()
     };
     // The first draws from 0 to 1 differ; station 0 is first, and is lost; then, from 0 to 3, both are at
     // the same slot again, which is the second RTS of station 0 that fails.
@@ -439,7 +439,7 @@ fn a_cts_forgets_the_rts_frames_before() {
     // Station 1 has failed twice in a row and is given up; station 0 has not.
     let dropped: Vec<_> = log.iter().map(|(_, did)| *did).collect();
     assert_eq!(dropped, [Drop(1, AttemptsExhausted), Deliver(Port::WIRED, 0)]);
-    assert_eq!(bench.cell.station(0).up.attempts, 4);
+    assert_eq!(bench.bss.station(0).up.attempts, 4);
 }
 
 #[test]
@@ -460,23 +460,23 @@ fn what_is_dropped_above_the_mac_was_acknowledged() {
             (us(LONG + SIFS + ACK + 1000 + SHORT), fate(1, Port::WIRED)),
         ];
         assert_eq!(log, expected);
-        let stats = bench.cell.station(0);
+        let stats = bench.bss.station(0);
         assert_eq!((stats.down.attempts, stats.up.attempts), (1, 1));
         assert_eq!((stats.down.corrupted, stats.up.corrupted), (1 - dropped, dropped));
         assert_eq!((stats.down.delivered, stats.up.delivered), (dropped, 1 - dropped));
     }
 }
 
-/// What is for another host of the cell goes back into it. The access point finds the medium busy.
+/// What is for another host of the BSS goes back into it. The access point finds the medium busy.
 #[test]
 fn a_packet_for_another_station_crosses_the_air_twice() {
-    let mut bench = Bench::perfect(CellConfig::default(), 1, 2);
+    let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
     let log = play(&mut bench, &[(0, (port(0), packet(0, host(1), 1500)))]);
     let again = LONG + SIFS + ACK + DIFS + Draws::of(1, "ap").next(31);
     let expected =
         [(us(again + LONG), Deliver(port(1), 0)), (us(again + LONG + SIFS + ACK), Signal(0, Delivered, 1))];
     assert_eq!(log, expected);
-    assert_eq!((bench.cell.station(0).up.delivered, bench.cell.station(1).down.delivered), (1, 1));
+    assert_eq!((bench.bss.station(0).up.delivered, bench.bss.station(1).down.delivered), (1, 1));
 }
 
 /// Each delivery is followed by the next one's exchange. The first packet is not in a queue.
@@ -487,7 +487,7 @@ fn the_access_point_serves_its_stations_in_turn_or_all_in_a_line() {
         (ApQueue::PerStation(QueueLimit::Unlimited), [0, 4, 3, 1, 5, 7, 2, 6]),
         (ApQueue::Shared(QueueLimit::Unlimited), [0, 1, 2, 3, 4, 5, 6, 7]),
     ] {
-        let mut bench = Bench::perfect(CellConfig { ap_queue, ..no_backoff() }, 1, 3);
+        let mut bench = Bench::perfect(BssConfig { ap_queue, ..no_backoff() }, 1, 3);
         let log = play(&mut bench, &arrivals.map(|(id, to)| (0, down(id, to))));
         let deliveries = log.iter().filter_map(|(_, did)| match did {
             Deliver(_, id) => Some(*id),
@@ -503,7 +503,7 @@ fn the_access_point_serves_its_stations_in_turn_or_all_in_a_line() {
 fn a_full_queue_takes_nothing() {
     let two = QueueLimit::Packets(2);
     let counts = |ap_queue, station_queue| {
-        let mut bench = Bench::perfect(CellConfig { ap_queue, station_queue, ..no_backoff() }, 1, 2);
+        let mut bench = Bench::perfect(BssConfig { ap_queue, station_queue, ..no_backoff() }, 1, 2);
         (0..4).for_each(|id| bench.enter(down(id, 0).0, down(id, 0).1));
         (4..8).for_each(|id| bench.enter(down(id, 1).0, down(id, 1).1));
         (8..12).for_each(|id| bench.enter(up(id, 0).0, up(id, 0).1));
@@ -512,7 +512,7 @@ fn a_full_queue_takes_nothing() {
             _ => panic!("{did:?}"),
         });
         let dropped: Vec<_> = dropped.collect();
-        let [zero, one] = [0, 1].map(|index| *bench.cell.station(index));
+        let [zero, one] = [0, 1].map(|index| *bench.bss.station(index));
         assert_eq!(zero.down.overflowed + one.down.overflowed + zero.up.overflowed, dropped.len() as u64);
         dropped
     };
@@ -523,9 +523,9 @@ fn a_full_queue_takes_nothing() {
 }
 
 #[test]
-#[should_panic(expected = "HostId(102) is not in the cell")]
+#[should_panic(expected = "HostId(102) is not in the BSS")]
 fn a_packet_for_nobody_was_routed_wrongly() {
-    let mut bench = Bench::perfect(CellConfig::default(), 1, 2);
+    let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
     bench.enter(Port::WIRED, packet(0, host(2), 100));
 }
 
@@ -533,9 +533,9 @@ fn a_packet_for_nobody_was_routed_wrongly() {
 #[test]
 fn control_frames_always_arrive() {
     let all = stations(Streams::new(1, 0), 1, frame_loss(0.0), AboveMac::default());
-    let config = CellConfig { rts_threshold: Some(Bytes(0)), ..CellConfig::default() };
+    let config = BssConfig { rts_threshold: Some(Bytes(0)), ..BssConfig::default() };
     let mut bench = Bench::new(config, 1, all);
     let log = play(&mut bench, &[(0, up(0, 0))]);
     assert_eq!(log, [(us(RTS + SIFS + ACK + SIFS + SHORT), Deliver(Port::WIRED, 0))]);
-    assert_eq!(bench.cell.stats().busy_time, Duration::from_micros(RTS + 2 * ACK + SHORT));
+    assert_eq!(bench.bss.stats().busy_time, Duration::from_micros(RTS + 2 * ACK + SHORT));
 }

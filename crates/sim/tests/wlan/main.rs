@@ -1,4 +1,4 @@
-//! The 802.11 cell: by hand, against closed forms and Bianchi's model, against a simulator that takes the
+//! The 802.11 wireless LAN: by hand, against closed forms and Bianchi's model, against a simulator that takes the
 //! standard a microsecond at a time, and in random worlds.
 
 mod bianchi;

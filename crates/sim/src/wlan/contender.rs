@@ -109,9 +109,9 @@ impl Contender {
         }
     }
 
-    /// Hears that the medium is busy until `busy_until`, and that slots begin at `slots_from`. If it still waits
+    /// The medium is busy until `busy_until`, and slots begin at `slots_from`. If it still waits
     /// for an answer to what it sent before, that is over by then.
-    pub(super) fn hear(&mut self, busy_until: Time, slots_from: Time) {
+    pub(super) fn set_busy(&mut self, busy_until: Time, slots_from: Time) {
         self.busy_until = busy_until;
         self.slots_from = slots_from;
     }

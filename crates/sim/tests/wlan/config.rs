@@ -1,11 +1,11 @@
-//! What a file may say of a cell, and what is refused.
+//! What a file may say of a BSS, and what is refused.
 
 use std::array::IntoIter;
 
 use lasthop_base::{Bytes, Duration, Probability, Streams};
 use lasthop_channel::Model;
-use lasthop_sim::cell::{
-    AboveMac, Band, Cell, CellConfig, Cw, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, RetryLimit, Timing,
+use lasthop_sim::wlan::{
+    AboveMac, Band, Bss, BssConfig, Cw, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, RetryLimit, Timing,
 };
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, MapAccessDeserializer, MapDeserializer};
@@ -70,13 +70,13 @@ fn a_retry_limit_is_a_number_or_unlimited() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let check = |config: CellConfig| config.validate().map_err(|invalid| invalid.field);
-    let sound = CellConfig::default();
+    let check = |config: BssConfig| config.validate().map_err(|invalid| invalid.field);
+    let sound = BssConfig::default();
     assert_eq!(check(sound), Ok(()));
     let dsss = Dsss { data_rate: DsssRate::Mbps1, control_rate: DsssRate::Mbps2, ..Dsss::default() };
-    assert_eq!(check(CellConfig { phy: Phy::Dsss(dsss), ..sound }), Err("phy.dsss.control_rate"));
+    assert_eq!(check(BssConfig { phy: Phy::Dsss(dsss), ..sound }), Err("phy.dsss.control_rate"));
     let ofdm = Ofdm { data_rate: OfdmRate::Mbps12, ..Ofdm::default() };
-    assert_eq!(check(CellConfig { phy: Phy::Ofdm(ofdm), ..sound }), Err("phy.ofdm.control_rate"));
+    assert_eq!(check(BssConfig { phy: Phy::Ofdm(ofdm), ..sound }), Err("phy.ofdm.control_rate"));
     for (min, max, expected) in [
         (0, 0, Ok(())),
         (15, 65_535, Ok(())),
@@ -85,7 +85,7 @@ fn what_cannot_be_is_refused() {
         (31, 15, Err("cw.max")),
         (31, 131_071, Err("cw.max")),
     ] {
-        assert_eq!(check(CellConfig { cw: Some(Cw { min, max }), ..sound }), expected);
+        assert_eq!(check(BssConfig { cw: Some(Cw { min, max }), ..sound }), expected);
     }
 }
 
@@ -93,7 +93,7 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn each_physical_layer_has_its_constants() {
     let us = Duration::from_micros;
-    let timing = |phy| CellConfig { phy, ..CellConfig::default() }.timing();
+    let timing = |phy| BssConfig { phy, ..BssConfig::default() }.timing();
     let dsss = Timing {
         slot: us(20),
         sifs: us(10),
@@ -161,5 +161,5 @@ fn a_host_has_one_station() {
     let streams = Streams::new(1, 0);
     let mut all = stations(streams, 2, Model::Perfect, AboveMac::default());
     all[1].hosts.push(host(0));
-    Cell::new(CellConfig::default(), streams.stream("backoff:ap"), all);
+    Bss::new(BssConfig::default(), streams.stream("backoff:ap"), all);
 }

@@ -1,11 +1,11 @@
 //! Retries and losses above the MAC against their closed forms.
 //!
-//! Every comparison allows five standard errors, which a right cell exceeds once in 1.7 million seeds; the
+//! Every comparison allows five standard errors, which a right BSS exceeds once in 1.7 million seeds; the
 //! seeds are fixed.
 
 use lasthop_base::{Bytes, Probability, Streams};
 use lasthop_channel::{Iid, Model};
-use lasthop_sim::cell::{AboveMac, CellConfig, RetryLimit, StationStats};
+use lasthop_sim::wlan::{AboveMac, BssConfig, RetryLimit, StationStats};
 
 use crate::harness::{Bench, SERVER, frame_loss, host, packet, port, stations};
 use lasthop_proto::Port;
@@ -23,13 +23,13 @@ fn of_one(p: f64) -> f64 {
 }
 
 /// So many packets down, and then as many up.
-fn saturate(config: CellConfig, model: Model, above_mac: AboveMac, size: u64) -> StationStats {
+fn saturate(config: BssConfig, model: Model, above_mac: AboveMac, size: u64) -> StationStats {
     let mut bench = Bench::new(config, 5, stations(Streams::new(5, 0), 1, model, above_mac));
     (0..N).for_each(|id| bench.enter(Port::WIRED, packet(id, host(0), size)));
     bench.finish();
     (0..N).for_each(|id| bench.enter(port(0), packet(id, SERVER, size)));
     bench.finish();
-    *bench.cell.station(0)
+    *bench.bss.station(0)
 }
 
 /// Mean and variance of the number of attempts, summed term by term.
@@ -47,11 +47,11 @@ fn attempts_are_geometric_up_to_the_limit_and_the_rest_is_discarded() {
             let other = RetryLimit::at_most(limit + 2);
             let this = RetryLimit::at_most(limit);
             let (short, long) = if rts_threshold.is_none() { (this, other) } else { (other, this) };
-            let config = CellConfig {
+            let config = BssConfig {
                 rts_threshold,
                 short_retry_limit: short,
                 long_retry_limit: long,
-                ..CellConfig::default()
+                ..BssConfig::default()
             };
             let stats = saturate(config, frame_loss(p), AboveMac::default(), 100);
             for way in [stats.down, stats.up] {
@@ -68,7 +68,7 @@ fn attempts_are_geometric_up_to_the_limit_and_the_rest_is_discarded() {
 
 #[test]
 fn without_a_limit_everything_arrives() {
-    let config = CellConfig { short_retry_limit: RetryLimit::Unlimited, ..CellConfig::default() };
+    let config = BssConfig { short_retry_limit: RetryLimit::Unlimited, ..BssConfig::default() };
     let stats = saturate(config, frame_loss(0.6), AboveMac::default(), 100);
     close("attempts", stats.down.attempts, 2.5, 0.6f64.sqrt() / 0.4);
     assert_eq!((stats.down.delivered, stats.up.delivered), (N, N));
@@ -77,7 +77,7 @@ fn without_a_limit_everything_arrives() {
 /// 36 bytes of MAC, LLC and SNAP stand before and behind each packet.
 #[test]
 fn the_bits_of_the_whole_frame_meet_the_channel() {
-    let config = CellConfig { short_retry_limit: RetryLimit::at_most(1), ..CellConfig::default() };
+    let config = BssConfig { short_retry_limit: RetryLimit::at_most(1), ..BssConfig::default() };
     let model = Model::Iid(Iid { ber: Probability::new(1e-4).unwrap() });
     let stats = saturate(config, model, AboveMac::default(), 100);
     let survival = (1.0f64 - 1e-4).powi(8 * 136);
@@ -90,7 +90,7 @@ fn the_bits_of_the_whole_frame_meet_the_channel() {
 fn what_is_lost_above_the_mac_is_not_repaired() {
     let p = |p| Probability::new(p).unwrap();
     let above_mac = AboveMac { down: p(0.2), up: p(0.05) };
-    let stats = saturate(CellConfig::default(), Model::Perfect, above_mac, 100);
+    let stats = saturate(BssConfig::default(), Model::Perfect, above_mac, 100);
     for (way, p) in [(stats.down, 0.2), (stats.up, 0.05)] {
         assert_eq!((way.attempts, way.retries), (N, 0));
         close("corrupted", way.corrupted, p, of_one(p));

@@ -1,11 +1,11 @@
-//! What a cell counts.
+//! What a BSS counts.
 
 use lasthop_base::{Bytes, Duration};
 
-/// What happened on the medium of a cell so far. A frame exchange counts when its data frame, or its
+/// What happened on the medium of a BSS so far. A frame exchange counts when its data frame, or its
 /// collision, is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CellStats {
+pub struct BssStats {
     /// Frame exchanges that one station had the medium for.
     pub exchanges: u64,
     /// Times that several began at once.
