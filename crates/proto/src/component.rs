@@ -45,8 +45,8 @@ pub trait Component: Send {
         Time::NEVER
     }
 
-    /// Something happened at a component that this one watches.
-    fn hear(&mut self, _now: Time, _signal: &Signal, _out: &mut Out) {}
+    /// A watched component emitted a signal.
+    fn on_signal(&mut self, _now: Time, _signal: &Signal, _out: &mut Out) {}
 
     /// Shows the quantities that a curious reader would plot over time.
     fn show(&self, _probe: &mut dyn Probe) {}
@@ -58,7 +58,7 @@ pub trait Probe {
     fn value(&mut self, name: &'static str, value: f64);
 }
 
-/// What a component tells those that watch it.
+/// What a component signals to its watchers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal {
     /// A link dealt with a unit on the air.
@@ -97,17 +97,17 @@ pub enum Effect {
     Send(Port, Packet),
     /// A packet is gone.
     Drop(Packet, DropReason),
-    /// Those who watch shall know.
+    /// Delivered to every watcher of this component.
     Signal(Signal),
 }
 
-/// What components want done, in the order in which they said so, each with who said it.
+/// The effects that components want, in the order in which they were emitted, each with its emitter.
 #[derive(Debug, Default)]
 pub struct Out {
     effects: Vec<(ComponentId, Effect)>,
-    /// How many at the head of `effects` were taken; all of them are let go at once.
+    /// Effects at the head of `effects` that were taken; all of them are forgotten at once.
     taken: usize,
-    speaker: ComponentId,
+    emitter: ComponentId,
 }
 
 impl Out {
@@ -121,22 +121,26 @@ impl Out {
         self.push(Effect::Drop(packet, reason));
     }
 
-    /// Tells those who watch this component.
+    /// Signals to the watchers of this component.
     pub fn signal(&mut self, signal: Signal) {
         self.push(Effect::Signal(signal));
     }
 
-    /// For a component that has others inside, and is their only neighbour: lets one of them `speak`, and
-    /// gives each thing that it wants done to `hear`, which says what is to be done instead, if anything is.
-    /// So the owner sends the packets out of ports of its own, and makes the signals its own or keeps them.
-    pub fn redirect(&mut self, speak: impl FnOnce(&mut Out), mut hear: impl FnMut(Effect) -> Option<Effect>) {
+    /// For a component that embeds others and is their only neighbour: lets one of them `emit` effects, and
+    /// replaces each by what `rewrite` makes of it; none drops it. So the owner sends the packets out of ports of
+    /// its own, and passes the signals on as its own or keeps them.
+    pub fn redirect(
+        &mut self,
+        emit: impl FnOnce(&mut Out),
+        mut rewrite: impl FnMut(Effect) -> Option<Effect>,
+    ) {
         let first = self.effects.len();
-        speak(self);
+        emit(self);
         let mut end = first;
         for index in first..self.effects.len() {
-            let (speaker, effect) = self.effects[index];
-            if let Some(effect) = hear(effect) {
-                self.effects[end] = (speaker, effect);
+            let (emitter, effect) = self.effects[index];
+            if let Some(effect) = rewrite(effect) {
+                self.effects[end] = (emitter, effect);
                 end += 1;
             }
         }
@@ -144,28 +148,28 @@ impl Out {
     }
 
     fn push(&mut self, effect: Effect) {
-        self.effects.push((self.speaker, effect));
+        self.effects.push((self.emitter, effect));
     }
 
-    /// For the one who drives components: what is said from now on is said by `speaker`.
-    pub fn speaking(&mut self, speaker: ComponentId) -> &mut Out {
-        self.speaker = speaker;
+    /// For the driver of components: attributes the effects that follow to `emitter`.
+    pub fn attributed_to(&mut self, emitter: ComponentId) -> &mut Out {
+        self.emitter = emitter;
         self
     }
 
-    /// For the one who drives components: the effect said as number `index` since the last
-    /// [`clear`](Out::clear), and who wanted it.
+    /// For the driver of components: effect number `index` since the last [`clear`](Out::clear), and its
+    /// emitter.
     pub fn get(&self, index: usize) -> Option<&(ComponentId, Effect)> {
         self.effects.get(index)
     }
 
-    /// For the one who drives components: lets go of all effects, once they were carried out.
+    /// For the driver of components: forgets all effects, once they were carried out.
     pub fn clear(&mut self) {
         self.effects.clear();
         self.taken = 0;
     }
 
-    /// For the one who drives components: the earliest effect not yet taken, and who wanted it.
+    /// For the driver of components: takes the earliest effect, and its emitter.
     pub fn take(&mut self) -> Option<(ComponentId, Effect)> {
         match self.effects.get(self.taken) {
             Some(&effect) => {
@@ -197,21 +201,21 @@ mod tests {
         Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, body }
     }
 
-    /// What a component inside another says is heard in its order, and done as its owner has it: at another
-    /// port or not at all. What the owner itself said stands.
+    /// The effects of an embedded component are rewritten in their order: sent by another port, or dropped. The
+    /// owner's own effects stand.
     #[test]
-    fn an_owner_says_what_becomes_of_what_it_hears() {
+    fn an_owner_rewrites_the_effects_of_an_embedded_component() {
         let mut out = Out::default();
-        out.speaking(ComponentId(7)).send(Port::RADIO, packet(0));
-        let mut heard = Vec::new();
-        let speak = |out: &mut Out| {
+        out.attributed_to(ComponentId(7)).send(Port::RADIO, packet(0));
+        let mut seen = Vec::new();
+        let emit = |out: &mut Out| {
             out.signal(Signal::Finished);
             out.send(Port::ONLY, packet(1));
             out.drop(packet(2), DropReason::QueueFull);
             out.send(Port::ONLY, packet(3));
         };
-        out.redirect(speak, |effect| {
-            heard.push(effect);
+        out.redirect(emit, |effect| {
+            seen.push(effect);
             match effect {
                 Effect::Send(Port::ONLY, packet) => Some(Effect::Send(Port::RADIO, packet)),
                 Effect::Drop(..) => Some(effect),
@@ -219,8 +223,8 @@ mod tests {
             }
         });
         let first = [Effect::Signal(Signal::Finished), Effect::Send(Port::ONLY, packet(1))];
-        assert_eq!(heard[..2], first);
-        assert_eq!(heard.len(), 4);
+        assert_eq!(seen[..2], first);
+        assert_eq!(seen.len(), 4);
         out.send(Port::WIRED, packet(4));
         let owner = |effect| (ComponentId(7), effect);
         let mut left = Vec::new();

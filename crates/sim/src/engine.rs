@@ -51,7 +51,7 @@ impl Builder {
         id
     }
 
-    /// Lets `watcher` hear the signals of `watched`.
+    /// Delivers the signals of `watched` to `watcher`.
     pub fn watch(&mut self, watched: ComponentId, watcher: ComponentId) {
         self.watches.push((watched, watcher));
     }
@@ -215,7 +215,7 @@ impl<T: Tap> Engine<T> {
         self.now = due;
         let id = ComponentId(index as u16);
         let node = &mut self.nodes[index];
-        node.wake(due, self.out.speaking(id));
+        node.wake(due, self.out.attributed_to(id));
         let wanted = node.next_wakeup();
         assert!(
             !self.out.is_empty() || wanted > due,
@@ -239,13 +239,13 @@ impl<T: Tap> Engine<T> {
                     let (to, port) = wire.to;
                     // Copied as late as possible, and so once: this is the busiest place of all.
                     let packet = *packet;
-                    self.nodes[usize::from(to.0)].receive(self.now, packet, port, self.out.speaking(to));
+                    self.nodes[usize::from(to.0)].receive(self.now, packet, port, self.out.attributed_to(to));
                     self.touched(to);
                 }
                 Effect::Drop(packet, reason) => self.tap.drop(self.now, *from, packet, *reason),
                 Effect::Signal(signal) => {
                     let (from, signal) = (*from, *signal);
-                    self.tell(from, signal);
+                    self.notify(from, signal);
                 }
             }
         }
@@ -259,7 +259,7 @@ impl<T: Tap> Engine<T> {
         wire.unwrap_or_else(|| panic!("{from:?} sent out of {port:?}, which has no wire"))
     }
 
-    fn tell(&mut self, from: ComponentId, signal: Signal) {
+    fn notify(&mut self, from: ComponentId, signal: Signal) {
         self.tap.signal(self.now, from, &signal);
         if signal == Signal::Finished {
             self.note_finished(from);
@@ -267,7 +267,11 @@ impl<T: Tap> Engine<T> {
         for watch in 0..self.watches.len() {
             let (watched, watcher) = self.watches[watch];
             if watched == from {
-                self.nodes[usize::from(watcher.0)].hear(self.now, &signal, self.out.speaking(watcher));
+                self.nodes[usize::from(watcher.0)].on_signal(
+                    self.now,
+                    &signal,
+                    self.out.attributed_to(watcher),
+                );
                 self.touched(watcher);
             }
         }

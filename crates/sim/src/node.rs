@@ -31,13 +31,13 @@ pub enum Node {
     Source(Source),
     /// Where background traffic ends.
     Sink(Sink),
-    /// Who asks in a dialogue.
+    /// The client of a request/response application.
     Client(Client),
-    /// Who answers.
+    /// The server.
     Server(Server),
     /// A base station that splits connections.
     Proxy(Proxy),
-    /// A node at which packets part ways.
+    /// A router.
     Router(Router),
     /// Any other component.
     Custom(Box<dyn Component>),
@@ -75,8 +75,8 @@ impl Component for Node {
         dispatch!(self, component => component.next_wakeup())
     }
 
-    fn hear(&mut self, now: Time, signal: &Signal, out: &mut Out) {
-        dispatch!(self, component => component.hear(now, signal, out));
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        dispatch!(self, component => component.on_signal(now, signal, out));
     }
 
     fn show(&self, probe: &mut dyn Probe) {

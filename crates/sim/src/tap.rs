@@ -28,7 +28,7 @@ pub trait Tap {
     /// A packet is lost at a component.
     fn drop(&mut self, _now: Time, _at: ComponentId, _packet: &Packet, _reason: DropReason) {}
 
-    /// A component tells those that watch it.
+    /// A component signals to its watchers.
     fn signal(&mut self, _now: Time, _from: ComponentId, _signal: &Signal) {}
 
     /// A component has just dealt with a packet, a wake-up or a signal.

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The client of a request/response application.
 
 use alloc::boxed::Box;
 
@@ -36,14 +36,14 @@ impl ClientStats {
     }
 }
 
-/// What a client does.
+/// The state of a client.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// It asks at this instant.
+    /// It sends a request at this instant.
     Thinking(Time),
-    /// It asked `since`, and is content when `heard` bytes have arrived in all.
-    Waiting { since: Time, heard: u64 },
-    /// It has no more to ask.
+    /// It sent a request at `since`, and waits until `until_delivered` bytes have arrived in all.
+    Waiting { since: Time, until_delivered: u64 },
+    /// It has no more requests.
     Over,
 }
 
@@ -74,7 +74,7 @@ impl Client {
         reaction: Option<Box<dyn Reaction>>,
         mut script: Script,
     ) -> Client {
-        let first = script.plan.start + script.thought();
+        let first = script.plan.start + script.think_time();
         Client {
             ends: Ends::new((requests, REQUESTS), (responses, RESPONSES), settings, reaction),
             script: Box::new(script),
@@ -100,12 +100,12 @@ impl Client {
         &self.ends.receiver
     }
 
-    fn ask(&mut self, now: Time, out: &mut Out) {
+    fn send_request(&mut self, now: Time, out: &mut Out) {
         let (request, response) = (self.script.request(), self.script.response());
         self.expected += response;
         self.stats.requests += 1;
-        self.state = State::Waiting { since: now, heard: self.expected };
-        self.ends.speak(out, |sender, out| sender.supply(now, request, out));
+        self.state = State::Waiting { since: now, until_delivered: self.expected };
+        self.ends.drive_sender(out, |sender, out| sender.supply(now, request, out));
     }
 
     /// After every event: takes the response if it is here as a whole, and says so when all is over.
@@ -115,8 +115,8 @@ impl Client {
             (self.state, self.finished) = (State::Over, true);
             out.signal(Signal::Finished);
         }
-        if let State::Waiting { since, heard } = self.state
-            && self.ends.heard() >= heard
+        if let State::Waiting { since, until_delivered } = self.state
+            && self.ends.delivered() >= until_delivered
         {
             let time = now.since(since);
             self.stats.responses += 1;
@@ -130,7 +130,7 @@ impl Client {
             } else {
                 // Over links that take no time it would otherwise ask for ever at one instant.
                 let least = since + Duration::from_nanos(1);
-                self.state = State::Thinking((now + self.script.thought()).max(least));
+                self.state = State::Thinking((now + self.script.think_time()).max(least));
             }
         }
         let all_closed = self.ends.sender.stats().completed.is_some()
@@ -145,7 +145,7 @@ impl Client {
     fn stop(&mut self, now: Time, out: &mut Out) {
         self.state = State::Over;
         if self.stats.requests > 0 {
-            self.ends.speak(out, |sender, out| sender.close(now, out));
+            self.ends.drive_sender(out, |sender, out| sender.close(now, out));
         } else {
             self.finished = true;
             out.signal(Signal::Finished);
@@ -165,7 +165,7 @@ impl Component for Client {
             if now >= self.script.plan.stop {
                 self.stop(now, out);
             } else if now >= due {
-                self.ask(now, out);
+                self.send_request(now, out);
             }
         }
         self.go_on(now, out);

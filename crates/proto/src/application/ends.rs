@@ -13,29 +13,29 @@ use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
 pub(super) struct Ends {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    /// Where the packets of `sender` come and go.
-    speaks: Port,
-    /// Where those of `receiver` do.
-    hears: Port,
+    /// The port of the packets of `sender`.
+    sender_port: Port,
+    /// The port of the packets of `receiver`.
+    receiver_port: Port,
     /// Whether connections say where they end.
     pub(super) closes: bool,
 }
 
 impl Ends {
-    /// Of the connection of which data are sent, by a port, and of that of which they are received.
+    /// The sending end of one connection and the receiving end of another, each with its port.
     pub(super) fn new(
-        (sends, speaks): (Connection, Port),
-        (receives, hears): (Connection, Port),
+        (sends, sender_port): (Connection, Port),
+        (receives, receiver_port): (Connection, Port),
         settings: &Settings,
         reaction: Option<Box<dyn Reaction>>,
     ) -> Ends {
         let sender = Sender::supplied(sends, settings, reaction).without_nagle();
         let receiver = Receiver::new(receives, settings);
-        Ends { sender, receiver, speaks, hears, closes: settings.close }
+        Ends { sender, receiver, sender_port, receiver_port, closes: settings.close }
     }
 
     /// Bytes that have arrived in order.
-    pub(super) fn heard(&self) -> u64 {
+    pub(super) fn delivered(&self) -> u64 {
         self.receiver.stats().delivered.0
     }
 
@@ -44,35 +44,35 @@ impl Ends {
         self.sender.is_aborted() || self.receiver.is_reset()
     }
 
-    /// One connection is lost, and so is the other: there is nobody to talk to.
+    /// One connection is lost, and so is the other.
     pub(super) fn give_up(&mut self, now: Time, out: &mut Out) {
-        through(out, self.speaks, |out| self.sender.abort(now, out));
+        through(out, self.sender_port, |out| self.sender.abort(now, out));
         if !self.receiver.is_reset() && !self.receiver.has_ended() {
-            through(out, self.hears, |out| self.receiver.abort(now, out));
+            through(out, self.receiver_port, |out| self.receiver.abort(now, out));
         }
     }
 
     /// Lets the sender act.
-    pub(super) fn speak(&mut self, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {
-        through(out, self.speaks, |out| act(&mut self.sender, out));
+    pub(super) fn drive_sender(&mut self, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {
+        through(out, self.sender_port, |out| act(&mut self.sender, out));
     }
 
     /// A packet arrived.
     pub(super) fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
-        if port == self.speaks {
+        if port == self.sender_port {
             through(out, port, |out| self.sender.receive(now, packet, Port::ONLY, out));
         } else {
-            through(out, self.hears, |out| self.receiver.receive(now, packet, Port::ONLY, out));
+            through(out, self.receiver_port, |out| self.receiver.receive(now, packet, Port::ONLY, out));
         }
     }
 
     /// An instant has come, which one of them may have asked for.
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
         if self.receiver.next_wakeup() <= now {
-            through(out, self.hears, |out| self.receiver.wake(now, out));
+            through(out, self.receiver_port, |out| self.receiver.wake(now, out));
         }
         if self.sender.next_wakeup() <= now {
-            through(out, self.speaks, |out| self.sender.wake(now, out));
+            through(out, self.sender_port, |out| self.sender.wake(now, out));
         }
     }
 
@@ -81,11 +81,11 @@ impl Ends {
     }
 }
 
-/// Lets one end speak; its packets leave by `port`.
-fn through(out: &mut Out, port: Port, speak: impl FnOnce(&mut Out)) {
-    out.redirect(speak, |effect| match effect {
+/// Lets one end emit effects; its packets leave by `port`.
+fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out)) {
+    out.redirect(emit, |effect| match effect {
         Effect::Send(_, packet) => Some(Effect::Send(port, packet)),
-        // When a dialogue is over is more than that one of its connections is.
+        // The client signals when both connections are over.
         Effect::Signal(_) => None,
         drop => Some(drop),
     });

@@ -73,8 +73,8 @@ impl Script {
         self.plan.response.draw(&mut self.responses).0
     }
 
-    /// The length of the next thought.
-    pub(super) fn thought(&mut self) -> Duration {
+    /// The next think time.
+    pub(super) fn think_time(&mut self) -> Duration {
         self.plan.think.draw(&mut self.thoughts)
     }
 }

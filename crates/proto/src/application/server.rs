@@ -1,4 +1,4 @@
-//! Who answers.
+//! The server of a request/response application.
 
 use alloc::boxed::Box;
 
@@ -59,14 +59,14 @@ impl Server {
             }
             return;
         }
-        if self.ends.heard() >= self.expected {
+        if self.ends.delivered() >= self.expected {
             self.expected += self.script.request();
             let response = self.script.response();
-            self.ends.speak(out, |sender, out| sender.supply(now, response, out));
+            self.ends.drive_sender(out, |sender, out| sender.supply(now, response, out));
         }
         if self.ends.receiver.has_ended() && !self.closed {
             self.closed = true;
-            self.ends.speak(out, |sender, out| sender.close(now, out));
+            self.ends.drive_sender(out, |sender, out| sender.close(now, out));
         }
     }
 }
@@ -75,7 +75,7 @@ impl Component for Server {
     fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
         self.ends.receive(now, packet, port, out);
         if port == REQUESTS {
-            self.ends.speak(out, |sender, out| sender.open(now, out));
+            self.ends.drive_sender(out, |sender, out| sender.open(now, out));
         }
         self.go_on(now, out);
     }

@@ -73,7 +73,7 @@ impl Component for Agent {
         out.send(port.across(), packet);
     }
 
-    fn hear(&mut self, _now: Time, signal: &Signal, out: &mut Out) {
+    fn on_signal(&mut self, _now: Time, signal: &Signal, out: &mut Out) {
         let Signal::Link(event) = signal else { return };
         if event.outcome == LinkOutcome::AttemptFailed
             && let Some(notice) = Notice::about(&event.packet, BAD_STATE, self.notice_size)

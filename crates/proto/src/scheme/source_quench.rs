@@ -77,7 +77,7 @@ impl Component for Agent {
         out.send(port.across(), packet);
     }
 
-    fn hear(&mut self, _now: Time, signal: &Signal, out: &mut Out) {
+    fn on_signal(&mut self, _now: Time, signal: &Signal, out: &mut Out) {
         let Signal::Link(event) = signal else { return };
         if event.outcome == LinkOutcome::AttemptFailed
             && (self.every_attempt || event.attempt == 1)

@@ -176,11 +176,11 @@ impl Relay {
     }
 }
 
-/// Lets one end speak; its packets leave by `port`.
-fn through(out: &mut Out, port: Port, speak: impl FnOnce(&mut Out)) {
-    out.redirect(speak, |effect| match effect {
+/// Lets one end emit effects; its packets leave by `port`.
+fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out)) {
+    out.redirect(emit, |effect| match effect {
         Effect::Send(_, packet) => Some(Effect::Send(port, packet)),
-        // What its ends signal is the proxy's to tell.
+        // The proxy signals for its ends.
         Effect::Signal(_) => None,
         drop => Some(drop),
     });

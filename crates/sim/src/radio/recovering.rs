@@ -155,20 +155,20 @@ impl Recovering {
         let verdict = self.arq.ended(end, attempt, arrived);
         let place = self.place(attempt);
         let Slot { packet, reassembly, .. } = &mut self.line[place];
-        let mut tell = |outcome| {
+        let mut notify = |outcome| {
             let event = LinkEvent { outcome, packet: *packet, attempt: attempt.number };
             out.signal(Signal::Link(event));
         };
         match verdict {
             Verdict::Delivered => {
                 reassembly.arrived();
-                tell(LinkOutcome::Delivered);
+                notify(LinkOutcome::Delivered);
             }
-            Verdict::Again => tell(LinkOutcome::AttemptFailed),
+            Verdict::Again => notify(LinkOutcome::AttemptFailed),
             Verdict::GiveUp => {
                 reassembly.abandon();
-                tell(LinkOutcome::AttemptFailed);
-                tell(LinkOutcome::Discarded);
+                notify(LinkOutcome::AttemptFailed);
+                notify(LinkOutcome::Discarded);
                 out.drop(*packet, DropReason::AttemptsExhausted);
                 self.stats.discarded += 1;
             }

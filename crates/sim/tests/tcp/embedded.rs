@@ -22,10 +22,10 @@ const WORLDS: u64 = 500;
 
 pub(crate) const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(2), flow: FlowId(0) };
 
-/// Lets an embedded component speak: its packets leave by `port`, its signals are the owner's, and `see` sees
+/// Lets an embedded component emit effects: its packets leave by `port`, its signals are the owner's, and `see` sees
 /// the segments.
-fn through(out: &mut Out, port: Port, speak: impl FnOnce(&mut Out), mut see: impl FnMut(&Segment)) {
-    out.redirect(speak, |effect| match effect {
+fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out), mut see: impl FnMut(&Segment)) {
+    out.redirect(emit, |effect| match effect {
         Effect::Send(_, packet) => {
             see(packet.segment().expect("a segment"));
             Some(Effect::Send(port, packet))

@@ -17,7 +17,7 @@ struct Watcher(Arc<Mutex<[u64; 3]>>);
 impl Component for Watcher {
     fn receive(&mut self, _now: Time, _packet: Packet, _port: Port, _out: &mut Out) {}
 
-    fn hear(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
+    fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
         let Signal::Link(event) = signal else { panic!("a BSS says nothing else") };
         self.0.lock().unwrap()[match event.outcome {
             LinkOutcome::AttemptFailed => 0,
