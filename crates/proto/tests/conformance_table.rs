@@ -27,23 +27,45 @@ fn tests_in(path: &Path, module: &str) -> BTreeSet<String> {
     names.map(|name| format!("{module}::{name}")).collect()
 }
 
+/// The files and directories in a directory, each with its name without an extension.
+fn entries(directory: &Path) -> Vec<(PathBuf, String)> {
+    let entries = fs::read_dir(directory).expect("a directory of tests");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let named = |path: PathBuf| {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("").to_owned();
+        (path, stem)
+    };
+    paths.map(named).collect()
+}
+
 /// The tests of every file in a directory of tests.
 fn tests_under(directory: &str) -> BTreeSet<String> {
-    let entries = fs::read_dir(workspace().join(directory)).expect("a directory of tests");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    paths
-        .flat_map(|path| tests_in(&path, path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("")))
-        .collect()
+    let files = entries(&workspace().join(directory));
+    files.iter().flat_map(|(path, stem)| tests_in(path, stem)).collect()
+}
+
+/// The files with tests of each scheme, with its name: `NAME.rs`, or all in `NAME/`.
+fn files_of_schemes() -> Vec<(PathBuf, String)> {
+    let of_scheme = |(path, name): (PathBuf, String)| match path.is_dir() {
+        true => entries(&path).into_iter().map(|(file, _)| (file, name.clone())).collect(),
+        false => vec![(path, name)],
+    };
+    entries(&workspace().join("crates/sim/tests/schemes")).into_iter().flat_map(of_scheme).collect()
 }
 
 #[test]
 fn the_table_tells_the_truth() {
     let table = read(&workspace().join("docs/tcp-conformance.md"));
     let named = named(&table);
-    let dialogues = tests_under("crates/proto/tests/tcp");
-    let mut tests = dialogues.clone();
-    tests.extend(tests_under("crates/sim/tests/tcp"));
+    let mut dialogues = tests_under("crates/proto/tests/tcp");
+    let mut tests = tests_under("crates/sim/tests/tcp");
     tests.extend(tests_in(&workspace().join("crates/sim/tests/ns2/main.rs"), "ns2"));
+    for (file, scheme) in files_of_schemes() {
+        let is_dialogue = read(&file).contains("use lasthop_testing::dialogue");
+        let found = if is_dialogue { &mut dialogues } else { &mut tests };
+        found.extend(tests_in(&file, &scheme));
+    }
+    tests.extend(dialogues.iter().cloned());
 
     for name in &named {
         let there = match name.strip_suffix(".rs") {

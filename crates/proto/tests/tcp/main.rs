@@ -3,15 +3,12 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
-mod dialogue;
-
 mod acknowledgements;
 mod changes;
 mod fast_recovery;
 mod giving_up;
 mod handshake;
 mod karn;
-mod lhack;
 mod no_control;
 mod one_hop;
 mod reactions;
@@ -21,13 +18,12 @@ mod receiver;
 mod receiver_sack;
 mod reset;
 mod sack_recovery;
-mod selective_fec;
 mod supply;
 mod ticks;
 mod timer;
 mod timestamps;
-mod vs_tcp;
-mod wenp;
 mod windows;
 mod wrap;
 mod zero_window;
+
+use lasthop_testing::dialogue;

@@ -5,8 +5,7 @@
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::Notice;
 use lasthop_proto::tcp::{
-    Congestion, Flags, Flavour, Reaction, Rules, SackBlock, SackBlocks, Segment, SenderState, Settings,
-    Timestamps, Transfer,
+    Congestion, Flags, Flavour, Reaction, Rules, Segment, SenderState, Settings, Timestamps, Transfer,
 };
 
 use crate::dialogue::{Client, Server, ms, settings};
@@ -27,44 +26,6 @@ fn both_rules(flavour: Flavour) -> [Settings; 2] {
 fn rfc(flavour: Flavour) -> Settings {
     let [rfc, _] = both_rules(flavour);
     rfc
-}
-
-impl Client {
-    /// Everything before `offset` has arrived, and the segment that bore `echo` is the latest that did.
-    pub(crate) fn heard(&mut self, offset: u32, echo: u32) -> &mut Client {
-        self.heard_of(offset, echo, &[])
-    }
-
-    /// The same, and these have arrived too.
-    pub(crate) fn heard_of(
-        &mut self,
-        offset: u32,
-        echo: u32,
-        blocks: &[std::ops::Range<u32>],
-    ) -> &mut Client {
-        let mut sack = SackBlocks::default();
-        let seq = |offset| self.bare_ack(offset).ack;
-        blocks.iter().for_each(|block| sack.push(SackBlock { start: seq(block.start), end: seq(block.end) }));
-        let timestamps = Some(Timestamps { value: 0, echo });
-        let segment = Segment { timestamps, sack, ..self.bare_ack(offset) };
-        self.receives(segment)
-    }
-
-    /// The timestamps of what was sent since it was last named.
-    fn stamps(&mut self) -> Vec<u32> {
-        self.sent().iter().map(|segment| segment.timestamps.expect("each has one").value).collect()
-    }
-
-    /// So many losses were found by acknowledgements.
-    pub(crate) fn losses(&mut self, count: u64) -> &mut Client {
-        assert_eq!(self.sender.stats().fast_retransmits, count, "losses found");
-        self
-    }
-
-    pub(crate) fn timeouts(&mut self, count: u64) -> &mut Client {
-        assert_eq!(self.sender.stats().timeouts, count, "timeouts");
-        self
-    }
 }
 
 /// A sender whose first eight segments are under way, at 100 ms.

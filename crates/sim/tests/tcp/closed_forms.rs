@@ -8,8 +8,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::Component;
 use lasthop_proto::tcp::{Flavour, Receiver, Sender, Settings, Transfer};
 use lasthop_sim::{Builder, NoTap, Node, QueueLimit, WiredLink};
-
-use crate::net::{CONNECTION, Filter, Loses, ring};
+use lasthop_testing::net::{CONNECTION, Filter, Loses, ring};
 
 const GIGABIT: u64 = 1_000_000_000;
 const ROUND_TRIP: f64 = 0.1;

@@ -7,20 +7,16 @@ use std::env;
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::{
-    Connection, Flavour, Hole, Reaction, Receiver, Response, Rules, Segment, Sender, SenderState, SeqNum,
-    Settings,
+    Flavour, Hole, Reaction, Receiver, Response, Rules, Segment, Sender, SenderState, Settings,
 };
-use lasthop_proto::{Component, ComponentId, Effect, FlowId, HostId, Out, Packet, Port, Probe, Signal};
+use lasthop_proto::{Component, ComponentId, Effect, Out, Packet, Port, Probe, Signal};
 use lasthop_sim::{Builder, Ended, Node, Tap, WiredLink};
-
-use crate::exhaustive::check;
-use crate::net::{Filter, Loses, first_byte, slack};
-use crate::split::Books;
-use crate::worlds::{coin, milliseconds, pick, queue, settings};
+use lasthop_testing::check;
+use lasthop_testing::ledger::{Books, Desk, Ledger};
+use lasthop_testing::net::{CONNECTION, Loses, join};
+use lasthop_testing::random::{coin, milliseconds, pick, queue, settings};
 
 const WORLDS: u64 = 500;
-
-pub(crate) const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(2), flow: FlowId(0) };
 
 /// Lets an embedded component emit effects: its packets leave by `port`, its signals are the owner's, and `see` sees
 /// the segments.
@@ -32,88 +28,6 @@ fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out), mut see: impl
         }
         other => Some(other),
     });
-}
-
-/// What must hold of a sender that is supplied, after anything that happens to it.
-pub(crate) struct Ledger {
-    first_byte: SeqNum,
-    pub(crate) supplied: u64,
-    pub(crate) closed: bool,
-    sent: SeqNum,
-    slack: u32,
-}
-
-impl Ledger {
-    /// Of a sender with a reaction or without.
-    pub(crate) fn new(settings: &Settings, reacting: bool) -> Ledger {
-        let (supplied, closed) = (0, false);
-        let first_byte = first_byte(settings);
-        Ledger { first_byte, supplied, closed, sent: first_byte, slack: slack(settings, reacting) }
-    }
-
-    /// Nothing is sent that was not supplied. Streams are short here.
-    pub(crate) fn see(&self, segment: &Segment) {
-        let end = segment.seq + segment.len;
-        assert!(
-            segment.len == 0 || end <= self.first_byte + self.supplied as u32,
-            "{segment:?} of {} bytes",
-            self.supplied
-        );
-    }
-
-    pub(crate) fn check(&mut self, sender: &Sender, now: Time) {
-        let on_the_way = self.supplied - sender.acknowledged() - sender.unsent();
-        assert!(on_the_way <= u64::from(sender.flight_size()), "{now}: bytes are lost from the books");
-        assert!(sender.flight_size() == 0 || sender.timer_runs(), "{now}: data outstanding and no timer");
-        let waits = sender.unsent() > 0 && sender.flight_size() == 0;
-        assert!(!waits || sender.timer_runs(), "{now}: data wait for the window and no timer");
-        assert!(self.closed || sender.stats().completed.is_none(), "{now}: it ended before it was closed");
-        if sender.snd_max() > self.sent {
-            self.sent = sender.snd_max();
-            // FIN takes a sequence number but no room, and a probe may bring the last byte and FIN.
-            assert!(sender.flight_size() <= sender.rwnd() + 2, "{now}: beyond the receiver's window");
-            let limit = sender.usable_window() + self.slack + 2;
-            assert!(sender.pipe() <= limit, "{now}: beyond the congestion window");
-        }
-    }
-}
-
-/// What must hold of a receiver whose application reads at its own pace.
-pub(crate) struct Desk {
-    pub(crate) buffer: u32,
-    worth: u32,
-    /// Where the window ends that was advertised last.
-    edge: Option<SeqNum>,
-    /// The peer's FIN was taken: it takes a sequence number, but no room.
-    ended: bool,
-    first_byte: SeqNum,
-    pub(crate) read: u64,
-}
-
-impl Desk {
-    pub(crate) fn new(settings: &Settings) -> Desk {
-        let buffer = settings.window_payload();
-        let worth = settings.mss().min(buffer / 2).max(1);
-        Desk { buffer, worth, edge: None, ended: false, first_byte: first_byte(settings), read: 0 }
-    }
-
-    /// Its buffer is no larger than that.
-    pub(crate) fn limit_to(&mut self, buffer: Bytes) {
-        self.buffer = self.buffer.min(buffer.0 as u32);
-        self.worth = self.worth.min(self.buffer / 2).max(1);
-    }
-
-    /// The right edge of the window stays, or moves right by what is worth telling, and no further than
-    /// there is room.
-    pub(crate) fn see(&mut self, answer: &Segment, ended: bool) {
-        let fin = u32::from(ended && !std::mem::replace(&mut self.ended, ended));
-        let edge = answer.ack + answer.wnd;
-        let moved = self.edge.map_or(0, |old| edge - (old + fin));
-        assert!(moved == 0 || moved >= self.worth, "the window moves by {moved}, worth is {}", self.worth);
-        let room = self.first_byte + self.read as u32 + self.buffer + u32::from(ended);
-        assert!(edge <= room, "{edge} is advertised, there is room up to {room}");
-        self.edge = Some(edge);
-    }
 }
 
 /// Has something to send now and then.
@@ -258,23 +172,6 @@ impl Tap for Shown {
             let (read, supplied) = (of("read"), of("supplied"));
             assert!(read <= supplied, "{read} of {supplied}");
         }
-    }
-}
-
-/// A link each way between two ports, and what is lost on it.
-pub(crate) fn join(
-    net: &mut Builder,
-    ends: [(ComponentId, Port); 2],
-    link: impl Fn() -> WiredLink,
-    [there, back]: [Loses; 2],
-) {
-    let only = |id| (id, Port::ONLY);
-    for (from, to, loses) in [(ends[0], ends[1], there), (ends[1], ends[0], back)] {
-        let filter = net.add(Box::new(Filter(loses)) as Box<dyn Component>);
-        let link = net.add(link());
-        net.connect(from, only(link));
-        net.connect(only(link), only(filter));
-        net.connect(only(filter), to);
     }
 }
 

@@ -5,33 +5,12 @@ use std::collections::HashSet;
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::tcp::{
-    Congestion, Flavour, Hole, InitialWindow, Profile, Reaction, Response, SenderState, SeqNum, Settings,
+    Congestion, Hole, InitialWindow, Profile, Reaction, Response, SenderState, SeqNum, Settings,
 };
 use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
-
-use crate::net::{Filter, Loses, segments, transfer, transfer_with};
-
-pub(crate) const FLAVOURS: [Flavour; 6] = [
-    Flavour::Tahoe,
-    Flavour::Reno,
-    Flavour::NewReno,
-    Flavour::Sack,
-    Flavour::GoBackN,
-    Flavour::SelectiveRepeat,
-];
-
-/// Loses the packets whose bit is set in `pattern`, counted as they come.
-pub(crate) fn by_order(pattern: u32) -> Loses {
-    let mut count = 0;
-    Box::new(move |_: &Packet| {
-        count += 1;
-        count <= 32 && pattern >> (count - 1) & 1 == 1
-    })
-}
-
-pub(crate) fn nothing() -> Loses {
-    Box::new(|_| false)
-}
+use lasthop_testing::check;
+use lasthop_testing::net::{Filter, by_order, nothing, segments, transfer, transfer_with};
+use lasthop_testing::random::FLAVOURS;
 
 /// Every flavour under the rules of both profiles, and with what else changes its course.
 fn variants() -> Vec<(String, Settings)> {
@@ -64,14 +43,6 @@ fn variants() -> Vec<(String, Settings)> {
         }
     }
     variants
-}
-
-/// Runs `case` and names it if it fails.
-pub(crate) fn check(name: &str, case: impl FnOnce() + std::panic::UnwindSafe) {
-    if let Err(reason) = std::panic::catch_unwind(case) {
-        eprintln!("in the case: {name}");
-        std::panic::resume_unwind(reason);
-    }
 }
 
 #[test]

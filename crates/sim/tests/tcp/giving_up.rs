@@ -4,9 +4,9 @@ use lasthop_base::{BitRate, Duration, Time};
 use lasthop_proto::tcp::{Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{Component, ComponentId, Out, Packet, Port};
 use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, WiredLink};
-
-use crate::exhaustive::{FLAVOURS, by_order, check, nothing};
-use crate::net::{CONNECTION, Filter, Loses, ring, segments};
+use lasthop_testing::check;
+use lasthop_testing::net::{CONNECTION, Filter, Loses, by_order, nothing, ring, segments};
+use lasthop_testing::random::FLAVOURS;
 
 const LIMIT: Time = Time::from_nanos(3_600_000_000_000);
 

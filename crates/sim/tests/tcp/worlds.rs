@@ -12,89 +12,17 @@ use lasthop_proto::arq;
 use lasthop_proto::fec::{BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
 use lasthop_proto::scheme::{LinkUse, Schemes};
-use lasthop_proto::tcp::{
-    Congestion, InitialThreshold, InitialWindow, Profile, Receiver, RttArithmetic, RttSamples, Rules, Sender,
-    Settings, Transfer, WindowCounts,
-};
+use lasthop_proto::tcp::{Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{Component, Port};
-use lasthop_sim::{Builder, Expansion, Exposed, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
-
-use crate::exhaustive::FLAVOURS;
-use crate::invariants::Invariants;
-use crate::net::{CONNECTION, finish, first_byte, slack};
+use lasthop_sim::{Builder, Expansion, Exposed, Fec, RadioConfig, RadioLink, WiredLink};
+use lasthop_testing::invariants::Invariants;
+use lasthop_testing::net::{CONNECTION, finish, first_byte, slack};
+use lasthop_testing::random::{coin, milliseconds, pick, queue, settings};
 
 const WORLDS: u64 = 10_000;
 
-pub(crate) fn pick<T: Copy>(random: &mut Stream, among: &[T]) -> T {
-    among[random.below(among.len() as u64) as usize]
-}
-
-pub(crate) fn coin(random: &mut Stream) -> bool {
-    random.bernoulli(0.5)
-}
-
-pub(crate) fn milliseconds(random: &mut Stream, most: u64) -> Duration {
-    Duration::from_millis(random.below(most + 1))
-}
-
 fn probability(p: f64) -> Probability {
     Probability::new(p).expect("in [0, 1]")
-}
-
-/// Settings of any profile, with anything changed that a scenario may change.
-pub(crate) fn settings(random: &mut Stream) -> Settings {
-    let profile = pick(random, &[Profile::Rfc, Profile::Ns2, Profile::Ebsn]);
-    let base = profile.settings();
-    let packet_size = Bytes(pick(random, &[41, 128, 576, 1000, 1500]));
-    let rto_min = milliseconds(random, 1_000);
-    Settings {
-        flavour: pick(random, &FLAVOURS),
-        congestion: pick(random, &[Congestion::Aimd, Congestion::Aimd, Congestion::None]),
-        rules: pick(random, &[Rules::Rfc, Rules::Ns2]),
-        packet_size,
-        window: (packet_size * (1 + random.below(60))).into(),
-        window_counts: pick(random, &[WindowCounts::Payload, WindowCounts::Packets]),
-        initial_window: pick(
-            random,
-            &[
-                InitialWindow::Rfc5681,
-                InitialWindow::Rfc6928,
-                InitialWindow::Segments(1),
-                InitialWindow::Segments(4),
-            ],
-        ),
-        delay_growth: coin(random),
-        initial_ssthresh: pick(
-            random,
-            &[InitialThreshold::Unlimited, InitialThreshold::Window, InitialThreshold::Segments(5)],
-        ),
-        iss: pick(random, &[0, 1, u32::MAX, u32::MAX - 30_000, 1 << 31]),
-        handshake: coin(random),
-        close: coin(random),
-        dupthresh: 1 + random.below(5) as u32,
-        limited_transmit: coin(random),
-        max_burst: random.below(5) as u32,
-        halve_exactly: coin(random),
-        careful: coin(random),
-        partial_deflation: coin(random),
-        impatient: coin(random),
-        partial_ack_sends: coin(random),
-        rtt_arithmetic: pick(
-            random,
-            &[RttArithmetic::Exact, RttArithmetic::Ticks, RttArithmetic::NearestTick],
-        ),
-        rtt_samples: pick(random, &[RttSamples::OneAtATime, RttSamples::EveryAck]),
-        tick: pick(random, &[1, 10, 100, 500].map(Duration::from_millis)),
-        rto_initial: Duration::from_millis(200 + random.below(3_000)),
-        rto_min,
-        rto_max: Duration::from_secs(2 + random.below(60)),
-        ack_every: 1 + random.below(3) as u32,
-        ack_delay: milliseconds(random, 400),
-        sack_blocks: 1 + random.below(4) as u32,
-        dsack: coin(random),
-        timestamps: coin(random),
-        ..base
-    }
 }
 
 /// A channel on which about one packet in three is lost at worst, but for bad periods that end.
@@ -110,14 +38,6 @@ fn channel(random: &mut Stream, frames: u32) -> Model {
             bad_ber: probability(pick(random, &[1e-4, 1e-2, 1.0])),
             start: pick(random, &[Default::default(), lasthop_channel::Start::Stationary]),
         }),
-    }
-}
-
-pub(crate) fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
-    match random.below(3) {
-        0 => QueueLimit::Unlimited,
-        1 => QueueLimit::Packets(2 + random.below(20) as u32),
-        _ => QueueLimit::Bytes(packet * (2 + random.below(20))),
     }
 }
 

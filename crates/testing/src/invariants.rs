@@ -9,7 +9,7 @@ use lasthop_proto::{ComponentId, DropReason, Packet};
 use lasthop_sim::{Node, Tap, Wire};
 
 /// Checks a connection while it runs. Panics, with the instant, when something does not hold.
-pub(crate) struct Invariants {
+pub struct Invariants {
     receiver: ComponentId,
     first_byte: SeqNum,
     now: Time,
@@ -19,13 +19,16 @@ pub(crate) struct Invariants {
     snd_max: SeqNum,
     /// Bytes beyond the congestion window that limited transmit may send.
     slack: u32,
-    pub(crate) drops: u64,
+    /// Packets that were lost.
+    pub drops: u64,
     /// How often a component was touched.
-    pub(crate) touched: u64,
+    pub touched: u64,
 }
 
 impl Invariants {
-    pub(crate) fn new(receiver: ComponentId, first_byte: SeqNum, slack: u32) -> Invariants {
+    /// Of the connection that ends at `receiver` and whose stream begins with `first_byte`. The sender may go
+    /// `slack` bytes beyond its window.
+    pub fn new(receiver: ComponentId, first_byte: SeqNum, slack: u32) -> Invariants {
         Invariants {
             receiver,
             first_byte,
@@ -83,7 +86,7 @@ impl Invariants {
     }
 
     /// After the run: the whole stream is there, and nothing came twice to the application.
-    pub(crate) fn check_end(&self, sender: &Sender, receiver: &Receiver, bytes: u64) {
+    pub fn check_end(&self, sender: &Sender, receiver: &Receiver, bytes: u64) {
         assert_eq!(receiver.stats().delivered.0, bytes, "the stream is not whole");
         assert_eq!(self.in_order(), bytes);
         assert!(sender.stats().payload_sent.0 >= bytes);

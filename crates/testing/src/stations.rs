@@ -6,10 +6,10 @@ use lasthop_proto::{Component, ComponentId, Packet, Port};
 use lasthop_sim::{Builder, Ended, Engine, RadioLink, Tap, Wire, WireId, WiredLink};
 
 use crate::net::{CONNECTION, Filter, Loses};
-use crate::worlds::{milliseconds, pick, queue};
+use crate::random::{milliseconds, pick, queue};
 
 /// What stands between source and destination.
-pub(crate) enum Stage {
+pub enum Stage {
     /// A link each way.
     Hop(WiredLink),
     /// A wireless link: there, and back.
@@ -36,7 +36,7 @@ fn add(net: &mut Builder, stage: Stage) -> [(ComponentId, Port); 4] {
 }
 
 /// Runs a transfer through the stages until it is complete.
-pub(crate) fn run<T: Tap>(
+pub fn run<T: Tap>(
     settings: &Settings,
     bytes: u64,
     stages: Vec<Stage>,
@@ -62,10 +62,10 @@ pub(crate) fn run<T: Tap>(
 }
 
 /// Base stations of a path, by their sides towards the source: which end is mobile.
-pub(crate) const PATHS: [&[Port]; 3] = [&[Port::WIRED], &[Port::RADIO], &[Port::RADIO, Port::WIRED]];
+pub const PATHS: [&[Port]; 3] = [&[Port::WIRED], &[Port::RADIO], &[Port::RADIO, Port::WIRED]];
 
 /// Links, with losses at each end of each base station.
-pub(crate) fn path(
+pub fn path(
     random: &mut Stream,
     streams: &Streams,
     settings: &Settings,
@@ -95,7 +95,7 @@ pub(crate) fn path(
 }
 
 /// Every packet with where and when.
-pub(crate) type Course = Vec<(Time, WireId, Packet)>;
+pub type Course = Vec<(Time, WireId, Packet)>;
 
 #[derive(Default)]
 struct Log(Course);
@@ -107,7 +107,7 @@ impl Tap for Log {
 }
 
 /// The whole course of a transfer.
-pub(crate) fn course(
+pub fn course(
     settings: &Settings,
     bytes: u64,
     stages: Vec<Stage>,
@@ -117,7 +117,7 @@ pub(crate) fn course(
 }
 
 /// Two courses are the same, to the packet and the instant.
-pub(crate) fn assert_same_course(found: &Course, expected: &Course) {
+pub fn assert_same_course(found: &Course, expected: &Course) {
     if let Some(index) = (0..found.len().max(expected.len())).find(|&i| found.get(i) != expected.get(i)) {
         panic!("packet {index}: {:?} instead of {:?}", found.get(index), expected.get(index));
     }

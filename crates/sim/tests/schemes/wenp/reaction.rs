@@ -3,8 +3,7 @@
 use lasthop_base::Bytes;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, Flavour, Rules, Segment, Settings};
-
-use crate::dialogue::{Client, MSS, settings};
+use lasthop_testing::dialogue::{Client, MSS, Steps, settings};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 const RULES: [Rules; 2] = [Rules::Rfc, Rules::Ns2];
@@ -37,27 +36,30 @@ fn eight(flavour: Flavour) -> Client {
     flight(&settings(flavour, 8), |_| {})
 }
 
-impl Client {
+/// Steps of this scheme's conversations.
+trait FeedbackSteps: Steps {
     /// An acknowledgement with the feedback bit and these blocks.
     fn marked(&mut self, offset: u32, blocks: &[std::ops::Range<u32>]) -> &mut Client {
-        let segment = self.report(offset, blocks);
-        self.receives(Segment { flags: segment.flags | RNF, ..segment })
+        let segment = self.client().report(offset, blocks);
+        self.client().receives(Segment { flags: segment.flags | RNF, ..segment })
     }
 
     /// A row of duplicates of the segment at `edge`, each reporting a segment more behind it: `m` bears the bit,
     /// `u` does not. Nothing is sent before the last.
     fn row(&mut self, edge: u32, duplicates: &str) -> &mut Client {
         for (number, kind) in (2..).zip(duplicates.chars()) {
-            self.sends_nothing();
+            self.client().sends_nothing();
             let block = [edge + MSS..edge + number * MSS];
             match kind {
                 'm' => self.marked(edge, &block),
-                _ => self.sack(edge, &block),
+                _ => self.client().sack(edge, &block),
             };
         }
-        self
+        self.client()
     }
 }
+
+impl FeedbackSteps for Client {}
 
 /// Section V-B: the second duplicate with the bit shows the loss, which leaves 0.75 of the window in use, during
 /// recovery with the duplicates and after it without.

@@ -10,12 +10,11 @@ use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Profile, Reaction, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Effect, Out, Packet, Port, Probe};
 use lasthop_sim::{Expansion, Exposed, NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
-
-use crate::exhaustive::{FLAVOURS, by_order, check, nothing};
-use crate::invariants::Invariants;
-use crate::net::{finish, first_byte, segments, slack};
-use crate::stations::{Course, PATHS, Stage, assert_same_course, course, path, run};
-use crate::worlds::{pick, settings};
+use lasthop_testing::check;
+use lasthop_testing::invariants::Invariants;
+use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
+use lasthop_testing::random::{FLAVOURS, pick, settings};
+use lasthop_testing::stations::{Course, PATHS, Stage, assert_same_course, course, path, run};
 
 const WORLDS: u64 = 5_000;
 

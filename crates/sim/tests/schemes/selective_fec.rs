@@ -6,8 +6,7 @@ use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{LinkUse, Scheme, Schemes};
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 use lasthop_proto::{Dscp, HostId};
-
-use crate::dialogue::{Client, settings};
+use lasthop_testing::dialogue::{Client, Steps, settings};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
@@ -59,18 +58,25 @@ fn what_a_file_leaves_out_is_the_papers_choice() {
     assert_ne!(schemes("segments = 2"), Schemes::default());
 }
 
-impl Client {
+/// Steps of this scheme's conversations.
+trait MarkSteps: Steps {
     /// A letter for each packet that was sent since it was last named: `M` if it is marked.
     fn letters(&mut self) -> String {
-        self.packets().iter().map(|packet| if packet.dscp == Dscp::DEFAULT { '.' } else { 'M' }).collect()
+        self.client()
+            .packets()
+            .iter()
+            .map(|packet| if packet.dscp == Dscp::DEFAULT { '.' } else { 'M' })
+            .collect()
     }
 
     /// So many segments were sent as there are letters.
     fn marks(&mut self, marks: &str) -> &mut Client {
         assert_eq!(self.letters(), marks);
-        self
+        self.client()
     }
 }
+
+impl MarkSteps for Client {}
 
 /// The first three and the last three, and so all of six; a short last segment is one of the last.
 #[test]

@@ -3,6 +3,8 @@
 //! Offsets count from the first byte of data. Every input asserts that all that was sent before has
 //! been named, so silence is checked everywhere; [`Client::at`] asserts that no timer was due.
 
+#![allow(missing_docs, reason = "the steps of a conversation are called after what happens")]
+
 use std::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Time};
@@ -17,11 +19,11 @@ use lasthop_proto::{
 /// Every conversation crosses 2³² within its first segments.
 const ISS: u32 = u32::MAX - 2_500;
 
-pub(crate) const MSS: u32 = 1000;
+pub const MSS: u32 = 1000;
 
 /// The profile `rfc` with segments of 1000 bytes that start at once, `initial` of them; neither
 /// handshake nor close, and no limited transmit, so that each test shows its rule alone.
-pub(crate) fn settings(flavour: Flavour, initial: u32) -> Settings {
+pub fn settings(flavour: Flavour, initial: u32) -> Settings {
     Settings {
         flavour,
         packet_size: Bytes(u64::from(MSS) + 40),
@@ -37,7 +39,7 @@ pub(crate) fn settings(flavour: Flavour, initial: u32) -> Settings {
 
 const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
 
-pub(crate) fn ms(milliseconds: u64) -> Time {
+pub fn ms(milliseconds: u64) -> Time {
     Time::ZERO + Duration::from_millis(milliseconds)
 }
 
@@ -121,36 +123,32 @@ fn segment_of(packet: &Packet) -> Segment {
 }
 
 /// A sender and the one who plays its network and peer.
-pub(crate) struct Client {
-    pub(crate) sender: Sender,
+pub struct Client {
+    pub sender: Sender,
     script: Script,
     window: u32,
 }
 
 impl Client {
     /// A sender with endless data, started at time zero.
-    pub(crate) fn start(settings: &Settings) -> Client {
+    pub fn start(settings: &Settings) -> Client {
         Client::start_with(settings, None)
     }
 
     /// A sender with `bytes` to send, started at time zero.
-    pub(crate) fn start_with(settings: &Settings, bytes: Option<u64>) -> Client {
+    pub fn start_with(settings: &Settings, bytes: Option<u64>) -> Client {
         let mut client = Client::waiting(settings, Transfer { bytes, start: Time::ZERO });
         client.wakes_at(0);
         client
     }
 
     /// A sender with endless data and a scheme's reaction, started at time zero.
-    pub(crate) fn reacting(settings: &Settings, reaction: impl Reaction + 'static) -> Client {
+    pub fn reacting(settings: &Settings, reaction: impl Reaction + 'static) -> Client {
         Client::reacting_with(settings, None, Box::new(reaction))
     }
 
     /// The same with `bytes` to send.
-    pub(crate) fn reacting_with(
-        settings: &Settings,
-        bytes: Option<u64>,
-        reaction: Box<dyn Reaction>,
-    ) -> Client {
+    pub fn reacting_with(settings: &Settings, bytes: Option<u64>, reaction: Box<dyn Reaction>) -> Client {
         let transfer = Transfer { bytes, start: Time::ZERO };
         let sender = Sender::new(CONNECTION, settings, transfer, Some(reaction));
         let mut client = Client::with(sender, settings);
@@ -159,17 +157,17 @@ impl Client {
     }
 
     /// A sender that has not begun.
-    pub(crate) fn waiting(settings: &Settings, transfer: Transfer) -> Client {
+    pub fn waiting(settings: &Settings, transfer: Transfer) -> Client {
         Client::with(Sender::new(CONNECTION, settings, transfer, None), settings)
     }
 
     /// A sender of a stream that is to be supplied.
-    pub(crate) fn supplied(settings: &Settings) -> Client {
+    pub fn supplied(settings: &Settings) -> Client {
         Client::with(Sender::supplied(CONNECTION, settings, None), settings)
     }
 
     /// The same without Nagle's algorithm.
-    pub(crate) fn supplied_without_nagle(settings: &Settings) -> Client {
+    pub fn supplied_without_nagle(settings: &Settings) -> Client {
         Client::with(Sender::supplied(CONNECTION, settings, None).without_nagle(), settings)
     }
 
@@ -177,63 +175,63 @@ impl Client {
         Client { sender, script: Script::new(settings), window: settings.window_payload() }
     }
 
-    pub(crate) fn open(&mut self) -> &mut Client {
+    pub fn open(&mut self) -> &mut Client {
         self.sender.open(self.script.now, &mut self.script.out);
         self.script.collect("opening");
         self
     }
 
     /// The stream has so many bytes more.
-    pub(crate) fn supply(&mut self, bytes: u64) -> &mut Client {
+    pub fn supply(&mut self, bytes: u64) -> &mut Client {
         self.sender.supply(self.script.now, bytes, &mut self.script.out);
         self.script.collect("a supply");
         self
     }
 
-    pub(crate) fn close(&mut self) -> &mut Client {
+    pub fn close(&mut self) -> &mut Client {
         self.sender.close(self.script.now, &mut self.script.out);
         self.script.collect("closing");
         self
     }
 
-    pub(crate) fn abort(&mut self) -> &mut Client {
+    pub fn abort(&mut self) -> &mut Client {
         self.sender.abort(self.script.now, &mut self.script.out);
         self.script.collect("aborting");
         self
     }
 
     /// The connection ended then without being complete, which was said; nothing is left to be done.
-    pub(crate) fn is_aborted_at(&mut self, milliseconds: u64) -> &mut Client {
+    pub fn is_aborted_at(&mut self, milliseconds: u64) -> &mut Client {
         assert!(self.sender.is_aborted(), "the connection goes on");
         assert_eq!(self.sender.stats().aborted, Some(ms(milliseconds)), "when it ended");
         assert_eq!(self.sender.stats().completed, None, "when it was complete");
         self.is_finished()
     }
 
-    pub(crate) fn is_not_aborted(&mut self) -> &mut Client {
+    pub fn is_not_aborted(&mut self) -> &mut Client {
         assert_eq!((self.sender.is_aborted(), self.sender.stats().aborted), (false, None), "aborted");
         self
     }
 
     /// So many bytes were acknowledged, and so many never sent.
-    pub(crate) fn has(&mut self, acknowledged: u64, unsent: u64) -> &mut Client {
+    pub fn has(&mut self, acknowledged: u64, unsent: u64) -> &mut Client {
         let found = (self.sender.acknowledged(), self.sender.unsent());
         assert_eq!(found, (acknowledged, unsent), "acknowledged and unsent");
         self
     }
 
     /// It is now so many milliseconds, and no timer was due before.
-    pub(crate) fn at(&mut self, milliseconds: u64) -> &mut Client {
+    pub fn at(&mut self, milliseconds: u64) -> &mut Client {
         self.at_time(ms(milliseconds))
     }
 
-    pub(crate) fn at_time(&mut self, now: Time) -> &mut Client {
+    pub fn at_time(&mut self, now: Time) -> &mut Client {
         self.script.advance(now, self.sender.next_wakeup());
         self
     }
 
     /// The next timer is due then, and runs out.
-    pub(crate) fn wakes_at(&mut self, milliseconds: u64) -> &mut Client {
+    pub fn wakes_at(&mut self, milliseconds: u64) -> &mut Client {
         self.timer_at(milliseconds);
         self.script.now = ms(milliseconds);
         self.sender.wake(self.script.now, &mut self.script.out);
@@ -242,52 +240,52 @@ impl Client {
     }
 
     /// The next timer runs out, whenever that is: in milliseconds, rounded up.
-    pub(crate) fn times_out(&mut self) -> u64 {
+    pub fn times_out(&mut self) -> u64 {
         self.script.now = self.sender.next_wakeup();
         self.sender.wake(self.script.now, &mut self.script.out);
         self.script.collect("the timer");
         self.script.now.as_nanos().div_ceil(1_000_000)
     }
 
-    pub(crate) fn timer_at(&mut self, milliseconds: u64) -> &mut Client {
+    pub fn timer_at(&mut self, milliseconds: u64) -> &mut Client {
         assert_eq!(self.sender.next_wakeup(), ms(milliseconds), "when the timer is due");
         self
     }
 
-    pub(crate) fn no_timer(&mut self) -> &mut Client {
+    pub fn no_timer(&mut self) -> &mut Client {
         assert_eq!(self.sender.next_wakeup(), Time::NEVER, "when the timer is due");
         self
     }
 
     /// Everything before `offset` has arrived.
-    pub(crate) fn ack(&mut self, offset: u32) -> &mut Client {
+    pub fn ack(&mut self, offset: u32) -> &mut Client {
         self.sack(offset, &[])
     }
 
     /// The same `times` over.
-    pub(crate) fn acks(&mut self, times: u32, offset: u32) -> &mut Client {
+    pub fn acks(&mut self, times: u32, offset: u32) -> &mut Client {
         (0..times).for_each(|_| _ = self.ack(offset));
         self
     }
 
     /// From now on acknowledgements advertise this window.
-    pub(crate) fn with_window(&mut self, bytes: u32) -> &mut Client {
+    pub fn with_window(&mut self, bytes: u32) -> &mut Client {
         self.window = bytes;
         self
     }
 
-    pub(crate) fn sack(&mut self, offset: u32, blocks: &[Range<u32>]) -> &mut Client {
+    pub fn sack(&mut self, offset: u32, blocks: &[Range<u32>]) -> &mut Client {
         let segment = self.report(offset, blocks);
         self.receives(segment)
     }
 
     /// The acknowledgement that `sack` brings.
-    pub(crate) fn report(&self, offset: u32, blocks: &[Range<u32>]) -> Segment {
+    pub fn report(&self, offset: u32, blocks: &[Range<u32>]) -> Segment {
         Segment { sack: self.script.blocks(blocks), ..self.bare_ack(offset) }
     }
 
     /// An acknowledgement that echoes the timestamp of a segment sent at that time.
-    pub(crate) fn ack_echo(&mut self, offset: u32, sent: Time) -> &mut Client {
+    pub fn ack_echo(&mut self, offset: u32, sent: Time) -> &mut Client {
         let echo = (sent.as_nanos() / 1_000) as u32;
         let timestamps = Some(Timestamps { value: 0, echo });
         let segment = Segment { timestamps, ..self.bare_ack(offset) };
@@ -295,32 +293,32 @@ impl Client {
     }
 
     /// SYN-ACK, whose sequence numbers begin at 100.
-    pub(crate) fn syn_ack(&mut self) -> &mut Client {
+    pub fn syn_ack(&mut self) -> &mut Client {
         let segment = self.syn_ack_segment();
         self.receives(segment)
     }
 
-    pub(crate) fn syn_ack_segment(&self) -> Segment {
+    pub fn syn_ack_segment(&self) -> Segment {
         Segment { seq: SeqNum(100), flags: Flags::SYN | Flags::ACK, ..self.bare_ack(0) }
     }
 
-    pub(crate) fn bare_ack(&self, offset: u32) -> Segment {
+    pub fn bare_ack(&self, offset: u32) -> Segment {
         let ack = self.script.seq(offset);
         Segment { seq: SeqNum(101), ack, wnd: self.window, flags: Flags::ACK, ..Segment::default() }
     }
 
-    pub(crate) fn receives(&mut self, segment: Segment) -> &mut Client {
+    pub fn receives(&mut self, segment: Segment) -> &mut Client {
         self.sender.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }
 
     /// A control message about the segment at `offset`, of no scheme.
-    pub(crate) fn notice(&mut self, offset: u32) -> &mut Client {
+    pub fn notice(&mut self, offset: u32) -> &mut Client {
         self.notice_of(NoticeCode { kind: 254, code: 0 }, offset)
     }
 
-    pub(crate) fn notice_of(&mut self, code: NoticeCode, offset: u32) -> &mut Client {
+    pub fn notice_of(&mut self, code: NoticeCode, offset: u32) -> &mut Client {
         let Connection { src, dst, flow } = CONNECTION;
         let notice = Notice { code, seq: self.script.seq(offset) };
         let packet =
@@ -330,97 +328,151 @@ impl Client {
         self
     }
 
-    /// Exactly these segments were sent since they were last named; see [`Script::text`].
-    pub(crate) fn sends(&mut self, segments: &[&str]) -> &mut Client {
+    /// Exactly these segments were sent since they were last named: `0..1000`, `0..1000 FIN`, `1000 FIN`,
+    /// `1000 RST`, `SYN` or `ACK`; and `marked` if it has a code point.
+    pub fn sends(&mut self, segments: &[&str]) -> &mut Client {
         let sent: Vec<String> = self.packets().iter().map(|packet| self.script.text(packet)).collect();
         assert_eq!(sent, segments, "sent at {:?}", self.script.now);
         self
     }
 
     /// Exactly the full segments of these numbers were sent.
-    pub(crate) fn sends_full(&mut self, numbers: Range<u32>) -> &mut Client {
+    pub fn sends_full(&mut self, numbers: Range<u32>) -> &mut Client {
         let texts: Vec<String> = numbers.map(|n| format!("{}..{}", n * MSS, (n + 1) * MSS)).collect();
         self.sends(&texts.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// This was sent first, and perhaps more.
-    pub(crate) fn sends_first(&mut self, segment: &str) -> &mut Client {
+    pub fn sends_first(&mut self, segment: &str) -> &mut Client {
         let sent = self.packets();
         assert_eq!(sent.first().map(|first| self.script.text(first)).as_deref(), Some(segment), "sent first");
         self
     }
 
     /// What was sent since it was last named.
-    pub(crate) fn sent(&mut self) -> Vec<Segment> {
+    pub fn sent(&mut self) -> Vec<Segment> {
         self.packets().iter().map(segment_of).collect()
     }
 
     /// The same, whole.
-    pub(crate) fn packets(&mut self) -> Vec<Packet> {
+    pub fn packets(&mut self) -> Vec<Packet> {
         std::mem::take(&mut self.script.sent)
     }
 
-    pub(crate) fn sends_nothing(&mut self) -> &mut Client {
+    pub fn sends_nothing(&mut self) -> &mut Client {
         self.sends(&[])
     }
 
-    pub(crate) fn cwnd(&mut self, bytes: f64) -> &mut Client {
+    pub fn cwnd(&mut self, bytes: f64) -> &mut Client {
         let found = self.sender.cwnd();
         assert!((found - bytes).abs() < 0.01, "cwnd is {found}, not {bytes}");
         self
     }
 
-    pub(crate) fn ssthresh(&mut self, bytes: f64) -> &mut Client {
+    pub fn ssthresh(&mut self, bytes: f64) -> &mut Client {
         assert_eq!(self.sender.ssthresh(), bytes, "ssthresh");
         self
     }
 
-    pub(crate) fn dupacks(&mut self, count: u32) -> &mut Client {
+    pub fn dupacks(&mut self, count: u32) -> &mut Client {
         assert_eq!(self.sender.dupacks(), count, "dupacks");
         self
     }
 
     /// Milliseconds that the timer would be set to now.
-    pub(crate) fn rto(&mut self, milliseconds: u64) -> &mut Client {
+    pub fn rto(&mut self, milliseconds: u64) -> &mut Client {
         assert_eq!(self.sender.rtt().rto(), Duration::from_millis(milliseconds), "rto");
         self
     }
 
     /// The smoothed round-trip time in milliseconds, if there was a sample.
-    pub(crate) fn srtt(&mut self, milliseconds: Option<u64>) -> &mut Client {
+    pub fn srtt(&mut self, milliseconds: Option<u64>) -> &mut Client {
         assert_eq!(self.sender.rtt().srtt(), milliseconds.map(Duration::from_millis), "srtt");
         self
     }
 
-    pub(crate) fn is_finished(&mut self) -> &mut Client {
+    /// Everything before `offset` has arrived, and the segment that bore `echo` is the latest that did.
+    pub fn heard(&mut self, offset: u32, echo: u32) -> &mut Client {
+        self.heard_of(offset, echo, &[])
+    }
+
+    /// The same, and these have arrived too.
+    pub fn heard_of(&mut self, offset: u32, echo: u32, blocks: &[Range<u32>]) -> &mut Client {
+        let mut sack = SackBlocks::default();
+        let seq = |offset| self.bare_ack(offset).ack;
+        blocks.iter().for_each(|block| sack.push(SackBlock { start: seq(block.start), end: seq(block.end) }));
+        let timestamps = Some(Timestamps { value: 0, echo });
+        let segment = Segment { timestamps, sack, ..self.bare_ack(offset) };
+        self.receives(segment)
+    }
+
+    /// The timestamps of what was sent since it was last named.
+    pub fn stamps(&mut self) -> Vec<u32> {
+        self.sent().iter().map(|segment| segment.timestamps.expect("each has one").value).collect()
+    }
+
+    /// So many losses were found by acknowledgements.
+    pub fn losses(&mut self, count: u64) -> &mut Client {
+        assert_eq!(self.sender.stats().fast_retransmits, count, "losses found");
+        self
+    }
+
+    pub fn timeouts(&mut self, count: u64) -> &mut Client {
+        assert_eq!(self.sender.stats().timeouts, count, "timeouts");
+        self
+    }
+
+    pub fn is_finished(&mut self) -> &mut Client {
         assert!(self.script.finished, "not everything is acknowledged");
         assert!(!self.sender.timer_runs(), "the timer still runs");
         self.no_timer()
     }
 
-    pub(crate) fn is_not_finished(&mut self) -> &mut Client {
+    pub fn is_not_finished(&mut self) -> &mut Client {
         assert!(!self.script.finished, "the transfer ended early");
         self
     }
 }
 
+/// For steps of a test's own in a conversation:
+///
+/// ```text
+/// trait Hops: Steps {
+///     fn lhack(&mut self, offset: u32) -> &mut Client {
+///         self.client().notice_of(LHACK, offset)
+///     }
+/// }
+///
+/// impl Hops for Client {}
+/// ```
+pub trait Steps {
+    /// The conversation.
+    fn client(&mut self) -> &mut Client;
+}
+
+impl Steps for Client {
+    fn client(&mut self) -> &mut Client {
+        self
+    }
+}
+
 /// A receiver and the one who plays its network and peer.
-pub(crate) struct Server {
-    pub(crate) receiver: Receiver,
+pub struct Server {
+    pub receiver: Receiver,
     script: Script,
 }
 
 impl Server {
-    pub(crate) fn start(settings: &Settings) -> Server {
+    pub fn start(settings: &Settings) -> Server {
         Server { receiver: Receiver::new(CONNECTION, settings), script: Script::new(settings) }
     }
 
-    pub(crate) fn at(&mut self, milliseconds: u64) -> &mut Server {
+    pub fn at(&mut self, milliseconds: u64) -> &mut Server {
         self.script.advance(ms(milliseconds), self.receiver.next_wakeup());
         self
     }
 
-    pub(crate) fn wakes_at(&mut self, milliseconds: u64) -> &mut Server {
+    pub fn wakes_at(&mut self, milliseconds: u64) -> &mut Server {
         assert_eq!(self.receiver.next_wakeup(), ms(milliseconds), "when the timer is due");
         self.script.now = ms(milliseconds);
         self.receiver.wake(self.script.now, &mut self.script.out);
@@ -428,77 +480,77 @@ impl Server {
         self
     }
 
-    pub(crate) fn no_timer(&mut self) -> &mut Server {
+    pub fn no_timer(&mut self) -> &mut Server {
         assert_eq!(self.receiver.next_wakeup(), Time::NEVER, "when the timer is due");
         self
     }
 
-    pub(crate) fn data(&mut self, range: Range<u32>) -> &mut Server {
+    pub fn data(&mut self, range: Range<u32>) -> &mut Server {
         let segment = self.segment(range);
         self.receives(segment)
     }
 
     /// Data, with FIN behind them.
-    pub(crate) fn data_fin(&mut self, range: Range<u32>) -> &mut Server {
+    pub fn data_fin(&mut self, range: Range<u32>) -> &mut Server {
         let segment = Segment { flags: Flags::ACK | Flags::FIN, ..self.segment(range) };
         self.receives(segment)
     }
 
     /// Data with this timestamp.
-    pub(crate) fn data_ts(&mut self, range: Range<u32>, value: u32) -> &mut Server {
+    pub fn data_ts(&mut self, range: Range<u32>, value: u32) -> &mut Server {
         let timestamps = Some(Timestamps { value, echo: 0 });
         let segment = Segment { timestamps, ..self.segment(range) };
         self.receives(segment)
     }
 
-    pub(crate) fn segment(&self, range: Range<u32>) -> Segment {
+    pub fn segment(&self, range: Range<u32>) -> Segment {
         let seq = self.script.seq(range.start);
         Segment { seq, len: range.end - range.start, flags: Flags::ACK, ..Segment::default() }
     }
 
-    pub(crate) fn receives(&mut self, segment: Segment) -> &mut Server {
+    pub fn receives(&mut self, segment: Segment) -> &mut Server {
         self.receiver.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }
 
     /// The application reads up to so many bytes, and finds `found`.
-    pub(crate) fn reads(&mut self, most: u64, found: u64) -> &mut Server {
+    pub fn reads(&mut self, most: u64, found: u64) -> &mut Server {
         let read = self.receiver.read(self.script.now, most, &mut self.script.out);
         assert_eq!(read, found, "bytes read");
         self.script.collect("the application");
         self
     }
 
-    pub(crate) fn abort(&mut self) -> &mut Server {
+    pub fn abort(&mut self) -> &mut Server {
         self.receiver.abort(self.script.now, &mut self.script.out);
         self.script.collect("aborting");
         self
     }
 
-    pub(crate) fn is_reset(&mut self, reset: bool) -> &mut Server {
+    pub fn is_reset(&mut self, reset: bool) -> &mut Server {
         assert_eq!(self.receiver.is_reset(), reset, "reset");
         self
     }
 
-    pub(crate) fn unread(&mut self, bytes: u64) -> &mut Server {
+    pub fn unread(&mut self, bytes: u64) -> &mut Server {
         assert_eq!(self.receiver.unread(), bytes, "bytes not read");
         self
     }
 
-    pub(crate) fn resume(&mut self) -> &mut Server {
+    pub fn resume(&mut self) -> &mut Server {
         self.receiver.resume(self.script.now, &mut self.script.out);
         self.script.collect("the application");
         self
     }
 
     /// Exactly one acknowledgement was sent, of everything before `offset`.
-    pub(crate) fn acks(&mut self, offset: u32) -> &mut Server {
+    pub fn acks(&mut self, offset: u32) -> &mut Server {
         self.reports(offset, &[])
     }
 
     /// Exactly one acknowledgement was sent, with these blocks.
-    pub(crate) fn reports(&mut self, offset: u32, blocks: &[Range<u32>]) -> &mut Server {
+    pub fn reports(&mut self, offset: u32, blocks: &[Range<u32>]) -> &mut Server {
         let ack = self.answer();
         let range = |block: &SackBlock| self.script.offset(block.start)..self.script.offset(block.end);
         let found: Vec<Range<u32>> = ack.sack.iter().map(range).collect();
@@ -507,34 +559,34 @@ impl Server {
     }
 
     /// The one segment that was sent.
-    pub(crate) fn answer(&mut self) -> Segment {
+    pub fn answer(&mut self) -> Segment {
         let sent = std::mem::take(&mut self.script.sent);
         let [answer] = sent.as_slice() else { panic!("expected one acknowledgement, found {sent:?}") };
         segment_of(answer)
     }
 
     /// Exactly one acknowledgement was sent, with this window.
-    pub(crate) fn acks_with_window(&mut self, offset: u32, window: u32) -> &mut Server {
+    pub fn acks_with_window(&mut self, offset: u32, window: u32) -> &mut Server {
         let ack = self.answer();
         assert_eq!((self.script.offset(ack.ack), ack.wnd), (offset, window), "ack and window");
         self
     }
 
     /// Exactly one acknowledgement was sent, with this echo.
-    pub(crate) fn acks_with_echo(&mut self, offset: u32, echo: u32) -> &mut Server {
+    pub fn acks_with_echo(&mut self, offset: u32, echo: u32) -> &mut Server {
         let ack = self.answer();
         let found = ack.timestamps.expect("timestamps").echo;
         assert_eq!((self.script.offset(ack.ack), found), (offset, echo), "ack and echo");
         self
     }
 
-    pub(crate) fn is_silent(&mut self) -> &mut Server {
+    pub fn is_silent(&mut self) -> &mut Server {
         self.script.collect("silence");
         assert!(self.script.sent.is_empty(), "sent {:?}", self.script.sent);
         self
     }
 
-    pub(crate) fn delivered(&mut self, bytes: u64) -> &mut Server {
+    pub fn delivered(&mut self, bytes: u64) -> &mut Server {
         assert_eq!(self.receiver.stats().delivered, Bytes(bytes), "delivered");
         self
     }

@@ -3,114 +3,16 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::scheme::{Scheme, Schemes};
-use lasthop_proto::split::{Proxy, Recovery, Relay, Split};
+use lasthop_proto::split::{Proxy, Recovery, Split};
 use lasthop_proto::tcp::{
-    Changes, Flavour, InitialWindow, Profile, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
+    Changes, Flavour, InitialWindow, Profile, Receiver, Rules, Sender, Settings, Transfer,
 };
-use lasthop_proto::{ComponentId, Packet, Port};
-use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, Tap, Wire, WiredLink};
-
-use crate::embedded::{CONNECTION, Desk, Ledger, join};
-use crate::exhaustive::{by_order, check, nothing};
-use crate::invariants::Invariants;
-use crate::net::{Loses, first_byte, segments, slack};
-
-/// What must hold of a relay after everything that happens to it, and of all that leaves it.
-pub(crate) struct Books {
-    proxy: ComponentId,
-    from: Port,
-    buffer: u64,
-    desk: Desk,
-    near_first: SeqNum,
-    ledger: Ledger,
-    /// Bytes that the far side has acknowledged.
-    released: u64,
-    held: u64,
-    peak: u64,
-    unread: u64,
-    ended: bool,
-    closed: bool,
-}
-
-impl Books {
-    /// Of the only relay of a proxy, whose data come in by `from`; whether its sender has a reaction.
-    pub(crate) fn new(
-        proxy: ComponentId,
-        from: Port,
-        wired: &Settings,
-        split: &Split,
-        reacting: bool,
-    ) -> Books {
-        let wireless = &split.wireless;
-        let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
-        let mut desk = Desk::new(near);
-        desk.limit_to(split.buffer);
-        Books {
-            proxy,
-            from,
-            buffer: split.buffer.0,
-            desk,
-            near_first: first_byte(near),
-            ledger: Ledger::new(far, reacting),
-            released: 0,
-            held: 0,
-            peak: 0,
-            unread: 0,
-            ended: false,
-            closed: false,
-        }
-    }
-
-    fn look(&mut self, now: Time, relay: &Relay) {
-        let taken = relay.receiver().stats().delivered.0;
-        self.released = relay.sender().acknowledged();
-        self.held = relay.held().0;
-        assert_eq!(self.held, taken - self.released, "{now}: held is what is taken and not acknowledged");
-        assert!(self.held <= self.buffer, "{now}: {} bytes are held of {}", self.held, self.buffer);
-        // The window may be closed by what is not read, and by nothing else.
-        self.unread = relay.receiver().unread();
-        assert!(self.unread <= self.held, "{now}: {} bytes are unread", self.unread);
-        self.peak = self.peak.max(self.held);
-        assert_eq!(relay.peak().0, self.peak, "{now}: the peak");
-        self.desk.read = taken - self.unread;
-        self.ended = relay.receiver().has_ended();
-        self.closed |= self.ended;
-        (self.ledger.supplied, self.ledger.closed) = (taken, self.closed);
-        self.ledger.check(relay.sender(), now);
-    }
-
-    /// A stream of so many bytes has come to its end.
-    pub(crate) fn check_end(&self, bytes: u64) {
-        assert_eq!((self.ledger.supplied, self.released, self.held, self.unread), (bytes, bytes, 0, 0));
-        assert!(self.ended, "it has seen FIN");
-    }
-}
-
-impl Tap for Books {
-    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
-        if wire.from.0 != self.proxy {
-            return;
-        }
-        assert_eq!((packet.flow, packet.src == CONNECTION.src), (CONNECTION.flow, wire.from.1 != self.from));
-        let segment = packet.segment().expect("a proxy sends segments");
-        if wire.from.1 != self.from {
-            return self.ledger.see(segment);
-        }
-        self.desk.see(segment, self.ended);
-        // SYN-ACK and FIN take a sequence number, but no room.
-        let edge = segment.ack + segment.wnd;
-        let room = self.near_first + (self.released + self.buffer) as u32 + u32::from(self.ended);
-        assert!(edge <= room, "{now}: {edge} is advertised, and there is room up to {room}");
-    }
-
-    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
-        if let Node::Proxy(proxy) = component
-            && id == self.proxy
-        {
-            self.look(now, proxy.relay(CONNECTION.flow).expect("it splits this one"));
-        }
-    }
-}
+use lasthop_proto::{ComponentId, Port};
+use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, Tap, WiredLink};
+use lasthop_testing::check;
+use lasthop_testing::invariants::Invariants;
+use lasthop_testing::ledger::Books;
+use lasthop_testing::net::{CONNECTION, Loses, by_order, first_byte, join, nothing, segments, slack};
 
 /// A scheme that splits connections, and from where the data come.
 #[derive(Clone, Debug)]

@@ -10,10 +10,24 @@ use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, WiredLink};
 use crate::invariants::Invariants;
 
 /// Says which packets are lost: one call per packet that arrives.
-pub(crate) type Loses = Box<dyn FnMut(&Packet) -> bool + Send>;
+pub type Loses = Box<dyn FnMut(&Packet) -> bool + Send>;
+
+/// Loses the packets whose bit is set in `pattern`, counted as they come.
+pub fn by_order(pattern: u32) -> Loses {
+    let mut count = 0;
+    Box::new(move |_: &Packet| {
+        count += 1;
+        count <= 32 && pattern >> (count - 1) & 1 == 1
+    })
+}
+
+/// Loses nothing.
+pub fn nothing() -> Loses {
+    Box::new(|_| false)
+}
 
 /// Stands in a wire and loses packets.
-pub(crate) struct Filter(pub(crate) Loses);
+pub struct Filter(pub Loses);
 
 impl Component for Filter {
     fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
@@ -25,10 +39,11 @@ impl Component for Filter {
     }
 }
 
-pub(crate) const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
+/// From host 0 to host 1.
+pub const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
 
 /// The first byte of the stream that `settings` lead to.
-pub(crate) fn first_byte(settings: &Settings) -> SeqNum {
+pub fn first_byte(settings: &Settings) -> SeqNum {
     SeqNum(settings.iss) + u32::from(settings.handshake)
 }
 
@@ -40,7 +55,7 @@ const LARGEST_CUT: u32 = 1460;
 /// a hole when it is sent; with SACK that may come after new data, and close the window behind them. If it
 /// leaves the window open, or nothing closes it, ns-2's pipe may count short segments as whole ones beyond it.
 /// One that cuts segments anew may make them larger.
-pub(crate) fn slack(settings: &Settings, reacting: bool) -> u32 {
+pub fn slack(settings: &Settings, reacting: bool) -> u32 {
     let sends_two = settings.rules == Rules::Ns2 && settings.partial_ack_sends;
     let stays_open = reacting || settings.congestion == Congestion::None;
     if settings.flavour == Flavour::Sack && (sends_two || stays_open) {
@@ -54,7 +69,7 @@ pub(crate) fn slack(settings: &Settings, reacting: bool) -> u32 {
 }
 
 /// Connects components in a ring by their only ports.
-pub(crate) fn ring(net: &mut Builder, path: &[ComponentId]) {
+pub fn ring(net: &mut Builder, path: &[ComponentId]) {
     for (index, &from) in path.iter().enumerate() {
         let to = path[(index + 1) % path.len()];
         net.connect((from, Port::ONLY), (to, Port::ONLY));
@@ -63,12 +78,12 @@ pub(crate) fn ring(net: &mut Builder, path: &[ComponentId]) {
 
 /// Runs a transfer of `bytes` over 10 Mb/s, 5 ms each way and checks the invariants; `data` and `acks`
 /// lose packets. Says how many were lost.
-pub(crate) fn transfer(settings: &Settings, bytes: u64, data: Loses, acks: Loses) -> u64 {
+pub fn transfer(settings: &Settings, bytes: u64, data: Loses, acks: Loses) -> u64 {
     transfer_with(settings, bytes, data, Box::new(Filter(acks)), None)
 }
 
 /// As `transfer`, with any component in the way of the acknowledgements and a reaction of the sender's.
-pub(crate) fn transfer_with(
+pub fn transfer_with(
     settings: &Settings,
     bytes: u64,
     data: Loses,
@@ -92,7 +107,7 @@ pub(crate) fn transfer_with(
 }
 
 /// The last checks of a run that must have ended well. Says how many packets were lost.
-pub(crate) fn finish(
+pub fn finish(
     engine: Engine<Invariants>,
     (sender, receiver): (ComponentId, ComponentId),
     ended: Ended,
@@ -109,6 +124,23 @@ pub(crate) fn finish(
 }
 
 /// `n` full segments.
-pub(crate) fn segments(settings: &Settings, n: u64) -> u64 {
+pub fn segments(settings: &Settings, n: u64) -> u64 {
     n * u64::from(settings.mss())
+}
+
+/// A link each way between two ports, and what is lost on it.
+pub fn join(
+    net: &mut Builder,
+    ends: [(ComponentId, Port); 2],
+    link: impl Fn() -> WiredLink,
+    [there, back]: [Loses; 2],
+) {
+    let only = |id| (id, Port::ONLY);
+    for (from, to, loses) in [(ends[0], ends[1], there), (ends[1], ends[0], back)] {
+        let filter = net.add(Box::new(Filter(loses)) as Box<dyn Component>);
+        let link = net.add(link());
+        net.connect(from, only(link));
+        net.connect(only(link), only(filter));
+        net.connect(only(filter), to);
+    }
 }

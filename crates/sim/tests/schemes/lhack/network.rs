@@ -6,12 +6,11 @@ use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, Profile, Reaction, Settings};
 use lasthop_proto::{Component, Packet, Port};
 use lasthop_sim::{QueueLimit, WiredLink};
-
-use crate::exhaustive::{FLAVOURS, by_order, check, nothing};
-use crate::invariants::Invariants;
-use crate::net::{finish, first_byte, segments, slack};
-use crate::stations::{PATHS, Stage, assert_same_course, course, path, run};
-use crate::worlds::{pick, settings};
+use lasthop_testing::check;
+use lasthop_testing::invariants::Invariants;
+use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
+use lasthop_testing::random::{FLAVOURS, pick, settings};
+use lasthop_testing::stations::{PATHS, Stage, assert_same_course, course, path, run};
 
 fn agent() -> Box<dyn Component> {
     let schemes = Schemes::default();

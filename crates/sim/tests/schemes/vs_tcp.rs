@@ -6,8 +6,7 @@ use std::ops::Range;
 use lasthop_base::Bytes;
 use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings, Timestamps, WindowSize};
-
-use crate::dialogue::{Client, settings};
+use lasthop_testing::dialogue::{Client, Steps, settings};
 
 /// A window of eight packets of 512 B.
 const PACKETS: &str = "wireless = { window_counts = \"packets\", window = \"4416 B\" }\n";
@@ -35,10 +34,11 @@ fn start(parameters: &str, window: &str) -> Client {
     start_with(&format!("{parameters}\n{window}"), &tcp(), None)
 }
 
-impl Client {
+/// Steps of this scheme's conversations.
+trait SizeSteps: Steps {
     /// The sizes of what was sent since it was last named.
     fn sizes(&mut self) -> Vec<u32> {
-        self.sent().iter().map(|segment| segment.len).collect()
+        self.client().sent().iter().map(|segment| segment.len).collect()
     }
 
     /// The segments' size is now this.
@@ -52,9 +52,9 @@ impl Client {
             }
         }
         let mut mss = Mss(0.0);
-        lasthop_proto::Component::show(&self.sender, &mut mss);
+        lasthop_proto::Component::show(&self.client().sender, &mut mss);
         assert_eq!(mss.0, f64::from(bytes), "size of segments");
-        self
+        self.client()
     }
 
     /// Acknowledgements of one segment after another, of which `sizes` are those after each of them. Every
@@ -62,7 +62,7 @@ impl Client {
     fn grows(&mut self, unacknowledged: &mut Vec<u32>, sizes: &[u32]) -> &mut Client {
         for &size in sizes {
             let end = unacknowledged.remove(0);
-            self.ack(end).has_mss(size);
+            self.client().ack(end).has_mss(size);
             let mut next = unacknowledged.last().copied().unwrap_or(end);
             for sent in self.sizes() {
                 assert_eq!(sent, size, "as large as segments are by now");
@@ -70,9 +70,11 @@ impl Client {
                 unacknowledged.push(next);
             }
         }
-        self
+        self.client()
     }
 }
+
+impl SizeSteps for Client {}
 
 /// Where eight segments of 512 B end.
 fn eight() -> Vec<u32> {

@@ -5,8 +5,7 @@ use lasthop_base::Bytes;
 use lasthop_proto::NoticeCode;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
-
-use crate::dialogue::{Client, MSS, settings};
+use lasthop_testing::dialogue::{Client, MSS, Steps, settings};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 const FAST_RECOVERY: [Flavour; 2] = [Flavour::Reno, Flavour::NewReno];
@@ -24,7 +23,8 @@ fn eight(flavour: Flavour) -> Client {
     tcp
 }
 
-impl Client {
+/// Steps of this scheme's conversations.
+trait HopSteps: Steps {
     /// These segments, by number, have reached the last hop.
     fn lhacks(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Client {
         self.hop_acks(1, numbers)
@@ -37,17 +37,19 @@ impl Client {
 
     fn hop_acks(&mut self, code: u8, numbers: impl IntoIterator<Item = u32>) -> &mut Client {
         for number in numbers {
-            self.notice_of(NoticeCode { kind: 253, code }, number * MSS);
+            self.client().notice_of(NoticeCode { kind: 253, code }, number * MSS);
         }
-        self
+        self.client()
     }
 
     /// So many duplicates, each of one segment more behind the first.
     fn duplicates(&mut self, count: u32) -> &mut Client {
-        (2..count + 2).for_each(|n| _ = self.sack(0, &[1000..n * MSS]));
-        self
+        (2..count + 2).for_each(|n| _ = self.client().sack(0, &[1000..n * MSS]));
+        self.client()
     }
 }
+
+impl HopSteps for Client {}
 
 /// Section 4: duplicates for a message whose lhack came mean corruption; window and threshold stay as they
 /// are, and the message is sent again. Without its lhack the window is halved, however many came for others.

@@ -1,0 +1,5 @@
+//! Acknowledgements of hops.
+
+mod agent;
+mod network;
+mod reaction;

@@ -1,0 +1,9 @@
+//! Each scheme in one place: its agent and its reaction by hand, and both in networks with losses.
+
+#![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
+
+mod lhack;
+mod selective_fec;
+mod split;
+mod vs_tcp;
+mod wenp;

@@ -1,0 +1,5 @@
+//! Radio network feedback.
+
+mod agent;
+mod network;
+mod reaction;

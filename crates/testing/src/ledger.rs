@@ -1,0 +1,191 @@
+//! What must hold of ends of connections inside other components: of a sender that is supplied, of a receiver that
+//! is read at another's pace, and of a relay, which has both.
+
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::split::{Relay, Split};
+use lasthop_proto::tcp::{Segment, Sender, SeqNum, Settings};
+use lasthop_proto::{ComponentId, Packet, Port};
+use lasthop_sim::{Node, Tap, Wire};
+
+use crate::net::{CONNECTION, first_byte, slack};
+
+/// What must hold of a sender that is supplied, after anything that happens to it.
+pub struct Ledger {
+    first_byte: SeqNum,
+    /// Bytes supplied so far.
+    pub supplied: u64,
+    /// Whether the stream was closed.
+    pub closed: bool,
+    sent: SeqNum,
+    slack: u32,
+}
+
+impl Ledger {
+    /// Of a sender with a reaction or without.
+    pub fn new(settings: &Settings, reacting: bool) -> Ledger {
+        let (supplied, closed) = (0, false);
+        let first_byte = first_byte(settings);
+        Ledger { first_byte, supplied, closed, sent: first_byte, slack: slack(settings, reacting) }
+    }
+
+    /// Nothing is sent that was not supplied. Streams are short here.
+    pub fn see(&self, segment: &Segment) {
+        let end = segment.seq + segment.len;
+        assert!(
+            segment.len == 0 || end <= self.first_byte + self.supplied as u32,
+            "{segment:?} of {} bytes",
+            self.supplied
+        );
+    }
+
+    /// No byte is lost from the books, the timer runs when it must, and the windows are kept.
+    pub fn check(&mut self, sender: &Sender, now: Time) {
+        let on_the_way = self.supplied - sender.acknowledged() - sender.unsent();
+        assert!(on_the_way <= u64::from(sender.flight_size()), "{now}: bytes are lost from the books");
+        assert!(sender.flight_size() == 0 || sender.timer_runs(), "{now}: data outstanding and no timer");
+        let waits = sender.unsent() > 0 && sender.flight_size() == 0;
+        assert!(!waits || sender.timer_runs(), "{now}: data wait for the window and no timer");
+        assert!(self.closed || sender.stats().completed.is_none(), "{now}: it ended before it was closed");
+        if sender.snd_max() > self.sent {
+            self.sent = sender.snd_max();
+            // FIN takes a sequence number but no room, and a probe may bring the last byte and FIN.
+            assert!(sender.flight_size() <= sender.rwnd() + 2, "{now}: beyond the receiver's window");
+            let limit = sender.usable_window() + self.slack + 2;
+            assert!(sender.pipe() <= limit, "{now}: beyond the congestion window");
+        }
+    }
+}
+
+/// What must hold of a receiver whose application reads at its own pace.
+pub struct Desk {
+    /// The size of its buffer.
+    pub buffer: u32,
+    worth: u32,
+    /// Where the window ends that was advertised last.
+    edge: Option<SeqNum>,
+    /// The peer's FIN was taken: it takes a sequence number, but no room.
+    ended: bool,
+    first_byte: SeqNum,
+    /// Bytes read so far.
+    pub read: u64,
+}
+
+impl Desk {
+    /// Of a receiver with these settings.
+    pub fn new(settings: &Settings) -> Desk {
+        let buffer = settings.window_payload();
+        let worth = settings.mss().min(buffer / 2).max(1);
+        Desk { buffer, worth, edge: None, ended: false, first_byte: first_byte(settings), read: 0 }
+    }
+
+    /// Its buffer is no larger than that.
+    pub fn limit_to(&mut self, buffer: Bytes) {
+        self.buffer = self.buffer.min(buffer.0 as u32);
+        self.worth = self.worth.min(self.buffer / 2).max(1);
+    }
+
+    /// The right edge of the window stays, or moves right by what is worth telling, and no further than
+    /// there is room.
+    pub fn see(&mut self, answer: &Segment, ended: bool) {
+        let fin = u32::from(ended && !std::mem::replace(&mut self.ended, ended));
+        let edge = answer.ack + answer.wnd;
+        let moved = self.edge.map_or(0, |old| edge - (old + fin));
+        assert!(moved == 0 || moved >= self.worth, "the window moves by {moved}, worth is {}", self.worth);
+        let room = self.first_byte + self.read as u32 + self.buffer + u32::from(ended);
+        assert!(edge <= room, "{edge} is advertised, there is room up to {room}");
+        self.edge = Some(edge);
+    }
+}
+
+/// What must hold of a relay after everything that happens to it, and of all that leaves it.
+pub struct Books {
+    proxy: ComponentId,
+    from: Port,
+    buffer: u64,
+    desk: Desk,
+    near_first: SeqNum,
+    ledger: Ledger,
+    /// Bytes that the far side has acknowledged.
+    released: u64,
+    /// Bytes that the relay holds.
+    pub held: u64,
+    /// The most that it held at once.
+    pub peak: u64,
+    unread: u64,
+    ended: bool,
+    closed: bool,
+}
+
+impl Books {
+    /// Of the only relay of a proxy, whose data come in by `from`; whether its sender has a reaction.
+    pub fn new(proxy: ComponentId, from: Port, wired: &Settings, split: &Split, reacting: bool) -> Books {
+        let wireless = &split.wireless;
+        let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
+        let mut desk = Desk::new(near);
+        desk.limit_to(split.buffer);
+        Books {
+            proxy,
+            from,
+            buffer: split.buffer.0,
+            desk,
+            near_first: first_byte(near),
+            ledger: Ledger::new(far, reacting),
+            released: 0,
+            held: 0,
+            peak: 0,
+            unread: 0,
+            ended: false,
+            closed: false,
+        }
+    }
+
+    fn look(&mut self, now: Time, relay: &Relay) {
+        let taken = relay.receiver().stats().delivered.0;
+        self.released = relay.sender().acknowledged();
+        self.held = relay.held().0;
+        assert_eq!(self.held, taken - self.released, "{now}: held is what is taken and not acknowledged");
+        assert!(self.held <= self.buffer, "{now}: {} bytes are held of {}", self.held, self.buffer);
+        // The window may be closed by what is not read, and by nothing else.
+        self.unread = relay.receiver().unread();
+        assert!(self.unread <= self.held, "{now}: {} bytes are unread", self.unread);
+        self.peak = self.peak.max(self.held);
+        assert_eq!(relay.peak().0, self.peak, "{now}: the peak");
+        self.desk.read = taken - self.unread;
+        self.ended = relay.receiver().has_ended();
+        self.closed |= self.ended;
+        (self.ledger.supplied, self.ledger.closed) = (taken, self.closed);
+        self.ledger.check(relay.sender(), now);
+    }
+
+    /// A stream of so many bytes has come to its end.
+    pub fn check_end(&self, bytes: u64) {
+        assert_eq!((self.ledger.supplied, self.released, self.held, self.unread), (bytes, bytes, 0, 0));
+        assert!(self.ended, "it has seen FIN");
+    }
+}
+
+impl Tap for Books {
+    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
+        if wire.from.0 != self.proxy {
+            return;
+        }
+        assert_eq!((packet.flow, packet.src == CONNECTION.src), (CONNECTION.flow, wire.from.1 != self.from));
+        let segment = packet.segment().expect("a proxy sends segments");
+        if wire.from.1 != self.from {
+            return self.ledger.see(segment);
+        }
+        self.desk.see(segment, self.ended);
+        // SYN-ACK and FIN take a sequence number, but no room.
+        let edge = segment.ack + segment.wnd;
+        let room = self.near_first + (self.released + self.buffer) as u32 + u32::from(self.ended);
+        assert!(edge <= room, "{now}: {edge} is advertised, and there is room up to {room}");
+    }
+
+    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+        if let Node::Proxy(proxy) = component
+            && id == self.proxy
+        {
+            self.look(now, proxy.relay(CONNECTION.flow).expect("it splits this one"));
+        }
+    }
+}

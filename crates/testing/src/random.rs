@@ -1,0 +1,98 @@
+//! Drawing the settings of a random world.
+
+use lasthop_base::{Bytes, Duration, Stream};
+use lasthop_proto::tcp::{
+    Congestion, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules,
+    Settings, WindowCounts,
+};
+use lasthop_sim::QueueLimit;
+
+/// Every flavour.
+pub const FLAVOURS: [Flavour; 6] = [
+    Flavour::Tahoe,
+    Flavour::Reno,
+    Flavour::NewReno,
+    Flavour::Sack,
+    Flavour::GoBackN,
+    Flavour::SelectiveRepeat,
+];
+
+/// One of several, each as likely as the others.
+pub fn pick<T: Copy>(random: &mut Stream, among: &[T]) -> T {
+    among[random.below(among.len() as u64) as usize]
+}
+
+/// Heads or tails.
+pub fn coin(random: &mut Stream) -> bool {
+    random.bernoulli(0.5)
+}
+
+/// Up to so many whole milliseconds.
+pub fn milliseconds(random: &mut Stream, most: u64) -> Duration {
+    Duration::from_millis(random.below(most + 1))
+}
+
+/// Settings of any profile, with anything changed that a scenario may change.
+pub fn settings(random: &mut Stream) -> Settings {
+    let profile = pick(random, &[Profile::Rfc, Profile::Ns2, Profile::Ebsn]);
+    let base = profile.settings();
+    let packet_size = Bytes(pick(random, &[41, 128, 576, 1000, 1500]));
+    let rto_min = milliseconds(random, 1_000);
+    Settings {
+        flavour: pick(random, &FLAVOURS),
+        congestion: pick(random, &[Congestion::Aimd, Congestion::Aimd, Congestion::None]),
+        rules: pick(random, &[Rules::Rfc, Rules::Ns2]),
+        packet_size,
+        window: (packet_size * (1 + random.below(60))).into(),
+        window_counts: pick(random, &[WindowCounts::Payload, WindowCounts::Packets]),
+        initial_window: pick(
+            random,
+            &[
+                InitialWindow::Rfc5681,
+                InitialWindow::Rfc6928,
+                InitialWindow::Segments(1),
+                InitialWindow::Segments(4),
+            ],
+        ),
+        delay_growth: coin(random),
+        initial_ssthresh: pick(
+            random,
+            &[InitialThreshold::Unlimited, InitialThreshold::Window, InitialThreshold::Segments(5)],
+        ),
+        iss: pick(random, &[0, 1, u32::MAX, u32::MAX - 30_000, 1 << 31]),
+        handshake: coin(random),
+        close: coin(random),
+        dupthresh: 1 + random.below(5) as u32,
+        limited_transmit: coin(random),
+        max_burst: random.below(5) as u32,
+        halve_exactly: coin(random),
+        careful: coin(random),
+        partial_deflation: coin(random),
+        impatient: coin(random),
+        partial_ack_sends: coin(random),
+        rtt_arithmetic: pick(
+            random,
+            &[RttArithmetic::Exact, RttArithmetic::Ticks, RttArithmetic::NearestTick],
+        ),
+        rtt_samples: pick(random, &[RttSamples::OneAtATime, RttSamples::EveryAck]),
+        tick: pick(random, &[1, 10, 100, 500].map(Duration::from_millis)),
+        rto_initial: Duration::from_millis(200 + random.below(3_000)),
+        rto_min,
+        rto_max: Duration::from_secs(2 + random.below(60)),
+        ack_every: 1 + random.below(3) as u32,
+        ack_delay: milliseconds(random, 400),
+        sack_blocks: 1 + random.below(4) as u32,
+        dsack: coin(random),
+        timestamps: coin(random),
+        ..base
+    }
+}
+
+/// A queue with room for two packets at least.
+pub fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
+    match random.below(3) {
+        0 => QueueLimit::Unlimited,
+        1 => QueueLimit::Packets(2 + random.below(20) as u32),
+        _ => QueueLimit::Bytes(packet * (2 + random.below(20))),
+    }
+}
