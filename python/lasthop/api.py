@@ -172,8 +172,6 @@ def compare(
 def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pandas.DataFrame:
     """Return what happened to each packet of a connection as a data frame.
 
-    Needs pandas: `pip install 'lasthop[frames]'`.
-
     Parameters
     ----------
     run : Run
@@ -202,8 +200,6 @@ def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pand
 
 def series_frame(run: Run, connection: str | None = None, part: int = 0) -> pandas.DataFrame:
     """Return the state of a connection's source over time as a data frame.
-
-    Needs pandas: `pip install 'lasthop[frames]'`.
 
     Parameters
     ----------
