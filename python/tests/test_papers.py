@@ -15,8 +15,8 @@ from conftest import ROOT, Command
 import lasthop
 from lasthop.papers import names, paper, papers, report
 from lasthop.papers.claims import near
-from lasthop.papers.conduct import Outcome, Plan, carry_out
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS
+from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.vstcp import network
 from lasthop.study.statistics import estimate
 
@@ -98,7 +98,7 @@ def outcome(request: pytest.FixtureRequest) -> Outcome:
     runs = RUNS[found.name]
     experiments = [replace(each, quick=runs) if each.axes else each for each in found.experiments]
     small = replace(found, experiments=experiments)
-    return carry_out(Plan(small, small.choose({}), False, small.figures, small.claims), None, jobs=2)
+    return run_paper(Plan(small, small.choose({}), False, small.figures, small.claims), None, jobs=2)
 
 
 @pytest.mark.parametrize("name", names())
@@ -267,7 +267,7 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_verdicts_for_any_jobs(outcome: Outcome, tmp_path: Path) -> None:
     plan = replace(outcome.plan, figures=(), claims=outcome.plan.paper.claims[-5:])
-    once = carry_out(plan, tmp_path, jobs=1).judgements
+    once = run_paper(plan, tmp_path, jobs=1).judgements
     assert [each for _, each in once] == [each for _, each in outcome.judgements[-5:]]
 
 

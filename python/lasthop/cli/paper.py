@@ -10,7 +10,7 @@ from lasthop.cli.failure import RefusedError
 from lasthop.cli.progress import progress_bar
 from lasthop.cli.table import Table
 from lasthop.papers import Paper, names, paper, papers, report
-from lasthop.papers.conduct import Outcome, Plan, carry_out
+from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.study import StudyError
 
 
@@ -40,7 +40,7 @@ def execute(request: Request) -> None:
     try:
         with progress_bar() as show:
             told = None if show is None else (lambda experiment, now: show(now, experiment.name))
-            outcome = carry_out(plan, directory, request.jobs, told)
+            outcome = run_paper(plan, directory, request.jobs, told)
     except StudyError as error:
         raise RefusedError(str(error)) from None
     report.write_figures(outcome, directory)

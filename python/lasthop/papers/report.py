@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from lasthop import __version__, plots
-from lasthop.papers.conduct import Outcome
 from lasthop.papers.paper import Plot
+from lasthop.papers.runner import Outcome
 from lasthop.plots import DataFigure
 
 

@@ -51,6 +51,25 @@ def quantity(text: str) -> tuple[float, str] | None:
     return number, unit.removesuffix("s")
 
 
+def number(text: str) -> float:
+    """Read a quantity, and return its number in the basic unit.
+
+    Raises
+    ------
+    ValueError
+        If it is no quantity.
+
+    Examples
+    --------
+    >>> number("250 ms"), number("5 dB")
+    (0.25, 5.0)
+    """
+    found = quantity(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no quantity")
+    return found[0]
+
+
 def axis(values: Sequence[str]) -> tuple[list[float], str] | None:
     """Read the values of a swept parameter as an axis.
 

@@ -7,7 +7,7 @@ import tomllib
 import numpy as np
 
 from lasthop.study.error import StudyError
-from lasthop.study.quantity import quantity
+from lasthop.study.quantity import number
 from lasthop.study.statistics import Sample, linearised_ratio
 from lasthop.study.store import Identity, Store
 
@@ -94,14 +94,7 @@ class Samples:
         if len(named) < pairs and all(name.isdecimal() for name in named):
             # The others of the shape are there as well.
             starts.append(usual)
-        return _seconds(said["limit"]) - max(_seconds(said["warmup"]), min(map(_seconds, starts)))
-
-
-def _seconds(text: str) -> float:
-    found = quantity(text)
-    if found is None:
-        raise ValueError("the canonical form of a scenario writes durations")
-    return found[0]
+        return number(said["limit"]) - max(number(said["warmup"]), min(map(number, starts)))
 
 
 def _prefix(numbers: set[int]) -> int:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Self
 from lasthop import _lasthop, api
 from lasthop._lasthop import Scenario
 from lasthop.study import export, statistics, tables
-from lasthop.study.drive import Driver
 from lasthop.study.error import StudyError
 from lasthop.study.plan import Progress, Rule
 from lasthop.study.samples import Samples
+from lasthop.study.scheduler import Scheduler
 from lasthop.study.store import Identity, Store, StoredPoint
 
 if TYPE_CHECKING:
@@ -169,13 +169,13 @@ class Study:
     @property
     def finished(self) -> bool:
         """Whether every point has runs enough."""
-        return self._store.exists() and self._driver().finished
+        return self._store.exists() and self._scheduler().finished
 
     @property
     def progress(self) -> Progress:
         """How many runs there are, and how many there will be as far as can be told."""
         if self._store.exists():
-            return self._driver().progress
+            return self._scheduler().progress
         runs = next(self.rule.checkpoints())
         return Progress(expected=runs * sum(len(point.schemes) for point in self.points))
 
@@ -212,14 +212,14 @@ class Study:
             "metric": self.metric,
         }
         with self._store.writing(self._identity, meta):
-            driver = self._driver()
-            if driver.finished:
+            scheduler = self._scheduler()
+            if scheduler.finished:
                 return 0
             # Not while runs come in: they could not be stored meanwhile, nor Ctrl-C be heard.
             statistics.prepare()
             with _lasthop.Pool(jobs) as pool:
-                driver.run(pool, progress)
-            return driver.progress.made
+                scheduler.run(pool, progress)
+            return scheduler.progress.made
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return every run as a row of a data frame.
@@ -342,9 +342,9 @@ class Study:
         """Close the file."""
         self.close()
 
-    def _driver(self) -> Driver:
+    def _scheduler(self) -> Scheduler:
         samples = Samples(self._store, self._identity)
-        return Driver(self._store, samples, self._scenarios, self.seed, self.rule, self.metric)
+        return Scheduler(self._store, samples, self._scenarios, self.seed, self.rule, self.metric)
 
 
 def _rule(precision: float | None, runs: tuple[int, int]) -> Rule:

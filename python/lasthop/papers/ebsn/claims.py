@@ -6,9 +6,10 @@ import numpy as np
 
 from lasthop import Run
 from lasthop.papers.claims import KBPS, Best, Differs, Gain, Never, Number, Reaches, Told, Trend, Unit
-from lasthop.papers.ebsn.figures import GOOD, LOCAL_GOOD, LOCAL_MAX, WIDE_MAX, ceiling, number
+from lasthop.papers.ebsn.figures import GOOD, LOCAL_GOOD, LOCAL_MAX, WIDE_MAX, ceiling
 from lasthop.papers.evidence import Evidence, total
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Claim, Judgement
+from lasthop.study.quantity import number
 
 SCATTER = 0.04
 """Section 5: "the standard deviation for all results presented is less than 4%"."""

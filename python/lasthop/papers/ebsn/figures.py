@@ -8,7 +8,7 @@ from lasthop.papers.evidence import Evidence, along
 from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure, packet_trace
 from lasthop.plots.curves import Line, curve
-from lasthop.study.quantity import quantity
+from lasthop.study.quantity import number
 from lasthop.study.units import Reading
 
 GOOD = 10.0
@@ -25,13 +25,6 @@ _BAD = Reading("mean bad period", "s", 1.0)
 def ceiling(good: float, bad: float, maximum: float) -> float:
     """Return the throughput that a channel allows that is good only so long (section 5.1)."""
     return maximum * good / (good + bad)
-
-
-def number(text: str) -> float:
-    """Return a swept quantity as a number in its basic unit."""
-    found = quantity(text)
-    assert found is not None, text
-    return found[0]
 
 
 def _trace(scheme: str, evidence: Evidence) -> DataFigure:

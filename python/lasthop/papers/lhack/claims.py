@@ -11,7 +11,6 @@ import numpy.typing as npt
 from lasthop import Run
 from lasthop.papers.claims import Differs, Told
 from lasthop.papers.evidence import Evidence
-from lasthop.papers.lhack.figures import number
 from lasthop.papers.lhack.network import (
     CEILING,
     MSS,
@@ -20,6 +19,7 @@ from lasthop.papers.lhack.network import (
     messages_per_corruption,
 )
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Claim, Judgement
+from lasthop.study.quantity import number
 from lasthop.study.statistics import Estimate, compare, estimate
 
 ABOUT = 0.25

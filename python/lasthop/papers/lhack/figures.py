@@ -9,7 +9,7 @@ from lasthop.papers.lhack.network import CEILING, MSS, OPTIMUM, PAYLOAD_BITS, me
 from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure, windows
 from lasthop.plots.curves import Line, curve
-from lasthop.study.quantity import quantity
+from lasthop.study.quantity import number
 from lasthop.study.units import Reading
 
 _THROUGHPUT = Reading("throughput", "messages/s", 1.0)
@@ -17,13 +17,6 @@ _RATE = Reading("data messages for each that is corrupted", "", 1.0)
 _BER = Reading("bit error rate", "", 1.0)
 _LASTS = Reading("length of each hand-off", "s", 1.0)
 _TRAFFIC = Reading("acknowledgements and lhacks for each data message", "", 1.0)
-
-
-def number(text: str) -> float:
-    """Return a swept quantity as a number in its basic unit."""
-    found = quantity(text)
-    assert found is not None, text
-    return found[0]
 
 
 def _line(

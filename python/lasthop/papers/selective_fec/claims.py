@@ -10,7 +10,8 @@ import numpy as np
 from lasthop.papers.claims import Told
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Claim, Judgement
-from lasthop.papers.selective_fec.figures import LABELS, SCHEME, completion, number, units
+from lasthop.papers.selective_fec.figures import LABELS, SCHEME, completion, units
+from lasthop.study.quantity import number
 from lasthop.study.statistics import Comparison, Estimate, compare
 
 SMALL, LARGE = ("1 dB", "2 dB", "3 dB"), ("13 dB", "14 dB", "15 dB")

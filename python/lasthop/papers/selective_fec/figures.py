@@ -9,7 +9,7 @@ from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.quantity import quantity
+from lasthop.study.quantity import number
 from lasthop.study.statistics import Estimate, estimate
 from lasthop.study.units import Reading
 
@@ -29,15 +29,6 @@ _TIME = Reading("completion time", "s", 1.0)
 _UNITS = Reading("data units on the air for each segment", "", 1.0)
 _BER = Reading("bit error rate in the bad state", "", 1.0)
 _DELAY = Reading("time until a unit may be sent again", "ms", 1e-3)
-
-
-def number(text: str) -> float:
-    """Return a swept quantity as a number in its basic unit; decibels stay decibels."""
-    if text.endswith("dB"):
-        return float(text.removesuffix("dB"))
-    found = quantity(text)
-    assert found is not None, text
-    return found[0]
 
 
 def segments(evidence: Evidence, experiment: str) -> int:

@@ -20,13 +20,13 @@ from lasthop.papers.vstcp.figures import (
     by_size,
     gain,
     normalised,
-    number,
     rate_over_time,
     rates,
     sizes_sent,
     throughput,
 )
 from lasthop.papers.vstcp.network import CHANNEL, SIZES, TABLE_4
+from lasthop.study.quantity import number
 from lasthop.study.statistics import Comparison, Estimate, holm
 
 SIGNIFICANT = 0.05

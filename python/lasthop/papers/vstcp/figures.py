@@ -14,7 +14,7 @@ from lasthop.papers.paper import Plot
 from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, rate_of
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.quantity import quantity
+from lasthop.study.quantity import number
 from lasthop.study.statistics import Estimate
 from lasthop.study.units import Reading
 
@@ -34,13 +34,6 @@ _TIME = Reading("time", "s", 1.0)
 
 Where = tuple[str, str, At]
 """An experiment, a scheme and a point of it."""
-
-
-def number(text: str) -> float:
-    """Return a swept quantity as a number in its basic unit."""
-    found = quantity(text)
-    assert found is not None, text
-    return found[0]
 
 
 def at_rate(evidence: Evidence, experiment: str, rate: float, **rest: str) -> dict[str, str]:

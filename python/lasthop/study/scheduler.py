@@ -1,4 +1,4 @@
-"""Making the runs that a study lacks."""
+"""Orders the runs that a study lacks, and stores them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Executor(Protocol):
         """Forget what was ordered and is not done."""
 
 
-class Driver:
+class Scheduler:
     """Orders runs, stores what comes back, and decides at each checkpoint whether to go on.
 
     Parameters

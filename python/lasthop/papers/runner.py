@@ -1,4 +1,4 @@
-"""Running a paper: its experiments, then its figures, then its claims."""
+"""Runs a paper: its experiments, then its figures, then its claims."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Outcome:
     runs: int = 0
 
 
-def carry_out(
+def run_paper(
     plan: Plan,
     stores: Path | None,
     jobs: int | None = None,
