@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lasthop
 from lasthop import Run, Scenario
+from lasthop.cli.output import FILES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "scenarios/ebsn-example.toml"
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def results(directory: Path) -> list[str]:
+    """Return the names of what a command wrote into a directory, in order, but for its list of them."""
+    return sorted(path.name for path in directory.iterdir() if path.name != FILES)
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +36,28 @@ def command() -> Command:
         return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
     return run
+
+
+def interrupt(line: list[str | Path], when: Callable[[], bool], **options: Any) -> tuple[int, str, str]:
+    """Start `lasthop` with arguments, press Ctrl-C as soon as `when` says so, and return what came of it."""
+    command = [sys.executable, "-m", "lasthop", *map(str, line)]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, **(pipes | options))
+    try:
+        deadline = time.monotonic() + 60
+        while not when():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    finally:
+        process.kill()
+        process.wait()
+    # Where it interrupts the execution of a string, as in the making of a dataclass, Python ends by the
+    # signal even if the interrupt was caught. For a shell that is the same.
+    code = process.returncode if process.returncode != -signal.SIGINT else 130
+    return code, out, err
 
 
 @pytest.fixture(scope="session")

@@ -6,15 +6,13 @@ import csv
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import EXAMPLE, ROOT, Command
+from conftest import EXAMPLE, ROOT, Command, results
 
 import lasthop
 
@@ -192,7 +190,7 @@ def test_every_part_of_a_split_connection_is_written(command: Command, tmp_path:
     options = ("--set", "transfer.size=50 KB", "--scheme", "basic", "--scheme", "vs-tcp")
     result = command("run", SPLIT, *options, "--trace", "--out", tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
-    names = {path.name for path in tmp_path.iterdir()}
+    names = {*results(tmp_path)}
     last = "vs-tcp.base-mobile"
     figures = ["basic.packets", "vs-tcp.packets", f"{last}.packets", f"{last}.segment-size", "packets"]
     expected = {
@@ -242,7 +240,7 @@ def test_out_holds_all_that_was_asked_for(command: Command, tmp_path: Path) -> N
     each = ("events.csv", "series.csv", "packets.png", "packets.svg", "packets.csv", "pcapng")
     expected = {f"{scheme}.{name}" for scheme in SCHEMES for name in each}
     expected |= {"results.json", "scenario.toml", "packets.png", "packets.svg", "packets.csv"}
-    assert {path.name for path in out.iterdir()} == expected
+    assert {*results(out)} == expected
     assert (out / "results.json").read_text() == command("run", EXAMPLE, "--json").stdout
     assert (out / "scenario.toml").read_text() == command("check", EXAMPLE).stdout
     assert f"written to {out}: " in result.stdout
@@ -268,7 +266,7 @@ def test_each_of_several_connections_has_a_trace(command: Command, tmp_path: Pat
 
 def test_out_alone_holds_the_results(command: Command, tmp_path: Path) -> None:
     assert command("run", EXAMPLE, "--out", tmp_path).returncode == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "scenario.toml"}
+    assert results(tmp_path) == ["results.json", "scenario.toml"]
 
 
 def test_a_run_that_reaches_its_limit_says_so(command: Command) -> None:
@@ -448,11 +446,82 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         assert (result.returncode, result.stderr) == (0, b""), arguments
 
 
-def test_an_interrupt_ends_a_long_run_at_once() -> None:
-    endless = ["--set", "transfer.size=unlimited", "--set", "limit=1000000000 s", "--scheme", "ebsn"]
-    line = [sys.executable, "-m", "lasthop", "run", EXAMPLE, *endless]
-    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
-    output, error = process.communicate(timeout=5)
-    assert (process.returncode, output, error) == (130, "", "interrupted\n")
+@pytest.mark.parametrize("command_line", [["--help"], ["run", "--help"], ["study", "--help"]], ids=" ".join)
+def test_help_is_not_cut(command: Command, command_line: list[str]) -> None:
+    assert "..." not in command(*command_line).stdout.replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["rnu"],
+        ["run"],
+        ["run", EXAMPLE, "--bogus"],
+        ["run", EXAMPLE, "--seed", "-1"],
+        ["run", EXAMPLE, "--trace"],
+        ["run", "nowhere.toml"],
+        ["study", EXAMPLE, "--metric", "speed"],
+    ],
+    ids=" ".join,
+)
+def test_every_error_begins_alike(command: Command, arguments: list[str]) -> None:
+    result = command(*arguments)
+    assert result.stderr.startswith("error: ")
+    assert "Error" not in result.stderr
+
+
+def test_without_a_command_there_is_help(command: Command) -> None:
+    result = command()
+    assert (result.returncode, result.stdout) == (2, command("--help").stdout)
+
+
+@pytest.mark.parametrize("verb", ["run", "study", "packet-size"])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--scheme", "nosuch"], '--scheme: there is no scheme "nosuch"; there are basic, local-recovery, '),
+        (["--scheme", "ebns"], '--scheme: there is no scheme "ebns"; did you mean "ebsn"?'),
+        (
+            ["--scheme", "basic", "--scheme", "basic"],
+            '--scheme: found "basic" a second time, expected it once',
+        ),
+        (
+            ["--scheme", "ebsn", "--set", "radio.arq=none"],
+            '--scheme: "ebsn" needs a link that recovers its own',
+        ),
+    ],
+    ids=str,
+)
+def test_a_wrong_scheme_is_blamed_on_its_option(
+    command: Command, verb: str, options: list[str], expected: str
+) -> None:
+    result = command(verb, EXAMPLE, *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {expected}")
+    assert "schemes" not in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_override_that_was_typed_is_blamed_itself(command: Command) -> None:
+    result = command("run", EXAMPLE, "--set", 'schemes=["nosuch"]')
+    assert '--> --set schemes=["nosuch"]' in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--sizes", "128 X"], '--sizes: tcp.packet_size: found "128 X", expected a size'),
+        (["--sizes", "128 B,128 B"], '--sizes: sweep.tcp.packet_size: found "128 B" a second time'),
+        (["--key", "tcp.nosuch"], "--key: unknown key tcp.nosuch"),
+        (["--key", "tcp.nosuch", "--sizes", "128 B"], "--key: unknown key tcp.nosuch"),
+        (["--runs", "99999999999"], "--runs: expected at most 1,000,000 of each scheme at each point"),
+    ],
+    ids=str,
+)
+def test_wrong_packet_sizes_are_blamed_on_their_option(
+    command: Command, options: list[str], expected: str
+) -> None:
+    result = command("packet-size", EXAMPLE, *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {expected}")
+    assert "--set" not in result.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Command
+from conftest import Command, results
 
 from lasthop.plots.curves import Line, curve
 from lasthop.study import Study, StudyError, packet_size
@@ -89,7 +89,7 @@ def test_the_command_writes_the_figure(command: Command, tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (0, "")
     names = [f"packet-size-metp.{kind}" for kind in ("png", "svg", "csv")]
     assert done.stdout.strip().endswith(f"out: {', '.join(names)}")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {*names}
+    assert {*results(tmp_path / "out")} == {*names}
     printed = json.loads(command("packet-size", SPLIT, *sizes, *options, "--json").stdout)
     assert list(printed) == ["key", "table"]
     assert printed["key"] == KEY

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, Command
+from conftest import ROOT, Command, results
 
 import lasthop
 from lasthop.papers import names, paper, papers, report
@@ -283,14 +283,14 @@ def test_one_figure_can_be_had_alone(command: Command, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert [figure["id"] for figure in found["figures"]] == ["4"]
     assert found["claims"] == []
-    names = {path.name for path in tmp_path.iterdir()}
+    names = {*results(tmp_path)}
     assert names == {"figure-4.png", "figure-4.svg", "figure-4.csv", "report.html", "results.json"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nope"], "there is no paper 'nope'"),
+        (["nope"], 'there is no paper "nope"'),
         (["ebsn", "--figure", "99"], "has no figure 99"),
         (["ebsn", "--reading", "min-rto"], "expected NAME=CHOICE"),
         (["ebsn", "--reading", "min-rto=7"], "cannot be '7', only 2-ticks, 1s"),

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, results
 from typer.testing import CliRunner, Result
 
 import lasthop
@@ -58,7 +58,7 @@ def test_a_study_from_beginning_to_end(here: Path) -> None:
     directory = here / "sweep.study"
     files = ["comparison.csv", "curve.csv", "curve.png", "curve.svg"]
     files += ["results.json", "runs.csv", "study.sqlite", "summary.csv"]
-    assert sorted(path.name for path in directory.iterdir()) == files
+    assert results(directory) == files
     assert all(name in rows[-1] for name in files)
     with (directory / "runs.csv").open() as file:
         runs = list(csv.DictReader(file))
@@ -142,7 +142,9 @@ def test_a_dry_run_counts_and_leaves_nothing(here: Path) -> None:
         (["--runs", "ten"], "--runs: expected MIN:MAX or one number, found 'ten'"),
         (["--runs", "9:3"], "--runs: expected 1 or more, and no fewer at most than at least, found '9:3'"),
         (["--runs", "0"], "--runs: expected 1 or more, and no fewer at most than at least, found '0'"),
-        (["--metric", "speed"], "there is no metric 'speed'; there are throughput_bps, "),
+        (["--runs", "99999999999999999999"], "--runs: expected at most 1,000,000 of each scheme"),
+        (["--metric", "throughput"], 'there is no metric "throughput"; did you mean "throughput_bps"?'),
+        (["--metric", "speed"], 'there is no metric "speed"; there are throughput_bps, '),
         (["--export", "xlsx"], "--export: expected csv or parquet, found 'xlsx'"),
         (["--scheme", "snoopy"], "snoopy"),
         (["--set", "tcp.windows=1"], "windows"),

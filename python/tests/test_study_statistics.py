@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from lasthop.study.plan import PointPlan, Rule
+from lasthop.study.run_numbers import RunNumbers
 from lasthop.study.statistics import (
     RESAMPLES,
     Sample,
@@ -186,12 +187,23 @@ def test_a_point_stops_when_all_its_schemes_are_known_well_enough() -> None:
 
 
 def test_a_point_orders_what_it_lacks_once() -> None:
-    plan = PointPlan(Rule(6, 9, 0.02), [{0, 3}, set(range(9))])
+    plan = PointPlan(Rule(6, 9, 0.02), [RunNumbers([0, 3]), RunNumbers(range(9))])
     assert list(plan.missing()) == [(0, 1, 2), (0, 4, 2)]
     assert list(plan.missing()) == []
     assert not plan.complete()
-    plan.have[0] |= {1, 2, 4, 5}
+    for run in (5, 4, 2, 1):
+        plan.have[0].add(run)
     assert plan.complete()
     plan.decide([estimate([1.0, 9.0])])
     assert (plan.stopped, plan.target) == (False, 9)
     assert list(plan.missing()) == [(0, 6, 3)]
+
+
+def test_orders_and_numbers_of_a_billion_runs_take_no_memory() -> None:
+    plan = PointPlan(Rule(10**9, 10**9, None), [RunNumbers([*range(1000), 2000])])
+    assert list(plan.missing()) == [(0, 1000, 1000), (0, 2001, 10**9 - 2001)]
+    have = plan.have[0]
+    for run in range(1000, 2000):
+        have.add(run)
+    assert (have.prefix, len(have)) == (2001, 2001)
+    assert not plan.complete()

@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from lasthop.cli.failure import plainly
+from lasthop.cli import streams
+from lasthop.cli.failure import INTERRUPTED, WRONG_INPUT, plainly
+
+
+class Commands(TyperGroup):
+    """The commands, with whole summaries in the list of them and errors in our own style."""
+
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        """Run the command that the arguments name, and exit."""
+        streams.prepare()
+        try:
+            sys.exit(super().main(*arguments, **settings | {"standalone_mode": False}))
+        except typer.Abort:
+            sys.exit(INTERRUPTED)
+        except Exception as error:
+            # The class of such errors has no public name.
+            if not hasattr(error, "format_message"):
+                raise
+            message = error.format_message().rstrip(".")
+            context = getattr(error, "ctx", None)
+            command = context.command_path if context else "lasthop"
+            streams.notify(f"error: {message[:1].lower()}{message[1:]}\n{command} --help lists what there is")
+            sys.exit(WRONG_INPUT)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands, with summaries that are folded and not cut."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(10_000)) for name, each in commands if each])
+
+
+def _directory(text: str) -> Path:
+    if not text:
+        raise typer.BadParameter("expected a directory, found an empty name; the current one is '.'")
+    return Path(text)
+
 
 app = typer.Typer(
+    cls=Commands,
     help="What will make TCP work over this wireless last hop?",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -37,11 +75,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _lasthop(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(WRONG_INPUT)
 
 
 @app.command()
@@ -56,7 +97,8 @@ def run(
     overrides: Overrides = None,
     json: AsJson = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the results there, and what is recorded.")
+        Path | None,
+        typer.Option(parser=_directory, metavar="DIR", help="Write the results there, and what is recorded."),
     ] = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Record each packet: CSV and figures. Needs --out.")
@@ -80,7 +122,7 @@ def study(
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
     overrides: Overrides = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Threads; by default one for each core.")
+        int | None, typer.Option(min=1, max=1000, metavar="N", help="Threads; by default one for each core.")
     ] = None,
     precision: Annotated[
         str,
@@ -93,7 +135,10 @@ def study(
         str, typer.Option(metavar="NAME", help="The metric that decides and is shown.")
     ] = "throughput_bps",
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the results are kept; default: FILE.study.")
+        Path | None,
+        typer.Option(
+            parser=_directory, metavar="DIR", help="Where the results are kept; default: FILE.study."
+        ),
     ] = None,
     json: AsJson = False,
     dry_run: Annotated[
@@ -163,10 +208,11 @@ def paper(
         int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run that packet traces show.")
     ] = 0,
     jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Threads; by default one a core.")
+        int | None, typer.Option(min=1, max=1000, metavar="N", help="Threads; by default one for each core.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to write; by default NAME.paper.")
+        Path | None,
+        typer.Option(parser=_directory, metavar="DIR", help="Where to write; by default NAME.paper."),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -201,10 +247,13 @@ def packet_size(
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
     overrides: Overrides = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Threads; by default one a core.")
+        int | None, typer.Option(min=1, max=1000, metavar="N", help="Threads; by default one for each core.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also draw throughput against packet size there.")
+        Path | None,
+        typer.Option(
+            parser=_directory, metavar="DIR", help="Also draw throughput against packet size there."
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:

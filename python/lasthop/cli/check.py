@@ -10,6 +10,7 @@ from typing import Any
 from lasthop import Scenario, ScenarioError
 from lasthop.api import load
 from lasthop.cli.failure import RefusedError
+from lasthop.cli.streams import emit_document
 
 
 def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None, as_json: bool) -> None:
@@ -21,15 +22,15 @@ def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None
     if sizes:
         losses = _losses(scenario, sizes, link)
         if as_json:
-            print(json.dumps(report | {"packet_loss": losses}, indent=2, ensure_ascii=False))
+            emit_document(json.dumps(report | {"packet_loss": losses}, indent=2, ensure_ascii=False))
         else:
             _print(losses)
         return
     text = scenario.to_toml()
     if as_json:
-        print(json.dumps(report | {"scenario": tomllib.loads(text)}, indent=2, ensure_ascii=False))
+        emit_document(json.dumps(report | {"scenario": tomllib.loads(text)}, indent=2, ensure_ascii=False))
     else:
-        print(text, end="")
+        emit_document(text)
 
 
 def _losses(scenario: Scenario, sizes: list[str], link: str | None) -> list[dict[str, Any]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import typer
 
 from lasthop import ScenarioError
+from lasthop.cli import streams
 
 WRONG_INPUT = 2
 INTERRUPTED = 130
@@ -27,26 +29,34 @@ def plainly() -> Iterator[None]:
     """
     try:
         yield
-        sys.stdout.flush()
+        streams.finish()
     except BrokenPipeError:
-        # The reader of our output has had enough. Python must not try to flush what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output has had enough.
+        streams.discard(sys.stdout)
         raise typer.Exit(0) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
+        streams.notify("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     except (ScenarioError, RefusedError) as error:
         raise _failed(str(error)) from None
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise _failed(what) from None
+        if error.filename == streams.STDOUT:
+            streams.discard(sys.stdout)
+        where = error.filename2 or error.filename
+        raise _failed(f"{where}: {error.strerror}" if where else str(error)) from None
+
+
+def stopped(kept: str) -> NoReturn:
+    """End an interrupted command that can be continued: say what is kept, and how to go on."""
+    streams.notify(f"stopped; {kept}. To go on:\n  {shlex.join(['lasthop', *sys.argv[1:]])}")
+    raise typer.Exit(INTERRUPTED) from None
 
 
 def _failed(message: str) -> typer.Exit:
-    typer.echo(f"error: {message}", err=True)
+    streams.notify(f"error: {message}")
     return typer.Exit(WRONG_INPUT)
 
 
 def warn(message: str) -> None:
     """Say on stderr what the user should know though the command succeeds."""
-    typer.echo(f"warning: {message}", err=True)
+    streams.notify(f"warning: {message}")

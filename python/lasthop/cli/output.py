@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from lasthop import Run, Scenario
+from lasthop.cli.failure import RefusedError, warn
+from lasthop.files import write_text
+from lasthop.study.interrupt import interrupts_held
+
+FILES = ".lasthop-files"
+"""The list of what the last command wrote, which the next one replaces: a name in each line."""
+
+_STAGING = ".lasthop-part-"
 
 
 class Output:
-    """A directory of results, made when it is not there.
+    """A directory of results, made when it is not there, and filled when all of them are complete.
+
+    Results are written into a directory within it. At the end of the block they are moved to their places,
+    and what an earlier command wrote there and this one did not is removed, so that results of two commands
+    never stand side by side. If the block fails or is interrupted, everything stays as it was.
 
     Parameters
     ----------
@@ -19,18 +37,77 @@ class Output:
     """
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self._written: Counter[str] = Counter()
 
+    def __enter__(self) -> Self:
+        """Make the directory."""
+        self._made = not self.directory.exists()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        for left in sorted(self.directory.glob(f"{_STAGING}*")):
+            warn(f"{left}: another command is writing there, or was killed; if none is running, delete it")
+        self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self.directory))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Put the results in their places, or leave none."""
+        if isinstance(error, OSError):
+            self._rename(error)
+        try:
+            if error is None:
+                self._publish()
+        finally:
+            shutil.rmtree(self.staging, ignore_errors=True)
+            if self._made:
+                # Only if nothing is in it.
+                with suppress(OSError):
+                    self.directory.rmdir()
+
+    def _publish(self) -> None:
+        names = sorted(path.name for path in self.staging.iterdir())
+        for name in names:
+            if (self.directory / name).is_dir():
+                raise RefusedError(f"{self.directory / name}: cannot be written: a directory has that name")
+        earlier = self._earlier()
+        write_text(self.staging / FILES, "".join(f"{name}\n" for name in names))
+        with interrupts_held():
+            for name in (*names, FILES):
+                os.replace(self.staging / name, self.directory / name)
+            for name in earlier - {*names}:
+                (self.directory / name).unlink(missing_ok=True)
+
+    def _earlier(self) -> set[str]:
+        """Return the names of the files that an earlier command wrote, and that still are there."""
+        try:
+            listed = (self.directory / FILES).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return set()
+        # A list from elsewhere shall not reach beyond the directory.
+        return {name for name in listed if name and name == Path(name).name and name not in (".", "..")}
+
+    def _rename(self, error: OSError) -> None:
+        """Let an error name the file that the user knows."""
+        staging, directory = f"{self.staging}{os.sep}", f"{self.directory}{os.sep}"
+        if isinstance(error.filename, str | Path):
+            error.filename = str(error.filename).replace(staging, directory)
+        else:
+            error.args = tuple(
+                each.replace(staging, directory) if isinstance(each, str) else each for each in error.args
+            )
+
     def path(self, name: str, kind: str) -> Path:
-        """Return where the file `name` goes; `kind` is what the summary calls such files."""
+        """Return where to write the file `name`; `kind` is what the summary calls such files."""
         self._written[kind] += 1
-        return self.directory / name
+        return self.staging / name
 
     def text(self, name: str, text: str) -> None:
         """Write a text file."""
-        self.path(name, name).write_text(text, encoding="utf-8")
+        write_text(self.path(name, name), text)
 
     def traces(self, scenario: Scenario, runs: Sequence[Run]) -> None:
         """Write what was recorded of each packet and of the senders, as columns and as pictures."""

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lasthop import Scenario
 from lasthop.cli.failure import RefusedError
-from lasthop.cli.progress import progress_bar
-from lasthop.cli.table import Table, in_common
+from lasthop.cli.output import Output
+from lasthop.cli.progress import Activity
+from lasthop.cli.scenario import blaming, blaming_scheme
+from lasthop.cli.streams import emit, emit_document
+from lasthop.cli.study import not_too_many
+from lasthop.cli.table import Table, in_common, printable
 from lasthop.study import Study, StudyError, packet_size
 from lasthop.study.units import RATES
 
@@ -35,35 +40,50 @@ class Request:
 
 def execute(request: Request) -> None:
     """Try each size, and print the table."""
-    schemes = [f"schemes={json.dumps(request.schemes)}"] if request.schemes else []
+    not_too_many(request.runs)
     sizes = [] if request.sizes is None else [size.strip() for size in request.sizes.split(",")]
-    scenario = packet_size.load(request.path, sizes, [*request.overrides, *schemes], request.key)
+    scenario = _load(request, sizes)
     runs = (request.runs, request.runs)
     try:
-        with Study(scenario, seed=request.seed, precision=None, runs=runs) as study:
-            with progress_bar() as show:
-                study.run(request.jobs, show)
+        with (
+            Study(scenario, seed=request.seed, precision=None, runs=runs) as study,
+            Activity() as activity,
+        ):
+            study.run(request.jobs, activity.study)
+            activity.doing("comparing sizes")
             found = packet_size.table(study, key=request.key)
             written = [] if request.out is None else _draw(study, request.key, request.out)
     except StudyError as error:
         raise RefusedError(str(error)) from None
     if request.as_json:
-        print(_json(found, request.key))
+        emit_document(_json(found, request.key))
     else:
         if scenario.title:
-            print(f"{scenario.title}\n")
+            emit(f"{printable(scenario.title)}\n")
         _print(found)
         if written:
-            print(f"\nwritten to {request.out}: {', '.join(path.name for path in written)}")
+            emit(f"\nwritten to {request.out}: {', '.join(path.name for path in written)}")
+
+
+def _load(request: Request, sizes: list[str]) -> Scenario:
+    """Load the scenario with the sizes as an axis of its sweep."""
+
+    def blame(message: str) -> str:
+        wrong_key = not sizes or message.startswith("unknown key")
+        return f"{'--key' if wrong_key else '--sizes'}: {message}"
+
+    axis = packet_size.axis(request.key, sizes)
+    with blaming_scheme(request.schemes) as schemes, blaming(axis, blame):
+        return packet_size.load(request.path, sizes, [*request.overrides, *schemes], request.key)
 
 
 def _draw(study: Study, key: str, directory: Path) -> list[Path]:
     """Write the curves that the table is read off."""
     from lasthop import plots
 
-    directory.mkdir(parents=True, exist_ok=True)
     drawn = packet_size.figures(study, key=key)
-    return [path for stem, figure in drawn.items() for path in plots.save(figure, directory / stem)]
+    with Output(directory) as output:
+        return [path for stem, figure in drawn.items() for path in plots.save(figure, output.staging / stem)]
 
 
 def _parameters(found: pandas.DataFrame) -> list[str]:

@@ -6,12 +6,15 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from lasthop.cli.failure import RefusedError
-from lasthop.cli.progress import progress_bar
+from lasthop.cli.failure import RefusedError, stopped
+from lasthop.cli.output import Output
+from lasthop.cli.progress import Activity
+from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.table import Table
 from lasthop.papers import Paper, names, paper, papers, report
 from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.study import StudyError
+from lasthop.suggest import unknown
 
 
 @dataclass(frozen=True)
@@ -36,33 +39,35 @@ def execute(request: Request) -> None:
         return
     plan = _plan(request)
     directory = request.out or Path(f"{plan.paper.name}.paper")
-    directory.mkdir(parents=True, exist_ok=True)
     try:
-        with progress_bar() as show:
-            told = None if show is None else (lambda experiment, now: show(now, experiment.name))
-            outcome = run_paper(plan, directory, request.jobs, told)
+        with Output(directory) as output, Activity() as activity:
+            outcome = run_paper(plan, directory, request.jobs, activity.show)
+            activity.doing("writing results")
+            report.write_figures(outcome, output.staging)
+            text = json.dumps(report.as_json(outcome), indent=2, ensure_ascii=False)
+            output.text("results.json", text + "\n")
+            page = directory / report.write_html(outcome, output.staging / "report.html").name
     except StudyError as error:
         raise RefusedError(str(error)) from None
-    report.write_figures(outcome, directory)
-    text = json.dumps(report.as_json(outcome), indent=2, ensure_ascii=False)
-    (directory / "results.json").write_text(text + "\n", encoding="utf-8")
-    page = report.write_html(outcome, directory / "report.html")
+    except KeyboardInterrupt:
+        stopped(f"the finished runs of sweeps are kept in {directory}")
     if request.as_json:
-        print(text)
+        emit_document(text)
     else:
         _print(outcome)
-        print(f"\nwritten to {page}, beside it the figures with their numbers and results.json")
+        emit(f"\nwritten to {page}, beside it the figures with their numbers and results.json")
 
 
 def _plan(request: Request) -> Plan:
+    assert request.name is not None
     if request.name not in names():
-        raise RefusedError(f"there is no paper {request.name!r}; there are: {', '.join(names())}")
+        raise RefusedError(unknown("paper", request.name, names()))
     found = paper(request.name)
     figures = [figure for figure in found.figures if not request.figures or figure.id in request.figures]
-    unknown = set(request.figures) - {figure.id for figure in figures}
-    if unknown:
+    missing = set(request.figures) - {figure.id for figure in figures}
+    if missing:
         there = ", ".join(figure.id for figure in found.figures)
-        raise RefusedError(f"{found.name} has no figure {', '.join(sorted(unknown))}; it has {there}")
+        raise RefusedError(f"{found.name} has no figure {', '.join(sorted(missing))}; it has {there}")
     try:
         readings = found.choose(dict(_pair(text) for text in request.readings))
     except ValueError as error:
@@ -81,14 +86,14 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _list(as_json: bool) -> None:
     if as_json:
-        print(json.dumps([_described(each) for each in papers()], indent=2, ensure_ascii=False))
+        emit_document(json.dumps([_described(each) for each in papers()], indent=2, ensure_ascii=False))
         return
     table = Table("paper", "title", "source", ">figures", ">claims")
     for each in papers():
         table.row(each.name, each.title, each.source, str(len(each.figures)), str(len(each.claims)))
     table.print()
     for each in papers():
-        print(f"\nreadings of {each.name} (--reading NAME=CHOICE; the first is the default):\n")
+        emit(f"\nreadings of {each.name} (--reading NAME=CHOICE; the first is the default):\n")
         readings = Table("reading", "choices", "question")
         for reading in each.readings:
             readings.row(reading.name, ", ".join(choice.name for choice in reading.choices), reading.question)
@@ -108,7 +113,7 @@ def _described(each: Paper) -> dict[str, object]:
 
 def _print(outcome: Outcome) -> None:
     plan = outcome.plan
-    print(f"{plan.paper.title} ({plan.paper.source})\n")
+    emit(f"{plan.paper.title} ({plan.paper.source})\n")
     if outcome.judgements:
         table = Table("section", "claim", "paper", "found", "verdict")
         for claim, judgement in outcome.judgements:
@@ -118,8 +123,8 @@ def _print(outcome: Outcome) -> None:
             (claim.id, each) for claim, each in outcome.judgements if each.note and each.verdict != "holds"
         ]
         if notes:
-            print("\nwhere a claim does not hold:")
+            emit("\nwhere a claim does not hold:")
         for name, each in notes:
-            print(f"  {name}: {each.note}")
+            emit(f"  {name}: {each.note}")
     size = "full" if plan.full else "quick"
-    print(f"\n{len(outcome.figures)} figures from {outcome.runs:,} runs ({size}, seed {plan.seed})")
+    emit(f"\n{len(outcome.figures)} figures from {outcome.runs:,} runs ({size}, seed {plan.seed})")

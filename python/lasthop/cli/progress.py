@@ -1,48 +1,100 @@
-"""How far a command is, on the terminal."""
+"""Progress on stderr: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+import sys
+import threading
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
 
+from lasthop.cli.streams import notify
 from lasthop.study import Progress
 
+SECONDS_UNTIL_SHOWN = 0.5
+"""What is over before is not worth a bar."""
 
-class Show(Protocol):
-    """Shows the progress of something that has a name."""
-
-    def __call__(self, now: Progress, what: str = "") -> None:
-        """Show it."""
+SECONDS_BETWEEN_LINES = 30.0
+SECONDS_BETWEEN_FRAMES = 0.1
 
 
-@contextmanager
-def progress_bar() -> Iterator[Show | None]:
-    """Show how far a study is, if there is a terminal to show it on: tell it of the progress, and of what."""
-    from rich.console import Console
+class Activity:
+    """Shows what a command is doing, from a thread of its own, while the block runs.
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich import progress
+    Examples
+    --------
+    >>> with Activity("drawing figures") as activity:
+    ...     activity.doing("judging claims")
+    """
 
-    bar = progress.Progress(
-        progress.BarColumn(bar_width=30),
-        progress.TextColumn("{task.fields[text]}"),
-        console=console,
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("", total=None, text="starting")
+    def __init__(self, what: str = "starting") -> None:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="lasthop-progress", daemon=True)
+        self.doing(what)
 
-        def show(now: Progress, what: str = "") -> None:
-            left = "" if now.seconds_left is None else f", {duration(now.seconds_left)} left"
-            text = f"{now.done:,} of about {now.expected:,} runs, {now.rate:,.0f} a second{left}"
-            bar.update(task, completed=now.done, total=now.expected, text=f"{what}: {text}" if what else text)
+    def doing(self, what: str) -> None:
+        """Show what is being done and for how long: nobody knows how much of it is left."""
+        self._state: tuple[str, Progress | None, float] = (what, None, time.monotonic())
 
-        yield show
+    def study(self, now: Progress, what: str = "") -> None:
+        """Show how far a study is; `what` names it, if it is one of several."""
+        self._state = (what, now, 0.0)
+
+    def show(self, what: str, now: Progress | None) -> None:
+        """Show what is being done, and if it is a study, how far it is."""
+        if now is None:
+            self.doing(what)
+        else:
+            self.study(now, what)
+
+    def __enter__(self) -> Self:
+        """Begin to show it, if it takes long enough to be seen."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Take it off the terminal."""
+        self._over.set()
+        self._thread.join()
+
+    def _show(self) -> None:
+        if not sys.stderr.isatty():
+            while not self._over.wait(SECONDS_BETWEEN_LINES):
+                notify(self._line())
+        elif not self._over.wait(SECONDS_UNTIL_SHOWN):
+            # A terminal that is gone takes no bar, and the results do not need one.
+            with suppress(OSError, ValueError):
+                self._show_bar()
+
+    def _show_bar(self) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        columns = (progress.BarColumn(bar_width=30), progress.TextColumn("{task.fields[text]}", markup=False))
+        bar = progress.Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+        with bar:
+            task = bar.add_task("", total=None, text="")
+            while True:
+                _, now, _ = self._state
+                total: dict[str, Any] = {"total": None} if now is None else {"total": now.expected}
+                bar.update(task, completed=now.done if now else 0, text=self._line(), refresh=True, **total)
+                if self._over.wait(SECONDS_BETWEEN_FRAMES):
+                    return
+
+    def _line(self) -> str:
+        what, now, since = self._state
+        if now is None:
+            return f"{what}, {duration(time.monotonic() - since)}"
+        left = "" if now.seconds_left is None else f", {duration(now.seconds_left)} left"
+        text = f"{now.done:,} of about {now.expected:,} runs, {now.rate:,.0f} a second{left}"
+        return f"{what}: {text}" if what else text
 
 
 def duration(seconds: float) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lasthop import Run, Scenario
-from lasthop.api import load
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.output import Output
+from lasthop.cli.progress import Activity
+from lasthop.cli.scenario import load
+from lasthop.cli.streams import emit, emit_document
 
 _OF_RELAYS = {"relays sent again": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
 """Columns of what base stations that split connections do, with their metrics."""
@@ -36,24 +38,28 @@ def execute(request: Request) -> None:
     """Run the scenario with each scheme, and report."""
     if (request.trace or request.pcap) and request.out is None:
         raise RefusedError("--trace and --pcap write files; say where with --out DIR")
-    # Laid over the scenario, so that each is checked with it before the first one runs.
-    schemes = [f"schemes={json.dumps(request.schemes)}"] if request.schemes else []
-    scenario = load(request.path, [*request.overrides, *schemes])
+    scenario = load(request.path, request.overrides, request.schemes)
     output = None if request.out is None else Output(request.out)
-    runs = [_run(scenario, scheme, request, output) for scheme in scenario.schemes]
-    report = scenario.report(runs)
-    if output is not None:
-        output.text("scenario.toml", scenario.to_toml())
-        output.text("results.json", report + "\n")
-        if request.trace:
-            output.traces(scenario, runs)
+    with output or nullcontext(), Activity() as activity:
+        runs = []
+        for number, scheme in enumerate(scenario.schemes, 1):
+            activity.doing(f"running {scheme} ({number} of {len(scenario.schemes)})")
+            runs.append(_run(scenario, scheme, request, output))
+        report = scenario.report(runs)
+        if output is not None:
+            output.text("scenario.toml", scenario.to_toml())
+            output.text("results.json", report + "\n")
+            if request.trace:
+                activity.doing("writing traces and drawing figures")
+                output.traces(scenario, runs)
     if request.as_json:
-        print(report)
+        emit_document(report)
     else:
         _print_table(scenario, runs)
+        _print_traffic(runs)
         _print_applications(runs)
         if output is not None:
-            print(f"\nwritten to {output.summary()}")
+            emit(f"\nwritten to {output.summary()}")
     _warn_of_unfinished(scenario, runs)
 
 
@@ -65,7 +71,7 @@ def _run(scenario: Scenario, scheme: str, request: Request, output: Output | Non
 
 def _print_table(scenario: Scenario, runs: list[Run]) -> None:
     """Print a row for each run; if it has several connections, one for each of them and one for all."""
-    from lasthop.cli.table import Table, in_common
+    from lasthop.cli.table import Table, in_common, printable
     from lasthop.study.units import RATES, SIZES
 
     several = len(runs[0].connections) > 1
@@ -98,7 +104,29 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
     for (labels, _), *cells in zip(rows, *columns.values(), strict=True):
         table.row(*labels, *cells)
     if scenario.title:
-        print(f"{scenario.title}\n")
+        emit(f"{printable(scenario.title)}\n")
+    table.print()
+
+
+def _print_traffic(runs: list[Run]) -> None:
+    """Print a row for each source of other traffic of each run, if there are any."""
+    from lasthop.cli.table import Table, in_common
+    from lasthop.study.units import RATES
+
+    if not runs[0].traffic:
+        return
+    each = [metrics for run in runs for metrics in run.traffic.values()]
+    rate, throughput = in_common([metrics["throughput_bps"] for metrics in each], RATES)
+    headers = ["sent", "delivered", "lost", f"throughput ({rate})", "mean delay (ms)"]
+    table = Table("scheme", "traffic", *(f">{header}" for header in headers))
+    rates = iter(throughput)
+    for run in runs:
+        for index, (name, metrics) in enumerate(run.traffic.items()):
+            counts = [f"{metrics[f'{what}_packets']:,}" for what in ("sent", "delivered", "lost")]
+            delay = metrics["mean_delay_s"]
+            cells = [*counts, next(rates), _number(delay and 1e3 * delay)]
+            table.row(run.scheme if index == 0 else "", name, *cells)
+    emit()
     table.print()
 
 
@@ -115,7 +143,7 @@ def _print_applications(runs: list[Run]) -> None:
             times = [_number(each[f"{which}_response_time_s"], 3) for which in ("mean", "greatest")]
             counts = [f"{each[key]:,}" for key in ("requests", "responses", "timeouts", "lost_packets")]
             table.row(run.scheme if index == 0 else "", name, *counts[:2], *times, *counts[2:])
-    print()
+    emit()
     table.print()
 
 

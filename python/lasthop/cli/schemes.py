@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import lasthop
+from lasthop.cli.streams import emit_document
 
 
 def execute(as_json: bool) -> None:
@@ -12,7 +13,7 @@ def execute(as_json: bool) -> None:
     known = lasthop.schemes()
     if as_json:
         listed = [{"name": each.name, "summary": each.summary, "source": each.source} for each in known]
-        print(json.dumps({"schemes": listed}, indent=2, ensure_ascii=False))
+        emit_document(json.dumps({"schemes": listed}, indent=2, ensure_ascii=False))
         return
     from lasthop.cli.table import Table
 

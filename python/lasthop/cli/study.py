@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shlex
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,11 +15,14 @@ import typer
 
 from lasthop import Scenario
 from lasthop._lasthop import Pool
-from lasthop.api import load
-from lasthop.cli.failure import INTERRUPTED, RefusedError, warn
-from lasthop.cli.progress import duration, progress_bar
-from lasthop.cli.table import Table
+from lasthop.cli.failure import RefusedError, stopped, warn
+from lasthop.cli.output import Output
+from lasthop.cli.progress import Activity, duration
+from lasthop.cli.scenario import load
+from lasthop.cli.streams import emit, emit_document, notify
+from lasthop.cli.table import Table, printable
 from lasthop.study import Study, StudyError, report
+from lasthop.study.plan import MOST_RUNS
 from lasthop.study.quantity import quantity
 from lasthop.study.samples import TOTAL
 from lasthop.study.units import metric_reading
@@ -57,8 +58,7 @@ def execute(request: Request) -> None:
     precision, runs = _precision(request.precision), _runs(request.runs)
     if request.export not in (None, "csv", "parquet"):
         raise RefusedError(f"--export: expected csv or parquet, found {request.export!r}")
-    schemes = [f"schemes={json.dumps(request.schemes)}"] if request.schemes else []
-    scenario = load(request.path, [*request.overrides, *schemes])
+    scenario = load(request.path, request.overrides, request.schemes)
     directory = request.out if request.out is not None else Path(f"{request.path.stem}.study")
     store = None if request.dry_run else directory / STORE
     try:
@@ -80,30 +80,30 @@ def execute(request: Request) -> None:
 
 def _run(study: Study, request: Request, directory: Path) -> None:
     try:
-        with progress_bar() as show:
-            made = study.run(request.jobs, show)
+        with Activity() as activity:
+            made = study.run(request.jobs, activity.study)
+            if made == 0:
+                notify(f"nothing left to run: {study.path} has all runs of this study")
+            activity.doing("writing results")
+            with Output(directory) as output:
+                written = report.write(study, output.staging, request.export)
+                document = written[0].read_text(encoding="utf-8")
+            summary, comparison = study.summary(), study.compare()
     except KeyboardInterrupt:
-        done = study.progress.done
-        print(f"stopped; {done:,} runs are kept in {study.path}. To go on:", file=sys.stderr)
-        print(f"  {shlex.join(['lasthop', *sys.argv[1:]])}", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+        stopped(f"{study.progress.done:,} runs are kept in {study.path}")
     except RuntimeError as fault:  # A run failed, which says how to replay it.
-        print(f"error: {fault}", file=sys.stderr)
+        notify(f"error: {fault}")
         raise typer.Exit(FAULT) from None
-    if made == 0:
-        print(f"nothing left to run: {study.path} has all runs of this study", file=sys.stderr)
-    written = report.write(study, directory, request.export)
     if request.as_json:
-        print(written[0].read_text(encoding="utf-8"), end="")
+        emit_document(document)
     else:
-        summary, comparison = study.summary(), study.compare()
         if study.scenario.title:
-            print(f"{study.scenario.title}\n")
+            emit(f"{printable(study.scenario.title)}\n")
         _print_summary(study, summary)
         if len(comparison):
             _print_comparison(study, comparison)
         names = ", ".join(path.name for path in written)
-        print(f"\nwritten to {directory}: {STORE}, {names}")
+        emit(f"\nwritten to {directory}: {STORE}, {names}")
     _warn(study)
 
 
@@ -127,20 +127,20 @@ def _estimate(study: Study, request: Request) -> None:
             "seconds": {"min": times[0], "max": times[1]},
             "jobs": jobs,
         }
-        print(json.dumps(estimate, indent=2))
+        emit_document(json.dumps(estimate, indent=2))
         return
     each = f"{study.rule.least:,} to {study.rule.most:,} of each scheme at each point"
-    print(f"points   {len(study.points):,}")
-    print(f"schemes  {len(study.scenario.schemes):,}: {', '.join(study.scenario.schemes)}")
-    print(f"runs     {least:,} to {most:,}: {each}")
-    print(f"time     {duration(times[0])} to {duration(times[1])} on {jobs} threads")
+    emit(f"points   {len(study.points):,}")
+    emit(f"schemes  {len(study.scenario.schemes):,}: {', '.join(study.scenario.schemes)}")
+    emit(f"runs     {least:,} to {most:,}: {each}")
+    emit(f"time     {duration(times[0])} to {duration(times[1])} on {jobs} threads")
 
 
 def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:
     """Make runs of every point and scheme in turn for a moment, and return how many a second makes."""
     began = time.monotonic()
     made, rounds = 0, 0
-    with Pool(request.jobs) as pool:
+    with Activity("timing runs"), Pool(request.jobs) as pool:
         while (spent := time.monotonic() - began) < SECONDS_TO_TIME:
             if pool.pending == 0:
                 for key, (scenario, scheme) in enumerate(cells):
@@ -200,7 +200,7 @@ def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
     ]
     for row in zip(*columns, strict=True):
         table.row(*row)
-    print(f"\n{reading.name} against {against}, in pairs of runs over the same fades")
+    emit(f"\n{reading.name} against {against}, in pairs of runs over the same fades")
     table.print()
 
 
@@ -244,6 +244,14 @@ def _precision(text: str) -> float:
     return found[0]
 
 
+def not_too_many(runs: int) -> None:
+    """Refuse a number of runs that would not fit into memory."""
+    if runs > MOST_RUNS:
+        raise RefusedError(
+            f"--runs: expected at most {MOST_RUNS:,} of each scheme at each point, found {runs}"
+        )
+
+
 def _runs(text: str) -> tuple[int, int]:
     """Read `MIN:MAX` or `N`."""
     least, _, most = text.partition(":")
@@ -251,6 +259,7 @@ def _runs(text: str) -> tuple[int, int]:
         runs = int(least), int(most or least)
     except ValueError:
         raise RefusedError(f"--runs: expected MIN:MAX or one number, found {text!r}") from None
+    not_too_many(runs[1])
     if not 1 <= runs[0] <= runs[1]:
         raise RefusedError(f"--runs: expected 1 or more, and no fewer at most than at least, found {text!r}")
     return runs

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from operator import itemgetter
 
-from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as RichTable
+from rich.text import Text
+
+from lasthop.cli.streams import emit
+
+GAP = "   "
+WIDE_WORD = 12
+"""A word of a header that is longer may be broken; one in a cell is not."""
+
+_FOLDING = Console()
 
 
 def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tuple[str, list[str]]:
@@ -48,6 +56,9 @@ def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tu
 class Table:
     """A table without frills: a rule under the header, numbers to the right.
 
+    Where it is too wide for the terminal, texts and headers are folded, and where that is not enough, each
+    row becomes a block of lines. No number is ever cut.
+
     Parameters
     ----------
     *headers : str
@@ -55,22 +66,102 @@ class Table:
     """
 
     def __init__(self, *headers: str) -> None:
-        self._table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-        for header in headers:
-            number = header.startswith(">")
-            self._table.add_column(header.removeprefix(">"), justify="right" if number else "left")
+        self._headers = [printable(header.removeprefix(">")) for header in headers]
+        self._numbers = [header.startswith(">") for header in headers]
+        self._rows: list[list[str]] = []
 
     def row(self, *cells: str) -> None:
         """Add a row."""
-        # What the user wrote is no markup.
-        self._table.add_row(*map(escape, cells))
+        self._rows.append([printable(cell) for cell in cells])
 
     def print(self) -> None:
         """Print the table on stdout; where that is no terminal, without folding it."""
         console = Console(highlight=False)
-        if not console.is_terminal:
-            console = Console(highlight=False, width=200)
-        # Not printed by rich itself, which has an exit code of its own for a reader that leaves early.
+        lines = self.lines(console.width if console.is_terminal else None)
         with console.capture() as text:
-            console.print(self._table)
-        print(text.get(), end="")
+            for line in lines:
+                console.print(line, soft_wrap=True)
+        # Not printed by rich itself, which has an exit code of its own for a reader that leaves early.
+        emit(text.get().removesuffix("\n"))
+
+    def lines(self, width: int | None) -> list[Text]:
+        """Return the table as lines of at most `width` letters, unless a single number is longer."""
+        widths = self._widths(width)
+        if widths is None:
+            assert width is not None
+            return self._blocks(width)
+        folded = [self._folded(self._headers, widths)]
+        folded += [self._folded(cells, widths) for cells in self._rows]
+        header, *rows = [[Text(line) for line in each] for each in folded]
+        for line in header:
+            line.stylize("bold")
+        rule = Text("─" * (sum(widths) + len(GAP) * (len(widths) - 1)))
+        return [*header, rule, *(line for row in rows for line in row)]
+
+    def _widths(self, width: int | None) -> list[int] | None:
+        """Return how wide each column is; None if the table cannot be so narrow."""
+        columns = list(zip(self._headers, *self._rows, strict=True))
+        widths = [max(map(cell_len, column)) for column in columns]
+        if width is None:
+            return widths
+        least = [
+            max(min(_longest_word(header), WIDE_WORD), *map(cell_len if number else _longest_word, cells))
+            for (header, *cells), number in zip(columns, self._numbers, strict=True)
+        ]
+        room = width - len(GAP) * (len(widths) - 1)
+        if sum(least) > room:
+            return None
+        while sum(widths) > room:
+            spare = [(have, index) for index, have in enumerate(widths) if have > least[index]]
+            widths[max(spare)[1]] -= 1
+        return widths
+
+    def _folded(self, cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+        """Return the lines of a row, each cell folded into its column."""
+        columns = [_fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
+        lines = []
+        for parts in zip_longest(*columns, fillvalue=""):
+            padded = []
+            for part, width, number in zip(parts, widths, self._numbers, strict=True):
+                space = " " * (width - cell_len(part))
+                padded.append(space + part if number else part + space)
+            lines.append(GAP.join(padded))
+        return lines
+
+    def _blocks(self, width: int) -> list[Text]:
+        """Return each row as a block of lines that say header and value."""
+        lines: list[Text] = []
+        for cells in self._rows:
+            lines += [Text()] if lines else []
+            for header, cell in zip(self._headers, cells, strict=True):
+                if not cell:
+                    continue
+                named = f"{header}: {cell}" if header else cell
+                if cell_len(named) <= width:
+                    lines.append(Text(named))
+                    continue
+                lines += [Text(line) for line in _fold(f"{header}:", width)]
+                lines += [Text(f"  {line}") for line in _fold(cell, max(width - 2, _longest_word(cell)))]
+        return lines
+
+
+def printable(text: str) -> str:
+    r"""Write what would move the cursor or break a line as an escape.
+
+    Examples
+    --------
+    >>> print(printable(chr(7)), printable("µ [bold]"))
+    \x07 µ [bold]
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
+    )
+
+
+def _longest_word(text: str) -> int:
+    return max(map(cell_len, text.split()), default=0)
+
+
+def _fold(text: str, width: int) -> list[str]:
+    """Fold a text at its spaces into lines of a width; a word that is longer, anywhere."""
+    return [line.plain.rstrip() for line in Text(text).wrap(_FOLDING, max(width, 1))] or [""]

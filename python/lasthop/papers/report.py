@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lasthop import __version__, plots
+from lasthop.files import write_text
 from lasthop.papers.paper import Plot
 from lasthop.papers.runner import Outcome
 from lasthop.plots import DataFigure
@@ -100,8 +101,7 @@ def write_html(outcome: Outcome, path: Path) -> Path:
         images=[(plot, _image(plot, figure)) for plot, figure in outcome.figures],
         reading=_differing(outcome),
     )
-    path.write_text(page, encoding="utf-8")
-    return path
+    return write_text(path, page)
 
 
 def _image(plot: Plot, figure: DataFigure) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lasthop import Run
 from lasthop.papers.evidence import Evidence, Sweep
 from lasthop.papers.paper import Choice, Claim, Experiment, Judgement, Paper, Plot
 from lasthop.study import Progress, Study
@@ -79,7 +81,7 @@ def run_paper(
     plan: Plan,
     stores: Path | None,
     jobs: int | None = None,
-    progress: Callable[[Experiment, Progress], None] | None = None,
+    progress: Callable[[str, Progress | None], None] | None = None,
 ) -> Outcome:
     """Run what is missing, draw and judge.
 
@@ -92,7 +94,8 @@ def run_paper(
     jobs : int, optional
         How many threads run; all cores by default. It does not change the results.
     progress : callable, optional
-        Is told of the progress of each experiment.
+        Is told what is being done: the name of an experiment and how far its sweep is, or what takes an
+        unknown time.
 
     Returns
     -------
@@ -100,6 +103,7 @@ def run_paper(
         Figures and verdicts.
     """
     outcome = Outcome(plan)
+    tell = progress or (lambda what, now: None)
     with ExitStack() as open_studies:
         sweeps, traces, scenarios = {}, {}, {}
         for experiment in plan.experiments():
@@ -108,31 +112,31 @@ def run_paper(
             runs = experiment.full if plan.full else experiment.quick
             if not experiment.axes:
                 numbers = range(plan.run, plan.run + max(1, runs))
-                traces[experiment.name] = {
-                    scheme: [
-                        scenario.run(
-                            scheme,
-                            seed=plan.seed,
-                            run=run,
-                            trace=experiment.traced,
-                            series=experiment.traced,
+                traced: dict[str, list[Run]] = {scheme: [] for scheme in scenario.schemes}
+                for scheme, kept in traced.items():
+                    for run in numbers:
+                        tell(f"{experiment.name}: {scheme}, run {run}", None)
+                        observe = experiment.traced
+                        kept.append(
+                            scenario.run(scheme, seed=plan.seed, run=run, trace=observe, series=observe)
                         )
-                        for run in numbers
-                    ]
-                    for scheme in scenario.schemes
-                }
+                traces[experiment.name] = traced
                 outcome.runs += len(numbers) * len(scenario.schemes)
                 continue
             store = None if stores is None else stores / f"{_name(plan, experiment)}.sqlite"
             study = open_studies.enter_context(
                 Study(scenario, seed=plan.seed, precision=None, runs=(runs, runs), store=store)
             )
-            study.run(jobs, _named(experiment, progress))
+            study.run(jobs, partial(tell, experiment.name))
             outcome.runs += study.progress.done
             sweeps[experiment.name] = Sweep(study, experiment.axes)
         evidence = Evidence(sweeps, traces, scenarios)
-        outcome.figures = [(plot, plot.draw(evidence)) for plot in plan.figures]
-        outcome.judgements = [(claim, claim.judge(evidence)) for claim in plan.claims]
+        for plot in plan.figures:
+            tell(f"drawing figure {plot.id}", None)
+            outcome.figures.append((plot, plot.draw(evidence)))
+        for claim in plan.claims:
+            tell(f"judging claim {claim.id}", None)
+            outcome.judgements.append((claim, claim.judge(evidence)))
     return outcome
 
 
@@ -144,11 +148,3 @@ def _name(plan: Plan, experiment: Experiment) -> str:
         if reading.name not in experiment.fixed and plan.readings[reading.name] is not reading.choices[0]
     ]
     return ",".join([experiment.name, *changed, f"seed={plan.seed}"])
-
-
-def _named(
-    experiment: Experiment, progress: Callable[[Experiment, Progress], None] | None
-) -> Callable[[Progress], None] | None:
-    if progress is None:
-        return None
-    return lambda now: progress(experiment, now)

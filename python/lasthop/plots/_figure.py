@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from lasthop.files import naming
 from lasthop.plots._style import style
 
 Columns = Mapping[str, Any]
@@ -66,8 +67,10 @@ def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Pat
     # Not with_suffix: a stem may have dots of its own.
     png, svg, table = (Path(f"{stem}{suffix}") for suffix in (".png", ".svg", ".csv"))
     with style():
-        fig.savefig(png, metadata={"Software": None})
-        fig.savefig(svg, metadata={"Date": None, "Creator": None})
+        with naming(png):
+            fig.savefig(png, metadata={"Software": None})
+        with naming(svg):
+            fig.savefig(svg, metadata={"Date": None, "Creator": None})
     if data is None:
         return [png, svg]
     write_csv(table, data)
@@ -105,7 +108,7 @@ def write_csv(path: str | Path, columns: Columns) -> Path:
     """
     path = Path(path)
     plain: Sequence[list[Any]] = [np.asarray(column).tolist() for column in columns.values()]
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with naming(path), path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*plain, strict=True))

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lasthop.files import naming
 from lasthop.study.error import StudyError
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def _whole(path: Path, write: Callable[[Path], object]) -> Path:
     """Write to a file beside `path` and put it in its place: what is there is never half of it."""
     beside = path.with_name(f".{path.name}.part")
     try:
-        write(beside)
+        with naming(path):
+            write(beside)
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)

@@ -67,8 +67,12 @@ def load(
     scenario = api.load(path, list(overrides))
     if key in scenario.sweep and not sizes:
         return scenario
-    tried = list(sizes) or [f"{size} B" for size in SIZES]
-    return api.load(path, [*overrides, f"sweep.{key}={json.dumps(tried)}"])
+    return api.load(path, [*overrides, axis(key, sizes)])
+
+
+def axis(key: str, sizes: Sequence[str]) -> str:
+    """Return the override that adds packet sizes to a sweep; by default `SIZES`."""
+    return f"sweep.{key}={json.dumps(list(sizes) or [f'{size} B' for size in SIZES])}"
 
 
 def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pandas.DataFrame:
@@ -92,14 +96,15 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
     """
     import pandas
 
-    frame = study.to_pandas()
     others = _others(study, key)
+    found_by: dict[tuple[str, ...], dict[str, Sample]] = {}
+    stored = study.samples()
+    for index, point in enumerate(study.points):
+        for scheme in point.schemes:
+            row = (*(point.parameters[name] for name in others), scheme)
+            found_by.setdefault(row, {})[point.parameters[key]] = stored.of(index, scheme, metric)
     rows = []
-    for which, part in frame.groupby([*others, "scheme"], sort=False):
-        samples = {
-            str(size): runs.sort_values("run")[metric].to_numpy(dtype=float)
-            for size, runs in part.groupby(key, sort=False)
-        }
+    for which, samples in found_by.items():
         best = max(samples, key=lambda size: np.nanmean(samples[size]))
         found = estimate(samples[best][~np.isnan(samples[best])], study.seed)
         rows.append(

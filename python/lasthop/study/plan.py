@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
+from lasthop.study.run_numbers import RunNumbers
 from lasthop.study.statistics import Estimate
+
+MOST_RUNS = 1_000_000
+"""Runs of one scheme at one point. A metric of all of them is held in memory, and more would not narrow an
+interval that a reader can see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class PointPlan:
     ----------
     rule : Rule
         When it stops.
-    have : list of set of int
+    have : list of RunNumbers
         The numbers of the runs that each scheme has; the caller adds to them.
 
     Attributes
@@ -113,7 +117,7 @@ class PointPlan:
         How many runs each scheme will have at the end, as far as can be told yet.
     """
 
-    def __init__(self, rule: Rule, have: list[set[int]]) -> None:
+    def __init__(self, rule: Rule, have: list[RunNumbers]) -> None:
         self.have = have
         self.stopped = False
         self._rule = rule
@@ -125,18 +129,13 @@ class PointPlan:
     def missing(self) -> Iterator[tuple[int, int, int]]:
         """Yield (scheme, first run, number of runs) for what the target still needs; each once."""
         for scheme, have in enumerate(self.have):
-            wanted = [run for run in range(self._ordered[scheme], self.target) if run not in have]
-            self._ordered[scheme] = self.target
-            # Neighbours in a stretch of consecutive numbers differ from their positions by the same.
-            for _, stretch in groupby(enumerate(wanted), key=lambda each: each[1] - each[0]):
-                numbers = [run for _, run in stretch]
-                yield scheme, numbers[0], len(numbers)
+            first, self._ordered[scheme] = self._ordered[scheme], self.target
+            for begin, end in have.gaps(first, self.target):
+                yield scheme, begin, end - begin
 
     def complete(self) -> bool:
         """Whether every scheme has all the runs up to the target."""
-        return all(
-            len(have) >= self.target and all(run in have for run in range(self.target)) for have in self.have
-        )
+        return all(have.prefix >= self.target for have in self.have)
 
     def done(self) -> int:
         """Return how many of the expected runs are there."""

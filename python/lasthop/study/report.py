@@ -10,6 +10,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lasthop.files import write_text
 from lasthop.study.quantity import axis
 from lasthop.study.study import Study
 
@@ -86,7 +87,7 @@ def write(study: Study, directory: Path, export: str | None) -> list[Path]:
 
     results = directory / "results.json"
     text = json.dumps(document(study), indent=2, ensure_ascii=False) + "\n"
-    results.write_text(text, encoding="utf-8")
+    write_text(results, text)
     written = [results, to_csv(study.summary(), directory / "summary.csv")]
     comparison = study.compare()
     if len(comparison):

@@ -10,6 +10,7 @@ from lasthop.study.error import StudyError
 from lasthop.study.quantity import number
 from lasthop.study.statistics import Sample, linearised_ratio
 from lasthop.study.store import Identity, Store
+from lasthop.suggest import unknown
 
 TOTAL = "throughput_total_bps"
 """All bits that arrived over all time spent: a ratio of sums, where throughput_bps is a mean of ratios."""
@@ -39,7 +40,7 @@ class Samples:
         """Return how many runs count at a point."""
         if point not in self._runs:
             have = [self._store.numbers(point, scheme) for scheme in self._points[point].schemes]
-            self._runs[point] = min(map(_prefix, have), default=0)
+            self._runs[point] = min((each.prefix for each in have), default=0)
         return self._runs[point]
 
     def check(self, metric: str) -> str:
@@ -51,7 +52,7 @@ class Samples:
             If there is none.
         """
         if metric not in self.metrics:
-            raise StudyError(f"there is no metric {metric!r}; there are {', '.join(self.metrics)}")
+            raise StudyError(unknown("metric", metric, self.metrics))
         return metric
 
     def of(self, point: int, scheme: str, metric: str, runs: int | None = None) -> Sample:
@@ -95,8 +96,3 @@ class Samples:
             # The others of the shape are there as well.
             starts.append(usual)
         return number(said["limit"]) - max(number(said["warmup"]), min(map(number, starts)))
-
-
-def _prefix(numbers: set[int]) -> int:
-    """Return how many of 0, 1, 2, ... are there before the first gap."""
-    return next(run for run in range(len(numbers) + 1) if run not in numbers)

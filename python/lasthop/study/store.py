@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lasthop.study.error import StudyError
+from lasthop.study.run_numbers import RunNumbers
 
 FORMAT = 1
 APPLICATION = 0x4C617374
@@ -99,6 +100,8 @@ class Store:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
+        # Why nothing can be written any more, once a write has failed: SQLite may have rolled back by itself.
+        self._failure: str | None = None
         if path is None or path.exists():
             self._open()
 
@@ -166,11 +169,14 @@ class Store:
             if self.exists():
                 self.expect(identity)
             else:
-                self._create(identity)
+                with self._writes():
+                    self._create(identity)
             rows = [(key, json.dumps(value)) for key, value in meta.items()]
-            sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+            with self._writes():
+                sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
         except BaseException:
-            sql.execute("ROLLBACK")
+            if sql.in_transaction:
+                sql.execute("ROLLBACK")
             raise
         self.commit()
         try:
@@ -178,7 +184,31 @@ class Store:
         finally:
             # What is done is kept, whether the block succeeds or is interrupted.
             if sql.in_transaction:
-                sql.execute("COMMIT")
+                with self._writes():
+                    sql.execute("COMMIT")
+
+    @contextmanager
+    def _writes(self) -> Iterator[None]:
+        """Refuse every write after one that failed, and say of each what went wrong first.
+
+        Raises
+        ------
+        StudyError
+            If the block fails, or an earlier one has failed.
+        """
+        if self._failure is not None:
+            raise StudyError(self._failure)
+        try:
+            yield
+        except sqlite3.Error as error:
+            self._failure = (
+                f"{self.path}: cannot be written to: {error}; "
+                "runs stored before are kept: once that is mended, run this again to go on"
+            )
+            if self._sql.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._sql.execute("ROLLBACK")
+            raise StudyError(self._failure) from None
 
     def expect(self, identity: Identity) -> None:
         """Refuse to go on if there is another study in the file.
@@ -212,10 +242,8 @@ class Store:
 
     def commit(self) -> None:
         """Make what was added last, whatever happens from now on."""
-        try:
+        with self._writes():
             self._sql.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StudyError(f"{self.path}: cannot be written to: {error}") from None
         self._begin(seconds_to_wait=1)
 
     def _create(self, identity: Identity) -> None:
@@ -255,25 +283,32 @@ class Store:
         if rows:
             marks = ", ".join("?" * len(rows[0]))
             # A run is the same whenever it is made: one that came twice is no conflict.
-            self._sql.executemany(f"INSERT OR IGNORE INTO run VALUES ({marks})", rows)
+            with self._writes():
+                self._sql.executemany(f"INSERT OR IGNORE INTO run VALUES ({marks})", rows)
 
     # -- Reading ---------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, Any]:
         """Return what is noted down of the study."""
-        return {key: json.loads(value) for key, value in self._sql.execute("SELECT key, value FROM meta")}
+        return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM meta")}
+
+    def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._sql.execute(query, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise StudyError(f"{self.path}: cannot be read: {error}") from None
 
     def identity(self) -> Identity:
         """Return what the study is."""
         meta = self.meta()
-        rows = self._sql.execute("SELECT parameters, schemes, hash, scenario FROM point ORDER BY id")
+        rows = self._rows("SELECT parameters, schemes, hash, scenario FROM point ORDER BY id")
         points = [StoredPoint(json.loads(p), json.loads(s), name, toml) for p, s, name, toml in rows]
         return Identity(meta["lasthop"], meta["seed"], tuple(meta["metrics"]), points)
 
-    def numbers(self, point: int, scheme: str) -> set[int]:
+    def numbers(self, point: int, scheme: str) -> RunNumbers:
         """Return the numbers of the runs that a scheme has at a point."""
-        query = "SELECT run FROM run WHERE point = ? AND scheme = ?"
-        return {run for (run,) in self._sql.execute(query, (point, scheme))}
+        query = "SELECT run FROM run WHERE point = ? AND scheme = ? ORDER BY run"
+        return RunNumbers(run for (run,) in self._rows(query, (point, scheme)))
 
     def count(self) -> int:
         """Return how many runs there are."""
@@ -284,7 +319,7 @@ class Store:
         """Return columns of the runs with numbers below `below` that a scheme has at a point, in order."""
         names = ", ".join(map(_name, columns))
         query = f"SELECT {names} FROM run WHERE point = ? AND scheme = ? AND run < ? ORDER BY run"
-        return self._sql.execute(query, (point, scheme, below)).fetchall()
+        return self._rows(query, (point, scheme, below))
 
 
 def _name(identifier: str) -> str:

@@ -11,10 +11,11 @@ from lasthop import _lasthop, api
 from lasthop._lasthop import Scenario
 from lasthop.study import export, statistics, tables
 from lasthop.study.error import StudyError
-from lasthop.study.plan import Progress, Rule
+from lasthop.study.plan import MOST_RUNS, Progress, Rule
 from lasthop.study.samples import Samples
 from lasthop.study.scheduler import Scheduler
 from lasthop.study.store import Identity, Store, StoredPoint
+from lasthop.suggest import unknown
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +37,7 @@ class Study:
         A point is done when half the 95 % interval of every scheme is at most this part of the mean.
         None to make the most runs in any case.
     runs : (int, int), default (10, 1000)
-        The fewest and the most runs of each scheme at each point.
+        The fewest and the most runs of each scheme at each point; no more than a million.
     metric : str, default "throughput_bps"
         The metric that `precision` is about, and that tables show if none is named.
     store : str or Path, optional
@@ -285,7 +286,7 @@ class Study:
         samples = self.samples()
         for point in self.points:
             if baseline is not None and baseline not in point.schemes:
-                raise StudyError(f"the study has no scheme {baseline!r}; it has {', '.join(point.schemes)}")
+                raise StudyError(unknown("scheme", baseline, point.schemes))
         return tables.comparison_frame(
             samples, self._identity, baseline, samples.check(metric or self.metric)
         )
@@ -349,6 +350,8 @@ class Study:
 
 def _rule(precision: float | None, runs: tuple[int, int]) -> Rule:
     least, most = runs
+    if most > MOST_RUNS:
+        raise StudyError(f"runs: at most {MOST_RUNS:,} of each scheme at each point, found {most:,}")
     if not 1 <= least <= most:
         raise StudyError(
             f"runs: {least} to {most} is no range; the fewest must be 1 or more, and the most no less"

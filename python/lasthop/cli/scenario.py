@@ -1,0 +1,48 @@
+"""Scenarios as commands load them: what is wrong is blamed on the option that was typed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import lasthop
+from lasthop import Scenario, ScenarioError
+from lasthop.cli.failure import RefusedError
+from lasthop.suggest import unknown
+
+
+def load(path: Path, overrides: Sequence[str], schemes: Sequence[str]) -> Scenario:
+    """Load a scenario with what `--set` and `--scheme` say."""
+    with blaming_scheme(schemes) as chosen:
+        return lasthop.load(path, [*overrides, *chosen])
+
+
+@contextmanager
+def blaming_scheme(schemes: Sequence[str]) -> Iterator[list[str]]:
+    """Give the override that chooses schemes, if any are, and blame `--scheme` for what is wrong with it."""
+    known = [each.name for each in lasthop.schemes()]
+    for name in schemes:
+        if name not in known:
+            raise RefusedError(f"--scheme: {unknown('scheme', name, known)}")
+    # Laid over the scenario, so that each is checked with it before the first one runs.
+    override = f"schemes={json.dumps(schemes)}"
+
+    def blame(message: str) -> str:
+        return re.sub(r"^schemes(\[\d+\])?: ", "--scheme: ", message)
+
+    with blaming(override, blame):
+        yield [override] if schemes else []
+
+
+@contextmanager
+def blaming(override: str, blame: Callable[[str], str]) -> Iterator[None]:
+    """Tell what is wrong with an override that the user has not typed in the words of what was typed."""
+    try:
+        yield
+    except ScenarioError as error:
+        if error.file == f"--set {override}":
+            raise RefusedError(blame(error.message)) from None
+        raise

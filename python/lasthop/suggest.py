@@ -1,0 +1,22 @@
+"""Suggestions for misspelt names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """Say that a name is unknown: with the one that was probably meant, or else with all there are.
+
+    Examples
+    --------
+    >>> unknown("scheme", "ebns", ["basic", "ebsn"])
+    'there is no scheme "ebns"; did you mean "ebsn"?'
+    >>> unknown("scheme", "wind", ["basic", "ebsn"])
+    'there is no scheme "wind"; there are basic, ebsn'
+    """
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    rest = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names)}"
+    return f'there is no {kind} "{name}"; {rest}'

@@ -1,0 +1,181 @@
+"""Directories of results: complete or not written, and never a mixture of two commands."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLE, ROOT, Command, interrupt, results
+
+from lasthop.cli.failure import RefusedError
+from lasthop.cli.output import FILES, Output
+from lasthop.study import Study, StudyError
+
+ENDLESS = ("--set", "transfer.size=unlimited", "--set", "limit=1000000000 s", "--scheme", "ebsn")
+
+
+def no_larger_than(size: int) -> Callable[[], None]:
+    """Return what makes a process fail to write more to any file: a disk that is full."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def on_a_full_disk(size: int, *arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "lasthop", *map(str, arguments)]
+    return subprocess.run(
+        line, cwd=cwd, capture_output=True, text=True, check=False, preexec_fn=no_larger_than(size)
+    )
+
+
+def test_results_of_an_earlier_command_are_replaced(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert command("run", EXAMPLE, "--trace", "--pcap", "--out", out).returncode == 0
+    (out / "notes.txt").write_text("mine")
+    before = (out / "results.json").read_text()
+    assert command("run", EXAMPLE, "--scheme", "ebsn", "--pcap", "--out", out).returncode == 0
+    assert results(out) == ["ebsn.pcapng", "notes.txt", "results.json", "scenario.toml"]
+    assert (out / "results.json").read_text() != before
+
+
+def test_a_list_of_files_reaches_nothing_outside(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / FILES).write_text(f"../mine\n{tmp_path / 'mine'}\n..\n.\n\n")
+    with Output(out) as output:
+        output.text("new", "new")
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert results(out) == ["new"]
+
+
+def test_results_that_cannot_be_completed_leave_everything_as_it_was(tmp_path: Path) -> None:
+    with Output(tmp_path) as output:
+        output.text("old", "old")
+
+    def fail(out: Path, name: str) -> None:
+        with Output(out) as output:
+            output.text("new", "new")
+            output.text(name, "new")
+            assert name == "taken"
+
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(AssertionError):
+        fail(tmp_path, "another")
+    with pytest.raises(RefusedError, match="a directory has that name"):
+        fail(tmp_path, "taken")
+    with pytest.raises(AssertionError):
+        fail(tmp_path / "deep", "another")
+    assert results(tmp_path) == ["old", "taken"]
+
+
+def test_an_interrupted_capture_leaves_no_half_file(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def begun() -> bool:
+        return any(path.stat().st_size > 100_000 for path in out.glob("*/*.pcapng"))
+
+    ended = interrupt(["run", EXAMPLE, *ENDLESS, "--pcap", "--out", out], begun, cwd=ROOT)
+    assert ended == (130, "", "interrupted\n")
+    assert not out.exists()
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+    old = on_a_full_disk(10_000_000, "run", EXAMPLE, "--out", tmp_path)
+    assert old.returncode == 0, old.stderr
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for size, options, name in (
+        (100, [], "scenario.toml"),
+        (60_000, ["--trace"], "basic.packets.svg"),
+        (20_000, ["--trace"], "basic.events.csv"),
+        (5_000, ["--pcap"], "basic.pcapng"),
+    ):
+        result = on_a_full_disk(size, "run", EXAMPLE, *options, "--out", tmp_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith("error: ")
+        assert f"{tmp_path / name}: " in result.stderr
+        assert "File too large" in result.stderr
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_study_goes_on_once_the_disk_has_room(command: Command, tmp_path: Path) -> None:
+    options = ("study", ROOT / "scenarios/ebsn-wide-area.toml", "--out", tmp_path, "--runs")
+    assert command(*options, "100").returncode == 0
+    full = on_a_full_disk(200_000, *options, "2000")
+    assert (full.returncode, full.stdout) == (2, "")
+    store = tmp_path / "study.sqlite"
+    assert full.stderr.startswith(f"error: {store}: cannot be written to: ")
+    assert full.stderr.endswith(
+        "; runs stored before are kept: once that is mended, run this again to go on\n"
+    )
+    with Study.open(store) as study:
+        assert 400 <= study.progress.done < 8000
+        study.run()
+        assert study.finished
+
+
+def test_a_store_that_fails_once_takes_nothing_more(tmp_path: Path) -> None:
+    scenario = ROOT / "scenarios/ebsn-wide-area.toml"
+    with Study(scenario, runs=(100, 100), store=tmp_path / "study.sqlite") as study:
+        study.run()
+    with Study(scenario, runs=(2000, 2000), store=tmp_path / "study.sqlite") as study:
+        (pages,) = study._store._sql.execute("PRAGMA page_count").fetchone()
+        study._store._sql.execute(f"PRAGMA max_page_count = {pages + 2}")
+        for _ in range(2):
+            with pytest.raises(StudyError, match="cannot be written to: database or disk is full; "):
+                study.run()
+        assert study.progress.done >= 400
+
+
+def test_a_damaged_store_is_told_as_such(command: Command, tmp_path: Path) -> None:
+    scenario = ROOT / "scenarios/ebsn-wide-area.toml"
+    store = tmp_path / "study.sqlite"
+    with Study(scenario, runs=(100, 100), store=store) as study:
+        study.run()
+    content = bytearray(store.read_bytes())
+    content[4096:] = b"\xff" * len(content[4096:])
+    store.write_bytes(content)
+    result = command("study", scenario, "--runs", "100", "--out", tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"error: {store}: cannot be read: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_paper_on_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    result = on_a_full_disk(60_000, "paper", "ebsn", "--figure", "7", "--out", "out", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: out/")
+    assert "seed=1.sqlite: cannot be written to: " in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_an_interrupted_paper_says_how_to_go_on(tmp_path: Path) -> None:
+    options: list[str | Path] = ["paper", "ebsn", "--full", "--figure", "7", "--out", "its results"]
+    stores = tmp_path / "its results"
+
+    def begun() -> bool:
+        return any(path.stat().st_size > 0 for path in stores.glob("*.sqlite"))
+
+    code, out, err = interrupt(options, begun, cwd=tmp_path)
+    assert (code, out) == (130, "")
+    assert err == (
+        "stopped; the finished runs of sweeps are kept in its results. To go on:\n"
+        "  lasthop paper ebsn --full --figure 7 --out 'its results'\n"
+    )
+    assert [path.suffix for path in stores.iterdir()] == [".sqlite"]
+
+
+@pytest.mark.parametrize("verb", ["run", "study", "packet-size"])
+def test_an_empty_directory_name_is_refused(command: Command, verb: str) -> None:
+    result = command(verb, EXAMPLE, "--out", "")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "'--out': expected a directory, found an empty name" in result.stderr
+    assert not (ROOT / "results.json").exists()
+
+
+def test_json_and_files_say_the_same(command: Command, tmp_path: Path) -> None:
+    result = command("run", EXAMPLE, "--json", "--out", tmp_path)
+    assert json.loads(result.stdout) == json.loads((tmp_path / "results.json").read_text())
