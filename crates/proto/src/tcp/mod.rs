@@ -2,6 +2,9 @@
 //! resend ([recovery]), when to give up ([round-trip estimation](RttEstimator)).
 
 pub mod cc;
+mod delivery;
+mod detection;
+mod filter;
 mod ranges;
 mod reaction;
 mod receiver;
@@ -11,9 +14,11 @@ mod samples;
 mod segment;
 mod sender;
 mod sendings;
+mod sent;
 mod seq;
 mod settings;
 mod state;
+mod timers;
 
 use lasthop_base::{Bytes, Time};
 
@@ -26,8 +31,8 @@ pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
 pub use seq::SeqNum;
 pub use settings::{
-    Changes, Congestion, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules,
-    Settings, WindowCounts, WindowSize,
+    Changes, Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic,
+    RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
 };
 pub use state::SenderState;
 
@@ -70,6 +75,12 @@ pub struct SenderStats {
     pub fast_retransmits: u64,
     /// Probes of a closed window.
     pub window_probes: u64,
+    /// Tail loss probes (RFC 8985 section 7).
+    pub tail_loss_probes: u64,
+    /// Timeouts found to have been needless, and undone.
+    pub spurious_timeouts: u64,
+    /// Reductions of the window that were undone, those of timeouts included.
+    pub undone_reductions: u64,
     /// Control messages that arrived.
     pub notices: u64,
     /// When it began: as a rule, when the first segment was sent.
@@ -107,6 +118,9 @@ impl SenderStats {
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
             window_probes: self.window_probes - earlier.window_probes,
+            tail_loss_probes: self.tail_loss_probes - earlier.tail_loss_probes,
+            spurious_timeouts: self.spurious_timeouts - earlier.spurious_timeouts,
+            undone_reductions: self.undone_reductions - earlier.undone_reductions,
             notices: self.notices - earlier.notices,
             started: self.started,
             completed: self.completed,

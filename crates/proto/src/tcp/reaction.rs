@@ -74,6 +74,8 @@ pub enum Evidence {
     /// Reports of data beyond it, or duplicates that bring such: with SACK, what starts recovery and what
     /// goes on with it.
     Sack,
+    /// A tail loss probe that has repaired it (RFC 8985 section 7.4).
+    Probe,
     /// The retransmission timer.
     Timeout,
 }

@@ -39,6 +39,8 @@ pub struct Receiver {
     reported: Vec<SackBlock>,
     /// Segments that an acknowledgement is owed for, and until when.
     owed: u32,
+    /// Segments that are still acknowledged at once.
+    quick_acks: u32,
     ack_deadline: Time,
     last_ack_sent: SeqNum,
     ts_recent: Option<u32>,
@@ -62,6 +64,7 @@ impl Receiver {
             taken: 0,
             reported: Vec::with_capacity(SackBlocks::MAX),
             owed: 0,
+            quick_acks: settings.quick_acks,
             ack_deadline: Time::NEVER,
             last_ack_sent: SeqNum(settings.iss),
             ts_recent: None,
@@ -180,6 +183,10 @@ impl Receiver {
         };
         if !orderly {
             self.owed = self.settings.ack_every;
+            self.quick_acks = self.settings.quick_acks;
+        } else if self.quick_acks > 0 {
+            self.owed = self.settings.ack_every;
+            self.quick_acks -= 1;
         } else {
             self.owed += 1;
         }

@@ -23,6 +23,51 @@ pub struct RttEstimator {
 enum Estimate {
     Exact { srtt: Option<Duration>, rttvar: Duration },
     Ticks { nearest: bool, ticks: Ticks },
+    Linux(LinuxEstimate),
+}
+
+/// The estimate of Linux (`tcp_rtt_estimator`), in nanoseconds: srtt in eighths, the deviations in quarters.
+#[derive(Clone, Copy, Debug, Default)]
+struct LinuxEstimate {
+    srtt: u64,
+    /// Smoothed deviation.
+    mdev: u64,
+    /// The greatest deviation of this round trip, no less than the least timeout.
+    mdev_max: u64,
+    rttvar: u64,
+}
+
+impl LinuxEstimate {
+    fn sample(&mut self, rtt: u64, least: u64) {
+        let rtt = rtt.max(1);
+        if self.srtt == 0 {
+            self.srtt = rtt << 3;
+            self.mdev = rtt << 1;
+            self.rttvar = self.mdev.max(least);
+            self.mdev_max = self.rttvar;
+            return;
+        }
+        let error = rtt as i64 - (self.srtt >> 3) as i64;
+        self.srtt = (self.srtt as i64 + error).max(1) as u64;
+        let mut change = error.abs() - (self.mdev >> 2) as i64;
+        // A sample far below the average says little about how long to wait.
+        if error < 0 && change > 0 {
+            change >>= 3;
+        }
+        self.mdev = (self.mdev as i64 + change).max(0) as u64;
+        if self.mdev > self.mdev_max {
+            self.mdev_max = self.mdev;
+            self.rttvar = self.rttvar.max(self.mdev_max);
+        }
+    }
+
+    /// A round trip is over.
+    fn end_round(&mut self, least: u64) {
+        if self.mdev_max < self.rttvar {
+            self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
+        }
+        self.mdev_max = least;
+    }
 }
 
 /// The estimate in clock ticks, in the scaled integers of Jacobson 1988, appendix A.
@@ -73,6 +118,7 @@ impl RttEstimator {
                 RttArithmetic::Exact => Estimate::Exact { srtt: None, rttvar: Duration::ZERO },
                 RttArithmetic::Ticks => ticks(false),
                 RttArithmetic::NearestTick => ticks(true),
+                RttArithmetic::Linux => Estimate::Linux(LinuxEstimate::default()),
             },
             tick: settings.tick,
             initial: settings.rto_initial,
@@ -107,6 +153,14 @@ impl RttEstimator {
             Estimate::Ticks { nearest: false, ticks } => {
                 ticks.sample(now.as_nanos() / tick - sent.as_nanos() / tick);
             }
+            Estimate::Linux(estimate) => estimate.sample(now.since(sent).as_nanos(), self.min.as_nanos()),
+        }
+    }
+
+    /// A round trip is over: only then do some estimates shrink.
+    pub fn end_round(&mut self) {
+        if let Estimate::Linux(estimate) = &mut self.estimate {
+            estimate.end_round(self.min.as_nanos());
         }
     }
 
@@ -115,6 +169,10 @@ impl RttEstimator {
     pub fn rto(&self) -> Duration {
         let two_ticks = self.tick * 2;
         match self.estimate {
+            Estimate::Linux(LinuxEstimate { srtt: 0, .. }) => (self.initial * self.factor()).min(self.max),
+            Estimate::Linux(LinuxEstimate { srtt, rttvar, .. }) => {
+                (Duration::from_nanos((srtt >> 3) + rttvar) * self.factor()).min(self.max)
+            }
             Estimate::Exact { srtt: None, .. } => (self.initial * self.factor()).min(self.max),
             Estimate::Exact { srtt: Some(srtt), rttvar } => {
                 let rto = srtt + self.tick.max(rttvar * 4);
@@ -170,6 +228,9 @@ impl RttEstimator {
     /// The smoothed round-trip time (RFC 6298: SRTT), if there is one.
     pub fn srtt(&self) -> Option<Duration> {
         match self.estimate {
+            Estimate::Linux(LinuxEstimate { srtt, .. }) => {
+                (srtt > 0).then(|| Duration::from_nanos(srtt >> 3))
+            }
             Estimate::Exact { srtt, .. } => srtt,
             Estimate::Ticks { ticks, .. } => {
                 (ticks.srtt > 0).then(|| Duration::from_nanos(ticks.srtt * self.tick.as_nanos() / 8))
@@ -180,6 +241,7 @@ impl RttEstimator {
     /// The round-trip time variation (RFC 6298: RTTVAR).
     pub fn rttvar(&self) -> Duration {
         match self.estimate {
+            Estimate::Linux(LinuxEstimate { rttvar, .. }) => Duration::from_nanos(rttvar >> 2),
             Estimate::Exact { rttvar, .. } => rttvar,
             Estimate::Ticks { ticks, .. } => Duration::from_nanos(ticks.rttvar * self.tick.as_nanos() / 4),
         }
@@ -188,7 +250,7 @@ impl RttEstimator {
     /// The estimate in ticks, if that is what it is kept in.
     pub fn ticks(&self) -> Option<Ticks> {
         match self.estimate {
-            Estimate::Exact { .. } => None,
+            Estimate::Exact { .. } | Estimate::Linux(_) => None,
             Estimate::Ticks { ticks, .. } => Some(ticks),
         }
     }

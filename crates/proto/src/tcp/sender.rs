@@ -11,6 +11,7 @@ use super::segment::{Flags, Segment};
 use super::seq::SeqNum;
 use super::settings::Settings;
 use super::state::SenderState;
+use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::component::{Component, Out, Port, Probe, Signal};
 use crate::packet::{Body, Notice, Packet};
@@ -191,7 +192,7 @@ impl Sender {
 
     /// Whether the retransmission timer runs.
     pub fn timer_runs(&self) -> bool {
-        self.state.rto_deadline != Time::NEVER
+        self.state.timer_runs()
     }
 
     fn start(&mut self, now: Time, out: &mut Out) {
@@ -275,7 +276,7 @@ impl Sender {
     /// The connection is no more, and nobody needs to wait for it.
     fn break_off(&mut self, now: Time, out: &mut Out) {
         self.phase = Phase::Aborted;
-        self.state.rto_deadline = Time::NEVER;
+        self.state.timers = Timers::STOPPED;
         self.state.stats.aborted = Some(now);
         out.signal(Signal::Finished);
     }
@@ -334,7 +335,7 @@ impl Sender {
             // Nothing is under way and yet not all was sent: only the receiver's window can open.
             if self.probe_interval.is_none() {
                 self.probe_interval = Some(tcp.rtt.rto());
-                tcp.rto_deadline = now + tcp.rtt.rto();
+                tcp.set_persist_timer(now + tcp.rtt.rto());
             }
         } else if tcp.closed {
             self.phase = Phase::Done;
@@ -343,7 +344,18 @@ impl Sender {
         }
     }
 
-    fn on_timer(&mut self, now: Time, out: &mut Out) {
+    fn on_timer(&mut self, now: Time, timer: Timer, out: &mut Out) {
+        match timer {
+            Timer::Retransmission | Timer::Persist => self.on_timeout(now, out),
+            Timer::Reordering | Timer::Probe | Timer::Pacing => {
+                self.state.timers.stop(timer);
+                self.recovery.on_timer(&mut self.state, now, timer, out);
+                self.recovery.send(&mut self.state, now, out);
+            }
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
         let opens = self.phase == Phase::SynSent;
         let probes = !opens && (self.probe_interval.is_some() || tcp.window_is_shut());
@@ -373,10 +385,10 @@ impl Sender {
         // ns-2's congestion window may shut as well.
         let len = tcp.len_at(tcp.snd_una).min(tcp.usable_window().max(1));
         let occupied = tcp.emit(now, tcp.snd_una, len, out);
-        tcp.snd_nxt += occupied;
+        tcp.snd_nxt = tcp.snd_nxt.max(tcp.snd_una + occupied);
         let interval = (self.probe_interval.unwrap_or(tcp.rtt.rto()) * 2).min(tcp.settings.rto_max);
         self.probe_interval = Some(interval);
-        tcp.rto_deadline = now + interval;
+        tcp.set_persist_timer(now + interval);
     }
 
     fn on_notice(&mut self, now: Time, notice: &Notice, out: &mut Out) {
@@ -404,14 +416,18 @@ impl Component for Sender {
     fn wake(&mut self, now: Time, out: &mut Out) {
         match self.phase {
             Phase::Waiting(_) => self.start(now, out),
-            _ => self.on_timer(now, out),
+            _ => {
+                while let Some(timer) = self.state.timers.due(now) {
+                    self.on_timer(now, timer, out);
+                }
+            }
         }
     }
 
     fn next_wakeup(&self) -> Time {
         match self.phase {
             Phase::Waiting(start) => start,
-            Phase::SynSent | Phase::Open => self.state.rto_deadline,
+            Phase::SynSent | Phase::Open => self.state.timers.next(),
             Phase::Done | Phase::Aborted => Time::NEVER,
         }
     }
@@ -430,6 +446,7 @@ impl Component for Sender {
         probe.value("dupacks", f64::from(tcp.dupacks));
         probe.value("srtt_s", tcp.rtt.srtt().map_or(f64::NAN, |srtt| srtt.as_secs_f64()));
         probe.value("rttvar_s", tcp.rtt.rttvar().as_secs_f64());
+        probe.value("pacing_rate_bps", tcp.pacing_rate().map_or(f64::NAN, |rate| rate * 8.0));
         probe.value("rto_s", tcp.rtt.rto().as_secs_f64());
     }
 }

@@ -22,6 +22,11 @@ pub enum Profile {
     Rfc,
     /// The one-way TCP of ns-2.35 with its own defaults: segments are counted, not bytes.
     Ns2,
+    /// What a Linux server runs by default: CUBIC, RACK-TLP, PRR, F-RTO, timestamps, an initial window of ten
+    /// segments, a least timeout of 200 ms.
+    Linux,
+    /// The same with BBR (version 1) in place of CUBIC.
+    LinuxBbr,
     /// The 1996 TCP of the EBSN paper (TR-96-014 section 3.3): Tahoe, a 100 ms clock, a 4 KB window.
     Ebsn,
 }
@@ -48,6 +53,20 @@ pub enum Flavour {
     GoBackN,
     /// The same, but only what is lost is sent again; acknowledgements are selective (RFC 2018).
     SelectiveRepeat,
+    /// A record of each segment in flight, losses found as [`Detection`] says, and repaired at a rate in
+    /// proportion to what is delivered (RFC 6937); with tail loss probes, F-RTO and undo if they are on.
+    Prr,
+}
+
+/// How losses are found, where recovery keeps a record of each segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Detection {
+    /// By time: what was sent a round trip before something that has arrived is lost (RFC 8985).
+    #[default]
+    Rack,
+    /// By count: what has `dupthresh` reported segments above it is lost (RFC 6675).
+    Sack,
 }
 
 /// How the congestion window opens, and how far a loss closes it.
@@ -57,9 +76,37 @@ pub enum Congestion {
     /// Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681).
     #[default]
     Aimd,
+    /// The same by acknowledged bytes and in whole segments (RFC 5681 with RFC 3465, as in Linux).
+    Reno,
+    /// CUBIC (RFC 9438, as in Linux), with HyStart.
+    Cubic,
+    /// BBR, version 1, as in Linux.
+    Bbr,
+    /// Vegas (Brakmo and Peterson 1995, as in Linux).
+    Vegas,
+    /// Veno (Fu and Liew 2003, as in Linux).
+    Veno,
+    /// Westwood+ (Mascolo et al. 2004, as in Linux).
+    Westwood,
+    /// Hybla (Caini and Firrincieli 2004, as in Linux).
+    Hybla,
     /// None: the receiver's window alone limits what is in flight. For a hop of one's own, on which nothing
     /// can be congested.
     None,
+}
+
+/// When the first slow start ends, for controllers that look ([`Congestion::Cubic`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStartExit {
+    /// With the first loss.
+    Loss,
+    /// When acknowledgements come in long trains, or the round-trip time rises (Ha and Rhee 2011, as in Linux).
+    Hystart,
+    /// When the round-trip time rises, by way of a slower slow start (HyStart++, RFC 9406).
+    #[default]
+    #[serde(rename = "hystart++")]
+    HystartPlusPlus,
 }
 
 /// Whose rules count where standards and ns-2 differ in detail.
@@ -124,6 +171,9 @@ pub enum RttArithmetic {
     Ticks,
     /// Whole ticks in scaled integers; a sample is the time measured, to the nearest tick.
     NearestTick,
+    /// Exact time as Linux has it: the variation is at least the least timeout, and shrinks once per round trip
+    /// only; deviations below the average count less.
+    Linux,
 }
 
 /// Which acknowledgements give a round-trip sample; never one of data sent more than once (Karn and
@@ -212,8 +262,12 @@ macro_rules! settings {
 settings! {
     /// How losses are found and repaired.
     flavour: Flavour,
+    /// How losses are found (flavour `prr` only).
+    detection: Detection,
     /// How the congestion window opens, and how far a loss closes it.
     congestion: Congestion,
+    /// When slow start ends without a loss (CUBIC only).
+    slow_start_exit: SlowStartExit,
     /// Whose rules count where the standards and ns-2 differ in detail.
     rules: Rules,
 
@@ -260,6 +314,17 @@ settings! {
     /// SACK with ns-2 rules: each partial acknowledgement sends two segments (ns-2 `partial_ack_`).
     partial_ack_sends: bool,
 
+    /// Probe for the loss of the last segments before the timeout (RFC 8985 section 7; flavour `prr` only).
+    tlp: bool,
+    /// Find out whether a timeout was spurious (RFC 5682; flavour `prr` only).
+    frto: bool,
+    /// Undo reductions of the window that no loss has justified (RFC 3708, 4015, 5682; flavour `prr` only).
+    undo: bool,
+    /// Let the window grow only while it is what limits sending (RFC 7661; flavour `prr` only).
+    cwnd_validation: bool,
+    /// Spread what is sent over the round-trip time (flavour `prr` only). Controllers that need it do so anyway.
+    pacing: bool,
+
     /// What the round-trip estimator calculates with.
     rtt_arithmetic: RttArithmetic,
     /// Which acknowledgements give a sample.
@@ -282,6 +347,9 @@ settings! {
 
     /// Segments that one acknowledgement may cover: 1 acknowledges every segment at once.
     ack_every: u32,
+    /// Segments that are acknowledged at once at the beginning, and after one that came out of order or twice
+    /// (as Linux has it).
+    quick_acks: u32,
     /// How long an acknowledgement may wait for more data (RFC 9293 section 3.8.6.3: below 0.5 s).
     ack_delay: Duration,
     /// Selective acknowledgement blocks that the receiver reports, 1 to 4; no more than 3 fit beside
@@ -298,7 +366,9 @@ impl Default for Settings {
         Settings {
             profile: Profile::Rfc,
             flavour: Flavour::NewReno,
+            detection: Detection::Rack,
             congestion: Congestion::Aimd,
+            slow_start_exit: SlowStartExit::HystartPlusPlus,
             rules: Rules::Rfc,
             packet_size: Bytes(1500),
             header: Bytes(40),
@@ -319,6 +389,11 @@ impl Default for Settings {
             partial_deflation: true,
             impatient: true,
             partial_ack_sends: false,
+            tlp: true,
+            frto: true,
+            undo: true,
+            cwnd_validation: true,
+            pacing: false,
             rtt_arithmetic: RttArithmetic::Exact,
             rtt_samples: RttSamples::OneAtATime,
             tick: Duration::from_millis(1),
@@ -328,6 +403,7 @@ impl Default for Settings {
             backoff_max: 0,
             user_timeout: None,
             ack_every: 2,
+            quick_acks: 0,
             ack_delay: Duration::from_millis(200),
             sack_blocks: 3,
             dsack: false,
@@ -341,6 +417,27 @@ impl Profile {
     pub fn settings(self) -> Settings {
         match self {
             Profile::Rfc => Settings::default(),
+            Profile::Linux => Settings {
+                profile: self,
+                flavour: Flavour::Prr,
+                detection: Detection::Rack,
+                congestion: Congestion::Cubic,
+                slow_start_exit: SlowStartExit::Hystart,
+                // A window that does not limit, as the receiver's grows by itself.
+                window: Bytes(6 << 20).into(),
+                initial_window: InitialWindow::Segments(10),
+                rtt_arithmetic: RttArithmetic::Linux,
+                rto_min: Duration::from_millis(200),
+                rto_max: Duration::from_secs(120),
+                ack_delay: Duration::from_millis(40),
+                quick_acks: 16,
+                dsack: true,
+                timestamps: true,
+                ..Settings::default()
+            },
+            Profile::LinuxBbr => {
+                Settings { profile: self, congestion: Congestion::Bbr, ..Profile::Linux.settings() }
+            }
             Profile::Ns2 => Settings {
                 profile: self,
                 rules: Rules::Ns2,
@@ -408,7 +505,12 @@ impl Settings {
 
     /// Whether selective acknowledgements are permitted and used (RFC 2018), at both ends.
     pub fn sack(&self) -> bool {
-        matches!(self.flavour, Flavour::Sack | Flavour::SelectiveRepeat)
+        matches!(self.flavour, Flavour::Sack | Flavour::SelectiveRepeat | Flavour::Prr)
+    }
+
+    /// Whether recovery goes by a record of each outstanding segment.
+    pub fn keeps_records(&self) -> bool {
+        self.flavour == Flavour::Prr
     }
 
     /// Whether segments bear timestamps, at both ends.
@@ -485,6 +587,16 @@ impl Settings {
                 )
             });
         }
+        let samples = matches!(self.congestion, Congestion::Bbr | Congestion::Westwood);
+        check("congestion", !samples || self.keeps_records(), &|| {
+            String::from(
+                "found a controller that needs delivery rate samples, which only flavour \"prr\" takes",
+            )
+        });
+        let standard = self.rules == Rules::Rfc;
+        check("rules", standard || !self.keeps_records(), &|| {
+            String::from("found \"ns2\", which knows nothing of flavour \"prr\"; expected \"rfc\"")
+        });
         check("dupthresh", self.dupthresh >= 1, &|| String::from("found 0, expected at least 1"));
         check("ack_every", self.ack_every >= 1, &|| String::from("found 0, expected at least 1"));
         check("tick", !self.tick.is_zero(), &|| String::from("found 0 s, expected a tick above zero"));

@@ -10,15 +10,17 @@ use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Duration, Time};
 
-use super::cc::{self, AckInfo, CongestionControl, Window};
+use super::cc::{self, AckInfo, Controller, RateSample, RttInfo, Sending, Window};
 use super::ranges::Ranges;
 use super::reaction::Reaction;
 use super::rtt::RttEstimator;
 use super::samples::Samples;
 use super::segment::Segment;
 use super::sendings::Sendings;
+use super::sent::Records;
 use super::seq::SeqNum;
 use super::settings::{Congestion, InitialThreshold, Rules, Settings};
+use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::packet::Notice;
 
@@ -53,7 +55,7 @@ pub struct SenderState {
     pub(super) rcv_nxt: SeqNum,
 
     window: Window,
-    cc: Box<dyn CongestionControl>,
+    cc: Box<dyn Controller>,
     /// Fast recovery is under way, in which duplicates extend the window; recovery by SACK is none.
     pub(super) recovering: bool,
     /// Bytes by which recovery extends the window, for packets known to have left the network.
@@ -75,7 +77,10 @@ pub struct SenderState {
     samples: Samples,
     /// What may be under way, if copies are told apart.
     sendings: Option<Sendings>,
-    pub(super) rto_deadline: Time,
+    /// What was sent and is outstanding, if recovery goes by records.
+    pub(super) records: Option<Records>,
+    pace: Pace,
+    pub(super) timers: Timers,
     /// `snd_una` when the timer last ran out.
     timed_out_at: Option<SeqNum>,
     last_sent: Time,
@@ -131,7 +136,7 @@ impl SenderState {
                     InitialThreshold::Segments(n) => f64::from(n) * f64::from(mss),
                 },
             ),
-            cc: cc::of(settings),
+            cc: cc::of(settings, connection.flow),
             recovering: false,
             inflation: 0,
             initial_window,
@@ -145,7 +150,9 @@ impl SenderState {
             rtt: RttEstimator::new(settings),
             samples: Samples::new(settings.rtt_samples),
             sendings: settings.tells_copies().then(Sendings::default),
-            rto_deadline: Time::NEVER,
+            records: settings.keeps_records().then(Records::default),
+            pace: Pace::default(),
+            timers: Timers::STOPPED,
             timed_out_at: None,
             last_sent: Time::ZERO,
             heard: Time::ZERO,
@@ -164,7 +171,7 @@ impl SenderState {
     /// no data are outstanding.
     pub fn restart_timer(&mut self, now: Time) {
         if self.outstanding() {
-            self.rto_deadline = now + self.rtt.rto();
+            self.set_retransmission_timer(now + self.rtt.rto());
         }
     }
 
@@ -254,6 +261,30 @@ impl SenderState {
     /// Whether a controller limits what is in flight.
     fn is_controlled(&self) -> bool {
         self.settings.congestion != Congestion::None
+    }
+
+    /// The outstanding segments. Only for recovery that goes by records.
+    pub(super) fn records(&self) -> &Records {
+        self.records.as_ref().expect("recovery goes by records")
+    }
+
+    /// The outstanding segments. Only for recovery that goes by records.
+    pub(super) fn records_mut(&mut self) -> &mut Records {
+        self.records.as_mut().expect("recovery goes by records")
+    }
+
+    pub(super) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The window, for recovery that fills it by and by.
+    pub(super) fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    /// Whether the controller sets the window during recovery too.
+    pub(super) fn governs_recovery(&self) -> bool {
+        self.cc.governs_recovery()
     }
 
     /// What may be under way. Only for flavours that tell copies apart.
@@ -359,6 +390,9 @@ impl SenderState {
         if let Some(sendings) = &mut self.sendings {
             sendings.forget_before(ack);
         }
+        if let Some(records) = &mut self.records {
+            records.segments.acknowledge(ack, |_| {});
+        }
         // Kept for longer, it would seem to lie ahead after 2 GiB without a loss.
         self.recover = self.recover.filter(|&recover| ack <= recover);
     }
@@ -366,16 +400,20 @@ impl SenderState {
     /// Takes the round-trip sample that an acknowledgement gives, if it gives one.
     pub(super) fn sample(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         let sent = self.samples.on_ack(segment.ack);
-        let echoed = segment.timestamps.map(|ts| {
-            let elapsed = timestamp(now).wrapping_sub(ts.echo);
-            // A burst of segments that are told apart bears timestamps a few microseconds ahead; and a peer may
-            // echo what was never sent.
-            let elapsed = if elapsed > u32::MAX / 2 { 0 } else { elapsed };
-            now.as_nanos() - u64::from(elapsed) * 1_000
-        });
-        let sent = echoed.map(Time::from_nanos).or(sent)?;
+        let sent = self.echoed_at(now, segment).or(sent)?;
         self.rtt.sample(sent, now);
         Some(now.since(sent))
+    }
+
+    /// When the segment was sent whose timestamp `segment` echoes. An echo from before the connection began is
+    /// none (RFC 7323 section 4.2 leaves it open what a peer sends that has nothing to echo).
+    pub(super) fn echoed_at(&self, now: Time, segment: &Segment) -> Option<Time> {
+        let echo = segment.timestamps?.echo;
+        let elapsed = timestamp(now).wrapping_sub(echo);
+        // A burst of segments that are told apart bears timestamps a few microseconds ahead; and a peer may
+        // echo what was never sent.
+        let elapsed = if elapsed > u32::MAX / 2 { 0 } else { elapsed };
+        now.as_nanos().checked_sub(u64::from(elapsed) * 1_000).map(Time::from_nanos)
     }
 
     /// The acknowledgement of data sent during recovery gives no sample, but ends the backoff.
@@ -394,6 +432,15 @@ impl SenderState {
         }
     }
 
+    /// Recovery by records has ended, which began with a reduction to `target` bytes: the window is that.
+    pub(super) fn end_reduction(&mut self, target: u32) {
+        if self.cut {
+            self.cc.on_recovered(&mut self.window, target);
+        } else if !self.governs_recovery() {
+            self.window.begin_with(target);
+        }
+    }
+
     /// Takes `bytes` out of a window that the loss closed, until recovery ends.
     pub(super) fn deflate(&mut self, bytes: u32) {
         if self.cut {
@@ -403,19 +450,116 @@ impl SenderState {
 
     /// Sets the timer if data are outstanding, stops it otherwise.
     pub(super) fn rearm(&mut self, now: Time) {
-        self.rto_deadline = if self.outstanding() { now + self.rtt.rto() } else { Time::NEVER };
+        let deadline = if self.outstanding() { now + self.rtt.rto() } else { Time::NEVER };
+        self.set_retransmission_timer(deadline);
+    }
+
+    /// The retransmission timer takes over from the persist timer.
+    fn set_retransmission_timer(&mut self, deadline: Time) {
+        self.timers.stop(Timer::Persist);
+        self.timers.set(Timer::Retransmission, deadline);
+    }
+
+    /// The persist timer takes over from the retransmission timer.
+    pub(super) fn set_persist_timer(&mut self, deadline: Time) {
+        self.timers.stop(Timer::Retransmission);
+        self.timers.set(Timer::Persist, deadline);
+    }
+
+    /// Whether the retransmission or the persist timer runs.
+    pub(super) fn timer_runs(&self) -> bool {
+        self.timers.runs(Timer::Retransmission) || self.timers.runs(Timer::Persist)
     }
 
     /// Opens the congestion window for `acked` bytes.
     pub(super) fn open_window(&mut self, now: Time, acked: u32, rtt: Option<Duration>) {
-        let ack = AckInfo { now, acked, flight: self.flight_size(), rtt };
-        self.cc.on_ack(&mut self.window, &ack);
+        if let Some(rtt) = rtt {
+            self.note_rtt(now, rtt);
+        }
+        self.grow(now, acked, rtt, self.dupacks == 0 && self.sacked.is_empty());
         // The window of a connection without handshake, or of ns-2, is delayed until the first
         // acknowledgement if the settings say so.
         let delayed = self.settings.rules == Rules::Ns2 && self.settings.delay_growth && self.is_controlled();
         if delayed && self.first_was_acknowledged() {
             self.window.begin_with(self.initial_window);
         }
+    }
+
+    /// Tells the controller of `acked` bytes, outside of recovery.
+    pub(super) fn grow(&mut self, now: Time, acked: u32, rtt: Option<Duration>, undisturbed: bool) {
+        let (una, max) = (self.snd_una, self.snd_max);
+        let ack = AckInfo { now, acked, flight: self.flight_size(), rtt, una, max, undisturbed };
+        self.cc.on_ack(&mut self.window, &ack);
+    }
+
+    /// Tells the controller of a round-trip time.
+    pub(super) fn note_rtt(&mut self, now: Time, rtt: Duration) {
+        let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
+        self.cc.on_rtt(&mut self.window, &info);
+    }
+
+    /// Tells the controller what an acknowledgement showed, and paces by what it makes of that.
+    pub(super) fn on_sample(&mut self, sample: &RateSample) {
+        self.cc.on_sample(&mut self.window, sample);
+        if self.cc.limits_itself() {
+            self.note_application_limited();
+        }
+        self.update_pacing_rate();
+    }
+
+    /// Whether the controller's rate limits what leaves.
+    fn is_paced(&self) -> bool {
+        self.settings.pacing || self.cc.needs_pacing()
+    }
+
+    fn update_pacing_rate(&mut self) {
+        if self.is_paced() {
+            self.pace.rate = self.rtt.srtt().map(|srtt| self.cc.pacing_rate(&self.window, srtt));
+        }
+    }
+
+    /// The rate at which segments leave, if something limits it, in bytes of payload per second.
+    pub(super) fn pacing_rate(&self) -> Option<f64> {
+        self.pace.rate
+    }
+
+    /// Whether a segment may leave now; if not, the pacing timer says when.
+    pub(super) fn pacing_lets_out(&mut self, now: Time) -> bool {
+        let waits = self.pace.rate.is_some() && self.pace.next > now;
+        if waits {
+            self.timers.set(Timer::Pacing, self.pace.next);
+        }
+        !waits
+    }
+
+    /// What is sent from now on shows less than the path can do, until what is in flight was delivered.
+    pub(super) fn note_application_limited(&mut self) {
+        let mss = u64::from(self.mss);
+        let records = self.records_mut();
+        records.rate.note_application_limited(u64::from(records.segments.counts().in_flight) * mss);
+    }
+
+    /// A segment goes out while no other is in flight.
+    pub(super) fn note_flight(&mut self, now: Time) {
+        if self.stats.segments_sent > 0 {
+            let application_limited = self.records().rate.is_application_limited();
+            let sending = Sending { now, idle: now.since(self.last_sent), application_limited };
+            self.cc.on_flight(&mut self.window, &sending);
+            self.update_pacing_rate();
+        }
+    }
+
+    /// What may be sent is about to be.
+    pub(super) fn begin_sending(&mut self, now: Time) {
+        if !self.outstanding() && self.has_unsent() {
+            self.restart_after_idle(now);
+        }
+    }
+
+    /// The reduction of the window `before` was no answer to a loss.
+    pub(super) fn undo(&mut self, before: &Window) {
+        self.stats.undone_reductions += 1;
+        self.cc.on_undo(&mut self.window, before);
     }
 
     fn first_was_acknowledged(&self) -> bool {
@@ -445,7 +589,10 @@ impl SenderState {
 
     /// SYN is acknowledged, which opens no window (RFC 5681 section 3.1).
     pub(super) fn establish(&mut self, now: Time, segment: &Segment) {
-        self.acknowledge(now, segment);
+        if let Some(rtt) = self.acknowledge(now, segment) {
+            self.note_rtt(now, rtt);
+            self.update_pacing_rate();
+        }
         if self.timed_out_at.is_some() {
             self.rtt.restart_after_lost_syn();
         }
@@ -465,6 +612,23 @@ impl SenderState {
         self.go_back();
         self.rearm(now);
         self.restart_after_idle(now);
+    }
+}
+
+/// When pacing lets out the next segment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    /// Bytes of payload per second.
+    rate: Option<f64>,
+    next: Time,
+}
+
+impl Pace {
+    /// `bytes` leave at `now`.
+    fn on_sent(&mut self, now: Time, bytes: u32) {
+        if let Some(rate) = self.rate.filter(|&rate| rate > 0.0) {
+            self.next = now.max(self.next) + Duration::from_secs_f64(f64::from(bytes) / rate);
+        }
     }
 }
 

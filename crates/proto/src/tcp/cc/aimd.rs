@@ -1,6 +1,6 @@
 //! The standard: slow start, then additive increase; multiplicative decrease (Jacobson 1988, RFC 5681).
 
-use super::{AckInfo, CongestionControl, Loss, Window};
+use super::{AckInfo, Controller, Loss, Window};
 use crate::tcp::settings::{Rules, Settings};
 
 /// What remains of the data in use after a loss (RFC 5681 equation 4).
@@ -40,7 +40,7 @@ impl Aimd {
     }
 }
 
-impl CongestionControl for Aimd {
+impl Controller for Aimd {
     fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
         window.cwnd += if window.cwnd >= window.ssthresh {
             self.mss * self.mss / window.cwnd

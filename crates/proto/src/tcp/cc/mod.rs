@@ -1,10 +1,19 @@
 //! How much to send: congestion control.
 //!
 //! A controller is a small file. It alone writes the [`Window`]; the sender tells it what happened, in the
-//! words of [`CongestionControl`].
+//! words of [`Controller`].
 
 mod aimd;
+mod bbr;
+mod cubic;
+mod hybla;
+mod hystart;
 mod none;
+mod reno;
+mod vegas;
+mod veno;
+mod westwood;
+mod window;
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -12,55 +21,51 @@ use core::fmt::Debug;
 use lasthop_base::{Duration, Time};
 
 pub use aimd::Aimd;
+pub use bbr::Bbr;
+pub use cubic::Cubic;
+pub use hybla::Hybla;
 pub use none::NoControl;
+pub use reno::Reno;
+pub use vegas::Vegas;
+pub use veno::Veno;
+pub use westwood::Westwood;
+pub use window::{Increase, Window};
 
+pub use super::delivery::RateSample;
+use super::seq::SeqNum;
 use super::settings::{Congestion, Settings};
-
-/// The congestion window and where slow start ends, in bytes. Fractions matter: congestion avoidance
-/// adds less than a byte at a time to a large window. Only controllers and the verbs here write it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
-    cwnd: f64,
-    ssthresh: f64,
-}
-
-impl Window {
-    pub(super) fn new(cwnd: u32, ssthresh: f64) -> Window {
-        Window { cwnd: f64::from(cwnd), ssthresh }
-    }
-
-    /// Congestion window, bytes.
-    pub fn cwnd(&self) -> f64 {
-        self.cwnd
-    }
-
-    /// Slow-start threshold, bytes.
-    pub fn ssthresh(&self) -> f64 {
-        self.ssthresh
-    }
-
-    /// Begins with a window of `bytes`; the threshold stays.
-    pub(super) fn begin_with(&mut self, bytes: u32) {
-        self.cwnd = f64::from(bytes);
-    }
-
-    /// Takes `bytes` out of the window, as far as `least` remain, until recovery ends.
-    pub(super) fn deflate(&mut self, bytes: u32, least: u32) {
-        self.cwnd = (self.cwnd - f64::from(bytes)).max(f64::from(least));
-    }
-}
+use crate::packet::FlowId;
 
 /// What a controller is told of an acknowledgement of new data outside of recovery.
 #[derive(Clone, Copy, Debug)]
 pub struct AckInfo {
     /// When it arrived.
     pub now: Time,
-    /// Bytes that it newly acknowledges.
+    /// Bytes that it newly acknowledges; with SACK, cumulatively or selectively.
     pub acked: u32,
     /// Bytes sent and not acknowledged after it (RFC 5681: FlightSize).
     pub flight: u32,
     /// The round-trip time that it shows, if it shows one.
     pub rtt: Option<Duration>,
+    /// The first sequence number not acknowledged: a round ends when it passes what was `max` at its start.
+    pub una: SeqNum,
+    /// One past the highest sequence number sent.
+    pub max: SeqNum,
+    /// Nothing outstanding is known to have arrived out of order or to be lost.
+    pub undisturbed: bool,
+}
+
+/// What a controller is told of a round-trip time.
+#[derive(Clone, Copy, Debug)]
+pub struct RttInfo {
+    /// When it was measured.
+    pub now: Time,
+    /// The round-trip time.
+    pub rtt: Duration,
+    /// The first sequence number not acknowledged.
+    pub una: SeqNum,
+    /// One past the highest sequence number sent.
+    pub max: SeqNum,
 }
 
 /// What a controller is told when a loss is found.
@@ -68,21 +73,42 @@ pub struct AckInfo {
 pub struct Loss {
     /// When it was found.
     pub now: Time,
-    /// Bytes thought to be in the network: those sent since the last step back to the left edge, less
-    /// those that limited transmit sent. Without a step back this is FlightSize as RFC 5681 section 3.2
-    /// wants it.
+    /// Bytes in use: those thought to be in the network, which are those sent since the last step back to the
+    /// left edge, less those that limited transmit sent. Without a step back this is FlightSize as RFC 5681
+    /// section 3.2 wants it. With window validation (RFC 7661) it is the congestion window, which never
+    /// grows beyond what is used.
     pub flight: u32,
     /// The receiver's window, bytes.
     pub rwnd: u32,
     /// The timer has run out for this data before.
     pub again: bool,
+    /// One past the highest sequence number sent.
+    pub max: SeqNum,
+}
+
+/// What a controller is told when segments go out after nothing was in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// When.
+    pub now: Time,
+    /// How long ago the last segment had been sent.
+    pub idle: Duration,
+    /// The application had left room in the window before this (RFC 7661: not validated).
+    pub application_limited: bool,
 }
 
 /// A congestion controller: a policy over the window. It decides how the window opens and how far a
 /// loss closes it; what is resent and when is [recovery](super::recovery)'s affair.
-pub trait CongestionControl: Debug + Send {
+pub trait Controller: Debug + Send {
     /// New data were acknowledged outside of recovery.
     fn on_ack(&mut self, window: &mut Window, ack: &AckInfo);
+
+    /// A round-trip time was measured, in recovery or out of it.
+    fn on_rtt(&mut self, _window: &mut Window, _info: &RttInfo) {}
+
+    /// An acknowledgement was dealt with: what it shows about the path. Only recovery with a record of each
+    /// segment tells ([`Settings::keeps_records`]).
+    fn on_sample(&mut self, _window: &mut Window, _sample: &RateSample) {}
 
     /// Duplicate or selective acknowledgements revealed a loss: what is in use is cut to `factor` of
     /// it, or as the controller itself has it.
@@ -107,17 +133,58 @@ pub trait CongestionControl: Debug + Send {
         window.cwnd = window.ssthresh.min(f64::from(limit));
     }
 
+    /// The loss or timeout that closed the window `before` was none (RFC 4015, 5682, 3708): the window is at
+    /// least what it was.
+    fn on_undo(&mut self, window: &mut Window, before: &Window) {
+        window.cwnd = window.cwnd.max(before.cwnd);
+        window.ssthresh = window.ssthresh.max(before.ssthresh);
+    }
+
     /// Nothing was sent for a timeout: the window says nothing about the network any more, and shrinks to
     /// `restart` bytes (RFC 5681 section 4.1).
     fn on_idle(&mut self, window: &mut Window, restart: u32) {
         window.cwnd = window.cwnd.min(f64::from(restart));
     }
+
+    /// Segments go out after nothing was in flight. Only recovery with a record of each segment tells.
+    fn on_flight(&mut self, _window: &mut Window, _sending: &Sending) {}
+
+    /// The rate at which segments may leave, in bytes of payload per second, given the smoothed round-trip
+    /// time: by default that of Linux, a window per round-trip time with some room to grow.
+    fn pacing_rate(&self, window: &Window, srtt: Duration) -> f64 {
+        let room = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
+        room * window.cwnd / srtt.as_secs_f64()
+    }
+
+    /// Whether the controller depends on [pacing](Controller::pacing_rate), whatever the settings say.
+    fn needs_pacing(&self) -> bool {
+        false
+    }
+
+    /// Whether the controller sets the window during recovery as well, so that proportional rate reduction
+    /// leaves it alone.
+    fn governs_recovery(&self) -> bool {
+        false
+    }
+
+    /// Whether the sender is short of data on purpose of the controller: samples taken now count as limited by
+    /// the application.
+    fn limits_itself(&self) -> bool {
+        false
+    }
 }
 
 /// The controller that the settings ask for.
-pub(super) fn of(settings: &Settings) -> Box<dyn CongestionControl> {
+pub(super) fn of(settings: &Settings, flow: FlowId) -> Box<dyn Controller> {
     match settings.congestion {
         Congestion::Aimd => Box::new(Aimd::new(settings)),
+        Congestion::Reno => Box::new(Reno::new(settings)),
+        Congestion::Cubic => Box::new(Cubic::new(settings)),
+        Congestion::Bbr => Box::new(Bbr::new(settings, u64::from(flow.0))),
+        Congestion::Vegas => Box::new(Vegas::new(settings)),
+        Congestion::Veno => Box::new(Veno::new(settings)),
+        Congestion::Westwood => Box::new(Westwood::new(settings)),
+        Congestion::Hybla => Box::new(Hybla::new(settings)),
         Congestion::None => Box::new(NoControl),
     }
 }

@@ -5,6 +5,7 @@
 
 mod go_back_n;
 mod newreno;
+mod prr;
 mod reno;
 mod sack;
 mod sack_ns2;
@@ -21,6 +22,7 @@ use super::segment::Segment;
 use super::seq::SeqNum;
 use super::settings::{Flavour, Rules, Settings};
 use super::state::SenderState;
+use super::timers::Timer;
 use crate::component::Out;
 
 /// Loss recovery: decides what is sent again, and when.
@@ -42,6 +44,9 @@ pub trait Recovery: Debug + Send {
         tcp.time_out(now);
     }
 
+    /// A timer of the recovery's own ran out. What is to be sent follows by [`send`](Recovery::send).
+    fn on_timer(&mut self, _tcp: &mut SenderState, _now: Time, _timer: Timer, _out: &mut Out) {}
+
     /// Sends what may be sent, after an acknowledgement or a timeout was dealt with.
     fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         tcp.send_window(now, tcp.settings.max_burst, out);
@@ -57,6 +62,7 @@ pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
         (Flavour::Sack, Rules::Rfc) => Box::new(sack::Sack::default()),
         (Flavour::GoBackN, _) => Box::new(go_back_n::GoBackN),
         (Flavour::SelectiveRepeat, _) => Box::new(selective_repeat::SelectiveRepeat),
+        (Flavour::Prr, _) => Box::new(prr::Prr::new(settings)),
         (Flavour::Sack, Rules::Ns2) => Box::new(sack_ns2::SackNs2::new(SeqNum(settings.iss))),
     }
 }

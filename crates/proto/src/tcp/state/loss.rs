@@ -5,7 +5,7 @@ use lasthop_base::Time;
 use super::SenderState;
 use crate::tcp::cc::Loss;
 use crate::tcp::reaction::{Evidence, Hole, Response};
-use crate::tcp::segment::{Flags, Segment};
+use crate::tcp::segment::{Flags, SackBlock, Segment};
 use crate::tcp::settings::Rules;
 
 impl SenderState {
@@ -23,9 +23,9 @@ impl SenderState {
     /// Whether an acknowledgement of nothing new is a duplicate (RFC 5681 section 2). With SACK it is
     /// one if it reports something, whatever else it carries (RFC 6675 section 2). ns-2 counts it even
     /// if nothing is outstanding. Where copies are told apart every one is: its echo says what has arrived,
-    /// whether it brings a window as well or has nothing to report.
+    /// whether it brings a window as well or has nothing to report. Recovery by records looks at all as well.
     pub(in crate::tcp) fn is_duplicate(&self, segment: &Segment, window_changed: bool) -> bool {
-        if self.settings.tells_copies() {
+        if self.settings.tells_copies() || self.records.is_some() {
             return true;
         }
         if self.settings.reports_make_duplicates() {
@@ -36,7 +36,14 @@ impl SenderState {
     }
 
     fn loss(&self, now: Time, again: bool) -> Loss {
-        Loss { now, flight: self.sent_since_step_back().saturating_sub(self.limited), rwnd: self.rwnd, again }
+        let flight = if self.records.is_some() {
+            // A window that is validated is used to the full; else what is outstanding counts.
+            let cwnd = self.window.cwnd() as u32;
+            if self.settings.cwnd_validation { cwnd } else { cwnd.min(self.flight_size()) }
+        } else {
+            self.sent_since_step_back().saturating_sub(self.limited)
+        };
+        Loss { now, flight, rwnd: self.rwnd, again, max: self.snd_max }
     }
 
     /// Duplicate acknowledgements that mean a loss.
@@ -75,17 +82,28 @@ impl SenderState {
 
     /// A hole is about to be repaired: asks what it means, and closes the window if that has not
     /// happened yet. Every repair in answer to acknowledgements goes through here.
-    pub(in crate::tcp) fn judge(&mut self, now: Time, hole: Hole) {
+    /// Says whether the window was closed by this.
+    pub(in crate::tcp) fn judge(&mut self, now: Time, hole: Hole) -> bool {
         let factor = match self.ask(hole) {
-            Response::Corruption => return,
+            Response::Corruption => return false,
             Response::Congestion => None,
             Response::Reduce(factor) => Some(factor),
         };
-        if !self.cut && self.is_controlled() {
+        let closes = !self.cut && self.is_controlled();
+        if closes {
             self.cut = true;
             let loss = self.loss(now, false);
             self.cc.on_loss(&mut self.window, &loss, factor);
         }
+        closes
+    }
+
+    /// A loss was found in the records: asks what it means, closes the window accordingly, restarts the timer.
+    pub(in crate::tcp) fn answer_records_loss(&mut self, now: Time, evidence: Evidence) {
+        self.stats.fast_retransmits += u64::from(evidence != Evidence::Probe);
+        self.cut = false;
+        self.judge(now, Hole { seq: self.snd_una, evidence });
+        self.rearm(now);
     }
 
     fn ask(&mut self, hole: Hole) -> Response {
@@ -96,6 +114,11 @@ impl SenderState {
     /// the first unacknowledged byte (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
     pub(in crate::tcp) fn time_out(&mut self, now: Time) {
         let again = self.note_timeout();
+        self.answer_timeout(now, again);
+        self.start_over(now);
+    }
+
+    fn answer_timeout(&mut self, now: Time, again: bool) {
         let response = self.ask(Hole { seq: self.snd_una, evidence: Evidence::Timeout });
         let loss = self.loss(now, again);
         match response {
@@ -103,7 +126,15 @@ impl SenderState {
             Response::Reduce(factor) => self.cc.on_timeout(&mut self.window, &loss, Some(factor)),
             Response::Corruption => self.cc.on_interruption(&mut self.window, self.mss, again),
         }
-        self.start_over(now);
+    }
+
+    /// The timer ran out, and the records say what is lost: asks what that means, closes the window accordingly
+    /// unless that was done for this data (`again`), backs off.
+    pub(in crate::tcp) fn time_out_records(&mut self, now: Time, again: bool) {
+        self.note_timeout();
+        self.answer_timeout(now, again);
+        self.rtt.back_off();
+        self.rearm(now);
     }
 
     /// The timer ran out for SYN: no data were lost, so the threshold says nothing yet, except to ns-2.
@@ -143,6 +174,11 @@ impl SenderState {
 
     /// Resends from the first unacknowledged byte on.
     pub(in crate::tcp) fn go_back(&mut self) {
+        if let Some(records) = &mut self.records {
+            // The records know what goes next.
+            records.segments.lose_where(|_| true);
+            return;
+        }
         self.snd_nxt = self.snd_una;
         self.samples.on_loss();
         if let Some(sendings) = &mut self.sendings {
@@ -154,7 +190,10 @@ impl SenderState {
     pub(in crate::tcp) fn note_sack(&mut self, segment: &Segment) -> u32 {
         let (una, max) = (self.snd_una.max(segment.ack), self.snd_max);
         // A duplicate report (RFC 2883) or one of data never sent is no news.
-        let blocks = segment.sack.iter().filter(|block| block.start > una && block.end <= max);
+        let is_news = |block: &&SackBlock| {
+            block.start > una && block.start < block.end && block.start < max && block.end <= max
+        };
+        let blocks = segment.sack.iter().filter(is_news);
         blocks.map(|block| self.sacked.insert(block.start, block.end)).sum()
     }
 }

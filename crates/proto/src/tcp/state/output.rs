@@ -125,8 +125,9 @@ impl SenderState {
 
     /// Sends the segment at `snd_nxt`; `false` if there is nothing to send.
     fn send_next(&mut self, now: Time, len: u32, out: &mut Out) -> bool {
-        let occupied = self.emit(now, self.snd_nxt, len, out);
-        self.snd_nxt += occupied;
+        let seq = self.snd_nxt;
+        let occupied = self.emit(now, seq, len, out);
+        self.snd_nxt = seq + occupied;
         occupied > 0
     }
 
@@ -195,7 +196,7 @@ impl SenderState {
         self.unsent -= u64::from(new);
         self.fin_sent |= fin;
         self.note_sent(now, seq, seq + occupied, size - Bytes(u64::from(new)));
-        if was_idle || self.rto_deadline == Time::NEVER {
+        if was_idle || !self.timer_runs() {
             self.asked_since = now;
             self.rearm(now);
         }
@@ -206,7 +207,7 @@ impl SenderState {
     fn note_sent(&mut self, now: Time, seq: SeqNum, end: SeqNum, repeated: Bytes) {
         let again = seq < self.snd_max;
         if again {
-            if self.settings.resending_ends_timing() {
+            if self.settings.resending_ends_timing() && self.records.is_none() {
                 self.samples.on_again(seq, end);
             }
             self.stats.retransmitted_segments += 1;
@@ -215,8 +216,18 @@ impl SenderState {
         if let Some(sendings) = &mut self.sendings {
             sendings.on_sent(seq, end);
         }
+        if self.records.as_ref().is_some_and(|records| records.segments.counts().in_flight == 0) {
+            self.note_flight(now);
+        }
+        if let Some(records) = &mut self.records {
+            records.on_sent(now, seq, end);
+            self.pace.on_sent(now, end - seq);
+            self.snd_nxt = self.snd_max.max(end);
+        }
         if end > self.snd_max {
-            self.samples.on_new(self.snd_max, end, now);
+            if self.records.is_none() {
+                self.samples.on_new(self.snd_max, end, now);
+            }
             self.snd_max = end;
         }
         if let Some(reaction) = &mut self.reaction {

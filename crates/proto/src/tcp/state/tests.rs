@@ -12,7 +12,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use super::SenderState;
 use crate::component::Out;
-use crate::tcp::cc::{AckInfo, CongestionControl, Loss, Window};
+use crate::tcp::cc::{AckInfo, Controller, Loss, Window};
 use crate::tcp::reaction::Evidence;
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
@@ -29,7 +29,7 @@ impl Listener {
     }
 }
 
-impl CongestionControl for Listener {
+impl Controller for Listener {
     fn on_ack(&mut self, _window: &mut Window, ack: &AckInfo) {
         self.hear(format!("{ack:?}"));
     }
@@ -73,17 +73,25 @@ fn a_controller_is_told_what_happened() {
     tcp.send_window(at(0), 0, &mut out);
     let rtt = tcp.acknowledge(at(80), &Segment { ack: SeqNum(1000), ..Segment::default() });
     tcp.open_window(at(80), 1000, rtt);
-    let ack = AckInfo { now: at(80), acked: 1000, flight: 2000, rtt: Some(Duration::from_millis(80)) };
+    let ack = AckInfo {
+        now: at(80),
+        acked: 1000,
+        flight: 2000,
+        rtt: Some(Duration::from_millis(80)),
+        una: SeqNum(1000),
+        max: SeqNum(3000),
+        undisturbed: true,
+    };
     assert_eq!(told(), [format!("{ack:?}")]);
 
     tcp.answer_loss(at(90), Evidence::Duplicates);
-    let loss = Loss { now: at(90), flight: 2000, rwnd: wnd, again: false };
+    let loss = Loss { now: at(90), flight: 2000, rwnd: wnd, again: false, max: SeqNum(3000) };
     tcp.leave_recovery();
     assert_eq!(told(), [format!("{loss:?}, None"), "recovered: 3000".into()]);
 
     for (now, flight, again) in [(1090, 2000, false), (3090, 0, true)] {
         tcp.time_out(at(now));
-        let loss = Loss { now: at(now), flight, rwnd: wnd, again };
+        let loss = Loss { now: at(now), flight, rwnd: wnd, again, max: SeqNum(3000) };
         assert_eq!(told(), [format!("timeout: {loss:?}, None")]);
     }
 

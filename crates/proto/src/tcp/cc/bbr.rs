@@ -1,0 +1,574 @@
+//! BBR, version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), with the conventions of
+//! Linux: a model of the path, its bandwidth and least round-trip time, sets rate and window; losses do not.
+
+use lasthop_base::{Duration, Stream, Streams, Time};
+
+use super::{AckInfo, Controller, Increase, Loss, RateSample, Sending, Window};
+use crate::tcp::filter::Windowed;
+use crate::tcp::settings::Settings;
+
+/// Startup: 2 / ln 2, the least gain that lets the rate double each round.
+const HIGH_GAIN: f64 = 2885.0 / 1000.0;
+/// Drain: the queue that startup has built leaves in one round.
+const DRAIN_GAIN: f64 = 1000.0 / 2885.0;
+/// The window in bandwidth-delay products, for acknowledgements that are delayed or come in lumps.
+const CWND_GAIN: f64 = 2.0;
+/// The rate during the phases of ProbeBW.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// The bandwidth is the greatest of so many rounds.
+const BANDWIDTH_ROUNDS: u64 = 10;
+/// The least round-trip time is looked for anew after so long.
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// ProbeRTT keeps [`LEAST_WINDOW`] for so long.
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// Segments.
+const LEAST_WINDOW: u32 = 4;
+/// Startup ends when the bandwidth has not grown by this factor for so many rounds.
+const FULL_GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+/// Pacing stays below the bandwidth by this factor, so that queues drain.
+const PACING_MARGIN: f64 = 0.99;
+/// Rounds of each half of the filter for aggregated acknowledgements, and the most time they may stand for.
+const AGGREGATION_ROUNDS: u32 = 5;
+const MOST_AGGREGATION: Duration = Duration::from_millis(100);
+/// An epoch of aggregation ends after so many segments.
+const AGGREGATION_RESET: u32 = 1 << 20;
+/// Below this rate, bytes per second, the stack sends single segments.
+const SINGLE_SEGMENT_RATE: f64 = 1_200_000.0 / 8.0;
+/// The most bytes that the stack sends at once.
+const MOST_AT_ONCE: f64 = 65_535.0 - 320.0;
+
+/// BBR version 1.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    segments: Increase,
+    initial_window: u32,
+    mode: Mode,
+    pacing_gain: f64,
+    cwnd_gain: f64,
+    /// Bytes per second.
+    pacing_rate: Option<f64>,
+    /// Bytes per second, over rounds.
+    bandwidth: Windowed<f64>,
+    rounds: u64,
+    /// A round ends when so many bytes are delivered.
+    round_ends: u64,
+    round_started: bool,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Time,
+    /// Startup's estimate of the full bandwidth, and rounds without growth.
+    full_bandwidth: f64,
+    full_rounds: u32,
+    full: bool,
+    cycle: usize,
+    cycle_began: Time,
+    /// When ProbeRTT may end, and whether a round has passed in it.
+    probe_rtt_ends: Option<Time>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+    /// The window before a recovery or ProbeRTT.
+    prior_cwnd: u32,
+    trouble: Trouble,
+    packet_conservation: bool,
+    aggregation: Aggregation,
+    policer: Policer,
+    random: Stream,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// What the last acknowledgement found the sender doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trouble {
+    None,
+    Recovery,
+    Loss,
+}
+
+/// How far acknowledgements come in lumps: segments beyond what the bandwidth explains.
+#[derive(Clone, Copy, Debug, Default)]
+struct Aggregation {
+    extra: [u32; 2],
+    half: usize,
+    rounds: u32,
+    epoch_began: Time,
+    acked: u32,
+}
+
+/// Whether a token-bucket policer limits the rate (Linux: long-term bandwidth).
+#[derive(Clone, Copy, Debug, Default)]
+struct Policer {
+    sampling: bool,
+    /// The bandwidth that it lets through, in use or a candidate.
+    bandwidth: Option<f64>,
+    in_use: bool,
+    rounds: u32,
+    began: Time,
+    delivered: u64,
+    lost: u64,
+    lost_so_far: u64,
+}
+
+impl Policer {
+    /// Rounds of an interval, at least, and of the use of its result, at most.
+    const INTERVAL_ROUNDS: u32 = 4;
+    const USE_ROUNDS: u32 = 48;
+    /// The share of lost segments that suggests a policer: 50 / 256.
+    const LOSS_SHARE: f64 = 50.0 / 256.0;
+    /// Two intervals agree if they differ by less than this share, or so many bytes per second.
+    const AGREEMENT: f64 = 1.0 / 8.0;
+    const AGREEMENT_RATE: f64 = 500.0;
+
+    fn restart_interval(&mut self, now: Time, delivered: u64) {
+        (self.began, self.delivered, self.lost, self.rounds) = (now, delivered, self.lost_so_far, 0);
+    }
+
+    fn reset(&mut self, now: Time, delivered: u64) {
+        *self = Policer { lost_so_far: self.lost_so_far, ..Policer::default() };
+        self.restart_interval(now, delivered);
+    }
+
+    /// An interval has ended with bandwidth `found`. Whether two of them agree.
+    fn finish_interval(&mut self, now: Time, delivered: u64, found: f64) -> bool {
+        if let Some(before) = self.bandwidth {
+            let difference = (found - before).abs();
+            if difference <= Policer::AGREEMENT * before || difference <= Policer::AGREEMENT_RATE {
+                self.bandwidth = Some((found + before) / 2.0);
+                (self.in_use, self.rounds) = (true, 0);
+                return true;
+            }
+        }
+        self.bandwidth = Some(found);
+        self.restart_interval(now, delivered);
+        false
+    }
+}
+
+impl Bbr {
+    /// A controller for segments as the settings have them. `flow` decides in which phase ProbeBW begins.
+    pub fn new(settings: &Settings, flow: u64) -> Bbr {
+        Bbr {
+            segments: Increase::new(settings.mss()),
+            initial_window: settings.initial_window.bytes(settings.mss()) / settings.mss(),
+            mode: Mode::Startup,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            pacing_rate: None,
+            bandwidth: Windowed::new(0, 0.0, |a, b| a >= b),
+            rounds: 0,
+            round_ends: 0,
+            round_started: false,
+            min_rtt: None,
+            min_rtt_at: Time::ZERO,
+            full_bandwidth: 0.0,
+            full_rounds: 0,
+            full: false,
+            cycle: 0,
+            cycle_began: Time::ZERO,
+            probe_rtt_ends: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            prior_cwnd: 0,
+            trouble: Trouble::None,
+            packet_conservation: false,
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            random: Streams::new(flow, 0).stream("bbr"),
+        }
+    }
+
+    /// The bandwidth that rate and window go by, bytes per second.
+    fn bandwidth(&self) -> f64 {
+        self.policer.bandwidth.filter(|_| self.policer.in_use).unwrap_or(self.bandwidth.get())
+    }
+
+    /// Segments that the stack sends at once.
+    fn burst(&self) -> u32 {
+        let rate = self.pacing_rate.unwrap_or(0.0);
+        let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
+        let bytes = (rate / 1024.0).min(MOST_AT_ONCE);
+        ((bytes / self.segments.mss()) as u32).max(least).min(127)
+    }
+
+    /// The bandwidth-delay product times `gain`, in segments.
+    fn bdp(&self, bandwidth: f64, gain: f64) -> u32 {
+        let Some(min_rtt) = self.min_rtt else { return self.initial_window };
+        let segments = bandwidth * min_rtt.as_secs_f64() * gain / self.segments.mss();
+        libm::ceil(segments) as u32
+    }
+
+    /// Room for bursts at sender and receiver, and an even number, for delayed acknowledgements.
+    fn with_room(&self, cwnd: u32) -> u32 {
+        let cwnd = (cwnd + 3 * self.burst()).next_multiple_of(2);
+        let probes = self.mode == Mode::ProbeBw && self.cycle == 0;
+        if probes { cwnd + 2 } else { cwnd }
+    }
+
+    fn inflight(&self, gain: f64) -> u32 {
+        self.with_room(self.bdp(self.bandwidth.get(), gain))
+    }
+
+    fn count(&self, bytes: u64) -> u32 {
+        (bytes as f64 / self.segments.mss()) as u32
+    }
+
+    // ---- the model ------------------------------------------------------------------------------------
+
+    fn update_bandwidth(&mut self, sample: &RateSample) {
+        self.round_started = false;
+        let Some(rate) = sample.delivery_rate else { return };
+        if sample.prior_delivered >= self.round_ends {
+            self.round_ends = sample.delivered;
+            self.rounds += 1;
+            self.round_started = true;
+            self.packet_conservation = false;
+        }
+        self.look_for_policer(
+            sample.now,
+            sample.delivered,
+            sample.newly_lost > 0,
+            sample.application_limited,
+        );
+        if !sample.application_limited || rate >= self.bandwidth.get() {
+            self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, rate);
+        }
+    }
+
+    fn look_for_policer(&mut self, now: Time, delivered: u64, lost: bool, application_limited: bool) {
+        let policer = &mut self.policer;
+        if policer.in_use {
+            if self.mode == Mode::ProbeBw && self.round_started {
+                policer.rounds += 1;
+                if policer.rounds >= Policer::USE_ROUNDS {
+                    policer.reset(now, delivered);
+                    self.enter_probe_bw(now);
+                }
+            }
+            return;
+        }
+        if !policer.sampling {
+            if !lost {
+                return;
+            }
+            policer.restart_interval(now, delivered);
+            policer.sampling = true;
+        }
+        if application_limited {
+            return policer.reset(now, delivered);
+        }
+        policer.rounds += u32::from(self.round_started);
+        if policer.rounds < Policer::INTERVAL_ROUNDS {
+            return;
+        }
+        if policer.rounds > 4 * Policer::INTERVAL_ROUNDS {
+            return policer.reset(now, delivered);
+        }
+        let (lost_bytes, bytes) = (policer.lost_so_far - policer.lost, delivered - policer.delivered);
+        let interval = now.since(policer.began);
+        let few = bytes == 0 || (lost_bytes as f64) < Policer::LOSS_SHARE * bytes as f64;
+        if !lost || few || interval < Duration::from_millis(1) {
+            return;
+        }
+        if policer.finish_interval(now, delivered, bytes as f64 / interval.as_secs_f64()) {
+            self.pacing_gain = 1.0;
+        }
+    }
+
+    fn update_aggregation(&mut self, sample: &RateSample, cwnd: u32) {
+        let bandwidth = self.bandwidth();
+        let acked = self.count(sample.newly_delivered);
+        if acked == 0 || sample.delivery_rate.is_none() {
+            return;
+        }
+        let mss = self.segments.mss();
+        let aggregation = &mut self.aggregation;
+        if self.round_started {
+            aggregation.rounds += 1;
+            if aggregation.rounds >= AGGREGATION_ROUNDS {
+                aggregation.rounds = 0;
+                aggregation.half ^= 1;
+                aggregation.extra[aggregation.half] = 0;
+            }
+        }
+        let elapsed = sample.now.since(aggregation.epoch_began).as_secs_f64();
+        let mut expected = (bandwidth * elapsed / mss) as u32;
+        if aggregation.acked <= expected || aggregation.acked + acked >= AGGREGATION_RESET {
+            (aggregation.acked, aggregation.epoch_began, expected) = (0, sample.now, 0);
+        }
+        aggregation.acked += acked;
+        let extra = (aggregation.acked - expected).min(cwnd);
+        let most = &mut aggregation.extra[aggregation.half];
+        *most = (*most).max(extra);
+    }
+
+    fn update_cycle(&mut self, sample: &RateSample) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let full_length = self.min_rtt.is_some_and(|rtt| sample.now.since(self.cycle_began) > rtt);
+        let in_flight = self.count(sample.prior_in_flight);
+        let next = if self.pacing_gain > 1.0 {
+            let reached = in_flight + self.burst() >= self.inflight(self.pacing_gain);
+            full_length && (sample.newly_lost > 0 || reached)
+        } else if self.pacing_gain < 1.0 {
+            full_length || in_flight <= self.inflight(1.0)
+        } else {
+            full_length
+        };
+        if next {
+            self.advance_cycle(sample.now);
+        }
+    }
+
+    fn advance_cycle(&mut self, now: Time) {
+        self.cycle = (self.cycle + 1) % CYCLE.len();
+        self.cycle_began = now;
+    }
+
+    fn enter_probe_bw(&mut self, now: Time) {
+        self.mode = Mode::ProbeBw;
+        // Any phase but the one that drains.
+        self.cycle = CYCLE.len() - 1 - self.random.below(CYCLE.len() as u64 - 1) as usize;
+        self.advance_cycle(now);
+    }
+
+    fn check_full(&mut self, sample: &RateSample) {
+        if self.full || !self.round_started || sample.application_limited {
+            return;
+        }
+        if self.bandwidth.get() >= self.full_bandwidth * FULL_GROWTH {
+            self.full_bandwidth = self.bandwidth.get();
+            self.full_rounds = 0;
+            return;
+        }
+        self.full_rounds += 1;
+        self.full = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    fn check_drain(&mut self, window: &mut Window, sample: &RateSample) {
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+            window.ssthresh = f64::from(self.inflight(1.0)) * self.segments.mss();
+        }
+        if self.mode == Mode::Drain && self.count(sample.in_flight) <= self.inflight(1.0) {
+            self.enter_probe_bw(sample.now);
+        }
+    }
+
+    fn update_min_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+        let now = sample.now;
+        let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
+        if let Some(rtt) = sample.rtt
+            && (self.min_rtt.is_none_or(|least| rtt < least) || (expired && !sample.ack_delayed))
+        {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = now;
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.save_cwnd(window);
+            self.probe_rtt_ends = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.probe_rtt(window, sample);
+        }
+        self.idle_restart &= sample.newly_delivered == 0;
+    }
+
+    fn probe_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+        if self.probe_rtt_ends.is_some() {
+            self.probe_rtt_round_done |= self.round_started;
+            if self.probe_rtt_round_done {
+                self.end_probe_rtt(window, sample.now);
+            }
+        } else if self.count(sample.in_flight) <= LEAST_WINDOW {
+            self.probe_rtt_ends = Some(sample.now + PROBE_RTT_TIME);
+            self.probe_rtt_round_done = false;
+            self.round_ends = sample.delivered;
+        }
+    }
+
+    fn end_probe_rtt(&mut self, window: &mut Window, now: Time) {
+        if !self.probe_rtt_ends.is_some_and(|end| now > end) {
+            return;
+        }
+        self.min_rtt_at = now;
+        let cwnd = self.segments.segments(window).max(self.prior_cwnd);
+        self.segments.set_segments(window, cwnd);
+        if self.full {
+            self.enter_probe_bw(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn update_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.policer.in_use => (1.0, CWND_GAIN),
+            Mode::ProbeBw => (CYCLE[self.cycle], CWND_GAIN),
+            Mode::ProbeRtt => (1.0, 1.0),
+        };
+    }
+
+    // ---- what follows from it ---------------------------------------------------------------------------
+
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = self.bandwidth() * gain * PACING_MARGIN;
+        if rate > 0.0 && (self.full || self.pacing_rate.is_none_or(|before| rate > before)) {
+            self.pacing_rate = Some(rate);
+        }
+    }
+
+    fn save_cwnd(&mut self, window: &Window) {
+        let cwnd = self.segments.segments(window);
+        let calm = self.trouble == Trouble::None && self.mode != Mode::ProbeRtt;
+        self.prior_cwnd = if calm { cwnd } else { self.prior_cwnd.max(cwnd) };
+    }
+
+    /// The window after losses are taken out of it, or put back.
+    fn recover_or_restore(&mut self, sample: &RateSample, acked: u32, cwnd: u32) -> u32 {
+        let in_flight = self.count(sample.in_flight);
+        let mut cwnd = cwnd.saturating_sub(self.count(sample.newly_lost)).max(1);
+        let trouble = match (sample.in_loss, sample.in_recovery) {
+            (true, _) => Trouble::Loss,
+            (false, true) => Trouble::Recovery,
+            _ => Trouble::None,
+        };
+        if trouble == Trouble::Recovery && self.trouble != Trouble::Recovery {
+            self.packet_conservation = true;
+            self.round_ends = sample.delivered;
+            cwnd = in_flight + acked;
+        } else if trouble == Trouble::None && self.trouble != Trouble::None {
+            cwnd = cwnd.max(self.prior_cwnd);
+            self.packet_conservation = false;
+        }
+        self.trouble = trouble;
+        if self.packet_conservation { cwnd.max(in_flight + acked) } else { cwnd }
+    }
+
+    fn set_cwnd(&mut self, window: &mut Window, sample: &RateSample) {
+        let mut cwnd = self.segments.segments(window);
+        let acked = self.count(sample.newly_delivered);
+        if acked > 0 {
+            cwnd = self.recover_or_restore(sample, acked, cwnd);
+            if !self.packet_conservation {
+                cwnd = self.approach_target(sample, acked, cwnd);
+            }
+        }
+        if self.mode == Mode::ProbeRtt {
+            cwnd = cwnd.min(LEAST_WINDOW);
+        }
+        self.segments.set_segments(window, cwnd);
+    }
+
+    fn approach_target(&self, sample: &RateSample, acked: u32, cwnd: u32) -> u32 {
+        let bandwidth = self.bandwidth();
+        let target = self.with_room(self.bdp(bandwidth, self.cwnd_gain) + self.aggregation_room(bandwidth));
+        let grown = if self.full {
+            (cwnd + acked).min(target)
+        } else if cwnd < target || self.count(sample.delivered) < self.initial_window {
+            cwnd + acked
+        } else {
+            cwnd
+        };
+        grown.max(LEAST_WINDOW)
+    }
+
+    fn aggregation_room(&self, bandwidth: f64) -> u32 {
+        if !self.full {
+            return 0;
+        }
+        let most = bandwidth * MOST_AGGREGATION.as_secs_f64() / self.segments.mss();
+        self.aggregation.extra[0].max(self.aggregation.extra[1]).min(most as u32)
+    }
+}
+
+impl Controller for Bbr {
+    fn on_ack(&mut self, _window: &mut Window, _ack: &AckInfo) {}
+
+    fn on_sample(&mut self, window: &mut Window, sample: &RateSample) {
+        self.policer.lost_so_far += sample.newly_lost;
+        self.update_bandwidth(sample);
+        self.update_aggregation(sample, self.segments.segments(window));
+        self.update_cycle(sample);
+        self.check_full(sample);
+        self.check_drain(window, sample);
+        self.update_min_rtt(window, sample);
+        self.update_gains();
+        self.set_pacing_rate(self.pacing_gain);
+        self.set_cwnd(window, sample);
+    }
+
+    /// Losses found by acknowledgements do not close the window; a scheme that says how far does.
+    fn on_loss(&mut self, window: &mut Window, _loss: &Loss, factor: Option<f64>) {
+        self.save_cwnd(window);
+        if let Some(factor) = factor {
+            window.cwnd *= factor;
+        }
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, _factor: Option<f64>) {
+        self.save_cwnd(window);
+        self.trouble = Trouble::Loss;
+        self.full_bandwidth = 0.0;
+        self.round_started = true;
+        let delivered = self.round_ends.max(self.policer.delivered);
+        self.look_for_policer(loss.now, delivered, true, false);
+    }
+
+    fn on_interruption(&mut self, window: &mut Window, _mss: u32, _again: bool) {
+        self.save_cwnd(window);
+        self.trouble = Trouble::Loss;
+    }
+
+    fn on_recovered(&mut self, _window: &mut Window, _limit: u32) {}
+
+    /// The window comes back when recovery ends; the pipe is not known to be full any more.
+    fn on_undo(&mut self, _window: &mut Window, _before: &Window) {
+        self.full_bandwidth = 0.0;
+        self.full_rounds = 0;
+        let (began, delivered) = (self.policer.began, self.policer.delivered);
+        self.policer.reset(began, delivered);
+    }
+
+    /// An idle time changes nothing of the model.
+    fn on_idle(&mut self, _window: &mut Window, _restart: u32) {}
+
+    fn on_flight(&mut self, window: &mut Window, sending: &Sending) {
+        if !sending.application_limited {
+            return;
+        }
+        self.idle_restart = true;
+        (self.aggregation.epoch_began, self.aggregation.acked) = (sending.now, 0);
+        match self.mode {
+            Mode::ProbeBw => self.set_pacing_rate(1.0),
+            Mode::ProbeRtt => self.end_probe_rtt(window, sending.now),
+            _ => {}
+        }
+    }
+
+    fn pacing_rate(&self, window: &Window, srtt: Duration) -> f64 {
+        // Before the first sample: the initial window in a round-trip time.
+        self.pacing_rate.unwrap_or(HIGH_GAIN * window.cwnd / srtt.as_secs_f64() * PACING_MARGIN)
+    }
+
+    fn needs_pacing(&self) -> bool {
+        true
+    }
+
+    fn governs_recovery(&self) -> bool {
+        true
+    }
+
+    fn limits_itself(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+}

@@ -1,0 +1,205 @@
+//! CUBIC (RFC 9438), in the integers and with the conventions of Linux.
+
+use lasthop_base::{Duration, Time};
+
+use super::hystart::HyStart;
+use super::{AckInfo, Controller, Increase, Loss, RttInfo, Sending, Window};
+use crate::tcp::settings::Settings;
+
+/// What remains of the window after a loss, in parts of 1024: 0.7.
+const BETA: u64 = 717;
+const BETA_SCALE: u64 = 1024;
+/// C = 0.4 segments per cubic second, in parts of 1024.
+const CUBE_RTT_SCALE: u64 = 410;
+/// Cubic time units per segment.
+const CUBE_FACTOR: u64 = (1 << 40) / CUBE_RTT_SCALE;
+/// Time is counted in 1024ths of a second.
+const UNITS_PER_SECOND: u64 = 1024;
+/// Reno-friendly growth takes cwnd times this many eighths of acknowledged segments for each segment: 8 (1 + β) /
+/// 3 (1 - β) (RFC 9438 section 4.3).
+const RENO_SHARE: u64 = 15;
+/// While the window does not change, the curve is calculated no more often than this.
+const LEAST_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
+
+/// CUBIC: the window is a cubic function of the time since the last loss.
+///
+/// Where Linux differs from RFC 9438, this is Linux: the Reno-friendly window keeps its slope beyond the last
+/// maximum (the RFC raises it to one segment per round trip there), and time counts from the first acknowledgement
+/// after the loss, plus the least round-trip time.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    increase: Increase,
+    hystart: HyStart,
+    curve: Curve,
+    delay_min: Option<Duration>,
+}
+
+/// Where the window is on its curve. Windows are in segments.
+#[derive(Clone, Copy, Debug, Default)]
+struct Curve {
+    /// The window at the last loss.
+    last_max: u32,
+    /// The window and time of the last calculation.
+    last_cwnd: u32,
+    last_time: Time,
+    /// Acknowledged segments per increase.
+    per: u32,
+    /// Where the curve is flat, and how long after its beginning that is, in time units.
+    origin: u32,
+    k: u64,
+    /// When the curve began; nothing until the first acknowledgement after a loss.
+    epoch: Option<Time>,
+    /// Acknowledged segments since the Reno-friendly window last grew, and that window.
+    acked: u32,
+    reno: u32,
+}
+
+impl Cubic {
+    /// A controller for segments as the settings have them.
+    pub fn new(settings: &Settings) -> Cubic {
+        Cubic {
+            increase: Increase::new(settings.mss()),
+            hystart: HyStart::new(settings.slow_start_exit, settings.pacing, settings.iss),
+            curve: Curve::default(),
+            delay_min: None,
+        }
+    }
+
+    fn in_use(&self, loss: &Loss) -> u32 {
+        (f64::from(loss.flight) / self.increase.mss()) as u32
+    }
+
+    /// Nothing of the past counts after a timeout.
+    fn reset(&mut self, loss: &Loss) {
+        self.curve = Curve::default();
+        self.delay_min = None;
+        self.hystart.restart(loss.now, loss.max);
+        self.increase.reset();
+    }
+}
+
+impl Curve {
+    /// Calculates after how many acknowledged segments the window grows by one.
+    fn update(&mut self, now: Time, cwnd: u32, acked: u32, delay_min: Duration) {
+        self.acked += acked;
+        if self.last_cwnd == cwnd && now.since(self.last_time) <= LEAST_INTERVAL {
+            return;
+        }
+        self.last_cwnd = cwnd;
+        self.last_time = now;
+        let epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => self.begin(now, cwnd, acked),
+        };
+        self.per = self.follow(now.since(epoch) + delay_min, cwnd);
+        self.befriend_reno(cwnd);
+        // At most one segment for every two that were acknowledged.
+        self.per = self.per.max(2);
+    }
+
+    fn begin(&mut self, now: Time, cwnd: u32, acked: u32) -> Time {
+        self.epoch = Some(now);
+        self.acked = acked;
+        self.reno = cwnd;
+        if self.last_max <= cwnd {
+            (self.k, self.origin) = (0, cwnd);
+        } else {
+            self.k = cube_root(CUBE_FACTOR * u64::from(self.last_max - cwnd));
+            self.origin = self.last_max;
+        }
+        now
+    }
+
+    /// RFC 9438 section 4.2: W(t + RTT) = C (t - K)³ + W_max.
+    fn follow(&self, elapsed: Duration, cwnd: u32) -> u32 {
+        let t = (u128::from(elapsed.as_nanos()) * u128::from(UNITS_PER_SECOND) / 1_000_000_000) as u64;
+        let offset = u128::from(t.abs_diff(self.k));
+        let delta = (u128::from(CUBE_RTT_SCALE) * offset * offset * offset) >> 40;
+        let delta = u32::try_from(delta).unwrap_or(u32::MAX);
+        let target =
+            if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) };
+        let per = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
+        // Before the first loss, no slower than 5 % per round trip.
+        if self.last_max == 0 { per.min(20) } else { per }
+    }
+
+    /// RFC 9438 section 4.3: no slower than Reno with the same factor would be.
+    fn befriend_reno(&mut self, cwnd: u32) {
+        let per = ((u64::from(cwnd) * RENO_SHARE) >> 3) as u32;
+        while self.acked > per {
+            self.acked -= per;
+            self.reno += 1;
+        }
+        if self.reno > cwnd {
+            self.per = self.per.min(cwnd / (self.reno - cwnd));
+        }
+    }
+
+    /// RFC 9438 sections 4.6 and 4.7: the threshold after a loss, with fast convergence.
+    fn threshold(&mut self, cwnd: u32, factor: Option<f64>) -> u32 {
+        self.epoch = None;
+        let wide = u64::from(cwnd);
+        let converges = cwnd < self.last_max;
+        self.last_max = if converges { (wide * (BETA_SCALE + BETA) / (2 * BETA_SCALE)) as u32 } else { cwnd };
+        factor.map_or((wide * BETA / BETA_SCALE) as u32, |factor| (f64::from(cwnd) * factor) as u32)
+    }
+}
+
+/// The cube root, rounded down.
+fn cube_root(a: u64) -> u64 {
+    let mut root = 0_u64;
+    for bit in (0..22).rev() {
+        let candidate = root | (1 << bit);
+        if candidate.checked_pow(3).is_some_and(|cube| cube <= a) {
+            root = candidate;
+        }
+    }
+    root
+}
+
+impl Controller for Cubic {
+    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+        let mut acked = self.increase.acked_segments(ack.acked);
+        if window.in_slow_start() {
+            acked = self.hystart.growth(acked);
+            acked = self.increase.slow_start(window, acked);
+        }
+        if acked > 0 {
+            let cwnd = self.increase.segments(window);
+            self.curve.update(ack.now, cwnd, acked, self.delay_min.unwrap_or_default());
+            self.increase.avoid(window, self.curve.per, acked);
+        }
+    }
+
+    fn on_rtt(&mut self, window: &mut Window, info: &RttInfo) {
+        // Samples of the second after a loss may be those of a queue that drains.
+        if self.curve.epoch.is_some_and(|epoch| info.now.since(epoch) < Duration::from_secs(1)) {
+            return;
+        }
+        self.delay_min = Some(self.delay_min.map_or(info.rtt, |least| least.min(info.rtt)));
+        if window.in_slow_start() && self.hystart.ends_slow_start(info, self.increase.segments(window)) {
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        let threshold = self.curve.threshold(self.in_use(loss), factor);
+        self.increase.set_threshold(window, threshold);
+        window.cwnd = window.ssthresh;
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        // RFC 5681 section 3.1: the threshold is held when the timer runs out again.
+        if !loss.again {
+            let threshold = self.curve.threshold(self.in_use(loss), factor);
+            self.increase.set_threshold(window, threshold);
+        }
+        self.reset(loss);
+        self.increase.set_segments(window, 1);
+    }
+
+    /// RFC 9438 section 5.8: time without data does not count.
+    fn on_flight(&mut self, _window: &mut Window, sending: &Sending) {
+        self.curve.epoch = self.curve.epoch.map(|epoch| (epoch + sending.idle).min(sending.now));
+    }
+}

@@ -1,0 +1,75 @@
+//! Hybla (Caini and Firrincieli 2004), as in Linux: a path with a long round-trip time grows as fast as one of
+//! 25 ms would.
+
+use lasthop_base::Duration;
+
+use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
+use crate::tcp::settings::Settings;
+
+/// The round-trip time to which others are compared.
+const REFERENCE: Duration = Duration::from_millis(25);
+/// The most segments that one acknowledgement adds in slow start.
+const MOST: f64 = 65_536.0;
+
+/// Reno whose growth is scaled by ρ = RTT / 25 ms, at least one.
+#[derive(Clone, Debug)]
+pub struct Hybla {
+    reno: Reno,
+    srtt: f64,
+    rho: f64,
+    min_rtt: Option<Duration>,
+    /// Segments of growth that do not make up a whole one yet.
+    rest: f64,
+}
+
+impl Hybla {
+    /// A controller for segments as the settings have them.
+    pub fn new(settings: &Settings) -> Hybla {
+        Hybla { reno: Reno::new(settings), srtt: 0.0, rho: 1.0, min_rtt: None, rest: 0.0 }
+    }
+
+    fn update_rho(&mut self) {
+        self.rho = (self.srtt / REFERENCE.as_secs_f64()).max(1.0);
+    }
+}
+
+impl Controller for Hybla {
+    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+        let slow_start = window.in_slow_start();
+        let increase = self.reno.increase_mut();
+        let acked = increase.acked_segments(ack.acked);
+        let cwnd = increase.segments(window);
+        if acked > 0 {
+            // 2^ρ - 1 segments in slow start, ρ² per window after it; for each acknowledgement, as in Linux.
+            self.rest += if slow_start {
+                (libm::exp2(self.rho) - 1.0).min(MOST)
+            } else {
+                self.rho * self.rho / f64::from(cwnd)
+            };
+        }
+        let whole = self.rest as u32;
+        self.rest -= f64::from(whole);
+        let mut grown = cwnd.saturating_add(whole);
+        if slow_start {
+            grown = grown.min((window.ssthresh / increase.mss()) as u32).max(cwnd);
+        }
+        increase.set_segments(window, grown);
+    }
+
+    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+        let rtt = info.rtt.as_secs_f64();
+        self.srtt = if self.srtt == 0.0 { rtt } else { (7.0 * self.srtt + rtt) / 8.0 };
+        if self.min_rtt.is_none_or(|least| info.rtt < least) {
+            self.min_rtt = Some(info.rtt);
+            self.update_rho();
+        }
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        self.reno.on_loss(window, loss, factor);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        self.reno.on_timeout(window, loss, factor);
+    }
+}

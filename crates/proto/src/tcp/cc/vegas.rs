@@ -1,0 +1,164 @@
+//! Vegas (Brakmo and Peterson 1995), as in Linux: keeps between two and four segments in the queue.
+
+use lasthop_base::Duration;
+
+use super::{AckInfo, Controller, Loss, Reno, RttInfo, Sending, Window};
+use crate::tcp::seq::SeqNum;
+use crate::tcp::settings::Settings;
+
+/// Fewer segments in the queue let the window grow, more than [`BETA`] shrink it.
+const ALPHA: u64 = 2;
+const BETA: u64 = 4;
+/// More segments in the queue end slow start.
+const GAMMA: u64 = 1;
+/// With fewer samples in a round, what they show may be the receiver's delay.
+const SAMPLES: u32 = 3;
+
+/// Delay-based control: once a round trip, compares what the window would bring on an empty path with what it
+/// brings. As in Linux, slow start doubles the window each round, not every other.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    reno: Reno,
+    rounds: Rounds,
+}
+
+/// Round-trip times by rounds, as Vegas and Veno keep them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rounds {
+    /// The least round-trip time at all, and of this round.
+    pub(super) base: Option<Duration>,
+    pub(super) least: Option<Duration>,
+    pub(super) samples: u32,
+    ends: SeqNum,
+    /// The window is controlled by delay; not during recovery.
+    pub(super) enabled: bool,
+}
+
+impl Rounds {
+    pub(super) fn new(iss: u32) -> Rounds {
+        Rounds { base: None, least: None, samples: 0, ends: SeqNum(iss), enabled: true }
+    }
+
+    pub(super) fn on_rtt(&mut self, info: &RttInfo) {
+        self.base = Some(self.base.map_or(info.rtt, |base| base.min(info.rtt)));
+        self.least = Some(self.least.map_or(info.rtt, |least| least.min(info.rtt)));
+        self.samples += 1;
+    }
+
+    /// Whether a round ends with `ack`, which begins the next.
+    pub(super) fn ends_with(&mut self, ack: &AckInfo) -> bool {
+        let ends = ack.una > self.ends;
+        if ends {
+            self.ends = ack.max;
+        }
+        ends
+    }
+
+    pub(super) fn begin_round(&mut self) {
+        (self.least, self.samples) = (None, 0);
+    }
+
+    /// Begins anew after a time in which delays meant nothing.
+    pub(super) fn enable(&mut self, ack: &AckInfo) {
+        self.enabled = true;
+        self.ends = ack.max;
+        self.begin_round();
+    }
+
+    /// Segments of `cwnd` in the queue: those of the time beyond the base, as a part of `over`.
+    pub(super) fn queued(&self, cwnd: u32, over: Duration) -> u64 {
+        let (base, least) =
+            (self.base.unwrap_or_default().as_nanos(), self.least.unwrap_or_default().as_nanos());
+        let wide = u128::from(cwnd) * u128::from(least.saturating_sub(base));
+        (wide / u128::from(over.as_nanos().max(1))) as u64
+    }
+}
+
+impl Vegas {
+    /// A controller for segments as the settings have them.
+    pub fn new(settings: &Settings) -> Vegas {
+        Vegas { reno: Reno::new(settings), rounds: Rounds::new(settings.iss) }
+    }
+
+    /// The end of a round with enough samples.
+    fn adjust(&mut self, window: &mut Window, acked: u32) {
+        let (Some(base), Some(least)) = (self.rounds.base, self.rounds.least) else { return };
+        let acked = self.reno.increase_mut().acked_segments(acked);
+        let increase = self.reno.increase();
+        let cwnd = increase.segments(window);
+        let queued = self.rounds.queued(cwnd, base);
+        if window.in_slow_start() {
+            if queued > GAMMA {
+                // What the path holds without a queue, and one segment.
+                let target =
+                    u128::from(cwnd) * u128::from(base.as_nanos()) / u128::from(least.as_nanos().max(1));
+                increase.set_segments(window, cwnd.min(target as u32 + 1));
+                self.lower_threshold(window);
+            } else {
+                increase.slow_start(window, acked);
+            }
+        } else if queued > BETA {
+            increase.set_segments(window, cwnd - 1);
+            self.lower_threshold(window);
+        } else if queued < ALPHA {
+            increase.set_segments(window, cwnd + 1);
+        }
+        let cwnd = increase.segments(window).max(2);
+        increase.set_segments(window, cwnd);
+        window.ssthresh = window.ssthresh.max(current_threshold(window));
+    }
+
+    fn lower_threshold(&self, window: &mut Window) {
+        window.ssthresh = window.ssthresh.min(window.cwnd - self.reno.increase().mss());
+    }
+}
+
+/// What Linux keeps of a threshold: at least three quarters of the window.
+fn current_threshold(window: &Window) -> f64 {
+    if window.in_slow_start() { window.ssthresh } else { window.ssthresh.max(window.cwnd * 0.75) }
+}
+
+impl Controller for Vegas {
+    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+        if !ack.undisturbed {
+            self.rounds.enabled = false;
+        } else if !self.rounds.enabled {
+            self.rounds.enable(ack);
+        }
+        if !self.rounds.enabled {
+            return self.reno.on_ack(window, ack);
+        }
+        if self.rounds.ends_with(ack) {
+            if self.rounds.samples < SAMPLES {
+                self.reno.on_ack(window, ack);
+            } else {
+                self.adjust(window, ack.acked);
+            }
+            self.rounds.begin_round();
+        } else if window.in_slow_start() {
+            let acked = self.reno.increase_mut().acked_segments(ack.acked);
+            self.reno.increase().slow_start(window, acked);
+        }
+    }
+
+    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+        self.rounds.on_rtt(info);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        self.rounds.enabled = false;
+        self.reno.on_loss(window, loss, factor);
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        self.rounds.enabled = false;
+        self.reno.on_timeout(window, loss, factor);
+    }
+
+    fn on_flight(&mut self, _window: &mut Window, sending: &Sending) {
+        // The path may have changed while nothing was sent.
+        if sending.application_limited {
+            self.rounds.begin_round();
+        }
+    }
+}

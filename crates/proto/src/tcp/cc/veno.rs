@@ -1,0 +1,87 @@
+//! Veno (Fu and Liew 2003), as in Linux: Reno that tells losses of a full queue from those of a wireless link by
+//! the delay.
+
+use super::vegas::Rounds;
+use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
+use crate::tcp::settings::Settings;
+
+/// With this many segments in the queue the path is congested. Half segments: 3.
+const CONGESTED: u64 = 6;
+/// What remains after a loss that congestion does not explain.
+const RANDOM_LOSS: f64 = 0.8;
+/// With fewer samples since the last loss, Reno rules.
+const SAMPLES: u32 = 3;
+
+/// Additive increase, every other round trip only once the path is congested; a loss on an uncongested path takes
+/// a fifth of the window.
+#[derive(Clone, Debug)]
+pub struct Veno {
+    reno: Reno,
+    rounds: Rounds,
+    /// Half segments in the queue.
+    queued: u64,
+    /// On a congested path every other increase is left out.
+    skip: bool,
+}
+
+impl Veno {
+    /// A controller for segments as the settings have them.
+    pub fn new(settings: &Settings) -> Veno {
+        Veno { reno: Reno::new(settings), rounds: Rounds::new(settings.iss), queued: 0, skip: false }
+    }
+}
+
+impl Controller for Veno {
+    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+        if !ack.undisturbed {
+            self.rounds.enabled = false;
+        } else if !self.rounds.enabled {
+            self.rounds.enable(ack);
+        }
+        if !self.rounds.enabled || self.rounds.samples < SAMPLES {
+            return self.reno.on_ack(window, ack);
+        }
+        let cwnd = self.reno.increase().segments(window);
+        if let Some(least) = self.rounds.least {
+            self.queued = self.rounds.queued(2 * cwnd, least);
+        }
+        let acked = self.reno.increase_mut().acked_segments(ack.acked);
+        let left =
+            if window.in_slow_start() { self.reno.increase().slow_start(window, acked) } else { acked };
+        if left > 0 {
+            self.avoid(window, left);
+        }
+        // As in Linux, the delay is that of the last samples, not of a round.
+        self.rounds.least = None;
+    }
+
+    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+        self.rounds.on_rtt(info);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        let own = (self.queued < CONGESTED).then_some(RANDOM_LOSS);
+        self.rounds.enabled = false;
+        self.reno.on_loss(window, loss, factor.or(own));
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        let own = (self.queued < CONGESTED).then_some(RANDOM_LOSS);
+        self.rounds.enabled = false;
+        self.reno.on_timeout(window, loss, factor.or(own));
+    }
+}
+
+impl Veno {
+    fn avoid(&mut self, window: &mut Window, acked: u32) {
+        let before = self.reno.increase().segments(window);
+        if self.queued < CONGESTED {
+            self.reno.increase_mut().avoid(window, before, acked);
+        } else if self.reno.increase_mut().is_due(before, acked) {
+            if !self.skip {
+                self.reno.increase().set_segments(window, before + 1);
+            }
+            self.skip = !self.skip;
+        }
+    }
+}

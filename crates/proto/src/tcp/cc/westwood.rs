@@ -1,0 +1,104 @@
+//! Westwood+ (Mascolo, Grieco et al. 2004), as in Linux: after a loss the window is what the bandwidth estimate
+//! fills.
+
+use lasthop_base::{Duration, Time};
+
+use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
+use crate::tcp::settings::Settings;
+
+/// Bandwidth is measured over a round-trip time, or this if that is less.
+const LEAST_INTERVAL: Duration = Duration::from_millis(50);
+/// The weight of the past in each of the two filters: 7/8.
+const PAST: f64 = 7.0 / 8.0;
+
+/// Reno with a threshold of bandwidth times least round-trip time.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    reno: Reno,
+    /// Bytes per second, filtered once and twice.
+    once: f64,
+    twice: f64,
+    /// The interval being measured: its beginning, and bytes acknowledged in it.
+    began: Time,
+    acked: u64,
+    rtt: Duration,
+    min_rtt: Option<Duration>,
+    measured: bool,
+    /// A scheme has said how far the last loss closes the window.
+    scaled: bool,
+}
+
+impl Westwood {
+    /// A controller for segments as the settings have them.
+    pub fn new(settings: &Settings) -> Westwood {
+        Westwood {
+            reno: Reno::new(settings),
+            once: 0.0,
+            twice: 0.0,
+            began: Time::ZERO,
+            acked: 0,
+            rtt: Duration::ZERO,
+            min_rtt: None,
+            measured: false,
+            scaled: false,
+        }
+    }
+
+    fn count(&mut self, now: Time, acked: u64) {
+        let elapsed = now.since(self.began);
+        if self.rtt > Duration::ZERO && elapsed > self.rtt.max(LEAST_INTERVAL) {
+            let sample = self.acked as f64 / elapsed.as_secs_f64();
+            if core::mem::replace(&mut self.measured, true) {
+                self.once = PAST * self.once + (1.0 - PAST) * sample;
+                self.twice = PAST * self.twice + (1.0 - PAST) * self.once;
+            } else {
+                (self.once, self.twice) = (sample, sample);
+            }
+            (self.began, self.acked) = (now, 0);
+        }
+        self.acked += acked;
+    }
+
+    fn threshold(&self, window: &mut Window) {
+        let bytes = self.twice * self.min_rtt.unwrap_or_default().as_secs_f64();
+        let increase = self.reno.increase();
+        increase.set_threshold(window, (bytes / increase.mss()) as u32);
+    }
+}
+
+impl Controller for Westwood {
+    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+        self.reno.on_ack(window, ack);
+    }
+
+    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+        self.rtt = info.rtt;
+        self.min_rtt = Some(self.min_rtt.map_or(info.rtt, |least| least.min(info.rtt)));
+    }
+
+    fn on_sample(&mut self, _window: &mut Window, sample: &super::RateSample) {
+        self.count(sample.now, sample.newly_delivered);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        self.scaled = factor.is_some();
+        self.reno.on_loss(window, loss, factor);
+    }
+
+    /// As in Linux, half the window until recovery ends, and then what the bandwidth fills.
+    fn on_recovered(&mut self, window: &mut Window, limit: u32) {
+        if !self.scaled {
+            self.threshold(window);
+        }
+        window.cwnd = window.ssthresh.min(f64::from(if self.scaled { limit } else { u32::MAX }));
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+        self.reno.on_timeout(window, loss, factor);
+        if factor.is_none() {
+            self.threshold(window);
+        }
+        // The path may be another one: its least round-trip time is looked for anew.
+        self.min_rtt = None;
+    }
+}

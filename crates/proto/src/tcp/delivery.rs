@@ -1,0 +1,188 @@
+//! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation; draft-ietf-ccwg-bbr section 4.1).
+
+use lasthop_base::{Duration, Time};
+
+/// What had been delivered when a segment was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Snapshot {
+    delivered: u64,
+    delivered_at: Time,
+    /// When the first segment of the flight that is being measured was sent.
+    flight_began: Time,
+    application_limited: bool,
+}
+
+/// What an acknowledgement shows about the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateSample {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes that it newly acknowledges, cumulatively or selectively.
+    pub newly_delivered: u64,
+    /// Bytes newly found to be lost.
+    pub newly_lost: u64,
+    /// Bytes delivered so far on this connection.
+    pub delivered: u64,
+    /// Bytes that had been delivered when the newest segment that it acknowledges was sent.
+    pub prior_delivered: u64,
+    /// Bytes per second since then; `None` if the interval is too short to mean anything.
+    pub delivery_rate: Option<f64>,
+    /// The interval over which that rate was measured.
+    pub interval: Duration,
+    /// The application, not the network, limited what was sent in that interval.
+    pub application_limited: bool,
+    /// The round-trip time that it shows, if it shows one.
+    pub rtt: Option<Duration>,
+    /// It may have been delayed by the receiver.
+    pub ack_delayed: bool,
+    /// Bytes thought to be in the network before it arrived.
+    pub prior_in_flight: u64,
+    /// Bytes thought to be in the network now.
+    pub in_flight: u64,
+    /// The sender is repairing losses that acknowledgements have shown.
+    pub in_recovery: bool,
+    /// The sender is recovering from a timeout.
+    pub in_loss: bool,
+}
+
+/// The delivery rate estimator of one connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DeliveryRate {
+    delivered: u64,
+    delivered_at: Time,
+    flight_began: Time,
+    /// Samples of segments sent before so much was delivered are limited by the application.
+    limited_until: u64,
+    /// The newest segment that this acknowledgement covers: when it was sent, and its snapshot.
+    newest: Option<(Time, Snapshot)>,
+    newly_delivered: u64,
+}
+
+impl DeliveryRate {
+    /// Bytes delivered so far.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Bytes that had been delivered when the newest segment of this acknowledgement was sent.
+    pub(super) fn prior_delivered(&self) -> u64 {
+        self.newest.map_or(0, |(_, snapshot)| snapshot.delivered)
+    }
+
+    /// Whether what is sent now is limited by the application.
+    pub(super) fn is_application_limited(&self) -> bool {
+        self.limited_until > 0
+    }
+
+    /// A flight begins: nothing else is in the network.
+    pub(super) fn restart(&mut self, now: Time) {
+        (self.flight_began, self.delivered_at) = (now, now);
+    }
+
+    /// What a segment sent now remembers.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            flight_began: self.flight_began,
+            application_limited: self.limited_until > 0,
+        }
+    }
+
+    /// The application has nothing to send, and the windows would let more out: samples say little until the
+    /// `in_flight` bytes are delivered.
+    pub(super) fn note_application_limited(&mut self, in_flight: u64) {
+        self.limited_until = (self.delivered + in_flight).max(1);
+    }
+
+    /// A segment of `bytes`, last sent at `sent_at`, was delivered.
+    pub(super) fn on_delivered(&mut self, now: Time, bytes: u32, sent_at: Time, snapshot: &Snapshot) {
+        self.delivered += u64::from(bytes);
+        self.newly_delivered += u64::from(bytes);
+        self.delivered_at = now;
+        if self.newest.is_none_or(|(at, newest)| (sent_at, snapshot.delivered) >= (at, newest.delivered)) {
+            self.newest = Some((sent_at, *snapshot));
+        }
+    }
+
+    /// The sample of the acknowledgement whose deliveries were counted; no rate is taken from an interval
+    /// shorter than `least`, which would say that a packet was faster than any before.
+    pub(super) fn take_sample(&mut self, now: Time, least: Duration) -> RateSample {
+        if self.limited_until > 0 && self.delivered > self.limited_until {
+            self.limited_until = 0;
+        }
+        let newly_delivered = core::mem::take(&mut self.newly_delivered);
+        let none = RateSample { now, newly_delivered, delivered: self.delivered, ..RateSample::default() };
+        let Some((sent_at, prior)) = self.newest.take() else { return none };
+        self.flight_began = sent_at;
+        // The slower of the two: sending or acknowledging.
+        let interval = sent_at.since(prior.flight_began).max(now.since(prior.delivered_at));
+        let bytes = self.delivered - prior.delivered;
+        let measurable = !interval.is_zero() && interval >= least;
+        RateSample {
+            prior_delivered: prior.delivered,
+            delivery_rate: measurable.then(|| bytes as f64 / interval.as_secs_f64()),
+            interval,
+            application_limited: prior.application_limited,
+            ..none
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sent::Records;
+    use super::super::seq::SeqNum;
+    use super::*;
+
+    fn ms(milliseconds: u64) -> Time {
+        Time::ZERO + Duration::from_millis(milliseconds)
+    }
+
+    /// A segment of 1000 bytes each 10 ms, and its acknowledgement 100 ms later: 100 kB/s, whatever part of
+    /// the acknowledgements comes in a lump.
+    #[test]
+    fn the_rate_is_that_of_the_slower_of_sending_and_acknowledging() {
+        let mut sent = Records::default();
+        let mut una = SeqNum(0);
+        let ack = |sent: &mut Records, now: Time, upto: SeqNum| {
+            let mut acked = alloc::vec::Vec::new();
+            sent.segments.acknowledge(upto, |segment| acked.push(*segment));
+            for segment in &acked {
+                sent.rate.on_delivered(now, segment.len(), segment.sent_at, &segment.snapshot);
+            }
+            sent.rate.take_sample(now, Duration::from_millis(50))
+        };
+        for n in 0..30_u32 {
+            let now = ms(u64::from(n) * 10);
+            if n >= 10 && n < 25 {
+                una = SeqNum((n - 9) * 1000);
+                let sample = ack(&mut sent, now, una);
+                assert_eq!(sample.newly_delivered, 1000);
+                // The first flight had to wait for its first acknowledgement.
+                if n > 20 {
+                    let rate = sample.delivery_rate.expect("a full interval");
+                    assert!((rate - 100_000.0).abs() < 1e-6, "{rate} at {n}");
+                }
+            }
+            sent.on_sent(now, SeqNum(n * 1000), SeqNum((n + 1) * 1000));
+        }
+        // Five acknowledgements in one: no faster than they were sent.
+        let sample = ack(&mut sent, ms(300), una + 5000);
+        assert_eq!((sample.newly_delivered, sample.prior_delivered), (5000, 10_000));
+        assert!(sample.delivery_rate.expect("a full interval") <= 100_000.0 + 1e-6);
+    }
+
+    #[test]
+    fn samples_after_a_pause_of_the_application_say_so() {
+        let mut rate = DeliveryRate::default();
+        rate.restart(ms(0));
+        rate.note_application_limited(2000);
+        let limited = rate.snapshot();
+        rate.on_delivered(ms(100), 2000, ms(0), &limited);
+        assert!(rate.take_sample(ms(100), Duration::ZERO).application_limited);
+        rate.on_delivered(ms(110), 1000, ms(10), &limited);
+        assert!(rate.take_sample(ms(110), Duration::ZERO).application_limited);
+        assert!(!rate.snapshot().application_limited, "all that was in flight has arrived");
+    }
+}

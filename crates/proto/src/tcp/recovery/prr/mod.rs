@@ -1,0 +1,548 @@
+//! Recovery as today's senders have it: losses found by a [detector](crate::tcp::detection) on the record of
+//! sent segments, proportional rate reduction (RFC 6937), tail loss probes (RFC 8985 section 7), and the undo of
+//! reductions that no loss justified (RFC 3522, 3708, 4015, 5682). Where the RFCs leave a choice, it is Linux's.
+
+mod probe;
+mod reduction;
+mod spurious;
+mod undo;
+
+use alloc::boxed::Box;
+
+use lasthop_base::{Duration, Time};
+
+use self::probe::TailLossProbe;
+use self::reduction::Reduction;
+use self::undo::Undo;
+use super::Recovery;
+use crate::component::Out;
+use crate::tcp::cc::Window;
+use crate::tcp::detection::{self, Context, Found, LossDetector};
+use crate::tcp::filter::Windowed;
+use crate::tcp::reaction::{Evidence, Hole};
+use crate::tcp::segment::{SackBlock, Segment};
+use crate::tcp::sent::{SentSegment, Whereabouts};
+use crate::tcp::seq::SeqNum;
+use crate::tcp::settings::Settings;
+use crate::tcp::state::SenderState;
+use crate::tcp::timers::Timer;
+
+/// The least round-trip time is that of so long.
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
+/// The most reordering that is believed, segments.
+const MAX_REORDERING: u32 = 300;
+
+/// Where a sender stands between losses and their repair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// Nothing is amiss.
+    Open,
+    /// Something arrived out of order or twice.
+    Disorder,
+    /// Losses are being repaired.
+    Recovery(Reduction),
+    /// After a timeout.
+    Loss(AfterTimeout),
+}
+
+impl Stage {
+    fn is_calm(self) -> bool {
+        matches!(self, Stage::Open | Stage::Disorder)
+    }
+
+    fn reduction(&mut self) -> Option<&mut Reduction> {
+        if let Stage::Recovery(reduction) = self { Some(reduction) } else { None }
+    }
+}
+
+/// What is known of a timeout's justification (F-RTO, RFC 5682).
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum AfterTimeout {
+    /// It is not being asked, or the timeout was right.
+    Justified,
+    /// What comes next will tell.
+    Doubted,
+}
+
+/// Recovery with a record of each segment.
+#[derive(Debug)]
+pub(in crate::tcp) struct Prr {
+    detector: Box<dyn LossDetector>,
+    stage: Stage,
+    /// `snd_max` when the stage was entered: it ends when this is acknowledged.
+    high: SeqNum,
+    undo: Undo,
+    probe: Option<TailLossProbe>,
+    /// Timeouts since the left edge last moved.
+    timeouts: u32,
+    /// New data go before retransmissions, this once (RFC 5682 section 3.1 step 2b).
+    new_data_first: bool,
+    /// Segments that were seen to arrive before an earlier one.
+    reordering: u32,
+    min_rtt: Option<Windowed<u64>>,
+    usage: Usage,
+    /// The round-trip variation may shrink when this is acknowledged: once per round.
+    round_ends: SeqNum,
+}
+
+/// Whether the window was what limited sending (RFC 7661; Linux `tcp_cwnd_validate`).
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    limited: bool,
+    /// The most segments outstanding at once since the flight began.
+    most_out: u32,
+    flight_ends: SeqNum,
+}
+
+/// What an acknowledgement brings.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    /// The left edge moved.
+    advances: bool,
+    /// Segments delivered, and their bytes.
+    segments: u32,
+    bytes: u32,
+    /// Something was reported by SACK for the first time.
+    sacks: bool,
+    /// Something arrived twice.
+    duplicate: bool,
+    /// That was a retransmission other than a probe.
+    needless: bool,
+    /// An original that was sent before the current stage was delivered.
+    original: bool,
+    /// A retransmission was acknowledged cumulatively.
+    resent: bool,
+    /// When the first and the last of the acknowledged originals were sent, and of those reported.
+    acked: Option<(Time, Time)>,
+    sacked: Option<(Time, Time)>,
+    /// The lowest original that arrived later than one behind it.
+    late: Option<SeqNum>,
+}
+
+impl News {
+    fn take(
+        &mut self,
+        segment: &SentSegment,
+        high: SeqNum,
+        highest_report: Option<SeqNum>,
+        cumulative: bool,
+    ) {
+        self.segments += 1;
+        self.bytes += segment.len();
+        self.sacks |= !cumulative;
+        if segment.is_retransmission() {
+            self.resent |= cumulative;
+            return;
+        }
+        self.original |= segment.end <= high;
+        if highest_report.is_some_and(|highest| segment.start < highest) {
+            self.late = Some(self.late.map_or(segment.start, |late| late.min(segment.start)));
+        }
+        let times = if cumulative { &mut self.acked } else { &mut self.sacked };
+        let (first, last) = times.unwrap_or((segment.sent_at, segment.sent_at));
+        *times = Some((first.min(segment.sent_at), last.max(segment.sent_at)));
+    }
+}
+
+impl Prr {
+    pub(in crate::tcp) fn new(settings: &Settings) -> Prr {
+        let iss = SeqNum(settings.iss);
+        Prr {
+            detector: detection::of(settings),
+            stage: Stage::Open,
+            high: iss,
+            undo: Undo::default(),
+            probe: None,
+            timeouts: 0,
+            new_data_first: false,
+            reordering: 0,
+            min_rtt: None,
+            usage: Usage { limited: false, most_out: 0, flight_ends: iss },
+            round_ends: iss,
+        }
+    }
+
+    fn context(&self, tcp: &SenderState, now: Time) -> Context {
+        Context {
+            now,
+            srtt: tcp.rtt.srtt(),
+            min_rtt: self.min_rtt.map(|filter| Duration::from_nanos(filter.get())),
+            in_recovery: !self.stage.is_calm(),
+            dupthresh: tcp.dupthresh().max(self.reordering),
+        }
+    }
+
+    /// The window in whole segments.
+    fn cwnd(tcp: &SenderState) -> u32 {
+        (tcp.cwnd() / f64::from(tcp.mss)) as u32
+    }
+
+    fn in_flight(tcp: &SenderState) -> u32 {
+        tcp.records().segments.counts().in_flight
+    }
+
+    fn on_segment(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
+        let prior_una = tcp.snd_una;
+        let prior_in_flight = Self::in_flight(tcp);
+        let news = self.take_news(tcp, now, segment);
+        if news.advances {
+            tcp.advance(segment.ack);
+            self.timeouts = 0;
+        }
+        let rtt = self.measure(tcp, now, segment, &news);
+        if let Some(probe) = self.probe {
+            self.on_probed(tcp, now, probe, segment, &news);
+        }
+        let dubious = news.sacks || news.duplicate || self.stage != Stage::Open;
+        let lost = if dubious { self.alert(tcp, now, segment, &news) } else { 0 };
+        self.control(tcp, now, &news, rtt, lost, prior_una, prior_in_flight);
+        if news.advances {
+            self.set_timers(tcp, now);
+        }
+    }
+
+    /// Enters what the acknowledgement says into the records.
+    fn take_news(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) -> News {
+        let mut news = News { advances: segment.ack > tcp.snd_una, ..News::default() };
+        if let Some(twice) = duplicate_report(segment, tcp.snd_una, tcp.snd_max) {
+            news.duplicate = true;
+            let segments = (twice.end - twice.start).div_ceil(tcp.mss);
+            self.undo.on_duplicate_report(twice.start, segments);
+            news.needless = self.probe.is_none_or(|probe| probe.high != twice.end);
+        }
+        let context = self.context(tcp, now);
+        let (high, una, max) = (self.high, tcp.snd_una.max(segment.ack), tcp.snd_max);
+        let highest = tcp.sacked.end().filter(|_| !tcp.sacked.is_empty());
+        for block in segment.sack.iter().filter(|block| is_news(block, una, max)) {
+            if tcp.sacked.insert(block.start, block.end) == 0 {
+                continue;
+            }
+            let records = tcp.records_mut();
+            records.segments.sack(block.start, block.end, |sent| {
+                records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
+                self.detector.on_delivered(&context, sent);
+                news.take(sent, high, highest, false);
+            });
+        }
+        if news.advances {
+            let records = tcp.records_mut();
+            records.segments.acknowledge(segment.ack, |sent| {
+                if sent.whereabouts != Whereabouts::Sacked {
+                    records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
+                    self.detector.on_delivered(&context, sent);
+                    news.take(sent, high, highest, true);
+                } else if !sent.is_retransmission() {
+                    news.original |= sent.end <= high;
+                }
+            });
+        }
+        if let (Some(late), Some(highest)) = (news.late, highest) {
+            let extent = (highest - late).div_ceil(tcp.mss);
+            self.reordering = self.reordering.max(extent.min(MAX_REORDERING));
+            self.detector.on_reordering();
+        }
+        if news.needless {
+            let rate = &tcp.records().rate;
+            self.detector.on_duplicate_report(rate.prior_delivered(), rate.delivered());
+        }
+        news
+    }
+
+    /// Round-trip samples (RFC 6298; RFC 7323 section 4 where only timestamps tell): the first acknowledged
+    /// original says when to give up, the last one what the path's delay is.
+    fn measure(
+        &mut self,
+        tcp: &mut SenderState,
+        now: Time,
+        segment: &Segment,
+        news: &News,
+    ) -> Option<Duration> {
+        let echoed = || if news.advances { tcp.echoed_at(now, segment).map(|at| (at, at)) } else { None };
+        let times = news.acked.filter(|_| !news.resent).or(news.sacked).or_else(echoed);
+        let (first, _) = times?;
+        let (_, last) = news.sacked.or(times)?;
+        let rtt = now.since(last);
+        let nanos = rtt.as_nanos();
+        let (time, window) = (now.as_nanos(), MIN_RTT_WINDOW.as_nanos());
+        let filter = self.min_rtt.get_or_insert_with(|| Windowed::new(time, nanos, |a, b| a <= b));
+        filter.update(window, time, nanos);
+        let ends_round = tcp.snd_una > self.round_ends;
+        tcp.rtt.sample(first, now);
+        if ends_round {
+            tcp.rtt.end_round();
+            self.round_ends = tcp.snd_max;
+        }
+        tcp.note_rtt(now, rtt);
+        Some(rtt)
+    }
+
+    /// Deals with signs of losses; returns how many segments were found lost.
+    fn alert(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, news: &News) -> u32 {
+        if matches!(self.stage, Stage::Recovery(_)) {
+            let original = tcp.settings.undo && self.echoes_an_original(segment);
+            if tcp.snd_una >= self.high {
+                if tcp.settings.undo && self.undo.is_due(original) {
+                    self.undo_reduction(tcp, false);
+                }
+                self.end_recovery(tcp);
+            } else if news.advances && original {
+                // Late, not lost. While retransmissions are in the network, none is added.
+                if Self::resent_in_flight(tcp) > 0 {
+                    return 0;
+                }
+                self.undo_reduction(tcp, true);
+                self.end_recovery(tcp);
+            }
+        } else if matches!(self.stage, Stage::Loss(_)) {
+            self.on_news_after_timeout(tcp, segment, news);
+        }
+        if tcp.settings.undo && self.undo.all_explained() && !matches!(self.stage, Stage::Loss(_)) {
+            self.undo_reduction(tcp, false);
+            self.end_recovery(tcp);
+        }
+        let found = self.detect(tcp, now);
+        match self.stage {
+            Stage::Recovery(_) => {}
+            Stage::Loss(_) if !found.retransmission => {}
+            _ if tcp.records().segments.counts().lost > 0 => self.enter_recovery(tcp, now),
+            _ => self.keep_open(tcp),
+        }
+        found.lost
+    }
+
+    /// Lets the detector look.
+    fn detect(&mut self, tcp: &mut SenderState, now: Time) -> Found {
+        let context = self.context(tcp, now);
+        let found = self.detector.detect(&context, &mut tcp.records_mut().segments);
+        match found.look_again {
+            Some(at) => tcp.timers.set(Timer::Reordering, at),
+            None => tcp.timers.stop(Timer::Reordering),
+        }
+        found
+    }
+
+    /// Between losses: is anything out of order?
+    fn keep_open(&mut self, tcp: &SenderState) {
+        if matches!(self.stage, Stage::Open | Stage::Disorder) {
+            let counts = tcp.records().segments.counts();
+            self.stage = if counts.sacked + counts.lost > 0 { Stage::Disorder } else { Stage::Open };
+        }
+    }
+
+    /// A loss was found by acknowledgements, or by their absence for the reordering window.
+    fn enter_recovery(&mut self, tcp: &mut SenderState, now: Time) {
+        self.begin_undo(tcp);
+        self.probe = None;
+        tcp.timers.stop(Timer::Probe);
+        self.high = tcp.snd_max;
+        let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
+        tcp.answer_records_loss(now, Evidence::Sack);
+        self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
+    }
+
+    /// The reduction that the controller's answer to a loss asks for. The window itself shrinks by and by.
+    fn reduction(tcp: &mut SenderState, before: &Window, prior: u32) -> Reduction {
+        let target = Self::cwnd(tcp).max(1);
+        if !tcp.governs_recovery() {
+            tcp.window_mut().reduce_to(before.cwnd());
+        }
+        Reduction::new(prior, target)
+    }
+
+    /// All that was outstanding when recovery began is acknowledged, or it was undone.
+    fn end_recovery(&mut self, tcp: &mut SenderState) {
+        if let Stage::Recovery(reduction) = self.stage {
+            self.detector.on_recovered();
+            if self.undo.is_pending() {
+                tcp.end_reduction(reduction.target() * tcp.mss);
+            }
+        }
+        self.stage = Stage::Open;
+        self.keep_open(tcp);
+    }
+
+    /// Tells the controller, or reduces the window in its place.
+    #[expect(clippy::too_many_arguments, reason = "all that an acknowledgement changes")]
+    fn control(
+        &mut self,
+        tcp: &mut SenderState,
+        now: Time,
+        news: &News,
+        rtt: Option<Duration>,
+        lost: u32,
+        prior_una: SeqNum,
+        prior_in_flight: u32,
+    ) {
+        if matches!(self.stage, Stage::Recovery(_)) {
+            if news.segments > 0 {
+                self.reduce(tcp, news.segments, news.advances && lost == 0);
+            }
+        } else if news.advances && !tcp.governs_recovery() && self.usage_allows_growth(tcp) {
+            tcp.grow(now, news.bytes, rtt, self.stage == Stage::Open);
+        }
+        let in_flight = Self::in_flight(tcp);
+        let least = self.min_rtt.map_or(Duration::ZERO, |filter| Duration::from_nanos(filter.get()));
+        let mss = u64::from(tcp.mss);
+        let records = tcp.records_mut();
+        let mut sample = records.rate.take_sample(now, least);
+        sample.rtt = rtt;
+        sample.newly_lost = u64::from(lost) * mss;
+        sample.prior_in_flight = u64::from(prior_in_flight) * mss;
+        sample.in_flight = u64::from(in_flight) * mss;
+        sample.ack_delayed = news.advances && news.segments == 1 && tcp.snd_una - prior_una < tcp.mss;
+        sample.in_recovery = matches!(self.stage, Stage::Recovery(_));
+        sample.in_loss = matches!(self.stage, Stage::Loss(_));
+        tcp.on_sample(&sample);
+    }
+
+    /// Whether the window was used to the full, so that it may grow (Linux `tcp_is_cwnd_limited`).
+    fn usage_allows_growth(&self, tcp: &SenderState) -> bool {
+        let doubles = tcp.cwnd() < tcp.ssthresh() && Self::cwnd(tcp) < 2 * self.usage.most_out;
+        !tcp.settings.cwnd_validation || self.usage.limited || doubles
+    }
+
+    /// After sending: was the window the limit?
+    fn note_usage(&mut self, tcp: &SenderState, limited: bool) {
+        let counts = tcp.records().segments.counts();
+        let out = counts.in_flight + counts.sacked + counts.lost;
+        let flight_is_over = tcp.snd_una >= self.usage.flight_ends;
+        if flight_is_over || limited || (!self.usage.limited && out > self.usage.most_out) {
+            self.usage = Usage { limited, most_out: out, flight_ends: tcp.snd_max };
+        }
+    }
+
+    /// The retransmission timer, or the probe that comes before it (RFC 6298 section 5.3; RFC 8985 section 7.2).
+    fn set_timers(&mut self, tcp: &mut SenderState, now: Time) {
+        tcp.rearm(now);
+        self.schedule_probe(tcp, now);
+    }
+
+    /// Sends one segment; `false` if there is none to send.
+    fn send_one(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
+        let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
+        if let Some(lost) = lost {
+            self.resend(tcp, now, &lost, out);
+            return true;
+        }
+        let sent = tcp.send_new(now, out);
+        if sent {
+            self.count_sent();
+            self.schedule_probe(tcp, now);
+        }
+        sent
+    }
+
+    fn count_sent(&mut self) {
+        if let Some(reduction) = self.stage.reduction() {
+            reduction.on_sent();
+        }
+    }
+
+    /// Retransmits a segment, or the first part of it if segments have become smaller.
+    fn resend(&mut self, tcp: &mut SenderState, now: Time, segment: &SentSegment, out: &mut Out) {
+        if matches!(self.stage, Stage::Recovery(_)) {
+            let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
+            if tcp.judge(now, Hole { seq: segment.start, evidence: Evidence::Sack }) {
+                // Only this hole shows congestion.
+                self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
+            }
+        }
+        let len = tcp.len_at(segment.start).min(segment.len());
+        tcp.emit(now, segment.start, len, out);
+        self.undo.on_resent(now);
+        self.count_sent();
+    }
+}
+
+/// Whether `block` reports something that is outstanding beyond `una`.
+fn is_news(block: &SackBlock, una: SeqNum, max: SeqNum) -> bool {
+    block.start > una && block.start < block.end && block.start < max && block.end <= max
+}
+
+/// What the first block reports to have arrived twice (RFC 2883 section 4): something acknowledged, or something
+/// within the second block; and nothing that was never sent or is too old to be told.
+fn duplicate_report(segment: &Segment, una: SeqNum, max: SeqNum) -> Option<SackBlock> {
+    let first = *segment.sack.first()?;
+    let (acked, within) = (first.end <= segment.ack, segment.sack.get(1).copied());
+    let within = within.is_some_and(|second| second.start <= first.start && first.end <= second.end);
+    let window = max - una;
+    let valid = first.start < first.end && first.end <= max && first.start + (1 << 30) > una;
+    let short = valid && first.end - first.start <= window.max(1 << 20);
+    (short && (acked || within)).then_some(first)
+}
+
+impl Recovery for Prr {
+    fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, _acked: u32, _out: &mut Out) {
+        self.on_segment(tcp, now, segment);
+    }
+
+    fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, _out: &mut Out) {
+        self.on_segment(tcp, now, segment);
+    }
+
+    fn pipe(&self, tcp: &SenderState) -> u32 {
+        Self::in_flight(tcp) * tcp.mss
+    }
+
+    fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
+        self.time_out(tcp, now);
+    }
+
+    fn on_timer(&mut self, tcp: &mut SenderState, now: Time, timer: Timer, out: &mut Out) {
+        match timer {
+            Timer::Reordering => self.on_reordering_timer(tcp, now),
+            Timer::Probe => self.send_probe(tcp, now, out),
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        tcp.begin_sending(now);
+        let burst = tcp.settings.max_burst;
+        let (mut sent, mut limited) = (0, false);
+        while burst == 0 || sent < burst {
+            if Self::in_flight(tcp) >= Self::cwnd(tcp) {
+                limited = true;
+                break;
+            }
+            if !tcp.pacing_lets_out(now) {
+                limited = true;
+                break;
+            }
+            if !self.send_one(tcp, now, out) {
+                if core::mem::take(&mut self.new_data_first) {
+                    continue;
+                }
+                tcp.note_application_limited();
+                break;
+            }
+            sent += 1;
+        }
+        self.new_data_first = false;
+        self.note_usage(tcp, limited);
+    }
+}
+
+impl Prr {
+    /// The reordering window is over (RFC 8985 section 6.3).
+    fn on_reordering_timer(&mut self, tcp: &mut SenderState, now: Time) {
+        if self.detect(tcp, now).lost == 0 {
+            return;
+        }
+        if self.stage.is_calm() {
+            self.enter_recovery(tcp, now);
+        }
+        self.reduce(tcp, 1, false);
+        tcp.rearm(now);
+    }
+
+    /// During recovery, the window is what is in flight, and what the reduction allows beyond.
+    fn reduce(&mut self, tcp: &mut SenderState, delivered: u32, advances: bool) {
+        let in_flight = Self::in_flight(tcp);
+        if let (Some(reduction), false) = (self.stage.reduction(), tcp.governs_recovery()) {
+            let allowed = reduction.on_delivered(delivered, in_flight, advances);
+            let mss = f64::from(tcp.mss);
+            tcp.window_mut().reduce_to(f64::from(in_flight + allowed) * mss);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Tail loss probes (RFC 8985 section 7): the last segment of a flight has no successor that would reveal its
+//! loss, so that one is sent before the retransmission timer runs out.
+
+use lasthop_base::{Duration, Time};
+
+use super::{News, Prr};
+use crate::component::Out;
+use crate::tcp::reaction::Evidence;
+use crate::tcp::segment::Segment;
+use crate::tcp::seq::SeqNum;
+use crate::tcp::state::SenderState;
+use crate::tcp::timers::Timer;
+
+/// The least time beyond two round-trip times (Linux: two jiffies, RFC 8985 section 7.2).
+const SLACK: Duration = Duration::from_millis(2);
+
+/// A probe whose answer is awaited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TailLossProbe {
+    /// `snd_max` when it was sent.
+    pub(super) high: SeqNum,
+    /// It was a retransmission.
+    resent: bool,
+}
+
+impl Prr {
+    /// Sets the probe timer, if a probe may be sent (RFC 8985 section 7.2).
+    pub(super) fn schedule_probe(&mut self, tcp: &mut SenderState, now: Time) {
+        let due = tcp.settings.tlp && self.stage == super::Stage::Open && self.probe.is_none();
+        let Some(srtt) = tcp.rtt.srtt().filter(|_| due && tcp.outstanding()) else {
+            return tcp.timers.stop(Timer::Probe);
+        };
+        // The receiver may delay the acknowledgement of a single segment.
+        let alone = Self::in_flight(tcp) == 1;
+        let timeout = srtt * 2 + if alone { tcp.settings.rto_min } else { SLACK };
+        let latest = tcp.timers.deadline(Timer::Retransmission);
+        tcp.timers.set(Timer::Probe, (now + timeout).min(latest));
+    }
+
+    /// The probe timer ran out: sends a new segment if there is one, else the last one again (RFC 8985 section
+    /// 7.3).
+    pub(super) fn send_probe(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        if self.probe.is_some() || !tcp.outstanding() {
+            return;
+        }
+        let new = tcp.send_new(now, out);
+        if !new {
+            let Some(last) = tcp.records().segments.last().copied() else { return };
+            self.resend(tcp, now, &last, out);
+        }
+        tcp.stats.tail_loss_probes += 1;
+        self.probe = Some(TailLossProbe { high: tcp.snd_max, resent: !new });
+        tcp.rearm(now);
+    }
+
+    /// An acknowledgement after a probe was sent: has the probe repaired a loss (RFC 8985 section 7.4)?
+    pub(super) fn on_probed(
+        &mut self,
+        tcp: &mut SenderState,
+        now: Time,
+        probe: TailLossProbe,
+        segment: &Segment,
+        news: &News,
+    ) {
+        if segment.ack < probe.high {
+            return;
+        }
+        if !probe.resent || news.duplicate {
+            self.probe = None;
+        } else if segment.ack > probe.high {
+            // The original was lost, for nothing has come twice.
+            self.probe = None;
+            self.begin_undo(tcp);
+            tcp.answer_records_loss(now, Evidence::Probe);
+        } else if !news.advances && !news.sacks {
+            // The probe itself has caused it: both copies have arrived.
+            self.probe = None;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Proportional rate reduction (RFC 6937, with its slow-start reduction bound).
+
+/// How far the window may be filled while a loss is being repaired. Counts are segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reduction {
+    /// The window when the loss was found (RecoverFS).
+    prior_cwnd: u32,
+    /// The window to come to.
+    ssthresh: u32,
+    /// Delivered since.
+    delivered: u32,
+    /// Sent since.
+    out: u32,
+}
+
+impl Reduction {
+    pub(super) fn new(prior_cwnd: u32, ssthresh: u32) -> Reduction {
+        Reduction { prior_cwnd, ssthresh, delivered: 0, out: 0 }
+    }
+
+    /// The window to come to.
+    pub(super) fn target(&self) -> u32 {
+        self.ssthresh
+    }
+
+    /// A segment was sent, new or again.
+    pub(super) fn on_sent(&mut self) {
+        self.out += 1;
+    }
+
+    /// `delivered` segments left the network with this acknowledgement, `in_flight` are left; `advances` if it
+    /// moved the left edge without showing another loss. Returns how many may be sent now.
+    pub(super) fn on_delivered(&mut self, delivered: u32, in_flight: u32, advances: bool) -> u32 {
+        self.delivered += delivered;
+        let allowed = if in_flight > self.ssthresh {
+            // In proportion to what was delivered.
+            let share = u64::from(self.ssthresh) * u64::from(self.delivered);
+            let share = share.div_ceil(u64::from(self.prior_cwnd.max(1))) as u32;
+            share.saturating_sub(self.out)
+        } else {
+            // Slow start towards the threshold, if acknowledgements show no further loss.
+            let slow_start = self.delivered.saturating_sub(self.out).max(delivered) + u32::from(advances);
+            slow_start.min(self.ssthresh - in_flight)
+        };
+        // The first retransmission goes out in any case.
+        allowed.max(u32::from(self.out == 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    /// One acknowledgement: sends as many as allowed, and returns that.
+    fn ack(reduction: &mut Reduction, in_flight: &mut u32, lost: u32, advances: bool) -> u32 {
+        *in_flight -= 1 + lost;
+        let allowed = reduction.on_delivered(1, *in_flight, advances);
+        (0..allowed).for_each(|_| reduction.on_sent());
+        *in_flight += allowed;
+        allowed
+    }
+
+    /// RFC 6937 section 4, first figure: 20 segments, the first lost, half the window to come to. Every other
+    /// acknowledgement sends a segment.
+    #[test]
+    fn a_single_loss_is_answered_as_in_the_rfc() {
+        let mut reduction = Reduction::new(20, 10);
+        // The third duplicate enters recovery: two have arrived, and limited transmit has replaced them.
+        let mut in_flight = 20;
+        let sent: Vec<u32> =
+            (0..16).map(|n| ack(&mut reduction, &mut in_flight, u32::from(n == 0), false)).collect();
+        assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+        assert_eq!(in_flight, 11);
+    }
+
+    /// RFC 6937 section 4, second figure: 15 of 20 segments are lost, and few acknowledgements come: no burst,
+    /// but two segments for each, up to the threshold.
+    #[test]
+    fn after_a_burst_of_losses_it_slow_starts() {
+        let mut reduction = Reduction::new(20, 10);
+        let mut in_flight = 4;
+        assert_eq!(reduction.on_delivered(1, in_flight, false), 1);
+        reduction.on_sent();
+        in_flight += 1;
+        let sent: Vec<u32> = (0..4).map(|_| ack(&mut reduction, &mut in_flight, 0, true)).collect();
+        assert_eq!(sent, [2, 2, 2, 2]);
+        assert_eq!(in_flight, 9);
+    }
+
+    #[test]
+    fn the_first_retransmission_goes_out_whatever_is_in_flight() {
+        assert_eq!(Reduction::new(100, 50).on_delivered(0, 99, false), 1);
+    }
+}

@@ -1,0 +1,111 @@
+//! Timeouts, and how reductions that were no answer to a loss are found and undone: F-RTO (RFC 5682 section 3,
+//! with SACK), Eifel (RFC 3522 and 4015) and duplicate reports (RFC 3708).
+
+use lasthop_base::Time;
+
+use super::{AfterTimeout, News, Prr, Stage};
+use crate::tcp::segment::Segment;
+use crate::tcp::sent::{SentSegment, Whereabouts};
+use crate::tcp::state::{SenderState, timestamp};
+use crate::tcp::timers::Timer;
+
+impl Prr {
+    /// The retransmission timer ran out (RFC 6298 sections 5.4 to 5.6; RFC 8985 section 6.3).
+    pub(super) fn time_out(&mut self, tcp: &mut SenderState, now: Time) {
+        let context = self.context(tcp, now);
+        let segments = &mut tcp.records_mut().segments;
+        let first = segments.first().map(|first| (first.start, first.whereabouts));
+        if first.is_some_and(|(_, whereabouts)| whereabouts == Whereabouts::Sacked) {
+            // Reported and yet not acknowledged: the receiver has discarded it (RFC 2018 section 8).
+            segments.forget_reports();
+            tcp.sacked.clear();
+        }
+        let segments = &mut tcp.records_mut().segments;
+        segments.lose_where(|segment| {
+            let is_first = first.is_some_and(|(start, _)| start == segment.start);
+            is_first || self.detector.is_lost_by_timeout(&context, segment)
+        });
+        // The first timeout of a window of data reduces it; what recovery has reduced is not reduced again.
+        let again = !self.stage.is_calm()
+            && tcp.snd_una < self.high
+            && !(matches!(self.stage, Stage::Loss(_)) && self.timeouts == 0);
+        if !again {
+            self.begin_undo(tcp);
+        }
+        tcp.time_out_records(now, again);
+        let allowed = (Self::in_flight(tcp) + 1) * tcp.mss;
+        tcp.window_mut().begin_with(allowed);
+        let doubted = tcp.settings.frto && (self.stage.is_calm() || self.timeouts > 0);
+        self.stage = Stage::Loss(if doubted { AfterTimeout::Doubted } else { AfterTimeout::Justified });
+        self.high = tcp.snd_max;
+        self.timeouts += 1;
+        self.probe = None;
+        tcp.timers.stop(Timer::Probe);
+        tcp.timers.stop(Timer::Reordering);
+    }
+
+    /// Remembers the window that is about to be reduced.
+    pub(super) fn begin_undo(&mut self, tcp: &SenderState) {
+        self.undo.begin(tcp.snd_una, *tcp.window(), Self::resent_in_flight(tcp));
+    }
+
+    /// Retransmissions in the network.
+    pub(super) fn resent_in_flight(tcp: &SenderState) -> u32 {
+        let in_flight = |segment: &&SentSegment| {
+            segment.whereabouts == Whereabouts::InFlight && segment.is_retransmission()
+        };
+        tcp.records().segments.iter().filter(in_flight).count() as u32
+    }
+
+    /// Whether `segment` echoes a timestamp from before the first retransmission (RFC 3522 section 3.2).
+    pub(super) fn echoes_an_original(&self, segment: &Segment) -> bool {
+        let (Some(timestamps), Some(resent)) = (segment.timestamps, self.undo.first_resent_at()) else {
+            return false;
+        };
+        (timestamps.echo.wrapping_sub(timestamp(resent)) as i32) < 0
+    }
+
+    /// An acknowledgement after a timeout: was the timeout right (RFC 5682 section 3.1)?
+    pub(super) fn on_news_after_timeout(&mut self, tcp: &mut SenderState, segment: &Segment, news: &News) {
+        let recovered = tcp.snd_una >= self.high;
+        let original = tcp.settings.undo && self.echoes_an_original(segment);
+        let explained = tcp.settings.undo && self.undo.is_due(original);
+        let doubted = self.stage == Stage::Loss(AfterTimeout::Doubted);
+        // Step 3b: something was acknowledged that was never retransmitted.
+        if (news.advances && explained) || (doubted && news.original && tcp.settings.undo) {
+            tcp.stats.spurious_timeouts += 1;
+            self.undo_reduction(tcp, true);
+            self.end_recovery(tcp);
+        } else if recovered {
+            // Steps 1b and 2a.
+            if explained {
+                self.undo_reduction(tcp, false);
+            }
+            self.end_recovery(tcp);
+        } else if doubted {
+            self.go_on_doubting(tcp, news);
+        }
+    }
+
+    fn go_on_doubting(&mut self, tcp: &SenderState, news: &News) {
+        let new_data_are_out = tcp.snd_max > self.high;
+        if !new_data_are_out && news.advances {
+            // Step 2b: new data will tell, if there are any.
+            self.high = tcp.snd_max;
+            self.new_data_first = true;
+        } else if new_data_are_out && (news.sacks || !news.advances) {
+            // Step 3a: the duplicate shows that the retransmission filled a gap.
+            self.stage = Stage::Loss(AfterTimeout::Justified);
+        }
+    }
+
+    /// Takes back what the last reduction did. With `unmark`, nothing that was taken for lost is.
+    pub(super) fn undo_reduction(&mut self, tcp: &mut SenderState, unmark: bool) {
+        if unmark {
+            tcp.records_mut().segments.unmark_lost();
+        }
+        if let Some(before) = self.undo.take() {
+            tcp.undo(&before);
+        }
+    }
+}

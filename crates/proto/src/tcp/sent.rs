@@ -1,0 +1,436 @@
+//! One record per outstanding segment: the scoreboard of senders that detect losses by time or by
+//! selective acknowledgements, and the source of their delivery rate samples.
+
+use alloc::collections::VecDeque;
+
+use lasthop_base::Time;
+
+use super::delivery::{DeliveryRate, Snapshot};
+use super::seq::SeqNum;
+
+/// Where a segment is thought to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whereabouts {
+    /// In the network.
+    InFlight,
+    /// At the receiver, as a selective acknowledgement has reported.
+    Sacked,
+    /// Nowhere, and not retransmitted yet.
+    Lost,
+}
+
+/// What is known of one outstanding segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SentSegment {
+    /// First sequence number.
+    pub(super) start: SeqNum,
+    /// One past the last sequence number.
+    pub(super) end: SeqNum,
+    /// When it was last sent.
+    pub(super) sent_at: Time,
+    /// How often it was sent; at least once.
+    pub(super) transmissions: u32,
+    pub(super) whereabouts: Whereabouts,
+    /// What had been delivered when it was last sent.
+    pub(super) snapshot: Snapshot,
+}
+
+impl SentSegment {
+    /// Whether it was sent more than once.
+    pub(super) fn is_retransmission(&self) -> bool {
+        self.transmissions > 1
+    }
+
+    /// Its sequence numbers.
+    pub(super) fn len(&self) -> u32 {
+        self.end - self.start
+    }
+}
+
+/// Counts of outstanding segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) in_flight: u32,
+    pub(super) sacked: u32,
+    pub(super) lost: u32,
+}
+
+impl Counts {
+    fn of(&mut self, whereabouts: Whereabouts) -> &mut u32 {
+        match whereabouts {
+            Whereabouts::InFlight => &mut self.in_flight,
+            Whereabouts::Sacked => &mut self.sacked,
+            Whereabouts::Lost => &mut self.lost,
+        }
+    }
+}
+
+/// The outstanding segments in the order of their sequence numbers, without gaps.
+#[derive(Debug, Default)]
+pub(super) struct SentSegments {
+    segments: VecDeque<SentSegment>,
+    /// Transmissions in the order of time; those of segments that were sacked, acknowledged, found lost or
+    /// retransmitted meanwhile are skipped and dropped when they come to the front.
+    transmissions: VecDeque<Transmission>,
+    counts: Counts,
+    /// No segment before this one is lost.
+    first_lost: SeqNum,
+}
+
+/// What a sender remembers of its segments, and the delivery rate that follows from it.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    pub(super) segments: SentSegments,
+    pub(super) rate: DeliveryRate,
+}
+
+impl Records {
+    /// `start..end` went out at `now`.
+    pub(super) fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum) {
+        if self.segments.counts.in_flight == 0 {
+            self.rate.restart(now);
+        }
+        self.segments.on_sent(now, start, end, self.rate.snapshot());
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    start: SeqNum,
+    sent_at: Time,
+}
+
+impl SentSegments {
+    /// How many segments are where.
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The segment with the lowest sequence number.
+    pub(super) fn first(&self) -> Option<&SentSegment> {
+        self.segments.front()
+    }
+
+    /// The segment with the highest sequence number.
+    pub(super) fn last(&self) -> Option<&SentSegment> {
+        self.segments.back()
+    }
+
+    /// All segments, from the left edge on.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SentSegment> {
+        self.segments.iter()
+    }
+
+    /// The segment in which `seq` lies.
+    fn index_of(&self, seq: SeqNum) -> usize {
+        self.segments.partition_point(|segment| segment.end <= seq)
+    }
+
+    fn move_to(&mut self, index: usize, whereabouts: Whereabouts) {
+        let segment = &mut self.segments[index];
+        *self.counts.of(segment.whereabouts) -= 1;
+        *self.counts.of(whereabouts) += 1;
+        segment.whereabouts = whereabouts;
+        if whereabouts == Whereabouts::Lost {
+            self.first_lost =
+                if self.counts.lost == 1 { segment.start } else { self.first_lost.min(segment.start) };
+        }
+    }
+
+    /// Splits the segment in which `seq` lies, unless `seq` is where one begins or all end.
+    fn split_at(&mut self, seq: SeqNum) {
+        let index = self.index_of(seq);
+        let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.start < seq) else {
+            return;
+        };
+        let right = SentSegment { start: seq, ..*segment };
+        segment.end = seq;
+        *self.counts.of(right.whereabouts) += 1;
+        self.segments.insert(index + 1, right);
+        if right.whereabouts == Whereabouts::InFlight {
+            let place = self.transmissions.partition_point(|sent| sent.sent_at <= right.sent_at);
+            self.transmissions.insert(place, Transmission { start: seq, sent_at: right.sent_at });
+        }
+    }
+
+    /// `start..end` went out at `now`: outstanding segments once more, new ones for the first time.
+    pub(super) fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum, snapshot: Snapshot) {
+        let edge = self.last().map_or(start, |last| last.end);
+        if start < edge {
+            self.split_at(start);
+            self.split_at(end.min(edge));
+            let mut index = self.index_of(start);
+            while let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.end <= end) {
+                let first = segment.start;
+                (segment.sent_at, segment.snapshot) = (now, snapshot);
+                segment.transmissions += 1;
+                self.transmissions.push_back(Transmission { start: first, sent_at: now });
+                if self.segments[index].whereabouts != Whereabouts::Sacked {
+                    self.move_to(index, Whereabouts::InFlight);
+                }
+                index += 1;
+            }
+        }
+        let start = start.max(edge);
+        if start < end {
+            let whereabouts = Whereabouts::InFlight;
+            let segment = SentSegment { start, end, sent_at: now, transmissions: 1, whereabouts, snapshot };
+            self.segments.push_back(segment);
+            self.transmissions.push_back(Transmission { start, sent_at: now });
+            self.counts.in_flight += 1;
+        }
+    }
+
+    /// Everything before `ack` is acknowledged; shows `visit` each segment that this removes as it was.
+    pub(super) fn acknowledge(&mut self, ack: SeqNum, mut visit: impl FnMut(&SentSegment)) {
+        self.split_at(ack);
+        while let Some(segment) = self.segments.front().filter(|segment| segment.end <= ack) {
+            visit(segment);
+            *self.counts.of(segment.whereabouts) -= 1;
+            self.segments.pop_front();
+        }
+        while self.transmissions.front().is_some_and(|sent| sent.start < ack) {
+            self.transmissions.pop_front();
+        }
+    }
+
+    /// `start..end` is reported by a selective acknowledgement; shows `visit` each segment that was not
+    /// reported before, as it was.
+    pub(super) fn sack(&mut self, start: SeqNum, end: SeqNum, mut visit: impl FnMut(&SentSegment)) {
+        self.split_at(start);
+        self.split_at(end);
+        let mut index = self.index_of(start);
+        while let Some(segment) = self.segments.get(index).filter(|segment| segment.end <= end) {
+            if segment.whereabouts != Whereabouts::Sacked {
+                visit(segment);
+                self.move_to(index, Whereabouts::Sacked);
+            }
+            index += 1;
+        }
+    }
+
+    /// Takes a segment in flight for lost.
+    fn lose(&mut self, index: usize) {
+        self.move_to(index, Whereabouts::Lost);
+    }
+
+    /// Takes segments in flight for lost, from the left edge on, as long as `is_lost` says so of a segment
+    /// and of how many sacked segments lie above it. Returns how many were lost.
+    pub(super) fn lose_while(&mut self, mut is_lost: impl FnMut(&SentSegment, u32) -> bool) -> u32 {
+        let (mut above, mut lost) = (self.counts.sacked, 0);
+        for index in 0..self.segments.len() {
+            let segment = &self.segments[index];
+            match segment.whereabouts {
+                Whereabouts::Sacked => above -= 1,
+                Whereabouts::Lost => {}
+                Whereabouts::InFlight if is_lost(segment, above) => {
+                    self.lose(index);
+                    lost += 1;
+                }
+                Whereabouts::InFlight if segment.is_retransmission() => {}
+                Whereabouts::InFlight => break,
+            }
+        }
+        lost
+    }
+
+    /// Takes segments in flight for lost, in the order of their transmissions, as long as `is_lost` says so.
+    /// Returns how many were lost, and the first that was not.
+    pub(super) fn lose_in_time_order(
+        &mut self,
+        mut is_lost: impl FnMut(&SentSegment) -> bool,
+    ) -> (u32, Option<SentSegment>) {
+        let mut lost = 0;
+        while let Some(&Transmission { start, sent_at }) = self.transmissions.front() {
+            let index = self.index_of(start);
+            let current = self.segments.get(index).filter(|segment| {
+                let same = segment.start <= start && segment.sent_at == sent_at;
+                same && segment.whereabouts == Whereabouts::InFlight
+            });
+            if let Some(segment) = current {
+                if !is_lost(segment) {
+                    return (lost, Some(*segment));
+                }
+                self.lose(index);
+                lost += 1;
+            }
+            self.transmissions.pop_front();
+        }
+        (lost, None)
+    }
+
+    /// When the last of the segments in flight was sent that went out before what was sent at `at`, up to
+    /// `end`.
+    pub(super) fn last_sent_before(&self, at: Time, end: SeqNum) -> Option<Time> {
+        let behind = self.transmissions.partition_point(|sent| sent.sent_at <= at);
+        let earlier = self.transmissions.range(..behind).rev();
+        let mut in_flight = earlier.filter(|sent| {
+            self.segments.get(self.index_of(sent.start)).is_some_and(|segment| {
+                let current = segment.start <= sent.start && segment.sent_at == sent.sent_at;
+                let before = sent.sent_at < at || segment.end < end;
+                current && before && segment.whereabouts == Whereabouts::InFlight
+            })
+        });
+        in_flight.next().map(|sent| sent.sent_at)
+    }
+
+    /// Takes every segment in flight for lost of which `is_lost` says so. Returns how many that were.
+    pub(super) fn lose_where(&mut self, mut is_lost: impl FnMut(&SentSegment) -> bool) -> u32 {
+        let before = self.counts.lost;
+        for index in 0..self.segments.len() {
+            let segment = &self.segments[index];
+            if segment.whereabouts == Whereabouts::InFlight && is_lost(segment) {
+                self.lose(index);
+            }
+        }
+        self.counts.lost - before
+    }
+
+    /// The receiver has discarded what it had reported (RFC 2018 section 8): nothing counts as reported.
+    pub(super) fn forget_reports(&mut self) {
+        for index in 0..self.segments.len() {
+            if self.segments[index].whereabouts == Whereabouts::Sacked {
+                self.lose(index);
+            }
+        }
+    }
+
+    /// No loss was one: what is lost and was not retransmitted counts as in flight again.
+    pub(super) fn unmark_lost(&mut self) {
+        for index in 0..self.segments.len() {
+            if self.segments[index].whereabouts == Whereabouts::Lost {
+                let segment = self.segments[index];
+                self.move_to(index, Whereabouts::InFlight);
+                let place = self.transmissions.partition_point(|sent| sent.sent_at <= segment.sent_at);
+                let transmission = Transmission { start: segment.start, sent_at: segment.sent_at };
+                self.transmissions.insert(place, transmission);
+            }
+        }
+    }
+
+    /// The lost segment with the lowest sequence number.
+    pub(super) fn next_lost(&mut self) -> Option<SentSegment> {
+        if self.counts.lost == 0 {
+            return None;
+        }
+        let index = self.index_of(self.first_lost.max(self.segments.front()?.start));
+        let lost = |segment: &&SentSegment| segment.whereabouts == Whereabouts::Lost;
+        let segment = self.segments.range(index..).find(lost).copied();
+        self.first_lost = segment.map_or(self.first_lost, |segment| segment.start);
+        segment
+    }
+
+    /// Whether the segments are in order and without gaps, and the counts are right.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let mut counts = Counts::default();
+        for segment in &self.segments {
+            assert!(segment.start < segment.end);
+            *counts.of(segment.whereabouts) += 1;
+            if segment.whereabouts == Whereabouts::Lost {
+                assert!(self.first_lost <= segment.start, "a lost segment lies before the first");
+            }
+        }
+        assert_eq!(counts, self.counts);
+        let pairs = self.segments.iter().zip(self.segments.iter().skip(1));
+        pairs.for_each(|(left, right)| assert_eq!(left.end, right.start));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use lasthop_base::Streams;
+
+    const BASE: SeqNum = SeqNum(u32::MAX - 20_000);
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    /// Ten segments of 1000 bytes, one each nanosecond.
+    fn ten() -> SentSegments {
+        let mut sent = SentSegments::default();
+        for n in 0..10 {
+            let start = BASE + n * 1000;
+            sent.on_sent(at(u64::from(n)), start, start + 1000, Snapshot::default());
+        }
+        sent
+    }
+
+    fn counts(in_flight: u32, sacked: u32, lost: u32) -> Counts {
+        Counts { in_flight, sacked, lost }
+    }
+
+    #[test]
+    fn a_block_within_a_segment_splits_it() {
+        let mut sent = ten();
+        let mut seen = Vec::new();
+        sent.sack(BASE + 1500, BASE + 3200, |segment| seen.push((segment.start, segment.len())));
+        assert_eq!(seen, [(BASE + 1500, 500), (BASE + 2000, 1000), (BASE + 3000, 200)]);
+        assert_eq!(sent.counts(), counts(9, 3, 0));
+        sent.sack(BASE + 1500, BASE + 3200, |_| panic!("reported before"));
+        sent.check();
+    }
+
+    #[test]
+    fn losses_are_found_in_the_order_of_transmissions() {
+        let mut sent = ten();
+        assert_eq!(sent.lose_in_time_order(|segment| segment.sent_at < at(2)).0, 2);
+        let first = sent.next_lost().expect("two are lost");
+        assert_eq!(first.start, BASE);
+        sent.on_sent(at(20), first.start, first.end, Snapshot::default());
+        // The retransmission stands behind all others now.
+        let (lost, next) = sent.lose_in_time_order(|segment| segment.sent_at < at(20));
+        assert_eq!((lost, next.map(|next| (next.start, next.transmissions))), (8, Some((BASE, 2))));
+        assert_eq!(sent.counts(), counts(1, 0, 9));
+        sent.unmark_lost();
+        assert_eq!(sent.counts(), counts(10, 0, 0));
+        assert_eq!(sent.lose_in_time_order(|segment| segment.sent_at < at(2)).0, 1);
+        sent.check();
+    }
+
+    /// Whatever is sent, reported, lost and acknowledged: no gaps, and right counts.
+    #[test]
+    fn counts_are_right_in_random_histories() {
+        let mut random = Streams::new(1, 0).stream("sent");
+        for _ in 0..200 {
+            let mut sent = SentSegments::default();
+            let (mut una, mut max) = (BASE, BASE);
+            for step in 0..60_u64 {
+                let mut draw = |n: u32| random.below(u64::from(n)) as u32;
+                let span = max - una;
+                let (from, to) = (draw(span + 1), draw(span + 1));
+                let (from, to) = (una + from.min(to), una + from.max(to));
+                match draw(8) {
+                    0..3 => {
+                        let end = max + 1 + draw(1000);
+                        sent.on_sent(at(step), max, end, Snapshot::default());
+                        max = end;
+                    }
+                    3 if from < to => sent.on_sent(at(step), from, to, Snapshot::default()),
+                    4 if from < to => sent.sack(from, to, |_| {}),
+                    5 => _ = sent.lose_in_time_order(|segment| segment.sent_at < at(step / 2)),
+                    6 => {
+                        sent.acknowledge(from, |_| {});
+                        una = from;
+                    }
+                    7 => match draw(4) {
+                        0 => sent.unmark_lost(),
+                        1 => sent.forget_reports(),
+                        2 => _ = sent.lose_where(|segment| segment.start > from),
+                        _ => _ = sent.lose_while(|_, above| above > 2),
+                    },
+                    _ => {}
+                }
+                sent.check();
+                let lowest = sent.iter().find(|segment| segment.whereabouts == Whereabouts::Lost);
+                assert_eq!(lowest.map(|lost| lost.start), sent.next_lost().map(|lost| lost.start));
+                assert_eq!(sent.first().map_or(max, |first| first.start), una);
+                assert_eq!(sent.last().map_or(max, |last| last.end), max);
+            }
+        }
+    }
+}

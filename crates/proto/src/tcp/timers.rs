@@ -1,0 +1,94 @@
+//! The timers of a sender, as a table of deadlines with one minimum.
+
+use lasthop_base::Time;
+
+/// A timer of a sender. When several are due at the same instant, earlier ones in this list go first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The time by which a reordered segment must have arrived (RFC 8985 section 6.3).
+    Reordering,
+    /// Tail loss probe (RFC 8985 section 7.2).
+    Probe,
+    /// Retransmission timeout (RFC 6298).
+    Retransmission,
+    /// Probe of a closed receive window (RFC 9293 section 3.8.6.1).
+    Persist,
+    /// When the pacing rate lets out the next segment.
+    Pacing,
+}
+
+impl Timer {
+    const ALL: [Timer; 5] =
+        [Timer::Reordering, Timer::Probe, Timer::Retransmission, Timer::Persist, Timer::Pacing];
+}
+
+/// A deadline for each [`Timer`]; [`Time::NEVER`] for those that are stopped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timers {
+    deadlines: [Time; Timer::ALL.len()],
+    next: Time,
+}
+
+impl Timers {
+    /// All timers stopped.
+    pub(super) const STOPPED: Timers =
+        Timers { deadlines: [Time::NEVER; Timer::ALL.len()], next: Time::NEVER };
+
+    /// The earliest deadline.
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Whether `timer` is set.
+    pub(super) fn runs(&self, timer: Timer) -> bool {
+        self.deadline(timer) != Time::NEVER
+    }
+
+    /// When `timer` expires.
+    pub(super) fn deadline(&self, timer: Timer) -> Time {
+        self.deadlines[timer as usize]
+    }
+
+    /// Sets `timer`; [`Time::NEVER`] stops it.
+    pub(super) fn set(&mut self, timer: Timer, deadline: Time) {
+        self.deadlines[timer as usize] = deadline;
+        self.next = self.deadlines.iter().copied().min().unwrap_or(Time::NEVER);
+    }
+
+    /// Stops `timer`.
+    pub(super) fn stop(&mut self, timer: Timer) {
+        // Most are stopped already.
+        if self.runs(timer) {
+            self.set(timer, Time::NEVER);
+        }
+    }
+
+    /// The first timer that is due at `now`. Whoever handles it sets it anew or stops it.
+    pub(super) fn due(&self, now: Time) -> Option<Timer> {
+        Timer::ALL.into_iter().find(|&timer| self.deadline(timer) <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_deadline_is_next_and_ties_go_in_order() {
+        let at = Time::from_nanos;
+        let mut timers = Timers::STOPPED;
+        assert_eq!((timers.next(), timers.due(at(9))), (Time::NEVER, None));
+        timers.set(Timer::Pacing, at(5));
+        timers.set(Timer::Retransmission, at(7));
+        timers.set(Timer::Probe, at(5));
+        assert_eq!(timers.next(), at(5));
+        assert_eq!(timers.due(at(4)), None);
+        assert_eq!(timers.due(at(5)), Some(Timer::Probe));
+        timers.stop(Timer::Probe);
+        assert_eq!(timers.due(at(5)), Some(Timer::Pacing));
+        timers.stop(Timer::Pacing);
+        assert!(timers.runs(Timer::Retransmission) && !timers.runs(Timer::Pacing));
+        timers.stop(Timer::Retransmission);
+        assert_eq!(timers.next(), Time::NEVER);
+    }
+}
