@@ -183,7 +183,9 @@ impl Receiver {
         };
         if !orderly {
             self.owed = self.settings.ack_every;
-            self.quick_acks = self.settings.quick_acks;
+            if repeated == Some(whole(segment)) {
+                self.quick_acks = self.settings.quick_acks;
+            }
         } else if self.quick_acks > 0 {
             self.owed = self.settings.ack_every;
             self.quick_acks -= 1;

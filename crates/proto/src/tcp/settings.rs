@@ -347,8 +347,7 @@ settings! {
 
     /// Segments that one acknowledgement may cover: 1 acknowledges every segment at once.
     ack_every: u32,
-    /// Segments that are acknowledged at once at the beginning, and after one that came out of order or twice
-    /// (as Linux has it).
+    /// Segments that are acknowledged at once at the beginning, and after one that came twice (as Linux has it).
     quick_acks: u32,
     /// How long an acknowledgement may wait for more data (RFC 9293 section 3.8.6.3: below 0.5 s).
     ack_delay: Duration,
