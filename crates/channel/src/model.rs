@@ -93,6 +93,34 @@ impl Model {
         }
     }
 
+    /// The mean time of a good and a bad state together, in seconds; none without states. What a channel costs
+    /// over a span of time grows with how many of these it has.
+    pub fn mean_cycle_s(&self) -> Option<f64> {
+        match self {
+            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => None,
+            Model::TwoState(TwoState { good, bad, .. })
+            | Model::FixedPeriods(FixedPeriods { good, bad, .. }) => {
+                Some(good.as_secs_f64() + bad.as_secs_f64())
+            }
+            Model::RayleighGilbert(model) => Some(model.mean_cycle_s()),
+            Model::NguyenNoble(model) => Some(model.mean_error_s() + model.mean_error_free_s()),
+        }
+    }
+
+    /// How much work [`loss_probability`](Model::loss_probability) is: the instants in `on_air` at which a state may
+    /// change that may begin with the packet. None for models with a closed formula.
+    pub fn loss_instants(&self, on_air: Duration) -> f64 {
+        let times = |unit: Duration| on_air.as_secs_f64() / unit.as_secs_f64();
+        match self {
+            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) | Model::TwoState(_) => 0.0,
+            Model::FixedPeriods(model) => times(model.good).max(1.0) * times(model.bad).max(1.0),
+            Model::RayleighGilbert(model) => times(model.step),
+            Model::NguyenNoble(model) => {
+                times(model.error_unit).max(1.0) * times(model.error_free_unit).max(1.0)
+            }
+        }
+    }
+
     /// The probability that a packet is lost of which no bit may be wrong. It is `frames` frames that
     /// follow each other without a pause, of `bits` bits and `on_air` on the air altogether, each spread
     /// evenly over its time. Exact but for rounding.

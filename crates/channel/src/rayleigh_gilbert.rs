@@ -123,6 +123,11 @@ impl RayleighGilbert {
         libm::exp(-self.threshold())
     }
 
+    pub(crate) fn mean_cycle_s(&self) -> f64 {
+        let leave = self.leave();
+        self.step.as_secs_f64() * (1.0 / leave.good + 1.0 / leave.bad)
+    }
+
     pub(crate) fn loss_probability(&self, bits: u64, on_air: Duration) -> f64 {
         let leave = self.leave();
         let unit = |leave| Unit { length: self.step, leave };

@@ -19,6 +19,9 @@ use crate::measure::{
 };
 use crate::schema::Scenario;
 
+/// Packets before and on all links at which a run gives up: they take about half a gigabyte.
+const MOST_PACKETS_HELD: usize = 4_000_000;
+
 /// What to record of a run beside its metrics. What is not asked for costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe<'a> {
@@ -159,7 +162,8 @@ impl Scenario {
     ///
     /// # Errors
     /// If the scheme is unknown or cannot work with these links, if a scenario made in code has
-    /// [faults](Scenario::faults), or if the pcapng file cannot be written.
+    /// [faults](Scenario::faults), if more packets are under way than fit into memory, or if the pcapng file
+    /// cannot be written.
     pub fn run(&self, scheme: &str, seed: u64, run: u64, observe: Observe<'_>) -> Result<Run, RunError> {
         self.run_while(scheme, seed, run, observe, || true)
     }
@@ -179,7 +183,7 @@ impl Scenario {
     ) -> Result<Run, RunError> {
         let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
         let (outcome, records) = if observe == Observe::default() {
-            (setup.run(seed, run, keep_going).ok_or(RunError::Stopped)?, Records::default())
+            (setup.run(seed, run, keep_going)?, Records::default())
         } else {
             setup.run_observed(seed, run, observe, keep_going)?
         };
@@ -236,8 +240,11 @@ impl Scenario {
 }
 
 impl Setup<'_> {
-    /// One run with nothing recorded, as [`Scenario::run_while`] defines it; none if it was stopped.
-    pub fn run(&self, seed: u64, run: u64, keep_going: impl FnMut() -> bool) -> Option<Outcome> {
+    /// One run with nothing recorded, as [`Scenario::run_while`] defines it.
+    ///
+    /// # Errors
+    /// If it was stopped, or has too many packets under way.
+    pub fn run(&self, seed: u64, run: u64, keep_going: impl FnMut() -> bool) -> Result<Outcome, RunError> {
         let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, keep_going);
         outcome
     }
@@ -275,20 +282,20 @@ impl Setup<'_> {
         let agents = names.into_iter().zip(agents.into_iter().map(Recorder::into_series));
         let agents = agents.filter(|(_, series)| !series.time_s.is_empty());
         let records = Records { parts: parts.collect(), agents: agents.collect() };
-        Ok((outcome.ok_or(RunError::Stopped)?, records))
+        Ok((outcome?, records))
     }
 
     fn world(&self, seed: u64, run: u64) -> World {
         self.layout.world(self.scheme, &self.scenario.tcp, Streams::new(seed, run))
     }
 
-    /// Plays the world before `tap`, and hands it back with what came of the run, unless it was stopped.
+    /// Plays the world before `tap`, and hands it back with what came of the run.
     fn play<T: Tap>(
         &self,
         world: World,
         tap: T,
         mut keep_going: impl FnMut() -> bool,
-    ) -> (Option<Outcome>, T) {
+    ) -> (Result<Outcome, RunError>, T) {
         let World { builder, flows, traffic, applications, radios, bsses } = world;
         let awaited = self.layout.awaited();
         let places = Places { layout: &self.layout, flows, traffic, applications, radios, bsses };
@@ -297,15 +304,20 @@ impl Setup<'_> {
         let drops = Drops::new(self.layout.network().flows.len());
         let mut engine = builder.build((drops, tap));
         // Called from one place alone, the engine's loop and what it does at each step are compiled as one.
-        let mut run_until =
-            |engine: &mut Engine<_>, limit| engine.run_while(&awaited, limit, &mut keep_going);
-        let warmup = match begin > Time::ZERO {
-            true => {
-                if run_until(&mut engine, begin).is_none() {
-                    return (None, engine.into_tap().1);
-                }
-                places.counts(&engine)
+        let mut run_until = |engine: &mut Engine<_>, limit| loop {
+            if let Some(ended) = engine.run_while(&awaited, limit, || false) {
+                return Ok(ended);
+            } else if engine.packets_held() > MOST_PACKETS_HELD {
+                return Err(self.overfull(engine.now()));
+            } else if !keep_going() {
+                return Err(RunError::Stopped);
             }
+        };
+        let warmup = match begin > Time::ZERO {
+            true => match run_until(&mut engine, begin) {
+                Ok(_) => places.counts(&engine),
+                Err(error) => return (Err(error), engine.into_tap().1),
+            },
             false => Counts { at: begin, ..Counts::default() },
         };
         let ended = run_until(&mut engine, limit);
@@ -313,6 +325,16 @@ impl Setup<'_> {
         let (_, tap) = engine.into_tap();
         let measured = Measured { warmup: &warmup, end: &end };
         (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
+    }
+
+    /// Why a run whose packets would fill the memory does not go on at `now`.
+    fn overfull(&self, now: Time) -> RunError {
+        let message = format!(
+            "after {now} more than {MOST_PACKETS_HELD} packets wait before links or are on their way; \
+             give queues a limit, such as queue = \"100 packets\", or make rates or delays lower"
+        );
+        let place = Place::File { name: &self.scenario.file, text: "", span: None };
+        RunError::Scenario(ScenarioError::new(message, place))
     }
 
     fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> Outcome {

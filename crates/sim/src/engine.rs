@@ -295,6 +295,11 @@ impl<T: Tap> Engine<T> {
         self.handled
     }
 
+    /// Packets before and on all links: what the network's memory grows with.
+    pub fn packets_held(&self) -> usize {
+        self.nodes.iter().map(Node::packets_held).sum()
+    }
+
     /// The component at `id`.
     pub fn node(&self, id: ComponentId) -> &Node {
         &self.nodes[usize::from(id.0)]

@@ -116,6 +116,11 @@ impl<N: Copy> Line<N> {
         self.next_arrival
     }
 
+    /// Packets that have not arrived: those that wait, and those on their way.
+    pub(crate) fn len(&self) -> usize {
+        self.passages.len()
+    }
+
     /// Packets and bytes that waited when the queue was last looked at.
     pub(crate) fn queued(&self) -> (usize, Bytes) {
         (self.passages.len() - self.started, self.waiting)

@@ -62,6 +62,18 @@ macro_rules! dispatch {
     };
 }
 
+impl Node {
+    /// Packets in it, if it is a link or a BSS: those that wait, and those on their way.
+    pub(crate) fn packets_held(&self) -> usize {
+        match self {
+            Node::Wired(link) => link.held(),
+            Node::Radio(link) => link.held(),
+            Node::Bss(bss) => bss.held(),
+            _ => 0,
+        }
+    }
+}
+
 impl Component for Node {
     fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
         dispatch!(self, component => component.receive(now, packet, port, out));

@@ -22,6 +22,11 @@ impl WiredLink {
         WiredLink { rate, last: (Bytes::ZERO, Duration::ZERO), line: Line::new(delay, limit) }
     }
 
+    /// Packets that have not arrived.
+    pub(crate) fn held(&self) -> usize {
+        self.line.len()
+    }
+
     fn time_for(&mut self, size: Bytes) -> Duration {
         if self.last.0 != size {
             self.last = (size, self.rate.time_for(size));

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Ended, Metrics, Outcome, Scenario, ScenarioError, Sweep};
+use lasthop_scenario::{Ended, Metrics, Outcome, RunError, Scenario, ScenarioError, Sweep};
 
 /// How long a worker goes on before it hands in its rows and asks for more: long enough that asking
 /// costs nothing, short enough that rows arrive as they are made and workers finish together.
@@ -46,7 +46,8 @@ pub struct Row {
     pub metrics: Metrics,
 }
 
-/// A run that panicked: a fault of Lasthop's. It displays with the scenario and how to replay it.
+/// A run that cannot go on, with the reason; or one that panicked, which is a fault of Lasthop's: then with the
+/// scenario and how to replay it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(String);
 
@@ -59,6 +60,11 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Failure {
+    fn refused(batch: &Batch, run: u64, error: &RunError) -> Failure {
+        let Batch { scenario, scheme, seed, .. } = batch;
+        Failure(format!("run {run} of scenario {} with {scheme}, seed {seed}: {error}", scenario.hash()))
+    }
+
     fn new(batch: &Batch, run: u64, panic: &(dyn Any + Send)) -> Failure {
         let Batch { scenario, scheme, seed, .. } = batch;
         let text = panic.downcast_ref::<&str>().copied();
@@ -250,10 +256,11 @@ impl Shared {
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
             match attempt(share, run, || setup.run(share.seed, run, keep_going)) {
-                Ok(Some(Outcome { ended, metrics, .. })) => {
+                Ok(Ok(Outcome { ended, metrics, .. })) => {
                     rows.push(Row { key: share.key, run, ended, metrics })
                 }
-                Ok(None) => break,
+                Ok(Err(RunError::Stopped)) => break,
+                Ok(Err(error)) => return (rows, Some(Failure::refused(share, run, &error))),
                 Err(failure) => return (rows, Some(failure)),
             }
         }

@@ -50,7 +50,7 @@ fn batch(key: i64, scenario: &Arc<Scenario>, scheme: &str, runs: std::ops::Range
 
 /// A transfer that would take the machine hours.
 fn endless() -> Arc<Scenario> {
-    scenario(&["transfer.size=unlimited", "limit=1000000000 s", "radio.rate=1 Gbps", "wired.rate=1 Gbps"])
+    scenario(&["transfer.size=unlimited", "limit=100000 s", "radio.rate=1 Gbps", "wired.rate=1 Gbps"])
 }
 
 fn all_rows(pool: &Pool) -> Vec<Row> {

@@ -17,6 +17,15 @@ pub enum Backoff {
 }
 
 impl Backoff {
+    /// The mean wait.
+    pub fn mean(&self) -> Duration {
+        match *self {
+            Backoff::Uniform(longest) => Duration::from_nanos(longest.as_nanos() / 2),
+            Backoff::Exponential(mean) => mean,
+            Backoff::Fixed(wait) => wait,
+        }
+    }
+
     /// One wait. Draws once from `stream`, or not at all if fixed.
     pub fn draw(&self, stream: &mut Stream) -> Duration {
         match *self {

@@ -1,6 +1,6 @@
 //! The network of a scenario: its graph, what each link is, and the flows with their paths.
 
-use lasthop_base::{Duration, Streams};
+use lasthop_base::{Duration, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::{HostId, application, tcp, traffic};
 use lasthop_sim::network::{FlowPath, Graph, LinkId};
@@ -22,6 +22,8 @@ pub(crate) struct Network {
     /// application.
     pub(crate) flows: Vec<Flow>,
     pub(crate) connections: usize,
+    /// When a run ends at the latest.
+    pub(crate) limit: Time,
 }
 
 /// A link of a network.

@@ -43,6 +43,8 @@ pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> V
 pub(crate) struct Layout {
     network: Network,
     plan: Plan,
+    /// Whether the agents are proxies.
+    splits: bool,
     /// Where each flow is split.
     crossings: Vec<Vec<Crossing>>,
     /// Its parts; none of one that is no connection.
@@ -122,7 +124,7 @@ impl Layout {
             false => Vec::new(),
         });
         let parts = parts.collect();
-        Layout { network, plan, crossings, parts }
+        Layout { network, plan, splits, crossings, parts }
     }
 
     /// The components that relay flow number `index`, a connection, in the order of its way.
@@ -144,10 +146,9 @@ impl Layout {
     }
 
     /// The agents, each with the name of its link, or of the access point of its BSS. A proxy that splits
-    /// connections is none: what it shows belongs to their parts.
+    /// connections is none, even if none crosses it: what it shows belongs to their parts.
     pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
-        let splits = self.crossings.iter().any(|crossings| !crossings.is_empty());
-        let parts = self.plan.parts.iter().enumerate().filter(move |_| !splits);
+        let parts = self.plan.parts.iter().enumerate().filter(|_| !self.splits);
         parts.filter_map(|(index, part)| {
             let Part::Agent(link) = part else { return None };
             let [a, b] = self.network.graph.ends(*link).map(|end| &self.network.names[usize::from(end.0)]);
@@ -229,7 +230,9 @@ impl Layout {
             Part::Sink(flow) => self.sink(*flow, scheme, tcp, streams),
             Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
-                NetworkLink::Radio(hop) => hop.direction(*from, scheme.link(), streams).into(),
+                NetworkLink::Radio(hop) => {
+                    hop.direction(*from, scheme.link(), streams, self.network.limit).into()
+                }
                 NetworkLink::Station(_) => unreachable!("its BSS is one part"),
             },
             Part::Bss(bss) => self.bss(*bss, streams).into(),
@@ -342,7 +345,7 @@ impl Layout {
 
 impl LastHop {
     /// The direction that leads away from one of its ends.
-    fn direction(&self, from: usize, link: LinkUse, streams: Streams) -> RadioLink {
+    fn direction(&self, from: usize, link: LinkUse, streams: Streams, limit: Time) -> RadioLink {
         let (radio, direction) = if from == self.mobile { (&self.up, "up") } else { (&self.down, "down") };
         // Both directions take the channel's stream from its beginning, so that they meet the same fades,
         // unless they have channels of their own.
@@ -350,7 +353,7 @@ impl LastHop {
         let channel = if own { "uplink-channel" } else { "channel" };
         let channel = channel_of(radio, &[channel, &self.suffix].concat(), streams);
         let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
-        RadioLink::new(config(radio, link), channel, stream("bits"), stream("backoff"))
+        RadioLink::new(config(radio, link), channel, stream("bits"), stream("backoff")).until(limit)
     }
 }
 

@@ -8,6 +8,9 @@ use crate::build::{Network, NetworkLink};
 use crate::file::{Place, ScenarioError, alternatives};
 use crate::schema::{Protect, Radio, Scenario};
 
+/// Instants at which the state of a channel may change while a packet is on the air: work for seconds.
+const MOST_INSTANTS: f64 = 1e7;
+
 /// The largest packet of IP.
 const LARGEST: Bytes = Bytes(65_535);
 
@@ -62,6 +65,9 @@ impl Scenario {
             return lacks("the code");
         }
         let (units, bits, on_air) = on_air(radio, size);
+        if radio.channel.loss_instants(on_air) > MOST_INSTANTS {
+            return lacks("so many periods in a packet");
+        }
         Ok(radio.channel.loss_probability(units, bits, on_air))
     }
 }

@@ -116,6 +116,23 @@ impl RadioLink {
         })
     }
 
+    /// The link of a run that ends at `horizon`: a unit that begins later has no fate. A queue without a bound may
+    /// reach years ahead, and so would the channel, whose fades are drawn as far as they are asked about.
+    pub fn until(mut self, horizon: Time) -> RadioLink {
+        if let Kind::Plain(link) = &mut self.0 {
+            link.until(horizon);
+        }
+        self
+    }
+
+    /// Packets that have not arrived: those that wait, and those on their way.
+    pub(crate) fn held(&self) -> usize {
+        match &self.0 {
+            Kind::Plain(link) => link.held(),
+            Kind::Recovering(link) => link.held(),
+        }
+    }
+
     /// What the link has done so far.
     pub fn stats(&self) -> &RadioStats {
         match &self.0 {

@@ -15,13 +15,15 @@ pub(super) struct Plain {
     cutter: Cutter,
     /// Packets with the number of their units that are lost.
     line: Line<u32>,
+    /// The channel is not asked about units that begin later.
+    horizon: Time,
     stats: RadioStats,
 }
 
 impl Plain {
     pub(super) fn new(config: &RadioConfig, air: Air) -> Plain {
         let line = Line::new(config.delay, config.queue);
-        Plain { air, cutter: Cutter::new(config), line, stats: RadioStats::default() }
+        Plain { air, cutter: Cutter::new(config), line, horizon: Time::NEVER, stats: RadioStats::default() }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
@@ -30,6 +32,14 @@ impl Plain {
 
     pub(super) fn queued(&self) -> (usize, Bytes) {
         self.line.queued()
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.line.len()
+    }
+
+    pub(super) fn until(&mut self, horizon: Time) {
+        self.horizon = horizon;
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
@@ -43,13 +53,13 @@ impl Plain {
             let unit = self.air.unit(units.size(index), units.coding());
             let begin = end;
             end += unit.time;
-            lost += u32::from(!self.air.survives(unit, begin, end));
+            lost += u32::from(begin <= self.horizon && !self.air.survives(unit, begin, end));
         }
         self.line.take(now, packet, start, end, lost);
     }
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
-        let Plain { air, cutter, line, stats } = self;
+        let Plain { air, cutter, line, stats, .. } = self;
         line.hand_over(now, |packet, lost| {
             let units = cutter.cut(packet);
             for index in 0..units.count() {

@@ -88,6 +88,10 @@ impl Recovering {
         (self.backlog(), self.waiting)
     }
 
+    pub(super) fn held(&self) -> usize {
+        self.line.len()
+    }
+
     /// How many times the unit on the air has been sent now; zero between units.
     pub(super) fn attempt(&self) -> u32 {
         match self.turn {

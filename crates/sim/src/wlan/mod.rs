@@ -152,6 +152,11 @@ impl Bss {
         }
     }
 
+    /// Packets that wait at the access point and at the stations.
+    pub(crate) fn held(&self) -> usize {
+        self.queues.iter().map(|queues| queues.waiting().0).sum()
+    }
+
     /// What happened on the medium so far.
     pub fn stats(&self) -> &BssStats {
         &self.stats

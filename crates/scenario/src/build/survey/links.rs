@@ -217,7 +217,7 @@ impl Survey<'_> {
     }
 
     /// The table that says `key` of a wireless link, or of its direction `up`.
-    fn table_of<'a>(&self, name: &'a str, key: &str, up: bool) -> Vec<&'a str> {
+    pub(super) fn table_of<'a>(&self, name: &'a str, key: &str, up: bool) -> Vec<&'a str> {
         let states = |link: Option<&Link>| link.is_some_and(|link| link.states(key));
         let own = self.scenario.link.get(name);
         let own_uplink = own.and_then(|link| link.uplink.as_deref());

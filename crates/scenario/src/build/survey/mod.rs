@@ -1,11 +1,13 @@
 //! The survey of a scenario: its [`Network`], or all that is wrong with its links and flows.
 
+mod bounds;
 mod flows;
 mod links;
 mod routes;
 
 use std::collections::BTreeMap;
 
+use lasthop_base::Time;
 use lasthop_proto::HostId;
 use lasthop_sim::network::Graph;
 use lasthop_sim::wlan::BssConfig;
@@ -35,9 +37,11 @@ impl Scenario {
             bss: self.cell.as_ref().map_or_else(BssConfig::default, Cell::config),
             flows: Vec::new(),
             connections: 0,
+            limit: Time::ZERO + self.limit,
         };
         let mut survey = Survey { scenario: self, nodes: BTreeMap::new(), network, faults: Vec::new() };
         survey.check_shape();
+        survey.check_size();
         if survey.faults.is_empty() {
             survey.add_links();
         }
@@ -46,6 +50,9 @@ impl Scenario {
             survey.add_traffic();
             survey.add_applications();
             survey.check_stations();
+        }
+        if survey.faults.is_empty() && self.tcp.faults().is_empty() {
+            survey.check_bounds();
         }
         if survey.faults.is_empty() { Ok(survey.network) } else { Err(survey.faults) }
     }

@@ -1,0 +1,250 @@
+//! What a scenario may ask of a computer: bounds beyond which a run would not end within days, or not fit into
+//! memory.
+
+use lasthop_base::{BitRate, Bytes, Duration, Time};
+use lasthop_proto::traffic::{Law, Plan};
+use lasthop_proto::{arq, tcp};
+
+use super::Survey;
+use crate::build::network::{Load, NetworkLink};
+use crate::schema::{Radio, Wired};
+
+/// About three years.
+const LONGEST_LIMIT: Duration = Duration::from_secs(100_000_000);
+
+/// Bits that a link may carry until the limit: 1 Tb/s for 1000 s.
+const MOST_BITS: f64 = 1e15;
+
+/// Attempts that a link may make until the limit if nothing else ends them: they take hours.
+const MOST_ATTEMPTS: f64 = 1e11;
+
+/// A packet without payload.
+const SMALLEST_PACKET: Bytes = Bytes(40);
+
+/// Periods of a channel with states, or hand-offs, until the limit. They are drawn as far as a link asks, all at once after a long silence: a second.
+const MOST_PERIODS: f64 = 2e7;
+
+/// Periods of a channel while one unit is on the air. All of them are in memory then.
+const MOST_PERIODS_IN_UNIT: f64 = 1e6;
+
+/// Packets that one source of traffic may send until the limit.
+const MOST_DATAGRAMS: f64 = 1e9;
+
+/// Segments in a window: as many as 1 GiB has of 1 KiB. Without congestion control all leave at once.
+const MOST_SEGMENTS: u32 = 1 << 20;
+
+/// IP's largest packet.
+const LARGEST_PACKET: Bytes = Bytes(65_535);
+
+/// Components that an engine can number, one number being none.
+const MOST_COMPONENTS: usize = 65_535;
+
+impl Survey<'_> {
+    /// What the numbers of nodes, links and flows cannot be: each has 16 bits, and so has a component's.
+    pub(super) fn check_size(&mut self) {
+        let scenario = self.scenario;
+        let edges = scenario.topology.edges().len();
+        let connections = scenario.connection.len().max(scenario.topology.pairs().len());
+        let flows = connections + scenario.traffic.len() + 2 * scenario.application.len();
+        // A link has two directions and perhaps an agent; each of its ends may be a router of its own.
+        let most = 5 * edges + 2 * flows;
+        if most > MOST_COMPONENTS {
+            let problem = format!(
+                "found {edges} links and {flows} flows, which may take {most} components, expected at most \
+                 {MOST_COMPONENTS}; leave some out"
+            );
+            self.fault(&["topology"], problem);
+        }
+    }
+
+    /// What would take too long or too much memory.
+    pub(super) fn check_bounds(&mut self) {
+        let limit = self.scenario.limit;
+        if limit > LONGEST_LIMIT {
+            let problem = format!(
+                "found \"{limit}\", expected at most \"{LONGEST_LIMIT}\", which is three years; no run gets so far"
+            );
+            return self.fault(&["limit"], problem);
+        }
+        self.check_window(&["tcp", "window"], &self.scenario.tcp);
+        self.check_split_windows();
+        let links = self.network.links.clone();
+        for (index, link) in links.iter().enumerate() {
+            let name = self.name_of_link(index);
+            match link {
+                NetworkLink::Wired(Wired { rate, .. }) => {
+                    let own = self.scenario.link.get(&name).is_some_and(|link| link.states("rate"));
+                    let table = if own { vec!["link", name.as_str()] } else { vec!["wired"] };
+                    self.check_rate(&[&table[..], &["rate"]].concat(), *rate);
+                }
+                NetworkLink::Radio(hop) => {
+                    self.check_hop(&name, &hop.down, false);
+                    self.check_hop(&name, &hop.up, true);
+                }
+                NetworkLink::Station(station) => {
+                    let own = self.scenario.link.get(&name).is_some_and(|link| link.states("channel"));
+                    let table = if own { vec!["link", name.as_str()] } else { vec!["cell"] };
+                    let (_, on_air) = self.network.bss.phy.exposed(LARGEST_PACKET);
+                    let cycle = station.channel.mean_cycle_s();
+                    self.check_periods(&[&table[..], &["channel"]].concat(), cycle, on_air);
+                }
+            }
+        }
+        let plans = self.network.flows.iter().filter_map(|flow| match &flow.load {
+            Load::Traffic(plan) => Some((flow.name.clone(), *plan)),
+            _ => None,
+        });
+        for (name, plan) in plans.collect::<Vec<_>>() {
+            self.check_datagrams(&name, plan);
+        }
+    }
+
+    fn name_of_link(&self, index: usize) -> String {
+        let ends = self.network.graph.ends(lasthop_sim::network::LinkId(index as u16));
+        ends.map(|end| self.network.names[usize::from(end.0)].as_str()).join("-")
+    }
+
+    fn check_window(&mut self, path: &[&str], tcp: &tcp::Settings) {
+        let segments = tcp.window_payload() / tcp.mss();
+        if segments > MOST_SEGMENTS {
+            let problem = format!(
+                "found {}, which is {segments} segments of {}, expected at most {MOST_SEGMENTS} segments; choose a \
+                 smaller window or larger packets",
+                tcp.window,
+                Bytes(u64::from(tcp.mss()))
+            );
+            self.fault(path, problem);
+        }
+    }
+
+    /// TCP on the wireless parts of connections.
+    fn check_split_windows(&mut self) {
+        let scenario = self.scenario;
+        for scheme in scenario.schemes.iter().filter_map(|name| scenario.scheme.get(name)) {
+            // What else is wrong with its parameters is found later.
+            if scheme.faults(&scenario.tcp).is_empty()
+                && let Some(split) = scheme.split(&scenario.tcp)
+            {
+                self.check_window(&["scheme", scheme.name(), "wireless", "window"], &split.wireless);
+            }
+        }
+    }
+
+    fn check_rate(&mut self, path: &[&str], rate: BitRate) {
+        let limit = self.scenario.limit;
+        if rate.as_bps() as f64 * limit.as_secs_f64() > MOST_BITS {
+            let longest = Duration::from_secs_f64(MOST_BITS / rate.as_bps() as f64);
+            let problem = format!(
+                "found \"{rate}\" and a limit of \"{limit}\", in which a link carries more packets than a run gets \
+                 through, expected a lower rate, or a limit of at most \"{longest}\""
+            );
+            self.fault(path, problem);
+        }
+    }
+
+    fn check_hop(&mut self, name: &str, radio: &Radio, up: bool) {
+        let path = |survey: &Self, key: &'static str| -> Vec<String> {
+            let table = survey.table_of(name, key, up);
+            table.into_iter().chain([key]).map(str::to_owned).collect()
+        };
+        let say = |survey: &mut Self, key, check: &dyn Fn(&mut Self, &[&str])| {
+            let path = path(survey, key);
+            check(survey, &path.iter().map(String::as_str).collect::<Vec<_>>());
+        };
+        say(self, "rate", &|survey, path| survey.check_rate(path, radio.rate));
+        if radio.unit.is_some_and(|unit| unit.get() > LARGEST_PACKET) {
+            say(self, "unit", &|survey, path| {
+                let problem =
+                    format!("found more than the largest packet, expected at most \"{LARGEST_PACKET}\"");
+                survey.fault(path, problem);
+            });
+            return;
+        }
+        let unit = radio.unit.or(radio.mtu).map_or(LARGEST_PACKET, |unit| unit.get().min(LARGEST_PACKET));
+        let unit = radio.unit.map_or(unit.min(self.largest_packet()), |unit| unit.get());
+        // A code adds less than that again.
+        let on_air = radio.rate.time_for_bits(radio.expansion.on_air(2 * unit.bits()));
+        say(self, "channel", &|survey, path| {
+            survey.check_periods(path, radio.channel.mean_cycle_s(), on_air);
+        });
+        say(self, "arq", &|survey, path| survey.check_attempts(path, radio));
+        if let Some(every) = radio.handoff.and_then(|handoff| handoff.every) {
+            say(self, "handoff", &|survey, path| {
+                survey.check_periods(&[path, &["every"]].concat(), Some(every.as_secs_f64()), on_air);
+            });
+        }
+    }
+
+    /// Attempts without end need time.
+    fn check_attempts(&mut self, path: &[&str], radio: &Radio) {
+        let (retransmissions, wait) = match radio.arq {
+            arq::Config::None => return,
+            arq::Config::StopAndWait(params) => (params.retransmissions, params.backoff.mean()),
+            arq::Config::SelectiveRepeat(params) => (params.retransmissions, params.feedback_delay),
+        };
+        let unit = radio.unit.map_or(SMALLEST_PACKET, |unit| unit.get());
+        let attempt = radio.rate.time_for_bits(radio.expansion.on_air(unit.bits())) + wait;
+        let attempts = self.scenario.limit.as_secs_f64() / attempt.as_secs_f64();
+        if retransmissions == arq::Retransmissions::Unlimited && attempts > MOST_ATTEMPTS {
+            let problem = format!(
+                "found unlimited retransmissions, up to {attempts:.0} until the limit, expected at most \
+                 {MOST_ATTEMPTS:.0}; give them a number, wait longer between them, or choose a lower rate"
+            );
+            self.fault(path, problem);
+        }
+    }
+
+    /// The largest packet that may cross a link.
+    fn largest_packet(&self) -> Bytes {
+        let traffic = self.scenario.traffic.values().map(|traffic| traffic.packet_size);
+        // A scheme may cut larger segments on its wireless part, and has messages of its own.
+        let splits = self.scenario.schemes.iter().filter_map(|name| self.scenario.scheme.get(name));
+        let split = splits.filter_map(|scheme| scheme.split(&self.scenario.tcp));
+        let sizes = traffic.chain(split.map(|split| split.wireless.packet_size));
+        sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(LARGEST_PACKET)
+    }
+
+    /// Checks periods that come every `cycle` seconds, beside units that are `on_air` so long.
+    fn check_periods(&mut self, path: &[&str], cycle: Option<f64>, on_air: Duration) {
+        let Some(cycle) = cycle else { return };
+        let limit = self.scenario.limit;
+        let (within_limit, within_unit) = (limit.as_secs_f64() / cycle, on_air.as_secs_f64() / cycle);
+        if within_limit > MOST_PERIODS {
+            let longest = Duration::from_secs_f64(MOST_PERIODS * cycle);
+            let problem = format!(
+                "found {within_limit:.0} periods until the limit of \"{limit}\", expected at most {MOST_PERIODS:.0}; \
+                 make them longer, or choose a limit of at most \"{longest}\""
+            );
+            self.fault(path, problem);
+        } else if within_unit > MOST_PERIODS_IN_UNIT {
+            let problem = format!(
+                "found {within_unit:.0} periods while one unit is on the air for \"{on_air}\", expected at most \
+                 {MOST_PERIODS_IN_UNIT:.0}; make them longer, or units shorter by mtu"
+            );
+            self.fault(path, problem);
+        }
+    }
+
+    fn check_datagrams(&mut self, name: &str, plan: Plan) {
+        let Plan { size, start, stop, law } = plan;
+        let end = stop.min(Time::ZERO + self.scenario.limit);
+        let span = end.since(start.min(end)).as_secs_f64();
+        let (key, per_second) = match law {
+            Law::Constant { rate } => ("constant", rate.as_bps() as f64 / size.bits() as f64),
+            Law::Poisson { rate } => ("poisson", rate.as_bps() as f64 / size.bits() as f64),
+            Law::OnOff { rate, on, off, .. } => {
+                let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
+                // Each burst has a packet more than its length says.
+                ("on-off", (1.0 + on * rate.as_bps() as f64 / size.bits() as f64) / (on + off))
+            }
+        };
+        if per_second * span > MOST_DATAGRAMS {
+            let problem = format!(
+                "found {:.0} packets until the limit or the stop, expected at most {MOST_DATAGRAMS:.0}; choose a \
+                 lower rate, longer silences, larger packets or an earlier stop",
+                per_second * span
+            );
+            self.fault(&["traffic", name, "law", key], problem);
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! Scenarios that ask for the impossible: each is refused with a reason and a place, or runs, and can be stopped
+//! soon whatever it asks for. None panics, hangs or fills the memory.
+//!
+//! `LASTHOP_HOSTILE=5000` tries that many; `LASTHOP_HOSTILE_ONLY=17` replays number 17 alone.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::panic::catch_unwind;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lasthop_base::{Stream, Streams};
+use lasthop_scenario::{Observe, RunError, Scenario};
+use lasthop_testing::random::{coin, pick};
+
+const SCENARIOS: u64 = 600;
+
+/// Wake-ups until a run is stopped, in units of 65,536.
+const POLLS: u32 = 3;
+
+/// How long one scenario may take with all its runs. Most take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const MOST_MEMORY_KB: u64 = 3_000_000;
+
+/// Draws values: most are usual, some are at the ends of what can be written.
+struct Draw(Stream);
+
+impl Draw {
+    fn chance(&mut self, p: f64) -> bool {
+        self.0.bernoulli(p)
+    }
+
+    fn value(&mut self, usual: &[&'static str], hostile: &[&'static str]) -> &'static str {
+        if self.chance(0.1) { pick(&mut self.0, hostile) } else { pick(&mut self.0, usual) }
+    }
+
+    fn span(&mut self) -> &'static str {
+        let hostile =
+            ["0 s", "1 ns", "2 ns", "1 us", "1 h", "24 h", "10000 h", "9000000000 s", "18000000000 s"];
+        self.value(&["1 ms", "10 ms", "100 ms", "1 s", "4 s"], &hostile)
+    }
+
+    fn rate(&mut self) -> &'static str {
+        let hostile = ["1 bps", "100 bps", "1000 Gbps", "1000000 Gbps", "10000000000 Gbps"];
+        self.value(&["19.2 kbps", "1 Mbps", "11 Mbps", "100 Mbps"], &hostile)
+    }
+
+    fn size(&mut self) -> &'static str {
+        let hostile = ["0 B", "1 B", "8 B", "41 B", "65535 B", "65536 B", "1 MB", "1 GB", "1000 GB"];
+        self.value(&["128 B", "576 B", "1000 B", "1500 B"], &hostile)
+    }
+
+    fn queue(&mut self) -> &'static str {
+        let hostile = ["0 packets", "1 packet", "4000000000 packets", "1 B", "1000 GB"];
+        self.value(&["unlimited", "10 packets", "64 KiB"], &hostile)
+    }
+
+    fn probability(&mut self) -> &'static str {
+        self.value(&["0", "1e-6", "1e-4", "0.01", "0.3"], &["1", "1e-300", "0.9999999", "-1", "nan", "2"])
+    }
+
+    fn count(&mut self) -> &'static str {
+        self.value(&["1", "2", "5", "13"], &["0", "4294967295", "1000", "65535", "65536"])
+    }
+
+    fn channel(&mut self, text: &mut String, table: &str) {
+        let (a, b, p, q) = (self.span(), self.span(), self.probability(), self.probability());
+        let start = pick(&mut self.0, &["good", "bad", "stationary"]);
+        let line = match self.0.below(7) {
+            0 => return,
+            1 => format!("channel.iid.ber = {p}"),
+            2 => format!("channel.frame-loss.loss = {p}"),
+            3 => format!(
+                "channel.two-state = {{ good = \"{a}\", bad = \"{b}\", good_ber = {p}, bad_ber = {q}, start = \
+                 \"{start}\" }}"
+            ),
+            4 => format!("channel.fixed-periods = {{ good = \"{a}\", bad = \"{b}\" }}"),
+            5 => {
+                let margin = self.value(&["10 dB", "5 dB"], &["-15 dB", "150 dB", "1000 dB"]);
+                let doppler = self.value(&["0.1", "0.01"], &["1e-9", "1e300", "0"]);
+                format!(
+                    "channel.rayleigh-gilbert = {{ fading_margin = \"{margin}\", doppler = {doppler}, step = \
+                     \"{a}\" }}"
+                )
+            }
+            _ => format!(
+                "channel.nguyen-noble = {{ leave_error = {p}, leave_error_free = {q}, error_rate = 0.1, \
+                 error_unit = \"{a}\", error_free_unit = \"{b}\" }}"
+            ),
+        };
+        writeln!(text, "{table}{line}").expect("text grows");
+    }
+
+    fn arq(&mut self, text: &mut String, table: &str) {
+        let again = if self.chance(0.5) { "\"unlimited\"" } else { self.count() };
+        let (a, b) = (self.span(), self.span());
+        let line = match self.0.below(5) {
+            0 => return,
+            1 => format!("arq.stop-and-wait = {{ retransmissions = {again}, backoff.fixed = \"{a}\" }}"),
+            2 => format!("arq.stop-and-wait = {{ retransmissions = {again}, backoff.uniform = \"{a}\" }}"),
+            3 => {
+                format!("arq.stop-and-wait = {{ retransmissions = {again}, backoff.exponential = \"{a}\" }}")
+            }
+            _ => format!(
+                "arq.selective-repeat = {{ retransmissions = {again}, feedback_delay = \"{a}\", slot = \"{b}\" }}"
+            ),
+        };
+        writeln!(text, "{table}{line}").expect("text grows");
+    }
+
+    /// A few keys of `[radio]`, or of a link.
+    fn radio(&mut self, text: &mut String, table: &str) {
+        let line = |text: &mut String, line: String| writeln!(text, "{table}{line}").expect("text grows");
+        if self.chance(0.4) {
+            line(text, format!("delay = \"{}\"", self.span()));
+        }
+        if self.chance(0.4) {
+            line(text, format!("queue = \"{}\"", self.queue()));
+        }
+        match self.0.below(4) {
+            0 => line(text, format!("mtu = \"{}\"", self.size())),
+            1 => line(text, format!("unit = \"{}\"", self.size())),
+            _ => {}
+        }
+        if self.chance(0.2) {
+            line(text, format!("expansion = {}", self.value(&["1", "1.5"], &["1000", "1e9", "0.5"])));
+        }
+        if self.chance(0.3) {
+            line(text, String::from("fec = \"bch-255-131-18\""));
+            if coin(&mut self.0) {
+                line(text, format!("protect = \"{}\"", pick(&mut self.0, &["all", "repeats", "scheme"])));
+            }
+        }
+        if self.chance(0.15) {
+            let (first, every, lasts) = (self.span(), self.span(), self.span());
+            let table =
+                format!("handoff = {{ first = \"{first}\", every = \"{every}\", lasts = \"{lasts}\" }}");
+            line(text, table);
+        }
+        self.channel(text, table);
+        self.arq(text, table);
+    }
+
+    fn tcp(&mut self, text: &mut String) {
+        writeln!(text, "[tcp]\nprofile = \"{}\"", pick(&mut self.0, &["rfc", "ns2", "ebsn"])).expect("text");
+        text.push_str("close = true\n");
+        for key in ["packet_size", "window"] {
+            if self.chance(0.2) {
+                writeln!(text, "{key} = \"{}\"", self.size()).expect("text");
+            }
+        }
+        for key in ["tick", "rto_initial", "rto_min", "rto_max", "ack_delay", "user_timeout"] {
+            if self.chance(0.1) {
+                writeln!(text, "{key} = \"{}\"", self.span()).expect("text");
+            }
+        }
+        for key in ["max_burst", "dupthresh", "ack_every"] {
+            if self.chance(0.1) {
+                writeln!(text, "{key} = {}", self.count()).expect("text");
+            }
+        }
+        if self.chance(0.3) {
+            let flavour = pick(&mut self.0, &["tahoe", "reno", "newreno", "sack"]);
+            writeln!(text, "flavour = \"{flavour}\"").expect("text");
+        }
+        if self.chance(0.1) {
+            text.push_str("congestion = \"none\"\n");
+        }
+    }
+
+    fn traffic(&mut self, text: &mut String, ends: (&str, &str)) {
+        let (from, to) = if coin(&mut self.0) { ends } else { (ends.1, ends.0) };
+        let (rate, size, a, b) = (self.rate(), self.size(), self.span(), self.span());
+        let law = match self.0.below(4) {
+            0 => format!("constant.rate = \"{rate}\""),
+            1 => format!("poisson.rate = \"{rate}\""),
+            2 => format!("on-off = {{ rate = \"{rate}\", on = \"{a}\", off = \"{b}\" }}"),
+            _ => {
+                format!("on-off = {{ rate = \"{rate}\", on = \"{a}\", off = \"{b}\", periods = \"fixed\" }}")
+            }
+        };
+        let head = format!("[traffic.cross]\nfrom = \"{from}\"\nto = \"{to}\"\npacket_size = \"{size}\"");
+        writeln!(text, "{head}\nlaw.{law}").expect("text");
+        if self.chance(0.3) {
+            writeln!(text, "stop = \"{}\"", self.span()).expect("text");
+        }
+    }
+
+    fn application(&mut self, text: &mut String, ends: (&str, &str)) {
+        let kind = pick(&mut self.0, &["http", "database", "email"]);
+        let head =
+            format!("[application.web]\nfrom = \"{}\"\nto = \"{}\"\nkind = \"{kind}\"", ends.1, ends.0);
+        writeln!(text, "{head}").expect("text");
+        if self.chance(0.5) {
+            writeln!(text, "think.constant = \"{}\"", self.span()).expect("text");
+        }
+        if self.chance(0.5) {
+            writeln!(text, "response.constant = \"{}\"", self.size()).expect("text");
+        }
+        if self.chance(0.3) {
+            writeln!(text, "requests = {}", self.count()).expect("text");
+        }
+    }
+
+    fn scenario(&mut self) -> String {
+        let all = [
+            "basic",
+            "local-recovery",
+            "source-quench",
+            "ebsn",
+            "lhack",
+            "selective-fec",
+            "i-tcp",
+            "metp",
+            "vs-tcp",
+            "wenp",
+        ];
+        let mut text = format!("schemes = [\"{}\"]\n", pick(&mut self.0, &all));
+        let limit = self.value(&["10 s", "60 s"], &["1 ns", "600 s", "1000000 s", "10000000000 s"]);
+        writeln!(text, "limit = \"{limit}\"").expect("text");
+        if self.chance(0.2) {
+            writeln!(text, "warmup = \"{}\"", self.span()).expect("text");
+        }
+        let (shape, ends, wireless) = match self.0.below(8) {
+            0 => ("topology.path.routers = 2\n", ("source", "destination"), "R2-destination"),
+            1 => ("topology.dumbbell = { pairs = 2, wireless = \"both\" }\n", ("S1", "D2"), "right-D1"),
+            2 => ("topology.cell.stations = 3\n", ("server", "MH2"), "ap-MH1"),
+            3 => {
+                let graph = "topology.graph = { wired = [\"A-B\", \"C-A\"], radio = [\"B-M\"], cell = \
+                             [\"B-N\", \"B-O\"] }\n";
+                (graph, ("N", "O"), "B-M")
+            }
+            _ => ("", ("fixed", "mobile"), "base-mobile"),
+        };
+        text.push_str(shape);
+        let size = self.value(&["10 KB", "1 MB", "unlimited"], &["1 B", "1000 GB", "0 B"]);
+        writeln!(text, "[transfer]\nsize = \"{size}\"").expect("text");
+        if shape.contains("graph") {
+            writeln!(text, "from = \"{}\"\nto = \"{}\"", ends.0, ends.1).expect("text");
+        }
+        self.tcp(&mut text);
+        let (rate, delay, queue) = (self.rate(), self.span(), self.queue());
+        writeln!(text, "[wired]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"{queue}\"").expect("text");
+        writeln!(text, "[radio]\nrate = \"{}\"", self.rate()).expect("text");
+        self.radio(&mut text, "");
+        if self.chance(0.2) {
+            self.radio(&mut text, "uplink.");
+        }
+        if shape.contains("cell") {
+            text.push_str("[cell]\n");
+            if self.chance(0.4) {
+                writeln!(text, "queue = \"{}\"", self.queue()).expect("text");
+            }
+            if self.chance(0.3) {
+                writeln!(text, "drop = {{ down = {} }}", self.probability()).expect("text");
+            }
+            self.channel(&mut text, "");
+        }
+        if self.chance(0.2) && !shape.contains("cell") {
+            writeln!(text, "[link.{wireless}]").expect("text");
+            self.radio(&mut text, "");
+        }
+        if self.chance(0.4) {
+            self.traffic(&mut text, ends);
+        }
+        if self.chance(0.3) {
+            self.application(&mut text, ends);
+        }
+        text
+    }
+}
+
+fn text_of(number: u64) -> String {
+    Draw(Streams::new(number, 0).stream("hostile")).scenario()
+}
+
+/// Whether scenario number `number` was accepted; its runs are tried if it was.
+fn try_scenario(number: u64) -> bool {
+    let text = text_of(number);
+    let scenario = match Scenario::parse::<&str>(&text, "hostile.toml", &[]) {
+        Ok(scenario) => scenario,
+        Err(error) => {
+            assert!(error.message().len() > 20, "{number}: {error}");
+            return false;
+        }
+    };
+    for (run, scheme) in (0..).zip(&scenario.schemes) {
+        let observe =
+            Observe { trace: number.is_multiple_of(4), series: number.is_multiple_of(2), pcap: None };
+        let mut polls = 0;
+        let result = scenario.run_while(scheme, 1, run, observe, || {
+            polls += 1;
+            polls < POLLS
+        });
+        match result {
+            Ok(_) | Err(RunError::Stopped | RunError::Scenario(_)) => {}
+            Err(error) => panic!("{number}: {error}\n{text}"),
+        }
+    }
+    let periods = scenario.bad_periods(1, 0, 1.0);
+    assert!(periods.is_sorted_by(|a, b| a.1 <= b.0), "{number}");
+    // Of a link without a closed form there is an error.
+    let _ = scenario.packet_loss("552 B".parse().expect("a size"), None);
+    true
+}
+
+/// What the process has in memory; zero where nothing says so.
+fn memory_kb() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
+/// Ends the process, with the reason, if the scenario under way hangs or fills the memory: no panic could.
+fn watch(under_way: &'static AtomicU64) {
+    thread::spawn(move || {
+        let (mut seen, mut since) = (u64::MAX, Instant::now());
+        loop {
+            thread::sleep(Duration::from_millis(20));
+            let number = under_way.load(SeqCst);
+            if number != seen {
+                (seen, since) = (number, Instant::now());
+            }
+            let memory = memory_kb();
+            if since.elapsed() > PATIENCE || memory > MOST_MEMORY_KB {
+                // What is printed by macros would be lost with the test.
+                let (elapsed, text) = (since.elapsed(), text_of(number));
+                let _ = writeln!(io::stderr(), "scenario {number}: {elapsed:?}, {memory} kB\n{text}");
+                process::exit(101);
+            }
+        }
+    });
+}
+
+#[test]
+fn whatever_a_scenario_asks_for_is_refused_or_can_be_stopped() {
+    static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
+    let number = |name| env::var(name).ok().map(|text: String| text.parse::<u64>().expect("a number"));
+    let numbers = match number("LASTHOP_HOSTILE_ONLY") {
+        Some(only) => {
+            println!("{}", text_of(only));
+            only..only + 1
+        }
+        None => 0..number("LASTHOP_HOSTILE").unwrap_or(SCENARIOS),
+    };
+    watch(&UNDER_WAY);
+    let (mut accepted, mut failed) = (0, Vec::new());
+    for number in numbers.clone() {
+        UNDER_WAY.store(number, SeqCst);
+        match catch_unwind(|| try_scenario(number)) {
+            Ok(is_accepted) => accepted += u64::from(is_accepted),
+            Err(_) => failed.push(number),
+        }
+    }
+    assert!(failed.is_empty(), "failed: {failed:?}; LASTHOP_HOSTILE_ONLY replays one");
+    // Neither are all refused nor none.
+    let tried = numbers.end - numbers.start;
+    assert!(tried < 100 || (accepted > tried / 20 && accepted < tried), "{accepted} of {tried} accepted");
+}
+
+const LAST_HOP: &str = "limit = \"60 s\"\n[transfer]\nsize = \"10 KB\"\n[wired]\nrate = \"1 Mbps\"\n[radio]\nrate = \
+                        \"1 Mbps\"\n";
+
+/// What is refused, and what the message says where and what to do about it.
+#[test]
+fn what_no_run_gets_through_is_refused_with_the_reason_and_a_remedy() {
+    let two_state = "radio.channel.two-state={ good = \"1 us\", bad = \"1 us\" }";
+    let on_off = "traffic.t={ from = \"fixed\", to = \"mobile\", packet_size = \"100 B\", law.on-off = { rate = \
+                  \"1 Mbps\", on = \"1 ns\", off = \"1 ns\" } }";
+    let cases: [(&[&str], &str); 12] = [
+        (&["limit=10000000000 s"], "limit: found \"10000000000 s\", expected at most \"100000000 s\""),
+        (&["wired.rate=1000000 Gbps"], "wired.rate: found \"1000000 Gbps\" and a limit of \"60 s\""),
+        (&["radio.rate=1000000 Gbps"], "radio.rate: found \"1000000 Gbps\" and a limit of \"60 s\""),
+        (&["link.base-mobile.rate=1000000 Gbps"], "link.base-mobile.rate: found"),
+        (&["radio.uplink.rate=1000000 Gbps"], "radio.uplink.rate: found"),
+        (
+            &[two_state],
+            "radio.channel: found 30000000 periods until the limit of \"60 s\", expected at most 20000000",
+        ),
+        (
+            &[two_state, "limit=10 s", "radio.rate=10 bps"],
+            "radio.channel: found 1200000000 periods while one unit is on the air",
+        ),
+        (
+            &["radio.unit=1 GB"],
+            "radio.unit: found more than the largest packet, expected at most \"65535 B\"",
+        ),
+        (
+            &["radio.handoff={ first = \"1 s\", every = \"2 us\", lasts = \"1 us\" }"],
+            "radio.handoff.every: found 30000000 periods",
+        ),
+        (
+            &["radio.rate=1000 Gbps", "radio.arq.stop-and-wait={ backoff.fixed = \"0 s\" }", "limit=600 s"],
+            "radio.arq: found unlimited retransmissions, up to 600000000000 until the limit",
+        ),
+        (&[on_off], "traffic.t.law.on-off: found 30000037500 packets until the limit or the stop"),
+        (
+            &["tcp.packet_size=41 B", "tcp.window=1 GiB"],
+            "tcp.window: found 1073741824 B, which is 1073741824 segments of 1 B",
+        ),
+    ];
+    for (overrides, expected) in cases {
+        let error = Scenario::parse(LAST_HOP, "test.toml", overrides).expect_err("it is refused");
+        assert!(error.message().starts_with(expected), "{overrides:?}: {}", error.message());
+    }
+}
+
+/// A source that is faster than its link, and a queue that takes everything.
+#[test]
+fn a_run_whose_queue_would_fill_the_memory_ends_with_the_reason() {
+    let traffic = "traffic.t={ from = \"fixed\", to = \"mobile\", packet_size = \"100 B\", law.constant.rate = \
+                   \"1 Gbps\" }";
+    let scenario =
+        Scenario::parse(LAST_HOP, "test.toml", &[traffic, "wired.rate=1 kbps"]).expect("it is sound");
+    let error = scenario.run("basic", 1, 0, Observe::default()).expect_err("it is too much").to_string();
+    assert!(error.contains("more than 4000000 packets wait before links"), "{error}");
+}
+
+/// A proxy that no connection crosses shows nothing.
+#[test]
+fn series_of_a_split_scheme_need_no_connection_that_it_splits() {
+    let text = "limit = \"5 s\"\nschemes = [\"i-tcp\", \"vs-tcp\"]\n[topology.graph]\ncell = [\"B-N\", \"B-O\"]\n\
+                [transfer]\nsize = \"10 KB\"\nfrom = \"N\"\nto = \"O\"\n[tcp]\nclose = true\n[traffic.t]\n\
+                from = \"B\"\nto = \"O\"\npacket_size = \"100 B\"\nlaw.constant.rate = \"10 kbps\"\n";
+    let scenario = Scenario::parse::<&str>(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    for scheme in &scenario.schemes {
+        let observe = Observe { series: true, ..Observe::default() };
+        let run = scenario.run(scheme, 1, 0, observe).expect("it runs");
+        assert!(run.connections[0].metrics.finished && run.agents.is_empty(), "{scheme}");
+    }
+}
+
+/// A component's number has 16 bits, as those of nodes, links and flows have.
+#[test]
+fn a_network_of_more_components_than_have_numbers_is_refused() {
+    let chain = |links: usize| {
+        let names: Vec<String> = (0..links).map(|n| format!("\"N{n}-N{}\"", n + 1)).collect();
+        format!(
+            "limit = \"1 s\"\n[topology.graph]\nwired = [{}]\n[transfer]\nsize = \"1 KB\"\nfrom = \"N0\"\nto = \
+             \"N{links}\"\n[wired]\nrate = \"1 Gbps\"\n",
+            names.join(", ")
+        )
+    };
+    let refused = Scenario::parse::<&str>(&chain(14_000), "test.toml", &[]).expect_err("it is refused");
+    let expected =
+        "topology: found 14000 links and 1 flows, which may take 70002 components, expected at most 65535";
+    assert!(refused.message().starts_with(expected), "{}", refused.message());
+    let scenario = Scenario::parse::<&str>(&chain(13_000), "test.toml", &[]).expect("it is sound");
+    assert!(scenario.run("basic", 1, 0, Observe::default()).expect("it runs").metrics.connections.finished);
+}
