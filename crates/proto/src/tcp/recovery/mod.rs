@@ -60,7 +60,7 @@ pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
         (Flavour::Reno, _) => Box::new(reno::Reno),
         (Flavour::NewReno, _) => Box::new(newreno::NewReno::default()),
         (Flavour::Sack, Rules::Rfc) => Box::new(sack::Sack::default()),
-        (Flavour::GoBackN, _) => Box::new(go_back_n::GoBackN),
+        (Flavour::GoBackN, _) => Box::new(go_back_n::GoBackN::default()),
         (Flavour::SelectiveRepeat, _) => Box::new(selective_repeat::SelectiveRepeat),
         (Flavour::Prr, _) => Box::new(prr::Prr::new(settings)),
         (Flavour::Sack, Rules::Ns2) => Box::new(sack_ns2::SackNs2::new(SeqNum(settings.iss))),
