@@ -26,6 +26,6 @@ pub use measure::{
 };
 pub use run::{ConnectionRun, Observe, Outcome, PartRun, Run, RunError, Setup};
 pub use schema::{
-    Application, Cell, Connection, Dumbbell, Graph, Link, Path, Point, Protect, Radio, Scenario, Stations,
-    Sweep, Topology, Traffic, Transfer, Wired, Wireless,
+    Application, Cell, Connection, Dumbbell, Graph, Host, Link, Path, Point, Protect, Radio, Scenario,
+    Stations, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
 };

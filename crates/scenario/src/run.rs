@@ -235,7 +235,7 @@ impl Scenario {
         })?;
         let scheme =
             self.workable(scheme, &network).map_err(|problem| refuse(format!("scheme: {problem}")))?;
-        Ok(Setup { scenario: self, scheme, layout: Layout::new(network, scheme, &self.tcp) })
+        Ok(Setup { scenario: self, scheme, layout: Layout::new(network, scheme) })
     }
 }
 
@@ -261,11 +261,11 @@ impl Setup<'_> {
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
         let capture = observe.pcap.map(|path| self.capture(flows[0], path)).transpose().map_err(failed)?;
         let parts = self.layout.parts();
-        let recorders = flows.iter().zip(parts).flat_map(|(flow, parts)| {
-            parts.iter().map(|part| {
+        let recorders = flows.iter().zip(parts).enumerate().flat_map(|(index, (flow, parts))| {
+            parts.iter().map(move |part| {
                 let whole = parts.len() == 1;
-                let settings = Layout::settings(part, self.scheme, &self.scenario.tcp);
-                let tracer = observe.trace.then(|| Tracer::new(*flow, part.clone(), whole, &settings));
+                let settings = self.layout.settings(index, part);
+                let tracer = observe.trace.then(|| Tracer::new(*flow, part.clone(), whole, settings));
                 (tracer, observe.series.then(|| Recorder::new(part.sender.0, flow.id)))
             })
         });
@@ -286,7 +286,7 @@ impl Setup<'_> {
     }
 
     fn world(&self, seed: u64, run: u64) -> World {
-        self.layout.world(self.scheme, &self.scenario.tcp, Streams::new(seed, run))
+        self.layout.world(self.scheme, Streams::new(seed, run))
     }
 
     /// Plays the world before `tap`, and hands it back with what came of the run.
@@ -359,8 +359,8 @@ impl Setup<'_> {
     }
 
     fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
-        let first = &self.layout.parts()[usize::from(flow.id.0)][0];
-        let tcp = Layout::settings(first, self.scheme, &self.scenario.tcp);
+        let index = usize::from(flow.id.0);
+        let tcp = self.layout.settings(index, &self.layout.parts()[index][0]);
         let capture = Capture {
             name: String::from("sender"),
             description: format!("The source of the data in {}", self.scenario.title),

@@ -265,3 +265,53 @@ fn values_are_named_as_in_json() {
         .collect();
     assert_eq!(serde_json::Value::Object(named), json);
 }
+
+/// Two senders of different kinds on one path: each connection's own table counts more than the host's, and that
+/// more than `[tcp]`; a profile replaces all that stands before it.
+#[test]
+fn a_connection_and_a_host_may_have_a_tcp_of_their_own() {
+    const TWO: &str = r#"
+        limit = "20 s"
+        [topology.dumbbell]
+        pairs = 2
+        [transfer]
+        size = "unlimited"
+        [wired]
+        rate = "10 Mbps"
+        delay = "20 ms"
+        [link.left-right]
+        rate = "5 Mbps"
+        queue = "30 packets"
+        [radio]
+        rate = "10 Mbps"
+        [tcp]
+        profile = "linux"
+        [connection.1.tcp]
+        profile = "linux-bbr"
+        packet_size = "1000 B"
+    "#;
+    // Payload per segment, less what the short queue drops.
+    let sent = |overrides: &[&str]| {
+        let scenario = Scenario::parse(TWO, "two.toml", overrides).expect("a sound scenario");
+        let again = Scenario::parse::<&str>(&scenario.to_toml(), "again", &[]).expect("it is canonical");
+        assert_eq!(again, Scenario { file: "again".into(), ..scenario.clone() });
+        let run = scenario.run("basic", 1, 0, Observe::default()).expect("it runs");
+        let of = |index: usize| {
+            let metrics = &run.connections[index].metrics;
+            metrics.delivered_bytes / metrics.segments_sent
+        };
+        [of(0), of(1)]
+    };
+    let [own, usual] = sent(&[]);
+    assert!((800..=948).contains(&own) && (1_200..=1_448).contains(&usual), "{own} {usual}");
+    let [own, usual] = sent(&["host.S2.tcp.packet_size=500 B", "host.S1.tcp.packet_size=500 B"]);
+    assert!((800..=948).contains(&own) && (380..=448).contains(&usual), "{own} {usual}");
+    for (wrong, expected) in [
+        ("host.S9.tcp.dupthresh=2", "host.S9: found no such host"),
+        ("host.S1.tcp.dupthresh=0", "host.S1.tcp.dupthresh: found 0, expected at least 1"),
+        ("connection.1.tcp.flavour=newreno", "connection.1.tcp.congestion: found a controller that needs"),
+    ] {
+        let error = Scenario::parse(TWO, "two.toml", &[wrong]).expect_err(wrong).to_string();
+        assert!(error.contains(expected), "{wrong}: {error}");
+    }
+}

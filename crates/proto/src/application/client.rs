@@ -70,7 +70,7 @@ impl Client {
     pub fn new(
         requests: Connection,
         responses: Connection,
-        settings: &Settings,
+        settings: (&Settings, &Settings),
         reaction: Option<Box<dyn Reaction>>,
         mut script: Script,
     ) -> Client {

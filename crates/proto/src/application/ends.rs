@@ -26,12 +26,12 @@ impl Ends {
     pub(super) fn new(
         (sends, sender_port): (Connection, Port),
         (receives, receiver_port): (Connection, Port),
-        settings: &Settings,
+        (sending, receiving): (&Settings, &Settings),
         reaction: Option<Box<dyn Reaction>>,
     ) -> Ends {
-        let sender = Sender::supplied(sends, settings, reaction).without_nagle();
-        let receiver = Receiver::new(receives, settings);
-        Ends { sender, receiver, sender_port, receiver_port, closes: settings.close }
+        let sender = Sender::supplied(sends, sending, reaction).without_nagle();
+        let receiver = Receiver::new(receives, receiving);
+        Ends { sender, receiver, sender_port, receiver_port, closes: sending.close }
     }
 
     /// Bytes that have arrived in order.

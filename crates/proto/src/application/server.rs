@@ -31,7 +31,7 @@ impl Server {
     pub fn new(
         requests: Connection,
         responses: Connection,
-        settings: &Settings,
+        settings: (&Settings, &Settings),
         reaction: Option<Box<dyn Reaction>>,
         mut script: Script,
     ) -> Server {

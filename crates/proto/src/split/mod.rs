@@ -66,32 +66,38 @@ impl Split {
 /// destination's.
 #[derive(Debug)]
 pub struct Proxy {
-    wired: Settings,
-    split: Split,
     relays: Vec<Relay>,
     /// How many of those that have an end have not come to it.
     pending: usize,
     next_wakeup: Time,
 }
 
+impl Default for Proxy {
+    fn default() -> Proxy {
+        Proxy::new()
+    }
+}
+
 impl Proxy {
-    /// A proxy that splits nothing yet, between a part on which TCP is `wired` and a wireless one.
-    pub fn new(wired: Settings, split: Split) -> Proxy {
-        Proxy { wired, split, relays: Vec::new(), pending: 0, next_wakeup: Time::NEVER }
+    /// A proxy that splits nothing yet.
+    pub fn new() -> Proxy {
+        Proxy { relays: Vec::new(), pending: 0, next_wakeup: Time::NEVER }
     }
 
-    /// Splits the connection whose data come in by the port `from`. `reaction` is what a scheme adds to the
+    /// Splits the connection whose data come in by the port `from`, into a part on which TCP is `wired` and a
+    /// wireless one as `split` has it. `reaction` is what a scheme adds to the
     /// sender on the wireless part, which is the proxy's own if the data come from the other one. Once all
     /// that have an end (`ends`) have come to it, the proxy says that it is finished.
     pub fn join(
         &mut self,
         connection: Connection,
+        (wired, split): (&Settings, &Split),
         from: Port,
         ends: bool,
         reaction: Option<Box<dyn Reaction>>,
     ) {
-        let Split { wireless, buffer } = &self.split;
-        let (near, far) = if from == Port::WIRED { (&self.wired, wireless) } else { (wireless, &self.wired) };
+        let Split { wireless, buffer } = split;
+        let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
         let window = Bytes(u64::from(near.window_payload())).min(*buffer);
         let near = Settings { window: window.into(), window_counts: WindowCounts::Payload, ..near.clone() };
         let receiver = Receiver::new(connection, &near);

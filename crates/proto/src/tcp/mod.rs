@@ -31,8 +31,8 @@ pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;
 pub use seq::SeqNum;
 pub use settings::{
-    Changes, Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic,
-    RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
+    Changes, Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Override, Profile,
+    RttArithmetic, RttSamples, Rules, Settings, SlowStartExit, WindowCounts, WindowSize,
 };
 pub use state::SenderState;
 

@@ -247,6 +247,37 @@ macro_rules! settings {
             )*
         }
 
+        /// TCP of one connection or host, where it differs: another profile, which replaces all settings, and
+        /// any of them. By default it does not differ.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default, expecting = "a table")]
+        pub struct Override {
+            /// The named set that gives every setting that is not stated here. By default those of `[tcp]` hold.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub profile: Option<Profile>,
+            $(
+                #[allow(missing_docs, reason = "they are those of Settings")]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $name: Option<$type>,
+            )*
+        }
+
+        impl Override {
+            /// The settings in place of `settings`.
+            pub fn of(&self, settings: &Settings) -> Settings {
+                let base = self.profile.map_or_else(|| settings.clone(), Profile::settings);
+                Settings {
+                    profile: base.profile,
+                    $($name: self.$name.clone().unwrap_or_else(|| base.$name.clone()),)*
+                }
+            }
+
+            /// Whether nothing differs.
+            pub fn is_none(&self) -> bool {
+                *self == Override::default()
+            }
+        }
+
         impl Changes {
             /// The changed `settings`.
             pub fn of(&self, settings: &Settings) -> Settings {
@@ -499,6 +530,20 @@ impl Settings {
                 (size.0 / self.packet_size.0) as u32 * self.mss()
             }
             (window, _) => window.bytes(self.mss()).0 as u32,
+        }
+    }
+
+    /// These settings with a receiver as `receiver` has it: its window and how it acknowledges.
+    pub fn with_receiver(&self, receiver: &Settings) -> Settings {
+        Settings {
+            window: receiver.window,
+            window_counts: receiver.window_counts,
+            ack_every: receiver.ack_every,
+            quick_acks: receiver.quick_acks,
+            ack_delay: receiver.ack_delay,
+            sack_blocks: receiver.sack_blocks,
+            dsack: receiver.dsack,
+            ..self.clone()
         }
     }
 

@@ -77,6 +77,8 @@ pub(crate) struct Flow {
     pub(crate) name: String,
     pub(crate) path: FlowPath,
     pub(crate) load: Load,
+    /// TCP at both of its ends.
+    pub(crate) tcp: tcp::Settings,
 }
 
 /// What a flow carries.
@@ -122,6 +124,11 @@ impl Flow {
 }
 
 impl Network {
+    /// TCP of each connection.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = &tcp::Settings> {
+        self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.tcp)
+    }
+
     /// The wireless links that connections cross, those of applications too, as they are in the direction that
     /// the data take.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {

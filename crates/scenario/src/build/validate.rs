@@ -1,7 +1,10 @@
 //! What the schema's types cannot say: which values do not go together, or mean nothing.
 
+use std::iter;
+
 use lasthop_proto::arq;
 use lasthop_proto::scheme::{LinkUse, Scheme};
+use lasthop_proto::tcp::Settings;
 
 use super::network::Network;
 use crate::file::alternatives;
@@ -58,12 +61,17 @@ impl Scenario {
         }
     }
 
+    /// `[tcp]`, and TCP of each connection that differs from it.
+    fn all_tcp<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = &'a Settings> {
+        iter::once(&self.tcp).chain(network.settings().filter(|tcp| **tcp != self.tcp))
+    }
+
     fn faults_of_schemes(&self, network: &Network) -> Vec<Fault> {
         if self.schemes.is_empty() {
             return vec![Fault::new("schemes", "found an empty list, expected at least one scheme")];
         }
         let of_parameters = self.schemes.iter().filter_map(|name| self.scheme.get(name)).flat_map(|scheme| {
-            let faults = scheme.faults(&self.tcp).into_iter();
+            let faults = self.all_tcp(network).flat_map(|tcp| scheme.faults(tcp));
             faults.map(|(key, problem)| Fault::new(&format!("scheme.{}.{key}", scheme.name()), problem))
         });
         let of_parameters: Vec<Fault> = of_parameters.collect();
@@ -91,8 +99,8 @@ impl Scenario {
         let LinkUse { recovers, protects } = scheme.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
         let ends = network.flows.iter().any(|flow| flow.ends());
-        let split = scheme.split(&self.tcp);
-        if let Some((key, problem)) = scheme.faults(&self.tcp).first() {
+        let splits: Vec<_> = self.all_tcp(network).filter_map(|tcp| scheme.split(tcp)).collect();
+        if let Some((key, problem)) = self.all_tcp(network).flat_map(|tcp| scheme.faults(tcp)).next() {
             return Err(format!("\"{name}\" has a parameter {key}: {problem}"));
         }
         let problem = if recovers && network.radios().next().is_none() && !network.crosses_bss() {
@@ -105,13 +113,13 @@ impl Scenario {
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \
              add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
-        } else if split.is_some() && network.has_chained_radios() {
+        } else if !splits.is_empty() && network.has_chained_radios() {
             "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
              leave the scheme out"
-        } else if ends && !self.tcp.close && split.is_some() {
+        } else if ends && !splits.is_empty() && network.settings().any(|tcp| !tcp.close) {
             "needs connections that say where they end, and these do not; \
              add close = true to [tcp], or leave the scheme out"
-        } else if ends && split.is_some_and(|split| !split.wireless.close) {
+        } else if ends && splits.iter().any(|split| !split.wireless.close) {
             "needs connections that say where they end, and their wireless parts do not; \
              leave wireless.close out"
         } else {

@@ -49,20 +49,23 @@ pub(crate) struct Layout {
     crossings: Vec<Vec<Crossing>>,
     /// Its parts; none of one that is no connection.
     parts: Vec<Vec<ConnectionPart>>,
+    /// TCP of each flow.
+    tcp: Vec<Tcp>,
 }
 
-/// TCP on the parts of connections.
-struct Tcp<'a> {
-    wired: &'a tcp::Settings,
-    /// How the scheme splits connections.
+/// TCP on the parts of one connection.
+#[derive(Clone, Debug)]
+struct Tcp {
+    wired: tcp::Settings,
+    /// How the scheme splits the connection.
     split: Option<Split>,
 }
 
-impl Tcp<'_> {
+impl Tcp {
     fn of(&self, part: &ConnectionPart) -> &tcp::Settings {
         match &self.split {
             Some(split) if part.wireless => &split.wireless,
-            _ => self.wired,
+            _ => &self.wired,
         }
     }
 }
@@ -96,8 +99,11 @@ pub(crate) struct Flow {
 }
 
 impl Layout {
-    pub(crate) fn new(network: Network, scheme: &dyn Scheme, settings: &tcp::Settings) -> Layout {
-        let splits = scheme.split(settings).is_some();
+    pub(crate) fn new(network: Network, scheme: &dyn Scheme) -> Layout {
+        let tcp =
+            network.flows.iter().map(|flow| Tcp { wired: flow.tcp.clone(), split: scheme.split(&flow.tcp) });
+        let tcp: Vec<Tcp> = tcp.collect();
+        let splits = tcp.iter().any(|tcp| tcp.split.is_some());
         let has_agent = splits || scheme.agent().is_some();
         let agents: Vec<Option<HostId>> = network
             .links
@@ -124,7 +130,7 @@ impl Layout {
             false => Vec::new(),
         });
         let parts = parts.collect();
-        Layout { network, plan, splits, crossings, parts }
+        Layout { network, plan, splits, crossings, parts, tcp }
     }
 
     /// The components that relay flow number `index`, a connection, in the order of its way.
@@ -157,13 +163,9 @@ impl Layout {
         })
     }
 
-    /// TCP on a part of a connection, with a scheme and `settings` on the wired ones.
-    pub(crate) fn settings(
-        part: &ConnectionPart,
-        scheme: &dyn Scheme,
-        settings: &tcp::Settings,
-    ) -> tcp::Settings {
-        Tcp { wired: settings, split: scheme.split(settings) }.of(part).clone()
+    /// TCP on a part of flow number `index`, a connection.
+    pub(crate) fn settings(&self, index: usize, part: &ConnectionPart) -> &tcp::Settings {
+        self.tcp[index].of(part)
     }
 
     /// The parts of each flow that is a connection.
@@ -176,12 +178,11 @@ impl Layout {
     }
 
     /// The components of one run.
-    pub(crate) fn world(&self, scheme: &dyn Scheme, settings: &tcp::Settings, streams: Streams) -> World {
+    pub(crate) fn world(&self, scheme: &dyn Scheme, streams: Streams) -> World {
         let mut builder = Builder::new();
         let (mut radios, mut bsses) = (Vec::new(), Vec::new());
-        let tcp = Tcp { wired: settings, split: scheme.split(settings) };
         for part in &self.plan.parts {
-            let node = self.component(part, scheme, &tcp, streams);
+            let node = self.component(part, scheme, streams);
             let is_radio = matches!(node, Node::Radio(_));
             let id = builder.add(node);
             if is_radio {
@@ -224,10 +225,10 @@ impl Layout {
         }
     }
 
-    fn component(&self, part: &Part, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
+    fn component(&self, part: &Part, scheme: &dyn Scheme, streams: Streams) -> Node {
         match part {
-            Part::Source(flow) => self.source(*flow, scheme, tcp, streams),
-            Part::Sink(flow) => self.sink(*flow, scheme, tcp, streams),
+            Part::Source(flow) => self.source(*flow, scheme, streams),
+            Part::Sink(flow) => self.sink(*flow, scheme, streams),
             Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
                 NetworkLink::Radio(hop) => {
@@ -236,10 +237,8 @@ impl Layout {
                 NetworkLink::Station(_) => unreachable!("its BSS is one part"),
             },
             Part::Bss(bss) => self.bss(*bss, streams).into(),
-            Part::Agent(link) => match &tcp.split {
-                Some(split) => self.proxy(*link, scheme, tcp.wired, split).into(),
-                None => scheme.agent().expect("the scheme has one").into(),
-            },
+            Part::Agent(link) if self.splits => self.proxy(*link, scheme).into(),
+            Part::Agent(_) => scheme.agent().expect("the scheme has one").into(),
             Part::Router(router) => router.clone().into(),
         }
     }
@@ -266,36 +265,42 @@ impl Layout {
     }
 
     /// The proxy of a link, which splits the connections that cross it.
-    fn proxy(&self, link: LinkId, scheme: &dyn Scheme, wired: &tcp::Settings, split: &Split) -> Proxy {
-        let mut proxy = Proxy::new(wired.clone(), split.clone());
+    fn proxy(&self, link: LinkId, scheme: &dyn Scheme) -> Proxy {
+        let mut proxy = Proxy::new();
         for (index, crossings) in self.crossings.iter().enumerate() {
+            let Tcp { wired, split: Some(split) } = &self.tcp[index] else { continue };
             for &(_, from) in
                 crossings.iter().filter(|crossing| self.network.graph.medium(crossing.0) == link)
             {
                 let own = from == Port::WIRED;
                 let reaction = if own { scheme.reaction() } else { None };
                 let ends = self.network.flows[index].ends();
-                proxy.join(self.connection(FlowId(index as u16)), from, ends, reaction);
+                proxy.join(self.connection(FlowId(index as u16)), (wired, split), from, ends, reaction);
             }
         }
         proxy
     }
 
-    /// The TCP of the first part of a flow, and what a scheme adds to its source, which may not know of it
-    /// (`plain`).
-    fn first<'a>(
+    /// TCP at the source of a flow, and what a scheme adds to it, which may not know of it (`plain`).
+    fn first(
         &self,
         id: FlowId,
         scheme: &dyn Scheme,
-        tcp: &'a Tcp<'_>,
         plain: bool,
-    ) -> (&'a tcp::Settings, Option<Box<dyn Reaction>>) {
+    ) -> (&tcp::Settings, Option<Box<dyn Reaction>>) {
+        let tcp = &self.tcp[usize::from(id.0)];
         let part = &self.parts[usize::from(id.0)][0];
         let knows = !plain && (tcp.split.is_none() || part.wireless);
         (tcp.of(part), if knows { scheme.reaction() } else { None })
     }
 
-    fn source(&self, id: FlowId, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
+    /// TCP at the destination of a flow.
+    fn last(&self, id: FlowId) -> &tcp::Settings {
+        let part = self.parts[usize::from(id.0)].last().expect("a connection has a part");
+        self.tcp[usize::from(id.0)].of(part)
+    }
+
+    fn source(&self, id: FlowId, scheme: &dyn Scheme, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         let connection = self.connection(id);
         match &flow.load {
@@ -304,7 +309,7 @@ impl Layout {
                 if !spread.is_zero() {
                     transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
                 }
-                let (settings, reaction) = self.first(id, scheme, tcp, *plain);
+                let (settings, reaction) = self.first(id, scheme, *plain);
                 tcp::Sender::new(connection, settings, transfer, reaction).into()
             }
             Load::Traffic(plan) => {
@@ -313,7 +318,8 @@ impl Layout {
             }
             Load::Requests(plan) => {
                 let responses = self.connection(FlowId(id.0 + 1));
-                let (settings, reaction) = self.first(id, scheme, tcp, false);
+                let (sending, reaction) = self.first(id, scheme, false);
+                let settings = (sending, self.last(FlowId(id.0 + 1)));
                 let script = application::Script::new(*plan, streams, &flow.name);
                 application::Client::new(connection, responses, settings, reaction, script).into()
             }
@@ -321,19 +327,15 @@ impl Layout {
         }
     }
 
-    fn sink(&self, id: FlowId, scheme: &dyn Scheme, tcp: &Tcp<'_>, streams: Streams) -> Node {
+    fn sink(&self, id: FlowId, scheme: &dyn Scheme, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         match &flow.load {
-            Load::Transfer { .. } => {
-                let parts = &self.parts[usize::from(id.0)];
-                let last = parts.last().expect("a connection has a part");
-                tcp::Receiver::new(self.connection(id), tcp.of(last)).into()
-            }
+            Load::Transfer { .. } => tcp::Receiver::new(self.connection(id), self.last(id)).into(),
             Load::Traffic(_) => traffic::Sink::new().into(),
             Load::Requests(plan) => {
-                // Both connections take the same way, so that TCP is alike at both of a host's ends.
                 let answer = FlowId(id.0 + 1);
-                let (settings, reaction) = self.first(answer, scheme, tcp, false);
+                let (sending, reaction) = self.first(answer, scheme, false);
+                let settings = (sending, self.last(id));
                 let script = application::Script::new(*plan, streams, &flow.name);
                 let responses = self.connection(answer);
                 application::Server::new(self.connection(id), responses, settings, reaction, script).into()

@@ -2,8 +2,8 @@
 //! `[application.NAME]`.
 
 use lasthop_base::{Bytes, Duration};
-use lasthop_proto::application;
 use lasthop_proto::traffic::Law;
+use lasthop_proto::{application, tcp};
 use serde::{Deserialize, Serialize};
 
 use super::serde_words;
@@ -58,6 +58,19 @@ pub struct Connection {
     pub via: Option<Vec<String>>,
     /// Whether its source knows nothing of the scheme: it has no reaction. By default it knows.
     pub plain: bool,
+    /// How TCP differs from what `[tcp]` and the hosts say, at both ends.
+    #[serde(skip_serializing_if = "tcp::Override::is_none")]
+    pub tcp: tcp::Override,
+}
+
+/// What is particular to one host: the table `[host.NAME]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct Host {
+    /// How TCP differs from what `[tcp]` says, in what this host sends and, of what it receives, in its window
+    /// and its acknowledgements.
+    #[serde(skip_serializing_if = "tcp::Override::is_none")]
+    pub tcp: tcp::Override,
 }
 
 /// Datagrams that no one answers: the table `[traffic.NAME]`.

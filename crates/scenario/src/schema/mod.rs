@@ -21,7 +21,7 @@ mod sweep;
 mod topology;
 
 pub use cell::Cell;
-pub use flows::{Application, Connection, Traffic, Transfer};
+pub use flows::{Application, Connection, Host, Traffic, Transfer};
 pub use links::{Link, Protect, Radio, Wired};
 pub use scenario::Scenario;
 pub use sweep::{Point, Sweep};

@@ -8,7 +8,7 @@ use lasthop_proto::tcp;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
-use super::flows::{Application, Connection, Traffic, Transfer};
+use super::flows::{Application, Connection, Host, Traffic, Transfer};
 use super::links::{Link, Radio, Wired};
 use super::sweep::Sweep;
 use super::topology::Topology;
@@ -71,6 +71,9 @@ pub struct Scenario {
     /// TCP at both ends. The profile, by default `rfc`, gives every setting that is not stated.
     #[serde(default)]
     pub tcp: tcp::Settings,
+    /// How single hosts differ from this, by name. By default not at all.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub host: IndexMap<String, Host>,
     /// What wired links have in common. Required if the topology has one that says no rate itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wired: Option<Wired>,

@@ -1,12 +1,13 @@
 //! The flows of a network (connections, other traffic, applications), and what is wrong with them.
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::{FlowId, application, tcp, traffic};
+use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::network::FlowPath;
 
 use super::Survey;
 use super::routes::Keys;
 use crate::build::network::{Flow, Load};
+use crate::file::alternatives;
 use crate::schema::{Application, Connection, Pair, Traffic};
 
 impl Survey<'_> {
@@ -57,7 +58,42 @@ impl Survey<'_> {
             let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
             let load = Load::Transfer { transfer, spread, plain: own.plain };
             let path = FlowPath { nodes, one_way: false, answers: None };
-            self.network.flows.push(Flow { name: name.to_owned(), path, load });
+            let tcp = self.tcp(&path.nodes, Some((name, &own.tcp)));
+            self.network.flows.push(Flow { name: name.to_owned(), path, load, tcp });
+        }
+    }
+
+    /// TCP of a connection along `nodes`: `[tcp]`, as the hosts at its ends change it, and then `own`, the
+    /// connection of that name, itself.
+    fn tcp(&mut self, nodes: &[HostId], own: Option<(&str, &tcp::Override)>) -> tcp::Settings {
+        let scenario = self.scenario;
+        let of_host = |node: &HostId| {
+            let name = &self.network.names[usize::from(node.0)];
+            scenario.host.get(name).map(|host| host.tcp.of(&scenario.tcp))
+        };
+        let [from, to] = [nodes.first(), nodes.last()].map(|node| node.and_then(of_host));
+        let receiver = to.as_ref().unwrap_or(&scenario.tcp);
+        let mut settings = from.as_ref().unwrap_or(&scenario.tcp).with_receiver(receiver);
+        if let Some((name, own)) = own.filter(|(_, own)| !own.is_none()) {
+            settings = own.of(&settings);
+            for (key, problem) in settings.faults() {
+                self.fault(&["connection", name, "tcp", key], problem);
+            }
+        }
+        settings
+    }
+
+    /// What is wrong with the hosts that the scenario names.
+    pub(super) fn check_hosts(&mut self) {
+        for (name, host) in &self.scenario.host {
+            if !self.network.names.contains(name) {
+                let names = self.network.names.iter().map(String::as_str);
+                let problem = format!("found no such host, {}", alternatives(name, names));
+                self.fault(&["host", name], problem);
+            }
+            for (key, problem) in host.tcp.of(&self.scenario.tcp).faults() {
+                self.fault(&["host", name, "tcp", key], problem);
+            }
         }
     }
 
@@ -80,7 +116,8 @@ impl Survey<'_> {
             let plan = self.plan(name, load);
             if let Some(nodes) = self.path(&load.from, &load.to, load.via.as_deref(), &keys) {
                 let path = FlowPath { nodes, one_way: true, answers: None };
-                self.network.flows.push(Flow { name: name.clone(), path, load: Load::Traffic(plan) });
+                let (load, tcp) = (Load::Traffic(plan), self.scenario.tcp.clone());
+                self.network.flows.push(Flow { name: name.clone(), path, load, tcp });
             }
         }
     }
@@ -127,7 +164,8 @@ impl Survey<'_> {
                 [(nodes, None, Load::Requests(plan)), (back, Some(asked), Load::Responses(plan))]
             {
                 let path = FlowPath { nodes, one_way: false, answers };
-                self.network.flows.push(Flow { name: name.clone(), path, load });
+                let tcp = self.tcp(&path.nodes, None);
+                self.network.flows.push(Flow { name: name.clone(), path, load, tcp });
             }
         }
     }

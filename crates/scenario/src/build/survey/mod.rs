@@ -46,6 +46,7 @@ impl Scenario {
             survey.add_links();
         }
         if survey.faults.is_empty() {
+            survey.check_hosts();
             survey.add_connections();
             survey.add_traffic();
             survey.add_applications();

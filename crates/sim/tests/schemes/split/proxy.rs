@@ -14,9 +14,10 @@ fn settings(handshake: bool) -> Settings {
     Settings { handshake, close: true, ack_every: 1, ..Settings::default() }
 }
 
-fn proxy(handshake: bool) -> Proxy {
+/// Splits one more connection, into parts that are alike.
+fn join(proxy: &mut Proxy, flow: u16, from: Port, ends: bool, handshake: bool) {
     let split = Split { wireless: settings(handshake), buffer: Bytes(10_000) };
-    Proxy::new(settings(handshake), split)
+    proxy.join(connection(flow), (&settings(handshake), &split), from, ends, None);
 }
 
 /// A packet of a flow, from the source or else from the destination.
@@ -44,8 +45,8 @@ fn answers(proxy: &mut Proxy, port: Port, packet: Packet) -> (Vec<(Port, Packet)
 /// What is of no connection of its own goes through as it is, either way.
 #[test]
 fn what_it_does_not_split_passes() {
-    let mut proxy = proxy(true);
-    proxy.join(connection(0), Port::WIRED, true, None);
+    let mut proxy = Proxy::new();
+    join(&mut proxy, 0, Port::WIRED, true, true);
     let other = packet(7, true, Segment { len: 100, ..Segment::default() });
     for port in [Port::WIRED, Port::RADIO] {
         assert_eq!(answers(&mut proxy, port, other), (vec![(port.across(), other)], 0));
@@ -57,8 +58,8 @@ fn what_it_does_not_split_passes() {
 #[test]
 fn the_far_connection_opens_with_the_near_one() {
     for from in [Port::WIRED, Port::RADIO] {
-        let mut proxy = proxy(true);
-        proxy.join(connection(3), from, true, None);
+        let mut proxy = Proxy::new();
+        join(&mut proxy, 3, from, true, true);
         assert_eq!(proxy.next_wakeup(), Time::NEVER);
         let syn = packet(3, true, Segment { flags: Flags::SYN, ..Segment::default() });
         let (sent, finished) = answers(&mut proxy, from, syn);
@@ -79,9 +80,9 @@ fn the_far_connection_opens_with_the_near_one() {
 /// nobody waiting.
 #[test]
 fn it_is_finished_with_the_last_that_ends() {
-    let mut proxy = proxy(false);
+    let mut proxy = Proxy::new();
     for (flow, ends) in [(0, true), (1, false), (2, true)] {
-        proxy.join(connection(flow), Port::WIRED, ends, None);
+        join(&mut proxy, flow, Port::WIRED, ends, false);
     }
     let last = Segment { len: 100, flags: Flags::ACK | Flags::FIN, ..Segment::default() };
     let all = Segment { ack: SeqNum(101), wnd: 10_000, flags: Flags::ACK, ..Segment::default() };
@@ -108,9 +109,9 @@ fn it_is_finished_with_the_last_that_ends() {
 /// Each connection has its own timers, and the earliest of all is the proxy's.
 #[test]
 fn every_timer_that_is_due_is_heard() {
-    let mut proxy = proxy(false);
+    let mut proxy = Proxy::new();
     for flow in [0, 1, 2] {
-        proxy.join(connection(flow), Port::WIRED, true, None);
+        join(&mut proxy, flow, Port::WIRED, true, false);
     }
     let data = Segment { len: 100, flags: Flags::ACK, ..Segment::default() };
     for flow in [0, 2] {
