@@ -309,7 +309,7 @@ fn a_connection_and_a_host_may_have_a_tcp_of_their_own() {
     for (wrong, expected) in [
         ("host.S9.tcp.dupthresh=2", "host.S9: found no such host"),
         ("host.S1.tcp.dupthresh=0", "host.S1.tcp.dupthresh: found 0, expected at least 1"),
-        ("connection.1.tcp.flavour=newreno", "connection.1.tcp.congestion: found a controller that needs"),
+        ("connection.1.tcp.flavour=newreno", "tcp.congestion: found a controller that needs"),
     ] {
         let error = Scenario::parse(TWO, "two.toml", &[wrong]).expect_err(wrong).to_string();
         assert!(error.contains(expected), "{wrong}: {error}");

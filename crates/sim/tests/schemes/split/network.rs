@@ -136,7 +136,7 @@ fn relayed<T: Tap>(
     let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
     let source = net.add(Sender::new(CONNECTION, near, transfer, reaction(!own)));
     let mut proxy = Proxy::new();
-    proxy.join(CONNECTION, (wired, split), *from, true, reaction(own));
+    proxy.join(CONNECTION, (wired, &split), *from, true, reaction(own));
     let proxy = net.add(proxy);
     let sink = net.add(Receiver::new(CONNECTION, far));
     let (wire, air) = (link(10_000_000, 5), link(1_000_000, 2));
