@@ -86,11 +86,12 @@ def test_run_prints_a_row_for_each_scheme(command: Command) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0] == "EBSN worked example: constant good and bad periods"
-    header, _, *rows = lines[2:]
+    header, _, *rows = lines[2:-2]
     columns = ("scheme", "throughput (kbps)", "goodput (%)", "retransmitted (", "timeouts", "completion (s)")
     assert all(name in header for name in columns)
     assert [row.split()[0] for row in rows] == SCHEMES
     assert all(len(row.split()) == len(columns) for row in rows)
+    assert lines[-1] == "without the ARQ of the wireless links: basic"
 
 
 def test_run_as_json_has_the_documented_keys(command: Command) -> None:
@@ -156,9 +157,10 @@ def test_several_connections_have_a_row_each_and_one_together(command: Command) 
     assert float(result.stdout.split()[-2]) == max(times)
 
 
-def columns(stdout: str) -> dict[str, list[str]]:
-    """Return the columns of a printed table, which are apart by two spaces or more."""
-    header, _, *rows = stdout.splitlines()[2:]
+def columns(stdout: str) -> dict[str, tuple[str, ...]]:
+    """Return the columns of the first printed table, which are apart by two spaces or more."""
+    _, table, *_ = stdout.split("\n\n")
+    header, _, *rows = table.splitlines()
     cells = [re.split(r"\s{2,}", row.strip()) for row in rows]
     return dict(zip(re.split(r"\s{2,}", header.strip()), zip(*cells, strict=True), strict=True))
 
@@ -276,7 +278,7 @@ def test_a_run_that_reaches_its_limit_says_so(command: Command) -> None:
     assert result.stderr == (
         "warning: basic reached the limit of 30 s before it finished: 0 B of 100000 B arrived\n"
     )
-    assert result.stdout.splitlines()[-1].endswith(" -")
+    assert result.stdout.splitlines()[4].endswith(" -")
     report = json.loads(command("run", EXAMPLE, *dead, "--json").stdout)
     assert report["results"][0]["ended"] == "time-limit"
     assert report["results"][0]["metrics"]["completion_time_s"] is None
@@ -525,3 +527,69 @@ def test_wrong_packet_sizes_are_blamed_on_their_option(
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {expected}")
     assert "--set" not in result.stderr
+
+
+def test_a_sweep_that_run_leaves_out_is_told(command: Command) -> None:
+    sweep = ("--set", 'sweep.tcp.packet_size=["128 B", "576 B"]', "--set", 'sweep.radio.mtu=["64 B", "none"]')
+    lines = command("run", EXAMPLE, *sweep).stdout.splitlines()
+    assert lines[-1] == (
+        "without the sweep of tcp.packet_size, radio.mtu: each scheme ran once, with the values "
+        "outside [sweep]; `lasthop study` runs all 4 points"
+    )
+    assert "sweep" not in command("run", EXAMPLE).stdout
+    plain, swept = (command("run", EXAMPLE, *options, "--json").stdout for options in ((), sweep))
+    assert json.loads(swept)["results"] == json.loads(plain)["results"]
+
+
+def test_other_traffic_has_a_table(command: Command) -> None:
+    source = 'traffic.cross={from="fixed", to="mobile", packet_size="100 B", law.constant.rate="1 kbps"}'
+    options = ("--set", source, "--scheme", "basic", "--scheme", "ebsn")
+    printed = command("run", EXAMPLE, *options).stdout
+    table = columns(printed.partition("\n\n")[2])
+    report = json.loads(command("run", EXAMPLE, *options, "--json").stdout)["results"]
+    metrics = [result["traffic"]["cross"] for result in report]
+    assert table["traffic"] == ("cross", "cross")
+    assert table["sent"] == tuple(f"{each['sent_packets']:,}" for each in metrics)
+    assert table["lost"] == tuple(f"{each['lost_packets']:,}" for each in metrics)
+    delay = float(table["mean delay (ms)"][0].replace(",", ""))
+    assert delay == pytest.approx(1e3 * metrics[0]["mean_delay_s"], abs=0.06)
+
+
+@pytest.mark.parametrize("verb", ["run", "study", "packet-size"])
+def test_schemes_that_leave_recovery_by_the_link_off_are_named(
+    command: Command, verb: str, tmp_path: Path
+) -> None:
+    few = {"run": [], "study": ["--runs", "2"], "packet-size": ["--runs", "2", "--sizes", "128 B, 256 B"]}
+
+    def printed(*options: str) -> list[str]:
+        result = command(verb, EXAMPLE, *few[verb], *options, "--out", tmp_path / str(len(options)))
+        assert result.returncode == 0, result.stderr
+        return result.stdout.splitlines()
+
+    schemes = ("--scheme", "ebsn", "--scheme", "basic", "--scheme", "i-tcp", "--set", "tcp.close=true")
+    assert "without the ARQ of the wireless links: basic, i-tcp" in printed(*schemes)
+    coded = ("--set", "radio.unit=480 B", "--set", "radio.mtu=none", "--set", "radio.fec=bch-255-131-18")
+    code = "without the error-correcting code of the wireless links: ebsn, basic, i-tcp"
+    assert code in printed(*schemes, *coded)
+    bare = printed("--scheme", "basic", "--set", "radio.arq=none")
+    assert not any("without" in line for line in bare)
+
+
+def test_markup_and_what_no_file_can_be_called_are_as_good_as_other_names(
+    command: Command, tmp_path: Path
+) -> None:
+    name = "[red]a/b$x$:*"
+    options = ("--set", f"connection={{'{name}'={{}}, c={{}}}}", "--set", "title=[bold]$a$ <b>&amp;")
+    result = command("run", EXAMPLE, *options, "--scheme", "basic", "--trace", "--out", tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("[bold]$a$ <b>&amp;\n")
+    assert f"basic    {name} " in result.stdout
+    assert "basic.[red]a%2Fb$x$%3A%2A.events.csv" in results(tmp_path)
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_names_that_would_break_a_table_are_refused(command: Command) -> None:
+    for override in ("title=a\nb", 'connection={"a\\u001b[31m"={}}', "title=a\u202eb"):
+        result = command("run", EXAMPLE, "--set", override)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "found the control character U+" in result.stderr

@@ -307,6 +307,29 @@ impl Scenario {
         self.0.packet_loss(size, link).map_err(|error| scenario_error(py, &error))
     }
 
+    /// Return what the wireless links can do and a scheme does not let them.
+    ///
+    /// Parameters
+    /// ----------
+    /// scheme : str
+    ///     The scheme's name.
+    ///
+    /// Returns
+    /// -------
+    /// list of str
+    ///     ``"arq"`` if the links could recover losses and send each frame once, ``"fec"`` if they could
+    ///     correct errors and do not.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> scenario = Scenario.load("scenarios/ebsn-example.toml")
+    /// >>> scenario.unused_by("basic"), scenario.unused_by("ebsn")
+    /// (['arq'], [])
+    fn unused_by(&self, scheme: &str) -> Vec<&'static str> {
+        self.0.unused_by(scheme)
+    }
+
     /// Run the scenario with one scheme.
     ///
     /// The result depends on the arguments and on nothing else. Runs of different schemes with the

@@ -13,6 +13,10 @@ use lasthop_scenario::{Observe, Scenario};
 const EDITS: &[(&str, &str, &str)] = &[
     ("an unknown key", "delay = \"0 s\"", "dealy = \"0 s\""),
     ("an unknown table", "[wired]", "[wierd]"),
+    ("a title of two lines", "\"a test\"", "\"a\\ntest\""),
+    ("a title over two lines", "\"a test\"", "\"\"\"a\ntest\"\"\""),
+    ("a name that colours a terminal", "[wired]", "[connection.\"a\\u001b[31m\"]\n[wired]"),
+    ("a name in a list that turns letters round", "\"ebsn\"]", "\"eb\\u202esn\"]"),
     ("an unknown scheme's table", "[transfer]", "[scheme.ebns]\n\n[transfer]"),
     ("a unit with a slip", "\"56 kbps\"", "\"2 Mbs\""),
     ("no unit", "\"56 kbps\"", "\"56000\""),

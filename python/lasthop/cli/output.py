@@ -125,9 +125,8 @@ class Output:
         until = max(float(each.max(initial=0.0)) for each in times)
         bad = scenario.bad_periods(until, seed=runs[0].seed, run=runs[0].run)
         for run, name, part in parts:
-            stem = ".".join(
-                [run.scheme, *([name] if len(run.connections) > 1 else []), *_of_part(run, name, part)]
-            )
+            several = len(run.connections) > 1
+            stem = ".".join([run.scheme, *([_stem(name)] if several else []), *_of_part(run, name, part)])
             events, series = run.events(name, part), run.series(name, part)
             plots.write_csv(self.path(f"{stem}.events.csv", "traces"), events)
             plots.write_csv(self.path(f"{stem}.series.csv", "series"), series)
@@ -150,6 +149,11 @@ class Output:
         """Say in a line what was written where."""
         kinds = [kind if kind.find(".") > 0 else f"{n} {kind}" for kind, n in self._written.items()]
         return f"{self.directory}: {', '.join(kinds)}"
+
+
+def _stem(name: str) -> str:
+    """Write a name so that it can be a part of a file's name on every system."""
+    return "".join(f"%{ord(letter):02X}" if letter in '%/\\:*?"<>|' else letter for letter in name)
 
 
 def _of_part(run: Run, connection: str | None, part: int) -> list[str]:

@@ -11,7 +11,7 @@ from lasthop import Scenario
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import blaming, blaming_scheme
+from lasthop.cli.scenario import blaming, blaming_scheme, notes
 from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.study import not_too_many
 from lasthop.cli.table import Table, in_common, printable
@@ -61,6 +61,9 @@ def execute(request: Request) -> None:
         if scenario.title:
             emit(f"{printable(scenario.title)}\n")
         _print(found)
+        said = notes(point.scenario for point in scenario.points())
+        if said:
+            emit("\n" + "\n".join(said))
         if written:
             emit(f"\nwritten to {request.out}: {', '.join(path.name for path in written)}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from lasthop import Run, Scenario
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import load
+from lasthop.cli.scenario import load, notes
 from lasthop.cli.streams import emit, emit_document
 
 _OF_RELAYS = {"relays sent again": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
@@ -58,6 +59,7 @@ def execute(request: Request) -> None:
         _print_table(scenario, runs)
         _print_traffic(runs)
         _print_applications(runs)
+        _print_notes(scenario)
         if output is not None:
             emit(f"\nwritten to {output.summary()}")
     _warn_of_unfinished(scenario, runs)
@@ -106,6 +108,21 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
     if scenario.title:
         emit(f"{printable(scenario.title)}\n")
     table.print()
+
+
+def _print_notes(scenario: Scenario) -> None:
+    """Print what the tables do not show of how the runs were made."""
+    said = notes([scenario])
+    if scenario.sweep:
+        points = prod(map(len, scenario.sweep.values()))
+        said.append(
+            f"without the sweep of {', '.join(scenario.sweep)}: each scheme ran once, with the values "
+            f"outside [sweep]; `lasthop study` runs all {points:,} points"
+        )
+    if said:
+        emit()
+    for line in said:
+        emit(line)
 
 
 def _print_traffic(runs: list[Run]) -> None:

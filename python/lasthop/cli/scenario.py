@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,20 @@ def load(path: Path, overrides: Sequence[str], schemes: Sequence[str]) -> Scenar
     """Load a scenario with what `--set` and `--scheme` say."""
     with blaming_scheme(schemes) as chosen:
         return lasthop.load(path, [*overrides, *chosen])
+
+
+def notes(scenarios: Iterable[Scenario]) -> list[str]:
+    """Return a line for each thing that wireless links can do and some schemes do not let them."""
+    unused: dict[str, dict[str, None]] = {}
+    for scenario in scenarios:
+        for scheme in scenario.schemes:
+            for what in scenario.unused_by(scheme):
+                unused.setdefault(what, {})[scheme] = None
+    words = {"arq": "ARQ", "fec": "error-correcting code"}
+    return [
+        f"without the {words[what]} of the wireless links: {', '.join(schemes)}"
+        for what, schemes in unused.items()
+    ]
 
 
 @contextmanager

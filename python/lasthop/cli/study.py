@@ -18,7 +18,7 @@ from lasthop._lasthop import Pool
 from lasthop.cli.failure import RefusedError, stopped, warn
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity, duration
-from lasthop.cli.scenario import load
+from lasthop.cli.scenario import load, notes
 from lasthop.cli.streams import emit, emit_document, notify
 from lasthop.cli.table import Table, printable
 from lasthop.study import Study, StudyError, report
@@ -102,6 +102,9 @@ def _run(study: Study, request: Request, directory: Path) -> None:
         _print_summary(study, summary)
         if len(comparison):
             _print_comparison(study, comparison)
+        said = notes(point.scenario for point in study.scenario.points())
+        if said:
+            emit("\n" + "\n".join(said))
         names = ", ".join(path.name for path in written)
         emit(f"\nwritten to {directory}: {STORE}, {names}")
     _warn(study)

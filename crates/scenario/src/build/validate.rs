@@ -90,6 +90,17 @@ impl Scenario {
         wrong.collect()
     }
 
+    /// What the wireless links that connections cross can do and the scheme called `name` does not let them:
+    /// `"arq"` to recover losses, `"fec"` to correct errors.
+    pub fn unused_by(&self, name: &str) -> Vec<&'static str> {
+        let (Some(scheme), Ok(network)) = (self.scheme.get(name), self.survey()) else { return Vec::new() };
+        let LinkUse { recovers, protects } = scheme.link();
+        let any = |has: fn(&Radio) -> bool| network.radios().any(has);
+        let arq = !recovers && any(|radio| radio.arq != arq::Config::None);
+        let fec = protects.is_none() && any(|radio| radio.fec.is_some());
+        [(arq, "arq"), (fec, "fec")].into_iter().filter_map(|(unused, what)| unused.then_some(what)).collect()
+    }
+
     /// The scheme called `name`, if it can work with this scenario's links; otherwise the reason.
     pub(crate) fn workable(&self, name: &str, network: &Network) -> Result<&dyn Scheme, String> {
         let Some(scheme) = self.scheme.get(name) else {

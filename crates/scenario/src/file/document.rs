@@ -147,6 +147,16 @@ impl<'a> Document<'a> {
         })
     }
 
+    /// The error about the first key or string that would break a table or a report, if there is one.
+    pub(crate) fn unprintable(&self) -> Option<ScenarioError> {
+        let (path, span, letter) = unprintable_in(&self.root)?;
+        let path: Vec<String> = path.iter().map(|key| escaped(key)).collect();
+        let code = u32::from(letter);
+        let problem =
+            format!("found the control character U+{code:04X}, expected a line of text; leave it out");
+        Some(ScenarioError::new(diagnostics::at(&borrowed(&path), &problem), self.place(Some(span))))
+    }
+
     /// The error about `fault`, at the place of its key, or of the nearest one above that the
     /// document has.
     pub(crate) fn fault(&self, fault: &Fault) -> ScenarioError {
@@ -248,6 +258,45 @@ fn path_in(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
         };
         rest.map(|rest| [vec![key.get_ref().to_string()], rest].concat())
     })
+}
+
+/// The first key or string with a letter that is none to print: the path to it, where it stands, the letter.
+fn unprintable_in(table: &DeTable<'_>) -> Option<(Vec<String>, Range<usize>, char)> {
+    table.iter().find_map(|(key, value)| {
+        let name = key.get_ref().to_string();
+        let below = match name.chars().find(is_unprintable) {
+            Some(letter) => (Vec::new(), key.span(), letter),
+            None => unprintable_value(value)?,
+        };
+        Some(([vec![name], below.0].concat(), below.1, below.2))
+    })
+}
+
+fn unprintable_value(value: &Value<'_>) -> Option<(Vec<String>, Range<usize>, char)> {
+    match value.get_ref() {
+        DeValue::String(text) => {
+            text.chars().find(is_unprintable).map(|letter| (Vec::new(), value.span(), letter))
+        }
+        DeValue::Table(table) => unprintable_in(table),
+        DeValue::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            let (path, span, letter) = unprintable_value(item)?;
+            Some(([vec![index.to_string()], path].concat(), span, letter))
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a letter ends a line, moves the cursor, or turns the direction of the letters beside it.
+fn is_unprintable(letter: &char) -> bool {
+    letter.is_control() || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(key: &str) -> String {
+    let escape = |letter: char| match is_unprintable(&letter) {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    };
+    key.chars().map(escape).collect()
 }
 
 /// Puts `value` where `keys` lead, making tables on the way; `mark` gives a span for the key with a

@@ -59,6 +59,9 @@ impl Scenario {
 
     /// The scenario that `document` holds, but for its sweep.
     pub(crate) fn read(document: &Document<'_>) -> Result<Scenario, ScenarioError> {
+        if let Some(error) = document.unprintable() {
+            return Err(error);
+        }
         let mut scenario: Scenario = document.read()?;
         scenario.settle_profile(document);
         if scenario.topology.has_cell() {
