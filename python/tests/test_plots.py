@@ -173,3 +173,21 @@ def test_any_figure_can_be_saved(tmp_path: Path) -> None:
     assert len(plots.save(figure, tmp_path / "bare")) == 2
     assert len(plots.save(figure, tmp_path / "with", {"x": [1, 2], "y": [3, 4]})) == 3
     assert (tmp_path / "with.csv").read_text() == "x,y\n1,3\n2,4\n"
+
+
+def test_many_packets_are_drawn_by_their_numbers(runs: dict[str, Run]) -> None:
+    assert plots.packet_trace(runs["basic"]).axes[0].get_ylabel() == "packet number mod 90"
+    long = lasthop.load(ROOT / "scenarios/ebsn-example.toml", ["transfer.size=1 MB", "radio.rate=10 Mbps"])
+    run = long.run("basic", trace=True)
+    figure = plots.packet_trace(run)
+    axes = figure.axes[0]
+    assert axes.get_ylabel() == "packet number"
+    events = run.events()
+    last = int(events["packet"][events["event"] == "sent"].max())
+    assert last > 1000
+    (line,) = (line for line in axes.lines if line.get_gid() == "first")
+    assert np.asarray(line.get_ydata()).max() == last < axes.get_ylim()[1]
+    assert plots.packet_trace(run, modulo=90).axes[0].get_ylabel() == "packet number mod 90"
+    # The axis of several runs ends with the first of them.
+    assert plots.packet_traces([run, runs["basic"]]).get_supylabel() == "packet number"
+    assert plots.packet_traces(list(runs.values())).get_supylabel() == "packet number mod 90"

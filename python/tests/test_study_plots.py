@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pandas
 import pytest
 
+import lasthop
 from lasthop import plots
+from lasthop.plots._looks import looks
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
 from lasthop.study.quantity import axis, quantity
 from lasthop.study.units import Reading, metric_reading, setting_reading
@@ -137,3 +140,59 @@ def test_figures_are_files_with_their_numbers(tmp_path: Path) -> None:
     assert first[2].read_text().splitlines()[:2] == ["line,x,y,low,high", "basic,128.0,640.0,540.0,840.0"]
     again = plots.save(sweep_curve(summary(), "tcp.packet_size"), tmp_path / "again")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+
+
+def drawn(figure: plots.DataFigure, name: str) -> tuple[object, ...]:
+    """Return the colour, mark and dash of a line."""
+    (line,) = (line for line in figure.axes[0].lines if line.get_gid() == name)
+    return line.get_color(), line.get_marker(), line.get_linestyle()
+
+
+def test_a_scheme_looks_alike_in_every_figure() -> None:
+    frame = summary()
+    turned = pandas.concat([frame[frame["scheme"] == scheme] for scheme in ("ebsn", "basic")])
+    third = frame[frame["scheme"] == "basic"].assign(scheme="local-recovery")
+    more = pandas.concat([third, turned])
+    figures = [sweep_curve(each, "tcp.packet_size") for each in (frame, turned, more)]
+    for scheme in ("basic", "ebsn"):
+        assert len({drawn(figure, scheme) for figure in figures}) == 1
+    assert len({drawn(figures[2], name) for name in ("basic", "ebsn", "local-recovery")}) == 3
+    runs = pandas.DataFrame({"scheme": ["ebsn", "basic"] * 4, "throughput_bps": range(8)})
+    assert drawn(cdf(runs, "throughput_bps"), "ebsn")[:2] == drawn(figures[0], "ebsn")[:2]
+
+
+def test_lines_of_schemes_and_others_can_be_told_apart() -> None:
+    known = [scheme.name for scheme in lasthop.schemes()]
+    # Schemes that somebody adds get what is free.
+    for schemes in (known, ["ebsn-once", *known[:5], "another"], ["basic", "", "ebsn", ""]):
+        distinct = {(look["color"], look["marker"]) for look in looks(schemes)}
+        assert len(distinct) == min(len(schemes), 10), schemes
+    twice = looks(["basic", "ebsn", "basic", "ebsn"])
+    assert len({(look["color"], look["marker"]) for look in twice}) == 4
+    assert looks(["basic", "ebsn"]) == twice[:2]
+    # Where colours are not needed to tell schemes, they tell lines.
+    assert looks(["ebsn"] * 3) == looks([""] * 3)
+
+
+@pytest.mark.parametrize("values", [(9.0, 9.02, 9.05), (2.0,), (1.0, 1.01)], ids=str)
+def test_labels_of_references_lie_on_no_curve(values: tuple[float, ...]) -> None:
+    line = Line("basic", [1, 2, 3], [1e3, 9e3, 2e3])
+    references = {f"ceiling {value}": 1e3 * value for value in values}
+    figure = curve([line], SIZE, RATE, references=references)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == len(values)
+    for box in boxes:
+        assert box.x0 >= axes.bbox.x1
+        assert box.x1 <= figure.bbox.x1
+    for lower, upper in itertools.pairwise(sorted(boxes, key=lambda box: box.y0)):
+        assert lower.y1 <= upper.y0 + 2.0
+
+
+def test_dollars_in_names_are_no_formulas(tmp_path: Path) -> None:
+    frame = summary().rename(columns={"scheme": "connection.$a$.size"})
+    title = r"costs $\nosuch{$ and $"
+    figure = sweep_curve(frame, "tcp.packet_size", by="connection.$a$.size", title=title)
+    plots.save(figure, tmp_path / "figure")
+    assert figure.axes[0].get_title(loc="left").replace(r"\$", "$") == title

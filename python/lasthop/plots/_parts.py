@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+import math
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +17,10 @@ from matplotlib.patches import Patch
 
 from lasthop import Run
 from lasthop.plots import _style
+from lasthop.plots._looks import Look
 
 Periods = Sequence[tuple[float, float]]
 """Spans of time, each from a first to a last second."""
-
-Look = dict[str, Any]
-"""How something is drawn: arguments of matplotlib's `plot`."""
 
 FIRST: Look = {"marker": "o", "markersize": 2.6, "color": _style.BLUE, "markeredgewidth": 0.0}
 AGAIN: Look = {
@@ -37,14 +37,14 @@ SSTHRESH: Look = {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 2)
 REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
 SIZE: Look = {"color": _style.BLUE, "linewidth": 1.1}
 FLIGHT: Look = {"color": _style.GOLD, "linewidth": 0.9, "zorder": 1.5}
-SEVERAL: tuple[Look, ...] = (
-    {"color": _style.BLUE, "linewidth": 1.6},
-    {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 1.5))},
-    {"color": _style.GOLD, "linewidth": 1.3, "linestyle": (0, (1, 1))},
-    {"color": _style.INK, "linewidth": 0.9},
-    {"color": _style.QUIET, "linewidth": 1.6, "linestyle": (0, (6, 2, 1.5, 2))},
-)
-"""Lines of one kind, told apart by dash as well as by colour."""
+MANY_MARKS = 300
+"""So many marks of one kind are drawn in full size."""
+
+AXES_SHARE = 0.75
+"""About how much of a figure's height its axes have."""
+
+LABEL_POINTS = 10.0
+"""The height of a label's line, in points."""
 
 _LEGEND: dict[str, tuple[str, Look]] = {
     "sent": ("sent for the first time", FIRST),
@@ -73,8 +73,10 @@ def end(columns: dict[str, npt.NDArray[Any]]) -> float:
 
 
 def marks(axes: Axes, x: npt.ArrayLike, y: npt.ArrayLike, look: Look, name: str) -> None:
-    """Draw marks without a line; `name` identifies them in the SVG."""
-    axes.plot(x, y, linestyle="none", gid=name, **look)
+    """Draw marks without a line, the smaller the more there are; `name` identifies them in the SVG."""
+    scale = min(1.0, max(0.4, math.sqrt(MANY_MARKS / max(1, np.size(x)))))
+    sizes = {key: scale * look[key] for key in ("markersize", "markeredgewidth")}
+    axes.plot(x, y, linestyle="none", gid=name, **(look | sizes))
 
 
 def shade(axes: Axes, periods: Periods, until: float) -> None:
@@ -94,20 +96,40 @@ def rug(axes: Axes, times: npt.NDArray[Any]) -> None:
     axes.plot(times, ones, linestyle="none", transform=edge, gid="timeouts", **look)
 
 
-def refer(axes: Axes, label: str, value: float, where: Literal["left", "right", "outside"]) -> None:
-    """Draw a thin horizontal line at a value of interest, and say at one of its ends what it is."""
-    axes.axhline(value, gid=label, **REFERENCE)
-    axes.annotate(
-        label,
-        ({"left": 0.01, "right": 0.99, "outside": 1.0}[where], value),
-        xycoords=("axes fraction", "data"),
-        xytext=(4, 0) if where == "outside" else (0, 2),
-        textcoords="offset points",
-        horizontalalignment="right" if where == "right" else "left",
-        verticalalignment="center" if where == "outside" else "bottom",
-        fontsize=8,
-        color=_style.QUIET,
-    )
+def refer(figure: Figure, axes: Axes, references: Mapping[str, float]) -> None:
+    """Draw thin horizontal lines at values of interest, and say beyond their right ends what they are.
+
+    No curve is there. Labels of values that are close move apart; the axis must have its limits by now.
+    """
+    low, high = axes.get_ylim()
+    points = 72 * figure.get_figheight() * AXES_SHARE / (high - low)
+    free = -math.inf
+    for label, value in sorted(references.items(), key=itemgetter(1)):
+        axes.axhline(value, gid=label, **REFERENCE)
+        place = max(value * points, free)
+        free = place + LABEL_POINTS
+        axes.annotate(
+            literal(label),
+            (1.0, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, place - value * points),
+            textcoords="offset points",
+            horizontalalignment="left",
+            verticalalignment="center",
+            fontsize=8,
+            color=_style.QUIET,
+        )
+
+
+def literal(text: str) -> str:
+    r"""Write a text so that matplotlib takes none of it for a formula.
+
+    Examples
+    --------
+    >>> print(literal("$5"))
+    \$5
+    """
+    return text.replace("$", r"\$")
 
 
 def title(axes: Axes, run: Run, connection: str | None = None, part: int = 0) -> None:
@@ -122,7 +144,7 @@ def title(axes: Axes, run: Run, connection: str | None = None, part: int = 0) ->
         facts.append(_number(metrics[f"{by}timeouts"], "timeout"))
         facts.append(f"{_number(metrics[f'{by}retransmitted_segments'], 'packet')} sent again")
     name = run.scheme if len(ends) == 1 else f"{run.scheme}, {' to '.join(ends[part])}"
-    axes.set_title(name, loc="left", fontweight="bold")
+    axes.set_title(literal(name), loc="left", fontweight="bold")
     axes.set_title("   ".join(facts), loc="right", fontsize=8.5, color=_style.QUIET)
 
 

@@ -15,7 +15,8 @@ from matplotlib.patches import Patch
 
 from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure
-from lasthop.plots._parts import Look, refer
+from lasthop.plots._looks import Look, looks
+from lasthop.plots._parts import literal, refer
 from lasthop.plots._style import style
 from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading, setting_reading
@@ -23,18 +24,6 @@ from lasthop.study.units import Reading, metric_reading, setting_reading
 if TYPE_CHECKING:
     import pandas
 
-GREEN, PURPLE, TEAL = "#5b8c3e", "#7b4f9d", "#2a8f94"
-
-# In grey the lines are told apart by their marks and dashes.
-_LOOKS: tuple[Look, ...] = (
-    {"color": _style.INK, "marker": "o", "linestyle": "-", "markerfacecolor": "white"},
-    {"color": _style.GOLD, "marker": "s", "linestyle": (0, (5, 2))},
-    {"color": _style.RED, "marker": "^", "linestyle": (0, (2, 1.5)), "markerfacecolor": "white"},
-    {"color": _style.BLUE, "marker": "D", "linestyle": "-"},
-    {"color": GREEN, "marker": "v", "linestyle": (0, (6, 2, 1.5, 2)), "markerfacecolor": "white"},
-    {"color": PURPLE, "marker": "P", "linestyle": (0, (8, 2))},
-    {"color": TEAL, "marker": "X", "linestyle": (0, (1, 1)), "markerfacecolor": "white"},
-)
 _BAR: Look = {"linestyle": "none", "elinewidth": 1.1, "capsize": 2.5}
 _PEAK: Look = {
     "marker": "o",
@@ -62,6 +51,8 @@ class Line:
         Where it goes, in the basic units of what the axes show.
     low, high : sequence of float, optional
         The ends of the interval at each of its points.
+    scheme : str, default ""
+        The scheme that it is about, if any: a scheme looks alike in all figures that compare schemes.
     """
 
     label: str
@@ -69,6 +60,7 @@ class Line:
     y: Sequence[float]
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
+    scheme: str = ""
 
 
 def curve(
@@ -115,24 +107,23 @@ def curve(
     with style():
         figure = DataFigure(_numbers(lines), width=6.4, height=4.2)
         axes = figure.add_subplot()
-        for i, line in enumerate(lines):
-            _draw(axes, line, _LOOKS[i % len(_LOOKS)], x.size, y.size, bands)
+        for line, look in zip(lines, looks([line.scheme for line in lines]), strict=True):
+            _draw(axes, line, look, x.size, y.size, bands)
             if peaks:
                 _mark_peak(axes, line, x.size, y.size)
-        for label, value in (references or {}).items():
-            at_left = _nearest(lines, value, 0) > _nearest(lines, value, -1)
-            refer(axes, label, value / y.size, "left" if at_left else "right")
-            axes.set_ylim(top=max(axes.get_ylim()[1], 1.06 * value / y.size))
         _fit_x(axes, np.unique(np.concatenate([np.asarray(line.x, dtype=float) for line in lines])) / x.size)
         # Of a quantity that cannot be negative, a height is to be read as its size.
         if axes.get_ylim()[0] >= 0 or all(np.nanmin(line.y) >= 0 for line in lines):
             axes.set_ylim(bottom=0)
-        axes.set_xlabel(x.label)
-        axes.set_ylabel(y.label)
+        heights = {label: value / y.size for label, value in (references or {}).items()}
+        axes.set_ylim(top=max([axes.get_ylim()[1], *(1.06 * height for height in heights.values())]))
+        refer(figure, axes, heights)
+        axes.set_xlabel(literal(x.label))
+        axes.set_ylabel(literal(y.label))
         axes.grid(axis="y", color=_style.SHADE, linewidth=0.7)
         axes.set_axisbelow(True)
         if title:
-            axes.set_title(title, loc="left", fontweight="bold")
+            axes.set_title(literal(title), loc="left", fontweight="bold")
         intervals = ("bands" if bands else "bars") if any(line.low is not None for line in lines) else None
         _explain(figure, axes, len(lines), intervals, peaks)
     return figure
@@ -181,7 +172,8 @@ def sweep_curve(
     for label, part in frame.groupby(by, sort=False):
         part = part.sort_values("_x")
         low, high = part["low"].tolist(), part["high"].tolist()
-        lines.append(Line(str(label), part["_x"].tolist(), part["mean"].tolist(), low, high))
+        scheme = str(label) if by == "scheme" else ""
+        lines.append(Line(str(label), part["_x"].tolist(), part["mean"].tolist(), low, high, scheme))
     metric = str(frame["metric"].iloc[0])
     return curve(
         lines,
@@ -219,12 +211,12 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
     for label, part in runs.groupby(by, sort=False):
         values = np.sort(part[metric].dropna().to_numpy(dtype=float))
         share = np.arange(1, len(values) + 1) / len(part)
-        lines.append(Line(str(label), values.tolist(), share.tolist()))
+        scheme = str(label) if by == "scheme" else ""
+        lines.append(Line(str(label), values.tolist(), share.tolist(), scheme=scheme))
     with style():
         figure = DataFigure(_numbers(lines), width=6.4, height=4.2)
         axes = figure.add_subplot()
-        for i, line in enumerate(lines):
-            look = _LOOKS[i % len(_LOOKS)]
+        for i, (line, look) in enumerate(zip(lines, looks([line.scheme for line in lines]), strict=True)):
             # A mark at each run would hide the line.
             apart = max(1, len(line.x) // 8)
             values = np.asarray(line.x) / reading.size
@@ -233,7 +225,7 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
                 np.concatenate([values[:1], values, [greatest / reading.size]]),
                 np.concatenate([np.zeros(len(values[:1])), line.y, line.y[-1:] or [0.0]]),
                 where="post",
-                label=line.label,
+                label=literal(line.label),
                 gid=line.label,
                 markevery=(apart * (i + 1) // (len(lines) + 1), apart),
                 markersize=5.0,
@@ -245,7 +237,7 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
         axes.grid(axis="y", color=_style.SHADE, linewidth=0.7)
         axes.set_axisbelow(True)
         if title:
-            axes.set_title(title, loc="left", fontweight="bold")
+            axes.set_title(literal(title), loc="left", fontweight="bold")
         _explain(figure, axes, len(lines), None)
     return figure
 
@@ -254,7 +246,7 @@ def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, band
     x, y = np.asarray(line.x, dtype=float) / x_size, np.asarray(line.y, dtype=float) / y_size
     # Not clipped: a mark at zero would be half a mark.
     drawn = look | {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False}
-    axes.plot(x, y, label=line.label, gid=line.label, **drawn)
+    axes.plot(x, y, label=literal(line.label), gid=line.label, **drawn)
     if line.low is None or line.high is None:
         return
     low, high = (np.asarray(end, dtype=float) / y_size for end in (line.low, line.high))
@@ -295,11 +287,6 @@ def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None, 
         one_row = sum(widths) <= _LEGEND_LETTERS
         columns = len(labels) if one_row else max(1, _LEGEND_LETTERS // max(widths))
         figure.legend(handles, labels, loc="outside upper right", ncols=columns, handlelength=3.0)
-
-
-def _nearest(lines: Sequence[Line], value: float, end: int) -> float:
-    """Return how near the lines come to a value at one of their ends."""
-    return min(abs(line.y[end] - value) for line in lines)
 
 
 def _fit_x(axes: Axes, values: npt.NDArray[np.float64]) -> None:

@@ -1,7 +1,8 @@
 """The packet trace: which packet the source sent when, and which it sent again.
 
 The figure of Bakshi, Krishna, Vaidya and Pradhan (TR-96-014, section 3.4): packet number modulo 90
-against time, a mark for each packet that the source sends.
+against time, a mark for each packet that the source sends. Of more packets than such an axis can show, the
+number itself.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MultipleLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from lasthop import Run
 from lasthop.plots import _parts
@@ -18,10 +19,14 @@ from lasthop.plots._figure import Columns, DataFigure
 from lasthop.plots._parts import Periods
 from lasthop.plots._style import style
 
+USUAL_MODULO = 90
+MOST_ROUNDS = 6
+"""How often the axis may begin anew: beyond, the marks of neighbouring rounds run into each other."""
+
 
 def packet_trace(
     run: Run,
-    modulo: int = 90,
+    modulo: int | None = None,
     bad_periods: Periods = (),
     *,
     connection: str | None = None,
@@ -36,8 +41,9 @@ def packet_trace(
     ----------
     run : Run
         A run made with `trace=True`.
-    modulo : int, default 90
-        The number at which the vertical axis begins anew.
+    modulo : int, optional
+        The number at which the vertical axis begins anew. By default 90 if it does so a few times only;
+        otherwise it does not.
     bad_periods : sequence of (float, float), optional
         The spans in which the channel was bad, in seconds; see `Scenario.bad_periods`.
     connection : str, optional
@@ -60,19 +66,20 @@ def packet_trace(
     """
     columns = _parts.events(run, "sent", "timeout", connection=connection, part=part)
     until = _parts.end(run.events(connection, part))
+    modulo = modulo or _modulo([columns], until)
     with style():
         figure = DataFigure(columns, width=8.0, height=3.4)
         axes = figure.add_subplot()
         _panel(axes, columns, modulo, bad_periods, until)
         _parts.title(axes, run, connection, part)
         axes.set_xlabel("time (s)")
-        axes.set_ylabel(f"packet number mod {modulo}")
+        axes.set_ylabel(_label(modulo))
         _parts.legend(figure, "sent", "again", "timeout", shaded=len(bad_periods) > 0)
     return figure
 
 
 def packet_traces(
-    runs: Sequence[Run], modulo: int = 90, bad_periods: Periods = (), *, part: int = 0
+    runs: Sequence[Run], modulo: int | None = None, bad_periods: Periods = (), *, part: int = 0
 ) -> DataFigure:
     """Draw the packet traces of several runs one above the other, on one axis of time.
 
@@ -83,8 +90,8 @@ def packet_traces(
     ----------
     runs : sequence of Run
         Runs made with `trace=True`.
-    modulo : int, default 90
-        The number at which each vertical axis begins anew.
+    modulo : int, optional
+        As in `packet_trace`; the same for all.
     bad_periods : sequence of (float, float), optional
         As in `packet_trace`.
     part : int, default 0
@@ -107,6 +114,7 @@ def packet_traces(
     data = [_parts.events(run, "sent", "timeout", part=each) for run, each in zip(runs, parts, strict=True)]
     ends = [_parts.end(run.events(part=each)) for run, each in zip(runs, parts, strict=True)]
     until = min(ends, default=1.0)
+    modulo = modulo or _modulo(data, until)
     with style():
         figure = DataFigure(_stacked(runs, data), width=8.0, height=0.8 + 1.55 * len(runs))
         panels = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
@@ -114,7 +122,7 @@ def packet_traces(
             _panel(axes, columns, modulo, bad_periods, until)
             _parts.title(axes, run, part=each)
         panels[-1].set_xlabel("time (s)")
-        figure.supylabel(f"packet number mod {modulo}", fontsize="medium")
+        figure.supylabel(_label(modulo), fontsize="medium")
         _parts.legend(figure, "sent", "again", "timeout", shaded=len(bad_periods) > 0)
     return figure
 
@@ -126,16 +134,33 @@ def _stacked(runs: Sequence[Run], data: Sequence[Columns]) -> Columns:
     return {"scheme": scheme} | {name: np.concatenate([each[name] for each in data]) for name in names}
 
 
-def _panel(axes: Axes, columns: Columns, modulo: int, bad_periods: Periods, until: float) -> None:
-    time, packet = columns["time_s"], columns["packet"] % modulo
+def _modulo(data: Sequence[Columns], until: float) -> int | None:
+    """Return where the axis begins anew; None if that would be so often that nothing could be seen."""
+    shown = [columns["packet"][columns["time_s"] <= until].max(initial=0) for columns in data]
+    return USUAL_MODULO if max(shown, default=0) < MOST_ROUNDS * USUAL_MODULO else None
+
+
+def _label(modulo: int | None) -> str:
+    return "packet number" if modulo is None else f"packet number mod {modulo}"
+
+
+def _panel(axes: Axes, columns: Columns, modulo: int | None, bad_periods: Periods, until: float) -> None:
+    time, packet = columns["time_s"], columns["packet"]
     # What opens and closes a connection has no number.
     sent = (columns["event"] == "sent") & (columns["packet"] >= 0) & (time <= until)
     again = sent & (columns["transmission"] > 1)
     first = sent & ~again
+    if modulo is not None:
+        packet = packet % modulo
     _parts.shade(axes, bad_periods, until)
     _parts.marks(axes, time[first], packet[first], _parts.FIRST, "first")
     _parts.marks(axes, time[again], packet[again], _parts.AGAIN, "again")
     _parts.rug(axes, time[(columns["event"] == "timeout") & (time <= until)])
     axes.set_xlim(0.0, until)
-    axes.set_ylim(-0.04 * modulo, 1.06 * modulo)
-    axes.yaxis.set_major_locator(MultipleLocator(modulo / 3))
+    if modulo is None:
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+    else:
+        axes.set_ylim(-0.04 * modulo, 1.06 * modulo)
+        axes.yaxis.set_major_locator(MultipleLocator(modulo / 3))

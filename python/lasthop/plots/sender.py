@@ -9,6 +9,7 @@ import numpy as np
 from lasthop import Run
 from lasthop.plots import _parts
 from lasthop.plots._figure import DataFigure
+from lasthop.plots._looks import looks
 from lasthop.plots._parts import Periods
 from lasthop.plots._style import style
 
@@ -167,12 +168,12 @@ def segment_size(
         _parts.shade(axes, bad_periods, until)
         x, y = np.append(begins, until), np.append(sizes, sizes[-1:])
         axes.plot(x, y, drawstyle="steps-post", gid="size", **_parts.SIZE)
-        if held.sum() > 0:
-            _parts.refer(axes, "mean over time", float(np.average(sizes, weights=held)), "outside")
         _parts.rug(axes, timeouts)
         axes.set_xlim(0.0, until)
         axes.set_xlabel("time (s)")
         axes.set_ylim(0, 1.1 * float(np.max(sizes, initial=1.0)))
+        if held.sum() > 0:
+            _parts.refer(figure, axes, {"mean over time": float(np.average(sizes, weights=held))})
         axes.set_ylabel("payload of a segment (B)")
         _parts.title(axes, run, connection, part)
         _parts.legend(figure, "size", "timeout", shaded=len(bad_periods) > 0)
@@ -192,7 +193,7 @@ def windows(
     Parameters
     ----------
     runs : mapping of str to Run
-        Runs made with `series=True`, by what they are called. No more than five can be told apart.
+        Runs made with `series=True`, by what they are called.
     mss : float
         Payload of a full segment, in bytes.
     references : mapping of str to float, optional
@@ -226,15 +227,16 @@ def windows(
         figure = DataFigure(columns, width=8.0, height=3.4)
         axes = figure.add_subplot()
         _parts.shade(axes, shaded, until)
-        for (label, each), look in zip(series.items(), _parts.SEVERAL, strict=False):
+        of_schemes = looks([run.scheme for run in runs.values()])
+        for (label, each), look in zip(series.items(), of_schemes, strict=True):
             held = each["cwnd_bytes"] / mss
             x, y = np.append(each["time_s"], until), np.append(held, held[-1:])
-            axes.plot(x, y, drawstyle="steps-post", label=label, gid=label, **look)
-        for label, value in (references or {}).items():
-            _parts.refer(axes, label, value, "outside")
+            line = {"color": look["color"], "linestyle": look["linestyle"], "linewidth": 1.3}
+            axes.plot(x, y, drawstyle="steps-post", label=_parts.literal(label), gid=label, **line)
         axes.set_xlim(0.0, until)
         axes.set_xlabel("time (s)")
         axes.set_ylim(bottom=0)
+        _parts.refer(figure, axes, references or {})
         axes.set_ylabel("congestion window (segments)")
         figure.legend(loc="outside upper right", ncols=len(series), handlelength=3.0)
     return figure

@@ -44,6 +44,7 @@ def _line(
         [each.mean for each in found],
         [each.low for each in found],
         [each.high for each in found],
+        scheme,
     )
 
 

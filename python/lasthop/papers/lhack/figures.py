@@ -29,7 +29,7 @@ def _line(
     x = values if axis != "ber" else [round(messages_per_corruption(value), 2) for value in values]
     scaled = [[value / PAYLOAD_BITS for value in (each.mean, each.low, each.high)] for each in found]
     y, low, high = (list(column) for column in zip(*scaled, strict=True))
-    return Line(label, x, y, low, high)
+    return Line(label, x, y, low, high, scheme)
 
 
 def _by_rate(experiment: str, evidence: Evidence) -> DataFigure:
@@ -97,7 +97,8 @@ def _traffic(evidence: Evidence) -> DataFigure:
                 }
                 y.append((mean["acks_sent"] + mean["notices"]) / mean["segments_sent"])
             x = [round(messages_per_corruption(number(value)), 2) for value in sweep.values("ber")]
-            lines.append(Line(f"{label}, {'with lhacks' if scheme == 'lhack' else 'without'}", x, y))
+            name = f"{label}, {'with lhacks' if scheme == 'lhack' else 'without'}"
+            lines.append(Line(name, x, y, scheme=scheme))
     return curve(lines, _RATE, _TRAFFIC)
 
 
@@ -107,7 +108,7 @@ def _printed(evidence: Evidence) -> DataFigure:
     for scheme, label in (("lhack", "with lhacks"), ("basic", "without")):
         line = _line(label, evidence, "printed", "ber", scheme)
         x = [number(value) for value in sweep.values("ber")]
-        lines.append(Line(label, x, line.y, line.low, line.high))
+        lines.append(Line(label, x, line.y, line.low, line.high, scheme))
     return curve(lines, _BER, _THROUGHPUT, references={"ceiling": CEILING})
 
 

@@ -52,10 +52,10 @@ def throughput(evidence: Evidence, experiment: str, scheme: str, at: At) -> Esti
     return evidence.sweep(experiment).mean("throughput_bps", scheme, at)
 
 
-def _line(label: str, x: list[float], found: list[Estimate], scale: float = 1.0) -> Line:
+def _line(label: str, x: list[float], found: list[Estimate], scale: float = 1.0, scheme: str = "") -> Line:
     ends = ([getattr(each, name) * scale for each in found] for name in ("mean", "low", "high"))
     y, low, high = ends
-    return Line(label, x, y, low, high)
+    return Line(label, x, y, low, high, scheme)
 
 
 def _series(evidence: Evidence) -> list[tuple[str, str, str]]:
@@ -71,7 +71,7 @@ def _throughputs(evidence: Evidence) -> DataFigure:
             throughput(evidence, experiment, scheme, at_rate(evidence, experiment, rate))
             for rate in rates(evidence, experiment)
         ]
-        lines.append(_line(label, rates(evidence, experiment), found, 1 / 8))
+        lines.append(_line(label, rates(evidence, experiment), found, 1 / 8, scheme))
     return curve(lines, _RATE, _THROUGHPUT)
 
 
@@ -90,7 +90,8 @@ def _normalised(evidence: Evidence) -> DataFigure:
     lines = []
     for label, experiment, scheme in _series(evidence):
         x = rates(evidence, experiment)
-        lines.append(_line(label, x, [normalised(evidence, experiment, scheme, rate) for rate in x]))
+        found = [normalised(evidence, experiment, scheme, rate) for rate in x]
+        lines.append(_line(label, x, found, scheme=scheme))
     return curve(lines, _RATE, _NORMALISED)
 
 
@@ -226,7 +227,7 @@ def _recoveries(evidence: Evidence) -> DataFigure:
             x = rates(evidence, experiment)
             points = [at_rate(evidence, experiment, rate) for rate in x]
             found = [throughput(evidence, experiment, scheme, at) for at in points]
-            lines.append(_line(f"{LABELS[scheme]}, {label}", x, found, 1 / 8))
+            lines.append(_line(f"{LABELS[scheme]}, {label}", x, found, 1 / 8, scheme))
     return curve(lines, _RATE, _THROUGHPUT)
 
 

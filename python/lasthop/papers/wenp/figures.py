@@ -56,17 +56,18 @@ def gain(evidence: Evidence, experiment: str, station: str) -> Estimate:
     return ratio
 
 
-def _line(label: str, found: list[Estimate], shift: float = 0.0, x: list[float] = _X) -> Line:
+def _line(label: str, found: list[Estimate], shift: float = 0.0, scheme: str = "") -> Line:
     y, low, high = ([getattr(each, name) - shift for each in found] for name in ("mean", "low", "high"))
-    return Line(label, x, y, low, high)
+    return Line(label, _X, y, low, high, scheme)
 
 
 def _table(evidence: Evidence) -> DataFigure:
     lines = []
     for scheme, label in SCHEMES.items():
         found = [mean(evidence, "table", scheme, station) for station in STATIONS]
-        lines.append(_line(f"{label}, ours", found))
-        lines.append(Line(f"{label}, paper", _X, [1e3 * value for value in PRINTED[scheme]]))
+        lines.append(_line(f"{label}, ours", found, scheme=scheme))
+        printed = [1e3 * value for value in PRINTED[scheme]]
+        lines.append(Line(f"{label}, paper", _X, printed, scheme=scheme))
     return curve(lines, _DROP, _THROUGHPUT)
 
 
@@ -91,7 +92,8 @@ def _cwnd(station: str, start: float, end: float, evidence: Evidence) -> DataFig
     lines = []
     for scheme, label in SCHEMES.items():
         series = evidence.traces("trace")[scheme].series(station)
-        lines.append(Line(label, at.tolist(), _steps(series["time_s"], series["cwnd_bytes"], at)))
+        held = _steps(series["time_s"], series["cwnd_bytes"], at)
+        lines.append(Line(label, at.tolist(), held, scheme=scheme))
     return curve(lines, _TIME, _CWND)
 
 
@@ -103,7 +105,7 @@ def _sequence(stations: tuple[str, ...], evidence: Evidence) -> DataFigure:
             series = evidence.traces("trace")[scheme].series(station)
             sent = _steps(series["time_s"], series["snd_nxt_bytes"], at)
             name = label if len(stations) == 1 else f"MH {station}, {label}"
-            lines.append(Line(name, at.tolist(), sent))
+            lines.append(Line(name, at.tolist(), sent, scheme=scheme))
     return curve(lines, _TIME, Reading("sequence number sent", "MB", 1e6))
 
 
@@ -113,7 +115,8 @@ def _drops(evidence: Evidence) -> DataFigure:
     for scheme, label in SCHEMES.items():
         events = evidence.traces("trace")[scheme].events("4")
         lost = events["time_s"][events["event"] == "lost"]
-        lines.append(Line(label, at.tolist(), [float(np.count_nonzero(lost <= each)) for each in at]))
+        so_far = [float(np.count_nonzero(lost <= each)) for each in at]
+        lines.append(Line(label, at.tolist(), so_far, scheme=scheme))
     return curve(lines, _TIME, Reading("segments lost so far", "", 1.0))
 
 
@@ -148,7 +151,11 @@ def _divisors(evidence: Evidence) -> DataFigure:
 
 def _office(evidence: Evidence) -> DataFigure:
     lines = [
-        _line(f"{label}, {where}", [mean(evidence, experiment, scheme, station) for station in STATIONS])
+        _line(
+            f"{label}, {where}",
+            [mean(evidence, experiment, scheme, station) for station in STATIONS],
+            scheme=scheme,
+        )
         for experiment, where in (("table", "downloads alone"), ("office", "the whole network"))
         for scheme, label in SCHEMES.items()
     ]
