@@ -192,13 +192,13 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Body, Datagram, Dscp, FlowId, HostId};
+    use crate::packet::{Body, Datagram, Dscp, Ecn, FlowId, HostId};
     use lasthop_base::Bytes;
 
     fn packet(seq: u64) -> Packet {
         let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
         let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
-        Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, body }
+        Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
     }
 
     /// The effects of an embedded component are rewritten in their order: sent by another port, or dropped. The

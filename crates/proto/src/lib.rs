@@ -22,4 +22,4 @@ pub mod tcp;
 pub mod traffic;
 
 pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};
-pub use packet::{Body, Datagram, DropReason, Dscp, FlowId, HostId, Notice, NoticeCode, Packet};
+pub use packet::{Body, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Notice, NoticeCode, Packet};

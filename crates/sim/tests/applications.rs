@@ -4,7 +4,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::application::{Client, ClientStats, Law, Plan, REQUESTS, RESPONSES, Script, Server};
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Settings};
 use lasthop_proto::{
-    Body, Component, ComponentId, DropReason, Dscp, FlowId, HostId, Out, Packet, Port, Signal,
+    Body, Component, ComponentId, DropReason, Dscp, Ecn, FlowId, HostId, Out, Packet, Port, Signal,
 };
 use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, Tap, WiredLink};
 
@@ -435,6 +435,7 @@ fn what_is_no_segment_changes_nothing() {
         flow: FlowId(1),
         size: Bytes(40),
         dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
         body,
     };
     for port in [REQUESTS, RESPONSES] {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::Segment;
-use lasthop_proto::{Body, Component, ComponentId, Dscp, Effect, FlowId, HostId, Out, Packet, Port};
+use lasthop_proto::{Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
 use lasthop_sim::network::{BssId, FlowPath, Graph, LinkId, Part, Place, Plan};
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
@@ -127,7 +127,7 @@ impl Case {
         }
         let body = Body::Tcp(Segment::default());
         let (flow_id, dscp) = (FlowId(flow as u16), Dscp::DEFAULT);
-        let packet = Packet { src, dst, flow: flow_id, size: Bytes(40), dscp, body };
+        let packet = Packet { src, dst, flow: flow_id, size: Bytes(40), dscp, ecn: Ecn::NotEct, body };
         let (mut links, mut agents) = (Vec::new(), Vec::new());
         for _ in 0..100 {
             let (id, port) = self.wires[&at];

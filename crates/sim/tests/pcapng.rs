@@ -10,7 +10,7 @@ use etherparse::{Icmpv4Header, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
 use lasthop_proto::{
-    Body, ComponentId, Datagram, DropReason, Dscp, FlowId, HostId, Notice, NoticeCode, Packet, Port,
+    Body, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Notice, NoticeCode, Packet, Port,
 };
 use lasthop_sim::{Capture, Pcapng, Tap, Wire, WireId};
 
@@ -93,19 +93,27 @@ impl<W: Write> Run<W> {
 
 fn carrying(segment: Segment, src: HostId, dst: HostId) -> Packet {
     let size = Bytes(40 + u64::from(segment.len));
-    Packet { src, dst, flow: FLOW, size, dscp: Dscp::DEFAULT, body: Body::Tcp(segment) }
+    Packet { src, dst, flow: FLOW, size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body: Body::Tcp(segment) }
 }
 
 fn notice(kind: u8, code: u8, seq: u32) -> Packet {
     let body = Body::Notice(Notice { code: NoticeCode { kind, code }, seq: SeqNum(seq) });
-    Packet { src: BASE_STATION, dst: SENDER, flow: FLOW, size: Bytes(56), dscp: Dscp::DEFAULT, body }
+    Packet {
+        src: BASE_STATION,
+        dst: SENDER,
+        flow: FLOW,
+        size: Bytes(56),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        body,
+    }
 }
 
 /// Of the flow after that of the segments.
 fn datagram(seq: u64, size: u64) -> Packet {
     let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
     let (flow, dscp) = (FlowId(FLOW.0 + 1), Dscp::DEFAULT);
-    Packet { src: SENDER, dst: RECEIVER, flow, size: Bytes(size), dscp, body }
+    Packet { src: SENDER, dst: RECEIVER, flow, size: Bytes(size), dscp, ecn: Ecn::NotEct, body }
 }
 
 fn data(seq: u32) -> Segment {
@@ -355,6 +363,24 @@ fn a_code_point_is_in_the_header() {
         assert_eq!(points.collect::<Vec<_>>(), expected);
         let quoted = [3, 4].map(|record: usize| file.records[record].icmp().1.dscp.value());
         assert_eq!(quoted, [0, point]);
+    }
+}
+
+/// The ECN field stands behind the code point, both in one byte (RFC 3168 figure 1); what is quoted of a lost
+/// packet has it too.
+#[test]
+fn the_ecn_field_is_in_the_header() {
+    for (ecn, bits) in [(Ecn::NotEct, 0b00), (Ecn::Ect1, 0b01), (Ecn::Ect0, 0b10), (Ecn::Ce, 0b11)] {
+        let with = |packet| Packet { dscp: Dscp::new(0b10_1110), ecn, ..packet };
+        let mut run = Run::new(at_sender());
+        run.cross(LEAVING, with(carrying(data(1000), SENDER, RECEIVER))).back(answer(2000));
+        run.cross(LEAVING, with(datagram(0, 1000))).cross(ARRIVING, with(notice(253, 0, 1000)));
+        run.lose(with(carrying(data(1000), SENDER, RECEIVER)), DropReason::Corrupted);
+        let file = run.read_back();
+        let second_byte = file.records.iter().map(|record| record.captured[1]);
+        assert_eq!(second_byte.collect::<Vec<_>>(), [0xb8 | bits, 0, 0xb8 | bits, 0xb8 | bits, 0]);
+        let quoted = [3, 4].map(|record: usize| file.records[record].icmp().1.ecn.value());
+        assert_eq!(quoted, [0, bits]);
     }
 }
 
@@ -681,6 +707,19 @@ fn wireshark_shows_code_points() {
     let fields = ["frame.number", "ip.dsfield", "ip.checksum.status"];
     let Some(found) = tshark("dscp.pcapng", &bytes, "ip.dsfield.dscp != 0", &fields) else { return };
     assert_eq!(found, ["6\t0x0c\t1"]);
+}
+
+#[test]
+fn wireshark_shows_congestion_marks() {
+    let mut run = Run::new(at_sender());
+    run.shake_hands();
+    for (ecn, number) in [(Ecn::Ect0, 1000), (Ecn::Ect1, 2000), (Ecn::Ce, 3000), (Ecn::NotEct, 4000)] {
+        run.cross(LEAVING, Packet { ecn, ..carrying(data(number), SENDER, RECEIVER) });
+    }
+    let bytes = run.bytes();
+    let fields = ["ip.dsfield.ecn", "ip.dsfield.dscp", "ip.checksum.status"];
+    let Some(found) = tshark("ecn.pcapng", &bytes, "tcp.len > 0", &fields) else { return };
+    assert_eq!(found, ["2\t0\t1", "1\t0\t1", "3\t0\t1", "0\t0\t1"]);
 }
 
 /// The bit next to CWR is AE of accurate ECN to Wireshark, or NS to older ones; those before it are reserved.

@@ -13,7 +13,7 @@ use lasthop_proto::tcp::{
     SeqNum, Settings, Timestamps, Transfer,
 };
 use lasthop_proto::{
-    Body, Component, Dscp, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal,
+    Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal,
 };
 
 /// Every conversation crosses 2³² within its first segments.
@@ -81,7 +81,15 @@ impl Script {
 
     fn packet(segment: Segment) -> Packet {
         let Connection { src, dst, flow } = CONNECTION;
-        Packet { src, dst, flow, size: Bytes(0), dscp: Dscp::DEFAULT, body: Body::Tcp(segment) }
+        Packet {
+            src,
+            dst,
+            flow,
+            size: Bytes(0),
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            body: Body::Tcp(segment),
+        }
     }
 
     /// Takes what a component wants done; what it sent before must have been named.
@@ -321,8 +329,15 @@ impl Client {
     pub fn notice_of(&mut self, code: NoticeCode, offset: u32) -> &mut Client {
         let Connection { src, dst, flow } = CONNECTION;
         let notice = Notice { code, seq: self.script.seq(offset) };
-        let packet =
-            Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, body: Body::Notice(notice) };
+        let packet = Packet {
+            src,
+            dst,
+            flow,
+            size: Bytes(40),
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            body: Body::Notice(notice),
+        };
         self.sender.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
         self.script.collect("a notice");
         self

@@ -11,7 +11,7 @@ use super::settings::{Rules, Settings};
 use super::state::{latest_timestamp, timestamp};
 use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port};
-use crate::packet::{Body, Dscp, Packet};
+use crate::packet::{Body, Dscp, Ecn, Packet};
 
 /// A TCP receiver whose application reads everything at once, or, [paused](Receiver::pause), as it is told.
 /// Segments arrive and leave by [`Port::ONLY`].
@@ -364,7 +364,7 @@ impl Receiver {
         let Connection { src, dst, flow } = self.connection;
         let size = self.settings.header + option_bytes(&segment, &self.settings);
         let (dscp, body) = (Dscp::DEFAULT, Body::Tcp(segment));
-        out.send(Port::ONLY, Packet { src: dst, dst: src, flow, size, dscp, body });
+        out.send(Port::ONLY, Packet { src: dst, dst: src, flow, size, dscp, ecn: Ecn::NotEct, body });
         self.last_ack_sent = self.rcv_nxt;
         self.stats.acks_sent += 1;
     }

@@ -44,6 +44,10 @@ impl Flags {
     pub const RST: Flags = Flags(0x04);
     /// The acknowledgement number counts.
     pub const ACK: Flags = Flags(0x10);
+    /// ECN-Echo: a segment with a congestion mark has come (RFC 3168 section 6.1).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced: the answer to ECN-Echo.
+    pub const CWR: Flags = Flags(0x80);
 
     /// Whether all bits of `other` are set.
     pub const fn has(self, other: Flags) -> bool {

@@ -5,7 +5,7 @@ use lasthop_base::{Bytes, Invalid, Stream, Time};
 use super::departures::Departures;
 use super::{HEADERS, Law};
 use crate::component::{Component, Out, Port};
-use crate::packet::{Body, Datagram, Dscp, Packet};
+use crate::packet::{Body, Datagram, Dscp, Ecn, Packet};
 use crate::tcp::Connection;
 
 /// What a source sends, and when.
@@ -90,7 +90,10 @@ impl Component for Source {
     fn wake(&mut self, now: Time, out: &mut Out) {
         let Connection { src, dst, flow } = self.connection;
         let body = Body::Datagram(Datagram { seq: self.stats.packets, sent: now });
-        out.send(Port::ONLY, Packet { src, dst, flow, size: self.size, dscp: Dscp::DEFAULT, body });
+        out.send(
+            Port::ONLY,
+            Packet { src, dst, flow, size: self.size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body },
+        );
         self.stats.packets += 1;
         self.stats.bytes += self.size;
         self.departures.advance();
@@ -150,7 +153,10 @@ mod tests {
         for (seq, (now, packet)) in (0..).zip(sent) {
             let body = Body::Datagram(Datagram { seq, sent: at(3_000 + seq) });
             let Connection { src, dst, flow } = CONNECTION;
-            assert_eq!(packet, Packet { src, dst, flow, size: Bytes(1_000), dscp: Dscp::DEFAULT, body });
+            assert_eq!(
+                packet,
+                Packet { src, dst, flow, size: Bytes(1_000), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
+            );
             assert_eq!(now, at(3_000 + seq));
         }
     }

@@ -132,7 +132,7 @@ fn what_arrives_is_counted() {
 fn options_take_room() {
     use lasthop_base::Time;
     use lasthop_proto::tcp::{Connection, Receiver};
-    use lasthop_proto::{Body, Component, Dscp, Effect, Out, Packet, Port};
+    use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, Out, Packet, Port};
 
     for (timestamps, out_of_order, size) in
         [(false, false, 40), (false, true, 52), (true, false, 52), (true, true, 64)]
@@ -148,6 +148,7 @@ fn options_take_room() {
             flow: connection.flow,
             size: Bytes(1040),
             dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
             body: Body::Tcp(segment),
         };
         receiver.receive(Time::ZERO, packet, Port::ONLY, &mut out);

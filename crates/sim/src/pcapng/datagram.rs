@@ -5,12 +5,12 @@ use std::io;
 use std::net::Ipv4Addr;
 
 use etherparse::{
-    Icmpv4Type, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, PacketBuilderStep, TcpHeader,
+    Icmpv4Type, IpEcn, IpHeaders, IpNumber, Ipv4Header, PacketBuilder, PacketBuilderStep, TcpHeader,
     TcpOptionElement, UdpHeader, icmpv4::DestUnreachableHeader,
 };
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment};
-use lasthop_proto::{Body, ComponentId, Dscp, FlowId, HostId, Notice, Packet};
+use lasthop_proto::{Body, ComponentId, Dscp, Ecn, FlowId, HostId, Notice, Packet};
 
 /// The longest headers that there are.
 pub(super) const SNAP_LEN: u32 = (Ipv4Header::MIN_LEN + TcpHeader::MAX_LEN) as u32;
@@ -110,6 +110,7 @@ impl Encoder {
     fn datagram(&self, packet: &Packet, identification: u16) -> io::Result<Datagram> {
         let mut ip = ip_header(host_address(packet.src), host_address(packet.dst), identification);
         ip.dscp = packet.dscp.get().try_into().expect("a code point has six bits");
+        ip.ecn = IpEcn::try_new(packet.ecn.bits()).expect("it has two bits");
         match &packet.body {
             Body::Tcp(segment) => tcp(ip, self.tcp_header(packet, segment)?, segment.flags, segment.len),
             Body::Notice(notice) => {
@@ -141,6 +142,7 @@ impl Encoder {
             flow: packet.flow,
             size: Bytes::ZERO,
             dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
             body: Body::Tcp(Segment { seq: notice.seq, ..Segment::default() }),
         }
     }

@@ -8,8 +8,8 @@ use lasthop_proto::arq::{Backoff, Config, Retransmissions, selective_repeat, sto
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::tcp::SeqNum;
 use lasthop_proto::{
-    Body, Component, DropReason, Dscp, Effect, FlowId, HostId, LinkOutcome, Notice, NoticeCode, Out, Packet,
-    Port, Signal,
+    Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, HostId, LinkOutcome, Notice, NoticeCode, Out,
+    Packet, Port, Signal,
 };
 use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioLink};
 
@@ -17,7 +17,15 @@ use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioLink};
 pub(crate) fn packet(id: u32, size: u64) -> Packet {
     let notice = Notice { code: NoticeCode { kind: 253, code: 0 }, seq: SeqNum(id) };
     let (src, dst, dscp) = (HostId(0), HostId(1), Dscp::DEFAULT);
-    Packet { src, dst, flow: FlowId(0), size: Bytes(size), dscp, body: Body::Notice(notice) }
+    Packet {
+        src,
+        dst,
+        flow: FlowId(0),
+        size: Bytes(size),
+        dscp,
+        ecn: Ecn::NotEct,
+        body: Body::Notice(notice),
+    }
 }
 
 fn id(packet: &Packet) -> u32 {

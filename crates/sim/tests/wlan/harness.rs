@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use lasthop_base::{Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{Channel, FrameLoss, Model, Sojourn, State};
 use lasthop_proto::{
-    Body, Component, Datagram, DropReason, Dscp, Effect, FlowId, HostId, LinkOutcome, Out, Packet, Port,
+    Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, LinkOutcome, Out, Packet, Port,
     Signal,
 };
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
@@ -26,7 +26,15 @@ pub(crate) fn port(index: u16) -> Port {
 /// Packet number `id` for `dst`.
 pub(crate) fn packet(id: u64, dst: HostId, size: u64) -> Packet {
     let body = Body::Datagram(Datagram { seq: id, sent: Time::ZERO });
-    Packet { src: SERVER, dst, flow: FlowId(0), size: Bytes(size), dscp: Dscp::DEFAULT, body }
+    Packet {
+        src: SERVER,
+        dst,
+        flow: FlowId(0),
+        size: Bytes(size),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        body,
+    }
 }
 
 pub(crate) fn id(packet: &Packet) -> u64 {

@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::{Connection, Flags, Segment, SeqNum, Settings};
-use lasthop_proto::{Body, Component, Dscp, Effect, FlowId, HostId, Out, Packet, Port, Signal};
+use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, Signal};
 
 fn connection(flow: u16) -> Connection {
     Connection { src: HostId(1), dst: HostId(2), flow: FlowId(flow) }
@@ -24,7 +24,15 @@ fn join(proxy: &mut Proxy, flow: u16, from: Port, ends: bool, handshake: bool) {
 fn packet(flow: u16, from_source: bool, segment: Segment) -> Packet {
     let Connection { src, dst, flow } = connection(flow);
     let (src, dst) = if from_source { (src, dst) } else { (dst, src) };
-    Packet { src, dst, flow, size: Bytes(100), dscp: Dscp::DEFAULT, body: Body::Tcp(segment) }
+    Packet {
+        src,
+        dst,
+        flow,
+        size: Bytes(100),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        body: Body::Tcp(segment),
+    }
 }
 
 /// What leaves by which port in answer to a packet, and how often the proxy says that it is finished.
