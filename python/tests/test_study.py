@@ -191,7 +191,7 @@ def test_a_run_in_which_nothing_arrives_counts_with_the_time_that_is_measured() 
 
 
 def test_what_is_asked_for_must_exist(study: Study) -> None:
-    with pytest.raises(StudyError, match="no metric 'speed'; there are throughput_bps, goodput"):
+    with pytest.raises(StudyError, match='no metric "speed"; there are throughput_bps, goodput'):
         study.summary("speed")
     with pytest.raises(StudyError, match="no scheme 'snoop'; it has basic, ebsn"):
         study.compare("snoop")
