@@ -15,6 +15,10 @@ use crate::columns;
 ///
 /// Attributes
 /// ----------
+/// sender : str or None
+///     The sender, if the scenario names one.
+/// label : str
+///     The scheme, after the sender if there is one: what tables and figures call the run.
 /// scheme : str
 ///     The scheme that was run.
 /// seed : int
@@ -83,6 +87,17 @@ fn plain<'py, M: Serialize>(py: Python<'py>, metrics: &M) -> PyResult<Bound<'py,
 
 #[pymethods]
 impl Run {
+    #[getter]
+    fn sender(&self) -> Option<&str> {
+        self.run.sender.as_deref()
+    }
+
+    #[getter]
+    fn label(&self) -> String {
+        let lasthop_scenario::Run { sender, scheme, .. } = &self.run;
+        sender.as_ref().map_or_else(|| scheme.clone(), |sender| format!("{sender} {scheme}"))
+    }
+
     #[getter]
     fn scheme(&self) -> &str {
         &self.run.scheme

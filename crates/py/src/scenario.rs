@@ -22,6 +22,8 @@ use crate::run::Run;
 ///     What it is, in a line.
 /// file : str
 ///     The name of the file that it was read from.
+/// sender : str or None
+///     Whose TCP sends, if the scenario says so.
 /// schemes : list of str
 ///     The schemes to compare.
 /// sweep : dict of str to list of str
@@ -210,6 +212,11 @@ impl Scenario {
     #[getter]
     fn file(&self) -> &str {
         &self.0.file
+    }
+
+    #[getter]
+    fn sender(&self) -> Option<&str> {
+        self.0.sender.as_deref()
     }
 
     #[getter]

@@ -37,6 +37,8 @@ pub struct Observe<'a> {
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
+    /// The sender, if the scenario names one.
+    pub sender: Option<String>,
     /// The scheme that was run.
     pub scheme: String,
     /// The study's seed.
@@ -206,6 +208,7 @@ impl Scenario {
         let traffic = others.iter().map(|flow| flow.name.clone()).zip(traffic);
         let applications = dialogues.iter().step_by(2).map(|flow| flow.name.clone()).zip(applications);
         Ok(Run {
+            sender: self.sender.clone(),
             scheme: setup.scheme.name().to_owned(),
             seed,
             run,

@@ -92,6 +92,10 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME", help="Run this scheme instead of the scenario's; may be repeated."),
     ] = None,
+    sender: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Send with this TCP, such as linux-bbr; may be repeated."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
     run: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run's number.")] = 0,
     overrides: Overrides = None,
@@ -109,7 +113,7 @@ def run(
     with plainly():
         from lasthop.cli.run import Request, execute
 
-        execute(Request(scenario, scheme or [], seed, run, overrides or [], json, out, trace, pcap))
+        execute(Request(scenario, scheme or [], sender or [], seed, run, overrides or [], json, out, trace, pcap))
 
 
 @app.command()
@@ -118,6 +122,10 @@ def study(
     scheme: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Compare this scheme instead of the scenario's; may be repeated."),
+    ] = None,
+    sender: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Send with this TCP, such as linux-bbr; may be repeated."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
     overrides: Overrides = None,
@@ -152,7 +160,7 @@ def study(
     with plainly():
         from lasthop.cli.study import Request, execute
 
-        settings = (scheme or [], seed, overrides or [], jobs, precision, runs, metric)
+        settings = (scheme or [], sender or [], seed, overrides or [], jobs, precision, runs, metric)
         execute(Request(scenario, *settings, out, json, dry_run, export))
 
 

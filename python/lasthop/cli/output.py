@@ -126,13 +126,13 @@ class Output:
         bad = scenario.bad_periods(until, seed=runs[0].seed, run=runs[0].run)
         for run, name, part in parts:
             several = len(run.connections) > 1
-            stem = ".".join([run.scheme, *([_stem(name)] if several else []), *_of_part(run, name, part)])
+            stem = ".".join([_stem(run.label).replace(" ", "-"), *([_stem(name)] if several else []), *_of_part(run, name, part)])
             events, series = run.events(name, part), run.series(name, part)
             plots.write_csv(self.path(f"{stem}.events.csv", "traces"), events)
             plots.write_csv(self.path(f"{stem}.series.csv", "series"), series)
             if name != next(iter(run.connections)):
                 continue
-            stem = ".".join([run.scheme, *_of_part(run, name, part)])
+            stem = ".".join([_stem(run.label).replace(" ", "-"), *_of_part(run, name, part)])
             figure = plots.packet_trace(run, bad_periods=bad, part=part)
             plots.save(figure, self.path(f"{stem}.packets", "figures"))
             if np.ptp(series["mss_bytes"]) > 0:

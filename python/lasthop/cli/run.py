@@ -13,7 +13,7 @@ from lasthop import Run, Scenario
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import load, notes
+from lasthop.cli.scenario import load, load_each_sender, notes
 from lasthop.cli.streams import emit, emit_document
 
 _OF_RELAYS = {"relays sent again": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
@@ -26,6 +26,7 @@ class Request:
 
     path: Path
     schemes: list[str]
+    senders: list[str]
     seed: int
     run: int
     overrides: list[str]
@@ -39,13 +40,17 @@ def execute(request: Request) -> None:
     """Run the scenario with each scheme, and report."""
     if (request.trace or request.pcap) and request.out is None:
         raise RefusedError("--trace and --pcap write files; say where with --out DIR")
-    scenario = load(request.path, request.overrides, request.schemes)
+    scenarios = load_each_sender(request.path, request.overrides, request.schemes, request.senders)
+    # Of several senders, what they share is the scenario as it stands.
+    several = len(scenarios) > 1
+    scenario = load(request.path, request.overrides, request.schemes) if several else scenarios[0]
     output = None if request.out is None else Output(request.out)
     with output or nullcontext(), Activity() as activity:
         runs = []
-        for number, scheme in enumerate(scenario.schemes, 1):
-            activity.doing(f"running {scheme} ({number} of {len(scenario.schemes)})")
-            runs.append(_run(scenario, scheme, request, output))
+        pairs = [(each, scheme) for each in scenarios for scheme in each.schemes]
+        for number, (each, scheme) in enumerate(pairs, 1):
+            activity.doing(f"running {_name(each.sender, scheme)} ({number} of {len(pairs)})")
+            runs.append(_run(each, scheme, request, output))
         report = scenario.report(runs)
         if output is not None:
             output.text("scenario.toml", scenario.to_toml())
@@ -66,9 +71,15 @@ def execute(request: Request) -> None:
 
 
 def _run(scenario: Scenario, scheme: str, request: Request, output: Output | None) -> Run:
-    pcap = output.path(f"{scheme}.pcapng", "pcapng") if output is not None and request.pcap else None
+    name = _name(scenario.sender, scheme).replace(" ", "-")
+    pcap = output.path(f"{name}.pcapng", "pcapng") if output is not None and request.pcap else None
     seed, run, record = request.seed, request.run, request.trace
     return scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap)
+
+
+def _name(sender: str | None, scheme: str) -> str:
+    """Return what a run is called before it is one."""
+    return scheme if sender is None else f"{sender} {scheme}"
 
 
 def _print_table(scenario: Scenario, runs: list[Run]) -> None:
@@ -77,7 +88,7 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
     from lasthop.study.units import RATES, SIZES
 
     several = len(runs[0].connections) > 1
-    rows = [row for run in runs for row in (_parts(run) if several else [([run.scheme], run.metrics)])]
+    rows = [row for run in runs for row in (_parts(run) if several else [(_labels(run), run.metrics)])]
     each = [metrics for _, metrics in rows]
     rate, throughput = in_common([metrics["throughput_bps"] for metrics in each], RATES)
     size, resent = in_common([metrics["retransmitted_bytes"] for metrics in each], SIZES)
@@ -101,7 +112,7 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
         # One connection is neither fair nor unfair.
         columns["fairness"] = [_number(m["fairness"], 3) if "fairness" in m else "" for m in each]
     table = Table(
-        *(["scheme", "connection"] if several else ["scheme"]), *(f">{header}" for header in columns)
+        *_headers(runs), *(["connection"] if several else []), *(f">{header}" for header in columns)
     )
     for (labels, _), *cells in zip(rows, *columns.values(), strict=True):
         table.row(*labels, *cells)
@@ -135,14 +146,14 @@ def _print_traffic(runs: list[Run]) -> None:
     each = [metrics for run in runs for metrics in run.traffic.values()]
     rate, throughput = in_common([metrics["throughput_bps"] for metrics in each], RATES)
     headers = ["sent", "delivered", "lost", f"throughput ({rate})", "mean delay (ms)"]
-    table = Table("scheme", "traffic", *(f">{header}" for header in headers))
+    table = Table(*_headers(runs), "traffic", *(f">{header}" for header in headers))
     rates = iter(throughput)
     for run in runs:
         for index, (name, metrics) in enumerate(run.traffic.items()):
             counts = [f"{metrics[f'{what}_packets']:,}" for what in ("sent", "delivered", "lost")]
             delay = metrics["mean_delay_s"]
             cells = [*counts, next(rates), _number(delay and 1e3 * delay)]
-            table.row(run.scheme if index == 0 else "", name, *cells)
+            table.row(*_labels(run, shown=index == 0), name, *cells)
     emit()
     table.print()
 
@@ -154,20 +165,31 @@ def _print_applications(runs: list[Run]) -> None:
     if not runs[0].applications:
         return
     headers = ["requests", "responses", "mean response (s)", "longest (s)", "timeouts", "lost packets"]
-    table = Table("scheme", "application", *(f">{header}" for header in headers))
+    table = Table(*_headers(runs), "application", *(f">{header}" for header in headers))
     for run in runs:
         for index, (name, each) in enumerate(run.applications.items()):
             times = [_number(each[f"{which}_response_time_s"], 3) for which in ("mean", "greatest")]
             counts = [f"{each[key]:,}" for key in ("requests", "responses", "timeouts", "lost_packets")]
-            table.row(run.scheme if index == 0 else "", name, *counts[:2], *times, *counts[2:])
+            table.row(*_labels(run, shown=index == 0), name, *counts[:2], *times, *counts[2:])
     emit()
     table.print()
+
+
+def _headers(runs: list[Run]) -> list[str]:
+    """Return the headers of what a run is called."""
+    return ["scheme"] if runs[0].sender is None else ["sender", "scheme"]
+
+
+def _labels(run: Run, *, shown: bool = True) -> list[str]:
+    """Return what a run is called, a cell for each header; empty ones where it was said before."""
+    labels = [run.scheme] if run.sender is None else [run.sender, run.scheme]
+    return labels if shown else [""] * len(labels)
 
 
 def _parts(run: Run) -> list[tuple[list[str], dict[str, Any]]]:
     """Return the metrics of each connection of a run, and those of all, with what to call them."""
     parts = [*run.connections.items(), ("all", run.metrics)]
-    return [([run.scheme if i == 0 else "", name], metrics) for i, (name, metrics) in enumerate(parts)]
+    return [([*_labels(run, shown=i == 0), name], metrics) for i, (name, metrics) in enumerate(parts)]
 
 
 def _number(value: float | None, decimals: int = 1) -> str:
@@ -189,9 +211,9 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
                 which = "it" if len(run.connections) == 1 else f"connection {name}"
                 arrived = f"{metrics['delivered_bytes']} B of {size} {counted}"
                 why = "gave up" if metrics["aborted"] else ended
-                warn(f"{run.scheme} {why} before {which} finished: {arrived}")
+                warn(f"{run.label} {why} before {which} finished: {arrived}")
         for name, metrics in run.applications.items():
             requests = said["application"][name].get("requests")
             if run.ended != "finished" and requests is not None and metrics["responses"] < requests:
                 arrived = f"{metrics['responses']} of {requests} responses {counted}"
-                warn(f"{run.scheme} {ended} before application {name} finished: {arrived}")
+                warn(f"{run.label} {ended} before application {name} finished: {arrived}")

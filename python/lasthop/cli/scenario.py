@@ -14,10 +14,32 @@ from lasthop.cli.failure import RefusedError
 from lasthop.suggest import unknown
 
 
-def load(path: Path, overrides: Sequence[str], schemes: Sequence[str]) -> Scenario:
-    """Load a scenario with what `--set` and `--scheme` say."""
+def load(
+    path: Path, overrides: Sequence[str], schemes: Sequence[str], senders: Sequence[str] = ()
+) -> Scenario:
+    """Load a scenario with what `--set`, `--scheme` and `--sender` say; several senders are swept."""
+    if len(senders) > 1:
+        chosen_senders = [f"sweep.sender={json.dumps(senders)}"]
+    else:
+        chosen_senders = [f"sender={json.dumps(name)}" for name in senders]
+
+    def blame(message: str) -> str:
+        return re.sub(r"^(sweep\.)?sender(\[\d+\])?: ", "--sender: ", message)
+
     with blaming_scheme(schemes) as chosen:
-        return lasthop.load(path, [*overrides, *chosen])
+        if not chosen_senders:
+            return lasthop.load(path, [*overrides, *chosen])
+        with blaming(chosen_senders[0], blame):
+            return lasthop.load(path, [*overrides, *chosen, *chosen_senders])
+
+
+def load_each_sender(
+    path: Path, overrides: Sequence[str], schemes: Sequence[str], senders: Sequence[str]
+) -> list[Scenario]:
+    """Load the scenario once for each sender, or once as it is."""
+    return [
+        load(path, overrides, schemes, chosen) for chosen in ([[name] for name in senders] if senders else [[]])
+    ]
 
 
 def notes(scenarios: Iterable[Scenario]) -> list[str]:

@@ -41,6 +41,7 @@ class Request:
 
     path: Path
     schemes: list[str]
+    senders: list[str]
     seed: int
     overrides: list[str]
     jobs: int | None
@@ -58,7 +59,7 @@ def execute(request: Request) -> None:
     precision, runs = _precision(request.precision), _runs(request.runs)
     if request.export not in (None, "csv", "parquet"):
         raise RefusedError(f"--export: expected csv or parquet, found {request.export!r}")
-    scenario = load(request.path, request.overrides, request.schemes)
+    scenario = load(request.path, request.overrides, request.schemes, request.senders)
     directory = request.out if request.out is not None else Path(f"{request.path.stem}.study")
     store = None if request.dry_run else directory / STORE
     try:

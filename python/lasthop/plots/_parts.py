@@ -143,7 +143,7 @@ def title(axes: Axes, run: Run, connection: str | None = None, part: int = 0) ->
         by = "relay_" if part > 0 else ""
         facts.append(_number(metrics[f"{by}timeouts"], "timeout"))
         facts.append(f"{_number(metrics[f'{by}retransmitted_segments'], 'packet')} sent again")
-    name = run.scheme if len(ends) == 1 else f"{run.scheme}, {' to '.join(ends[part])}"
+    name = run.label if len(ends) == 1 else f"{run.label}, {' to '.join(ends[part])}"
     axes.set_title(literal(name), loc="left", fontweight="bold")
     axes.set_title("   ".join(facts), loc="right", fontsize=8.5, color=_style.QUIET)
 

@@ -129,7 +129,7 @@ def packet_traces(
 
 def _stacked(runs: Sequence[Run], data: Sequence[Columns]) -> Columns:
     """Return the columns of all runs below each other, with the scheme of each row."""
-    scheme = [run.scheme for run, columns in zip(runs, data, strict=True) for _ in columns["time_s"]]
+    scheme = [run.label for run, columns in zip(runs, data, strict=True) for _ in columns["time_s"]]
     names = data[0] if data else ()
     return {"scheme": scheme} | {name: np.concatenate([each[name] for each in data]) for name in names}
 

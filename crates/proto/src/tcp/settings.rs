@@ -443,6 +443,26 @@ impl Default for Settings {
 }
 
 impl Profile {
+    /// Every profile.
+    pub const ALL: [Profile; 5] =
+        [Profile::Rfc, Profile::Linux, Profile::LinuxBbr, Profile::Ns2, Profile::Ebsn];
+
+    /// As scenarios call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Rfc => "rfc",
+            Profile::Linux => "linux",
+            Profile::LinuxBbr => "linux-bbr",
+            Profile::Ns2 => "ns2",
+            Profile::Ebsn => "ebsn",
+        }
+    }
+
+    /// The profile that scenarios call `name`.
+    pub fn named(name: &str) -> Option<Profile> {
+        Profile::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+
     /// The settings that the profile names.
     pub fn settings(self) -> Settings {
         match self {
@@ -531,6 +551,21 @@ impl Settings {
             }
             (window, _) => window.bytes(self.mss()).0 as u32,
         }
+    }
+
+    /// These settings on the path of `other`: with its sizes of packets and windows, its handshake and close, as
+    /// far as they are not those of its profile.
+    pub fn on_path_of(&self, other: &Settings) -> Settings {
+        let usual = other.profile.settings();
+        macro_rules! of_path {
+            ($($name:ident),*) => {
+                Settings {
+                    $($name: if other.$name == usual.$name { self.$name } else { other.$name },)*
+                    ..self.clone()
+                }
+            };
+        }
+        of_path!(packet_size, header, window, window_counts, iss, handshake, close, user_timeout)
     }
 
     /// These settings with a receiver as `receiver` has it: its window and how it acknowledges.

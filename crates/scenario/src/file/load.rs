@@ -5,12 +5,14 @@ use std::hash::Hasher;
 use std::path::Path;
 
 use fnv::FnvHasher;
+use indexmap::IndexMap;
 use lasthop_proto::scheme::Schemes;
 use toml::{Table, Value};
 
 use super::document::Document;
 use super::error::{Place, ScenarioError};
 use super::grid;
+use crate::build::Fault;
 use crate::schema::{Point, Scenario, Sweep};
 
 impl Scenario {
@@ -64,6 +66,9 @@ impl Scenario {
         }
         let mut scenario: Scenario = document.read()?;
         scenario.settle_profile(document);
+        if let Err(problem) = scenario.settle_sender() {
+            return Err(document.fault(&Fault::new("sender", problem)));
+        }
         if scenario.topology.has_cell() {
             scenario.cell.get_or_insert_default();
         }
@@ -106,12 +111,19 @@ impl Scenario {
 
     /// A name for what determines the result of a run beside its scheme, seed and number, whatever
     /// the formatting: the FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical
-    /// form](Scenario::to_toml) with an empty title, no schemes, no sweep, and of the schemes'
+    /// form](Scenario::to_toml) with an empty title, no schemes, no senders, no sweep, and of the schemes'
     /// parameters only those of schemes that differ from their defaults. So a point has the same hash in
     /// every study, and as a scenario by itself; and a scheme that is added changes none.
     pub fn hash(&self) -> String {
         let plain =
-            Scenario { title: String::new(), schemes: Vec::new(), sweep: Sweep::default(), ..self.clone() };
+            Scenario {
+                title: String::new(),
+                schemes: Vec::new(),
+                sender: None,
+                senders: IndexMap::new(),
+                sweep: Sweep::default(),
+                ..self.clone()
+            };
         let mut table = Table::try_from(plain).expect("a scenario is a table of plain values");
         let usual = Table::try_from(Schemes::default()).expect("parameters are plain values");
         if let Some(Value::Table(schemes)) = table.get_mut("scheme") {

@@ -19,7 +19,8 @@
 //! }
 //! ```
 //!
-//! `hash` is that of [what determines a run](Scenario::hash). `ended` is `"finished"`, `"time-limit"` or
+//! A result whose scenario names a sender has the key `sender`, too. `hash` is that of [what determines a
+//! run](Scenario::hash), of the scenario without a choice of senders if several were run. `ended` is `"finished"`, `"time-limit"` or
 //! `"idle"`. The metrics are those of [`Metrics`], in its order, then by name those of each connection
 //! ([`ConnectionMetrics`]), of other traffic ([`TrafficMetrics`]) and of each application
 //! ([`ApplicationMetrics`]); a metric that a run does not have is null.
@@ -67,6 +68,8 @@ struct Provenance<'a> {
 
 #[derive(Serialize)]
 struct Outcome<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sender: Option<&'a str>,
     scheme: &'a str,
     ended: &'static str,
     metrics: &'a Metrics,
@@ -95,7 +98,8 @@ impl Scenario {
             return Err(Unrelated);
         }
         let results = runs.iter().map(|run| Outcome {
-            scheme: &run.scheme,
+            sender: run.sender.as_deref(),
+                scheme: &run.scheme,
             ended: ended_key(run.ended),
             metrics: &run.metrics,
             connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),

@@ -12,6 +12,7 @@ use super::flows::{Application, Connection, Host, Traffic, Transfer};
 use super::links::{Link, Radio, Wired};
 use super::sweep::Sweep;
 use super::topology::Topology;
+use crate::file::alternatives;
 
 /// Whether a scenario lets one alternative among several be chosen at these keys, each with a table of
 /// its own. An override that names another alternative replaces the one in the file.
@@ -68,6 +69,13 @@ pub struct Scenario {
     /// Applications that ask and answer, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub application: IndexMap<String, Application>,
+    /// Whose TCP sends: a profile, or one of `senders`. It replaces what `[tcp]` says of senders, and leaves
+    /// the sizes of packets and windows, the handshake and the close. By default `[tcp]` holds as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// Senders to choose from beside the profiles, by name. By default none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub senders: IndexMap<String, tcp::Override>,
     /// TCP at both ends. The profile, by default `rfc`, gives every setting that is not stated.
     #[serde(default)]
     pub tcp: tcp::Settings,
@@ -92,6 +100,35 @@ pub struct Scenario {
     /// Which parameters are varied. By default none.
     #[serde(default, skip_serializing, deserialize_with = "Sweep::elsewhere")]
     pub sweep: Sweep,
+}
+
+impl Scenario {
+    /// TCP with `sender` in place of what `[tcp]` says of one; nothing if no profile and none of `senders` is
+    /// called so.
+    fn tcp_of_sender(&self, sender: &str) -> Option<tcp::Settings> {
+        let own = self.senders.get(sender).map(|own| own.of(&tcp::Settings::default()));
+        let replaced = own.or_else(|| tcp::Profile::named(sender).map(tcp::Profile::settings))?;
+        Some(replaced.on_path_of(&self.tcp))
+    }
+
+    /// Puts the sender that is stated into `tcp`.
+    ///
+    /// # Errors
+    /// If there is none called so: what was expected.
+    pub(crate) fn settle_sender(&mut self) -> Result<(), String> {
+        let Some(sender) = self.sender.as_deref() else { return Ok(()) };
+        match self.tcp_of_sender(sender) {
+            Some(settings) => {
+                self.tcp = settings;
+                Ok(())
+            }
+            None => {
+                let own = self.senders.keys().map(String::as_str);
+                let known: Vec<&str> = own.chain(tcp::Profile::ALL.map(tcp::Profile::name)).collect();
+                Err(format!("found \"{sender}\", {}", alternatives(sender, known)))
+            }
+        }
+    }
 }
 
 fn default_limit() -> Duration {
