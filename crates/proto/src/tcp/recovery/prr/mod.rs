@@ -194,7 +194,7 @@ impl Prr {
             self.on_probed(tcp, now, probe, segment, &news);
         }
         let dubious = news.sacks || news.duplicate || self.stage != Stage::Open;
-        let lost = if dubious { self.alert(tcp, now, segment, &news) } else { 0 };
+        let lost = if dubious { self.alert(tcp, now, segment, &news, prior_una) } else { 0 };
         self.control(tcp, now, &news, rtt, lost, prior_una, prior_in_flight);
         if news.advances {
             self.set_timers(tcp, now);
@@ -237,15 +237,19 @@ impl Prr {
             });
         }
         if let (Some(late), Some(highest)) = (news.late, highest) {
-            let extent = (highest - late).div_ceil(tcp.mss);
-            self.reordering = self.reordering.max(extent.min(MAX_REORDERING));
-            self.detector.on_reordering();
+            self.note_reordering(highest - late, tcp.mss);
         }
         if news.needless {
             let rate = &tcp.records().rate;
             self.detector.on_duplicate_report(rate.prior_delivered(), rate.delivered());
         }
         news
+    }
+
+    /// Something arrived after what was sent up to `bytes` behind it.
+    fn note_reordering(&mut self, bytes: u32, mss: u32) {
+        self.reordering = self.reordering.max(bytes.div_ceil(mss).min(MAX_REORDERING));
+        self.detector.on_reordering();
     }
 
     /// Round-trip samples (RFC 6298; RFC 7323 section 4 where only timestamps tell): the first acknowledged
@@ -277,7 +281,14 @@ impl Prr {
     }
 
     /// Deals with signs of losses; returns how many segments were found lost.
-    fn alert(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, news: &News) -> u32 {
+    fn alert(
+        &mut self,
+        tcp: &mut SenderState,
+        now: Time,
+        segment: &Segment,
+        news: &News,
+        prior_una: SeqNum,
+    ) -> u32 {
         if matches!(self.stage, Stage::Recovery(_)) {
             let original = tcp.settings.undo && self.echoes_an_original(segment);
             if tcp.snd_una >= self.high {
@@ -286,6 +297,9 @@ impl Prr {
                 }
                 self.end_recovery(tcp);
             } else if news.advances && original {
+                if let Some(highest) = tcp.sacked.end().filter(|&highest| highest > prior_una) {
+                    self.note_reordering(highest - prior_una, tcp.mss);
+                }
                 // Late, not lost. While retransmissions are in the network, none is added.
                 if Self::resent_in_flight(tcp) > 0 {
                     return 0;
