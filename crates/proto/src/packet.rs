@@ -117,7 +117,7 @@ pub struct Notice {
 /// The ICMP type and code of a [`Notice`]: a scheme's message is known by them and by nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoticeCode {
-    /// ICMP type; 253 and 254 are for experiments (RFC 4727).
+    /// ICMP type; 41 is for experimental mobility protocols (RFC 4065).
     pub kind: u8,
     /// ICMP code.
     pub code: u8,

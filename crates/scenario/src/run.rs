@@ -373,6 +373,7 @@ impl Setup<'_> {
             mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
             largest_window: tcp.window_payload(),
             sack_permitted: tcp.sack(),
+            parts: Vec::new(),
         };
         Pcapng::new(BufWriter::new(File::create(path)?), capture)
     }

@@ -15,7 +15,7 @@ pub mod wlan;
 pub use engine::{Builder, Ended, Engine};
 pub use line::QueueLimit;
 pub use node::Node;
-pub use pcapng::{Capture, Pcapng};
+pub use pcapng::{Capture, CapturedPart, Pcapng};
 pub use radio::{Expansion, Exposed, Fec, RadioConfig, RadioLink, RadioStats};
 pub use tap::{NoTap, Tap, Wire, WireId};
 pub use wakeups::Wakeups;

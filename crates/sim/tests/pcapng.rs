@@ -8,11 +8,13 @@ use std::process::Command;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{Icmpv4Header, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader};
 use lasthop_base::{Bytes, Time};
+use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
 use lasthop_proto::{
-    Body, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Notice, NoticeCode, Packet, Port,
+    Body, ComponentId, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, LinkEvent, LinkOutcome,
+    Notice, NoticeCode, Out, Packet, Port, Signal,
 };
-use lasthop_sim::{Capture, Pcapng, Tap, Wire, WireId};
+use lasthop_sim::{Capture, CapturedPart, Pcapng, Tap, Wire, WireId};
 
 const SENDER: HostId = HostId(0);
 const BASE_STATION: HostId = HostId(1);
@@ -31,7 +33,26 @@ fn at_sender() -> Capture {
         mss: 1000,
         largest_window: 1_000_000,
         sack_permitted: true,
+        parts: Vec::new(),
     }
+}
+
+/// The wires at a base station, where the wireless part of a split connection begins.
+const SENT_ON: WireId = WireId(9);
+const RETURNED: WireId = WireId(10);
+
+fn split_at_base_station() -> Capture {
+    let part = CapturedPart {
+        name: "base".into(),
+        description: "The base station".into(),
+        flow: FLOW,
+        wires: vec![SENT_ON, RETURNED],
+        links: vec![AIR],
+        mss: 500,
+        largest_window: 65_535,
+        sack_permitted: false,
+    };
+    Capture { parts: vec![part], ..at_sender() }
 }
 
 /// A run by hand: a packet crosses every millisecond, unless it is told otherwise.
@@ -354,7 +375,7 @@ fn a_code_point_is_in_the_header() {
         let with = |packet| Packet { dscp: Dscp::new(point), ..packet };
         let mut run = Run::new(at_sender());
         run.cross(LEAVING, with(carrying(data(1000), SENDER, RECEIVER))).back(answer(2000));
-        run.cross(LEAVING, with(datagram(0, 1000))).cross(ARRIVING, with(notice(253, 0, 1000)));
+        run.cross(LEAVING, with(datagram(0, 1000))).cross(ARRIVING, with(notice(41, 0, 1000)));
         run.lose(with(carrying(data(1000), SENDER, RECEIVER)), DropReason::Corrupted);
         let file = run.read_back();
         let points =
@@ -484,15 +505,15 @@ fn selective_acknowledgements_fill_the_room_there_is() {
 #[test]
 fn a_notice_is_an_icmp_message_that_quotes_its_segment() {
     let mut run = Run::new(at_sender());
-    run.forth(data(1000)).cross(ARRIVING, notice(253, 7, 1000));
+    run.forth(data(1000)).cross(ARRIVING, notice(41, 7, 1000));
     let file = run.read_back();
     let record = &file.records[1];
     let (icmp, quoted, data) = record.icmp();
     assert_eq!(record.ip().0.source, [10, 0, 0, 2]);
-    assert_eq!(icmp.to_bytes()[..2], [253, 7]);
+    assert_eq!(icmp.to_bytes()[..2], [41, 7]);
     assert_eq!((quoted.source, quoted.destination), ([10, 0, 0, 1], [10, 0, 0, 3]));
     assert_eq!(data, &file.records[0].tcp().0.to_bytes()[..8]);
-    assert_eq!(record.comment.as_deref(), Some("notice type=253 code=7 about TCP segment seq=1000"));
+    assert_eq!(record.comment.as_deref(), Some("notice type=41 code=7 about TCP segment seq=1000"));
 }
 
 #[test]
@@ -519,6 +540,44 @@ fn a_loss_is_recorded_beside_the_capture_with_its_reason() {
         (1, Some("UDP datagram seq=7 lost: queue full")),
     ];
     assert_eq!(said, expected);
+}
+
+/// A connection that a base station splits: each part on an interface of its own, with addresses, options and
+/// windows of its own, and losses on its links quoted so.
+#[test]
+fn each_part_of_a_split_connection_is_a_connection() {
+    let syn = Segment { seq: SeqNum(7), wnd: 60_000, flags: Flags::SYN, ..Segment::default() };
+    let other = Packet { flow: FlowId(9), ..carrying(data(8), SENDER, RECEIVER) };
+    let mut run = Run::new(split_at_base_station());
+    run.forth(syn).cross(SENT_ON, carrying(syn, SENDER, RECEIVER)).cross(SENT_ON, other);
+    run.cross(SENT_ON, carrying(data(8), SENDER, RECEIVER));
+    run.lose(carrying(data(8), SENDER, RECEIVER), DropReason::Corrupted).lose(other, DropReason::Corrupted);
+    run.cross(RETURNED, carrying(Segment { wnd: 60_000, ..answer(8) }, RECEIVER, SENDER)).back(answer(8));
+    let file = run.read_back();
+    let names: Vec<_> = file.interfaces.iter().map(|interface| interface.name.as_str()).collect();
+    assert_eq!(names, ["sender", "losses", "base"]);
+    let ends = |ip: &Ipv4Header| (ip.source, ip.destination);
+    let (wired, wireless) = (([10, 0, 0, 1], [10, 0, 0, 3]), ([10, 2, 0, 1], [10, 2, 0, 3]));
+    let seen: Vec<_> = file.records.iter().map(|record| (record.interface, ends(&record.ip().0))).collect();
+    let air = [10, 128, 1, 44];
+    let expected = [
+        (0, wired),
+        (2, wireless),
+        (2, wireless),
+        (1, (air, wireless.0)),
+        (1, (air, wired.0)),
+        (2, (wireless.1, wireless.0)),
+        (0, (wired.1, wired.0)),
+    ];
+    assert_eq!(seen, expected);
+    let announced = |record: usize| options(&file.records[record].tcp().0);
+    assert_eq!(
+        announced(0)[..2],
+        [TcpOptionElement::MaximumSegmentSize(1000), TcpOptionElement::WindowScale(4)]
+    );
+    assert_eq!(announced(1), [TcpOptionElement::MaximumSegmentSize(500), TcpOptionElement::WindowScale(0)]);
+    assert_eq!(file.records[5].tcp().0.window_size, 60_000);
+    assert_eq!(ends(&file.records[3].icmp().1), wireless, "the quoted header");
 }
 
 #[test]
@@ -597,7 +656,7 @@ fn eventful(losses: bool) -> Vec<u8> {
     run.lose(carrying(data(2000), SENDER, RECEIVER), DropReason::Corrupted);
     run.back(answer(2000)).back(sack(2000, &[(3000, 4000)]));
     run.lose(carrying(answer(2000), RECEIVER, SENDER), DropReason::QueueFull);
-    run.cross(ARRIVING, notice(253, 0, 2000)).cross(ARRIVING, notice(4, 0, 2000));
+    run.cross(ARRIVING, notice(41, 0, 2000)).cross(ARRIVING, notice(4, 0, 2000));
     run.lose(notice(4, 0, 2000), DropReason::AttemptsExhausted);
     run.back(sack(2000, &[(3000, 5000)])).back(sack(2000, &[(3000, 6000)]));
     run.forth(data(2000)).back(answer(6000));
@@ -616,6 +675,40 @@ fn wireshark_finds_no_fault() {
     assert_eq!(sound.len(), File::parse(&bytes).records.len());
     let bare = tshark("bare.pcapng", &bytes, "tcp.len == 0 && tcp.checksum.status == 1", &number).unwrap();
     assert_eq!(bare.len(), 8, "those without a payload, which is not captured, can be verified");
+}
+
+/// A base station's message has a name, where a type for any experiment would be "obsolete or malformed".
+#[test]
+fn wireshark_names_a_notice() {
+    for scheme in ["ebsn", "lhack"] {
+        let mut agent = Schemes::default().get(scheme).and_then(|scheme| scheme.agent()).expect("an agent");
+        let mut out = Out::default();
+        let packet = carrying(data(1000), SENDER, RECEIVER);
+        for outcome in [LinkOutcome::AttemptFailed, LinkOutcome::Discarded] {
+            let event = LinkEvent { outcome, packet, attempt: 1 };
+            agent.on_signal(Time::ZERO, &Signal::Link(event), &mut out);
+        }
+        agent.receive(Time::ZERO, packet, Port::WIRED, &mut out);
+        let mut run = Run::new(at_sender());
+        run.forth(data(1000));
+        let mut notices = 0;
+        while let Some((_, effect)) = out.take() {
+            if let Effect::Send(_, packet) = effect
+                && matches!(packet.body, Body::Notice(_))
+            {
+                run.cross(ARRIVING, packet);
+                notices += 1;
+            }
+        }
+        assert!(notices > 0, "{scheme}");
+        let bytes = run.bytes();
+        for record in &File::parse(&bytes).records[1..] {
+            assert_eq!(record.icmp().0.to_bytes()[0], 41, "{scheme}");
+        }
+        let name = format!("notices-{scheme}.pcapng");
+        let Some(shown) = tshark(&name, &bytes, "icmp", &["_ws.col.Info"]) else { return };
+        assert_eq!(shown, vec!["Experimental mobility protocols"; notices], "{scheme}");
+    }
 }
 
 #[test]

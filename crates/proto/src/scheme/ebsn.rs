@@ -19,8 +19,9 @@ use crate::component::{Component, LinkOutcome, Out, Port, Signal};
 use crate::packet::{Notice, NoticeCode, Packet};
 use crate::tcp::{Reaction, SenderState};
 
-/// "Bad state", an ICMP message as the paper's Appendix suggests, of a type for experiments (RFC 4727).
-const BAD_STATE: NoticeCode = NoticeCode { kind: 253, code: 0 };
+/// "Bad state", an ICMP message as the paper's Appendix suggests, of the type for experimental mobility protocols
+/// (RFC 4065), which Wireshark knows by that name.
+const BAD_STATE: NoticeCode = NoticeCode { kind: 41, code: 0 };
 
 /// Explicit Bad State Notification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -37,6 +37,8 @@ pub(super) struct Encoder {
     mss: u16,
     window_shift: u8,
     sack_permitted: bool,
+    /// Added to the addresses of hosts.
+    part: u8,
     flows: BTreeMap<FlowId, Flow>,
     identifications: BTreeMap<Ipv4Addr, u16>,
 }
@@ -67,11 +69,12 @@ impl Flow {
 }
 
 impl Encoder {
-    pub(super) fn new(mss: u16, largest_window: u32, sack_permitted: bool) -> Encoder {
+    /// An encoder of one part of a connection: part 0, or another one if base stations split it.
+    pub(super) fn new(mss: u16, largest_window: u32, sack_permitted: bool, part: u8) -> Encoder {
         let fits = |shift: &u8| largest_window >> shift <= u32::from(u16::MAX);
         let window_shift = (0..LARGEST_SHIFT).find(fits).unwrap_or(LARGEST_SHIFT);
         let (flows, identifications) = (BTreeMap::new(), BTreeMap::new());
-        Encoder { mss, window_shift, sack_permitted, flows, identifications }
+        Encoder { mss, window_shift, sack_permitted, part, flows, identifications }
     }
 
     /// Learns who began the packet's flow; to be told of every packet, captured or not.
@@ -83,7 +86,7 @@ impl Encoder {
 
     /// A packet that is captured as it passes.
     pub(super) fn crossing(&mut self, packet: &Packet) -> io::Result<Datagram> {
-        let identification = self.next_identification(host_address(packet.src));
+        let identification = self.next_identification(self.address(packet.src));
         let datagram = self.datagram(packet, identification);
         if packet.segment().is_some_and(|segment| segment.flags.has(Flags::SYN))
             && let Some(flow) = self.flows.get_mut(&packet.flow)
@@ -96,9 +99,14 @@ impl Encoder {
     /// What the component that lost a packet says about it to the one who sent it.
     pub(super) fn loss(&mut self, at: ComponentId, packet: &Packet) -> io::Result<Datagram> {
         let source = component_address(at);
-        let ip = ip_header(source, host_address(packet.src), self.next_identification(source));
+        let ip = ip_header(source, self.address(packet.src), self.next_identification(source));
         let unreachable = Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Host);
         icmp(PacketBuilder::ip(with_no_extensions(ip)).icmpv4(unreachable), &self.quote(packet)?)
+    }
+
+    /// A host's address in this part. Parts have prefixes of 15 bits, which hold all hosts.
+    fn address(&self, host: HostId) -> Ipv4Addr {
+        Ipv4Addr::from_bits(Ipv4Addr::new(10, 2 * self.part, 0, 1).to_bits() + u32::from(host.0))
     }
 
     fn next_identification(&mut self, source: Ipv4Addr) -> u16 {
@@ -108,7 +116,7 @@ impl Encoder {
     }
 
     fn datagram(&self, packet: &Packet, identification: u16) -> io::Result<Datagram> {
-        let mut ip = ip_header(host_address(packet.src), host_address(packet.dst), identification);
+        let mut ip = ip_header(self.address(packet.src), self.address(packet.dst), identification);
         ip.dscp = packet.dscp.get().try_into().expect("a code point has six bits");
         ip.ecn = IpEcn::try_new(packet.ecn.bits()).expect("it has two bits");
         match &packet.body {
@@ -223,11 +231,11 @@ fn sack_option(blocks: &[SackBlock], room: usize) -> Option<TcpOptionElement> {
 fn tcp(mut ip: Ipv4Header, mut header: TcpHeader, flags: Flags, payload_len: u32) -> io::Result<Datagram> {
     ip.protocol = IpNumber::TCP;
     ip.set_payload_len(header.header_len() + payload_len as usize).map_err(io::Error::other)?;
-    ip.header_checksum = ip.calc_header_checksum();
     let without_payload = header.calc_checksum_ipv4(&ip, &[]).map_err(io::Error::other)?;
     let reserved = flags.0 & RESERVED;
     header.checksum = with_sum(without_payload, payload_len + u32::from(reserved));
     let mut headers = Vec::with_capacity(SNAP_LEN as usize);
+    // With the header's checksum.
     ip.write(&mut headers)?;
     header.write(&mut headers)?;
     // They follow the header's length, in the upper half of the word that ends with the lower control bits.
@@ -242,7 +250,6 @@ fn udp(mut ip: Ipv4Header, (source_port, destination_port): (u16, u16), size: By
     let len = (size.0 as usize).max(Ipv4Header::MIN_LEN + UdpHeader::LEN);
     ip.protocol = IpNumber::UDP;
     ip.set_payload_len(len - Ipv4Header::MIN_LEN).map_err(io::Error::other)?;
-    ip.header_checksum = ip.calc_header_checksum();
     let length = (len - Ipv4Header::MIN_LEN) as u16;
     let mut header = UdpHeader { source_port, destination_port, length, checksum: 0 };
     header.checksum = header.calc_checksum_ipv4(&ip, &[]).map_err(io::Error::other)?;
@@ -281,10 +288,6 @@ fn ip_header(source: Ipv4Addr, destination: Ipv4Addr, identification: u16) -> Ip
         destination: destination.octets(),
         ..Ipv4Header::default()
     }
-}
-
-fn host_address(host: HostId) -> Ipv4Addr {
-    Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + u32::from(host.0))
 }
 
 fn component_address(component: ComponentId) -> Ipv4Addr {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lasthop_base::Time;
 use lasthop_proto::tcp::Flags;
-use lasthop_proto::{Body, ComponentId, DropReason, Packet};
+use lasthop_proto::{Body, ComponentId, DropReason, FlowId, Packet};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
@@ -41,6 +41,29 @@ pub struct Capture {
     pub largest_window: u32,
     /// Whether SYN segments permit selective acknowledgements.
     pub sack_permitted: bool,
+    /// The further parts of the captured connection, if base stations split it; 63 at most.
+    pub parts: Vec<CapturedPart>,
+}
+
+/// A further part of a split connection, captured where it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturedPart {
+    /// The interface's name, such as "base".
+    pub name: String,
+    /// What the interface is, in a sentence.
+    pub description: String,
+    /// The connection: other packets on the wires are not its.
+    pub flow: FlowId,
+    /// The wires at the beginning of the part, each way.
+    pub wires: Vec<WireId>,
+    /// The links on which it loses packets.
+    pub links: Vec<ComponentId>,
+    /// As of the [`Capture`].
+    pub mss: u16,
+    /// As of the [`Capture`].
+    pub largest_window: u32,
+    /// As of the [`Capture`].
+    pub sack_permitted: bool,
 }
 
 /// Writes what it observes as a pcapng file with nanosecond timestamps, for Wireshark and tshark.
@@ -53,6 +76,10 @@ pub struct Capture {
 /// the instant of the loss: an ICMP "destination unreachable" from the component where it happened,
 /// on an interface of its own. It quotes the packet, and a comment says why it was lost. Wireshark
 /// shows quoted headers, but leaves them out of its TCP analysis.
+///
+/// The parts of a split connection are connections of their own, with the addresses and ports of the first. So that
+/// Wireshark does not take them for one, each further part has an interface and addresses of its own: in part *p*,
+/// counted from 0, host *n* has the address 10.2*p*.0.*n* + 1.
 ///
 /// Only headers are stored, payloads as lengths, so that files stay small. The lengths are those of
 /// the headers as encoded, even where [`Packet::size`] counts otherwise, as some old simulators do.
@@ -69,6 +96,7 @@ pub struct Pcapng<W: Write> {
     encoder: Encoder,
     wires: Vec<WireId>,
     losses: bool,
+    parts: Vec<(CapturedPart, Encoder)>,
     failure: Option<io::Error>,
 }
 
@@ -82,8 +110,12 @@ impl<W: Write> Pcapng<W> {
     ///
     /// # Errors
     /// If `writer` fails.
+    ///
+    /// # Panics
+    /// If there are more than 63 further parts.
     pub fn new(writer: W, capture: Capture) -> io::Result<Pcapng<W>> {
-        let encoder = Encoder::new(capture.mss, capture.largest_window, capture.sack_permitted);
+        assert!(capture.parts.len() < 64, "a connection has at most 64 parts");
+        let encoder = Encoder::new(capture.mss, capture.largest_window, capture.sack_permitted, 0);
         let application = concat!("Lasthop ", env!("CARGO_PKG_VERSION"));
         let section = SectionHeaderBlock {
             // Never that of the machine: the same run is the same file everywhere.
@@ -96,7 +128,15 @@ impl<W: Write> Pcapng<W> {
         if capture.losses {
             put(&mut file, interface("losses", "Packets lost anywhere, each quoted where it was lost"))?;
         }
-        Ok(Pcapng { file, encoder, wires: capture.wires, losses: capture.losses, failure: None })
+        for part in &capture.parts {
+            put(&mut file, interface(&part.name, &part.description))?;
+        }
+        let parts = (1..).zip(capture.parts).map(|(number, part)| {
+            let encoder = Encoder::new(part.mss, part.largest_window, part.sack_permitted, number);
+            (part, encoder)
+        });
+        let (wires, losses, parts) = (capture.wires, capture.losses, parts.collect());
+        Ok(Pcapng { file, encoder, wires, losses, parts, failure: None })
     }
 
     /// Ends the file and hands back the writer, flushed.
@@ -115,11 +155,22 @@ impl<W: Write> Pcapng<W> {
         }
     }
 
-    fn record_crossing(&mut self, now: Time, packet: &Packet) -> io::Result<()> {
-        let datagram = self.encoder.crossing(packet)?;
+    /// Records what crosses a wire of the capture, or of a further part of the connection.
+    fn record_crossing(&mut self, now: Time, wire: WireId, packet: &Packet) -> io::Result<()> {
         // Wireshark cannot know what a scheme's message means.
-        let comment = matches!(packet.body, Body::Notice(_)).then(|| describe(packet));
-        self.record(CAPTURE, now, &datagram, comment)
+        let comment = || matches!(packet.body, Body::Notice(_)).then(|| describe(packet));
+        if self.wires.contains(&wire) {
+            let datagram = self.encoder.crossing(packet)?;
+            self.record(CAPTURE, now, &datagram, comment())?;
+        }
+        let is_here = |part: &CapturedPart| part.flow == packet.flow && part.wires.contains(&wire);
+        let first = if self.losses { LOSSES + 1 } else { CAPTURE + 1 };
+        let place = self.parts.iter().position(|(part, _)| is_here(part));
+        if let Some(place) = place {
+            let datagram = self.parts[place].1.crossing(packet)?;
+            self.record(first + place as u32, now, &datagram, comment())?;
+        }
+        Ok(())
     }
 
     fn record_loss(
@@ -129,8 +180,19 @@ impl<W: Write> Pcapng<W> {
         packet: &Packet,
         reason: DropReason,
     ) -> io::Result<()> {
-        let datagram = self.encoder.loss(at, packet)?;
+        let is_here = |part: &CapturedPart| part.flow == packet.flow && part.links.contains(&at);
+        let part = self.parts.iter_mut().find(|(part, _)| is_here(part));
+        let encoder = part.map_or(&mut self.encoder, |(_, encoder)| encoder);
+        let datagram = encoder.loss(at, packet)?;
         self.record(LOSSES, now, &datagram, Some(format!("{} lost: {reason}", describe(packet))))
+    }
+
+    /// Tells all encoders of a packet.
+    fn meet(&mut self, packet: &Packet) {
+        self.encoder.meet(packet);
+        for (_, encoder) in &mut self.parts {
+            encoder.meet(packet);
+        }
     }
 
     fn record(
@@ -153,14 +215,14 @@ impl<W: Write> Pcapng<W> {
 
 impl<W: Write> Tap for Pcapng<W> {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
-        self.encoder.meet(packet);
-        if self.failure.is_none() && self.wires.contains(&wire.id) {
-            self.failure = self.record_crossing(now, packet).err();
+        self.meet(packet);
+        if self.failure.is_none() {
+            self.failure = self.record_crossing(now, wire.id, packet).err();
         }
     }
 
     fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
-        self.encoder.meet(packet);
+        self.meet(packet);
         if self.failure.is_none() && self.losses {
             self.failure = self.record_loss(now, at, packet, reason).err();
         }

@@ -15,7 +15,7 @@ use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioLink};
 
 /// Packet number `id`, with `size` bytes.
 pub(crate) fn packet(id: u32, size: u64) -> Packet {
-    let notice = Notice { code: NoticeCode { kind: 253, code: 0 }, seq: SeqNum(id) };
+    let notice = Notice { code: NoticeCode { kind: 41, code: 0 }, seq: SeqNum(id) };
     let (src, dst, dscp) = (HostId(0), HostId(1), Dscp::DEFAULT);
     Packet {
         src,

@@ -31,11 +31,11 @@ use crate::component::Component;
 use crate::packet::NoticeCode;
 use crate::tcp::Reaction;
 
-/// "Reached the last hop", an ICMP message of a type for experiments (RFC 4727).
-const LAST_HOP: NoticeCode = NoticeCode { kind: 253, code: 1 };
+/// "Reached the last hop", an ICMP message of the type for experimental mobility protocols (RFC 4065).
+const LAST_HOP: NoticeCode = NoticeCode { kind: 41, code: 1 };
 
 /// "Passed the first hop", another.
-const FIRST_HOP: NoticeCode = NoticeCode { kind: 253, code: 2 };
+const FIRST_HOP: NoticeCode = NoticeCode { kind: 41, code: 2 };
 
 /// Acknowledgements of hops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

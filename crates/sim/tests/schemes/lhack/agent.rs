@@ -5,8 +5,8 @@ use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, Segment, SeqNum};
 use lasthop_proto::{Body, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port};
 
-const LHACK: NoticeCode = NoticeCode { kind: 253, code: 1 };
-const FHACK: NoticeCode = NoticeCode { kind: 253, code: 2 };
+const LHACK: NoticeCode = NoticeCode { kind: 41, code: 1 };
+const FHACK: NoticeCode = NoticeCode { kind: 41, code: 2 };
 const SIDES: [Port; 2] = [Port::WIRED, Port::RADIO];
 
 fn packet(body: Body) -> Packet {

@@ -37,7 +37,7 @@ trait HopSteps: Steps {
 
     fn hop_acks(&mut self, code: u8, numbers: impl IntoIterator<Item = u32>) -> &mut Client {
         for number in numbers {
-            self.client().notice_of(NoticeCode { kind: 253, code }, number * MSS);
+            self.client().notice_of(NoticeCode { kind: 41, code }, number * MSS);
         }
         self.client()
     }
@@ -347,7 +347,7 @@ fn sequence_numbers_come_round() {
     }
     tcp.sent();
     let cwnd = tcp.sender.cwnd();
-    tcp.notice_of(NoticeCode { kind: 253, code: 1 }, acked).acks(2, acked).sends_nothing();
+    tcp.notice_of(NoticeCode { kind: 41, code: 1 }, acked).acks(2, acked).sends_nothing();
     tcp.ack(acked).cwnd(cwnd).ssthresh(f64::INFINITY);
     assert_eq!(tcp.sent()[0].seq, tcp.bare_ack(acked).ack);
 }

@@ -379,7 +379,7 @@ fn a_mobile_source_passes() {
 }
 
 fn others() -> [Packet; 2] {
-    let notice = Notice { code: NoticeCode { kind: 253, code: 0 }, seq: SeqNum(1000) };
+    let notice = Notice { code: NoticeCode { kind: 41, code: 0 }, seq: SeqNum(1000) };
     [Body::Notice(notice), Body::Datagram(Datagram { seq: 1, sent: Time::ZERO })]
         .map(|body| packet(ONE, body))
 }
