@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::Scheme;
 use lasthop_proto::{ComponentId, FlowId, HostId};
-use lasthop_sim::{Capture, Ended, Engine, NoTap, Node, Pcapng, Tap};
+use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
 use crate::build::{self, Flow, Layout, Load, World};
 use crate::file::{Place, ScenarioError, diagnostics};
@@ -22,6 +22,9 @@ use crate::schema::Scenario;
 /// Packets before and on all links at which a run gives up: they take about half a gigabyte.
 const MOST_PACKETS_HELD: usize = 4_000_000;
 
+/// Further parts of a connection that a file has addresses for.
+const MOST_CAPTURED_PARTS: usize = 63;
+
 /// What to record of a run beside its metrics. What is not asked for costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe<'a> {
@@ -29,8 +32,8 @@ pub struct Observe<'a> {
     pub trace: bool,
     /// What the state of each sender was over time.
     pub series: bool,
-    /// A pcapng file to write, as a capture at the first connection's source would show the run; losses
-    /// anywhere are recorded on an interface of their own.
+    /// A pcapng file to write, as a capture at the first connection's source would show the run, and at the base
+    /// stations that split it; losses anywhere are recorded on an interface of their own.
     pub pcap: Option<&'a Path>,
 }
 
@@ -361,6 +364,26 @@ impl Setup<'_> {
         Outcome { ended, metrics, connections, traffic, applications, handled }
     }
 
+    /// What is captured of the further parts of connection number `index`.
+    fn captured_parts(&self, index: usize) -> Vec<CapturedPart> {
+        let further = self.layout.parts()[index].iter().skip(1);
+        let captured = further.map(|part| {
+            let tcp = self.layout.settings(index, part);
+            let [begin, end] = part.nodes.map(|node| &self.layout.network().names[usize::from(node.0)]);
+            CapturedPart {
+                name: begin.clone(),
+                description: format!("Where {begin} sends on to {end}"),
+                flow: FlowId(index as u16),
+                wires: self.layout.wires_at(part.sender),
+                links: part.links.clone(),
+                mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
+                largest_window: tcp.window_payload(),
+                sack_permitted: tcp.sack(),
+            }
+        });
+        captured.take(MOST_CAPTURED_PARTS).collect()
+    }
+
     fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
         let index = usize::from(flow.id.0);
         let tcp = self.layout.settings(index, &self.layout.parts()[index][0]);
@@ -373,7 +396,7 @@ impl Setup<'_> {
             mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
             largest_window: tcp.window_payload(),
             sack_permitted: tcp.sack(),
-            parts: Vec::new(),
+            parts: self.captured_parts(index),
         };
         Pcapng::new(BufWriter::new(File::create(path)?), capture)
     }

@@ -344,6 +344,21 @@ fn a_series_shows_sizes_and_what_is_held() {
     }
 }
 
+/// The packets of a pcapng file: the interface of each, and its bytes with what follows them in the block.
+fn captured(path: &std::path::Path) -> Vec<(u32, Vec<u8>)> {
+    let bytes = std::fs::read(path).expect("it was written");
+    let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let (mut at, mut packets) = (0, Vec::new());
+    while at < bytes.len() {
+        let end = at + u32_at(at + 4) as usize;
+        if u32_at(at) == 6 {
+            packets.push((u32_at(at + 8), bytes[at + 28..end - 4].to_vec()));
+        }
+        at = end;
+    }
+    packets
+}
+
 /// A capture at a source shows what its own part agrees on: the segment size of a mobile one is the scheme's, and with
 /// selective repeat it takes selective acknowledgements (RFC 9293 section 3.7.1, RFC 2018 section 2).
 #[test]
@@ -352,8 +367,8 @@ fn a_capture_at_a_mobile_source_shows_its_part() {
     let has = |overrides: &[&str], option: &[u8]| {
         let scenario = read(LOSSY, &[overrides, &["transfer.size=5 KB"]].concat());
         run(&scenario, "vs-tcp", 0, Observe { pcap: Some(&path), ..Observe::default() });
-        let bytes = std::fs::read(&path).expect("it was written");
-        bytes.windows(option.len()).any(|window| window == option)
+        let at_source = captured(&path).into_iter().filter(|packet| packet.0 == 0);
+        at_source.into_iter().any(|(_, bytes)| bytes.windows(option.len()).any(|window| window == option))
     };
     let [largest, wired] = [1024u16, 536].map(|mss| [[2, 4], mss.to_be_bytes()].concat());
     let turned = ["transfer.from=mobile", "transfer.to=fixed"];
@@ -500,4 +515,24 @@ fn go_back_n_sends_a_window_for_each_loss() {
             agrees(&keys.each_ref().map(String::as_str), expected, left_out);
         }
     }
+}
+
+/// The capture of a split run has both sides: on the base station's interface all that it sends on, and what comes
+/// back for it.
+#[test]
+fn a_capture_has_the_wireless_side_of_a_split_connection() {
+    let text = "[transfer]\nsize = \"20 KB\"\n[tcp]\nclose = true\n[wired]\nrate = \"1 Mbps\"\n[radio]\nrate = \
+                \"1 Mbps\"\nchannel.frame-loss.loss = 0.2\n";
+    let scenario = Scenario::parse::<&str>(text, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let path = std::env::temp_dir().join(format!("lasthop-split-{}.pcapng", std::process::id()));
+    let observe = Observe { pcap: Some(&path), ..Observe::default() };
+    let metrics = run(&scenario, "i-tcp", 0, observe).metrics;
+    // Of each packet the interface, and the address that it comes from.
+    let packets: Vec<_> =
+        captured(&path).iter().map(|(id, bytes)| (*id, [12, 13, 14, 15].map(|at| bytes[at]))).collect();
+    std::fs::remove_file(&path).expect("it is there");
+    let count = |wanted| packets.iter().filter(|packet| **packet == wanted).count() as u64;
+    assert_eq!(count((0, [10, 0, 0, 1])), metrics.connections.segments_sent);
+    assert_eq!(count((2, [10, 2, 0, 1])), metrics.connections.relay_segments_sent);
+    assert!(metrics.connections.lost_on_air > 0 && count((2, [10, 2, 0, 3])) > 5);
 }

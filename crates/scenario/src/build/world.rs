@@ -168,6 +168,12 @@ impl Layout {
         self.tcp[index].of(part)
     }
 
+    /// The wires that begin or end at a place.
+    pub(crate) fn wires_at(&self, place: Place) -> Vec<WireId> {
+        let wires = (0..).zip(&self.plan.wires);
+        wires.filter(|(_, (from, to))| *from == place || *to == place).map(|(id, _)| WireId(id)).collect()
+    }
+
     /// The parts of each flow that is a connection.
     pub(crate) fn parts(&self) -> &[Vec<ConnectionPart>] {
         &self.parts
@@ -191,6 +197,7 @@ impl Layout {
                 bsses.push((id, self.network.graph.bss(*bss).len()));
             }
         }
+        // In the order of the plan, so that a wire's number is its place there.
         let wires: Vec<WireId> =
             self.plan.wires.iter().map(|&(from, to)| builder.connect(from, to)).collect();
         for &(watched, watcher) in &self.plan.watches {

@@ -66,8 +66,7 @@ impl Survey<'_> {
             );
             return self.fault(&["limit"], problem);
         }
-        self.check_window(&["tcp", "window"], &self.scenario.tcp);
-        self.check_split_windows();
+        self.check_windows();
         let links = self.network.links.clone();
         for (index, link) in links.iter().enumerate() {
             let name = self.name_of_link(index);
@@ -117,15 +116,21 @@ impl Survey<'_> {
         }
     }
 
-    /// TCP on the wireless parts of connections.
-    fn check_split_windows(&mut self) {
+    /// Windows of all connections, and of their wireless parts.
+    fn check_windows(&mut self) {
         let scenario = self.scenario;
-        for scheme in scenario.schemes.iter().filter_map(|name| scenario.scheme.get(name)) {
-            // What else is wrong with its parameters is found later.
-            if scheme.faults(&scenario.tcp).is_empty()
-                && let Some(split) = scheme.split(&scenario.tcp)
-            {
-                self.check_window(&["scheme", scheme.name(), "wireless", "window"], &split.wireless);
+        let flows: Vec<_> = self.network.flows.iter().filter(|flow| flow.is_tcp()).cloned().collect();
+        let own = flows.iter().filter(|flow| flow.tcp != scenario.tcp);
+        let own = own.map(|flow| (vec!["connection", flow.name.as_str(), "tcp", "window"], &flow.tcp));
+        for (path, tcp) in [(vec!["tcp", "window"], &scenario.tcp)].into_iter().chain(own) {
+            self.check_window(&path, tcp);
+            for scheme in scenario.schemes.iter().filter_map(|name| scenario.scheme.get(name)) {
+                // What else is wrong with its parameters is found later.
+                if scheme.faults(tcp).is_empty()
+                    && let Some(split) = scheme.split(tcp)
+                {
+                    self.check_window(&["scheme", scheme.name(), "wireless", "window"], &split.wireless);
+                }
             }
         }
     }
@@ -200,7 +205,8 @@ impl Survey<'_> {
         // A scheme may cut larger segments on its wireless part, and has messages of its own.
         let splits = self.scenario.schemes.iter().filter_map(|name| self.scenario.scheme.get(name));
         let split = splits.filter_map(|scheme| scheme.split(&self.scenario.tcp));
-        let sizes = traffic.chain(split.map(|split| split.wireless.packet_size));
+        let own = self.network.settings().map(|tcp| tcp.packet_size);
+        let sizes = traffic.chain(own).chain(split.map(|split| split.wireless.packet_size));
         sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(LARGEST_PACKET)
     }
 
