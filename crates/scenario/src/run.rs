@@ -428,7 +428,8 @@ impl Places<'_> {
                 relayed.add(proxy.relay(flow.id).expect("this one splits it"));
             }
             let acknowledged = Bytes(sender.acknowledged());
-            Ends { sender: *sender.stats(), receiver: *receiver.stats(), acknowledged, relayed }
+            let in_flight = Bytes(u64::from(sender.flight_size()));
+            Ends { sender: *sender.stats(), receiver: *receiver.stats(), acknowledged, in_flight, relayed }
         });
         let traffic =
             self.traffic.iter().map(|&(source, sink)| match (engine.node(source), engine.node(sink)) {

@@ -996,3 +996,34 @@ fn a_spread_of_beginnings_is_each_connections_own() {
     // Another pair changes nothing for those that are there.
     assert_eq!(starts(0, &["topology.dumbbell.pairs=2"]), one[..2]);
 }
+
+/// What was under way at the end of a warm-up is delivered after it, and counts as sent after it too: nothing is
+/// lost here, and all that is sent arrives.
+#[test]
+fn a_warmup_in_the_midst_of_a_transfer_leaves_goodput_at_one() {
+    let text = "[transfer]\nsize = '500 KB'\n[tcp]\nclose = true\n[wired]\nrate = '10 Mbps'\ndelay = '50 ms'\n[radio]\nrate = \
+                '1 Mbps'\n";
+    for scheme in ["basic", "i-tcp"] {
+        for warmup in ["0 s", "80 ms", "110 ms", "1 s", "2.5 s", "4.1 s"] {
+            let overrides = [format!("warmup={warmup}"), format!("schemes=[\"{scheme}\"]")];
+            let scenario =
+                Scenario::parse(text, "test.toml", &overrides).unwrap_or_else(|error| panic!("{error}"));
+            let run = scenario.run(scheme, 1, 0, Observe::default()).expect("it runs");
+            assert!(run.metrics.connections.finished, "{scheme} {warmup}");
+            assert_eq!(run.metrics.connections.goodput, Some(1.0), "{scheme} {warmup}");
+            assert_eq!(run.connections[0].metrics.goodput, Some(1.0), "{scheme} {warmup}");
+        }
+    }
+    // With losses it is a ratio.
+    let cell = include_str!("../../../scenarios/cell.toml");
+    let scenario =
+        Scenario::parse(cell, "cell.toml", &["limit=10 s"]).unwrap_or_else(|error| panic!("{error}"));
+    let run = scenario.run("basic", 1, 0, Observe::default()).expect("it runs");
+    for metrics in run.connections.iter().map(|each| &each.metrics).chain([&run.metrics.connections]) {
+        assert!(
+            metrics.goodput.is_some_and(|goodput| (0.8..=1.0).contains(&goodput)),
+            "{:?}",
+            metrics.goodput
+        );
+    }
+}

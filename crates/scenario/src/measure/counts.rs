@@ -29,7 +29,20 @@ pub(crate) struct Ends {
     pub(crate) receiver: ReceiverStats,
     /// Payload that was acknowledged to the sender.
     pub(crate) acknowledged: Bytes,
+    /// Bytes that the source has sent and nobody has acknowledged to it, SYN and FIN included.
+    pub(crate) in_flight: Bytes,
     pub(crate) relayed: Relayed,
+}
+
+impl Ends {
+    /// Payload that had left the source and not reached the destination, of a transfer of `size`.
+    pub(super) fn under_way(&self, size: Option<Bytes>) -> Bytes {
+        if self.sender.payload_sent == Bytes::ZERO {
+            return Bytes::ZERO;
+        }
+        let sent = (self.acknowledged + self.in_flight).min(size.unwrap_or(Bytes(u64::MAX)));
+        Bytes(sent.0.saturating_sub(self.receiver.delivered.0))
+    }
 }
 
 /// What the two ends of an application have counted.

@@ -20,6 +20,8 @@ impl Measured<'_> {
         let Ends { sender: total, receiver: received, .. } = *end;
         let (sender, receiver) = (total.since(&before.sender), received.since(&before.receiver));
         let relayed = end.relayed.since(&before.relayed);
+        // What was under way at the end of the warm-up is delivered after it, and so counts as sent after it.
+        let payload_sent = sender.payload_sent + before.under_way(size);
         let undelivered = end.acknowledged.0.saturating_sub(received.delivered.0);
         let drops = self.drops(index);
         let finished = size == Some(received.delivered);
@@ -28,7 +30,7 @@ impl Measured<'_> {
         let span = self.span(start, end);
         let metrics = ConnectionMetrics {
             throughput_bps: rate(receiver.delivered, span.length()),
-            goodput: share(receiver.delivered, sender.payload_sent),
+            goodput: share(receiver.delivered, payload_sent),
             completion_time_s: finished.then(|| end.since(start).as_secs_f64()),
             finished,
             aborted: total.aborted.is_some() || relayed.aborted,
@@ -51,7 +53,7 @@ impl Measured<'_> {
             lost_on_air: drops.corrupted,
             queue_drops: drops.queue_full,
         };
-        Connection { metrics, span, ends: size.is_some(), payload_sent: sender.payload_sent }
+        Connection { metrics, span, ends: size.is_some(), payload_sent }
     }
 
     /// The source of traffic with number `index`, which was to send from `start` until `stop`.
@@ -172,6 +174,7 @@ pub(crate) struct Connection {
     span: Span,
     /// Whether its transfer has an end.
     ends: bool,
+    /// With what was under way at the end of the warm-up.
     payload_sent: Bytes,
 }
 
