@@ -265,7 +265,11 @@ impl Setup<'_> {
         let world = self.world(seed, run);
         let flows = &world.flows;
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
-        let capture = observe.pcap.map(|path| self.capture(flows[0], path)).transpose().map_err(failed)?;
+        let capture = match (observe.pcap, flows.first()) {
+            (Some(_), None) => return Err(self.nothing_to_capture()),
+            (Some(path), Some(flow)) => Some(self.capture(*flow, path).map_err(failed)?),
+            (None, _) => None,
+        };
         let parts = self.layout.parts();
         let recorders = flows.iter().zip(parts).enumerate().flat_map(|(index, (flow, parts))| {
             parts.iter().map(move |part| {
@@ -331,6 +335,13 @@ impl Setup<'_> {
         let (_, tap) = engine.into_tap();
         let measured = Measured { warmup: &warmup, end: &end };
         (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
+    }
+
+    /// Why a run without connections writes no pcapng file.
+    fn nothing_to_capture(&self) -> RunError {
+        let message = "pcap: found no connection, expected one, at whose source packets are captured; add a table [transfer]";
+        let place = Place::File { name: &self.scenario.file, text: "", span: None };
+        RunError::Scenario(ScenarioError::new(String::from(message), place))
     }
 
     /// Why a run whose packets would fill the memory does not go on at `now`.

@@ -1027,3 +1027,48 @@ fn a_warmup_in_the_midst_of_a_transfer_leaves_goodput_at_one() {
         );
     }
 }
+
+/// Traffic alone, at half of the rate of its links: all of it arrives, after its time on two links.
+#[test]
+fn a_scenario_may_have_traffic_and_no_connection() {
+    let text = "schemes = ['basic', 'local-recovery']\nlimit = '10 s'\n[traffic.video]\nfrom = 'fixed'\nto = \
+                'mobile'\npacket_size = '1000 B'\nstop = '5 s'\nlaw.constant.rate = '1 Mbps'\n[wired]\nrate = \
+                '2 Mbps'\n[radio]\nrate = '2 Mbps'\narq.stop-and-wait.backoff.fixed = '1 ms'\n";
+    let scenario = read(text, &[]);
+    assert_eq!(read(&scenario.to_toml(), &[]), scenario);
+    for scheme in &scenario.schemes {
+        let run = scenario.run(scheme, 1, 0, EVERYTHING).expect("it runs");
+        assert_eq!((run.ended, run.connections.len()), (Ended::Idle, 0));
+        let (name, video) = &run.traffic[0];
+        assert_eq!((name.as_str(), video.sent_packets, video.delivered_packets), ("video", 625, 625));
+        assert_eq!((video.lost_packets, video.mean_delay_s), (0, Some(0.008)));
+        assert_eq!(run.metrics.network.link_attempts, 625);
+        assert_eq!(run.metrics.connections.throughput_bps, 0.0);
+        assert_eq!((run.metrics.connections.goodput, run.metrics.connections.finished), (None, false));
+        let json = scenario.report(&[&run]).expect("it can be told");
+        assert!(json.contains("\"video\""), "{json}");
+    }
+    let lossy = read(text, &["radio.channel.frame-loss.loss=0.2"]);
+    let lost = |scheme: &str| {
+        lossy.run(scheme, 1, 0, Observe::default()).expect("it runs").traffic[0].1.lost_packets
+    };
+    assert!((80..=170).contains(&lost("basic")), "of 625 packets one in five");
+    assert_eq!(lost("local-recovery"), 0);
+}
+
+/// What a scenario without connections cannot have.
+#[test]
+fn without_a_transfer_there_are_no_connections() {
+    let traffic = "[traffic.video]\nfrom = 'fixed'\nto = 'mobile'\npacket_size = '1000 B'\nlaw.constant.rate = '1 Mbps'\n";
+    let links = "[wired]\nrate = '2 Mbps'\n[radio]\nrate = '2 Mbps'\n";
+    let missing = "missing key transfer, expected a table with the key size";
+    for text in [links.to_owned(), format!("{traffic}[connection.a]\nstart = '1 s'\n{links}")] {
+        let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err("it is refused");
+        assert_eq!(error.message(), missing);
+    }
+    let scenario = read(&format!("limit = '1 s'\n{traffic}{links}"), &[]);
+    let observe = Observe { pcap: Some(std::path::Path::new("never-written.pcapng")), ..Observe::default() };
+    let error = scenario.run("basic", 1, 0, observe).expect_err("there is nothing to capture").to_string();
+    assert!(error.contains("found no connection"), "{error}");
+    assert!(!std::path::Path::new("never-written.pcapng").exists());
+}

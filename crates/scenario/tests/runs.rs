@@ -224,7 +224,7 @@ fn the_scenarios_that_come_along_run() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let scenario = Scenario::load::<&str>(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
-        let expected = match scenario.transfer.size {
+        let expected = match scenario.transfer.as_ref().and_then(|transfer| transfer.size) {
             Some(_) => Ended::Finished,
             None => Ended::TimeLimit,
         };

@@ -165,9 +165,12 @@ impl Network {
         self.steps().any(|(link, _)| self.graph.station(link).is_some())
     }
 
-    /// The links on the ways of connections, each with the node that the data come from.
+    /// The links on the ways of connections, or of other traffic if there are none, each with the node that the data
+    /// come from.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
-        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.path.nodes);
+        let any_tcp = self.flows.iter().any(Flow::is_tcp);
+        let paths =
+            self.flows.iter().filter(move |flow| flow.is_tcp() == any_tcp).map(|flow| &flow.path.nodes);
         let steps = paths.flat_map(|nodes| nodes.windows(2));
         steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))
     }

@@ -56,8 +56,9 @@ pub struct Scenario {
     /// What connects the hosts. By default a fixed host, a base station and a mobile host.
     #[serde(default)]
     pub topology: Topology,
-    /// What is sent.
-    pub transfer: Transfer,
+    /// What is sent. Required, unless there are applications or other traffic, and no connections: then there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Transfer>,
     /// Connections, by name, each as `transfer` has it but for what it says itself. A dumbbell has one for
     /// each pair, called by its number, and every other shape one: to name some of these says how they
     /// differ, and with any other name only those are there that are named.

@@ -8,33 +8,40 @@ use super::Survey;
 use super::routes::Keys;
 use crate::build::network::{Flow, Load};
 use crate::file::alternatives;
-use crate::schema::{Application, Connection, Pair, Traffic};
+use crate::schema::{Application, Connection, Pair, Traffic, Transfer};
 
 impl Survey<'_> {
     pub(super) fn add_connections(&mut self) {
         let scenario = self.scenario;
+        let Some(transfer) = &scenario.transfer else {
+            let has_other = !(scenario.traffic.is_empty() && scenario.application.is_empty());
+            if !has_other || !scenario.connection.is_empty() {
+                self.fault(&[], "missing key transfer, expected a table with the key size");
+            }
+            return;
+        };
         let pairs = scenario.topology.pairs();
         let usual = Connection::default();
         let own = |name: &str| scenario.connection.get(name).unwrap_or(&usual);
-        let ends_are_stated = scenario.transfer.from.is_some() || scenario.transfer.to.is_some();
+        let ends_are_stated = transfer.from.is_some() || transfer.to.is_some();
         let only_pairs = scenario.connection.keys().all(|name| pairs.iter().any(|pair| pair.name == *name));
         if only_pairs && !(ends_are_stated && scenario.connection.is_empty()) {
             for pair in &pairs {
-                self.add_connection(&pair.name, own(&pair.name), Some(pair));
+                self.add_connection(&pair.name, transfer, own(&pair.name), Some(pair));
             }
         } else if scenario.connection.is_empty() {
-            self.add_connection(&pairs[0].name, &usual, pairs.first().filter(|_| pairs.len() == 1));
+            self.add_connection(&pairs[0].name, transfer, &usual, pairs.first().filter(|_| pairs.len() == 1));
         } else {
             for name in scenario.connection.keys() {
                 let pair = pairs.iter().find(|pair| pair.name == *name || pairs.len() == 1);
-                self.add_connection(name, own(name), pair);
+                self.add_connection(name, transfer, own(name), pair);
             }
         }
         self.network.connections = self.network.flows.len();
     }
 
-    fn add_connection(&mut self, name: &str, own: &Connection, pair: Option<&Pair>) {
-        let usual = &self.scenario.transfer;
+    /// Adds the connection called `name`, which is as `usual` but for what it says itself.
+    fn add_connection(&mut self, name: &str, usual: &Transfer, own: &Connection, pair: Option<&Pair>) {
         // A value stands where the connection says it, or else where all connections do.
         let key = |key, is_own| if is_own { vec!["connection", name, key] } else { vec!["transfer", key] };
         let start = own.start.unwrap_or(usual.start);
