@@ -60,6 +60,9 @@ pub fn slack(settings: &Settings, reacting: bool) -> u32 {
     let stays_open = reacting || settings.congestion == Congestion::None;
     if settings.flavour == Flavour::Sack && (sends_two || stays_open) {
         settings.window_payload()
+    } else if settings.flavour == Flavour::Prr {
+        // A tail loss probe.
+        if reacting { settings.mss().max(LARGEST_CUT) } else { settings.mss() }
     } else if settings.limited_transmit {
         let mss = if reacting { settings.mss().max(LARGEST_CUT) } else { settings.mss() };
         mss * (settings.dupthresh - 1)

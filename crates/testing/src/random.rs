@@ -2,19 +2,33 @@
 
 use lasthop_base::{Bytes, Duration, Stream};
 use lasthop_proto::tcp::{
-    Congestion, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples, Rules,
-    Settings, WindowCounts,
+    Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples,
+    Rules, Settings, SlowStartExit, WindowCounts,
 };
 use lasthop_sim::QueueLimit;
 
 /// Every flavour.
-pub const FLAVOURS: [Flavour; 6] = [
+pub const FLAVOURS: [Flavour; 7] = [
     Flavour::Tahoe,
     Flavour::Reno,
     Flavour::NewReno,
     Flavour::Sack,
     Flavour::GoBackN,
     Flavour::SelectiveRepeat,
+    Flavour::Prr,
+];
+
+/// Every congestion control.
+pub const CONTROLS: [Congestion; 9] = [
+    Congestion::Aimd,
+    Congestion::Reno,
+    Congestion::Cubic,
+    Congestion::Bbr,
+    Congestion::Vegas,
+    Congestion::Veno,
+    Congestion::Westwood,
+    Congestion::Hybla,
+    Congestion::None,
 ];
 
 /// One of several, each as likely as the others.
@@ -34,14 +48,22 @@ pub fn milliseconds(random: &mut Stream, most: u64) -> Duration {
 
 /// Settings of any profile, with anything changed that a scenario may change.
 pub fn settings(random: &mut Stream) -> Settings {
-    let profile = pick(random, &[Profile::Rfc, Profile::Ns2, Profile::Ebsn]);
+    let profile = pick(random, &Profile::ALL);
     let base = profile.settings();
-    let packet_size = Bytes(pick(random, &[41, 128, 576, 1000, 1500]));
+    let flavour = pick(random, &FLAVOURS);
+    let rules = pick(random, &[Rules::Rfc, Rules::Ns2]);
+    // The header, with room for timestamps and SACK blocks, and a payload.
+    let packet_size = base.header + Bytes(pick(random, &[1, 88, 536, 960, 1460]));
     let rto_min = milliseconds(random, 1_000);
     Settings {
-        flavour: pick(random, &FLAVOURS),
-        congestion: pick(random, &[Congestion::Aimd, Congestion::Aimd, Congestion::None]),
-        rules: pick(random, &[Rules::Rfc, Rules::Ns2]),
+        flavour,
+        detection: pick(random, &[Detection::Rack, Detection::Sack]),
+        congestion: congestion(random, flavour),
+        slow_start_exit: pick(
+            random,
+            &[SlowStartExit::Loss, SlowStartExit::Hystart, SlowStartExit::HystartPlusPlus],
+        ),
+        rules: if flavour == Flavour::Prr { Rules::Rfc } else { rules },
         packet_size,
         window: (packet_size * (1 + random.below(60))).into(),
         window_counts: pick(random, &[WindowCounts::Payload, WindowCounts::Packets]),
@@ -70,9 +92,14 @@ pub fn settings(random: &mut Stream) -> Settings {
         partial_deflation: coin(random),
         impatient: coin(random),
         partial_ack_sends: coin(random),
+        tlp: coin(random),
+        frto: coin(random),
+        undo: coin(random),
+        cwnd_validation: coin(random),
+        pacing: coin(random),
         rtt_arithmetic: pick(
             random,
-            &[RttArithmetic::Exact, RttArithmetic::Ticks, RttArithmetic::NearestTick],
+            &[RttArithmetic::Exact, RttArithmetic::Ticks, RttArithmetic::NearestTick, RttArithmetic::Linux],
         ),
         rtt_samples: pick(random, &[RttSamples::OneAtATime, RttSamples::EveryAck]),
         tick: pick(random, &[1, 10, 100, 500].map(Duration::from_millis)),
@@ -80,12 +107,21 @@ pub fn settings(random: &mut Stream) -> Settings {
         rto_min,
         rto_max: Duration::from_secs(2 + random.below(60)),
         ack_every: 1 + random.below(3) as u32,
+        quick_acks: random.below(20) as u32,
         ack_delay: milliseconds(random, 400),
         sack_blocks: 1 + random.below(4) as u32,
         dsack: coin(random),
         timestamps: coin(random),
         ..base
     }
+}
+
+/// A congestion control that can work with `flavour`, the classic one and none more often than others.
+pub fn congestion(random: &mut Stream, flavour: Flavour) -> Congestion {
+    let usual = pick(random, &[Some(Congestion::Aimd), Some(Congestion::None), None, None]);
+    let any = pick(random, &CONTROLS);
+    let samples = matches!(any, Congestion::Bbr | Congestion::Westwood);
+    usual.unwrap_or(if samples && flavour != Flavour::Prr { Congestion::Cubic } else { any })
 }
 
 /// A queue with room for two packets at least.

@@ -73,6 +73,8 @@ pub(super) struct SentSegments {
     /// retransmitted meanwhile are skipped and dropped when they come to the front.
     transmissions: VecDeque<Transmission>,
     counts: Counts,
+    /// Sequence numbers in flight.
+    bytes_in_flight: u32,
     /// No segment before this one is lost.
     first_lost: SeqNum,
 }
@@ -106,6 +108,11 @@ impl SentSegments {
         self.counts
     }
 
+    /// How many sequence numbers are in the network.
+    pub(super) fn bytes_in_flight(&self) -> u32 {
+        self.bytes_in_flight
+    }
+
     /// The segment with the lowest sequence number.
     pub(super) fn first(&self) -> Option<&SentSegment> {
         self.segments.front()
@@ -130,6 +137,12 @@ impl SentSegments {
         let segment = &mut self.segments[index];
         *self.counts.of(segment.whereabouts) -= 1;
         *self.counts.of(whereabouts) += 1;
+        match (segment.whereabouts, whereabouts) {
+            (Whereabouts::InFlight, Whereabouts::InFlight) => {}
+            (Whereabouts::InFlight, _) => self.bytes_in_flight -= segment.len(),
+            (_, Whereabouts::InFlight) => self.bytes_in_flight += segment.len(),
+            _ => {}
+        }
         segment.whereabouts = whereabouts;
         if whereabouts == Whereabouts::Lost {
             self.first_lost =
@@ -178,6 +191,7 @@ impl SentSegments {
             self.segments.push_back(segment);
             self.transmissions.push_back(Transmission { start, sent_at: now });
             self.counts.in_flight += 1;
+            self.bytes_in_flight += end - start;
         }
     }
 
@@ -187,6 +201,9 @@ impl SentSegments {
         while let Some(segment) = self.segments.front().filter(|segment| segment.end <= ack) {
             visit(segment);
             *self.counts.of(segment.whereabouts) -= 1;
+            if segment.whereabouts == Whereabouts::InFlight {
+                self.bytes_in_flight -= segment.len();
+            }
             self.segments.pop_front();
         }
         while self.transmissions.front().is_some_and(|sent| sent.start < ack) {
@@ -332,6 +349,8 @@ impl SentSegments {
             }
         }
         assert_eq!(counts, self.counts);
+        let in_flight = self.segments.iter().filter(|segment| segment.whereabouts == Whereabouts::InFlight);
+        assert_eq!(in_flight.map(SentSegment::len).sum::<u32>(), self.bytes_in_flight);
         let pairs = self.segments.iter().zip(self.segments.iter().skip(1));
         pairs.for_each(|(left, right)| assert_eq!(left.end, right.start));
     }

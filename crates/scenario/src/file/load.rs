@@ -115,15 +115,14 @@ impl Scenario {
     /// parameters only those of schemes that differ from their defaults. So a point has the same hash in
     /// every study, and as a scenario by itself; and a scheme that is added changes none.
     pub fn hash(&self) -> String {
-        let plain =
-            Scenario {
-                title: String::new(),
-                schemes: Vec::new(),
-                sender: None,
-                senders: IndexMap::new(),
-                sweep: Sweep::default(),
-                ..self.clone()
-            };
+        let plain = Scenario {
+            title: String::new(),
+            schemes: Vec::new(),
+            sender: None,
+            senders: IndexMap::new(),
+            sweep: Sweep::default(),
+            ..self.clone()
+        };
         let mut table = Table::try_from(plain).expect("a scenario is a table of plain values");
         let usual = Table::try_from(Schemes::default()).expect("parameters are plain values");
         if let Some(Value::Table(schemes)) = table.get_mut("scheme") {

@@ -99,7 +99,7 @@ impl Scenario {
         }
         let results = runs.iter().map(|run| Outcome {
             sender: run.sender.as_deref(),
-                scheme: &run.scheme,
+            scheme: &run.scheme,
             ended: ended_key(run.ended),
             metrics: &run.metrics,
             connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),

@@ -5,19 +5,23 @@ use std::collections::HashSet;
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::tcp::{
-    Congestion, Hole, InitialWindow, Profile, Reaction, Response, SenderState, SeqNum, Settings,
+    Congestion, Detection, Flavour, Hole, InitialWindow, Profile, Reaction, Response, SenderState, SeqNum,
+    Settings,
 };
 use lasthop_proto::{Body, Component, Notice, NoticeCode, Out, Packet, Port};
 use lasthop_testing::check;
 use lasthop_testing::net::{Filter, by_order, nothing, segments, transfer, transfer_with};
-use lasthop_testing::random::FLAVOURS;
+use lasthop_testing::random::{CONTROLS, FLAVOURS};
 
 /// Every flavour under the rules of both profiles, and with what else changes its course.
 fn variants() -> Vec<(String, Settings)> {
     let mut variants = Vec::new();
     for flavour in FLAVOURS {
         let rfc = Settings { flavour, ..Settings::default() };
-        let ns2 = Settings { flavour, ..Profile::Ns2.settings() };
+        // Records of segments know nothing of ns-2: there the Linux profile takes its place.
+        let by_records = flavour == Flavour::Prr;
+        let ns2 = if by_records { Profile::Linux.settings() } else { Profile::Ns2.settings() };
+        let ns2 = Settings { flavour, ..ns2 };
         let one_by_one = Settings {
             initial_window: InitialWindow::Segments(1),
             ack_every: 1,
@@ -53,6 +57,26 @@ fn any_loss_of_the_first_twelve_data_packets() {
                 let drops = transfer(&settings, segments(&settings, 20), by_order(pattern), nothing());
                 assert_eq!(drops, u64::from(pattern.count_ones()), "a packet was lost twice or not at all");
             });
+        }
+    }
+}
+
+/// With records of segments, every congestion control and every way to detect losses, paced or not.
+#[test]
+fn any_loss_of_the_first_nine_packets_under_every_control() {
+    for congestion in CONTROLS {
+        for detection in [Detection::Rack, Detection::Sack] {
+            for pacing in [false, true] {
+                let linux = Profile::Linux.settings();
+                let settings = Settings { congestion, detection, pacing, ..linux };
+                for pattern in 0..1u32 << 9 {
+                    let name = format!("{congestion:?}, {detection:?}, paced: {pacing}, lost {pattern:09b}");
+                    check(&name, || {
+                        transfer(&settings, segments(&settings, 30), by_order(pattern), nothing());
+                        transfer(&settings, segments(&settings, 30), nothing(), by_order(pattern));
+                    });
+                }
+            }
         }
     }
 }

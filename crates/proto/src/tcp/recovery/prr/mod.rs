@@ -181,6 +181,11 @@ impl Prr {
         tcp.records().segments.counts().in_flight
     }
 
+    /// The window that lets out so many segments beyond what is in flight.
+    fn window_for(tcp: &SenderState, more: u32) -> f64 {
+        f64::from(tcp.records().segments.bytes_in_flight()) + f64::from(more) * f64::from(tcp.mss)
+    }
+
     fn on_segment(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
         let prior_una = tcp.snd_una;
         let prior_in_flight = Self::in_flight(tcp);
@@ -431,6 +436,14 @@ impl Prr {
         self.schedule_probe(tcp, now);
     }
 
+    /// Whether the congestion window has room for the segment that goes next.
+    fn window_has_room(&self, tcp: &mut SenderState) -> bool {
+        let in_flight = tcp.records().segments.bytes_in_flight();
+        let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
+        let len = lost.map_or_else(|| tcp.len_at(tcp.snd_max), |lost| lost.len());
+        in_flight == 0 || f64::from(in_flight + len) <= tcp.cwnd()
+    }
+
     /// Sends one segment; `false` if there is none to send.
     fn send_one(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
         let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
@@ -495,7 +508,7 @@ impl Recovery for Prr {
     }
 
     fn pipe(&self, tcp: &SenderState) -> u32 {
-        Self::in_flight(tcp) * tcp.mss
+        tcp.records().segments.bytes_in_flight()
     }
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
@@ -515,11 +528,7 @@ impl Recovery for Prr {
         let burst = tcp.settings.max_burst;
         let (mut sent, mut limited) = (0, false);
         while burst == 0 || sent < burst {
-            if Self::in_flight(tcp) >= Self::cwnd(tcp) {
-                limited = true;
-                break;
-            }
-            if !tcp.pacing_lets_out(now) {
+            if !self.window_has_room(tcp) || !tcp.pacing_lets_out(now) {
                 limited = true;
                 break;
             }
@@ -555,8 +564,8 @@ impl Prr {
         let in_flight = Self::in_flight(tcp);
         if let (Some(reduction), false) = (self.stage.reduction(), tcp.governs_recovery()) {
             let allowed = reduction.on_delivered(delivered, in_flight, advances);
-            let mss = f64::from(tcp.mss);
-            tcp.window_mut().reduce_to(f64::from(in_flight + allowed) * mss);
+            let window = Self::window_for(tcp, allowed);
+            tcp.window_mut().reduce_to(window);
         }
     }
 }

@@ -33,8 +33,8 @@ impl Prr {
             self.begin_undo(tcp);
         }
         tcp.time_out_records(now, again);
-        let allowed = (Self::in_flight(tcp) + 1) * tcp.mss;
-        tcp.window_mut().begin_with(allowed);
+        let window = Self::window_for(tcp, 1);
+        tcp.window_mut().reduce_to(window);
         let doubted = tcp.settings.frto && (self.stage.is_calm() || self.timeouts > 0);
         self.stage = Stage::Loss(if doubted { AfterTimeout::Doubted } else { AfterTimeout::Justified });
         self.high = tcp.snd_max;
