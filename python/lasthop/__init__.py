@@ -1,6 +1,7 @@
-"""Find out what will make TCP work over a wireless last hop.
+"""Lasthop: a simulator for TCP over wireless last hops.
 
-A scenario says what is simulated; a run of it with a scheme is measured, traced and plotted.
+A `Scenario` describes the network, the channel and the traffic; a `Run` of it with a scheme has metrics and,
+if asked for, packet traces and time series.
 
 Examples
 --------

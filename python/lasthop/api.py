@@ -21,17 +21,17 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
     path : str or Path
         The TOML file.
     overrides : iterable of str, optional
-        Settings to lay over it, each as `"radio.rate=2 Mbps"`.
+        Settings that replace those of the file, such as `"radio.rate=2 Mbps"`.
 
     Returns
     -------
     Scenario
-        The scenario, checked.
+        The validated scenario.
 
     Raises
     ------
     ScenarioError
-        If the file cannot be read, or is not a sound scenario.
+        If the file cannot be read or is not a valid scenario.
 
     Examples
     --------
@@ -43,22 +43,22 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
 
 
 def build(tables: Mapping[str, Any]) -> Scenario:
-    """Build a scenario from nested dictionaries that say what a file would.
+    """Build a scenario from nested dictionaries with the structure of a file.
 
     Parameters
     ----------
     tables : mapping
-        The scenario: tables as mappings, quantities as strings with their unit.
+        The scenario: tables as mappings, quantities as strings with units.
 
     Returns
     -------
     Scenario
-        The scenario, checked.
+        The validated scenario.
 
     Raises
     ------
     ScenarioError
-        If it is not a sound scenario.
+        If it is not a valid scenario.
 
     Examples
     --------
@@ -87,13 +87,13 @@ def run(
 ) -> Run:
     """Run a scenario with one scheme.
 
-    The result depends on nothing but the scenario, the scheme, the seed and the run number. Runs of
-    different schemes with the same seed and run number meet the same fades.
+    The result depends only on the scenario, the scheme, the seed and the run number. Runs of different
+    schemes with the same seed and run number meet the same fades.
 
     Parameters
     ----------
     scenario : Scenario, str or Path
-        The scenario, or the file that it is in.
+        The scenario or its file.
     scheme : str, optional
         The scheme's name. By default the first that the scenario names.
     seed : int, default 1
@@ -101,21 +101,21 @@ def run(
     run : int, default 0
         The number of the run in the study.
     trace : bool, default False
-        Whether to keep what happened to each packet, for `Run.events`.
+        Whether to record the events of each packet, for `Run.events`.
     series : bool, default False
-        Whether to keep the source's state over time, for `Run.series`.
+        Whether to record the source's state over time, for `Run.series`.
     pcap : str or Path, optional
         A pcapng file to write.
 
     Returns
     -------
     Run
-        What came of it.
+        The results.
 
     Raises
     ------
     ScenarioError
-        If the scenario is wrong, or the scheme is unknown or cannot work with it.
+        If the scenario is invalid, or the scheme is unknown or cannot work with it.
     OSError
         If the pcapng file cannot be written.
 
@@ -145,7 +145,7 @@ def compare(
     Parameters
     ----------
     scenario : Scenario, str or Path
-        The scenario, or the file that it is in.
+        The scenario or its file.
     schemes : sequence of str, optional
         The schemes' names. By default all that the scenario names.
     seed, run, trace, series
@@ -170,7 +170,7 @@ def compare(
 
 
 def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pandas.DataFrame:
-    """Return what happened to each packet of a connection as a data frame.
+    """Return the packet events of a connection as a data frame.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pand
     connection : str, optional
         The connection's name. By default the first.
     part : int, default 0
-        Which of its parts, if it is split: 0 is the one that begins at the source.
+        The part of a split connection; 0 begins at the source.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pand
 
 
 def series_frame(run: Run, connection: str | None = None, part: int = 0) -> pandas.DataFrame:
-    """Return the state of a connection's source over time as a data frame.
+    """Return the time series of a connection's source as a data frame.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def series_frame(run: Run, connection: str | None = None, part: int = 0) -> pand
     connection : str, optional
         The connection's name. By default the first.
     part : int, default 0
-        Which of its parts, if it is split: 0 is the one that begins at the source.
+        The part of a split connection; 0 begins at the source.
 
     Returns
     -------
@@ -232,10 +232,10 @@ def _key(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """Write a value as TOML."""
+    """Format a value as TOML."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_key(name)} = {_value(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(item) for item in value) + "]"
-    # Numbers, truth values and strings are written alike in TOML and JSON.
+    # Numbers, booleans and strings have the same syntax in TOML and JSON.
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Writing files so that an error names its file."""
+"""Writing files, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Give an OSError of the block the name of the file, if it has none: a full disk is told without.
+    """Add the file's name to an OSError of the block that lacks it, such as that of a full disk.
 
     Raises
     ------
@@ -25,8 +25,8 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text file in UTF-8, and return its path."""
+    """Write a text file in UTF-8 and return its path."""
     with naming(path):
-        # What is no Unicode, such as a byte in the name of a file, becomes an escape that JSON knows.
+        # A lone surrogate, from an undecodable file name, becomes an escape that JSON knows.
         path.write_bytes(text.encode("utf-8", "backslashreplace"))
     return path

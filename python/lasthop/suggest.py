@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Say that a name is unknown: with the one that was probably meant, or else with all there are.
+    """Return the message about an unknown name: with the closest known name, or else with all of them.
 
     Examples
     --------

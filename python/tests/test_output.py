@@ -16,7 +16,7 @@ from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import FILES, Output
 from lasthop.study import Study, StudyError
 
-ENDLESS = ("--set", "transfer.size=unlimited", "--set", "limit=1000000000 s", "--scheme", "ebsn")
+ENDLESS = ("--set", "transfer.size=unlimited", "--set", "limit=100000000 s", "--scheme", "ebsn")
 
 
 def no_larger_than(size: int) -> Callable[[], None]:

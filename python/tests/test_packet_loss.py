@@ -170,7 +170,7 @@ def test_the_command_prints_it_at_each_point(command: Command) -> None:
     [
         (("--packet-loss", "552 b"), '--packet-loss: found "552 b", expected a size'),
         (("--packet-loss", "552 B", "--link", "x"), 'found the link "x", expected "base-mobile"'),
-        (("--link", "base-mobile"), "say of which size with --packet-loss SIZE"),
+        (("--link", "base-mobile"), "--link needs --packet-loss SIZE"),
     ],
 )
 def test_wrong_options_are_refused(command: Command, options: tuple[str, ...], message: str) -> None:

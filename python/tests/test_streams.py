@@ -106,7 +106,7 @@ def test_a_long_run_shows_that_it_lives_and_ends_at_once() -> None:
         return b"running ebsn (1 of 1), 1 s" in shown
 
     os.set_blocking(ours, False)
-    endless = ["--set", "limit=1000000000 s", "--set", "transfer.size=unlimited"]
+    endless = ["--set", "limit=100000000 s", "--set", "transfer.size=unlimited"]
     line: list[str | Path] = ["run", ROOT / EXAMPLE, *endless, "--scheme", "ebsn"]
     code, out, _ = interrupt(line, alive, stderr=theirs)
     os.close(theirs)

@@ -68,7 +68,7 @@ def test_a_study_from_beginning_to_end(here: Path) -> None:
     written = {path.name: path.read_bytes() for path in directory.iterdir()}
     second = study(*options, "--export", "csv")
     assert (second.exit_code, second.stdout) == (0, first.stdout)
-    assert second.stderr.startswith("nothing left to run: sweep.study/study.sqlite has all runs")
+    assert second.stderr.startswith("nothing left to run: sweep.study/study.sqlite has every run")
     assert written.pop("study.sqlite")
     assert all((directory / name).read_bytes() == content for name, content in written.items())
 
@@ -137,11 +137,11 @@ def test_a_dry_run_counts_and_leaves_nothing(here: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--precision", "much"], "--precision: expected a part of the mean such as 2%, found 'much'"),
-        (["--precision", "2"], "--precision: expected a part of the mean such as 2%, found '2'"),
+        (["--precision", "much"], "--precision: expected a share of the mean such as 2%, found 'much'"),
+        (["--precision", "2"], "--precision: expected a share of the mean such as 2%, found '2'"),
         (["--runs", "ten"], "--runs: expected MIN:MAX or one number, found 'ten'"),
-        (["--runs", "9:3"], "--runs: expected 1 or more, and no fewer at most than at least, found '9:3'"),
-        (["--runs", "0"], "--runs: expected 1 or more, and no fewer at most than at least, found '0'"),
+        (["--runs", "9:3"], "--runs: expected 1 <= MIN <= MAX, found '9:3'"),
+        (["--runs", "0"], "--runs: expected 1 <= MIN <= MAX, found '0'"),
         (["--runs", "99999999999999999999"], "--runs: expected at most 1,000,000 of each scheme"),
         (["--metric", "throughput"], 'there is no metric "throughput"; did you mean "throughput_bps"?'),
         (["--metric", "speed"], 'there is no metric "speed"; there are throughput_bps, '),

@@ -1,4 +1,4 @@
-"""What the commands are called and what they take; what they do stands in their own modules."""
+"""The commands and their options. Each command is implemented in a module of its own."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def _lasthop(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        with plainly():
+            print(context.get_help())
         raise typer.Exit(WRONG_INPUT)
 
 
@@ -102,7 +103,7 @@ def run(
     json: AsJson = False,
     out: Annotated[
         Path | None,
-        typer.Option(parser=_directory, metavar="DIR", help="Write the results there, and what is recorded."),
+        typer.Option(parser=_directory, metavar="DIR", help="Directory of the results and recordings."),
     ] = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Record each packet: CSV and figures. Needs --out.")
@@ -113,7 +114,9 @@ def run(
     with plainly():
         from lasthop.cli.run import Request, execute
 
-        execute(Request(scenario, scheme or [], sender or [], seed, run, overrides or [], json, out, trace, pcap))
+        execute(
+            Request(scenario, scheme or [], sender or [], seed, run, overrides or [], json, out, trace, pcap)
+        )
 
 
 @app.command()
@@ -134,29 +137,30 @@ def study(
     ] = None,
     precision: Annotated[
         str,
-        typer.Option(metavar="SHARE", help="How narrow the intervals shall be: half of each, of the mean."),
+        typer.Option(metavar="SHARE", help="Target half-width of the intervals, relative to the mean."),
     ] = "2%",
     runs: Annotated[
         str, typer.Option(metavar="MIN:MAX", help="Fewest and most runs of each scheme at each point.")
     ] = "10:1000",
     metric: Annotated[
-        str, typer.Option(metavar="NAME", help="The metric that decides and is shown.")
+        str, typer.Option(metavar="NAME", help="The metric of the stopping rule and of the tables.")
     ] = "throughput_bps",
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=_directory, metavar="DIR", help="Where the results are kept; default: FILE.study."
+            parser=_directory, metavar="DIR", help="Directory of the results; by default FILE.study."
         ),
     ] = None,
     json: AsJson = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only count the runs, and estimate how long they take.")
+        bool,
+        typer.Option("--dry-run", help="Only count the runs and estimate their time."),
     ] = False,
     export: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="Also write every run: csv or parquet.")
+        str | None, typer.Option(metavar="FORMAT", help="Also write a table of every run: csv or parquet.")
     ] = None,
 ) -> None:
-    """Sweep a scenario, as often as gives an answer with an interval; can be interrupted and goes on."""
+    """Sweep a scenario with replications until the intervals are narrow enough; can be resumed."""
     with plainly():
         from lasthop.cli.study import Request, execute
 
@@ -172,16 +176,19 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="SIZE",
-            help="Instead print how often a packet of this size is lost on the air; may be repeated.",
+            help="Print the loss rate of packets of this size instead; may be repeated.",
         ),
     ] = None,
     link: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="On this link, not on the first wireless one that data cross."),
+        typer.Option(
+            metavar="NAME",
+            help="The link of --packet-loss; by default the first wireless one.",
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Check a scenario, and print it with every default and unit spelled out."""
+    """Check a scenario, and print its canonical form with every default and unit."""
     with plainly():
         from lasthop.cli.check import execute
 
@@ -190,7 +197,7 @@ def check(
 
 @app.command()
 def schemes(json: AsJson = False) -> None:
-    """List the schemes: what each does, and where it was proposed."""
+    """List the schemes with a summary and the source of each."""
     with plainly():
         from lasthop.cli.schemes import execute
 
@@ -199,28 +206,32 @@ def schemes(json: AsJson = False) -> None:
 
 @app.command()
 def paper(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The paper; none lists them.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The paper. Without it, list the papers.")
+    ] = None,
     figure: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Draw only this figure, and judge no claims; may be repeated."),
+        typer.Option(metavar="ID", help="Draw only this figure, without claims; may be repeated."),
     ] = None,
     reading: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=CHOICE", help="Read what the paper leaves open in another way."),
+        typer.Option(metavar="NAME=CHOICE", help="Choose another reading of what the paper leaves open."),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="As many runs as the paper, or more; or few.")
+        bool, typer.Option("--full/--quick", help="At least as many runs as the paper, or few.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The seed.")] = 1,
     run: Annotated[
-        int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run that packet traces show.")
+        int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run shown in packet traces.")
     ] = 0,
     jobs: Annotated[
         int | None, typer.Option(min=1, max=1000, metavar="N", help="Threads; by default one for each core.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(parser=_directory, metavar="DIR", help="Where to write; by default NAME.paper."),
+        typer.Option(
+            parser=_directory, metavar="DIR", help="Directory of the results; by default NAME.paper."
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -238,7 +249,7 @@ def packet_size(
         str,
         typer.Option(
             metavar="KEY",
-            help="The setting that is the packet size, such as scheme.metp.wireless.packet_size.",
+            help="The packet size to vary, such as scheme.metp.wireless.packet_size.",
         ),
     ] = "tcp.packet_size",
     sizes: Annotated[
@@ -260,15 +271,17 @@ def packet_size(
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=_directory, metavar="DIR", help="Also draw throughput against packet size there."
+            parser=_directory,
+            metavar="DIR",
+            help="Also draw throughput against packet size there.",
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Find the packet size that gets most through: the table a base station would hold.
+    """Find the packet size with the highest throughput, for each point of the scenario's sweep.
 
-    What the scenario sweeps, its channel above all, are the rows of the table. A window in bytes holds fewer
-    of larger packets; one such as "10 packets" holds as many of each size.
+    The sweep, usually of the channel, gives the rows of the table. A window in bytes holds fewer packets the
+    larger they are; a window such as "10 packets" holds the same number of each size.
     """
     with plainly():
         from lasthop.cli.packet_size import Request, execute

@@ -1,4 +1,4 @@
-"""`lasthop check`: whether a scenario is sound, and all that it says."""
+"""`lasthop check`: validates a scenario and prints its canonical form."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lasthop.cli.streams import emit_document
 
 
 def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None, as_json: bool) -> None:
-    """Print the canonical form of the scenario at `path`, or how often packets of some sizes are lost."""
+    """Print the canonical form of the scenario at `path`, or the loss rates of packets of some sizes."""
     if link is not None and not sizes:
-        raise RefusedError("--link says where packets are lost; say of which size with --packet-loss SIZE")
+        raise RefusedError("--link needs --packet-loss SIZE, whose link it names")
     scenario = load(path, overrides)
     report: dict[str, Any] = {"file": str(path), "hash": scenario.hash}
     if sizes:
@@ -34,7 +34,7 @@ def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None
 
 
 def _losses(scenario: Scenario, sizes: list[str], link: str | None) -> list[dict[str, Any]]:
-    """Return how often packets are lost, at each point of the scenario's sweep."""
+    """Return the loss rate of each packet size at each point of the sweep."""
     try:
         return [
             {"parameters": point.parameters, "size": size, "loss": point.scenario.packet_loss(size, link)}

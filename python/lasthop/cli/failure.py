@@ -1,4 +1,4 @@
-"""How a command fails: one plain message and an exit code, never a traceback."""
+"""Errors of commands: one message on stderr and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ INTERRUPTED = 130
 
 
 class RefusedError(Exception):
-    """The command cannot do what it was asked to; the text says why."""
+    """Invalid input; the text says what is wrong and what would be right."""
 
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Turn what goes wrong inside the block into a message on stderr and an exit code.
+    """Turn exceptions of the block into a message on stderr and an exit code.
 
-    Wrong input, and files that cannot be read or written, give 2; Ctrl-C gives 130.
+    Invalid input, and files that cannot be read or written, exit with 2; Ctrl-C exits with 130.
     """
     try:
         yield
         streams.finish()
     except BrokenPipeError:
-        # The reader of our output has had enough.
+        # The reader of the pipe has left, as `head` does: no error.
         streams.discard(sys.stdout)
         raise typer.Exit(0) from None
     except KeyboardInterrupt:
@@ -47,7 +47,7 @@ def plainly() -> Iterator[None]:
 
 
 def stopped(kept: str) -> NoReturn:
-    """End an interrupted command that can be continued: say what is kept, and how to go on."""
+    """Exit from an interrupted command that can be resumed: say what is kept, and how to go on."""
     streams.notify(f"stopped; {kept}. To go on:\n  {shlex.join(['lasthop', *sys.argv[1:]])}")
     raise typer.Exit(INTERRUPTED) from None
 
@@ -58,5 +58,5 @@ def _failed(message: str) -> typer.Exit:
 
 
 def warn(message: str) -> None:
-    """Say on stderr what the user should know though the command succeeds."""
+    """Print a warning on stderr."""
     streams.notify(f"warning: {message}")

@@ -18,22 +18,22 @@ from lasthop.files import write_text
 from lasthop.study.interrupt import interrupts_held
 
 FILES = ".lasthop-files"
-"""The list of what the last command wrote, which the next one replaces: a name in each line."""
+"""The list of files that the last command wrote, one name per line. The next command replaces them."""
 
 _STAGING = ".lasthop-part-"
 
 
 class Output:
-    """A directory of results, made when it is not there, and filled when all of them are complete.
+    """A directory of results that is updated as a whole.
 
-    Results are written into a directory within it. At the end of the block they are moved to their places,
-    and what an earlier command wrote there and this one did not is removed, so that results of two commands
-    never stand side by side. If the block fails or is interrupted, everything stays as it was.
+    Results are written into a staging directory. At the end of the block they are moved to their places, and
+    files of an earlier command that this one did not write are removed. If the block fails or is interrupted,
+    the directory stays as it was.
 
     Parameters
     ----------
     directory : Path
-        Where it is.
+        The directory; made if it does not exist.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -41,7 +41,7 @@ class Output:
         self._written: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
-        """Make the directory."""
+        """Make the directory and its staging directory."""
         self._made = not self.directory.exists()
         self.directory.mkdir(parents=True, exist_ok=True)
         for left in sorted(self.directory.glob(f"{_STAGING}*")):
@@ -55,7 +55,7 @@ class Output:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Put the results in their places, or leave none."""
+        """Publish the results, unless the block has failed."""
         if isinstance(error, OSError):
             self._rename(error)
         try:
@@ -64,7 +64,7 @@ class Output:
         finally:
             shutil.rmtree(self.staging, ignore_errors=True)
             if self._made:
-                # Only if nothing is in it.
+                # Fails, as it should, unless the directory is empty.
                 with suppress(OSError):
                     self.directory.rmdir()
 
@@ -82,16 +82,16 @@ class Output:
                 (self.directory / name).unlink(missing_ok=True)
 
     def _earlier(self) -> set[str]:
-        """Return the names of the files that an earlier command wrote, and that still are there."""
+        """Return the names of the files that an earlier command listed."""
         try:
             listed = (self.directory / FILES).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return set()
-        # A list from elsewhere shall not reach beyond the directory.
+        # Only plain names: a list must not reach outside the directory.
         return {name for name in listed if name and name == Path(name).name and name not in (".", "..")}
 
     def _rename(self, error: OSError) -> None:
-        """Let an error name the file that the user knows."""
+        """Replace the staging directory in an error by the directory that the user named."""
         staging, directory = f"{self.staging}{os.sep}", f"{self.directory}{os.sep}"
         if isinstance(error.filename, str | Path):
             error.filename = str(error.filename).replace(staging, directory)
@@ -101,7 +101,7 @@ class Output:
             )
 
     def path(self, name: str, kind: str) -> Path:
-        """Return where to write the file `name`; `kind` is what the summary calls such files."""
+        """Return the path to write the file `name` to; the summary counts it under `kind`."""
         self._written[kind] += 1
         return self.staging / name
 
@@ -110,7 +110,7 @@ class Output:
         write_text(self.path(name, name), text)
 
     def traces(self, scenario: Scenario, runs: Sequence[Run]) -> None:
-        """Write what was recorded of each packet and of the senders, as columns and as pictures."""
+        """Write the packet traces and the senders' series as CSV, and their figures."""
         import numpy as np
 
         from lasthop import plots
@@ -126,7 +126,13 @@ class Output:
         bad = scenario.bad_periods(until, seed=runs[0].seed, run=runs[0].run)
         for run, name, part in parts:
             several = len(run.connections) > 1
-            stem = ".".join([_stem(run.label).replace(" ", "-"), *([_stem(name)] if several else []), *_of_part(run, name, part)])
+            stem = ".".join(
+                [
+                    _stem(run.label).replace(" ", "-"),
+                    *([_stem(name)] if several else []),
+                    *_of_part(run, name, part),
+                ]
+            )
             events, series = run.events(name, part), run.series(name, part)
             plots.write_csv(self.path(f"{stem}.events.csv", "traces"), events)
             plots.write_csv(self.path(f"{stem}.series.csv", "series"), series)
@@ -146,7 +152,7 @@ class Output:
                 plots.save(figure, self.path(stem, "figures"))
 
     def summary(self) -> str:
-        """Say in a line what was written where."""
+        """Return a line that says what was written where."""
         kinds = [kind if kind.find(".") > 0 else f"{n} {kind}" for kind, n in self._written.items()]
         return f"{self.directory}: {', '.join(kinds)}"
 
@@ -157,5 +163,5 @@ def _stem(name: str) -> str:
 
 
 def _of_part(run: Run, connection: str | None, part: int) -> list[str]:
-    """Return what names of files say of a part: of the one that begins at the source, nothing."""
+    """Return the part of a file name that tells a segment of a split connection; empty for the first."""
     return ["-".join(run.parts(connection)[part])] if part > 0 else []

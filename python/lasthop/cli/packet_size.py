@@ -1,4 +1,4 @@
-"""`lasthop packet-size`: which packet size gets most through, for each error characteristic."""
+"""`lasthop packet-size`: the packet size with the highest throughput, for each error characteristic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What the command was asked for."""
+    """The arguments of the command."""
 
     path: Path
     key: str
@@ -39,7 +39,7 @@ class Request:
 
 
 def execute(request: Request) -> None:
-    """Try each size, and print the table."""
+    """Run the study of all sizes, and print the table."""
     not_too_many(request.runs)
     sizes = [] if request.sizes is None else [size.strip() for size in request.sizes.split(",")]
     scenario = _load(request, sizes)
@@ -81,7 +81,7 @@ def _load(request: Request, sizes: list[str]) -> Scenario:
 
 
 def _draw(study: Study, key: str, directory: Path) -> list[Path]:
-    """Write the curves that the table is read off."""
+    """Draw throughput against packet size."""
     from lasthop import plots
 
     drawn = packet_size.figures(study, key=key)
@@ -90,7 +90,7 @@ def _draw(study: Study, key: str, directory: Path) -> list[Path]:
 
 
 def _parameters(found: pandas.DataFrame) -> list[str]:
-    """Return the columns of swept settings: those before the scheme."""
+    """Return the columns of the swept settings, which precede the scheme."""
     return [str(name) for name in found.columns[: list(found.columns).index("scheme")]]
 
 
@@ -118,7 +118,7 @@ def _print(found: pandas.DataFrame) -> None:
         ">best packet size",
         f">throughput ({rate})",
         ">± 95 %",
-        "no worse, as far as is known",
+        "not significantly worse",
     ]
     table = Table(*parameters, *headers)
     for row in found.to_dict("records"):

@@ -1,4 +1,4 @@
-"""`lasthop paper`: a paper's figures and claims, regenerated."""
+"""`lasthop paper`: regenerates the figures of a paper and judges its claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lasthop.suggest import unknown
 
 @dataclass(frozen=True)
 class Request:
-    """What the command was asked for."""
+    """The arguments of the command."""
 
     name: str | None
     figures: list[str]
@@ -33,7 +33,7 @@ class Request:
 
 
 def execute(request: Request) -> None:
-    """List the papers, or carry one out."""
+    """List the papers, or run one."""
     if request.name is None:
         _list(request.as_json)
         return
@@ -72,7 +72,7 @@ def _plan(request: Request) -> Plan:
         readings = found.choose(dict(_pair(text) for text in request.readings))
     except ValueError as error:
         raise RefusedError(str(error)) from None
-    # Someone who asks for one figure asks for no verdict on the others.
+    # With --figure no claims are judged: they would need all experiments.
     claims = () if request.figures else found.claims
     return Plan(found, readings, request.full, figures, claims, request.seed, request.run)
 

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: a bar on a terminal, otherwise a line every half minute."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lasthop.cli.streams import notify
 from lasthop.study import Progress
 
 SECONDS_UNTIL_SHOWN = 0.5
-"""What is over before is not worth a bar."""
+"""Shorter activities show no bar."""
 
 SECONDS_BETWEEN_LINES = 30.0
 SECONDS_BETWEEN_FRAMES = 0.1
 
 
 class Activity:
-    """Shows what a command is doing, from a thread of its own, while the block runs.
+    """Shows the progress of a command, from a thread of its own, while the block runs.
 
     Examples
     --------
@@ -35,22 +35,22 @@ class Activity:
         self.doing(what)
 
     def doing(self, what: str) -> None:
-        """Show what is being done and for how long: nobody knows how much of it is left."""
+        """Show an activity of unknown length with its elapsed time."""
         self._state: tuple[str, Progress | None, float] = (what, None, time.monotonic())
 
     def study(self, now: Progress, what: str = "") -> None:
-        """Show how far a study is; `what` names it, if it is one of several."""
+        """Show the progress of a study; `what` names one of several."""
         self._state = (what, now, 0.0)
 
     def show(self, what: str, now: Progress | None) -> None:
-        """Show what is being done, and if it is a study, how far it is."""
+        """Show an activity, with its progress if it is a study."""
         if now is None:
             self.doing(what)
         else:
             self.study(now, what)
 
     def __enter__(self) -> Self:
-        """Begin to show it, if it takes long enough to be seen."""
+        """Start the thread."""
         self._thread.start()
         return self
 
@@ -60,7 +60,7 @@ class Activity:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Take it off the terminal."""
+        """Stop the thread and remove the bar."""
         self._over.set()
         self._thread.join()
 
@@ -69,7 +69,7 @@ class Activity:
             while not self._over.wait(SECONDS_BETWEEN_LINES):
                 notify(self._line())
         elif not self._over.wait(SECONDS_UNTIL_SHOWN):
-            # A terminal that is gone takes no bar, and the results do not need one.
+            # A terminal that has hung up must not cost the results.
             with suppress(OSError, ValueError):
                 self._show_bar()
 
@@ -98,7 +98,7 @@ class Activity:
 
 
 def duration(seconds: float) -> str:
-    """Write a time so that it is grasped at a glance.
+    """Format a duration for people.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`lasthop run`: each scheme over the same channel, compared."""
+"""`lasthop run`: runs each scheme over the same channel and compares them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lasthop.cli.scenario import load, load_each_sender, notes
 from lasthop.cli.streams import emit, emit_document
 
 _OF_RELAYS = {"relays sent again": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
-"""Columns of what base stations that split connections do, with their metrics."""
+"""Columns about the base stations of split connections, with their metrics."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command was asked for."""
+    """The arguments of the command."""
 
     path: Path
     schemes: list[str]
@@ -37,9 +37,9 @@ class Request:
 
 
 def execute(request: Request) -> None:
-    """Run the scenario with each scheme, and report."""
+    """Run the scenario with each scheme, and print and write the results."""
     if (request.trace or request.pcap) and request.out is None:
-        raise RefusedError("--trace and --pcap write files; say where with --out DIR")
+        raise RefusedError("--trace and --pcap write files and need --out DIR")
     scenarios = load_each_sender(request.path, request.overrides, request.schemes, request.senders)
     # Of several senders, what they share is the scenario as it stands.
     several = len(scenarios) > 1
@@ -83,7 +83,7 @@ def _name(sender: str | None, scheme: str) -> str:
 
 
 def _print_table(scenario: Scenario, runs: list[Run]) -> None:
-    """Print a row for each run; if it has several connections, one for each of them and one for all."""
+    """Print a row for each run; of several connections, a row for each and one for all of them."""
     from lasthop.cli.table import Table, in_common, printable
     from lasthop.study.units import RATES, SIZES
 
@@ -98,7 +98,7 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
         f"retransmitted ({size})": resent,
         "timeouts": [f"{metrics['timeouts']:,}" for metrics in each],
     }
-    # What the source of a split connection did says nothing of the last hop.
+    # The source of a split connection does not see the last hop.
     if any(len(run.parts(name)) > 1 for run in runs for name in run.connections):
         for header, name in _OF_RELAYS.items():
             columns[header] = [
@@ -109,7 +109,7 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
         columns[f"acknowledged, undelivered ({held})"] = undelivered
     columns["completion (s)"] = [_number(metrics["completion_time_s"]) for metrics in each]
     if several:
-        # One connection is neither fair nor unfair.
+        # Fairness needs more than one connection.
         columns["fairness"] = [_number(m["fairness"], 3) if "fairness" in m else "" for m in each]
     table = Table(
         *_headers(runs), *(["connection"] if several else []), *(f">{header}" for header in columns)
@@ -122,7 +122,7 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
 
 
 def _print_notes(scenario: Scenario) -> None:
-    """Print what the tables do not show of how the runs were made."""
+    """Print which parts of the scenario the runs did not use."""
     said = notes([scenario])
     if scenario.sweep:
         points = prod(map(len, scenario.sweep.values()))
@@ -187,7 +187,7 @@ def _labels(run: Run, *, shown: bool = True) -> list[str]:
 
 
 def _parts(run: Run) -> list[tuple[list[str], dict[str, Any]]]:
-    """Return the metrics of each connection of a run, and those of all, with what to call them."""
+    """Return the metrics of each connection of a run and of all together, with their row labels."""
     parts = [*run.connections.items(), ("all", run.metrics)]
     return [([*_labels(run, shown=i == 0), name], metrics) for i, (name, metrics) in enumerate(parts)]
 
@@ -197,7 +197,7 @@ def _number(value: float | None, decimals: int = 1) -> str:
 
 
 def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
-    """Say which transfers and applications did not come to their end, and how far they came."""
+    """Warn of transfers and applications that did not finish, with how far they got."""
     said = tomllib.loads(scenario.to_toml())
     counted = "arrived" if said["warmup"] == "0 s" else f"arrived after the warm-up of {said['warmup']}"
     for run in runs:
@@ -206,7 +206,7 @@ def _warn_of_unfinished(scenario: Scenario, runs: list[Run]) -> None:
         for name, metrics in run.connections.items():
             own = said.get("connection", {}).get(name, {})
             size = own.get("size", said["transfer"]["size"])
-            # One that is unlimited has no end to come to.
+            # An unlimited transfer never finishes.
             if not metrics["finished"] and size != "unlimited":
                 which = "it" if len(run.connections) == 1 else f"connection {name}"
                 arrived = f"{metrics['delivered_bytes']} B of {size} {counted}"

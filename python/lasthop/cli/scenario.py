@@ -1,4 +1,4 @@
-"""Scenarios as commands load them: what is wrong is blamed on the option that was typed."""
+"""Loading scenarios for commands, with errors that name the option that the user typed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lasthop.suggest import unknown
 def load(
     path: Path, overrides: Sequence[str], schemes: Sequence[str], senders: Sequence[str] = ()
 ) -> Scenario:
-    """Load a scenario with what `--set`, `--scheme` and `--sender` say; several senders are swept."""
+    """Load a scenario with `--set`, `--scheme` and `--sender`; several senders become an axis of the sweep."""
     if len(senders) > 1:
         chosen_senders = [f"sweep.sender={json.dumps(senders)}"]
     else:
@@ -38,12 +38,13 @@ def load_each_sender(
 ) -> list[Scenario]:
     """Load the scenario once for each sender, or once as it is."""
     return [
-        load(path, overrides, schemes, chosen) for chosen in ([[name] for name in senders] if senders else [[]])
+        load(path, overrides, schemes, chosen)
+        for chosen in ([[name] for name in senders] if senders else [[]])
     ]
 
 
 def notes(scenarios: Iterable[Scenario]) -> list[str]:
-    """Return a line for each thing that wireless links can do and some schemes do not let them."""
+    """Return a line for each feature of the wireless links that some schemes do not use."""
     unused: dict[str, dict[str, None]] = {}
     for scenario in scenarios:
         for scheme in scenario.schemes:
@@ -58,12 +59,12 @@ def notes(scenarios: Iterable[Scenario]) -> list[str]:
 
 @contextmanager
 def blaming_scheme(schemes: Sequence[str]) -> Iterator[list[str]]:
-    """Give the override that chooses schemes, if any are, and blame `--scheme` for what is wrong with it."""
+    """Yield the override for `--scheme`, if it was given, and attribute errors in it to that option."""
     known = [each.name for each in lasthop.schemes()]
     for name in schemes:
         if name not in known:
             raise RefusedError(f"--scheme: {unknown('scheme', name, known)}")
-    # Laid over the scenario, so that each is checked with it before the first one runs.
+    # As an override, so that every scheme is checked before the first one runs.
     override = f"schemes={json.dumps(schemes)}"
 
     def blame(message: str) -> str:
@@ -75,7 +76,7 @@ def blaming_scheme(schemes: Sequence[str]) -> Iterator[list[str]]:
 
 @contextmanager
 def blaming(override: str, blame: Callable[[str], str]) -> Iterator[None]:
-    """Tell what is wrong with an override that the user has not typed in the words of what was typed."""
+    """Rephrase errors in an override that the user did not type."""
     try:
         yield
     except ScenarioError as error:

@@ -1,4 +1,4 @@
-"""`lasthop schemes`: what there is to choose from."""
+"""`lasthop schemes`: lists the schemes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The standard streams: results go to stdout, everything else to stderr.
+"""The standard streams: results on stdout; progress, warnings and errors on stderr.
 
-What goes to stderr is a courtesy: a stderr that is full or closed costs no results. A stdout that was closed
-from the start was not wanted, and is no error either: files are written all the same.
+A stderr that is full or closed loses no results: writing to it never fails. A stdout that was closed before
+the start is like /dev/null, so that a command still writes its files.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _SPELLED = {"±": "+-", "µ": "u", "─": "-"}
 
 
 def _spell(error: UnicodeError) -> tuple[str, int]:
-    """Write what a stream's encoding lacks with the letters that it has."""
+    """Encode characters that an encoding lacks: transliterated, or escaped as in JSON."""
     assert isinstance(error, UnicodeEncodeError)
-    lacking = error.object[error.start : error.end]
-    return "".join(_SPELLED.get(letter) or json.dumps(letter)[1:-1] for letter in lacking), error.end
+    missing = error.object[error.start : error.end]
+    return "".join(_SPELLED.get(letter) or json.dumps(letter)[1:-1] for letter in missing), error.end
 
 
 codecs.register_error("lasthop.spell", _spell)
 
 
 def prepare() -> None:
-    """Make the standard streams fit to be written to, whatever the process was started with."""
-    # In this order each takes its own descriptor, so that no file of results gets it.
+    """Open the standard streams that were closed, and set their error handler for characters."""
+    # Opened in this order, each gets its own descriptor, and no file of results gets it.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole run
@@ -41,7 +41,7 @@ def prepare() -> None:
 
 
 def emit(text: str = "") -> None:
-    """Print lines of text for people on stdout.
+    """Print text on stdout.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def emit(text: str = "") -> None:
 
 
 def emit_document(text: str) -> None:
-    """Print a JSON or TOML document on stdout: in UTF-8 whatever the locale, as these formats demand.
+    """Print a JSON or TOML document on stdout, in UTF-8 whatever the locale, as both formats require.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def finish() -> None:
 
 
 def notify(text: str) -> None:
-    """Print a line on stderr, if it can be written to."""
+    """Print a line on stderr. Errors are ignored."""
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -96,7 +96,7 @@ def notify(text: str) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Send what is still to be written to a stream nowhere, so that Python's exit does not fail on it."""
+    """Redirect a stream to the null device, so that flushing its buffer at exit cannot fail."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

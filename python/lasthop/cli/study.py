@@ -1,4 +1,4 @@
-"""`lasthop study`: a sweep, with as many runs of each point as an answer needs."""
+"""`lasthop study`: runs or resumes a study and prints its tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECONDS_TO_TIME = 1.5
 
 @dataclass(frozen=True)
 class Request:
-    """What the command was asked for."""
+    """The arguments of the command."""
 
     path: Path
     schemes: list[str]
@@ -55,7 +55,7 @@ class Request:
 
 
 def execute(request: Request) -> None:
-    """Make the runs that are missing, and report."""
+    """Make the missing runs, and print and write the results."""
     precision, runs = _precision(request.precision), _runs(request.runs)
     if request.export not in (None, "csv", "parquet"):
         raise RefusedError(f"--export: expected csv or parquet, found {request.export!r}")
@@ -84,7 +84,7 @@ def _run(study: Study, request: Request, directory: Path) -> None:
         with Activity() as activity:
             made = study.run(request.jobs, activity.study)
             if made == 0:
-                notify(f"nothing left to run: {study.path} has all runs of this study")
+                notify(f"nothing left to run: {study.path} has every run of this study")
             activity.doing("writing results")
             with Output(directory) as output:
                 written = report.write(study, output.staging, request.export)
@@ -92,7 +92,7 @@ def _run(study: Study, request: Request, directory: Path) -> None:
             summary, comparison = study.summary(), study.compare()
     except KeyboardInterrupt:
         stopped(f"{study.progress.done:,} runs are kept in {study.path}")
-    except RuntimeError as fault:  # A run failed, which says how to replay it.
+    except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         notify(f"error: {fault}")
         raise typer.Exit(FAULT) from None
     if request.as_json:
@@ -115,7 +115,7 @@ def _run(study: Study, request: Request, directory: Path) -> None:
 
 
 def _estimate(study: Study, request: Request) -> None:
-    """Say how many runs there would be, and how long they would take."""
+    """Print the number of runs, and an estimate of their time."""
     cells = [
         (point.scenario, scheme) for point in study.scenario.points() for scheme in point.scenario.schemes
     ]
@@ -141,7 +141,7 @@ def _estimate(study: Study, request: Request) -> None:
 
 
 def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:
-    """Make runs of every point and scheme in turn for a moment, and return how many a second makes."""
+    """Time runs of every point and scheme in turn, and return the runs per second."""
     began = time.monotonic()
     made, rounds = 0, 0
     with Activity("timing runs"), Pool(request.jobs) as pool:
@@ -183,7 +183,7 @@ def _print_summary(study: Study, summary: pandas.DataFrame) -> None:
 
 
 def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
-    """Print how the schemes differ from the first."""
+    """Print the paired differences between each scheme and the first."""
     parameters = list(study.points[0].parameters)
     reading = metric_reading(study.metric, float(comparison["difference"].abs().max()))
     baselines = comparison["baseline"].unique()
@@ -211,7 +211,7 @@ def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
 def _numbers(
     values: Iterable[float], spreads: Iterable[float], size: float = 1.0, sign: str = ""
 ) -> list[str]:
-    """Write a column with as many decimals as give the narrowest interval two digits."""
+    """Format a column with two significant digits for the narrowest interval."""
     known = [spread / size for spread in spreads if spread > 0]
     decimals = min(4, max(0, 1 - math.floor(math.log10(min(known))))) if known else 2
     return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
@@ -224,7 +224,7 @@ def _p_value(p: float) -> str:
 
 
 def _warn(study: Study) -> None:
-    """Say what the user should know of the results."""
+    """Warn of results that are less precise than asked for, or not random."""
     summary = study.summary()
     precision = study.rule.precision
     wide = int((~(summary["ci95"] <= (precision or math.inf) * summary["mean"].abs())).sum())
@@ -244,12 +244,12 @@ def _precision(text: str) -> float:
     """Read `2%` or `0.02`."""
     found = quantity(text)
     if found is None or found[1] != "" or not 0 < found[0] < 1:
-        raise RefusedError(f"--precision: expected a part of the mean such as 2%, found {text!r}")
+        raise RefusedError(f"--precision: expected a share of the mean such as 2%, found {text!r}")
     return found[0]
 
 
 def not_too_many(runs: int) -> None:
-    """Refuse a number of runs that would not fit into memory."""
+    """Refuse more runs than memory can hold."""
     if runs > MOST_RUNS:
         raise RefusedError(
             f"--runs: expected at most {MOST_RUNS:,} of each scheme at each point, found {runs}"
@@ -265,5 +265,5 @@ def _runs(text: str) -> tuple[int, int]:
         raise RefusedError(f"--runs: expected MIN:MAX or one number, found {text!r}") from None
     not_too_many(runs[1])
     if not 1 <= runs[0] <= runs[1]:
-        raise RefusedError(f"--runs: expected 1 or more, and no fewer at most than at least, found {text!r}")
+        raise RefusedError(f"--runs: expected 1 <= MIN <= MAX, found {text!r}")
     return runs

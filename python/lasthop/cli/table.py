@@ -1,4 +1,4 @@
-"""Tables on the terminal, and numbers in them."""
+"""Tables for the terminal, and the numbers in them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from lasthop.cli.streams import emit
 
 GAP = "   "
 WIDE_WORD = 12
-"""A word of a header that is longer may be broken; one in a cell is not."""
+"""Longer words of a header may be broken; words of a cell are not."""
 
 _FOLDING = Console()
 
 
 def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tuple[str, list[str]]:
-    """Write values in one unit, so that a column can be compared at a glance.
+    """Format the values of a column in one common unit.
 
     Parameters
     ----------
     values : sequence of float
         The values in the first unit.
     units : sequence of (str, float)
-        The units, each with its size, from the smallest.
+        The units with their sizes, smallest first.
 
     Returns
     -------
     str
-        The unit: the largest of which the greatest value is at least one.
+        The unit: the largest in which the greatest value is at least 1.
     list of str
-        The values in it, with as many decimals as give the greatest three digits.
+        The values in it, with three significant digits for the greatest.
 
     Examples
     --------
@@ -54,15 +54,15 @@ def in_common(values: Sequence[float], units: Sequence[tuple[str, float]]) -> tu
 
 
 class Table:
-    """A table without frills: a rule under the header, numbers to the right.
+    """A plain table: a rule under the header, numbers right-aligned.
 
-    Where it is too wide for the terminal, texts and headers are folded, and where that is not enough, each
-    row becomes a block of lines. No number is ever cut.
+    On a terminal that is too narrow, texts and headers are wrapped; if that is not enough, each row is
+    printed as a block of lines. A number is never cut.
 
     Parameters
     ----------
     *headers : str
-        The columns' names; one that begins with `>` is a column of numbers.
+        The columns' names; a leading `>` marks a column of numbers.
     """
 
     def __init__(self, *headers: str) -> None:
@@ -75,17 +75,17 @@ class Table:
         self._rows.append([printable(cell) for cell in cells])
 
     def print(self) -> None:
-        """Print the table on stdout; where that is no terminal, without folding it."""
+        """Print the table on stdout; unwrapped unless stdout is a terminal."""
         console = Console(highlight=False)
         lines = self.lines(console.width if console.is_terminal else None)
         with console.capture() as text:
             for line in lines:
                 console.print(line, soft_wrap=True)
-        # Not printed by rich itself, which has an exit code of its own for a reader that leaves early.
+        # rich itself would exit with a code of its own on a broken pipe.
         emit(text.get().removesuffix("\n"))
 
     def lines(self, width: int | None) -> list[Text]:
-        """Return the table as lines of at most `width` letters, unless a single number is longer."""
+        """Return the lines of the table, at most `width` characters wide unless a number alone is wider."""
         widths = self._widths(width)
         if widths is None:
             assert width is not None
@@ -99,7 +99,7 @@ class Table:
         return [*header, rule, *(line for row in rows for line in row)]
 
     def _widths(self, width: int | None) -> list[int] | None:
-        """Return how wide each column is; None if the table cannot be so narrow."""
+        """Return the width of each column; None if the table does not fit."""
         columns = list(zip(self._headers, *self._rows, strict=True))
         widths = [max(map(cell_len, column)) for column in columns]
         if width is None:
@@ -117,7 +117,7 @@ class Table:
         return widths
 
     def _folded(self, cells: Sequence[str], widths: Sequence[int]) -> list[str]:
-        """Return the lines of a row, each cell folded into its column."""
+        """Return the lines of a row, each cell wrapped within its column."""
         columns = [_fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
         lines = []
         for parts in zip_longest(*columns, fillvalue=""):
@@ -129,7 +129,7 @@ class Table:
         return lines
 
     def _blocks(self, width: int) -> list[Text]:
-        """Return each row as a block of lines that say header and value."""
+        """Return each row as a block of lines `header: value`."""
         lines: list[Text] = []
         for cells in self._rows:
             lines += [Text()] if lines else []
@@ -146,7 +146,7 @@ class Table:
 
 
 def printable(text: str) -> str:
-    r"""Write what would move the cursor or break a line as an escape.
+    r"""Escape control characters, which would move the cursor or break a line.
 
     Examples
     --------
@@ -163,5 +163,5 @@ def _longest_word(text: str) -> int:
 
 
 def _fold(text: str, width: int) -> list[str]:
-    """Fold a text at its spaces into lines of a width; a word that is longer, anywhere."""
+    """Wrap a text at its spaces; break a word only if it alone is too long."""
     return [line.plain.rstrip() for line in Text(text).wrap(_FOLDING, max(width, 1))] or [""]

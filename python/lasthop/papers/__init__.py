@@ -1,7 +1,7 @@
-"""Executable papers: their scenarios, their figures and what they claim, to be run and judged.
+"""Executable papers: the scenarios, figures and claims of published papers.
 
-`lasthop paper` lists them; `lasthop paper NAME` regenerates a paper's figures and puts every claim of its
-text beside what comes out here.
+`lasthop paper` lists them; `lasthop paper NAME` regenerates a paper's figures and judges every claim of its
+text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _NAMES = ("ebsn", "lhack", "selective-fec", "vstcp", "wenp")
 
 
 def papers() -> list[Paper]:
-    """Return all papers, in the order in which they are listed."""
+    """Return all papers, in the order of the list."""
     return [paper(name) for name in _NAMES]
 
 
@@ -24,7 +24,7 @@ def paper(name: str) -> Paper:
     Raises
     ------
     KeyError
-        If there is none.
+        If there is no such paper.
     """
     if name not in _NAMES:
         raise KeyError(name)

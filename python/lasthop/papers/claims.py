@@ -1,8 +1,8 @@
-"""The kinds of claims that papers make about numbers, each with its rule of judgement.
+"""The kinds of claims, each with its rule of judgement.
 
-A printed number holds if it lies within our 95 % interval widened by twice the scatter that the paper
-states for its own numbers. A printed ordering holds unless our runs contradict it significantly and by more
-than that scatter: the paper could not have seen less.
+A printed number holds if it lies within our 95 % interval, widened by twice the scatter that the paper states
+for its own numbers. A printed ordering holds unless our runs contradict it significantly and by more than
+that scatter, which the paper could not resolve.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from lasthop.study.statistics import Estimate, holm
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How a claim's numbers are written.
+    """The unit of a claim's numbers.
 
     Attributes
     ----------
     name : str
-        The unit.
+        Its name.
     size : float
-        How much it is in basic units.
+        Its size in basic units.
     decimals : int
-        How many decimals are shown.
+        The number of decimals shown.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Unit:
     decimals: int
 
     def text(self, value: float) -> str:
-        """Write a number in basic units."""
+        """Format a number given in basic units."""
         return f"{value / self.size:.{self.decimals}f} {self.name}".rstrip()
 
     def estimate(self, found: Estimate) -> str:
-        """Write an estimate with its interval."""
+        """Format an estimate with its interval."""
         return f"{found.mean / self.size:.{self.decimals}f} ± {self.text(found.ci95)}"
 
 
@@ -49,16 +49,16 @@ KBPS = Unit("kb/s", 1e3, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """What every claim states.
+    """What all claims have in common.
 
     Attributes
     ----------
     id, section, statement, printed : str
         As in `Claim`.
     experiment : str
-        What it is about.
+        The experiment that it is about.
     why : str
-        What is known about the reason if it does not hold.
+        The known reason if the claim does not hold.
     """
 
     id: str
@@ -70,12 +70,12 @@ class Stated:
 
     @property
     def experiments(self) -> Sequence[str]:
-        """What must have been run."""
+        """The experiments needed."""
         return (self.experiment,)
 
 
 def near(found: Estimate, printed: float, scatter: float) -> bool:
-    """Whether a printed number agrees with an estimate: see the rule above.
+    """Whether a printed number agrees with an estimate, by the rule of this module.
 
     Examples
     --------
@@ -88,20 +88,20 @@ def near(found: Estimate, printed: float, scatter: float) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number(Stated):
-    """A mean of a metric has a printed value.
+    """The paper states the mean of a metric.
 
     Attributes
     ----------
     metric, scheme : str
-        Whose mean.
+        The metric and the scheme.
     at : mapping of str to str
-        Where.
+        The point.
     value : float
         The printed value, in basic units.
     scatter : float
         The relative standard deviation that the paper states for its numbers.
     unit : Unit
-        How the number is written.
+        The unit of the number.
     """
 
     metric: str
@@ -112,7 +112,7 @@ class Number(Stated):
     unit: Unit
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare the two."""
+        """Compare the printed value with the mean."""
         found = evidence.sweep(self.experiment).mean(self.metric, self.scheme, self.at)
         verdict = HOLDS if near(found, self.value, self.scatter) else FAILS
         note = f"ours is {found.mean / self.value - 1:+.0%}"
@@ -122,18 +122,18 @@ class Number(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain(Stated):
-    """One (scheme, point) is better than another by a printed part.
+    """The paper states a relative gain of one (scheme, point) over another.
 
     Attributes
     ----------
     metric : str
-        In which metric.
+        The metric.
     over, under : (str, mapping)
         Scheme and point of each.
     value : float
         The printed gain: 0.3 for 30 %.
     scatter : float
-        As in `Number`, of each of the two.
+        As in `Number`, of each side.
     """
 
     metric: str
@@ -143,11 +143,11 @@ class Gain(Stated):
     scatter: float
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare the two, run by run."""
+        """Compare the two in paired runs."""
         ratio = evidence.sweep(self.experiment).versus(self.metric, self.over, self.under).ratio
         if ratio is None:
             return Judgement(FAILS, "no ratio: the other is not above zero")
-        # The scatter of a ratio is that of both its sides.
+        # Both sides of a ratio scatter.
         holds = near(ratio, 1 + self.value, math.sqrt(2) * self.scatter)
         text = f"{100 * (ratio.mean - 1):+.0f} % ± {100 * ratio.ci95:.0f} %"
         return Judgement(
@@ -157,16 +157,16 @@ class Gain(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best(Stated):
-    """One value of an axis is the best.
+    """The paper names the best value of an axis.
 
     Attributes
     ----------
     metric, scheme : str
-        Best in what, and for which scheme.
+        The metric to maximise, and the scheme.
     at : mapping of str to str
-        Where, on the other axes.
+        The values on the other axes.
     axis, value : str
-        The axis, and its value that the paper calls best.
+        The axis, and the value that the paper calls best.
     scatter : float
         As in `Number`.
     """
@@ -179,7 +179,7 @@ class Best(Stated):
     scatter: float
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Look for a value that is significantly better."""
+        """Search for a value that is significantly better."""
         sweep = evidence.sweep(self.experiment)
         values = sweep.values(self.axis)
         means = dict(zip(values, along(sweep, self.axis, self.at, self.metric, self.scheme), strict=True))
@@ -204,18 +204,18 @@ class Best(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend(Stated):
-    """A metric rises or falls along an axis, everywhere else.
+    """A metric rises or falls along an axis, at all values of the other axes.
 
     Attributes
     ----------
     metric, scheme : str
-        What, and for which scheme.
+        The metric and the scheme.
     axis : str
-        Along which axis.
+        The axis.
     rises : bool
         Whether it rises.
     unit : Unit
-        How the numbers are written.
+        The unit of the numbers.
     scatter : float
         As in `Number`.
     """
@@ -228,7 +228,7 @@ class Trend(Stated):
     scatter: float
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Look for neighbours that go the other way significantly."""
+        """Search for neighbours that differ significantly the other way."""
         sweep = evidence.sweep(self.experiment)
         values = sweep.values(self.axis)
         elsewhere = {tuple((k, v) for k, v in at.items() if k != self.axis): None for at in sweep.points()}
@@ -260,14 +260,14 @@ class Never(Stated):
     Attributes
     ----------
     metric, scheme : str
-        What, and for which scheme.
+        The metric and the scheme.
     """
 
     metric: str
     scheme: str
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Count."""
+        """Count the runs in which it is not zero."""
         amount, runs, of = total(evidence.sweep(self.experiment), self.metric, self.scheme)
         text = f"none in {of:,} runs" if runs == 0 else f"in {runs:,} of {of:,} runs"
         return Judgement(HOLDS if runs == 0 else FAILS, text, amount, note="" if runs == 0 else self.why)
@@ -275,16 +275,16 @@ class Never(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reaches(Stated):
-    """A mean comes within a part of a bound that is known.
+    """A mean reaches a share of a known bound.
 
     Attributes
     ----------
     metric, scheme : str
-        Whose mean.
+        The metric and the scheme.
     bounds : sequence of (mapping, float)
-        Points, and the bound at each, in basic units.
+        The points, with the bound at each in basic units.
     part : float
-        How much of the bound it must reach to be called close.
+        The share of the bound that it must reach.
     """
 
     metric: str
@@ -314,7 +314,7 @@ class Differs(Stated):
     Attributes
     ----------
     metric, above, below : str
-        In which metric, and which scheme is above which.
+        The metric, and the two schemes.
     """
 
     metric: str
@@ -322,7 +322,7 @@ class Differs(Stated):
     below: str
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare at each point, run by run."""
+        """Compare paired runs at each point."""
         sweep = evidence.sweep(self.experiment)
         points = sweep.points()
         found = [sweep.versus(self.metric, (self.above, at), (self.below, at)).difference for at in points]
@@ -338,14 +338,14 @@ class Differs(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(Stated):
-    """A claim of a kind of its own.
+    """A claim with a rule of its own.
 
     Attributes
     ----------
     how : callable
-        Judges it.
+        The rule.
     besides : sequence of str
-        What must have been run besides the experiment.
+        Further experiments needed.
     """
 
     how: Callable[[Evidence], Judgement]
@@ -353,9 +353,9 @@ class Told(Stated):
 
     @property
     def experiments(self) -> Sequence[str]:
-        """What must have been run."""
+        """The experiments needed."""
         return (self.experiment, *self.besides)
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Judge it."""
+        """Apply the rule."""
         return self.how(evidence)

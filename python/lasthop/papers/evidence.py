@@ -1,4 +1,4 @@
-"""What was found: the runs of a paper's experiments, as figures and claims ask for them."""
+"""The runs of a paper's experiments, as figures and claims use them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lasthop.study.samples import Samples
 from lasthop.study.statistics import Comparison, Estimate, Sample, compare, estimate
 
 At = Mapping[str, str]
-"""A point of a sweep: values by the short names of its axes."""
+"""A grid point: values by the short names of the axes."""
 
 
 class Sweep:
@@ -24,7 +24,7 @@ class Sweep:
     study : Study
         The study.
     axes : mapping of str to str
-        The swept settings, by their short names.
+        The swept settings by their short names.
     """
 
     def __init__(self, study: Study, axes: Mapping[str, str]) -> None:
@@ -44,11 +44,11 @@ class Sweep:
 
     @property
     def schemes(self) -> list[str]:
-        """The schemes that were run."""
+        """The schemes."""
         return self.study.scenario.schemes
 
     def values(self, axis: str) -> list[str]:
-        """Return the values that an axis was swept over, in order."""
+        """Return the values of an axis, in order."""
         seen = dict.fromkeys(point.parameters[self._axes[axis]] for point in self.study.points)
         return list(seen)
 
@@ -60,10 +60,7 @@ class Sweep:
         ]
 
     def sample(self, metric: str, scheme: str, at: At) -> Sample:
-        """Return a metric of all runs of a scheme at a point, in the order of the runs.
-
-        A run without the metric counts as not a number.
-        """
+        """Return a metric of all runs of a scheme at a point, in order; NaN for a run without it."""
         return self._samples.of(self._places[tuple(at[short] for short in self._axes)], scheme, metric)
 
     def mean(self, metric: str, scheme: str, at: At) -> Estimate:
@@ -72,14 +69,14 @@ class Sweep:
         return estimate(sample[~np.isnan(sample)], self.study.seed)
 
     def versus(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Comparison:
-        """Compare two (scheme, point) run by run: runs of one number met the same fades."""
+        """Compare two (scheme, point) in paired runs: runs of the same number meet the same fades."""
         over, under = self.sample(metric, *ours), self.sample(metric, *theirs)
         both = ~(np.isnan(over) | np.isnan(under))
         return compare(over[both], under[both], self.study.seed)
 
 
 class Evidence:
-    """Everything that was found for a paper.
+    """All runs of a paper.
 
     Parameters
     ----------
@@ -88,7 +85,7 @@ class Evidence:
     traces : mapping of str to mapping of str to sequence of Run
         Traced runs by scheme, by experiment.
     scenarios : mapping of str to Scenario
-        What was run, by experiment.
+        The scenarios, by experiment.
     """
 
     def __init__(
@@ -106,20 +103,20 @@ class Evidence:
         return self._sweeps[experiment]
 
     def between(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Comparison:
-        """Compare two (experiment, scheme, point) run by run: those of one number met the same fades.
+        """Compare two (experiment, scheme, point) in paired runs.
 
-        So it is with experiments that have the seed, and the channel at the two points, in common.
+        Runs of the same number meet the same fades if the experiments share the seed and the channel.
         """
         over, under = (self.sweep(name).sample(metric, scheme, at) for name, scheme, at in (ours, theirs))
         both = ~(np.isnan(over) | np.isnan(under))
         return compare(over[both], under[both], self.sweep(ours[0]).study.seed)
 
     def traces(self, experiment: str) -> Mapping[str, Run]:
-        """Return the first traced run of an experiment with each scheme: the one that figures show."""
+        """Return the first traced run of each scheme, which figures show."""
         return {scheme: runs[0] for scheme, runs in self._traces[experiment].items()}
 
     def over_runs(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Estimate:
-        """Estimate the mean of something that each traced run of a scheme has."""
+        """Estimate the mean of a function of each traced run of a scheme."""
         runs = self._traces[experiment][scheme]
         return estimate(np.asarray([of(run) for run in runs]), runs[0].seed)
 
@@ -128,17 +125,17 @@ class Evidence:
         return self._traces[experiment][scheme]
 
     def scenario(self, experiment: str) -> Scenario:
-        """Return what an experiment ran."""
+        """Return the scenario of an experiment."""
         return self._scenarios[experiment]
 
 
 def along(sweep: Sweep, axis: str, at: At, metric: str, scheme: str) -> list[Estimate]:
-    """Estimate a metric at each value of an axis, at `at` otherwise."""
+    """Estimate a metric at each value of an axis, with the other axes at `at`."""
     return [sweep.mean(metric, scheme, {**at, axis: value}) for value in sweep.values(axis)]
 
 
 def total(sweep: Sweep, metric: str, scheme: str) -> tuple[float, int, int]:
-    """Return the sum of a metric over all runs of a scheme, how many have any, and how many there are."""
+    """Return a metric's sum over all runs of a scheme, the number of runs with any, and of all runs."""
     samples: Sequence[Sample] = [sweep.sample(metric, scheme, at) for at in sweep.points()]
     values = np.concatenate(samples)
     return float(np.nansum(values)), int(np.count_nonzero(np.nan_to_num(values))), len(values)

@@ -1,4 +1,4 @@
-"""What a paper is made of: experiments, readings, figures and claims. All of it is data."""
+"""The parts of an executable paper, as data: experiments, readings, figures and claims."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ CONTRADICTS = "contradicts itself"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to read what a paper leaves open.
+    """One choice of a reading.
 
     Attributes
     ----------
     name : str
-        What it is called after `--reading NAME=`.
+        Its name in `--reading READING=NAME`.
     note : str
-        What it means, and what speaks for it.
+        What it means, and the evidence for it.
     overrides : mapping of str to sequence of str
-        What it changes in the scenario of each experiment that it concerns, as `KEY=VALUE`; the
-        experiment `""` stands for all of them.
+        Its overrides `KEY=VALUE` of the scenario, by experiment; the key `""` stands for all experiments.
     """
 
     name: str
@@ -40,16 +39,16 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Something that a paper leaves open or contradicts itself about.
+    """A parameter or rule that a paper leaves open or contradicts itself about, with the choices.
 
     Attributes
     ----------
     name : str
-        What it is called after `--reading`.
+        Its name in `--reading NAME=CHOICE`.
     question : str
-        What is open.
+        The open question.
     choices : sequence of Choice
-        The ways to read it; the first is the default.
+        The choices; the first is the default.
     """
 
     name: str
@@ -59,25 +58,25 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A sweep, or traced runs, that figures and claims are about.
+    """A sweep, or a set of traced runs, for figures and claims.
 
     Attributes
     ----------
     name : str
-        Its name within the paper; its scenario is the file `NAME.toml` beside the paper's module, or
-        that of `scenario`.
+        Its name within the paper. Its scenario is `NAME.toml` beside the paper's module, unless `scenario`
+        names another file.
     axes : mapping of str to str
-        The swept settings, by the short names that figures and claims use.
+        The swept settings, by their short names in figures and claims.
     quick, full : int
-        Runs of each scheme at each point. Without axes each run is kept, and there is one at least.
+        Runs of each scheme at each point. Without axes every run is kept, and at least one is made.
     scenario : str
-        The scenario's file without its ending, if it is not called as the experiment.
+        The scenario's file without its suffix, unless it is the experiment's name.
     overrides : sequence of str
-        What is changed in that scenario, readings aside.
+        Overrides of that scenario besides those of the readings.
     fixed : sequence of str
-        The readings that do not apply, because the experiment is about them.
+        Readings that do not apply, since the experiment varies them itself.
     traced : bool
-        Whether runs that are kept have traces and series.
+        Whether the kept runs have traces and series.
     """
 
     name: str
@@ -91,7 +90,7 @@ class Experiment:
 
 
 class Claim(Protocol):
-    """Something that the paper's text states, with the way to judge it."""
+    """A statement of the paper's text, with the rule that judges it."""
 
     @property
     def id(self) -> str:
@@ -99,11 +98,11 @@ class Claim(Protocol):
 
     @property
     def section(self) -> str:
-        """Where it stands."""
+        """Its section in the paper."""
 
     @property
     def statement(self) -> str:
-        """What it says, in short."""
+        """The statement in short."""
 
     @property
     def printed(self) -> str:
@@ -111,28 +110,28 @@ class Claim(Protocol):
 
     @property
     def experiments(self) -> Sequence[str]:
-        """What must have been run."""
+        """The experiments needed."""
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Put it beside what was found."""
+        """Compare it with the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What became of a claim.
+    """The verdict on a claim.
 
     Attributes
     ----------
     verdict : str
         `HOLDS`, `FAILS` or `CONTRADICTS`.
     found : str
-        What was found, in words.
+        Our result in words.
     ours : float or None
-        The number found, in basic units, if the claim is about one.
+        Our number in basic units, if the claim is about one.
     ci95 : float or None
         Half its 95 % interval.
     note : str
-        Why, or under which reading.
+        The reason, or the reading under which it holds.
     """
 
     verdict: str
@@ -149,15 +148,15 @@ class Plot:
     Attributes
     ----------
     id : str
-        Its number in the paper, or a name if it is ours.
+        Its number in the paper, or a name if it is not in the paper.
     title : str
         What it shows.
     experiments : sequence of str
-        What must have been run.
+        The experiments needed.
     draw : callable
         Draws it.
     note : str
-        What to see in it.
+        A caption.
     """
 
     id: str
@@ -168,28 +167,28 @@ class Plot:
 
 
 def module(name: str) -> str:
-    """Return the name of the module of the paper called `name`."""
+    """Return the module name of the paper `name`."""
     return name.replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper that can be run.
+    """An executable paper.
 
     Attributes
     ----------
     name : str
-        What it is called on the command line; its module has underscores for hyphens.
+        Its name on the command line; its module has underscores for hyphens.
     title, authors, source : str
-        What it is.
+        Its bibliographic data.
     readings : sequence of Reading
-        What it leaves open.
+        The readings.
     experiments : sequence of Experiment
-        What is run.
+        The experiments.
     figures : sequence of Plot
-        What is drawn.
+        The figures.
     claims : sequence of Claim
-        What is judged.
+        The claims.
     """
 
     name: str
@@ -202,12 +201,12 @@ class Paper:
     claims: Sequence[Claim]
 
     def choose(self, wanted: Mapping[str, str]) -> dict[str, Choice]:
-        """Return the choice for each reading: those of `wanted`, the default for the others.
+        """Return the choice for each reading: that of `wanted`, or the default.
 
         Raises
         ------
         ValueError
-            If there is no such reading or no such choice; the message lists those there are.
+            If a reading or a choice does not exist; the message lists the known ones.
         """
         known = {reading.name: reading for reading in self.readings}
         for name in wanted:

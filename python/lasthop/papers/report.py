@@ -1,4 +1,4 @@
-"""What came of a paper, as JSON and as one page of HTML."""
+"""The outcome of a paper as JSON, as figures and as an HTML page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lasthop.plots import DataFigure
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """Return the outcome by the keys that docs/json.md defines."""
+    """Return the outcome with the keys of docs/json.md."""
     plan = outcome.plan
     reading = {name: choice.name for name, choice in plan.readings.items()}
     return {
@@ -51,7 +51,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def _differing(outcome: Outcome) -> str:
-    """Say which readings are not the default."""
+    """Return the readings that are not the default, in words."""
     plan = outcome.plan
     changed = [
         f"{reading.name}={plan.readings[reading.name].name}"
@@ -62,7 +62,7 @@ def _differing(outcome: Outcome) -> str:
 
 
 def _series(figure: DataFigure) -> list[dict[str, Any]]:
-    """Return a figure's numbers: the points of each of its lines."""
+    """Return the points of each line of a figure."""
     columns = {name: np.asarray(column).tolist() for name, column in figure.data.items()}
     if "y" not in columns:
         labels = columns.pop("line", None) or ["events"] * len(next(iter(columns.values())))
@@ -80,7 +80,7 @@ def _series(figure: DataFigure) -> list[dict[str, Any]]:
 
 
 def write_figures(outcome: Outcome, directory: Path) -> list[Path]:
-    """Write each figure as PNG and SVG, with its numbers as CSV."""
+    """Write each figure as PNG, SVG and CSV."""
     written: list[Path] = []
     for plot, figure in outcome.figures:
         written += plots.save(figure, directory / f"figure-{plot.id}")
@@ -88,7 +88,7 @@ def write_figures(outcome: Outcome, directory: Path) -> list[Path]:
 
 
 def write_html(outcome: Outcome, path: Path) -> Path:
-    """Write a page that needs no other file."""
+    """Write a self-contained HTML page."""
     from jinja2 import Environment, PackageLoader
 
     environment = Environment(

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done with a paper.
+    """A paper, its chosen readings, and which figures and claims to compute.
 
     Attributes
     ----------
     paper : Paper
         The paper.
     readings : mapping of str to Choice
-        How what it leaves open is read.
+        The choice for each reading.
     full : bool
-        Runs as many as the paper made, or more; otherwise few.
+        Whether to make at least as many runs as the paper, or few.
     figures : sequence of Plot
-        What is drawn.
+        The figures to draw.
     claims : sequence of Claim
-        What is judged.
+        The claims to judge.
     seed : int
         The seed of all experiments.
     run : int
-        The number of the run that traced experiments show.
+        The run that packet traces show.
     """
 
     paper: Paper
@@ -49,7 +49,7 @@ class Plan:
     run: int = 0
 
     def experiments(self) -> list[Experiment]:
-        """Return what must be run, in the paper's order."""
+        """Return the experiments needed, in the paper's order."""
         needed = {name for plot in self.figures for name in plot.experiments}
         needed |= {name for claim in self.claims for name in claim.experiments}
         return [each for each in self.paper.experiments if each.name in needed]
@@ -57,18 +57,18 @@ class Plan:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it.
+    """The figures and verdicts of one paper run.
 
     Attributes
     ----------
     plan : Plan
-        What was done.
+        The plan.
     figures : list of (Plot, DataFigure)
         The figures.
     judgements : list of (Claim, Judgement)
         The claims with their verdicts.
     runs : int
-        How many runs stand behind them.
+        The number of runs behind them.
     """
 
     plan: Plan
@@ -83,24 +83,24 @@ def run_paper(
     jobs: int | None = None,
     progress: Callable[[str, Progress | None], None] | None = None,
 ) -> Outcome:
-    """Run what is missing, draw and judge.
+    """Make the missing runs, draw the figures and judge the claims.
 
     Parameters
     ----------
     plan : Plan
-        What is to be done.
+        The plan.
     stores : Path or None
-        The directory that keeps the studies, so that what was run is not run again. None keeps nothing.
+        The directory of the studies, from which finished runs are reused. None keeps nothing.
     jobs : int, optional
-        How many threads run; all cores by default. It does not change the results.
+        The number of threads, by default one for each core. Results do not depend on it.
     progress : callable, optional
-        Is told what is being done: the name of an experiment and how far its sweep is, or what takes an
-        unknown time.
+        Called with the name of an experiment and the progress of its sweep, or with an activity of unknown
+        length and None.
 
     Returns
     -------
     Outcome
-        Figures and verdicts.
+        The figures and verdicts.
     """
     outcome = Outcome(plan)
     tell = progress or (lambda what, now: None)
@@ -141,7 +141,7 @@ def run_paper(
 
 
 def _name(plan: Plan, experiment: Experiment) -> str:
-    """Name a study after what it depends on, so that each reading keeps its own."""
+    """Return the name of a study's store, which differs for each choice of readings."""
     changed = [
         f"{reading.name}={plan.readings[reading.name].name}"
         for reading in plan.paper.readings

@@ -1,7 +1,6 @@
-"""Pictures of runs, as the field draws them.
+"""Figures of runs and studies.
 
-Each function returns a matplotlib figure that carries the numbers it shows; `save` writes it as PNG
-and SVG with those numbers beside it as CSV.
+Each function returns a matplotlib figure that carries its data; `save` writes it as PNG, SVG and CSV.
 """
 
 from lasthop.plots._figure import DataFigure, save, save_png, write_csv

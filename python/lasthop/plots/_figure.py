@@ -1,4 +1,4 @@
-"""Figures that know the numbers they show, and how they are written to files."""
+"""Figures that carry their data, and writing them to files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from lasthop.files import naming
 from lasthop.plots._style import style
 
 Columns = Mapping[str, Any]
-"""Columns of equal length by name."""
+"""Columns of equal length, by name."""
 
 
 class DataFigure(Figure):
-    """A matplotlib figure that carries the numbers it shows.
+    """A matplotlib figure that carries its data.
 
     Attributes
     ----------
     data : mapping of str to array
-        The columns behind the picture; `save` writes them beside it.
+        The columns behind the figure, which `save` writes as CSV.
     """
 
     def __init__(self, data: Columns, width: float, height: float) -> None:
@@ -34,9 +34,9 @@ class DataFigure(Figure):
 
 
 def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Path]:
-    """Write a figure as PNG and SVG, and the numbers behind it as CSV.
+    """Write a figure as PNG and SVG, and its data as CSV.
 
-    The same figure gives the same bytes each time: no dates, no random identifiers.
+    The files are reproducible byte by byte: they hold no dates and no random identifiers.
 
     Parameters
     ----------
@@ -45,8 +45,7 @@ def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Pat
     stem : str or Path
         The path without its suffix: `"out/basic"` writes `out/basic.png`, `.svg` and `.csv`.
     data : mapping of str to array, optional
-        The columns of the CSV. By default those that the figure carries, if it was made here; for
-        any other figure no CSV is written.
+        The columns of the CSV. By default those of a `DataFigure`; for any other figure no CSV is written.
 
     Returns
     -------
@@ -64,7 +63,7 @@ def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Pat
     """
     if data is None:
         data = getattr(fig, "data", None)
-    # Not with_suffix: a stem may have dots of its own.
+    # Not with_suffix, since a stem may contain dots.
     png, svg, table = (Path(f"{stem}{suffix}") for suffix in (".png", ".svg", ".csv"))
     with style():
         with naming(png):
@@ -78,21 +77,21 @@ def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Pat
 
 
 def save_png(fig: Figure, file: BinaryIO) -> None:
-    """Write a figure as PNG to an open file: the bytes that `save` writes.
+    """Write a figure as PNG to an open file, with the bytes that `save` writes.
 
     Parameters
     ----------
     fig : matplotlib.figure.Figure
         The figure.
     file : binary file
-        Where to.
+        The file.
     """
     with style():
         fig.savefig(file, format="png", metadata={"Software": None})
 
 
 def write_csv(path: str | Path, columns: Columns) -> Path:
-    """Write columns of equal length as CSV: a header, then a row for each index.
+    """Write columns of equal length as CSV with a header.
 
     Parameters
     ----------

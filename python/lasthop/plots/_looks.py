@@ -1,4 +1,4 @@
-"""How lines look: a scheme has one colour, mark and dash in every figure."""
+"""Line styles: a scheme has the same colour, mark and dash in every figure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from matplotlib.colors import to_hex, to_rgb
 from lasthop.plots import _style
 
 Look = dict[str, Any]
-"""How something is drawn: arguments of matplotlib's `plot`."""
+"""Arguments of matplotlib's `plot`."""
 
-# In grey the lines are told apart by their marks and dashes.
+# Marks and dashes tell the lines apart in greyscale.
 _OF_SCHEMES: dict[str, Look] = {
     "basic": {"color": _style.INK, "marker": "o", "linestyle": "-", "markerfacecolor": "white"},
     "source-quench": {"color": _style.GOLD, "marker": "s", "linestyle": (0, (5, 2))},
@@ -40,12 +40,12 @@ _LOOKS = tuple(_OF_SCHEMES.values())
 
 
 def looks(schemes: Sequence[str]) -> list[Look]:
-    """Return a look for each line of a figure.
+    """Return the style of each line of a figure.
 
     Parameters
     ----------
     schemes : sequence of str
-        The scheme that each line is about; empty for what is about none.
+        The scheme of each line; empty for a line that belongs to none.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def looks(schemes: Sequence[str]) -> list[Look]:
 
 
 def _lighter(color: str, steps: int) -> str:
-    """Mix a colour with white, step by step but never to where it cannot be told any more."""
+    """Mix a colour with white, by 20 % for each step up to 60 %."""
     white = min(0.2 * steps, 0.6)
     red, green, blue = ((1 - white) * part + white for part in to_rgb(color))
     return to_hex((red, green, blue))

@@ -1,4 +1,4 @@
-"""What several figures draw alike."""
+"""Elements that several figures share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lasthop.plots import _style
 from lasthop.plots._looks import Look
 
 Periods = Sequence[tuple[float, float]]
-"""Spans of time, each from a first to a last second."""
+"""Intervals of time in seconds, as (start, stop)."""
 
 FIRST: Look = {"marker": "o", "markersize": 2.6, "color": _style.BLUE, "markeredgewidth": 0.0}
 AGAIN: Look = {
@@ -38,10 +38,10 @@ REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
 SIZE: Look = {"color": _style.BLUE, "linewidth": 1.1}
 FLIGHT: Look = {"color": _style.GOLD, "linewidth": 0.9, "zorder": 1.5}
 MANY_MARKS = 300
-"""So many marks of one kind are drawn in full size."""
+"""The most marks of one kind that are drawn in full size."""
 
 AXES_SHARE = 0.75
-"""About how much of a figure's height its axes have."""
+"""The approximate share of the axes in a figure's height."""
 
 LABEL_POINTS = 10.0
 """The height of a label's line, in points."""
@@ -61,35 +61,35 @@ _LEGEND: dict[str, tuple[str, Look]] = {
 def events(
     run: Run, *kinds: str, connection: str | None = None, part: int = 0
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return those events of a part that are one of `kinds`, in the columns that figures need."""
+    """Return the events of the given kinds of one part, in the columns that figures need."""
     columns = run.events(connection, part)
     shown = np.isin(columns["event"], kinds)
     return {name: np.asarray(columns[name])[shown] for name in ("time_s", "event", "packet", "transmission")}
 
 
 def end(columns: dict[str, npt.NDArray[Any]]) -> float:
-    """Return where an axis of time ends that shows all that happened in a run."""
+    """Return the end of a time axis that shows all events of a run."""
     return 1.01 * float(columns["time_s"].max(initial=0.0)) or 1.0
 
 
 def marks(axes: Axes, x: npt.ArrayLike, y: npt.ArrayLike, look: Look, name: str) -> None:
-    """Draw marks without a line, the smaller the more there are; `name` identifies them in the SVG."""
+    """Draw marks without a line, smaller if there are many; `name` is their id in the SVG."""
     scale = min(1.0, max(0.4, math.sqrt(MANY_MARKS / max(1, np.size(x)))))
     sizes = {key: scale * look[key] for key in ("markersize", "markeredgewidth")}
     axes.plot(x, y, linestyle="none", gid=name, **(look | sizes))
 
 
 def shade(axes: Axes, periods: Periods, until: float) -> None:
-    """Shade the spans in which the channel is bad, as far as the run went."""
+    """Shade the periods in which the channel is bad, up to `until`."""
     spans = [(start, min(stop, until) - start) for start, stop in periods if start < until]
     if spans:
-        # One collection: there may be thousands.
+        # One collection for all periods: there may be thousands.
         edge = axes.get_xaxis_transform()
         axes.broken_barh(spans, (0, 1), transform=edge, color=_style.SHADE, linewidth=0, zorder=0)
 
 
 def rug(axes: Axes, times: npt.NDArray[Any]) -> None:
-    """Mark the instants of timeouts along the upper edge."""
+    """Mark timeouts along the upper edge."""
     edge = axes.get_xaxis_transform()
     ones = np.ones(len(times))
     look = TIMEOUT | {"clip_on": False, "in_layout": False}
@@ -97,9 +97,9 @@ def rug(axes: Axes, times: npt.NDArray[Any]) -> None:
 
 
 def refer(figure: Figure, axes: Axes, references: Mapping[str, float]) -> None:
-    """Draw thin horizontal lines at values of interest, and say beyond their right ends what they are.
+    """Draw thin horizontal reference lines, with labels to the right of the axes, clear of all curves.
 
-    No curve is there. Labels of values that are close move apart; the axis must have its limits by now.
+    Labels of close values move apart. The limits of the axes must be final.
     """
     low, high = axes.get_ylim()
     points = 72 * figure.get_figheight() * AXES_SHARE / (high - low)
@@ -122,7 +122,7 @@ def refer(figure: Figure, axes: Axes, references: Mapping[str, float]) -> None:
 
 
 def literal(text: str) -> str:
-    r"""Write a text so that matplotlib takes none of it for a formula.
+    r"""Escape dollars, so that matplotlib does not parse the text as a formula.
 
     Examples
     --------
@@ -133,12 +133,12 @@ def literal(text: str) -> str:
 
 
 def title(axes: Axes, run: Run, connection: str | None = None, part: int = 0) -> None:
-    """Say above the axes which run it is, and in a few words what came of it."""
+    """Write the run and its main results above the axes."""
     ends = run.parts(connection)
     metrics = run.metrics if connection is None else run.connections[connection]
     time = metrics["completion_time_s"]
     facts = ["not finished" if time is None else f"finished after {time:.1f} s"]
-    # What relays do is counted together: of several, it is not known which did what.
+    # The metrics of relays are totals, which cannot be attributed to one of several parts.
     if part == 0 or len(ends) == 2:
         by = "relay_" if part > 0 else ""
         facts.append(_number(metrics[f"{by}timeouts"], "timeout"))
@@ -153,7 +153,7 @@ def _number(n: int, noun: str) -> str:
 
 
 def legend(figure: Figure, *parts: str, shaded: bool) -> None:
-    """Explain `parts`, and the shade if there is any, in one row above everything."""
+    """Draw the legend of `parts`, and of the shade if there is any, in one row above the figure."""
     handles: list[Artist] = []
     for part in parts:
         label, look = _LEGEND[part]

@@ -1,4 +1,4 @@
-"""One look for every figure: plain, labelled, and readable without colour."""
+"""The common style of all figures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Apply the style inside the block, and leave the caller's settings as they were."""
+    """Apply the style during the block; the caller's settings are restored."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_RC)

@@ -1,4 +1,4 @@
-"""What a study found: a metric against a swept setting, and its distribution over the runs."""
+"""Figures of studies: a metric against a swept setting, and its distribution over runs."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Line:
     Attributes
     ----------
     label : str
-        What it is called.
+        Its label.
     x, y : sequence of float
-        Where it goes, in the basic units of what the axes show.
+        Its points, in the basic units of the axes.
     low, high : sequence of float, optional
-        The ends of the interval at each of its points.
+        The confidence interval at each point.
     scheme : str, default ""
-        The scheme that it is about, if any: a scheme looks alike in all figures that compare schemes.
+        The scheme of the line, if any: schemes have the same style in all figures that compare them.
     """
 
     label: str
@@ -73,22 +73,22 @@ def curve(
     peaks: bool = False,
     title: str = "",
 ) -> DataFigure:
-    """Draw lines with their intervals.
+    """Draw lines with confidence intervals.
 
     Parameters
     ----------
     lines : sequence of Line
-        The lines. They differ in mark and dash as well as in colour.
+        The lines, which differ in mark and dash as well as in colour.
     x, y : Reading
-        What the axes show, and in which unit.
+        The names and units of the axes.
     references : mapping of str to float, optional
-        Values of `y` to draw as thin horizontal lines, by what they are called.
+        Values of `y` to draw as thin horizontal lines, by their labels.
     bands : bool, default False
-        Show the intervals as bands instead of bars.
+        Draw the intervals as bands instead of bars.
     peaks : bool, default False
-        Mark where each line is highest.
+        Mark the maximum of each line.
     title : str, default ""
-        What stands above.
+        The title.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def curve(
             if peaks:
                 _mark_peak(axes, line, x.size, y.size)
         _fit_x(axes, np.unique(np.concatenate([np.asarray(line.x, dtype=float) for line in lines])) / x.size)
-        # Of a quantity that cannot be negative, a height is to be read as its size.
+        # The axis of a quantity that cannot be negative starts at zero.
         if axes.get_ylim()[0] >= 0 or all(np.nanmin(line.y) >= 0 for line in lines):
             axes.set_ylim(bottom=0)
         heights = {label: value / y.size for label, value in (references or {}).items()}
@@ -144,7 +144,7 @@ def sweep_curve(
     Parameters
     ----------
     summary : pandas.DataFrame
-        What `Study.summary` returns, or some of its rows: one for each value of `x` and of `by`.
+        The result of `Study.summary`, or a subset with one row for each value of `x` and `by`.
     x : str
         The setting.
     by : str, default "scheme"
@@ -160,7 +160,7 @@ def sweep_curve(
     Raises
     ------
     ValueError
-        If the setting's values are no numbers, or there are several rows for one point of a line.
+        If the setting's values are not numeric, or a line has several rows for one point.
     """
     numbers = axis(list(summary[x]))
     if numbers is None:
@@ -187,18 +187,18 @@ def sweep_curve(
 
 
 def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str = "") -> DataFigure:
-    """Draw how a metric is distributed over the runs: the share of runs with at most so much.
+    """Draw the empirical distribution function of a metric over runs.
 
     Parameters
     ----------
     runs : pandas.DataFrame
-        What `Study.to_pandas` returns, or some of its rows.
+        The result of `Study.to_pandas`, or some of its rows.
     metric : str
-        The metric. Runs that do not have it count, and stand for a value that is never reached.
+        The metric. Runs without it count as infinitely large.
     by : str, default "scheme"
         The column that tells the lines apart.
     title : str, default ""
-        What stands above.
+        The title.
 
     Returns
     -------
@@ -217,10 +217,10 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
         figure = DataFigure(_numbers(lines), width=6.4, height=4.2)
         axes = figure.add_subplot()
         for i, (line, look) in enumerate(zip(lines, looks([line.scheme for line in lines]), strict=True)):
-            # A mark at each run would hide the line.
+            # Marks at every run would hide the line.
             apart = max(1, len(line.x) // 8)
             values = np.asarray(line.x) / reading.size
-            # From nothing up to the last run's value, and level from there on.
+            # From zero up to the greatest value, and level beyond.
             axes.step(
                 np.concatenate([values[:1], values, [greatest / reading.size]]),
                 np.concatenate([np.zeros(len(values[:1])), line.y, line.y[-1:] or [0.0]]),
@@ -244,7 +244,7 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
 
 def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, bands: bool) -> None:
     x, y = np.asarray(line.x, dtype=float) / x_size, np.asarray(line.y, dtype=float) / y_size
-    # Not clipped: a mark at zero would be half a mark.
+    # Not clipped, so that marks at zero are whole.
     drawn = look | {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False}
     axes.plot(x, y, label=literal(line.label), gid=line.label, **drawn)
     if line.low is None or line.high is None:
@@ -257,7 +257,7 @@ def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, band
 
 
 def _mark_peak(axes: Axes, line: Line, x_size: float, y_size: float) -> None:
-    """Mark where a line is highest."""
+    """Mark the maximum of a line."""
     y = np.asarray(line.y, dtype=float)
     if np.isnan(y).all():
         return
@@ -267,7 +267,7 @@ def _mark_peak(axes: Axes, line: Line, x_size: float, y_size: float) -> None:
 
 
 def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None, peaks: bool = False) -> None:
-    """Name the lines, and what the bars or bands and the marks are, in a row above everything."""
+    """Draw the legend of lines, intervals and marks above the figure."""
     handles: list[Any] = []
     labels: list[str] = []
     if lines > 1:
@@ -282,7 +282,7 @@ def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None, 
         handles.append(Line2D([], [], linestyle="none", **_PEAK))
         labels.append("highest")
     if handles:
-        # As many beside each other as there is room for above the figure.
+        # As many columns as fit the width of the figure.
         widths = [len(label) + 7 for label in labels]
         one_row = sum(widths) <= _LEGEND_LETTERS
         columns = len(labels) if one_row else max(1, _LEGEND_LETTERS // max(widths))
@@ -290,7 +290,7 @@ def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None, 
 
 
 def _fit_x(axes: Axes, values: npt.NDArray[np.float64]) -> None:
-    """Make the horizontal axis suit the values that were swept, and mark them if there is room."""
+    """Scale the horizontal axis to the swept values, with a tick at each if there is room."""
     if len(values) < 2:
         return
     if values[0] > 0 and values[-1] / values[0] >= _LOGARITHMIC_FROM:
@@ -302,7 +302,7 @@ def _fit_x(axes: Axes, values: npt.NDArray[np.float64]) -> None:
 
 
 def _numbers(lines: Sequence[Line]) -> dict[str, list[str] | list[float]]:
-    """Return the lines' numbers below each other."""
+    """Return the points of all lines as one set of columns."""
     nothing = math.nan
     ends = {
         name: [end for line in lines for end in (getattr(line, name) or [nothing] * len(line.x))]

@@ -1,8 +1,7 @@
-"""The packet trace: which packet the source sent when, and which it sent again.
+"""Packet traces: the number of each packet that a source sends, against time.
 
-The figure of Bakshi, Krishna, Vaidya and Pradhan (TR-96-014, section 3.4): packet number modulo 90
-against time, a mark for each packet that the source sends. Of more packets than such an axis can show, the
-number itself.
+The figure of Bakshi, Krishna, Vaidya and Pradhan (TR-96-014, section 3.4) has the packet number modulo 90.
+Longer traces have the plain packet number, since the wraps could not be told apart.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from lasthop.plots._style import style
 
 USUAL_MODULO = 90
 MOST_ROUNDS = 6
-"""How often the axis may begin anew: beyond, the marks of neighbouring rounds run into each other."""
+"""The most wraps of the axis: with more of them, neighbouring wraps overlap."""
 
 
 def packet_trace(
@@ -32,20 +31,19 @@ def packet_trace(
     connection: str | None = None,
     part: int = 0,
 ) -> DataFigure:
-    """Draw each packet that the source sent: its number against the time.
+    """Draw the number of each packet that the source sent, against time.
 
-    A retransmission is a second mark at the same height, of another shape. Triangles along the upper
-    edge are timeouts; where the channel was bad, the ground is grey.
+    A retransmission is a further mark at the same height, of another shape. Triangles along the upper edge
+    are timeouts; bad periods of the channel are shaded.
 
     Parameters
     ----------
     run : Run
         A run made with `trace=True`.
     modulo : int, optional
-        The number at which the vertical axis begins anew. By default 90 if it does so a few times only;
-        otherwise it does not.
+        The number at which the vertical axis wraps. By default 90 for short traces, and none for longer ones.
     bad_periods : sequence of (float, float), optional
-        The spans in which the channel was bad, in seconds; see `Scenario.bad_periods`.
+        The bad periods of the channel, in seconds; see `Scenario.bad_periods`.
     connection : str, optional
         The connection's name. By default the first.
     part : int, default 0
@@ -81,10 +79,9 @@ def packet_trace(
 def packet_traces(
     runs: Sequence[Run], modulo: int | None = None, bad_periods: Periods = (), *, part: int = 0
 ) -> DataFigure:
-    """Draw the packet traces of several runs one above the other, on one axis of time.
+    """Draw the packet traces of several runs one above the other, on a common time axis.
 
-    The axis ends when the first of them is over: what the others have not done by then is
-    what they lose.
+    The axis ends with the shortest run, so that the figure shows how far the others have come by then.
 
     Parameters
     ----------
@@ -95,7 +92,7 @@ def packet_traces(
     bad_periods : sequence of (float, float), optional
         As in `packet_trace`.
     part : int, default 0
-        Which part of the first connection, if it is split; of a run that has fewer parts, the last.
+        The part of the first connection, if it is split; the last one of a run with fewer parts.
 
     Returns
     -------
@@ -128,14 +125,14 @@ def packet_traces(
 
 
 def _stacked(runs: Sequence[Run], data: Sequence[Columns]) -> Columns:
-    """Return the columns of all runs below each other, with the scheme of each row."""
+    """Return the columns of all runs concatenated, with the scheme of each row."""
     scheme = [run.label for run, columns in zip(runs, data, strict=True) for _ in columns["time_s"]]
     names = data[0] if data else ()
     return {"scheme": scheme} | {name: np.concatenate([each[name] for each in data]) for name in names}
 
 
 def _modulo(data: Sequence[Columns], until: float) -> int | None:
-    """Return where the axis begins anew; None if that would be so often that nothing could be seen."""
+    """Return where the axis wraps; None if it would wrap too often to be readable."""
     shown = [columns["packet"][columns["time_s"] <= until].max(initial=0) for columns in data]
     return USUAL_MODULO if max(shown, default=0) < MOST_ROUNDS * USUAL_MODULO else None
 
@@ -146,7 +143,7 @@ def _label(modulo: int | None) -> str:
 
 def _panel(axes: Axes, columns: Columns, modulo: int | None, bad_periods: Periods, until: float) -> None:
     time, packet = columns["time_s"], columns["packet"]
-    # What opens and closes a connection has no number.
+    # SYN and FIN have no packet number.
     sent = (columns["event"] == "sent") & (columns["packet"] >= 0) & (time <= until)
     again = sent & (columns["transmission"] > 1)
     first = sent & ~again

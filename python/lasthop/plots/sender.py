@@ -1,4 +1,4 @@
-"""What a sender does over time: its sequence numbers, its window and the size of its segments."""
+"""Figures of senders over time: sequence numbers, windows and segment sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lasthop.plots._style import style
 def time_sequence(
     run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0
 ) -> DataFigure:
-    """Draw the packets that the source sent, and how far they are acknowledged, against time.
+    """Draw the packets sent and the cumulative acknowledgement, against time.
 
     The time-sequence graph of tcptrace and Wireshark, in packets.
 
@@ -26,7 +26,7 @@ def time_sequence(
     run : Run
         A run made with `trace=True`.
     bad_periods : sequence of (float, float), optional
-        The spans in which the channel was bad, in seconds; see `Scenario.bad_periods`.
+        The bad periods of the channel, in seconds; see `Scenario.bad_periods`.
     connection : str, optional
         The connection's name. By default the first.
     part : int, default 0
@@ -48,10 +48,10 @@ def time_sequence(
     columns = _parts.events(run, "sent", "ack-received", "timeout", connection=connection, part=part)
     time, packet, event = columns["time_s"], columns["packet"], columns["event"]
     until = _parts.end(run.events(connection, part))
-    # What opens and closes a connection has no number.
+    # SYN and FIN have no packet number.
     sent, acknowledged = (event == "sent") & (packet >= 0), event == "ack-received"
     again = sent & (columns["transmission"] > 1)
-    # All packets below the number that an acknowledgement expects have arrived.
+    # Acknowledgements are cumulative.
     steps = np.concatenate([[0], np.maximum.accumulate(packet[acknowledged])])
     with style():
         figure = DataFigure(columns, width=8.0, height=4.2)
@@ -78,7 +78,7 @@ def time_sequence(
 
 
 def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0) -> DataFigure:
-    """Draw the source's congestion window, its slow-start threshold and what is in flight.
+    """Draw the congestion window, the slow-start threshold and the data in flight of the source.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, 
             axes.plot(x, y, drawstyle="steps-post", gid=name, **look)
         axes.set_xlim(0.0, until)
         axes.set_xlabel("time (s)")
-        # A threshold that was never set stands far above anything of interest.
+        # An unset threshold is far above the range of interest.
         axes.set_ylim(0, 1.15 * float(np.max(series["cwnd_bytes"], initial=1.0)) / 1000)
         axes.set_ylabel("window (KB)")
         _parts.title(axes, run, connection, part)
@@ -127,10 +127,9 @@ def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, 
 def segment_size(
     run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0
 ) -> DataFigure:
-    """Draw how large a sender makes its segments, against time.
+    """Draw the segment size of a sender, against time.
 
-    Schemes such as `vs-tcp` change the size; of all others the line is level. Triangles along the upper edge
-    are timeouts.
+    Schemes such as `vs-tcp` vary it. Triangles along the upper edge are timeouts.
 
     Parameters
     ----------
@@ -144,7 +143,7 @@ def segment_size(
     Returns
     -------
     DataFigure
-        The figure. Its numbers are a row for each size, with the time until which it held.
+        The figure. Its data has a row for each size, with how long it was used.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def segment_size(
     series = run.series(connection, part)
     timeouts = _parts.events(run, "timeout", connection=connection, part=part)["time_s"]
     until = _parts.end(run.events(connection, part))
-    # The series has a row for every change of anything.
+    # The series has a row for every change of any quantity.
     changed = np.flatnonzero(np.diff(series["mss_bytes"], prepend=-1.0))
     begins, sizes = series["time_s"][changed], series["mss_bytes"][changed]
     held = np.append(begins[1:], until) - begins
@@ -188,20 +187,20 @@ def windows(
     shaded: Periods = (),
     part: int = 0,
 ) -> DataFigure:
-    """Draw the congestion windows of several sources on one axis of time, in segments.
+    """Draw the congestion windows of several runs on one time axis, in segments.
 
     Parameters
     ----------
     runs : mapping of str to Run
-        Runs made with `series=True`, by what they are called.
+        Runs made with `series=True`, by their labels.
     mss : float
         Payload of a full segment, in bytes.
     references : mapping of str to float, optional
-        Numbers of segments to draw as thin horizontal lines, by what they are called.
+        Numbers of segments to draw as thin horizontal lines, by their labels.
     shaded : sequence of (float, float), optional
-        Spans of time to shade, in seconds.
+        Intervals of time to shade, in seconds.
     part : int, default 0
-        Which part of the first connection, if it is split; of a run that has fewer parts, the last.
+        The part of the first connection, if it is split; the last one of a run with fewer parts.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Studies: from one run to an answer with an interval.
+"""Studies: parameter sweeps with replications, confidence intervals and paired comparisons.
 
-A study sweeps a scenario over a grid of parameters, repeats each point with each scheme until the
-answer is as sharp as was asked, and compares the schemes over the same fades. docs/studies.md tells how,
-and defines what is computed.
+A study runs a scenario at every point of a parameter grid with every scheme, replicates each point until the
+intervals are narrow enough, and compares the schemes over the same fades. docs/studies.md defines the
+statistics.
 """
 
 from lasthop.study.error import StudyError

@@ -1,7 +1,7 @@
-"""What a study refuses."""
+"""The error of studies."""
 
 from __future__ import annotations
 
 
 class StudyError(Exception):
-    """A study cannot be made, continued or read as asked; the text says why and what can be done."""
+    """A study cannot be created, resumed or read; the text says why, and the remedy."""

@@ -1,4 +1,4 @@
-"""Every run in files that other programs read."""
+"""Exporting runs as CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def to_csv(frame: pandas.DataFrame, path: Path) -> Path:
-    """Write a frame as CSV: the same frame gives the same bytes on every system."""
+    """Write a frame as CSV, with the same bytes on every system."""
     return _whole(path, lambda to: frame.to_csv(to, index=False, lineterminator="\n"))
 
 
@@ -28,7 +28,7 @@ def to_parquet(frame: pandas.DataFrame, path: Path) -> Path:
 
 
 def _whole(path: Path, write: Callable[[Path], object]) -> Path:
-    """Write to a file beside `path` and put it in its place: what is there is never half of it."""
+    """Write to a temporary file and rename it to `path`, which is therefore never incomplete."""
     beside = path.with_name(f".{path.name}.part")
     try:
         with naming(path):

@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment that suits."""
+"""Deferring Ctrl-C to safe points."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from types import FrameType
 
 @contextmanager
 def interrupts_held() -> Iterator[Callable[[], None]]:
-    """Keep Ctrl-C from breaking in anywhere inside the block.
-
-    A second Ctrl-C breaks in all the same: whoever presses it twice does not want to wait.
+    """Defer Ctrl-C during the block. A second Ctrl-C interrupts at once.
 
     Yields
     ------
     callable
-        Raises KeyboardInterrupt if Ctrl-C was pressed meanwhile; to be called where it does no harm.
+        Raises KeyboardInterrupt if Ctrl-C was pressed; to be called at safe points.
     """
     pressed = False
 
@@ -32,7 +30,7 @@ def interrupts_held() -> Iterator[Callable[[], None]]:
         if pressed:
             raise KeyboardInterrupt
 
-    # Only the main thread gets signals; and where they are ignored or someone else's, they stay so.
+    # Only the main thread handles signals, and a handler that is not Python's own is left in place.
     ours = (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,12 +1,12 @@
-"""The good packet size for an error characteristic: the table that a base station would hold.
+"""The packet size with the highest throughput, for each error characteristic of a channel.
 
-Bakshi, Krishna, Vaidya and Pradhan (TR-96-014, section 4.1) propose that a base station keeps a table that
-gives, for the errors on its link, the packet size with which TCP gets most through. This makes it, and
-draws the throughput that it is made of. Of a connection that a base station splits, the size that matters is
-that on the wireless part, such as `scheme.metp.wireless.packet_size`: `key` says which setting is tried.
+Bakshi, Krishna, Vaidya and Pradhan (TR-96-014, section 4.1) propose that a base station keeps a table of the
+best packet size for each error characteristic of its link. This module computes the table and draws the
+throughputs behind it. `key` names the setting to vary: for a split connection it is the packet size of the
+wireless part, such as `scheme.metp.wireless.packet_size`.
 
-A window in bytes holds fewer of larger packets. Where it shall hold as many of each size, the scenario says
-so: `window = "10 packets"`.
+A window in bytes holds fewer packets the larger they are; `window = "10 packets"` holds the same number of
+each size.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SIZE = "tcp.packet_size"
 SIZES = (128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536)
-"""The sizes tried if none are named, in bytes: those of the paper."""
+"""The default sizes in bytes: those of the paper."""
 
 SIGNIFICANT = 0.05
 
@@ -41,14 +41,14 @@ SIGNIFICANT = 0.05
 def load(
     path: str | Path, sizes: Sequence[str] = (), overrides: Sequence[str] = (), key: str = SIZE
 ) -> Scenario:
-    """Load a scenario with the packet size as one more axis of its sweep.
+    """Load a scenario with the packet size as an additional axis of its sweep.
 
     Parameters
     ----------
     path : str or Path
-        The scenario. What else it sweeps, its channel above all, are the rows of the table.
+        The scenario. Its own sweep, usually of the channel, gives the rows of the table.
     sizes : sequence of str, optional
-        The packet sizes to try, headers included. By default what the scenario sweeps, or else `SIZES`.
+        The packet sizes, headers included. By default those of the scenario's sweep, or else `SIZES`.
     overrides : sequence of str, optional
         As in `lasthop.load`.
     key : str, default "tcp.packet_size"
@@ -83,7 +83,7 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
     study : Study
         A finished study of a scenario that `load` returned.
     metric : str, default "throughput_bps"
-        What the best has most of.
+        The metric to maximise.
     key : str, default "tcp.packet_size"
         As in `load`.
 
@@ -91,8 +91,8 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
     -------
     pandas.DataFrame
         The other swept settings; `scheme`; `packet_size`, the one with the greatest mean; that `mean` with
-        its `ci95` and the number of runs `n`; and `as_good`, the sizes that are not significantly worse:
-        compared run by run over the same fades, with Holm's correction for their number.
+        its `ci95` and the number of runs `n`; and `as_good`, the sizes that are not significantly worse in
+        paired comparisons over the same fades, with Holm's correction.
     """
     import pandas
 
@@ -122,22 +122,22 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
 
 
 def figures(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> dict[str, DataFigure]:
-    """Draw the metric against the packet size, with a mark where each line is highest.
+    """Draw the metric against the packet size, with the maximum of each line marked.
 
     Parameters
     ----------
     study : Study
         A finished study of a scenario that `load` returned.
     metric : str, default "throughput_bps"
-        What is drawn.
+        The metric.
     key : str, default "tcp.packet_size"
         As in `load`.
 
     Returns
     -------
     dict of str to DataFigure
-        If nothing else is swept, one figure, with a line for each scheme. Otherwise one for each scheme, with
-        a line for each error characteristic. By what they are to be called.
+        The figures by name: one with a line for each scheme if nothing else is swept, otherwise one for each
+        scheme with a line for each error characteristic.
     """
     from lasthop.plots.curves import sweep_curve
 
@@ -155,19 +155,19 @@ def figures(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> di
 
 
 def _others(study: Study, key: str) -> list[str]:
-    """Return what the study sweeps beside the packet size."""
+    """Return the swept settings other than the packet size."""
     if key not in study.points[0].parameters:
         raise StudyError(f"the study does not sweep {key}")
     return [name for name in study.points[0].parameters if name != key]
 
 
 def _named(setting: str, value: str) -> str:
-    """Say in a few words what a setting is set to."""
+    """Return a short label for the value of a setting."""
     return f"{setting_reading(setting, '', 1.0).name} {value}"
 
 
 def _as_good(samples: dict[str, Sample], best: str, seed: int) -> list[str]:
-    """Return the sizes that are not significantly worse than the best, the best among them, in order."""
+    """Return the best size and those not significantly worse, in order."""
     sizes = list(samples)
     p_values = []
     for size in sizes:

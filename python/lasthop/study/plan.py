@@ -1,8 +1,8 @@
-"""How many runs a study makes: the rule by which each of its points stops.
+"""The stopping rule of a study's points, and each point's progress under it.
 
-The rule looks at a point only when all its schemes have the same number of runs, and only at numbers
-that are fixed beforehand. So what is run depends on nothing but results, never on which run happened
-to finish first.
+The rule is applied only at checkpoints, whose numbers of runs are fixed in advance, once all schemes of a
+point have reached them. The runs made therefore depend on results alone, and not on the order in which runs
+finish.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from lasthop.study.run_numbers import RunNumbers
 from lasthop.study.statistics import Estimate
 
 MOST_RUNS = 1_000_000
-"""Runs of one scheme at one point. A metric of all of them is held in memory, and more would not narrow an
-interval that a reader can see."""
+"""The most runs of one scheme at one point: a metric of all of them is held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a point has runs enough.
+    """The stopping rule of one grid point.
 
     Attributes
     ----------
     least, most : int
         The fewest and the most runs of each scheme.
     precision : float or None
-        The half-width, relative to the mean, that the interval of every scheme shall have. None to
-        make the most runs in any case.
+        The target half-width of every scheme's interval, relative to the mean. None to always make the most
+        runs.
     """
 
     least: int
@@ -36,7 +35,7 @@ class Rule:
     precision: float | None
 
     def checkpoints(self) -> Iterator[int]:
-        """Yield the numbers of runs at which a point may stop.
+        """Yield the numbers of runs at which the rule is applied.
 
         Examples
         --------
@@ -51,12 +50,12 @@ class Rule:
         yield self.most
 
     def satisfied(self, estimates: Sequence[Estimate]) -> bool:
-        """Whether all the schemes of a point are known as well as was asked."""
+        """Whether the intervals of all schemes of a point are narrow enough."""
         precision = self.precision
         return precision is not None and all(each.within(precision) for each in estimates)
 
     def expected(self, runs: int, estimates: Sequence[Estimate]) -> int:
-        """Guess at which checkpoint a point will stop that has made `runs` and may not stop yet."""
+        """Estimate the checkpoint at which a point with `runs` runs will stop."""
         if self.precision is None:
             return self.most
         # The half-width shrinks with the square root of the number of runs.
@@ -67,16 +66,16 @@ class Rule:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a study is.
+    """The progress of a study.
 
     Attributes
     ----------
     done : int
-        Runs that are in the store and count.
+        Runs in the store that count.
     made : int
-        Those of them that were made since `Study.run` was called.
+        Runs made since `Study.run` was called.
     expected : int
-        Runs there will be at the end, as far as can be told yet.
+        The estimated number of runs at the end.
     seconds : float
         Time since `Study.run` was called.
     """
@@ -88,33 +87,33 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Runs made in a second."""
+        """Runs per second."""
         return self.made / self.seconds if self.seconds else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that the remaining runs will take; None while that cannot be told."""
+        """Estimated time for the remaining runs; None before the first run."""
         return (self.expected - self.done) / self.rate if self.made else None
 
 
 class PointPlan:
-    """Where a point stands under a rule.
+    """The runs of one point, and its next checkpoint.
 
     Parameters
     ----------
     rule : Rule
-        When it stops.
+        The stopping rule.
     have : list of RunNumbers
-        The numbers of the runs that each scheme has; the caller adds to them.
+        The run numbers that each scheme has. The caller adds to them.
 
     Attributes
     ----------
     target : int
-        The checkpoint that it is on the way to.
+        The next checkpoint.
     stopped : bool
-        Whether it has runs enough.
+        Whether the point has stopped.
     expected : int
-        How many runs each scheme will have at the end, as far as can be told yet.
+        The estimated number of runs of each scheme at the end.
     """
 
     def __init__(self, rule: Rule, have: list[RunNumbers]) -> None:
@@ -123,11 +122,11 @@ class PointPlan:
         self._rule = rule
         self._checkpoints = rule.checkpoints()
         self.target = self.expected = next(self._checkpoints)
-        # Of each scheme, the runs below this number are there or under way.
+        # For each scheme, all runs below this number are stored or submitted.
         self._ordered = [0] * len(have)
 
     def missing(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (scheme, first run, number of runs) for what the target still needs; each once."""
+        """Yield (scheme, first run, number of runs) of the runs missing up to the target, each once."""
         for scheme, have in enumerate(self.have):
             first, self._ordered[scheme] = self._ordered[scheme], self.target
             for begin, end in have.gaps(first, self.target):
@@ -138,11 +137,11 @@ class PointPlan:
         return all(have.prefix >= self.target for have in self.have)
 
     def done(self) -> int:
-        """Return how many of the expected runs are there."""
+        """Return how many of the expected runs are stored."""
         return sum(min(len(have), self.expected) for have in self.have)
 
     def decide(self, estimates: Sequence[Estimate]) -> None:
-        """Stop, or go on to the next checkpoint, given what the runs up to the target say."""
+        """Apply the stopping rule to the estimates at the target: stop, or proceed to the next checkpoint."""
         reached = self.target
         following = next(self._checkpoints, None)
         if following is None or self._rule.satisfied(estimates):

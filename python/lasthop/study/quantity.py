@@ -1,4 +1,4 @@
-"""Quantities as scenario files write them, as numbers that can be put on an axis."""
+"""Parsing quantities such as "19.2 kbps" into numbers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _KINDS = (("s", _SECONDS), ("B", _BYTES), ("bps", _BITS_PER_SECOND), ("", {"": 1
 
 
 def quantity(text: str) -> tuple[float, str] | None:
-    """Read a quantity.
+    """Parse a quantity.
 
     Parameters
     ----------
     text : str
-        What a scenario says, such as `"19.2 kbps"`.
+        The text, such as `"19.2 kbps"`.
 
     Returns
     -------
     (float, str) or None
-        The number in the basic unit, and that unit: `"s"`, `"B"`, `"bps"`, `""` for plain numbers, or
-        any other word that followed the number. None if it is no quantity.
+        The number in the basic unit, and that unit: `"s"`, `"B"`, `"bps"`, `""` for plain numbers, or any
+        other word after the number. None if the text is no quantity.
 
     Examples
     --------
@@ -47,12 +47,12 @@ def quantity(text: str) -> tuple[float, str] | None:
     for basic, units in _KINDS:
         if unit in units:
             return number * units[unit], basic
-    # "1 segment" and "2 segments" are on one axis.
+    # "1 segment" and "2 segments" have the same unit.
     return number, unit.removesuffix("s")
 
 
 def number(text: str) -> float:
-    """Read a quantity, and return its number in the basic unit.
+    """Parse a quantity and return its number in the basic unit.
 
     Raises
     ------
@@ -71,18 +71,18 @@ def number(text: str) -> float:
 
 
 def axis(values: Sequence[str]) -> tuple[list[float], str] | None:
-    """Read the values of a swept parameter as an axis.
+    """Parse the values of a swept parameter as an axis.
 
     Parameters
     ----------
     values : sequence of str
-        What the parameter is set to.
+        The values.
 
     Returns
     -------
     (list of float, str) or None
-        The numbers and their common unit, as in `quantity`. None if they are not all quantities of one
-        kind, or there are fewer than two different ones.
+        The numbers and their common unit, as in `quantity`. None unless they are quantities of one kind with
+        at least two different values.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""A study's results as one JSON document, as tables in files, and as curves.
+"""A study's results as a JSON document, as CSV tables and as curves.
 
-The keys of the document are a contract, which docs/studies.md states.
+The keys of the document are a contract, defined in docs/studies.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def document(study: Study) -> dict[str, Any]:
-    """Return the results as plain data.
+    """Return the results as a JSON-compatible dictionary.
 
     Parameters
     ----------
@@ -67,16 +67,16 @@ def document(study: Study) -> dict[str, Any]:
 
 
 def write(study: Study, directory: Path, export: str | None) -> list[Path]:
-    """Write everything that a study has to say into a directory.
+    """Write all results of a study into a directory.
 
     Parameters
     ----------
     study : Study
         The study.
     directory : Path
-        Where to.
+        The directory.
     export : {"csv", "parquet"}, optional
-        Also write every run, in this format.
+        Also write a table of every run, in this format.
 
     Returns
     -------
@@ -100,15 +100,15 @@ def write(study: Study, directory: Path, export: str | None) -> list[Path]:
 
 
 def curves(study: Study, directory: Path) -> list[Path]:
-    """Draw the study's metric against the swept setting, if just one of them is a number.
+    """Draw the study's metric against the swept setting, if exactly one is numeric.
 
     Parameters
     ----------
     study : Study
         The study.
     directory : Path
-        Where the figures go. If other settings are swept too, there is one for each combination of
-        their values.
+        The directory of the figures. If other settings are swept too, there is one figure for each
+        combination of their values.
 
     Returns
     -------
@@ -179,5 +179,5 @@ def _comparison(row: pandas.Series[Any], parameters: list[str]) -> dict[str, Any
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN."""
+    """Return a number, or None for NaN, which JSON lacks."""
     return None if math.isnan(value) else float(value)

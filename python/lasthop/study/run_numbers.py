@@ -1,4 +1,4 @@
-"""The numbers of the runs that a scheme has at a point, in little memory."""
+"""A compact set of run numbers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator
 class RunNumbers:
     """A set of run numbers that fills up from 0.
 
-    It holds a prefix, and one by one only the numbers beyond the first gap: as many as there are threads,
-    or an interrupted study left.
+    Memory grows only with the numbers beyond the first gap, which are few: runs finish nearly in order.
 
     Parameters
     ----------
     numbers : iterable of int, optional
-        The first members.
+        The initial members.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Orders the runs that a study lacks, and stores them."""
+"""Schedules the missing runs of a study and stores their results."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from lasthop.study.store import Store
 
 SECONDS_BETWEEN_COMMITS = 0.25
 SECONDS_TO_LISTEN = 0.1
-"""How long to wait for results before looking whether Ctrl-C was pressed."""
+"""How long to wait for results before checking for Ctrl-C."""
 
 
 class Executor(Protocol):
-    """What makes the runs: `lasthop._lasthop.Pool`, or something else that takes the same orders."""
+    """Executes runs: `lasthop._lasthop.Pool`, or another class with this interface."""
 
     def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
-        """Order `runs` runs from number `first_run` on."""
+        """Enqueue `runs` runs, numbered from `first_run`."""
 
     def collect(self, timeout_s: float) -> Sequence[tuple[int, int, str, tuple[Any, ...]]]:
-        """Return (key, run, ended, metrics) for what is done, waiting for it if nothing is."""
+        """Wait for results, and return (key, run, ended, metrics) of each finished run."""
 
     def cancel(self) -> None:
-        """Forget what was ordered and is not done."""
+        """Drop every run that is enqueued or running."""
 
 
 class Scheduler:
-    """Orders runs, stores what comes back, and decides at each checkpoint whether to go on.
+    """Submits runs, stores their results, and applies the stopping rule at each checkpoint.
 
     Parameters
     ----------
     store : Store
-        The store, which is being written.
+        The store, open for writing.
     samples : Samples
-        What is in it.
+        The samples in it.
     scenarios : sequence of Scenario
         The points' scenarios.
     seed : int
         The study's seed.
     rule : Rule
-        When a point has runs enough.
+        The stopping rule of one grid point.
     metric : str
-        The metric that the rule looks at.
+        The metric that the rule is applied to.
     """
 
     def __init__(
@@ -76,20 +76,18 @@ class Scheduler:
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether every point has stopped."""
         return all(plan.stopped for plan in self._plans)
 
     def run(self, executor: Executor, report: Callable[[Progress], None] | None) -> None:
-        """Make all runs that are missing.
-
-        Whatever ends this, what came back by then is stored.
+        """Make all missing runs. The results collected by then are stored even if this fails.
 
         Parameters
         ----------
         executor : Executor
-            What makes them.
+            Executes the runs.
         report : callable, optional
-            Is told of the progress several times a second.
+            Called with the progress several times a second.
         """
         began = committed = time.monotonic()
         with interrupts_held() as let_interrupts_through:
@@ -111,7 +109,7 @@ class Scheduler:
                 self._commit()
 
     def _settle(self) -> None:
-        """Take every decision that the runs in the store allow."""
+        """Apply the stopping rule to the runs in the store."""
         for i in range(len(self._plans)):
             self._decide(i)
         self._count()
@@ -123,7 +121,7 @@ class Scheduler:
 
     def _estimates(self, i: int) -> list[Estimate]:
         """Estimate the metric of each scheme from the runs up to the point's target."""
-        # What the rule looks at is what the store holds.
+        # The samples are read from the store.
         self._flush()
         found = []
         for scheme in self._scenarios[i].schemes:
@@ -141,7 +139,7 @@ class Scheduler:
             self._under_way += runs
 
     def _take(self, executor: Executor, timeout_s: float) -> None:
-        """Take what is done; go on with each point that has thereby come to its checkpoint."""
+        """Collect results, and apply the stopping rule to each point that reaches its checkpoint."""
         touched = set()
         for key, run, ended, metrics in executor.collect(timeout_s):
             i, scheme = self._cells[key]

@@ -1,8 +1,8 @@
-"""The file that a study's results live in. docs/studies.md documents the schema.
+"""The SQLite file of a study's results. docs/studies.md documents the schema.
 
-One SQLite file, written in transactions with the ordinary rollback journal: whatever kills the
-process, the file holds every run that was committed and nothing else. While a study runs, its process
-keeps a transaction open at all times, so that a second process cannot run it too; others can read.
+It is written in transactions with a rollback journal: whatever kills the process, the file holds exactly the
+committed runs. A running study keeps a transaction open at all times, which locks out other writers but not
+readers.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from lasthop.study.run_numbers import RunNumbers
 
 FORMAT = 1
 APPLICATION = 0x4C617374
-"""SQLite's mark of whose file it is: "Last"."""
+"""The application_id of SQLite's file header: "Last"."""
 
 SECONDS_TO_WAIT = 20
-"""How long to wait for a reader or a commit to be over."""
+"""The timeout for the lock of another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class StoredPoint:
     Attributes
     ----------
     parameters : dict of str to str
-        The swept settings by name.
+        The swept settings with their values.
     schemes : list of str
-        The schemes that are compared at it.
+        The schemes compared at it.
     hash : str
         The hash of its scenario.
     toml : str
@@ -50,16 +50,16 @@ class StoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a study is. Results of studies that differ in any of it are never mixed.
+    """What identifies a study. Results of studies with different identities are never mixed.
 
     Attributes
     ----------
     version : str
-        The version of Lasthop that makes the runs.
+        The version of Lasthop.
     seed : int
         The study's seed.
     metrics : tuple of str
-        What each run is measured by.
+        The metrics of each run.
     points : list of StoredPoint
         The points in their order.
     """
@@ -70,7 +70,7 @@ class Identity:
     points: list[StoredPoint]
 
     def difference(self, stored: Identity) -> str | None:
-        """Say what makes this study another one than `stored`; None if it is the same."""
+        """Return how this study differs from `stored` in words; None if they are the same."""
         if self.seed != stored.seed:
             return f"it has seed {stored.seed}, not {self.seed}"
         if (self.version, self.metrics) != (stored.version, stored.metrics):
@@ -94,13 +94,13 @@ class Store:
     Parameters
     ----------
     path : Path or None
-        The file; None to keep the results in memory. A file that is not there is made by `create`.
+        The file, made when it is first written to. None keeps the results in memory.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
-        # Why nothing can be written any more, once a write has failed: SQLite may have rolled back by itself.
+        # The message of the first failed write. SQLite may have rolled back, so later writes are refused.
         self._failure: str | None = None
         if path is None or path.exists():
             self._open()
@@ -129,14 +129,14 @@ class Store:
             )
 
     def exists(self) -> bool:
-        """Whether there is a study in it."""
+        """Whether the file holds a study."""
         if self._connection is None:
             return False
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return bool(tables)
 
     def close(self) -> None:
-        """Close the file; nothing beside it is left."""
+        """Close the file. No journal is left beside it."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -145,14 +145,14 @@ class Store:
 
     @contextmanager
     def writing(self, identity: Identity, meta: dict[str, Any]) -> Iterator[None]:
-        """Make the store if it is not there, and keep every other process from writing to it.
+        """Create the store if needed, and lock it for writing during the block.
 
         Parameters
         ----------
         identity : Identity
-            The study; must be that of the store, if there is one.
+            The study; must equal that of an existing store.
         meta : dict of str to JSON values
-            What else to note down of it.
+            Further columns of the table `meta`.
 
         Raises
         ------
@@ -182,19 +182,19 @@ class Store:
         try:
             yield
         finally:
-            # What is done is kept, whether the block succeeds or is interrupted.
+            # Finished runs are kept even if the block fails or is interrupted.
             if sql.in_transaction:
                 with self._writes():
                     sql.execute("COMMIT")
 
     @contextmanager
     def _writes(self) -> Iterator[None]:
-        """Refuse every write after one that failed, and say of each what went wrong first.
+        """Turn SQLite's errors into StudyError, and refuse all writes after the first failure.
 
         Raises
         ------
         StudyError
-            If the block fails, or an earlier one has failed.
+            If the block or an earlier write has failed.
         """
         if self._failure is not None:
             raise StudyError(self._failure)
@@ -211,12 +211,12 @@ class Store:
             raise StudyError(self._failure) from None
 
     def expect(self, identity: Identity) -> None:
-        """Refuse to go on if there is another study in the file.
+        """Check that the file holds this study.
 
         Raises
         ------
         StudyError
-            If so.
+            If it holds another one.
         """
         difference = identity.difference(self.identity())
         if difference is not None:
@@ -241,7 +241,7 @@ class Store:
             sql.execute(f"PRAGMA busy_timeout = {1000 * SECONDS_TO_WAIT}")
 
     def commit(self) -> None:
-        """Make what was added last, whatever happens from now on."""
+        """Commit the added runs."""
         with self._writes():
             self._sql.execute("COMMIT")
         self._begin(seconds_to_wait=1)
@@ -279,17 +279,17 @@ class Store:
         )
 
     def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Add runs: for each its point, scheme, number, end and metrics."""
+        """Add runs: for each its point, scheme, number, why it ended, and its metrics."""
         if rows:
             marks = ", ".join("?" * len(rows[0]))
-            # A run is the same whenever it is made: one that came twice is no conflict.
+            # Runs are reproducible, so a duplicate is identical and can be ignored.
             with self._writes():
                 self._sql.executemany(f"INSERT OR IGNORE INTO run VALUES ({marks})", rows)
 
     # -- Reading ---------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, Any]:
-        """Return what is noted down of the study."""
+        """Return the table `meta`."""
         return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM meta")}
 
     def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -299,14 +299,14 @@ class Store:
             raise StudyError(f"{self.path}: cannot be read: {error}") from None
 
     def identity(self) -> Identity:
-        """Return what the study is."""
+        """Return the identity of the study."""
         meta = self.meta()
         rows = self._rows("SELECT parameters, schemes, hash, scenario FROM point ORDER BY id")
         points = [StoredPoint(json.loads(p), json.loads(s), name, toml) for p, s, name, toml in rows]
         return Identity(meta["lasthop"], meta["seed"], tuple(meta["metrics"]), points)
 
     def numbers(self, point: int, scheme: str) -> RunNumbers:
-        """Return the numbers of the runs that a scheme has at a point."""
+        """Return the run numbers of a scheme at a point."""
         query = "SELECT run FROM run WHERE point = ? AND scheme = ? ORDER BY run"
         return RunNumbers(run for (run,) in self._rows(query, (point, scheme)))
 
@@ -316,14 +316,14 @@ class Store:
         return int(runs)
 
     def values(self, point: int, scheme: str, columns: Iterable[str], below: int) -> list[tuple[Any, ...]]:
-        """Return columns of the runs with numbers below `below` that a scheme has at a point, in order."""
+        """Return columns of the runs of a scheme at a point, in order, up to run number `below`."""
         names = ", ".join(map(_name, columns))
         query = f"SELECT {names} FROM run WHERE point = ? AND scheme = ? AND run < ? ORDER BY run"
         return self._rows(query, (point, scheme, below))
 
 
 def _name(identifier: str) -> str:
-    """Write a name so that SQL takes it for one, whatever it holds."""
+    """Quote an SQL identifier."""
     return '"' + identifier.replace('"', '""') + '"'
 
 
@@ -332,7 +332,7 @@ def _text(value: str) -> str:
 
 
 def _view(identity: Identity) -> str:
-    """Return the statement that makes the view `result`: a row for each run, with all that it is of."""
+    """Return the SQL of the view `result`: each run with parameters, metrics and provenance."""
     names = list(identity.points[0].parameters) if identity.points else []
     paths = [_text(f'$."{name}"') for name in names]
     parameters = [

@@ -1,4 +1,4 @@
-"""A scenario, the grid that it is swept over, and as many runs of each point as an answer needs."""
+"""Studies: a scenario, a parameter grid, and replications of each point."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """A study: scenario x parameters x schemes x runs, kept in one file.
+    """A study: scenario x grid of parameters x schemes x replications, stored in one file.
 
-    A study's results depend on its scenario, its seed and its rule for stopping, and on nothing else:
-    not on the number of threads, and not on how often it was interrupted.
+    The results depend only on the scenario, the seed and the stopping rule: not on the number of threads, nor
+    on interruptions.
 
     Parameters
     ----------
     scenario : Scenario, str or Path
-        The scenario, with its sweep if it has one; or the file that it is in.
+        The scenario, with its sweep if it has one; or its file.
     seed : int, default 1
         The study's seed.
     precision : float or None, default 0.02
-        A point is done when half the 95 % interval of every scheme is at most this part of the mean.
-        None to make the most runs in any case.
+        A point stops when the half-width of every scheme's 95 % interval is at most this share of the mean.
+        None to always make the most runs.
     runs : (int, int), default (10, 1000)
-        The fewest and the most runs of each scheme at each point; no more than a million.
+        The fewest and the most runs of each scheme at each point; at most a million.
     metric : str, default "throughput_bps"
-        The metric that `precision` is about, and that tables show if none is named.
+        The metric of `precision`, and the default metric of the tables.
     store : str or Path, optional
-        The file. If it holds this study already, this goes on with it. By default the results are kept
-        in memory.
+        The file. If it holds this study already, the study is resumed. By default the results are kept in
+        memory.
 
     Attributes
     ----------
     scenario : Scenario
         The scenario.
     rule : Rule
-        When a point is done.
+        The stopping rule.
     metric : str
         The metric.
     path : Path or None
@@ -58,9 +58,9 @@ class Study:
     Raises
     ------
     StudyError
-        If the file holds another study, or something else; or if there is no such metric.
+        If the file holds anything but this study, or the metric does not exist.
     ScenarioError
-        If the scenario is wrong, or a point of its sweep is.
+        If the scenario or a point of its sweep is invalid.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Study:
 
     @classmethod
     def open(cls, path: str | Path) -> Study:
-        """Open the study that is in a file, with the settings that it was last run with.
+        """Open a stored study with the settings of its last run.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Study:
         Raises
         ------
         StudyError
-            If there is no study in it, or another version of Lasthop made it.
+            If the file holds no study, or one of another version of Lasthop.
         """
         store = Store(Path(path))
         try:
@@ -154,12 +154,12 @@ class Study:
 
     @property
     def version(self) -> str:
-        """The version of Lasthop that makes the runs."""
+        """The version of Lasthop."""
         return self._identity.version
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The names of the metrics that tables can show."""
+        """The names of all metrics."""
         return Samples(self._store, self._identity).metrics
 
     @property
@@ -169,39 +169,39 @@ class Study:
 
     @property
     def finished(self) -> bool:
-        """Whether every point has runs enough."""
+        """Whether every point has stopped."""
         return self._store.exists() and self._scheduler().finished
 
     @property
     def progress(self) -> Progress:
-        """How many runs there are, and how many there will be as far as can be told."""
+        """The number of stored runs, and the estimated number at the end."""
         if self._store.exists():
             return self._scheduler().progress
         runs = next(self.rule.checkpoints())
         return Progress(expected=runs * sum(len(point.schemes) for point in self.points))
 
     def run(self, jobs: int | None = None, progress: Callable[[Progress], None] | None = None) -> int:
-        """Make the runs that are missing.
+        """Make the missing runs.
 
-        Ctrl-C ends it within a moment and keeps the runs that are done; so does any other end of the
-        process, but for the last half a second. Running again goes on from there.
+        Ctrl-C stops it within a moment and keeps all finished runs. If the process is killed, at most the
+        last half second is lost. Calling it again resumes the study.
 
         Parameters
         ----------
         jobs : int, optional
-            How many threads run. By default one for each core. It does not change the results.
+            The number of threads, by default one for each core. Results do not depend on it.
         progress : callable, optional
-            Is told of the progress several times a second.
+            Called with the progress several times a second.
 
         Returns
         -------
         int
-            How many runs were made; 0 if the study was finished.
+            The number of runs made; 0 if the study was finished.
 
         Raises
         ------
         StudyError
-            If another process runs this study, or the file cannot be written to.
+            If another process runs this study, or the file cannot be written.
         """
         meta = {
             "title": self.scenario.title,
@@ -216,7 +216,7 @@ class Study:
             scheduler = self._scheduler()
             if scheduler.finished:
                 return 0
-            # Not while runs come in: they could not be stored meanwhile, nor Ctrl-C be heard.
+            # Import scipy now: later it would delay storing results and handling Ctrl-C.
             statistics.prepare()
             with _lasthop.Pool(jobs) as pool:
                 scheduler.run(pool, progress)
@@ -228,20 +228,20 @@ class Study:
         Returns
         -------
         pandas.DataFrame
-            The swept parameters, the scheme, run number and seed, how the run ended, its metrics, and
-            the version and the scenario's hash that it is of. All runs that are stored: of a study that
-            was interrupted also some that `summary` does not count yet.
+            The swept parameters, scheme, run number and seed, why the run ended, its metrics, the version of
+            Lasthop and the scenario's hash. It has every stored run; in an unfinished study `summary` may not
+            count some of them yet.
         """
         self.samples()
         return tables.runs_frame(self._store, self._identity)
 
     def samples(self) -> Samples:
-        """Return what statistics are made of: the values of each metric, at each point with each scheme.
+        """Return the samples: the values of each metric over the runs of each point and scheme.
 
         Returns
         -------
         Samples
-            Reads what it is asked for, and only that; of a study that goes on meanwhile ask for another.
+            Reads from the store on demand. It does not follow a study that is still running.
 
         Raises
         ------
@@ -269,12 +269,12 @@ class Study:
         return tables.summary_frame(samples, self._identity, samples.check(metric or self.metric))
 
     def compare(self, baseline: str | None = None, metric: str | None = None) -> pandas.DataFrame:
-        """Return how each scheme differs from one of them, run by run over the same fades.
+        """Return the paired differences between each scheme and a baseline, over the same fades.
 
         Parameters
         ----------
         baseline : str, optional
-            The scheme to compare with. By default the first.
+            The baseline scheme. By default the first.
         metric : str, optional
             The metric. By default the study's.
 
@@ -353,11 +353,9 @@ def _rule(precision: float | None, runs: tuple[int, int]) -> Rule:
     if most > MOST_RUNS:
         raise StudyError(f"runs: at most {MOST_RUNS:,} of each scheme at each point, found {most:,}")
     if not 1 <= least <= most:
-        raise StudyError(
-            f"runs: {least} to {most} is no range; the fewest must be 1 or more, and the most no less"
-        )
+        raise StudyError(f"runs: found ({least}, {most}), expected 1 <= fewest <= most")
     if precision is not None and not 0 < precision < 1:
         raise StudyError(
-            f"precision: expected a part of the mean between 0 and 1, such as 0.02, not {precision}"
+            f"precision: found {precision}, expected a share of the mean between 0 and 1, such as 0.02"
         )
     return Rule(least, most, precision)

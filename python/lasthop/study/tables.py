@@ -18,7 +18,7 @@ SIGNIFICANT = 0.05
 
 
 def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
-    """Return every run as a row, in the order of points, schemes and run numbers."""
+    """Return a row for each run, ordered by point, scheme and run number."""
     import pandas
 
     metrics = identity.metrics
@@ -37,7 +37,7 @@ def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
     frame = pandas.DataFrame(columns)
     if "finished" in frame:
         frame["finished"] = frame["finished"].astype(bool)
-    # A metric that no run has is an empty column of numbers, not of objects.
+    # A metric that no run has is a column of NaN, not of objects.
     return frame.astype({name: "float64" for name in metrics if frame[name].dtype == object})
 
 
@@ -78,7 +78,7 @@ def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.D
 def comparison_frame(
     samples: Samples, identity: Identity, baseline: str | None, metric: str
 ) -> pandas.DataFrame:
-    """Return how each scheme differs from `baseline`, by default each point's first, at each point."""
+    """Return the paired differences to `baseline`, by default the first scheme, at each point."""
     import pandas
 
     rows: list[dict[str, Any]] = []
@@ -119,7 +119,7 @@ def comparison_frame(
 def compare_cells(
     samples: Samples, point: int, scheme: str, baseline: str, metric: str, seed: int
 ) -> Comparison:
-    """Compare two schemes by the runs in which both have the metric."""
+    """Compare two schemes over the runs in which both have the metric."""
     ours, theirs = (samples.of(point, each, metric) for each in (scheme, baseline))
     both = ~(np.isnan(ours) | np.isnan(theirs))
     return compare(ours[both], theirs[both], seed)

@@ -1,4 +1,4 @@
-"""Metrics and swept settings as people read them: a name, and a unit of a size that suits."""
+"""Names and units of metrics and settings, for tables and axes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a quantity is read.
+    """The name and unit in which a quantity is shown.
 
     Attributes
     ----------
     name : str
-        What it is, in words.
+        The name in words.
     unit : str
-        Its unit; empty for numbers of things.
+        The unit; empty for counts.
     size : float
-        How much one such unit is in the quantity's basic unit.
+        The size of the unit in the quantity's basic unit.
     """
 
     name: str
@@ -41,19 +41,19 @@ class Reading:
 
     @property
     def label(self) -> str:
-        """The name with the unit."""
+        """The name followed by the unit."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
 def metric_reading(metric: str, greatest: float) -> Reading:
-    """Return how a metric is read.
+    """Return the name and a suitable unit of a metric.
 
     Parameters
     ----------
     metric : str
-        The metric's name, which ends with its basic unit.
+        The metric's key, which ends with its basic unit.
     greatest : float
-        The largest value shown: it shall be at least one in the unit.
+        The largest value shown, which selects the unit.
 
     Returns
     -------
@@ -77,12 +77,12 @@ def metric_reading(metric: str, greatest: float) -> Reading:
 
 
 def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
-    """Return how a swept setting is read.
+    """Return the name and a suitable unit of a swept setting.
 
     Parameters
     ----------
     setting : str
-        Its full name.
+        Its full key.
     basic : str
         Its basic unit, as `lasthop.study.quantity` has it.
     greatest : float
@@ -105,11 +105,11 @@ def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
     table, _, last = setting.rpartition(".")
     name = _SETTINGS.get(last)
     if name is None:
-        # "rate" alone could be anything's.
+        # A key such as "rate" needs its table to be understood.
         alone = "_" in last or not table
         name = _words(last if alone else f"{table.rpartition('.')[2]} {last}")
     if basic == "B":
-        # Packets are spoken of in bytes, even large ones.
+        # Packet sizes are given in bytes, even large ones.
         unit, size = ("B", 1.0) if greatest < 10_000 else _suitable(SIZES, greatest)
     elif basic in ("bps", "s"):
         unit, size = _suitable(RATES if basic == "bps" else _TIMES, greatest)

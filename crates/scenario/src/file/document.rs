@@ -286,9 +286,11 @@ fn unprintable_value(value: &Value<'_>) -> Option<(Vec<String>, Range<usize>, ch
     }
 }
 
-/// Whether a letter ends a line, moves the cursor, or turns the direction of the letters beside it.
+/// Whether a letter ends a line, moves the cursor, or turns the direction of the letters beside it. TOML allows
+/// tabs as they are, and so do names.
 fn is_unprintable(letter: &char) -> bool {
-    letter.is_control() || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    letter.is_control() && *letter != '\t'
+        || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn escaped(key: &str) -> String {
