@@ -17,7 +17,7 @@ from lasthop.suggest import unknown
 def load(
     path: Path, overrides: Sequence[str], schemes: Sequence[str], senders: Sequence[str] = ()
 ) -> Scenario:
-    """Load a scenario with `--set`, `--scheme` and `--sender`; several senders become an axis of the sweep."""
+    """Load a scenario with `--set`, `--scheme` and `--sender`; several senders become a swept setting."""
     if len(senders) > 1:
         chosen_senders = [f"sweep.sender={json.dumps(senders)}"]
     else:
