@@ -23,7 +23,7 @@ rate = "1 Gbps"
 [radio.channel.frame-loss]
 loss = 0.01
 """
-ENDLESS = ["transfer.size=unlimited", "limit=100000000 s"]
+ENDLESS = ["transfer.size=unlimited", "limit=1000000 s"]
 
 Row = tuple[int, int, str, tuple[float | int | bool | None, ...]]
 

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from lasthop.cli import streams
-from lasthop.cli.failure import INTERRUPTED, WRONG_INPUT, plainly
+from lasthop.cli.failure import INTERRUPTED, WRONG_INPUT, reporting_errors
 
 
 class Commands(TyperGroup):
@@ -66,7 +66,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; docs/json.md d
 
 def _version(wanted: bool) -> None:
     if wanted:
-        with plainly():
+        with reporting_errors():
             from lasthop import __version__
 
             print(f"lasthop {__version__}")
@@ -81,7 +81,7 @@ def _lasthop(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        with plainly():
+        with reporting_errors():
             print(context.get_help())
         raise typer.Exit(WRONG_INPUT)
 
@@ -111,7 +111,7 @@ def run(
     pcap: Annotated[bool, typer.Option("--pcap", help="Record pcapng for Wireshark. Needs --out.")] = False,
 ) -> None:
     """Run a scenario with each of its schemes, and compare them."""
-    with plainly():
+    with reporting_errors():
         from lasthop.cli.run import Request, execute
 
         execute(
@@ -161,7 +161,7 @@ def study(
     ] = None,
 ) -> None:
     """Sweep a scenario with replications until the intervals are narrow enough; can be resumed."""
-    with plainly():
+    with reporting_errors():
         from lasthop.cli.study import Request, execute
 
         settings = (scheme or [], sender or [], seed, overrides or [], jobs, precision, runs, metric)
@@ -189,7 +189,7 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Check a scenario, and print its canonical form with every default and unit."""
-    with plainly():
+    with reporting_errors():
         from lasthop.cli.check import execute
 
         execute(scenario, overrides or [], packet_loss or [], link, json)
@@ -198,7 +198,7 @@ def check(
 @app.command()
 def schemes(json: AsJson = False) -> None:
     """List the schemes with a summary and the source of each."""
-    with plainly():
+    with reporting_errors():
         from lasthop.cli.schemes import execute
 
         execute(json)
@@ -236,7 +236,7 @@ def paper(
     json: AsJson = False,
 ) -> None:
     """Regenerate a paper's figures, and judge each claim of its text."""
-    with plainly():
+    with reporting_errors():
         from lasthop.cli.paper import Request, execute
 
         execute(Request(name, figure or [], reading or [], full, seed, run, jobs, out, json))
@@ -283,7 +283,7 @@ def packet_size(
     The sweep, usually of the channel, gives the rows of the table. A window in bytes holds fewer packets the
     larger they are; a window such as "10 packets" holds the same number of each size.
     """
-    with plainly():
+    with reporting_errors():
         from lasthop.cli.packet_size import Request, execute
 
         settings = (scheme or [], runs, seed, overrides or [], jobs)

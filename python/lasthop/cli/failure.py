@@ -22,7 +22,7 @@ class RefusedError(Exception):
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def reporting_errors() -> Iterator[None]:
     """Turn exceptions of the block into a message on stderr and an exit code.
 
     Invalid input, and files that cannot be read or written, exit with 2; Ctrl-C exits with 130.
@@ -46,7 +46,7 @@ def plainly() -> Iterator[None]:
         raise _failed(f"{where}: {error.strerror}" if where else str(error)) from None
 
 
-def stopped(kept: str) -> NoReturn:
+def exit_resumable(kept: str) -> NoReturn:
     """Exit from an interrupted command that can be resumed: say what is kept, and how to go on."""
     streams.notify(f"stopped; {kept}. To go on:\n  {shlex.join(['lasthop', *sys.argv[1:]])}")
     raise typer.Exit(INTERRUPTED) from None

@@ -11,9 +11,9 @@ from lasthop import Scenario
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import blaming, blaming_scheme, notes
+from lasthop.cli.scenario import rephrasing, scheme_override, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
-from lasthop.cli.study import not_too_many
+from lasthop.cli.study import check_runs
 from lasthop.cli.table import Table, in_common, printable
 from lasthop.study import Study, StudyError, packet_size
 from lasthop.study.units import RATES
@@ -40,7 +40,7 @@ class Request:
 
 def execute(request: Request) -> None:
     """Run the study of all sizes, and print the table."""
-    not_too_many(request.runs)
+    check_runs(request.runs)
     sizes = [] if request.sizes is None else [size.strip() for size in request.sizes.split(",")]
     scenario = _load(request, sizes)
     runs = (request.runs, request.runs)
@@ -61,7 +61,7 @@ def execute(request: Request) -> None:
         if scenario.title:
             emit(f"{printable(scenario.title)}\n")
         _print(found)
-        said = notes(point.scenario for point in scenario.points())
+        said = unused_by_schemes(point.scenario for point in scenario.points())
         if said:
             emit("\n" + "\n".join(said))
         if written:
@@ -71,12 +71,12 @@ def execute(request: Request) -> None:
 def _load(request: Request, sizes: list[str]) -> Scenario:
     """Load the scenario with the sizes as an axis of its sweep."""
 
-    def blame(message: str) -> str:
+    def rephrase(message: str) -> str:
         wrong_key = not sizes or message.startswith("unknown key")
         return f"{'--key' if wrong_key else '--sizes'}: {message}"
 
     axis = packet_size.axis(request.key, sizes)
-    with blaming_scheme(request.schemes) as schemes, blaming(axis, blame):
+    with scheme_override(request.schemes) as schemes, rephrasing(axis, rephrase):
         return packet_size.load(request.path, sizes, [*request.overrides, *schemes], request.key)
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from lasthop.cli.failure import RefusedError, stopped
+from lasthop.cli.failure import RefusedError, exit_resumable
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
@@ -50,7 +50,7 @@ def execute(request: Request) -> None:
     except StudyError as error:
         raise RefusedError(str(error)) from None
     except KeyboardInterrupt:
-        stopped(f"the finished runs of sweeps are kept in {directory}")
+        exit_resumable(f"the finished runs of sweeps are kept in {directory}")
     if request.as_json:
         emit_document(text)
     else:

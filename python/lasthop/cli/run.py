@@ -13,7 +13,7 @@ from lasthop import Run, Scenario
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import load, load_each_sender, notes
+from lasthop.cli.scenario import load, load_each_sender, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
 
 _OF_RELAYS = {"relays sent again": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
@@ -123,7 +123,7 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
 
 def _print_notes(scenario: Scenario) -> None:
     """Print which parts of the scenario the runs did not use."""
-    said = notes([scenario])
+    said = unused_by_schemes([scenario])
     if scenario.sweep:
         points = prod(map(len, scenario.sweep.values()))
         said.append(

@@ -23,13 +23,13 @@ def load(
     else:
         chosen_senders = [f"sender={json.dumps(name)}" for name in senders]
 
-    def blame(message: str) -> str:
+    def rephrase(message: str) -> str:
         return re.sub(r"^(sweep\.)?sender(\[\d+\])?: ", "--sender: ", message)
 
-    with blaming_scheme(schemes) as chosen:
+    with scheme_override(schemes) as chosen:
         if not chosen_senders:
             return lasthop.load(path, [*overrides, *chosen])
-        with blaming(chosen_senders[0], blame):
+        with rephrasing(chosen_senders[0], rephrase):
             return lasthop.load(path, [*overrides, *chosen, *chosen_senders])
 
 
@@ -43,7 +43,7 @@ def load_each_sender(
     ]
 
 
-def notes(scenarios: Iterable[Scenario]) -> list[str]:
+def unused_by_schemes(scenarios: Iterable[Scenario]) -> list[str]:
     """Return a line for each feature of the wireless links that some schemes do not use."""
     unused: dict[str, dict[str, None]] = {}
     for scenario in scenarios:
@@ -58,7 +58,7 @@ def notes(scenarios: Iterable[Scenario]) -> list[str]:
 
 
 @contextmanager
-def blaming_scheme(schemes: Sequence[str]) -> Iterator[list[str]]:
+def scheme_override(schemes: Sequence[str]) -> Iterator[list[str]]:
     """Yield the override for `--scheme`, if it was given, and attribute errors in it to that option."""
     known = [each.name for each in lasthop.schemes()]
     for name in schemes:
@@ -67,19 +67,19 @@ def blaming_scheme(schemes: Sequence[str]) -> Iterator[list[str]]:
     # As an override, so that every scheme is checked before the first one runs.
     override = f"schemes={json.dumps(schemes)}"
 
-    def blame(message: str) -> str:
+    def rephrase(message: str) -> str:
         return re.sub(r"^schemes(\[\d+\])?: ", "--scheme: ", message)
 
-    with blaming(override, blame):
+    with rephrasing(override, rephrase):
         yield [override] if schemes else []
 
 
 @contextmanager
-def blaming(override: str, blame: Callable[[str], str]) -> Iterator[None]:
+def rephrasing(override: str, rephrase: Callable[[str], str]) -> Iterator[None]:
     """Rephrase errors in an override that the user did not type."""
     try:
         yield
     except ScenarioError as error:
         if error.file == f"--set {override}":
-            raise RefusedError(blame(error.message)) from None
+            raise RefusedError(rephrase(error.message)) from None
         raise

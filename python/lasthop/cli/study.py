@@ -15,10 +15,10 @@ import typer
 
 from lasthop import Scenario
 from lasthop._lasthop import Pool
-from lasthop.cli.failure import RefusedError, stopped, warn
+from lasthop.cli.failure import RefusedError, exit_resumable, warn
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity, duration
-from lasthop.cli.scenario import load, notes
+from lasthop.cli.scenario import load, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document, notify
 from lasthop.cli.table import Table, printable
 from lasthop.study import Study, StudyError, report
@@ -91,7 +91,7 @@ def _run(study: Study, request: Request, directory: Path) -> None:
                 document = written[0].read_text(encoding="utf-8")
             summary, comparison = study.summary(), study.compare()
     except KeyboardInterrupt:
-        stopped(f"{study.progress.done:,} runs are kept in {study.path}")
+        exit_resumable(f"{study.progress.done:,} runs are kept in {study.path}")
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         notify(f"error: {fault}")
         raise typer.Exit(FAULT) from None
@@ -103,7 +103,7 @@ def _run(study: Study, request: Request, directory: Path) -> None:
         _print_summary(study, summary)
         if len(comparison):
             _print_comparison(study, comparison)
-        said = notes(point.scenario for point in study.scenario.points())
+        said = unused_by_schemes(point.scenario for point in study.scenario.points())
         if said:
             emit("\n" + "\n".join(said))
         names = ", ".join(path.name for path in written)
@@ -248,7 +248,7 @@ def _precision(text: str) -> float:
     return found[0]
 
 
-def not_too_many(runs: int) -> None:
+def check_runs(runs: int) -> None:
     """Refuse more runs than memory can hold."""
     if runs > MOST_RUNS:
         raise RefusedError(
@@ -263,7 +263,7 @@ def _runs(text: str) -> tuple[int, int]:
         runs = int(least), int(most or least)
     except ValueError:
         raise RefusedError(f"--runs: expected MIN:MAX or one number, found {text!r}") from None
-    not_too_many(runs[1])
+    check_runs(runs[1])
     if not 1 <= runs[0] <= runs[1]:
         raise RefusedError(f"--runs: expected 1 <= MIN <= MAX, found {text!r}")
     return runs
