@@ -128,6 +128,8 @@ pub struct NoticeCode {
 pub enum DropReason {
     /// The queue before a link was full.
     QueueFull,
+    /// The discipline of the queue before a link dropped it to signal congestion.
+    ActiveQueue,
     /// The packet, or a fragment of it, arrived with bit errors.
     Corrupted,
     /// The link gave up after its last permitted attempt.
@@ -140,6 +142,7 @@ impl fmt::Display for DropReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             DropReason::QueueFull => "queue full",
+            DropReason::ActiveQueue => "dropped by active queue management",
             DropReason::Corrupted => "corrupted on the air",
             DropReason::AttemptsExhausted => "link attempts exhausted",
             DropReason::Scripted => "scripted loss",

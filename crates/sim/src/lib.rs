@@ -3,9 +3,11 @@
 
 mod engine;
 mod line;
+mod managed;
 pub mod network;
 mod node;
 mod pcapng;
+pub mod queue;
 mod radio;
 mod tap;
 mod wakeups;
@@ -14,6 +16,7 @@ pub mod wlan;
 
 pub use engine::{Builder, Ended, Engine};
 pub use line::QueueLimit;
+pub use managed::ManagedLink;
 pub use node::Node;
 pub use pcapng::{Capture, CapturedPart, Pcapng};
 pub use radio::{Expansion, Exposed, Fec, RadioConfig, RadioLink, RadioStats};

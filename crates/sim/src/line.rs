@@ -1,9 +1,14 @@
 //! Packets that pass one after the other: a queue, whoever is served, and a delay line.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
 
-use lasthop_base::{Bytes, Duration, Time};
+use lasthop_base::{Bytes, Duration, Time, UnitError};
 use lasthop_proto::Packet;
+use serde::de::{Deserializer, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize, de};
 
 /// How much may wait before a link, not counting the packet that is being sent. Drop-tail: what
 /// does not fit is dropped.
@@ -25,6 +30,72 @@ impl QueueLimit {
             QueueLimit::Packets(most) => packets < most as usize,
             QueueLimit::Bytes(most) => waiting + size <= most,
         }
+    }
+}
+
+const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\" or a size such as \"64 KiB\"";
+
+/// As a scenario writes it: `unlimited`, `50 packets` or `64 KiB`.
+impl fmt::Display for QueueLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueueLimit::Unlimited => f.write_str("unlimited"),
+            QueueLimit::Packets(1) => f.write_str("1 packet"),
+            QueueLimit::Packets(most) => write!(f, "{most} packets"),
+            QueueLimit::Bytes(most) => most.fmt(f),
+        }
+    }
+}
+
+impl FromStr for QueueLimit {
+    /// What was found, and what may have been meant: the text around what was expected.
+    type Err = (String, String);
+
+    fn from_str(text: &str) -> Result<QueueLimit, (String, String)> {
+        if text == "unlimited" {
+            return Ok(QueueLimit::Unlimited);
+        }
+        let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
+        match number.map(|number| number.trim_end().parse()) {
+            Some(Ok(most)) => Ok(QueueLimit::Packets(most)),
+            Some(Err(_)) => Err((format!("found \"{text}\""), String::new())),
+            // A size's own complaint knows of sizes only.
+            None => text.parse().map(QueueLimit::Bytes).map_err(|error: UnitError| {
+                let complaint = error.to_string();
+                let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
+                let near = rest.find("; did you mean ").map_or("", |hint| &rest[hint..]);
+                (found.to_owned(), near.to_owned())
+            }),
+        }
+    }
+}
+
+impl QueueLimit {
+    /// Reads it, or says what was found and what was `expected`.
+    pub(crate) fn parse<E: de::Error>(text: &str, expected: &str) -> Result<QueueLimit, E> {
+        text.parse().map_err(|(found, near)| E::custom(format!("{found}, expected {expected}{near}")))
+    }
+}
+
+impl Serialize for QueueLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for QueueLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<QueueLimit, D::Error> {
+        struct Limit;
+        impl Visitor<'_> for Limit {
+            type Value = QueueLimit;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTED)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<QueueLimit, E> {
+                QueueLimit::parse(text, EXPECTED)
+            }
+        }
+        deserializer.deserialize_any(Limit)
     }
 }
 

@@ -7,6 +7,7 @@ use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
 
+use crate::managed::ManagedLink;
 use crate::network::Router;
 use crate::radio::RadioLink;
 use crate::wired::WiredLink;
@@ -23,6 +24,8 @@ pub enum Node {
     Receiver(Receiver),
     /// One direction of a wired link.
     Wired(WiredLink),
+    /// One direction of a wired link whose queue has a discipline.
+    Managed(ManagedLink),
     /// One direction of a wireless last hop.
     Radio(RadioLink),
     /// An 802.11 access point and its stations.
@@ -49,6 +52,7 @@ macro_rules! dispatch {
             Node::Sender($component) => $call,
             Node::Receiver($component) => $call,
             Node::Wired($component) => $call,
+            Node::Managed($component) => $call,
             Node::Radio($component) => $call,
             Node::Bss($component) => $call,
             Node::Source($component) => $call,
@@ -67,6 +71,7 @@ impl Node {
     pub(crate) fn packets_held(&self) -> usize {
         match self {
             Node::Wired(link) => link.held(),
+            Node::Managed(link) => link.held(),
             Node::Radio(link) => link.held(),
             Node::Bss(bss) => bss.held(),
             _ => 0,
@@ -110,6 +115,7 @@ from_component! {
     Sender => Sender,
     Receiver => Receiver,
     WiredLink => Wired,
+    ManagedLink => Managed,
     RadioLink => Radio,
     Bss => Bss,
     Source => Source,

@@ -104,6 +104,7 @@ pub(crate) struct Drops {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FlowDrops {
     pub(super) queue_full: u64,
+    pub(super) active_queue: u64,
     pub(super) corrupted: u64,
     pub(super) discarded: u64,
 }
@@ -117,13 +118,14 @@ impl Drops {
 
 impl FlowDrops {
     pub(super) fn total(&self) -> u64 {
-        self.queue_full + self.corrupted + self.discarded
+        self.queue_full + self.active_queue + self.corrupted + self.discarded
     }
 
     /// What was counted since `earlier`, which was counted before.
     pub(super) fn since(&self, earlier: &FlowDrops) -> FlowDrops {
         FlowDrops {
             queue_full: self.queue_full - earlier.queue_full,
+            active_queue: self.active_queue - earlier.active_queue,
             corrupted: self.corrupted - earlier.corrupted,
             discarded: self.discarded - earlier.discarded,
         }
@@ -135,6 +137,7 @@ impl Tap for Drops {
         let flow = &mut self.flows[usize::from(packet.flow.0)];
         match reason {
             DropReason::QueueFull => flow.queue_full += 1,
+            DropReason::ActiveQueue => flow.active_queue += 1,
             DropReason::Corrupted => flow.corrupted += 1,
             DropReason::AttemptsExhausted => flow.discarded += 1,
             DropReason::Scripted => {}

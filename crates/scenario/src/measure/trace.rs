@@ -32,7 +32,7 @@ pub struct Events {
     pub transmission: Vec<i64>,
     /// Size as an IP packet; 0 where there is none.
     pub size_bytes: Vec<i64>,
-    /// Why the packet was lost: `queue-full`, `corrupted`, `attempts-exhausted` or `scripted`; else
+    /// Why the packet was lost: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted` or `scripted`; else
     /// empty.
     pub reason: Vec<&'static str>,
 }
@@ -203,6 +203,7 @@ fn reason_key(reason: DropReason) -> &'static str {
     match reason {
         DropReason::QueueFull => "queue-full",
         DropReason::Corrupted => "corrupted",
+        DropReason::ActiveQueue => "active-queue",
         DropReason::AttemptsExhausted => "attempts-exhausted",
         DropReason::Scripted => "scripted",
     }

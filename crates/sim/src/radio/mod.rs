@@ -12,9 +12,10 @@ use lasthop_proto::frag::Mtu;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, arq};
 
 use crate::line::QueueLimit;
+use crate::queue::{Discipline, QueueStats};
 use air::Air;
-use plain::Plain;
-use recovering::Recovering;
+use plain::{Managed, Plain};
+use recovering::{Queue, Recovering};
 
 pub use coding::{Expansion, Exposed};
 pub use cut::Fec;
@@ -26,7 +27,7 @@ pub struct RadioConfig {
     pub rate: BitRate,
     /// Propagation delay, from the end of a unit's air time to its arrival.
     pub delay: Duration,
-    /// How much may wait before the link.
+    /// How much may wait before the link, unless its queue is [managed](RadioLink::managed).
     pub queue: QueueLimit,
     /// What lower layers add to each unit.
     pub expansion: Expansion,
@@ -60,8 +61,19 @@ pub struct RadioStats {
     pub corrupted: u64,
     /// Packets that the sending end gave up.
     pub discarded: u64,
-    /// Packets that found the queue full.
+    /// Packets that found the queue full, or were dropped because it was.
     pub overflowed: u64,
+    /// Packets that the queue's discipline dropped before it was full.
+    pub early_drops: u64,
+    /// Packets that it marked in place of dropping them.
+    pub marked: u64,
+}
+
+impl RadioStats {
+    fn note_queue(&mut self, queue: &QueueStats) {
+        let QueueStats { overflowed, early_drops, marked } = *queue;
+        (self.overflowed, self.early_drops, self.marked) = (overflowed, early_drops, marked);
+    }
 }
 
 /// One direction of a wireless last hop: packets wait in line, leave in units at the rate of the
@@ -96,9 +108,10 @@ pub struct RadioLink(Kind);
 
 /// Without an ARQ, a unit's fate changes nothing about what is sent when: such a link is a line of
 /// packets like a wired one, and as cheap.
-#[allow(clippy::large_enum_variant, reason = "a scenario has few, and both kinds are busy")]
+#[allow(clippy::large_enum_variant, reason = "a scenario has few, and all kinds are busy")]
 enum Kind {
     Plain(Plain),
+    Managed(Managed),
     Recovering(Recovering),
 }
 
@@ -112,7 +125,25 @@ impl RadioLink {
         let air = Air::new(&config, channel, bits);
         RadioLink(match config.arq.build(backoff) {
             None => Kind::Plain(Plain::new(&config, air)),
-            Some(arq) => Kind::Recovering(Recovering::new(&config, air, arq)),
+            Some(arq) => Kind::Recovering(Recovering::new(&config, air, arq, Queue::DropTail(config.queue))),
+        })
+    }
+
+    /// As [`new`](RadioLink::new), with a queue under a discipline in place of `config.queue`.
+    ///
+    /// # Panics
+    /// As `new`.
+    pub fn managed(
+        config: RadioConfig,
+        queue: Box<dyn Discipline>,
+        channel: Box<dyn Channel>,
+        bits: Stream,
+        backoff: Stream,
+    ) -> RadioLink {
+        let air = Air::new(&config, channel, bits);
+        RadioLink(match config.arq.build(backoff) {
+            None => Kind::Managed(Managed::new(&config, air, queue)),
+            Some(arq) => Kind::Recovering(Recovering::new(&config, air, arq, Queue::Managed(queue))),
         })
     }
 
@@ -129,6 +160,7 @@ impl RadioLink {
     pub(crate) fn held(&self) -> usize {
         match &self.0 {
             Kind::Plain(link) => link.held(),
+            Kind::Managed(link) => link.held(),
             Kind::Recovering(link) => link.held(),
         }
     }
@@ -137,6 +169,7 @@ impl RadioLink {
     pub fn stats(&self) -> &RadioStats {
         match &self.0 {
             Kind::Plain(link) => link.stats(),
+            Kind::Managed(link) => link.stats(),
             Kind::Recovering(link) => link.stats(),
         }
     }
@@ -146,6 +179,7 @@ impl Component for RadioLink {
     fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
         match &mut self.0 {
             Kind::Plain(link) => link.receive(now, packet, out),
+            Kind::Managed(link) => link.receive(now, packet, out),
             Kind::Recovering(link) => link.receive(now, packet, out),
         }
     }
@@ -153,6 +187,7 @@ impl Component for RadioLink {
     fn wake(&mut self, now: Time, out: &mut Out) {
         match &mut self.0 {
             Kind::Plain(link) => link.wake(now, out),
+            Kind::Managed(link) => link.wake(now, out),
             Kind::Recovering(link) => link.advance(now, out),
         }
     }
@@ -160,6 +195,7 @@ impl Component for RadioLink {
     fn next_wakeup(&self) -> Time {
         match &self.0 {
             Kind::Plain(link) => link.next_wakeup(),
+            Kind::Managed(link) => link.next_wakeup(),
             Kind::Recovering(link) => link.next_wakeup(),
         }
     }
@@ -169,6 +205,7 @@ impl Component for RadioLink {
     fn show(&self, probe: &mut dyn Probe) {
         let ((packets, bytes), attempt) = match &self.0 {
             Kind::Plain(link) => (link.queued(), 0),
+            Kind::Managed(link) => (link.queued(), 0),
             Kind::Recovering(link) => (link.queued(), link.attempt()),
         };
         probe.value("queue_packets", packets as f64);

@@ -1,4 +1,4 @@
-//! A link that sends each unit once.
+//! Links that send each unit once.
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
@@ -7,27 +7,78 @@ use super::air::Air;
 use super::cut::Cutter;
 use super::{RadioConfig, RadioStats};
 use crate::line::Line;
+use crate::managed::ManagedLine;
+use crate::queue::Discipline;
 
 /// Each unit once, whatever becomes of the others: the remaining fragments of a packet that has lost
 /// one still use the air (the "basic TCP" of TR-96-014, sections 4.2.1 and 5).
 pub(super) struct Plain {
-    air: Air,
-    cutter: Cutter,
+    transmitter: Transmitter,
     /// Packets with the number of their units that are lost.
     line: Line<u32>,
+}
+
+/// As [`Plain`], with a queue under a discipline.
+pub(super) struct Managed {
+    transmitter: Transmitter,
+    line: ManagedLine<u32>,
+}
+
+/// Puts packets on the air.
+struct Transmitter {
+    air: Air,
+    cutter: Cutter,
     /// The channel is not asked about units that begin later.
     horizon: Time,
     stats: RadioStats,
 }
 
+impl Transmitter {
+    fn new(config: &RadioConfig, air: Air) -> Transmitter {
+        Transmitter { air, cutter: Cutter::new(config), horizon: Time::NEVER, stats: RadioStats::default() }
+    }
+
+    /// Sends a packet from `start` on: when its last unit ends, and how many of them are lost.
+    #[inline]
+    fn send(&mut self, packet: &Packet, start: Time) -> (Time, u32) {
+        let units = self.cutter.cut(packet);
+        let (mut end, mut lost) = (start, 0);
+        for index in 0..units.count() {
+            let unit = self.air.unit(units.size(index), units.coding());
+            let begin = end;
+            end += unit.time;
+            lost += u32::from(begin <= self.horizon && !self.air.survives(unit, begin, end));
+        }
+        (end, lost)
+    }
+
+    /// The packet reaches the other end, or would.
+    #[inline]
+    fn arrive(&mut self, packet: &Packet, lost: u32, out: &mut Out) {
+        let Transmitter { air, cutter, stats, .. } = self;
+        let units = cutter.cut(packet);
+        for index in 0..units.count() {
+            air.unit(units.size(index), units.coding()).count(stats);
+        }
+        stats.failed_attempts += u64::from(lost);
+        if lost == 0 {
+            stats.delivered += 1;
+            out.send(Port::ONLY, *packet);
+        } else {
+            stats.corrupted += 1;
+            out.drop(*packet, DropReason::Corrupted);
+        }
+    }
+}
+
 impl Plain {
     pub(super) fn new(config: &RadioConfig, air: Air) -> Plain {
         let line = Line::new(config.delay, config.queue);
-        Plain { air, cutter: Cutter::new(config), line, horizon: Time::NEVER, stats: RadioStats::default() }
+        Plain { transmitter: Transmitter::new(config, air), line }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
-        &self.stats
+        &self.transmitter.stats
     }
 
     pub(super) fn queued(&self) -> (usize, Bytes) {
@@ -39,44 +90,60 @@ impl Plain {
     }
 
     pub(super) fn until(&mut self, horizon: Time) {
-        self.horizon = horizon;
+        self.transmitter.horizon = horizon;
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
         let Some(start) = self.line.admit(now, packet.size) else {
-            self.stats.overflowed += 1;
+            self.transmitter.stats.overflowed += 1;
             return out.drop(packet, DropReason::QueueFull);
         };
-        let units = self.cutter.cut(&packet);
-        let (mut end, mut lost) = (start, 0);
-        for index in 0..units.count() {
-            let unit = self.air.unit(units.size(index), units.coding());
-            let begin = end;
-            end += unit.time;
-            lost += u32::from(begin <= self.horizon && !self.air.survives(unit, begin, end));
-        }
+        let (end, lost) = self.transmitter.send(&packet, start);
         self.line.take(now, packet, start, end, lost);
     }
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
-        let Plain { air, cutter, line, stats, .. } = self;
-        line.hand_over(now, |packet, lost| {
-            let units = cutter.cut(packet);
-            for index in 0..units.count() {
-                air.unit(units.size(index), units.coding()).count(stats);
-            }
-            stats.failed_attempts += u64::from(lost);
-            if lost == 0 {
-                stats.delivered += 1;
-                out.send(Port::ONLY, *packet);
-            } else {
-                stats.corrupted += 1;
-                out.drop(*packet, DropReason::Corrupted);
-            }
-        });
+        let Plain { transmitter, line } = self;
+        line.hand_over(now, |packet, lost| transmitter.arrive(packet, lost, out));
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
         self.line.next_arrival()
+    }
+}
+
+impl Managed {
+    pub(super) fn new(config: &RadioConfig, air: Air, queue: Box<dyn Discipline>) -> Managed {
+        let line = ManagedLine::new(config.delay, queue);
+        Managed { transmitter: Transmitter::new(config, air), line }
+    }
+
+    pub(super) fn stats(&self) -> &RadioStats {
+        &self.transmitter.stats
+    }
+
+    pub(super) fn queued(&self) -> (usize, Bytes) {
+        self.line.queued()
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.line.len()
+    }
+
+    pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        let Managed { transmitter, line } = self;
+        line.receive(now, packet, |packet, start| transmitter.send(packet, start), out);
+        transmitter.stats.note_queue(line.stats());
+    }
+
+    pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
+        let Managed { transmitter, line } = self;
+        line.advance(now, |packet, start| transmitter.send(packet, start), out);
+        transmitter.stats.note_queue(line.stats());
+        line.hand_over(now, |packet, lost| transmitter.arrive(packet, lost, out));
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.line.next_wakeup()
     }
 }

@@ -11,16 +11,18 @@ use super::air::{Air, Unit};
 use super::cut::{Cutter, Units};
 use super::{RadioConfig, RadioStats};
 use crate::line::QueueLimit;
+use crate::queue::Discipline;
 
 /// Sends units as an ARQ says.
 pub(super) struct Recovering {
     delay: Duration,
-    queue: QueueLimit,
+    queue: Queue,
     cutter: Cutter,
     arq: Box<dyn Arq>,
     air: Air,
     /// All packets that are here, in the order in which they came: first those that are over for the
-    /// sending end and have not reached the other one, then those that have begun, then the queue.
+    /// sending end and have not reached the other one, then those that have begun, then the queue if it is
+    /// drop-tail.
     line: VecDeque<Slot>,
     /// How many are over for the sending end.
     over: usize,
@@ -28,10 +30,18 @@ pub(super) struct Recovering {
     begun: usize,
     /// The number of the first of those that are not over, counted by the ARQ.
     first: u64,
-    /// Bytes in the queue.
+    /// Bytes in a drop-tail queue.
     waiting: Bytes,
     turn: Turn,
     stats: RadioStats,
+}
+
+/// What waits for the sending end.
+pub(super) enum Queue {
+    /// The end of the line, which is no longer than this.
+    DropTail(QueueLimit),
+    /// What a discipline holds.
+    Managed(Box<dyn Discipline>),
 }
 
 /// Whose turn on the air it is.
@@ -62,10 +72,10 @@ impl Turn {
 }
 
 impl Recovering {
-    pub(super) fn new(config: &RadioConfig, air: Air, arq: Box<dyn Arq>) -> Recovering {
+    pub(super) fn new(config: &RadioConfig, air: Air, arq: Box<dyn Arq>, queue: Queue) -> Recovering {
         Recovering {
             delay: config.delay,
-            queue: config.queue,
+            queue,
             cutter: Cutter::new(config),
             arq,
             air,
@@ -85,11 +95,17 @@ impl Recovering {
 
     /// Packets in the queue, and their bytes.
     pub(super) fn queued(&self) -> (usize, Bytes) {
-        (self.backlog(), self.waiting)
+        match &self.queue {
+            Queue::DropTail(_) => (self.backlog(), self.waiting),
+            Queue::Managed(queue) => queue.queued(),
+        }
     }
 
     pub(super) fn held(&self) -> usize {
-        self.line.len()
+        match &self.queue {
+            Queue::DropTail(_) => self.line.len(),
+            Queue::Managed(queue) => self.line.len() + queue.queued().0,
+        }
     }
 
     /// How many times the unit on the air has been sent now; zero between units.
@@ -102,7 +118,10 @@ impl Recovering {
 
     /// Packets in the queue.
     fn backlog(&self) -> usize {
-        self.line.len() - self.over - self.begun
+        match &self.queue {
+            Queue::DropTail(_) => self.line.len() - self.over - self.begun,
+            Queue::Managed(queue) => queue.queued().0,
+        }
     }
 
     /// Does everything that is due by `now`.
@@ -111,7 +130,7 @@ impl Recovering {
             if let Turn::Attempt { attempt, unit, start, end } = self.turn {
                 self.end_attempt(attempt, unit, start, end, out);
             }
-            self.use_air(now);
+            self.use_air(now, out);
         }
         while self.over > 0 && self.line[0].arrival <= now {
             self.arrive(out);
@@ -119,20 +138,37 @@ impl Recovering {
     }
 
     /// Gives the free air to whatever the ARQ wants to send.
-    fn use_air(&mut self, now: Time) {
+    fn use_air(&mut self, now: Time, out: &mut Out) {
         self.turn = loop {
             match self.arq.next(now, self.backlog() > 0) {
-                Next::Begin => self.begin_packet(),
+                Next::Begin => self.begin_packet(now, out),
                 Next::Send(attempt) => break self.begin_attempt(attempt, now),
                 Next::Wait(until) => {
                     assert!(until > now, "an ARQ asked at {now} to wait until {until}");
+                    self.tell_queue_of_idleness(now, out);
                     break Turn::Nobody { ask: until };
                 }
             }
         };
     }
 
-    fn begin_packet(&mut self) {
+    /// A discipline is asked for a packet whenever one could begin.
+    fn tell_queue_of_idleness(&mut self, now: Time, out: &mut Out) {
+        if let Queue::Managed(queue) = &mut self.queue
+            && queue.queued().0 == 0
+            && self.arq.next(now, true) == Next::Begin
+        {
+            let none = queue.dequeue(now, out);
+            assert!(none.is_none(), "a discipline has no packet, and hands one over");
+        }
+    }
+
+    fn begin_packet(&mut self, now: Time, out: &mut Out) {
+        if let Queue::Managed(queue) = &mut self.queue {
+            let packet = queue.dequeue(now, out).expect("a discipline hands over one of its packets");
+            self.stats.note_queue(queue.stats());
+            self.append(packet);
+        }
         let slot = self.line.get_mut(self.over + self.begun);
         let Slot { packet, units, .. } = slot.expect("an ARQ begins a packet only if one waits");
         self.waiting = self.waiting - packet.size;
@@ -204,26 +240,40 @@ impl Recovering {
         out.send(Port::ONLY, slot.packet);
     }
 
-    /// Whether one more packet of this size may come: it begins at once, or may wait.
-    fn has_room(&self, now: Time, size: Bytes) -> bool {
+    /// Whether a packet that comes begins at once.
+    fn begins_at_once(&self, now: Time) -> bool {
         let free = matches!(self.turn, Turn::Nobody { .. });
-        let begins_at_once = free && self.backlog() == 0 && self.arq.next(now, true) == Next::Begin;
-        begins_at_once || self.queue.admits(self.backlog(), self.waiting, size)
+        free && self.backlog() == 0 && self.arq.next(now, true) == Next::Begin
+    }
+
+    /// Puts a packet behind all others of the line.
+    fn append(&mut self, packet: Packet) {
+        self.waiting += packet.size;
+        let units = self.cutter.cut(&packet);
+        let reassembly = Reassembly::of(units.count());
+        self.line.push_back(Slot { packet, units, reassembly, arrival: Time::NEVER });
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
         // Room made at this instant counts, whether the link was woken before or not.
         self.advance(now, out);
-        if !self.has_room(now, packet.size) {
-            self.stats.overflowed += 1;
-            return out.drop(packet, DropReason::QueueFull);
+        let at_once = self.begins_at_once(now);
+        match &mut self.queue {
+            Queue::DropTail(limit) => {
+                let limit = *limit;
+                if !at_once && !limit.admits(self.backlog(), self.waiting, packet.size) {
+                    self.stats.overflowed += 1;
+                    return out.drop(packet, DropReason::QueueFull);
+                }
+                self.append(packet);
+            }
+            Queue::Managed(queue) => {
+                queue.enqueue(now, packet, at_once, out);
+                self.stats.note_queue(queue.stats());
+            }
         }
-        self.waiting += packet.size;
-        let units = self.cutter.cut(&packet);
-        let reassembly = Reassembly::of(units.count());
-        self.line.push_back(Slot { packet, units, reassembly, arrival: Time::NEVER });
         if let Turn::Nobody { .. } = self.turn {
-            self.use_air(now);
+            self.use_air(now, out);
         }
     }
 

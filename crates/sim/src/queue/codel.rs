@@ -1,0 +1,173 @@
+//! CoDel: controlled delay.
+//!
+//! *What it does.* A packet's delay in the queue is known when it leaves. If it was above `target` for all of an
+//! `interval`, the packet is marked or dropped, and so is another one after interval / sqrt(count), count being
+//! the number so far, until a packet's delay is below the target or no more than an MTU is left in the queue.
+//! Who has to begin again soon after begins where the count was.
+//!
+//! *Source.* RFC 8289; section 5 for the pseudocode. That of Linux, to which it refers, for marks: a marked
+//! packet leaves, where a dropped one makes room for the next.
+//!
+//! *Parameters.* See [`Params`].
+
+use lasthop_base::{Bytes, Duration, Invalid, Time};
+use lasthop_proto::{DropReason, Out, Packet};
+use serde::{Deserialize, Serialize};
+
+use super::fifo::Fifo;
+use super::{Discipline, QueueStats};
+use crate::line::QueueLimit;
+
+/// What a scenario file says about CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Params {
+    /// How much may wait. By default 1000 packets, as in Linux.
+    pub limit: QueueLimit,
+    /// The delay that is acceptable for all time. By default 5 ms (RFC 8289 section 4.4).
+    pub target: Duration,
+    /// For how long the delay may be above it: a usual round-trip time. By default 100 ms (RFC 8289 section 4.3).
+    pub interval: Duration,
+    /// A queue that holds no more than this is never too long. By default 1500 B.
+    pub mtu: Bytes,
+    /// Whether packets that can be marked are marked in place of being dropped. By default they are.
+    pub ecn: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            limit: QueueLimit::Packets(1000),
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu: Bytes(1500),
+            ecn: true,
+        }
+    }
+}
+
+impl Params {
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        let zero = "found \"0 s\", expected more";
+        if self.target.is_zero() {
+            return Err(Invalid { field: "codel.target", problem: zero });
+        }
+        if self.interval.is_zero() {
+            return Err(Invalid { field: "codel.interval", problem: zero });
+        }
+        Ok(())
+    }
+
+    fn control_law(&self, from: Time, count: u32) -> Time {
+        let wait = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
+        from + Duration::from_nanos(wait as u64)
+    }
+}
+
+/// One queue under CoDel.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    params: Params,
+    queue: Fifo,
+    control: Control,
+    stats: QueueStats,
+}
+
+impl Codel {
+    /// An empty queue.
+    pub fn new(params: Params) -> Codel {
+        Codel { params, queue: Fifo::default(), control: Control::default(), stats: QueueStats::default() }
+    }
+}
+
+impl Discipline for Codel {
+    fn enqueue(&mut self, now: Time, packet: Packet, at_once: bool, out: &mut Out) {
+        if at_once || self.params.limit.admits(self.queue.len(), self.queue.bytes(), packet.size) {
+            self.queue.push(now, packet);
+        } else {
+            self.stats.overflowed += 1;
+            out.drop(packet, DropReason::QueueFull);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, out: &mut Out) -> Option<Packet> {
+        self.control.dequeue(&self.params, now, &mut self.queue, &mut self.stats, out)
+    }
+
+    fn queued(&self) -> (usize, Bytes) {
+        (self.queue.len(), self.queue.bytes())
+    }
+
+    fn stats(&self) -> &QueueStats {
+        &self.stats
+    }
+}
+
+/// The control loop of one queue. The names are those of RFC 8289.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Control {
+    /// When the delay will have been above the target for an interval; none while it is below.
+    first_above_time: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+}
+
+impl Control {
+    /// The packet that leaves the queue now. None if the queue is empty.
+    pub(super) fn dequeue(
+        &mut self,
+        params: &Params,
+        now: Time,
+        queue: &mut Fifo,
+        stats: &mut QueueStats,
+        out: &mut Out,
+    ) -> Option<Packet> {
+        let (mut packet, mut above) = self.take(params, now, queue)?;
+        let mut drop = |packet, stats: &mut QueueStats| {
+            stats.early_drops += 1;
+            out.drop(packet, DropReason::ActiveQueue);
+        };
+        if self.dropping {
+            self.dropping = above;
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                if stats.mark(&mut packet, params.ecn) {
+                    self.drop_next = params.control_law(self.drop_next, self.count);
+                    break;
+                }
+                drop(packet, stats);
+                (packet, above) = self.take(params, now, queue)?;
+                self.dropping = above;
+                if above {
+                    self.drop_next = params.control_law(self.drop_next, self.count);
+                }
+            }
+        } else if above {
+            if !stats.mark(&mut packet, params.ecn) {
+                drop(packet, stats);
+                (packet, _) = self.take(params, now, queue)?;
+            }
+            self.dropping = true;
+            // After a short time below the target, the rate of drops that had controlled the queue is where to begin.
+            let delta = self.count - self.last_count;
+            let recently = now < self.drop_next + params.interval * 16;
+            self.count = if delta > 1 && recently { delta } else { 1 };
+            self.drop_next = params.control_law(now, self.count);
+            self.last_count = self.count;
+        }
+        Some(packet)
+    }
+
+    /// Takes the first packet, and says whether the delay has been above the target for an interval.
+    fn take(&mut self, params: &Params, now: Time, queue: &mut Fifo) -> Option<(Packet, bool)> {
+        let (came, packet) = queue.pop()?;
+        if now.since(came) < params.target || queue.bytes() <= params.mtu {
+            self.first_above_time = None;
+            return Some((packet, false));
+        }
+        let first_above_time = *self.first_above_time.get_or_insert(now + params.interval);
+        Some((packet, now >= first_above_time))
+    }
+}

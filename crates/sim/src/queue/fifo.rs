@@ -1,0 +1,38 @@
+//! Packets in line, each with the instant at which it came.
+
+use std::collections::VecDeque;
+
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::Packet;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fifo {
+    packets: VecDeque<(Time, Packet)>,
+    bytes: Bytes,
+}
+
+impl Fifo {
+    pub(super) fn push(&mut self, now: Time, packet: Packet) {
+        self.bytes += packet.size;
+        self.packets.push_back((now, packet));
+    }
+
+    /// The packet that came first, and when it came.
+    pub(super) fn pop(&mut self) -> Option<(Time, Packet)> {
+        let (came, packet) = self.packets.pop_front()?;
+        self.bytes = self.bytes - packet.size;
+        Some((came, packet))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+}

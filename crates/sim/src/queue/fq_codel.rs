@@ -1,0 +1,204 @@
+//! FQ-CoDel: a queue for each flow, served in turn, each under CoDel.
+//!
+//! *What it does.* Deficit round robin: a queue may send as long as it has credits, of which it gets a quantum
+//! of bytes each round. A flow whose queue was empty goes before those with a backlog for its first quantum, so
+//! that sparse flows do not wait. Each queue has a CoDel of its own. When all queues together are too long, half
+//! the packets of the one with the most bytes, at most 64, are dropped from its head.
+//!
+//! *Source.* RFC 8290, section 4. Where it says that a queue whose credits are negative has to wait, it also says
+//! that this is so when it "has already dequeued at least a quantum of bytes": one without credits waits, as in
+//! Linux.
+//!
+//! *Where we differ.* A flow's queue is its number in the scenario, modulo the number of queues: flows share one
+//! only if there are more of them than queues. A hash would have them collide at random. A queue's CoDel looks at
+//! what is left in this queue, as RFC 8289 has it; Linux looks at all queues together.
+//!
+//! *Parameters.* See [`Params`].
+
+use std::collections::VecDeque;
+
+use lasthop_base::{Bytes, Duration, Invalid, Time};
+use lasthop_proto::{DropReason, Out, Packet};
+use serde::{Deserialize, Serialize};
+
+use super::codel::{self, Control};
+use super::fifo::Fifo;
+use super::{Discipline, QueueStats};
+use crate::line::QueueLimit;
+
+/// Most packets that are dropped at once because of a full queue (RFC 8290 section 4.1).
+const LARGEST_BATCH: usize = 64;
+
+/// What a scenario file says about FQ-CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Params {
+    /// How much may wait in all queues together. By default 10,240 packets (RFC 8290 section 5.2.3).
+    pub limit: QueueLimit,
+    /// How many bytes a queue may send in each round. By default 1514 B (RFC 8290 section 5.2.4).
+    pub quantum: Bytes,
+    /// How many queues there are. By default 1024 (RFC 8290 section 5.2.5).
+    pub flows: u32,
+    /// CoDel's target. By default 5 ms.
+    pub target: Duration,
+    /// CoDel's interval. By default 100 ms.
+    pub interval: Duration,
+    /// CoDel's MTU. By default 1500 B.
+    pub mtu: Bytes,
+    /// Whether packets that can be marked are marked in place of being dropped. By default they are.
+    pub ecn: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        let codel::Params { target, interval, mtu, ecn, .. } = codel::Params::default();
+        let limit = QueueLimit::Packets(10_240);
+        Params { limit, quantum: Bytes(1514), flows: 1024, target, interval, mtu, ecn }
+    }
+}
+
+impl Params {
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        let wrong = |field, problem| Err(Invalid { field, problem });
+        if self.target.is_zero() {
+            return wrong("fq-codel.target", "found \"0 s\", expected more");
+        }
+        if self.interval.is_zero() {
+            return wrong("fq-codel.interval", "found \"0 s\", expected more");
+        }
+        if self.quantum == Bytes::ZERO {
+            return wrong("fq-codel.quantum", "found \"0 B\", expected a packet's size at least");
+        }
+        if self.flows == 0 {
+            return wrong("fq-codel.flows", "found 0, expected one queue at least");
+        }
+        Ok(())
+    }
+}
+
+/// Queues under FQ-CoDel.
+#[derive(Clone, Debug)]
+pub struct FqCodel {
+    params: Params,
+    codel: codel::Params,
+    /// The queues that were ever used; those behind them were not.
+    flows: Vec<Flow>,
+    /// Queues that had been empty, in the order of their first packets.
+    new_flows: VecDeque<usize>,
+    old_flows: VecDeque<usize>,
+    packets: usize,
+    bytes: Bytes,
+    stats: QueueStats,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    queue: Fifo,
+    control: Control,
+    credits: i64,
+    /// Whether it is in one of the lists.
+    active: bool,
+}
+
+impl FqCodel {
+    /// Empty queues.
+    pub fn new(params: Params) -> FqCodel {
+        let Params { limit, target, interval, mtu, ecn, .. } = params;
+        FqCodel {
+            params,
+            codel: codel::Params { limit, target, interval, mtu, ecn },
+            flows: Vec::new(),
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
+            packets: 0,
+            bytes: Bytes::ZERO,
+            stats: QueueStats::default(),
+        }
+    }
+
+    fn is_too_long(&self) -> bool {
+        match self.params.limit {
+            QueueLimit::Unlimited => false,
+            QueueLimit::Packets(most) => self.packets > most as usize,
+            QueueLimit::Bytes(most) => self.bytes > most,
+        }
+    }
+
+    /// Drops from the head of the queue with the most bytes; of several that of the lowest number.
+    fn drop_from_longest(&mut self, out: &mut Out) {
+        let mut longest = 0;
+        for index in 1..self.flows.len() {
+            if self.flows[index].queue.bytes() > self.flows[longest].queue.bytes() {
+                longest = index;
+            }
+        }
+        let queue = &mut self.flows[longest].queue;
+        for _ in 0..(queue.len() / 2).clamp(1, LARGEST_BATCH) {
+            let (_, packet) = queue.pop().expect("the longest queue has packets");
+            self.packets -= 1;
+            self.bytes = self.bytes - packet.size;
+            self.stats.overflowed += 1;
+            out.drop(packet, DropReason::QueueFull);
+        }
+    }
+}
+
+impl Discipline for FqCodel {
+    fn enqueue(&mut self, now: Time, packet: Packet, at_once: bool, out: &mut Out) {
+        let index = packet.flow.0 as usize % self.params.flows as usize;
+        if index >= self.flows.len() {
+            self.flows.resize_with(index + 1, Flow::default);
+        }
+        let flow = &mut self.flows[index];
+        if !flow.active {
+            flow.active = true;
+            flow.credits = self.params.quantum.0 as i64;
+            self.new_flows.push_back(index);
+        }
+        flow.queue.push(now, packet);
+        self.packets += 1;
+        self.bytes += packet.size;
+        while !at_once && self.is_too_long() {
+            self.drop_from_longest(out);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, out: &mut Out) -> Option<Packet> {
+        loop {
+            let is_new = !self.new_flows.is_empty();
+            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
+            let index = *list.front()?;
+            let flow = &mut self.flows[index];
+            if flow.credits <= 0 {
+                flow.credits += self.params.quantum.0 as i64;
+                list.pop_front();
+                self.old_flows.push_back(index);
+                continue;
+            }
+            let before = (flow.queue.len(), flow.queue.bytes());
+            let packet = flow.control.dequeue(&self.codel, now, &mut flow.queue, &mut self.stats, out);
+            self.packets -= before.0 - flow.queue.len();
+            self.bytes = self.bytes - (before.1 - flow.queue.bytes());
+            if let Some(packet) = packet {
+                flow.credits -= packet.size.0 as i64;
+                return Some(packet);
+            }
+            list.pop_front();
+            // A new flow that has run empty waits for a round before it is new again: else one that sends a packet
+            // at a time would starve the old ones.
+            if is_new {
+                self.old_flows.push_back(index);
+            } else {
+                flow.active = false;
+            }
+        }
+    }
+
+    fn queued(&self) -> (usize, Bytes) {
+        (self.packets, self.bytes)
+    }
+
+    fn stats(&self) -> &QueueStats {
+        &self.stats
+    }
+}

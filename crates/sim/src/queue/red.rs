@@ -1,0 +1,202 @@
+//! RED: random early detection.
+//!
+//! *What it does.* Each packet that comes moves an average of the queue's length. Between two thresholds it is
+//! marked or dropped at random, with a probability that grows with the average, and with the packets since the
+//! last one so that marks are spread evenly.
+//!
+//! *Source.* Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4),
+//! 1993: figure 2. Between `max` and twice `max` the probability goes from `max_probability` to 1 (Floyd,
+//! "Recommendation on using the gentle variant of RED", 2000). `wait` is ns-2's. Above that, packets are dropped
+//! even if they can be marked (RFC 3168 section 7).
+//!
+//! *Where we differ from ns-2.* Thresholds are packets, not bytes (`bytes_` and `queue_in_bytes_` false), weight
+//! and thresholds do not depend on the link's rate, and an idle time counts as a real number of packets.
+//!
+//! *Parameters.* See [`Params`].
+
+use lasthop_base::{Bytes, Duration, Invalid, Probability, Stream, Time};
+use lasthop_proto::{DropReason, Out, Packet};
+use serde::{Deserialize, Serialize};
+
+use super::fifo::Fifo;
+use super::{Discipline, QueueStats};
+use crate::line::QueueLimit;
+
+/// What a scenario file says about RED.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Params {
+    /// How much may wait. By default 50 packets, as in ns-2.
+    pub limit: QueueLimit,
+    /// The average queue, in packets, below which nothing is marked. By default 5, as in ns-2 (`thresh_`).
+    pub min: f64,
+    /// The average queue from which on more than `max_probability` is marked. By default 15, as in ns-2
+    /// (`maxthresh_`).
+    pub max: f64,
+    /// The weight of each packet that comes in the average. By default 0.002, as in the paper (`q_weight_`).
+    pub weight: Probability,
+    /// The probability at `max`. By default 0.1, as in ns-2 (`linterm_`, its inverse); 0.02 in the paper.
+    pub max_probability: Probability,
+    /// Whether the probability goes on to 1 at twice `max`, in place of jumping to it at `max`. By default it does
+    /// (`gentle_`).
+    pub gentle: bool,
+    /// Whether there are 1/p packets between marks at least, in place of one. By default there are (`wait_`); not
+    /// in the paper.
+    pub wait: bool,
+    /// The size of a usual packet: for the packets that could have been sent while the queue was empty. By default
+    /// 500 B (`mean_pktsize_`).
+    pub mean_packet: Bytes,
+    /// Whether packets that can be marked are marked in place of being dropped. By default they are; not in ns-2
+    /// (`setbit_`).
+    pub ecn: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        let probability = |p| Probability::new(p).expect("a probability");
+        Params {
+            limit: QueueLimit::Packets(50),
+            min: 5.0,
+            max: 15.0,
+            weight: probability(0.002),
+            max_probability: probability(0.1),
+            gentle: true,
+            wait: true,
+            mean_packet: Bytes(500),
+            ecn: true,
+        }
+    }
+}
+
+impl Params {
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        let wrong = |field, problem| Err(Invalid { field, problem });
+        if !(self.min >= 0.0 && self.min.is_finite()) {
+            return wrong("red.min", "found less than none, expected a number of packets, 0 or more");
+        }
+        if !(self.max > self.min && self.max.is_finite()) {
+            return wrong("red.max", "found no more than min, expected a number of packets above it");
+        }
+        if self.weight.get() == 0.0 {
+            return wrong("red.weight", "found 0, by which the average never moves; expected more");
+        }
+        if self.mean_packet == Bytes::ZERO {
+            return wrong("red.mean_packet", "found \"0 B\", expected the size of a usual packet");
+        }
+        Ok(())
+    }
+
+    /// The probability at an average of `min` at least, before marks are spread (p_b in the paper).
+    fn probability(&self, average: f64) -> f64 {
+        let Params { min, max, .. } = *self;
+        let at_max = self.max_probability.get();
+        if average < max {
+            at_max * (average - min) / (max - min)
+        } else if self.gentle {
+            (at_max + (1.0 - at_max) * (average - max) / max).min(1.0)
+        } else {
+            1.0
+        }
+    }
+}
+
+/// A queue under RED.
+#[derive(Clone, Debug)]
+pub struct Red {
+    params: Params,
+    /// How long a usual packet takes.
+    packet_time: Duration,
+    random: Stream,
+    queue: Fifo,
+    average: f64,
+    /// Packets since the last mark or drop, or since the first that found the average above `min`; none below it.
+    count: Option<u32>,
+    empty_since: Time,
+    stats: QueueStats,
+}
+
+impl Red {
+    /// An empty queue before a link that sends a usual packet in `packet_time`.
+    pub fn new(params: Params, packet_time: Duration, random: Stream) -> Red {
+        Red {
+            params,
+            packet_time,
+            random,
+            queue: Fifo::default(),
+            average: 0.0,
+            count: None,
+            empty_since: Time::ZERO,
+            stats: QueueStats::default(),
+        }
+    }
+
+    /// The average queue, in packets.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    fn move_average(&mut self, now: Time) {
+        let weight = self.params.weight.get();
+        if self.queue.is_empty() {
+            let packets = now.since(self.empty_since).as_secs_f64() / self.packet_time.as_secs_f64();
+            self.average *= libm::pow(1.0 - weight, packets);
+        } else {
+            self.average += weight * (self.queue.len() as f64 - self.average);
+        }
+    }
+
+    /// Whether the packet that comes is one that signals congestion.
+    fn signals(&mut self, probability: f64) -> bool {
+        let count = self.count.map_or(0, |count| count + 1);
+        self.count = Some(count);
+        let expected = f64::from(count) * probability;
+        let spread = match (self.params.wait, expected) {
+            (true, ..1.0) => 0.0,
+            (true, ..2.0) => probability / (2.0 - expected),
+            (false, ..1.0) => probability / (1.0 - expected),
+            _ => 1.0,
+        };
+        self.random.bernoulli(spread)
+    }
+}
+
+impl Discipline for Red {
+    fn enqueue(&mut self, now: Time, mut packet: Packet, at_once: bool, out: &mut Out) {
+        self.move_average(now);
+        if !at_once && !self.params.limit.admits(self.queue.len(), self.queue.bytes(), packet.size) {
+            self.count = Some(0);
+            self.stats.overflowed += 1;
+            return out.drop(packet, DropReason::QueueFull);
+        }
+        if self.average < self.params.min {
+            self.count = None;
+        } else {
+            let probability = self.params.probability(self.average);
+            let forced = probability >= 1.0;
+            if forced || self.signals(probability) {
+                self.count = Some(0);
+                if forced || !self.stats.mark(&mut packet, self.params.ecn) {
+                    self.stats.early_drops += 1;
+                    return out.drop(packet, DropReason::ActiveQueue);
+                }
+            }
+        }
+        self.queue.push(now, packet);
+    }
+
+    fn dequeue(&mut self, now: Time, _out: &mut Out) -> Option<Packet> {
+        let (_, packet) = self.queue.pop()?;
+        if self.queue.is_empty() {
+            self.empty_since = now;
+        }
+        Some(packet)
+    }
+
+    fn queued(&self) -> (usize, Bytes) {
+        (self.queue.len(), self.queue.bytes())
+    }
+
+    fn stats(&self) -> &QueueStats {
+        &self.stats
+    }
+}

@@ -1,0 +1,64 @@
+//! A discipline, driven by hand.
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::{Body, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet};
+use lasthop_sim::queue::Discipline;
+
+/// A packet of flow `flow` with number `seq`.
+pub(crate) fn packet(flow: u16, seq: u64, size: u64, ecn: Ecn) -> Packet {
+    let (src, dst, flow) = (HostId(0), HostId(1), FlowId(flow));
+    let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
+    Packet { src, dst, flow, size: Bytes(size), dscp: Dscp::DEFAULT, ecn, body }
+}
+
+/// Its number.
+pub(crate) fn seq(packet: &Packet) -> u64 {
+    let Body::Datagram(datagram) = packet.body else { panic!("not a datagram") };
+    datagram.seq
+}
+
+/// So many microseconds after the beginning.
+pub(crate) fn us(after: u64) -> Time {
+    Time::ZERO + Duration::from_micros(after)
+}
+
+/// A discipline and what it has dropped.
+pub(crate) struct Bench<D> {
+    pub(crate) queue: D,
+    out: Out,
+    /// Packets that came.
+    pub(crate) came: u64,
+    pub(crate) drops: Vec<(Time, Packet, DropReason)>,
+}
+
+impl<D: Discipline> Bench<D> {
+    pub(crate) fn new(queue: D) -> Bench<D> {
+        Bench { queue, out: Out::default(), came: 0, drops: Vec::new() }
+    }
+
+    /// A packet comes that has to wait. Packets are numbered as they come.
+    pub(crate) fn come(&mut self, now: Time, flow: u16, size: u64, ecn: Ecn) {
+        self.queue.enqueue(now, packet(flow, self.came, size, ecn), false, &mut self.out);
+        self.came += 1;
+        self.collect(now);
+    }
+
+    /// The link is free.
+    pub(crate) fn go(&mut self, now: Time) -> Option<Packet> {
+        let packet = self.queue.dequeue(now, &mut self.out);
+        self.collect(now);
+        packet
+    }
+
+    /// The numbers of the packets that were dropped.
+    pub(crate) fn dropped(&self) -> Vec<u64> {
+        self.drops.iter().map(|(_, packet, _)| seq(packet)).collect()
+    }
+
+    fn collect(&mut self, now: Time) {
+        while let Some((_, effect)) = self.out.take() {
+            let Effect::Drop(packet, reason) = effect else { panic!("{effect:?}") };
+            self.drops.push((now, packet, reason));
+        }
+    }
+}

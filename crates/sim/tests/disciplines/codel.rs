@@ -1,0 +1,228 @@
+//! CoDel against RFC 8289.
+
+use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
+use lasthop_proto::tcp::Connection;
+use lasthop_proto::traffic::{Law, Plan, Sink, Source};
+use lasthop_proto::{DropReason, Ecn, FlowId, HostId, Port};
+use lasthop_sim::queue::codel::Params;
+use lasthop_sim::queue::{Codel, Discipline};
+use lasthop_sim::{Builder, ManagedLink, NoTap, Node, QueueLimit};
+
+use crate::bench::{Bench, us};
+
+fn unlimited() -> Params {
+    Params { limit: QueueLimit::Unlimited, ..Params::default() }
+}
+
+/// What a link sends that takes 1 µs for each packet: packet number i comes at 0.9 i µs, and goes at i µs if none
+/// is dropped, so that its delay is 0.1 i µs.
+struct Overload {
+    bench: Bench<Codel>,
+    /// The next instant at which the link is free, in µs.
+    now: u64,
+    ecn: Ecn,
+    /// When packets were marked.
+    marks: Vec<Time>,
+}
+
+impl Overload {
+    fn new(params: Params, ecn: Ecn) -> Overload {
+        Overload { bench: Bench::new(Codel::new(params)), now: 0, ecn, marks: Vec::new() }
+    }
+
+    /// Goes on for so many µs, with a packet every 0.9 µs.
+    fn run(&mut self, length: u64) {
+        let start = self.now;
+        let mut came = 0;
+        while self.now < start + length {
+            while came * 900 <= (self.now - start) * 1_000 {
+                let at = us(start) + Duration::from_nanos(came * 900);
+                self.bench.come(at, 0, 1500, self.ecn);
+                came += 1;
+            }
+            self.serve();
+        }
+    }
+
+    /// Goes on without any packets that come until none is left; says how long that took, in µs.
+    fn drain(&mut self) -> u64 {
+        let start = self.now;
+        while self.serve() {}
+        self.now - start
+    }
+
+    fn serve(&mut self) -> bool {
+        let packet = self.bench.go(us(self.now));
+        if packet.is_some_and(|packet| packet.ecn == Ecn::Ce) {
+            self.marks.push(us(self.now));
+        }
+        self.now += 1;
+        packet.is_some()
+    }
+
+    fn drops(&self) -> Vec<Time> {
+        self.bench
+            .drops
+            .iter()
+            .map(|&(at, _, reason)| {
+                assert_eq!(reason, DropReason::ActiveQueue);
+                at
+            })
+            .collect()
+    }
+}
+
+/// The instants at which drops are due after the first, which is number `count`: each interval / sqrt(count) after
+/// the one before.
+fn due(first_us: u64, mut count: u32) -> impl Iterator<Item = f64> {
+    let mut next = first_us as f64;
+    std::iter::repeat_with(move || {
+        let now = next;
+        next += 100_000.0 / f64::from(count).sqrt();
+        count += 1;
+        now
+    })
+}
+
+/// Each instant is the first at which the link was free once the drop was due.
+fn assert_due(found: &[Time], expected: impl Iterator<Item = f64>) {
+    for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let late = found.as_nanos() as f64 / 1_000.0 - expected;
+        assert!((-0.01..1.0).contains(&late), "number {number} at {found}, {late} µs after {expected} µs");
+    }
+}
+
+/// The delay is 5 ms at 50 ms, and an interval later the first packet is dropped; then one each
+/// interval / sqrt(count), to the microsecond.
+#[test]
+fn drops_follow_the_control_law() {
+    let mut overload = Overload::new(unlimited(), Ecn::NotEct);
+    overload.run(600_000);
+    let drops = overload.drops();
+    assert_eq!(drops[0], us(150_000));
+    assert_due(&drops, due(150_000, 1));
+    // 1/sqrt(1) + ... + 1/sqrt(n) is 4.5 at n = 8: so long are 450 ms.
+    assert_eq!(drops.len(), 9);
+    assert_eq!(overload.bench.queue.stats().early_drops, 9);
+    assert!(overload.marks.is_empty());
+}
+
+/// Packets that can be marked are marked at the instants at which others are dropped, and none is lost.
+#[test]
+fn marks_follow_the_control_law_too() {
+    for ecn in [Ecn::Ect0, Ecn::Ect1] {
+        let mut overload = Overload::new(unlimited(), ecn);
+        overload.run(600_000);
+        assert_due(&overload.marks, due(150_000, 1));
+        assert_eq!((overload.marks.len(), overload.drops().len()), (9, 0));
+        assert_eq!(overload.bench.queue.stats().marked, 9);
+    }
+    let mut overload = Overload::new(Params { ecn: false, ..unlimited() }, Ecn::Ect0);
+    overload.run(600_000);
+    assert_eq!((overload.marks.len(), overload.drops().len()), (0, 9));
+}
+
+/// One that enters the dropping state again within 16 intervals goes on with as many drops as it had made beyond
+/// the first of the last time; later it begins at one.
+#[test]
+fn the_count_decays_between_dropping_states() {
+    for (pause, soon) in [(1_000_000, true), (2_000_000, false)] {
+        let mut overload = Overload::new(unlimited(), Ecn::NotEct);
+        overload.run(600_000);
+        overload.drain();
+        overload.now = 600_000 + pause;
+        let before = overload.drops().len();
+        overload.run(500_000);
+        let again = &overload.drops()[before..];
+        assert_eq!(again[0], us(600_000 + pause + 150_000));
+        let count = if soon { before as u32 - 1 } else { 1 };
+        assert_due(again, due(600_000 + pause + 150_000, count));
+        assert!(again.len() > 4);
+    }
+}
+
+/// However long the delay, no packet is dropped that leaves no more than an MTU behind it.
+#[test]
+fn a_queue_of_an_mtu_is_never_too_long() {
+    for (left, drops) in [(1, false), (2, true)] {
+        let mut bench = Bench::new(Codel::new(unlimited()));
+        (0..left).for_each(|_| bench.come(Time::ZERO, 0, 1500, Ecn::NotEct));
+        // Each packet takes 50 ms, ten times the target, of each packet that waits.
+        for step in 1..200 {
+            bench.come(us(step * 50_000), 0, 1500, Ecn::NotEct);
+            assert!(bench.go(us(step * 50_000)).is_some());
+            // Those that were dropped are replaced, so that the queue stays as long as it was.
+            while bench.queue.queued().0 < left {
+                bench.come(us(step * 50_000), 0, 1500, Ecn::NotEct);
+            }
+        }
+        assert_eq!(!bench.drops.is_empty(), drops, "with {left} left behind");
+    }
+}
+
+/// A delay that is below the target once in each interval does not count, whatever it is otherwise.
+#[test]
+fn a_burst_is_let_through() {
+    let mut bench = Bench::new(Codel::new(unlimited()));
+    for round in 0..50 {
+        let start = round * 100_000;
+        (0..90).for_each(|_| bench.come(us(start), 0, 1500, Ecn::NotEct));
+        for step in 0..90 {
+            assert!(bench.go(us(start + step * 1_000)).is_some());
+        }
+    }
+    assert!(bench.drops.is_empty());
+}
+
+/// An overflow is not the discipline's: what does not fit is dropped when it comes, even if it could be marked.
+#[test]
+fn a_full_queue_drops_what_comes() {
+    let mut bench = Bench::new(Codel::new(Params { limit: QueueLimit::Packets(3), ..Params::default() }));
+    (0..5).for_each(|_| bench.come(Time::ZERO, 0, 1500, Ecn::Ect0));
+    assert_eq!(bench.dropped(), [3, 4]);
+    assert!(bench.drops.iter().all(|&(_, _, reason)| reason == DropReason::QueueFull));
+    assert_eq!(bench.queue.stats().overflowed, 2);
+}
+
+/// A source that does not answer, at twice the rate of the link. From the first drop on, the n-th comes
+/// 100 ms (1 + 1/sqrt(2) + ... + 1/sqrt(n − 1)) later, within a packet's time: about 25 t² in t seconds. There are
+/// 1,000 t packets too many, so that the queue grows for 20 s, and is gone after 40.
+#[test]
+fn an_unresponsive_source_meets_a_closed_form() {
+    let run = |seconds| {
+        let mut net = Builder::new();
+        let sink = net.add(Sink::new());
+        let queue = Box::new(Codel::new(unlimited()));
+        let rate = BitRate::from_bps(8_000_000).unwrap();
+        let link = net.add(ManagedLink::new(rate, Duration::from_millis(10), queue));
+        let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(0) };
+        let law = Law::Constant { rate: BitRate::from_bps(16_000_000).unwrap() };
+        let plan = Plan { size: Bytes(1_000), start: Time::ZERO, stop: Time::NEVER, law };
+        let source = net.add(Source::new(connection, plan, Streams::new(1, 0).stream("unused")));
+        net.connect((source, Port::ONLY), (link, Port::ONLY));
+        net.connect((link, Port::ONLY), (sink, Port::ONLY));
+        let mut engine = net.build(NoTap);
+        engine.run(&[], Time::ZERO + seconds);
+        let Node::Managed(link) = engine.node(link) else { panic!("a managed link") };
+        let Node::Sink(sink) = engine.node(sink) else { panic!("a sink") };
+        let Node::Source(source) = engine.node(source) else { panic!("a source") };
+        (*link.stats(), *sink.stats(), source.stats().packets)
+    };
+    // Packet number i comes at i/2 ms and goes at i ms: its delay is 5 ms at 10 ms.
+    let due = |seconds: f64| due(110_000, 1).take_while(|&due| due <= seconds * 1e6).count() as f64;
+    for seconds in [1, 5, 10, 20, 30, 39] {
+        let (stats, sink, sent) = run(Duration::from_secs(seconds));
+        let (found, expected) = (stats.early_drops as f64, due(seconds as f64));
+        assert!((found - expected).abs() <= 2.0, "{found} drops in {seconds} s, expected {expected}");
+        assert_eq!(sink.packets, seconds * 1_000 - 10, "the link is never idle");
+        let queued = (sent - sink.packets - stats.early_drops) as f64;
+        let closed = (1_000.0 - 25.0 * seconds as f64) * seconds as f64;
+        assert!(
+            (queued - closed).abs() < 0.02 * 10_000.0,
+            "{queued} packets wait after {seconds} s, not {closed}"
+        );
+    }
+    let (stats, sink, sent) = run(Duration::from_millis(40_200));
+    let queued = sent - sink.packets - stats.early_drops;
+    assert!(queued < 250, "{queued} packets wait");
+}

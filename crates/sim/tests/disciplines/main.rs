@@ -1,0 +1,8 @@
+//! Queue disciplines beside drop-tail: each against its specification, by hand, and all of them before links.
+
+mod bench;
+mod codel;
+mod fq_codel;
+mod links;
+mod red;
+mod worlds;
