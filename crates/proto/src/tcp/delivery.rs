@@ -2,6 +2,8 @@
 
 use lasthop_base::{Duration, Time};
 
+use super::seq::SeqNum;
+
 /// What had been delivered when a segment was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Snapshot {
@@ -9,7 +11,11 @@ pub(super) struct Snapshot {
     delivered_at: Time,
     /// When the first segment of the flight that is being measured was sent.
     flight_began: Time,
-    application_limited: bool,
+    pub(super) application_limited: bool,
+    /// Segments in the network then, with the one that was sent.
+    pub(super) in_flight: u32,
+    /// Segments found lost until then.
+    pub(super) lost: u32,
 }
 
 /// What an acknowledgement shows about the path.
@@ -39,10 +45,34 @@ pub struct RateSample {
     pub prior_in_flight: u64,
     /// Bytes thought to be in the network now.
     pub in_flight: u64,
+    /// Bytes that were thought to be in the network when the newest segment that it acknowledges was sent, with
+    /// that segment.
+    pub in_flight_at_sending: u64,
+    /// Bytes found to be lost since then.
+    pub lost_since: u64,
     /// The sender is repairing losses that acknowledgements have shown.
     pub in_recovery: bool,
     /// The sender is recovering from a timeout.
     pub in_loss: bool,
+}
+
+/// A segment that was found to be lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LostSegment {
+    /// When it was found.
+    pub now: Time,
+    /// First sequence number.
+    pub start: SeqNum,
+    /// One past the last sequence number.
+    pub end: SeqNum,
+    /// Bytes that were thought to be in the network when it was last sent, with the segment itself.
+    pub in_flight_at_sending: u64,
+    /// Bytes found to be lost since then, with the segment itself.
+    pub lost_since: u64,
+    /// The application, not the network, limited what was sent then.
+    pub application_limited: bool,
+    /// Bytes delivered so far on this connection.
+    pub delivered: u64,
 }
 
 /// The delivery rate estimator of one connection.
@@ -69,6 +99,11 @@ impl DeliveryRate {
         self.newest.map_or(0, |(_, snapshot)| snapshot.delivered)
     }
 
+    /// What was known when the newest segment of this acknowledgement was sent.
+    pub(super) fn newest_snapshot(&self) -> Option<Snapshot> {
+        self.newest.map(|(_, snapshot)| snapshot)
+    }
+
     /// Whether what is sent now is limited by the application.
     pub(super) fn is_application_limited(&self) -> bool {
         self.limited_until > 0
@@ -79,13 +114,16 @@ impl DeliveryRate {
         (self.flight_began, self.delivered_at) = (now, now);
     }
 
-    /// What a segment sent now remembers.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    /// What a segment sent now remembers, when `in_flight` segments are in the network with it and `lost` were
+    /// found lost so far.
+    pub(super) fn snapshot(&self, in_flight: u32, lost: u32) -> Snapshot {
         Snapshot {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             flight_began: self.flight_began,
             application_limited: self.limited_until > 0,
+            in_flight,
+            lost,
         }
     }
 
@@ -178,11 +216,11 @@ mod tests {
         let mut rate = DeliveryRate::default();
         rate.restart(ms(0));
         rate.note_application_limited(2000);
-        let limited = rate.snapshot();
+        let limited = rate.snapshot(2, 0);
         rate.on_delivered(ms(100), 2000, ms(0), &limited);
         assert!(rate.take_sample(ms(100), Duration::ZERO).application_limited);
         rate.on_delivered(ms(110), 1000, ms(10), &limited);
         assert!(rate.take_sample(ms(110), Duration::ZERO).application_limited);
-        assert!(!rate.snapshot().application_limited, "all that was in flight has arrived");
+        assert!(!rate.snapshot(1, 0).application_limited, "all that was in flight has arrived");
     }
 }

@@ -2,10 +2,11 @@
 //! selective acknowledgements, and the source of their delivery rate samples.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
-use lasthop_base::Time;
+use lasthop_base::{Duration, Time};
 
-use super::delivery::{DeliveryRate, Snapshot};
+use super::delivery::{DeliveryRate, LostSegment, RateSample, Snapshot};
 use super::seq::SeqNum;
 
 /// Where a segment is thought to be.
@@ -77,6 +78,11 @@ pub(super) struct SentSegments {
     bytes_in_flight: u32,
     /// No segment before this one is lost.
     first_lost: SeqNum,
+    /// Losses found so far; a segment counts as often as it was lost.
+    losses: u32,
+    /// The segments that were found lost and not [reported](Records::take_losses) yet, each with the losses up to
+    /// it.
+    unreported: Vec<(SentSegment, u32)>,
 }
 
 /// What a sender remembers of its segments, and the delivery rate that follows from it.
@@ -92,7 +98,41 @@ impl Records {
         if self.segments.counts.in_flight == 0 {
             self.rate.restart(now);
         }
-        self.segments.on_sent(now, start, end, self.rate.snapshot());
+        let is_new = self.segments.last().is_none_or(|last| last.end <= start);
+        let was_in_flight = !is_new && self.segments.is_in_flight(start);
+        let in_flight = self.segments.counts.in_flight + u32::from(!was_in_flight);
+        let snapshot = self.rate.snapshot(in_flight, self.segments.losses);
+        self.segments.on_sent(now, start, end, snapshot);
+    }
+
+    /// The [sample](DeliveryRate::take_sample) of the acknowledgement whose deliveries were counted, for segments of
+    /// `mss` bytes.
+    pub(super) fn take_sample(&mut self, now: Time, least: Duration, mss: u32) -> RateSample {
+        let mss = u64::from(mss);
+        let newest = self.rate.newest_snapshot();
+        RateSample {
+            in_flight: u64::from(self.segments.counts.in_flight) * mss,
+            in_flight_at_sending: newest.map_or(0, |sent| u64::from(sent.in_flight) * mss),
+            lost_since: newest.map_or(0, |sent| u64::from(self.segments.losses - sent.lost) * mss),
+            ..self.rate.take_sample(now, least)
+        }
+    }
+
+    /// Shows `visit` each segment that was found lost since the last call, for segments of `mss` bytes.
+    pub(super) fn take_losses(&mut self, now: Time, mss: u32, mut visit: impl FnMut(&LostSegment)) {
+        let (mss, delivered) = (u64::from(mss), self.rate.delivered());
+        for (segment, losses) in self.segments.unreported.drain(..) {
+            let sent = &segment.snapshot;
+            visit(&LostSegment {
+                now,
+                start: segment.start,
+                end: segment.end,
+                in_flight_at_sending: u64::from(sent.in_flight) * mss,
+                lost_since: u64::from(losses - sent.lost) * mss,
+                application_limited: sent.application_limited,
+                delivered,
+            });
+        }
     }
 }
 
@@ -226,8 +266,16 @@ impl SentSegments {
         }
     }
 
+    /// Whether the segment in which `seq` lies is in flight.
+    fn is_in_flight(&self, seq: SeqNum) -> bool {
+        let segment = self.segments.get(self.index_of(seq));
+        segment.is_some_and(|segment| segment.whereabouts == Whereabouts::InFlight)
+    }
+
     /// Takes a segment in flight for lost.
     fn lose(&mut self, index: usize) {
+        self.losses += 1;
+        self.unreported.push((self.segments[index], self.losses));
         self.move_to(index, Whereabouts::Lost);
     }
 
@@ -307,7 +355,16 @@ impl SentSegments {
     pub(super) fn forget_reports(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].whereabouts == Whereabouts::Sacked {
-                self.lose(index);
+                self.move_to(index, Whereabouts::Lost);
+            }
+        }
+    }
+
+    /// Everything in flight has to be sent again, though no loss was found.
+    pub(super) fn take_back(&mut self) {
+        for index in 0..self.segments.len() {
+            if self.segments[index].whereabouts == Whereabouts::InFlight {
+                self.move_to(index, Whereabouts::Lost);
             }
         }
     }
@@ -411,6 +468,54 @@ mod tests {
         sent.check();
     }
 
+    /// Ten segments, of which the first two and then the third are found lost; the second is sent again between
+    /// that.
+    #[test]
+    fn losses_tell_what_was_in_flight_and_lost_since_they_were_sent() {
+        let mut sent = Records::default();
+        (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
+        let mut found = Vec::new();
+        let mut take = |sent: &mut Records| {
+            sent.take_losses(at(30), 1000, |lost| {
+                found.push((lost.start - BASE, lost.in_flight_at_sending, lost.lost_since));
+            });
+        };
+        sent.segments.lose_in_time_order(|segment| segment.sent_at < at(2));
+        sent.on_sent(at(20), BASE + 1000, BASE + 2000);
+        sent.segments.lose_in_time_order(|segment| segment.sent_at < at(3));
+        sent.segments.lose_where(|segment| segment.start == BASE + 1000);
+        take(&mut sent);
+        take(&mut sent);
+        // Eight were left when the second one was sent again.
+        assert_eq!(found, [(0, 1000, 1000), (1000, 2000, 2000), (2000, 3000, 3000), (1000, 9000, 2000)]);
+    }
+
+    #[test]
+    fn a_sample_tells_what_was_in_flight_and_lost_since_its_segment_was_sent() {
+        let mut sent = Records::default();
+        (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
+        sent.segments.lose_in_time_order(|segment| segment.sent_at < at(2));
+        let Records { segments, rate } = &mut sent;
+        segments.sack(BASE + 6000, BASE + 7000, |segment| {
+            rate.on_delivered(at(40), segment.len(), segment.sent_at, &segment.snapshot);
+        });
+        let sample = sent.take_sample(at(40), Duration::ZERO, 1000);
+        assert_eq!((sample.in_flight, sample.in_flight_at_sending, sample.lost_since), (7000, 7000, 2000));
+    }
+
+    /// What a receiver has discarded, or a closed window has kept out, was not lost by the network.
+    #[test]
+    fn what_has_to_be_sent_again_for_another_reason_is_no_loss() {
+        let mut sent = Records::default();
+        (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
+        sent.segments.sack(BASE, BASE + 2000, |_| {});
+        sent.segments.forget_reports();
+        sent.segments.take_back();
+        assert_eq!(sent.segments.counts(), counts(0, 0, 10));
+        sent.take_losses(at(30), 1000, |lost| panic!("{lost:?}"));
+        sent.segments.check();
+    }
+
     /// Whatever is sent, reported, lost and acknowledged: no gaps, and right counts.
     #[test]
     fn counts_are_right_in_random_histories() {
@@ -439,6 +544,7 @@ mod tests {
                     7 => match draw(4) {
                         0 => sent.unmark_lost(),
                         1 => sent.forget_reports(),
+                        2 if draw(2) == 0 => sent.take_back(),
                         2 => _ = sent.lose_where(|segment| segment.start > from),
                         _ => _ = sent.lose_while(|_, above| above > 2),
                     },

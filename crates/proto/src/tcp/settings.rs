@@ -82,6 +82,8 @@ pub enum Congestion {
     Cubic,
     /// BBR, version 1, as in Linux.
     Bbr,
+    /// BBR, version 3 (draft-ietf-ccwg-bbr).
+    Bbr3,
     /// Vegas (Brakmo and Peterson 1995, as in Linux).
     Vegas,
     /// Veno (Fu and Liew 2003, as in Linux).
@@ -666,7 +668,7 @@ impl Settings {
                 )
             });
         }
-        let samples = matches!(self.congestion, Congestion::Bbr | Congestion::Westwood);
+        let samples = matches!(self.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
         check("congestion", !samples || self.keeps_records(), &|| {
             String::from(
                 "found a controller that needs delivery rate samples, which only flavour \"prr\" takes",

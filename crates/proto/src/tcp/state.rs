@@ -498,6 +498,12 @@ impl SenderState {
         self.cc.on_rtt(&mut self.window, &info);
     }
 
+    /// Tells the controller of each segment found lost since the last call.
+    pub(super) fn report_losses(&mut self, now: Time) {
+        let records = self.records.as_mut().expect("recovery goes by records");
+        records.take_losses(now, self.mss, |lost| self.cc.on_lost_segment(&mut self.window, lost));
+    }
+
     /// Tells the controller what an acknowledgement showed, and paces by what it makes of that.
     pub(super) fn on_sample(&mut self, sample: &RateSample) {
         self.cc.on_sample(&mut self.window, sample);

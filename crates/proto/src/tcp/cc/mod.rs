@@ -5,6 +5,7 @@
 
 mod aimd;
 mod bbr;
+mod bbr3;
 mod cubic;
 mod hybla;
 mod hystart;
@@ -22,6 +23,7 @@ use lasthop_base::{Duration, Time};
 
 pub use aimd::Aimd;
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use hybla::Hybla;
 pub use none::NoControl;
@@ -31,7 +33,7 @@ pub use veno::Veno;
 pub use westwood::Westwood;
 pub use window::{Increase, Window};
 
-pub use super::delivery::RateSample;
+pub use super::delivery::{LostSegment, RateSample};
 use super::seq::SeqNum;
 use super::settings::{Congestion, Settings};
 use crate::packet::FlowId;
@@ -110,6 +112,11 @@ pub trait Controller: Debug + Send {
     /// segment tells ([`Settings::keeps_records`]).
     fn on_sample(&mut self, _window: &mut Window, _sample: &RateSample) {}
 
+    /// A segment was found lost, by acknowledgements or the retransmission timer. Comes after
+    /// [`on_loss`](Controller::on_loss) or [`on_timeout`](Controller::on_timeout) of the same event, before its
+    /// sample. Only recovery with a record of each segment tells.
+    fn on_lost_segment(&mut self, _window: &mut Window, _lost: &LostSegment) {}
+
     /// Duplicate or selective acknowledgements revealed a loss: what is in use is cut to `factor` of
     /// it, or as the controller itself has it.
     fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>);
@@ -181,6 +188,7 @@ pub(super) fn of(settings: &Settings, flow: FlowId) -> Box<dyn Controller> {
         Congestion::Reno => Box::new(Reno::new(settings)),
         Congestion::Cubic => Box::new(Cubic::new(settings)),
         Congestion::Bbr => Box::new(Bbr::new(settings, u64::from(flow.0))),
+        Congestion::Bbr3 => Box::new(Bbr3::new(settings, u64::from(flow.0))),
         Congestion::Vegas => Box::new(Vegas::new(settings)),
         Congestion::Veno => Box::new(Veno::new(settings)),
         Congestion::Westwood => Box::new(Westwood::new(settings)),

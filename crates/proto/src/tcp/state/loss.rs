@@ -176,7 +176,7 @@ impl SenderState {
     pub(in crate::tcp) fn go_back(&mut self) {
         if let Some(records) = &mut self.records {
             // The records know what goes next.
-            records.segments.lose_where(|_| true);
+            records.segments.take_back();
             return;
         }
         self.snd_nxt = self.snd_una;

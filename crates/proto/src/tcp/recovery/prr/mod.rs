@@ -399,15 +399,13 @@ impl Prr {
         } else if news.advances && !tcp.governs_recovery() && self.usage_allows_growth(tcp) {
             tcp.grow(now, news.bytes, rtt, self.stage == Stage::Open);
         }
-        let in_flight = Self::in_flight(tcp);
+        tcp.report_losses(now);
         let least = self.min_rtt.map_or(Duration::ZERO, |filter| Duration::from_nanos(filter.get()));
-        let mss = u64::from(tcp.mss);
-        let records = tcp.records_mut();
-        let mut sample = records.rate.take_sample(now, least);
+        let mss = tcp.mss;
+        let mut sample = tcp.records_mut().take_sample(now, least, mss);
         sample.rtt = rtt;
-        sample.newly_lost = u64::from(lost) * mss;
-        sample.prior_in_flight = u64::from(prior_in_flight) * mss;
-        sample.in_flight = u64::from(in_flight) * mss;
+        sample.newly_lost = u64::from(lost) * u64::from(mss);
+        sample.prior_in_flight = u64::from(prior_in_flight) * u64::from(mss);
         sample.ack_delayed = news.advances && news.segments == 1 && tcp.snd_una - prior_una < tcp.mss;
         sample.in_recovery = matches!(self.stage, Stage::Recovery(_));
         sample.in_loss = matches!(self.stage, Stage::Loss(_));
@@ -555,6 +553,7 @@ impl Prr {
         if self.stage.is_calm() {
             self.enter_recovery(tcp, now);
         }
+        tcp.report_losses(now);
         self.reduce(tcp, 1, false);
         tcp.rearm(now);
     }

@@ -33,6 +33,7 @@ impl Prr {
             self.begin_undo(tcp);
         }
         tcp.time_out_records(now, again);
+        tcp.report_losses(now);
         let window = Self::window_for(tcp, 1);
         tcp.window_mut().reduce_to(window);
         let doubted = tcp.settings.frto && (self.stage.is_calm() || self.timeouts > 0);

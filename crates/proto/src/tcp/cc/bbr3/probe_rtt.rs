@@ -1,0 +1,114 @@
+//! The least round-trip time, and ProbeRTT, which empties the queue to measure it.
+
+use lasthop_base::{Duration, Time};
+
+use super::{Bbr3, RateSample, State, Window};
+
+/// The least round-trip time is that of so long.
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// ProbeRTT comes when no lower round-trip time was seen for so long.
+const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+/// ProbeRTT keeps its window for so long, and for a round.
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+
+/// The least round-trip time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinRtt {
+    pub(super) rtt: Duration,
+    measured: Time,
+    /// The least one since ProbeRTT was last due.
+    recent: Duration,
+    recent_measured: Time,
+    recent_expired: bool,
+    /// When ProbeRTT may end, once its window was reached, and whether a round has passed since.
+    ends: Option<Time>,
+    round_done: bool,
+}
+
+impl MinRtt {
+    pub(super) fn new(now: Time, rtt: Duration) -> MinRtt {
+        MinRtt {
+            rtt,
+            measured: now,
+            recent: rtt,
+            recent_measured: now,
+            recent_expired: false,
+            ends: None,
+            round_done: false,
+        }
+    }
+
+    fn update(&mut self, now: Time, rtt: Option<Duration>) {
+        self.recent_expired = now > self.recent_measured + PROBE_RTT_INTERVAL;
+        if let Some(rtt) = rtt.filter(|&rtt| rtt < self.recent || self.recent_expired) {
+            (self.recent, self.recent_measured) = (rtt, now);
+        }
+        let expired = now > self.measured + MIN_RTT_WINDOW;
+        if self.recent < self.rtt || expired {
+            (self.rtt, self.measured) = (self.recent, self.recent_measured);
+        }
+    }
+}
+
+impl Bbr3 {
+    pub(super) fn update_min_rtt(&mut self, sample: &RateSample) {
+        if let Some(min_rtt) = &mut self.min_rtt {
+            min_rtt.update(sample.now, sample.rtt);
+        }
+    }
+
+    pub(super) fn check_probe_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+        let due = self.min_rtt.is_some_and(|min_rtt| min_rtt.recent_expired);
+        if self.state != State::ProbeRtt && due && !self.idle_restart {
+            self.state = State::ProbeRtt;
+            self.save_cwnd(window);
+            if let Some(min_rtt) = &mut self.min_rtt {
+                min_rtt.ends = None;
+            }
+            self.stop_probe();
+            self.start_round();
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(window, sample);
+        }
+        self.idle_restart &= sample.newly_delivered == 0;
+    }
+
+    /// The window of ProbeRTT, bytes.
+    pub(super) fn probe_rtt_cwnd(&self) -> f64 {
+        self.bdp(self.bandwidth, State::ProbeRtt.cwnd_gain()).max(self.least_window())
+    }
+
+    fn handle_probe_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+        let reached = sample.in_flight as f64 <= self.probe_rtt_cwnd();
+        let round_started = self.rounds.started;
+        let Some(min_rtt) = &mut self.min_rtt else { return };
+        if min_rtt.ends.is_some() {
+            min_rtt.round_done |= round_started;
+            if min_rtt.round_done {
+                self.check_probe_rtt_done(window, sample.now);
+            }
+        } else if reached {
+            min_rtt.ends = Some(sample.now + PROBE_RTT_TIME);
+            min_rtt.round_done = false;
+            self.start_round();
+        }
+    }
+
+    pub(super) fn check_probe_rtt_done(&mut self, window: &mut Window, now: Time) {
+        let Some(min_rtt) = &mut self.min_rtt else { return };
+        if min_rtt.ends.is_none_or(|end| now <= end) {
+            return;
+        }
+        min_rtt.recent_measured = now;
+        self.restore_cwnd(window);
+        self.congestion.reset_shortterm();
+        if self.full_pipe.reached {
+            self.start_down(now);
+            // The queue is empty already.
+            self.start_cruise();
+        } else {
+            self.state = State::Startup;
+        }
+    }
+}
