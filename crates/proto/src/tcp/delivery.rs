@@ -193,7 +193,7 @@ mod tests {
         };
         for n in 0..30_u32 {
             let now = ms(u64::from(n) * 10);
-            if n >= 10 && n < 25 {
+            if (10..25).contains(&n) {
                 una = SeqNum((n - 9) * 1000);
                 let sample = ack(&mut sent, now, una);
                 assert_eq!(sample.newly_delivered, 1000);

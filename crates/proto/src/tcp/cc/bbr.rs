@@ -395,7 +395,7 @@ impl Bbr {
     }
 
     fn end_probe_rtt(&mut self, window: &mut Window, now: Time) {
-        if !self.probe_rtt_ends.is_some_and(|end| now > end) {
+        if self.probe_rtt_ends.is_none_or(|end| now <= end) {
             return;
         }
         self.min_rtt_at = now;
