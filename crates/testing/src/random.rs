@@ -19,11 +19,12 @@ pub const FLAVOURS: [Flavour; 7] = [
 ];
 
 /// Every congestion control.
-pub const CONTROLS: [Congestion; 9] = [
+pub const CONTROLS: [Congestion; 10] = [
     Congestion::Aimd,
     Congestion::Reno,
     Congestion::Cubic,
     Congestion::Bbr,
+    Congestion::Bbr3,
     Congestion::Vegas,
     Congestion::Veno,
     Congestion::Westwood,
@@ -120,7 +121,7 @@ pub fn settings(random: &mut Stream) -> Settings {
 pub fn congestion(random: &mut Stream, flavour: Flavour) -> Congestion {
     let usual = pick(random, &[Some(Congestion::Aimd), Some(Congestion::None), None, None]);
     let any = pick(random, &CONTROLS);
-    let samples = matches!(any, Congestion::Bbr | Congestion::Westwood);
+    let samples = matches!(any, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
     usual.unwrap_or(if samples && flavour != Flavour::Prr { Congestion::Cubic } else { any })
 }
 
