@@ -240,8 +240,13 @@ impl Client {
 
     /// The next timer is due then, and runs out.
     pub fn wakes_at(&mut self, milliseconds: u64) -> &mut Client {
-        self.timer_at(milliseconds);
-        self.script.now = ms(milliseconds);
+        self.timer_at(milliseconds).wakes_at_time(ms(milliseconds))
+    }
+
+    /// The same, to the nanosecond.
+    pub fn wakes_at_time(&mut self, now: Time) -> &mut Client {
+        assert_eq!(self.sender.next_wakeup(), now, "when the timer is due");
+        self.script.now = now;
         self.sender.wake(self.script.now, &mut self.script.out);
         self.script.collect("the timer");
         self

@@ -16,6 +16,7 @@ mod reading;
 mod reassembly;
 mod receiver;
 mod receiver_sack;
+mod records;
 mod reset;
 mod sack_recovery;
 mod supply;

@@ -76,7 +76,9 @@ impl HyStart {
 
     /// A round-trip time was measured in slow start, with a window of `cwnd` segments: whether slow start ends.
     pub(super) fn ends_slow_start(&mut self, info: &RttInfo, cwnd: u32) -> bool {
-        if self.exit == SlowStartExit::Loss || self.found {
+        // As Linux has it, smaller windows do not even begin rounds.
+        let is_small = self.exit == SlowStartExit::Hystart && cwnd < LOW_WINDOW;
+        if self.exit == SlowStartExit::Loss || self.found || is_small {
             return false;
         }
         if info.una > self.round_ends {
@@ -85,9 +87,7 @@ impl HyStart {
         self.least_ever = Some(self.least_ever.map_or(info.rtt, |least| least.min(info.rtt)));
         self.found = match self.exit {
             SlowStartExit::Loss => false,
-            SlowStartExit::Hystart => {
-                cwnd >= LOW_WINDOW && (self.train_is_long(info) || self.delay_has_risen(info))
-            }
+            SlowStartExit::Hystart => self.train_is_long(info) || self.delay_has_risen(info),
             SlowStartExit::HystartPlusPlus => self.conservative_has_ended(info),
         };
         self.found

@@ -1,0 +1,189 @@
+//! Recovery by records: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682) and the undo
+//! of needless reductions (RFC 3708, 4015). Segments are sent at time zero; the round trip takes 100 ms.
+
+use lasthop_base::Duration;
+use lasthop_proto::Component;
+use lasthop_proto::tcp::{Congestion, Detection, Flavour, Settings, SlowStartExit};
+
+use crate::dialogue::{Client, settings};
+
+/// Reno on records, without probes.
+fn records(initial: u32) -> Settings {
+    Settings {
+        congestion: Congestion::Reno,
+        rto_min: Duration::from_millis(200),
+        tlp: false,
+        ..settings(Flavour::Prr, initial)
+    }
+}
+
+/// Two segments above a hole are too few to be sure: the reordering window, a quarter of the round trip, has to
+/// pass (RFC 8985 section 6.2).
+#[test]
+fn a_hole_below_few_segments_is_lost_when_the_reordering_window_is_over() {
+    let mut tcp = Client::start_with(&records(3), Some(3000));
+    tcp.sends_full(0..3).at(100).sack(0, &[1000..2000]).sack(0, &[1000..3000]).sends_nothing();
+    tcp.timer_at(125).wakes_at(125).sends_full(0..1).losses(1).ssthresh(2000.0);
+}
+
+/// Three segments above it are enough at once, as long as nothing has come out of order. Proportional rate
+/// reduction sends one segment for two that arrive, and for each one once half the window is in flight.
+#[test]
+fn the_rate_is_reduced_in_proportion() {
+    let mut tcp = Client::start(&records(10));
+    tcp.sends_full(0..10).at(100);
+    tcp.sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]).sends_full(11..12);
+    // Eleven were in flight before the third; the loss leaves eight, and five are to be.
+    tcp.sack(0, &[1000..4000]).sends_full(0..1).ssthresh(5000.0);
+    tcp.sack(0, &[1000..5000]).sends_nothing().sack(0, &[1000..6000]).sends_full(12..13);
+    tcp.sack(0, &[1000..7000]).sends_nothing().sack(0, &[1000..8000]).sends_full(13..14);
+    tcp.sack(0, &[1000..9000]).sends_nothing().sack(0, &[1000..10000]).sends_nothing();
+    assert_eq!(tcp.sender.pipe(), 5000);
+}
+
+/// A retransmission is a segment like others: lost, if something sent after it has arrived.
+#[test]
+fn a_lost_retransmission_is_sent_again() {
+    let mut tcp = Client::start(&records(10));
+    tcp.sends_full(0..10).at(100);
+    tcp.sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]).sends_full(11..12);
+    tcp.sack(0, &[1000..4000]).sends_full(0..1);
+    tcp.at(110).sack(0, &[1000..10000]);
+    let sent = tcp.sent();
+    assert!(sent.iter().all(|segment| segment.seq != tcp.bare_ack(0).ack), "it is not overdue");
+    // What was sent at 110 ms, after the retransmission, arrives.
+    tcp.at(210).sack(0, &[1000..13000]).sends_first("0..1000").losses(1).timeouts(0);
+}
+
+/// By count alone, a lost retransmission is left to the timer.
+#[test]
+fn a_count_of_reports_says_nothing_of_retransmissions() {
+    let mut tcp = Client::start(&Settings { detection: Detection::Sack, ..records(10) });
+    tcp.sends_full(0..10).at(100).sack(0, &[1000..4000]).sends_first("0..1000");
+    tcp.at(110).sack(0, &[1000..10000]).sent();
+    tcp.at(210).sack(0, &[1000..12000]);
+    assert!(tcp.sent().iter().all(|segment| segment.seq != tcp.bare_ack(0).ack));
+}
+
+/// Once an original has arrived behind one sent after it, every loss waits for the reordering window.
+#[test]
+fn after_reordering_three_segments_are_not_enough() {
+    let mut tcp = Client::start(&records(10));
+    tcp.sends_full(0..10).at(100).sack(0, &[1000..2000]).sends_full(10..11);
+    tcp.at(101).ack(2000).sends_full(11..13).at(102);
+    tcp.sack(2000, &[3000..4000]).sends_full(13..14).sack(2000, &[3000..5000]).sends_full(14..15);
+    tcp.sack(2000, &[3000..6000]).sends_full(15..16).losses(0).timer_at(127);
+    tcp.wakes_at(127).sends_first("2000..3000").losses(1);
+}
+
+/// The last segments have nothing behind them: a probe after two round trips sends the last one again, well
+/// before the timeout (RFC 8985 section 7).
+#[test]
+fn a_probe_repairs_a_lost_tail() {
+    let mut tcp = Client::start_with(&Settings { tlp: true, ..records(5) }, Some(5000));
+    tcp.sends_full(0..5).at(100).ack(1000).sends_nothing();
+    tcp.timer_at(302).wakes_at(302).sends_full(4..5).timeouts(0);
+    assert_eq!(tcp.sender.stats().tail_loss_probes, 1);
+    // It arrives, and shows that the three before it did not.
+    tcp.at(402).sack(1000, &[4000..5000]).sends_first("1000..2000").losses(1).timeouts(0);
+}
+
+/// With new data to send, the probe is a new segment, whatever the window.
+#[test]
+fn a_probe_is_new_data_if_there_are_any() {
+    let mut tcp = Client::start(&Settings { tlp: true, ..records(2) });
+    tcp.sends_full(0..2).at(100).ack(2000).sends_full(2..6);
+    tcp.timer_at(302).wakes_at(302).sends_full(6..7);
+    assert_eq!((tcp.sender.stats().tail_loss_probes, tcp.sender.pipe()), (1, 5000));
+}
+
+/// The acknowledgements were late, not lost: the first lets out new data, the second is caused by an original, and
+/// the window is what it was (RFC 5682 section 3.1).
+#[test]
+fn a_spurious_timeout_is_undone() {
+    let mut tcp = Client::start(&records(4));
+    tcp.sends_full(0..4).at(100).ack(4000).sends_full(4..12).cwnd(8000.0);
+    tcp.timer_at(400).wakes_at(400).sends_full(4..5).timeouts(1).cwnd(1000.0).ssthresh(4000.0);
+    tcp.at(450).ack(5000).sends_full(12..14);
+    tcp.at(460).ack(6000).ssthresh(f64::INFINITY).cwnd(9000.0).sends_full(14..15);
+    assert_eq!(tcp.sender.stats().spurious_timeouts, 1);
+    assert_eq!(tcp.sender.stats().undone_reductions, 1);
+}
+
+/// Without F-RTO and undo, everything is sent again.
+#[test]
+fn a_timeout_that_is_not_doubted_sends_again() {
+    let mut tcp = Client::start(&Settings { frto: false, undo: false, ..records(4) });
+    tcp.sends_full(0..4).at(100).ack(4000).sends_full(4..12).wakes_at(400).sends_full(4..5);
+    tcp.at(450).ack(5000).sends_full(5..7).at(460).ack(6000).sends_full(7..9).ssthresh(4000.0);
+}
+
+/// A duplicate after a timeout that was right: what was lost is sent again, in slow start.
+#[test]
+fn a_justified_timeout_stands() {
+    let mut tcp = Client::start(&records(4));
+    tcp.sends_full(0..4).at(100).ack(4000).sends_full(4..12).wakes_at(400).sends_full(4..5);
+    tcp.at(500).ack(5000).sends_full(12..14);
+    tcp.at(600).sack(5000, &[12000..13000]).sends_full(5..6).ssthresh(4000.0);
+    assert_eq!(tcp.sender.stats().undone_reductions, 0);
+}
+
+/// The retransmission came twice: nothing had been lost, and the window is what it was (RFC 3708).
+#[test]
+fn a_duplicate_report_undoes_a_recovery() {
+    let mut tcp = Client::start(&Settings { dsack: true, ..records(10) });
+    tcp.sends_full(0..10).at(100);
+    tcp.sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]).sends_full(11..12);
+    tcp.sack(0, &[1000..4000]).sends_full(0..1).ssthresh(5000.0);
+    tcp.at(101).ack(4000).sent();
+    tcp.at(200).sack(4000, &[0..1000]).ssthresh(f64::INFINITY);
+    tcp.sent();
+    assert!(tcp.sender.cwnd() >= 10_000.0, "{}", tcp.sender.cwnd());
+    assert_eq!(tcp.sender.stats().undone_reductions, 1);
+}
+
+/// A second timeout, or one during recovery, reduces no window that was reduced for the same data.
+#[test]
+fn a_window_of_data_is_reduced_once() {
+    let mut tcp = Client::start(&records(10));
+    tcp.sends_full(0..10).at(100).sack(0, &[1000..4000]).sends_first("0..1000").ssthresh(5000.0);
+    let due = tcp.sender.next_wakeup();
+    tcp.at_time(due).wakes_at(due.as_nanos() / 1_000_000).sends_first("0..1000").timeouts(1).ssthresh(5000.0);
+}
+
+/// Segments leave no faster than the rate: twice the window a round trip in slow start, and a fifth more than that
+/// beyond.
+#[test]
+fn pacing_spreads_the_window() {
+    let mut tcp = Client::start(&Settings { pacing: true, ..records(10) });
+    tcp.sends_full(0..10).at(100).ack(2000);
+    // 12 segments in 100 ms, twice: one each 100 / 24 ms.
+    tcp.sends_full(10..11);
+    let mut last = None;
+    for number in 11..14 {
+        let due = tcp.sender.next_wakeup();
+        tcp.wakes_at_time(due).sends_full(number..number + 1);
+        if let Some(last) = last.replace(due) {
+            let gap = due.since(last).as_nanos() as f64 / 1e6;
+            assert!((gap - 100.0 / 24.0).abs() < 0.001, "{gap} ms");
+        }
+    }
+}
+
+/// Two of ten segments are acknowledged each 100 ms, on a path of 166 kb/s: the queue makes the round trips longer
+/// and longer, and HyStart leaves slow start at 48 segments. Then CUBIC grows by one segment in ten acknowledgements
+/// or so (google/packetdrill, cubic-bulk-166k.pkt, checked against Linux).
+#[test]
+fn hystart_leaves_slow_start_where_linux_does() {
+    let linux =
+        Settings { congestion: Congestion::Cubic, slow_start_exit: SlowStartExit::Hystart, ..records(10) };
+    let mut tcp = Client::start(&linux);
+    tcp.sends_full(0..10);
+    for (number, segments) in [(5, 20), (10, 30), (15, 40), (19, 48), (30, 49), (40, 50)] {
+        while tcp.sender.snd_una().0.wrapping_sub(linux.iss) < number * 2000 {
+            let next = tcp.sender.snd_una().0.wrapping_sub(linux.iss) / 2000 + 1;
+            tcp.at(u64::from(next) * 100).ack(next * 2000).sent();
+        }
+        tcp.cwnd(f64::from(segments) * 1000.0);
+    }
+}
