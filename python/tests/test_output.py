@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,6 +168,16 @@ def test_an_interrupted_paper_says_how_to_go_on(tmp_path: Path) -> None:
         "  lasthop paper ebsn --full --figure 7 --out 'its results'\n"
     )
     assert [path.suffix for path in stores.iterdir()] == [".sqlite"]
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**options: object) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", f"{options['dir']}/{options['prefix']}x")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    with pytest.raises(PermissionError) as caught:
+        Output(tmp_path).__enter__()
+    assert caught.value.filename == str(tmp_path)
 
 
 @pytest.mark.parametrize("verb", ["run", "study", "packet-size"])

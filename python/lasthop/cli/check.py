@@ -10,6 +10,7 @@ from typing import Any
 from lasthop import Scenario, ScenarioError
 from lasthop.api import load
 from lasthop.cli.failure import RefusedError
+from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit_document
 
 
@@ -20,7 +21,8 @@ def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None
     scenario = load(path, overrides)
     report: dict[str, Any] = {"file": str(path), "hash": scenario.hash}
     if sizes:
-        losses = _losses(scenario, sizes, link)
+        with Activity("computing loss rates"):
+            losses = _losses(scenario, sizes, link)
         if as_json:
             emit_document(json.dumps(report | {"packet_loss": losses}, indent=2, ensure_ascii=False))
         else:

@@ -46,7 +46,10 @@ class Output:
         self.directory.mkdir(parents=True, exist_ok=True)
         for left in sorted(self.directory.glob(f"{_STAGING}*")):
             warn(f"{left}: another command is writing there, or was killed; if none is running, delete it")
-        self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self.directory))
+        try:
+            self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self.directory))
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.directory)) from None
         return self
 
     def __exit__(
@@ -121,6 +124,9 @@ class Output:
             for name in run.connections
             for part in range(len(run.parts(name)))
         ]
+        if not parts:
+            # A scenario of traffic alone has no connections to trace.
+            return
         times = [run.events(name, part)["time_s"] for run, name, part in parts]
         until = max(float(each.max(initial=0.0)) for each in times)
         bad = scenario.bad_periods(until, seed=runs[0].seed, run=runs[0].run)
