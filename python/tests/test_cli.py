@@ -593,3 +593,32 @@ def test_names_that_would_break_a_table_are_refused(command: Command) -> None:
         result = command("run", EXAMPLE, "--set", override)
         assert (result.returncode, result.stdout) == (2, "")
         assert "found the control character U+" in result.stderr
+
+
+ALONE = """
+limit = "20 s"
+[wired]
+rate = "1 Mbps"
+[radio]
+rate = "100 kbps"
+[traffic.alone]
+from = "fixed"
+to = "mobile"
+packet_size = "500 B"
+law.poisson.rate = "50 kbps"
+[sweep]
+radio.rate = ["50 kbps", "100 kbps"]
+"""
+
+
+def test_traffic_alone_has_its_table_alone(command: Command, tmp_path: Path) -> None:
+    scenario, out = tmp_path / "alone.toml", tmp_path / "out"
+    scenario.write_text(ALONE)
+    result = command("run", scenario, "--trace", "--out", out)
+    assert (result.returncode, result.stderr) == (0, "")
+    header, _, row, *_ = result.stdout.splitlines()
+    assert header.split()[:4] == ["scheme", "traffic", "sent", "delivered"]
+    assert row.split()[:2] == ["basic", "alone"]
+    assert results(out) == ["results.json", "scenario.toml"]
+    study = command("study", scenario, "--runs", "3", "--metric", "link_bits", "--out", tmp_path / "study")
+    assert study.returncode == 0, study.stderr

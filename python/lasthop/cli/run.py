@@ -61,9 +61,7 @@ def execute(request: Request) -> None:
     if request.as_json:
         emit_document(report)
     else:
-        _print_table(scenario, runs)
-        _print_traffic(runs)
-        _print_applications(runs)
+        _print_tables(scenario, runs)
         _print_notes(scenario)
         if output is not None:
             emit(f"\nwritten to {output.summary()}")
@@ -82,9 +80,28 @@ def _name(sender: str | None, scheme: str) -> str:
     return scheme if sender is None else f"{sender} {scheme}"
 
 
-def _print_table(scenario: Scenario, runs: list[Run]) -> None:
+def _print_tables(scenario: Scenario, runs: list[Run]) -> None:
+    """Print the title, and the tables of connections, other traffic and applications that exist."""
+    from lasthop.cli.table import printable
+
+    if scenario.title:
+        emit(printable(scenario.title))
+    blank = bool(scenario.title)
+    for metrics, print_table in (
+        (runs[0].connections, _print_connections),
+        (runs[0].traffic, _print_traffic),
+        (runs[0].applications, _print_applications),
+    ):
+        if metrics:
+            if blank:
+                emit()
+            print_table(runs)
+            blank = True
+
+
+def _print_connections(runs: list[Run]) -> None:
     """Print a row for each run; of several connections, a row for each and one for all of them."""
-    from lasthop.cli.table import Table, in_common, printable
+    from lasthop.cli.table import Table, in_common
     from lasthop.study.units import RATES, SIZES
 
     several = len(runs[0].connections) > 1
@@ -116,8 +133,6 @@ def _print_table(scenario: Scenario, runs: list[Run]) -> None:
     )
     for (labels, _), *cells in zip(rows, *columns.values(), strict=True):
         table.row(*labels, *cells)
-    if scenario.title:
-        emit(f"{printable(scenario.title)}\n")
     table.print()
 
 
@@ -137,12 +152,10 @@ def _print_notes(scenario: Scenario) -> None:
 
 
 def _print_traffic(runs: list[Run]) -> None:
-    """Print a row for each source of other traffic of each run, if there are any."""
+    """Print a row for each source of other traffic of each run."""
     from lasthop.cli.table import Table, in_common
     from lasthop.study.units import RATES
 
-    if not runs[0].traffic:
-        return
     each = [metrics for run in runs for metrics in run.traffic.values()]
     rate, throughput = in_common([metrics["throughput_bps"] for metrics in each], RATES)
     headers = ["sent", "delivered", "lost", f"throughput ({rate})", "mean delay (ms)"]
@@ -154,16 +167,13 @@ def _print_traffic(runs: list[Run]) -> None:
             delay = metrics["mean_delay_s"]
             cells = [*counts, next(rates), _number(delay and 1e3 * delay)]
             table.row(*_labels(run, shown=index == 0), name, *cells)
-    emit()
     table.print()
 
 
 def _print_applications(runs: list[Run]) -> None:
-    """Print a row for each application of each run, if there are any."""
+    """Print a row for each application of each run."""
     from lasthop.cli.table import Table
 
-    if not runs[0].applications:
-        return
     headers = ["requests", "responses", "mean response (s)", "longest (s)", "timeouts", "lost packets"]
     table = Table(*_headers(runs), "application", *(f">{header}" for header in headers))
     for run in runs:
@@ -171,7 +181,6 @@ def _print_applications(runs: list[Run]) -> None:
             times = [_number(each[f"{which}_response_time_s"], 3) for which in ("mean", "greatest")]
             counts = [f"{each[key]:,}" for key in ("requests", "responses", "timeouts", "lost_packets")]
             table.row(*_labels(run, shown=index == 0), name, *counts[:2], *times, *counts[2:])
-    emit()
     table.print()
 
 

@@ -88,6 +88,10 @@ class Samples:
     def _longest(self, point: int) -> float:
         """Return the longest time in seconds over which throughput is measured at a point."""
         said = tomllib.loads(self._points[point].toml)
+        limit, warmup = number(said["limit"]), number(said["warmup"])
+        if "transfer" not in said:
+            # Traffic alone.
+            return limit - warmup
         usual, named = said["transfer"]["start"], said.get("connection", {})
         starts = [each.get("start", usual) for each in named.values()]
         shape = said["topology"]
@@ -95,4 +99,4 @@ class Samples:
         if len(named) < pairs and all(name.isdecimal() for name in named):
             # Pairs without a table of their own start at the usual time.
             starts.append(usual)
-        return number(said["limit"]) - max(number(said["warmup"]), min(map(number, starts)))
+        return limit - max(warmup, min(map(number, starts)))
