@@ -3,7 +3,7 @@
 
 use lasthop_base::{Duration, Stream, Streams, Time};
 
-use super::{AckInfo, Controller, Increase, Loss, RateSample, Sending, Window};
+use super::{AckInfo, Controller, Increase, Loss, RateSample, RttInfo, Sending, Window};
 use crate::tcp::filter::Windowed;
 use crate::tcp::settings::Settings;
 
@@ -494,6 +494,13 @@ impl Bbr {
 impl Controller for Bbr {
     fn on_ack(&mut self, _window: &mut Window, _ack: &AckInfo) {}
 
+    /// The connection begins: its least round-trip time cannot be out of date.
+    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+        if self.min_rtt.is_none() {
+            self.min_rtt_at = info.now;
+        }
+    }
+
     fn on_sample(&mut self, window: &mut Window, sample: &RateSample) {
         self.policer.lost_so_far += sample.newly_lost;
         self.update_bandwidth(sample);
@@ -570,5 +577,25 @@ impl Controller for Bbr {
 
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::seq::SeqNum;
+
+    #[test]
+    fn a_connection_that_begins_late_begins_with_startup() {
+        let mut bbr = Bbr::new(&Settings::default(), 1);
+        let mut window = Window::new(14_600, f64::INFINITY);
+        let (now, rtt, una) = (Time::ZERO + Duration::from_secs(20), Duration::from_millis(60), SeqNum(0));
+        bbr.on_rtt(&mut window, &RttInfo { now, rtt, una, max: una });
+        let now = now + rtt;
+        let (rate, newly_delivered) = (Some(1e6), 1460);
+        let sample =
+            RateSample { now, rtt: Some(rtt), newly_delivered, delivery_rate: rate, ..RateSample::default() };
+        bbr.on_sample(&mut window, &sample);
+        assert_eq!(bbr.mode, Mode::Startup);
     }
 }
