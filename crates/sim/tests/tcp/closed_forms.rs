@@ -6,7 +6,7 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::Component;
-use lasthop_proto::tcp::{Flavour, Receiver, Sender, Settings, Transfer};
+use lasthop_proto::tcp::{Congestion, Flavour, Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_sim::{Builder, NoTap, Node, QueueLimit, WiredLink};
 use lasthop_testing::net::{CONNECTION, Filter, Loses, ring};
 
@@ -103,4 +103,23 @@ fn padhye_with_timeouts() {
             );
         }
     }
+}
+
+/// BBR version 3 gives up 2 % of its bandwidth to ProbeRTT and 1 % to its pacing margin (draft-ietf-ccwg-bbr,
+/// "ProbeRTT Design Rationale" and "Pacing Rate"), here within 2 %. It bears 1 % of loss and takes more than 2 % for congestion;
+/// version 1 takes no loss for congestion.
+#[test]
+fn bbr3_bears_losses_up_to_its_threshold() {
+    let rate = 20_000_000;
+    let version_3 = Settings { congestion: Congestion::Bbr3, ..Profile::LinuxBbr.settings() };
+    let share = |settings: &Settings, loss| {
+        let full = f64::from(rate as u32) * 1460.0 / 1512.0;
+        let found = throughput(settings, rate, loss, 60) / full;
+        println!("{:?}, loss {loss}: {found:.3} of the link", settings.congestion);
+        found
+    };
+    assert!(share(&version_3, 0.0) >= 0.97 - 0.02);
+    assert!(share(&version_3, 0.01) >= 0.8);
+    assert!(share(&version_3, 0.05) <= 0.25);
+    assert!(share(&Profile::LinuxBbr.settings(), 0.05) >= 0.8);
 }

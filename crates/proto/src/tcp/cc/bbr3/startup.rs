@@ -16,7 +16,7 @@ pub(super) struct FullPipe {
     /// The delivery rate that growth is judged by, bytes per second.
     baseline: f64,
     /// Rounds without growth.
-    rounds: u32,
+    pub(super) rounds: u32,
     /// The pipe is full, as far as is known since the search last began.
     pub(super) now: bool,
     /// The pipe has been full.
@@ -24,12 +24,6 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Rounds without growth.
-    #[cfg(test)]
-    pub(super) fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
     /// Looks for growth anew, from a delivery rate of `baseline`.
     pub(super) fn reset(&mut self, baseline: f64) {
         *self = FullPipe { baseline, reached: self.reached, ..FullPipe::default() };

@@ -177,10 +177,10 @@ fn the_pipe_is_full_after_three_rounds_without_a_quarter_more() {
     for rate in [1e5, 1.25e5, 1.5e5, 1.56e5] {
         assert_eq!(flow.round(rate, BDP), State::Startup);
     }
-    assert_eq!(flow.bbr.full_pipe.rounds(), 2);
+    assert_eq!(flow.bbr.full_pipe.rounds, 2);
     // A quarter more than the baseline of 125 kB/s.
     assert_eq!(flow.round(1.5625e5, BDP), State::Startup);
-    assert_eq!(flow.bbr.full_pipe.rounds(), 0);
+    assert_eq!(flow.bbr.full_pipe.rounds, 0);
     for _ in 0..2 {
         assert_eq!(flow.round(1.9e5, BDP), State::Startup);
     }
