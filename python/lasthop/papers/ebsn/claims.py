@@ -1,4 +1,4 @@
-"""What the paper's text states about numbers and orderings, each with its section."""
+"""The claims of the paper's text, each with its section."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _LARGE = ("1024 B", "1280 B", "1536 B")
 
 
 def _times(run: Run, kind: str, start: float, end: float) -> list[tuple[float, int]]:
-    """Return when, and for which packet, something happened in a span of time."""
+    """Return the times and packets of the events of a kind within an interval."""
     events = run.events()
     found = (events["event"] == kind) & (start <= events["time_s"]) & (events["time_s"] < end)
     return list(zip(events["time_s"][found].tolist(), events["packet"][found].tolist(), strict=True))
 
 
 def _resent(run: Run, start: float, end: float) -> list[tuple[float, int]]:
-    """Return when the source sent which packet again in a span of time."""
+    """Return the times and packets of retransmissions within an interval."""
     events = run.events()
     found = (events["event"] == "sent") & (events["transmission"] > 1)
     found &= (start <= events["time_s"]) & (events["time_s"] < end)

@@ -1,4 +1,4 @@
-"""The paper's figures, and those that its text calls for."""
+"""The figures of the paper, and further ones that its text suggests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BAD = Reading("mean bad period", "s", 1.0)
 
 
 def ceiling(good: float, bad: float, maximum: float) -> float:
-    """Return the throughput that a channel allows that is good only so long (section 5.1)."""
+    """Return the throughput bound of a channel with good and bad periods (section 5.1)."""
     return maximum * good / (good + bad)
 
 

@@ -1,4 +1,4 @@
-"""What the paper's text states about numbers and orderings, each with its section."""
+"""The claims of the paper's text, each with its section."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ABOUT = 0.25
 figure whose axis has a mark every ten."""
 
 LENGTH = 60.0
-"""How long figures 4 and 5 are, in seconds."""
+"""The duration of figures 4 and 5, in seconds."""
 
 _BOUND = CEILING * PAYLOAD_BITS
 
 _TRANSMISSION = 5 * (500 + 40) / 100_000
-"""Of a message and its acknowledgement on five links, in seconds."""
+"""The transmission time of a message and its acknowledgement over five links, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Cut:
 
 
 def _cuts(run: Run, kind: str = "fast-retransmit") -> list[Cut]:
-    """Return the conclusions of a source, in order."""
+    """Return the fast retransmits and timeouts of a source, in order."""
     events, series = run.events(), run.series()
     lost = events["event"] == "lost"
     found = []
@@ -72,7 +72,7 @@ def _cuts(run: Run, kind: str = "fast-retransmit") -> list[Cut]:
 
 
 def _window(run: Run, start: float = 0.0, end: float = LENGTH) -> tuple[npt.NDArray[np.float64], ...]:
-    """Return the values that a window had in a span of time, in messages, and how long it had each."""
+    """Return the values of a window within an interval, in messages, and the duration of each."""
     series = run.series()
     time = np.append(series["time_s"], end)
     shown = (time[:-1] >= start) & (time[:-1] < end)
@@ -85,24 +85,24 @@ def _mean_window(run: Run) -> float:
 
 
 def _corrupted(run: Run) -> int:
-    """Return how many data messages were corrupted."""
+    """Return the number of corrupted data messages."""
     events = run.events()
     return int(np.count_nonzero((events["event"] == "lost") & (events["reason"] == "corrupted")))
 
 
 def _congested(run: Run, start: float = 0.0, end: float = LENGTH) -> list[Cut]:
-    """Return the cuts by congestion in a span of time."""
+    """Return the window cuts by congestion within an interval."""
     return [each for each in _cuts(run) if each.after < each.before and start <= each.time < end]
 
 
 def _by_messages(evidence: Evidence, experiment: str, messages: int) -> dict[str, str]:
-    """Return the point at which one message in so many is corrupted."""
+    """Return the grid point at which one message in `messages` is corrupted."""
     values = evidence.sweep(experiment).values("ber")
     return {"ber": min(values, key=lambda value: abs(messages_per_corruption(number(value)) - messages))}
 
 
 def _share(evidence: Evidence, scheme: str, messages: int, experiment: str = "rate") -> Estimate:
-    """Return the throughput over the ceiling."""
+    """Return the throughput relative to the ceiling."""
     sample = evidence.sweep(experiment).sample(
         "throughput_bps", scheme, _by_messages(evidence, experiment, messages)
     )
@@ -195,7 +195,7 @@ def _halved(evidence: Evidence) -> Judgement:
 def _peaks(
     experiment: str, scheme: str, span: tuple[float, float], printed: float, evidence: Evidence
 ) -> Judgement:
-    """Judge the mean window before congestion cuts it, in a span of time."""
+    """Judge the mean window before a congestion cut, within an interval."""
 
     def peak(run: Run) -> float:
         found = [each.before for each in _congested(run, *span)]
@@ -221,7 +221,7 @@ _FIGURE_5 = {"with lhacks": ("decrease", "lhack"), "wired": ("decrease-wired", "
 
 
 def _overflow(number: int, run: Run) -> float:
-    """Return when the connection lost messages at a full buffer: the times of losses 2 s apart."""
+    """Return the start of a buffer overflow by its number: a drop 2 s after the last begins another."""
     events = run.events()
     lost = events["time_s"][(events["event"] == "lost") & (events["reason"] == "queue-full")]
     begins = np.append(True, np.diff(lost) > 2)
@@ -304,7 +304,7 @@ def _third_throughput(evidence: Evidence) -> Judgement:
 
 
 def _acks(evidence: Evidence, experiment: str, scheme: str, messages: int) -> tuple[float, float]:
-    """Return acknowledgements and lhacks for each data message."""
+    """Return the acknowledgements and lhacks per data message."""
     sweep, at = evidence.sweep(experiment), _by_messages(evidence, experiment, messages)
     acks, notices, sent = (
         sweep.mean(metric, scheme, at).mean for metric in ("acks_sent", "notices", "segments_sent")
@@ -349,7 +349,7 @@ def _caption(evidence: Evidence) -> Judgement:
 
 def _round_trip(evidence: Evidence) -> Judgement:
     def first(run: Run) -> float:
-        """Return when the first acknowledgement came: the first message leaves at once, and is alone."""
+        """Return the time of the first acknowledgement, that of a lone message sent at time zero."""
         events = run.events()
         return float(events["time_s"][np.argmax(events["event"] == "ack-received")])
 

@@ -1,4 +1,4 @@
-"""The paper's figures, those of runs that it did not print, and those that its text calls for."""
+"""The figures of the paper, those of its unprinted runs, and further ones that its text suggests."""
 
 from __future__ import annotations
 

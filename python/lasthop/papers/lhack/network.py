@@ -1,4 +1,4 @@
-"""What the paper says of its network, in numbers."""
+"""The parameters of the paper's network."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from math import expm1, log1p
 
 PAYLOAD_BITS = 460 * 8
-"""Of a message of 500 B."""
+"""The payload of a message of 500 B, in bits."""
 
 MESSAGE_BITS = 500 * 8
 
 CEILING = 100.0
-"""Messages per second that cross traffic leaves to the connection."""
+"""The capacity that cross traffic leaves to the connection, in messages per second."""
 
 OPTIMUM = 20.0
-"""The window that fills the path at that rate, in messages: 100 per second for 200 ms."""
+"""The bandwidth-delay product in messages: 100 per second for 200 ms."""
 
 RATES = (75, 100, 125, 150, 200, 250)
-"""One data message in so many is corrupted."""
+"""The corruption rates, as data messages per corrupted one."""
 
 MSS = 460.0
 
@@ -25,7 +25,7 @@ BER = "radio.channel.iid.ber"
 
 
 def bit_error_rate(messages: int) -> str:
-    """Return the bit error rate that corrupts one data message in so many.
+    """Return the bit error rate that corrupts one data message in `messages`.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def bit_error_rate(messages: int) -> str:
 
 
 def messages_per_corruption(ber: float) -> float:
-    """Return how many data messages there are for each that is corrupted at a bit error rate.
+    """Return the number of data messages per corrupted one at a bit error rate.
 
     Examples
     --------
@@ -47,5 +47,5 @@ def messages_per_corruption(ber: float) -> float:
 
 
 def swept(rates: Sequence[int]) -> str:
-    """Return the override that sweeps the corruption over these rates."""
+    """Return the override that sweeps the bit error rate over these corruption rates."""
     return f"sweep.{BER}=[{', '.join(map(bit_error_rate, rates))}]"

@@ -1,4 +1,4 @@
-"""What the paper's text states about numbers and orderings, each with its section."""
+"""The claims of the paper's text, each with its section."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lasthop.study.quantity import number
 from lasthop.study.statistics import Comparison, Estimate, compare
 
 SMALL, LARGE = ("1 dB", "2 dB", "3 dB"), ("13 dB", "14 dB", "15 dB")
-"""What small and large values of the fading margin are taken to be."""
+"""The values of the fading margin that count as small and as large."""
 
 CLOSE = 0.1
-"""Times that differ by no more than a tenth are called almost the same."""
+"""The relative difference up to which times count as almost the same."""
 
 
 def _at(margin: str, policy: str, doppler: str = "0.1") -> dict[str, str]:
@@ -26,7 +26,7 @@ def _at(margin: str, policy: str, doppler: str = "0.1") -> dict[str, str]:
 
 
 def _versus(evidence: Evidence, experiment: str, ours: At, theirs: At) -> Comparison:
-    """Compare completion times run by run: runs of one number meet the same fades."""
+    """Compare completion times in paired runs: runs of the same number meet the same fades."""
     sweep = evidence.sweep(experiment)
     return sweep.versus("completion_time_s", (SCHEME, ours), (SCHEME, theirs))
 
@@ -36,7 +36,7 @@ def _seconds(found: Estimate) -> str:
 
 
 def _spread(evidence: Evidence, experiment: str, policy: str) -> tuple[float, list[Estimate]]:
-    """Return by which part the longest mean over all margins exceeds the shortest, and the means."""
+    """Return the relative excess of the longest mean over the shortest, of all margins, and the means."""
     margins = evidence.sweep(experiment).values("margin")
     found = [completion(evidence, experiment, _at(margin, policy)) for margin in margins]
     means = [each.mean for each in found]
@@ -121,7 +121,7 @@ def _less_with_longer_bursts(metrics: tuple[str, ...], note: str, evidence: Evid
 
 
 def _gap(evidence: Evidence, experiment: str, margin: str) -> Estimate:
-    """Return how much longer a transfer takes with selective than with total protection."""
+    """Return the ratio of the completion times with selective and with total protection."""
     ratio = _versus(evidence, experiment, _at(margin, "selective"), _at(margin, "all")).ratio
     assert ratio is not None
     return ratio

@@ -1,4 +1,4 @@
-"""The paper's figures, and those that its text calls for."""
+"""The figures of the paper, and further ones that its text suggests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DELAY = Reading("time until a unit may be sent again", "ms", 1e-3)
 
 
 def segments(evidence: Evidence, experiment: str) -> int:
-    """Return how many segments a transfer of an experiment has."""
+    """Return the number of segments of a transfer."""
     return 50 if "fifty" in experiment else 10
 
 
@@ -42,7 +42,7 @@ def completion(evidence: Evidence, experiment: str, at: At) -> Estimate:
 
 
 def units(evidence: Evidence, experiment: str, at: At) -> Estimate:
-    """Estimate how many data units are on the air for each segment of the file.
+    """Estimate the number of data units sent per segment of the file.
 
     Acknowledgements go the other way, and are no data units.
     """

@@ -1,4 +1,4 @@
-"""What the paper's text states about numbers and orderings, each with its section."""
+"""The claims of the paper's text, each with its section."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ VS_1, VS_2 = ("rate", "vs-tcp"), ("method-2", "vs-tcp")
 
 
 def _versus(evidence: Evidence, ours: Side, theirs: Side, rate: float) -> Comparison:
-    """Compare throughputs run by run: runs of one number meet the same fades."""
+    """Compare throughputs in paired runs: runs of the same number meet the same fades."""
     sides = [(*side, at_rate(evidence, side[0], rate)) for side in (ours, theirs)]
     return evidence.between("throughput_bps", sides[0], sides[1])
 
@@ -271,7 +271,7 @@ def _range(_evidence: Evidence) -> Judgement:
 
 
 def _loss(leave_error: float, leave_error_free: float, error_rate: float, errors_per: str) -> float:
-    """Return the share of packets with a segment of 512 B that a channel loses."""
+    """Return the loss rate of packets with a segment of 512 B."""
     text = (
         f"transfer.size='unlimited'\nwired.rate='10 Mbps'\nradio.rate='2 Mbps'\n[{CHANNEL}]\n"
         f"leave_error={leave_error}\nleave_error_free={leave_error_free}\nerror_rate={error_rate}\n"

@@ -1,4 +1,4 @@
-"""The paper's figures, and those that show what its readings change."""
+"""The figures of the paper, and those that compare its readings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from lasthop.study.statistics import Estimate
 from lasthop.study.units import Reading
 
 LOSS = 9.999
-"""When the packet of figure 1 is lost, in seconds."""
+"""The time of the packet loss in figure 1, in seconds."""
 
 SPAN = 0.2
-"""Over which its rates are taken, in seconds."""
+"""The averaging interval of the rates in figure 1, in seconds."""
 
 LABELS = {"basic": "one", "i-tcp": "two", "metp": "nocon", "vs-tcp": "VS-TCP 1"}
 
@@ -33,11 +33,11 @@ _SIZE = Reading("segment size", "B", 1.0)
 _TIME = Reading("time", "s", 1.0)
 
 Where = tuple[str, str, At]
-"""An experiment, a scheme and a point of it."""
+"""An experiment, a scheme and a grid point."""
 
 
 def at_rate(evidence: Evidence, experiment: str, rate: float, **rest: str) -> dict[str, str]:
-    """Return the point of a sweep at which so many percent of the packets are lost."""
+    """Return the grid point with a packet loss rate of `rate` percent."""
     values = evidence.sweep(experiment).values("channel")
     return {"channel": next(value for value in values if rate_of(value) == rate), **rest}
 
@@ -59,7 +59,7 @@ def _line(label: str, x: list[float], found: list[Estimate], scale: float = 1.0,
 
 
 def _series(evidence: Evidence) -> list[tuple[str, str, str]]:
-    """Return what figure 7 compares: what it is called, and in which experiment which scheme."""
+    """Return the lines of figure 7 as (label, experiment, scheme)."""
     lines = [(LABELS[scheme], "rate", scheme) for scheme in evidence.sweep("rate").schemes]
     return [*lines, ("VS-TCP 2", "method-2", "vs-tcp")]
 
@@ -76,7 +76,7 @@ def _throughputs(evidence: Evidence) -> DataFigure:
 
 
 def normalised(evidence: Evidence, experiment: str, scheme: str, rate: float) -> Estimate:
-    """Estimate the throughput over that of METP in the paper's campaign, run by run."""
+    """Estimate the throughput relative to METP in the paper's campaign, in paired runs."""
     found = evidence.between(
         "throughput_bps",
         (experiment, scheme, at_rate(evidence, experiment, rate)),
@@ -161,7 +161,7 @@ def _over_time(evidence: Evidence) -> DataFigure:
 
 
 def rate_over_time(run: Run) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return when spans begin, in seconds, and the payload that is sent in them, in bytes per second."""
+    """Return the start of each interval in seconds, and the payload rate within it in bytes per second."""
     events = run.events()
     sent = (events["event"] == "sent") & (events["packet"] >= 0)
     edges = np.arange(LOSS - 1, 16.0, SPAN)
@@ -191,7 +191,7 @@ def _by_parameter(experiment: str, axis: str, label: str, evidence: Evidence) ->
 
 
 def gain(evidence: Evidence, experiment: str, at: At) -> Estimate:
-    """Estimate the throughput of VS-TCP over that of METP at a point, run by run."""
+    """Estimate the throughput of VS-TCP relative to METP at a grid point, in paired runs."""
     found = evidence.sweep(experiment).versus("throughput_bps", ("vs-tcp", at), ("metp", at)).ratio
     assert found is not None
     return found

@@ -1,4 +1,4 @@
-"""What the paper says of its channel and its network, in numbers."""
+"""The parameters of the paper's channel and network."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ CHANNEL = "radio.channel.nguyen-noble"
 SIZE = "scheme.metp.wireless.packet_size"
 
 SEGMENT = 512
-"""Payload of a segment whose size is fixed, in bytes; also the size at which loss rates are stated."""
+"""The payload of segments of fixed size in bytes, for which loss rates are stated."""
 
 HEADER = 40
-"""Of TCP and IP, in bytes."""
+"""The headers of TCP and IP, in bytes."""
 
 MOST = 2_000_000 / 8 * SEGMENT / (SEGMENT + HEADER)
-"""The payload that the wireless link carries in such segments, in bytes per second."""
+"""The capacity of the wireless link for payload in such segments, in bytes per second."""
 
 RATES = (1.0, 2.0, 3.0, 5.0, 7.0, 9.5, 11.0, 13.0)
-"""Packet loss rates along the paper's axis, in percent; those of table 4 are among them."""
+"""The packet loss rates of the paper's axis, which include those of table 4, in percent."""
 
 SOME = (2.0, 5.0, 11.0)
-"""Those of them at which readings are compared."""
+"""The packet loss rates at which readings are compared, in percent."""
 
 TABLE_4 = {1.0: 448, 2.0: 384, 3.0: 384, 5.0: 320, 9.5: 256, 11.0: 256}
-"""Its optimal segment size in bytes for each packet loss rate in percent."""
+"""The optimal segment size of table 4 in bytes, by packet loss rate in percent."""
 
 SIZES = tuple(range(128, 1025, 64))
-"""The segment sizes that are tried, in bytes: table 4 is in steps of 64 B."""
+"""The segment sizes swept, in the steps of table 4, in bytes."""
 
 # P_EG, P_GE and e. All three go through their printed ranges together, from (0.4, 0.5, 0.003) to
 # (0.1, 0.9, 0.01), and lose 1.5 % to 12.2 % of the packets: the ends of the axis, 1 % and 13 %, take e beyond
@@ -58,7 +58,7 @@ _PARAMETERS = {"byte": _PER_BYTE, "bit": _PER_BIT}
 
 
 def channel(rate: float, errors_per: str = "byte") -> str:
-    """Return the channel that loses so many percent of the packets, as a value of a scenario.
+    """Return the channel with a packet loss rate in percent, as a value of a scenario.
 
     Examples
     --------
@@ -73,12 +73,12 @@ def channel(rate: float, errors_per: str = "byte") -> str:
 
 
 def swept(rates: Sequence[float], errors_per: str = "byte") -> str:
-    """Return the override that sweeps the channel over these loss rates."""
+    """Return the override that sweeps the channel over packet loss rates."""
     return f"sweep.{CHANNEL}=[{', '.join(channel(rate, errors_per) for rate in rates)}]"
 
 
 def rate_of(value: str) -> float:
-    """Return the loss rate, in percent, of a channel as a sweep has it.
+    """Return the packet loss rate in percent of a swept channel.
 
     Examples
     --------

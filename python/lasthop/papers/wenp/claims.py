@@ -1,4 +1,4 @@
-"""What the paper's text and its table state, each with its section."""
+"""The claims of the paper's text and table, each with its section."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Station:
 
     @property
     def section(self) -> str:
-        """Where it stands."""
+        """Its section in the paper."""
         return "VII, table IV"
 
     @property
@@ -47,22 +47,22 @@ class Station:
 
     @property
     def statement(self) -> str:
-        """What it says."""
+        """The statement."""
         drop = DROPS[int(self.station) - 1]
         return f"{SCHEMES[self.scheme]}, MH {self.station}, {drop} % of packets dropped"
 
     @property
     def printed(self) -> str:
-        """The value."""
+        """The printed value."""
         return f"{self._value} kb/s"
 
     @property
     def experiments(self) -> tuple[str, ...]:
-        """What must have been run."""
+        """The experiments needed."""
         return ("table",)
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare with the margin that the paper states."""
+        """Compare within the error margin that the paper states."""
         found = mean(evidence, "table", self.scheme, self.station)
         value = 1e3 * self._value
         holds = near(found, value, MARGIN / 2)

@@ -1,4 +1,4 @@
-"""The paper's figures and its table, and those that show what its readings change."""
+"""The figures and the table of the paper, and figures that compare its readings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def mean(evidence: Evidence, experiment: str, scheme: str, station: str) -> Esti
 
 
 def gain(evidence: Evidence, experiment: str, station: str) -> Estimate:
-    """Estimate by which part WENP improves a station's throughput, run by run."""
+    """Estimate the ratio of a station's throughput with WENP to that without, in paired runs."""
     runs = evidence.runs(experiment, "wenp")
     ours, theirs = (sample(evidence, experiment, scheme, station) for scheme in ("wenp", "basic"))
     ratio = compare(ours, theirs, runs[0].seed).ratio
@@ -82,7 +82,7 @@ def _improvement(evidence: Evidence) -> DataFigure:
 def _steps(
     time: npt.NDArray[np.float64], values: npt.NDArray[np.float64], at: npt.NDArray[np.float64]
 ) -> list[float]:
-    """Return the values that hold at some instants."""
+    """Return the values of a step function at given times."""
     rows = np.maximum(np.searchsorted(time, at, side="right") - 1, 0)
     return [float(value) for value in np.asarray(values)[rows]]
 

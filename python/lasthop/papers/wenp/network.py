@@ -1,4 +1,4 @@
-"""What the paper says of its stations, in numbers."""
+"""The parameters of the paper's stations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ DROPS = (0, 2, 4, 6, 8, 10, 15, 20)
 """Packets dropped at each station's MAC, in percent (table I)."""
 
 STATIONS = tuple(str(number) for number in range(1, 9))
-"""What the stations' connections are called."""
+"""The names of the stations' connections."""
 
 PRINTED = {
     "basic": (1480, 747, 524, 429, 356, 307, 251, 214),
@@ -18,7 +18,7 @@ MARGIN = 0.05
 """The error margin that the paper states for its means."""
 
 DIVISOR = 8
-"""How many packets a MAC drops for each segment that TCP loses."""
+"""The number of packets that a MAC drops per segment that TCP loses."""
 
 
 def drops(divisor: float) -> tuple[str, ...]:
