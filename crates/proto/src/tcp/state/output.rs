@@ -207,32 +207,41 @@ impl SenderState {
     fn note_sent(&mut self, now: Time, seq: SeqNum, end: SeqNum, repeated: Bytes) {
         let again = seq < self.snd_max;
         if again {
-            if self.settings.resending_ends_timing() && self.records.is_none() {
-                self.samples.on_again(seq, end);
-            }
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += repeated;
+        }
+        if self.records.is_some() {
+            self.note_in_records(now, seq, end);
+        } else {
+            self.note_in_samples(now, seq, end);
+        }
+        self.snd_max = self.snd_max.max(end);
+        if let Some(reaction) = &mut self.reaction {
+            reaction.on_sent(seq, end, again);
+        }
+    }
+
+    fn note_in_samples(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
+        if seq < self.snd_max && self.settings.resending_ends_timing() {
+            self.samples.on_again(seq, end);
         }
         if let Some(sendings) = &mut self.sendings {
             sendings.on_sent(seq, end);
         }
-        if self.records.as_ref().is_some_and(|records| records.segments.counts().in_flight == 0) {
+        if end > self.snd_max {
+            self.samples.on_new(self.snd_max, end, now);
+        }
+    }
+
+    // Not inlined: senders without records pay one branch for it.
+    #[inline(never)]
+    fn note_in_records(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
+        if self.records().segments.counts().in_flight == 0 {
             self.note_flight(now);
         }
-        if let Some(records) = &mut self.records {
-            records.on_sent(now, seq, end);
-            self.pace.on_sent(now, end - seq);
-            self.snd_nxt = self.snd_max.max(end);
-        }
-        if end > self.snd_max {
-            if self.records.is_none() {
-                self.samples.on_new(self.snd_max, end, now);
-            }
-            self.snd_max = end;
-        }
-        if let Some(reaction) = &mut self.reaction {
-            reaction.on_sent(seq, end, again);
-        }
+        self.records_mut().on_sent(now, seq, end);
+        self.pace.on_sent(now, end - seq);
+        self.snd_nxt = self.snd_max.max(end);
     }
 
     /// Sends SYN, for the first time or again.
