@@ -103,7 +103,7 @@ def test_a_long_run_shows_that_it_lives_and_ends_at_once() -> None:
         nonlocal shown
         with contextlib.suppress(BlockingIOError):
             shown += os.read(ours, 4096)
-        return b"running ebsn (1 of 1), 1 s" in shown
+        return re.search(rb"running ebsn \(1 of 1\), \d+ s", shown) is not None
 
     os.set_blocking(ours, False)
     endless = ["--set", "limit=100000000 s", "--set", "transfer.size=unlimited"]
