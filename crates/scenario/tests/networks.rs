@@ -1072,3 +1072,46 @@ fn without_a_transfer_there_are_no_connections() {
     assert!(error.contains("found no connection"), "{error}");
     assert!(!std::path::Path::new("never-written.pcapng").exists());
 }
+
+/// The bad periods are those of the first wireless link's channel, by the stream that a run takes, from their first
+/// to their last instant, as far as they begin before the end.
+#[test]
+fn bad_periods_are_those_of_the_channel_that_a_run_meets() {
+    let fixed = "radio.channel.fixed-periods={ good = '2 s', bad = '1 s' }";
+    let scenario = read(SCENARIO, &[fixed, "limit=30 s"]);
+    assert_eq!(scenario.bad_periods(1, 0, 8.0), [(2.0, 3.0), (5.0, 6.0)]);
+    assert_eq!(scenario.bad_periods(1, 0, 8.1), [(2.0, 3.0), (5.0, 6.0), (8.0, 9.0)]);
+    let until_limit = scenario.bad_periods(1, 0, f64::INFINITY);
+    assert_eq!((until_limit.len(), until_limit.last()), (10, Some(&(29.0, 30.0))));
+
+    let model: lasthop_channel::Model =
+        toml::from_str("two-state = { good = '2 s', bad = '1 s' }").expect("a channel");
+    let by_hand = |stream: &str| {
+        let mut channel = model.build(lasthop_base::Streams::new(7, 3).stream(stream));
+        let (mut now, mut periods) = (lasthop_base::Time::ZERO, Vec::new());
+        while now.as_secs_f64() < 20.0 {
+            let stay = channel.sojourn(now);
+            if stay.state == lasthop_channel::State::Bad {
+                periods.push((now.as_secs_f64(), stay.until.as_secs_f64()));
+            }
+            now = stay.until;
+        }
+        periods
+    };
+    let links = "[transfer]\nsize = '1 KB'\n[wired]\nrate = '1 Mbps'\n[radio]\nrate = '1 Mbps'\n\
+                 channel.two-state = { good = '2 s', bad = '1 s' }\n";
+    let cell = "[topology.cell]\nstations = 2\n[transfer]\nsize = '1 KB'\n[wired]\nrate = '1 Mbps'\n\
+                [cell.channel.two-state]\ngood = '2 s'\nbad = '1 s'\n";
+    for (text, stream) in [
+        (String::from(links), "channel"),
+        (format!("[topology.path]\nrouters = 2\nwireless = 'last'\n{links}"), "channel:destination"),
+        (format!("[topology.dumbbell]\npairs = 2\n{links}"), "channel:D1"),
+        (String::from(cell), "channel:MH1"),
+    ] {
+        let periods = read(&text, &[]).bad_periods(7, 3, 20.0);
+        assert!(periods.len() > 2, "{stream}");
+        assert_eq!(periods, by_hand(stream), "{stream}");
+    }
+    let wired = "[topology.path]\nrouters = 1\nwireless = 'none'\n[transfer]\nsize = '1 KB'\n[wired]\nrate = '1 Mbps'\n";
+    assert_eq!(read(wired, &[]).bad_periods(7, 3, 20.0), []);
+}

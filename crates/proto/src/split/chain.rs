@@ -129,7 +129,7 @@ mod tests {
                 let released = draw(300).min(end - first);
                 chain.release(released as u64);
                 first += released;
-                assert_eq!(chain.len(), (end - first) as u64);
+                assert_eq!((chain.len(), chain.is_empty()), ((end - first) as u64, first == end));
                 assert_eq!(read(&chain, 0, u64::MAX), &stream[first..end]);
                 let held: usize = blocks.iter().map(|block| Rc::strong_count(block) - 1).sum();
                 assert_eq!(held, chain.blocks.len(), "a block is held once, or not at all");

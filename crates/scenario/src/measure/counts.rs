@@ -169,3 +169,35 @@ impl BssCounts {
         counts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each count is `factor` times its own prime number; the others are as they are at the end.
+    fn relayed(factor: u64, end: u64) -> Relayed {
+        Relayed {
+            segments_sent: 2 * factor,
+            payload_sent: Bytes(3 * factor),
+            retransmitted_segments: 5 * factor,
+            timeouts: 7 * factor,
+            aborted: end > 50,
+            peak: Bytes(end),
+            held: Bytes(end + 1),
+        }
+    }
+
+    #[test]
+    fn what_relays_counted_before_is_left_out_and_not_what_they_hold() {
+        let [found, expected] = [relayed(10, 100).since(&relayed(3, 50)), relayed(7, 100)];
+        assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn losses_before_are_left_out_by_reason() {
+        let drops =
+            |factor: u64| FlowDrops { queue_full: 2 * factor, corrupted: 3 * factor, discarded: 5 * factor };
+        let found = drops(10).since(&drops(3));
+        assert_eq!((found.queue_full, found.corrupted, found.discarded, found.total()), (14, 21, 35, 70));
+    }
+}

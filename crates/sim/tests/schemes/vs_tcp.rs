@@ -311,3 +311,41 @@ fn what_a_file_leaves_out_is_the_papers_choice() {
                   recovery = \"go-back-n\"\nbuffer = \"64 KiB\"";
     assert_eq!(schemes(stated), Schemes::default());
 }
+
+/// Sizes at the ends of what is possible, and just beyond: each fault is said of one parameter, and once.
+#[test]
+fn sizes_are_multiples_of_eight_in_their_order() {
+    let keys = |parameters: &str| -> Vec<String> {
+        schemes(parameters).vs_tcp.faults(&tcp()).into_iter().map(|(key, _)| key).collect()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(keys("smallest_size = \"8 B\""), none);
+    for wrong in ["0 B", "4 B", "12 B", "100 B"] {
+        assert_eq!(keys(&format!("smallest_size = \"{wrong}\"")), ["smallest_size"], "{wrong}");
+    }
+    let one_size = "smallest_size = \"512 B\"\nlargest_size = \"512 B\"\n";
+    assert_eq!(keys(one_size), none);
+    assert_eq!(keys(&format!("{one_size}initial_size = \"520 B\"")), ["initial_size"]);
+    assert_eq!(keys("smallest_size = \"600 B\"\nlargest_size = \"512 B\""), ["largest_size"]);
+    assert_eq!(keys("initial_size = \"1032 B\""), ["initial_size"]);
+    assert_eq!(keys("step = \"0 B\""), ["step"]);
+}
+
+/// A window that holds no packet is told in the numbers that the file states: packets of the wired size, if it
+/// counts these, and of the scheme's largest size otherwise.
+#[test]
+fn a_window_without_room_is_told_in_the_units_that_it_counts() {
+    let fault = |wireless: &str| {
+        let faults = schemes(&format!("wireless = {{ {wireless} }}")).vs_tcp.faults(&tcp());
+        let [(key, problem)] = &faults[..] else { panic!("one fault, not {faults:?}") };
+        assert_eq!(key, "wireless.window");
+        problem.clone()
+    };
+    let expected = |packet: u64| format!("found 500 B, expected room for at least one packet of {packet} B");
+    assert_eq!(fault("window = \"500 B\", window_counts = \"packets\""), expected(552));
+    assert_eq!(fault("window = \"500 B\""), expected(1064));
+    assert_eq!(
+        schemes("wireless = { window = \"552 B\", window_counts = \"packets\" }").vs_tcp.faults(&tcp()),
+        []
+    );
+}

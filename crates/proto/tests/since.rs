@@ -1,0 +1,69 @@
+//! What is left of counters when a warm-up is subtracted: every count by itself, and no instant.
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::application::ClientStats;
+use lasthop_proto::tcp::{ReceiverStats, SenderStats};
+use lasthop_proto::traffic::{SinkStats, SourceStats};
+
+/// Counters of which each is `factor` times its own prime number, so that none can stand for another.
+fn sender(factor: u64, instant: u64) -> SenderStats {
+    SenderStats {
+        segments_sent: 2 * factor,
+        wire_bytes_sent: Bytes(3 * factor),
+        payload_sent: Bytes(5 * factor),
+        retransmitted_segments: 7 * factor,
+        retransmitted_bytes: Bytes(11 * factor),
+        timeouts: 13 * factor,
+        fast_retransmits: 17 * factor,
+        window_probes: 19 * factor,
+        tail_loss_probes: 23 * factor,
+        spurious_timeouts: 29 * factor,
+        undone_reductions: 31 * factor,
+        notices: 37 * factor,
+        started: Some(Time::from_nanos(instant)),
+        completed: Some(Time::from_nanos(instant + 1)),
+        aborted: Some(Time::from_nanos(instant + 2)),
+    }
+}
+
+fn receiver(factor: u64, instant: u64) -> ReceiverStats {
+    ReceiverStats {
+        delivered: Bytes(2 * factor),
+        last_delivery: Time::from_nanos(instant),
+        segments: 3 * factor,
+        duplicate_segments: 5 * factor,
+        acks_sent: 7 * factor,
+    }
+}
+
+fn client(factor: u64, greatest: u64) -> ClientStats {
+    ClientStats {
+        requests: 2 * factor,
+        responses: 3 * factor,
+        total_response_time: Duration::from_nanos(5 * factor),
+        greatest_response_time: Duration::from_nanos(greatest),
+    }
+}
+
+fn source(factor: u64) -> SourceStats {
+    SourceStats { packets: 2 * factor, bytes: Bytes(3 * factor) }
+}
+
+fn sink(factor: u64, instant: u64) -> SinkStats {
+    SinkStats {
+        packets: 2 * factor,
+        bytes: Bytes(3 * factor),
+        total_delay: Duration::from_nanos(5 * factor),
+        greatest_delay: Duration::from_nanos(instant),
+        last_arrival: Time::from_nanos(instant),
+    }
+}
+
+#[test]
+fn what_was_counted_before_is_left_out() {
+    assert_eq!(sender(10, 100).since(&sender(3, 50)), sender(7, 100));
+    assert_eq!(receiver(10, 100).since(&receiver(3, 50)), receiver(7, 100));
+    assert_eq!(client(10, 100).since(&client(3, 50)), client(7, 100));
+    assert_eq!(source(10).since(&source(3)), source(7));
+    assert_eq!(sink(10, 100).since(&sink(3, 50)), sink(7, 100));
+}
