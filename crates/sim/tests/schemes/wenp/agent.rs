@@ -233,6 +233,7 @@ fn data_may_be_cut_anew() {
     station.leaves(3500).marks(3500).leaves(3999).marks(3999).leaves(4000).leaves(4000).notes(0, 1);
     // One that covers several takes their place; one within one is part of it.
     station.sends([4, 5, 6]).comes(ONE, data(4000, 2500)).notes(2, 1).comes(ONE, data(4100, 100)).notes(2, 1);
+    station.comes(ONE, data(4000, 100)).notes(2, 1);
     station.leaves(6400).marks(6400).leaves(6600).marks(6600).leaves(7000).notes(0, 1);
 }
 
