@@ -195,9 +195,14 @@ mod tests {
 
     #[test]
     fn losses_before_are_left_out_by_reason() {
-        let drops =
-            |factor: u64| FlowDrops { queue_full: 2 * factor, corrupted: 3 * factor, discarded: 5 * factor };
+        let drops = |factor: u64| FlowDrops {
+            queue_full: 2 * factor,
+            corrupted: 3 * factor,
+            discarded: 5 * factor,
+            active_queue: 7 * factor,
+        };
         let found = drops(10).since(&drops(3));
-        assert_eq!((found.queue_full, found.corrupted, found.discarded, found.total()), (14, 21, 35, 70));
+        assert_eq!((found.queue_full, found.corrupted, found.discarded), (14, 21, 35));
+        assert_eq!((found.active_queue, found.total()), (49, 119));
     }
 }
