@@ -257,3 +257,13 @@ def test_starting_imports_nothing_that_takes_long() -> None:
     program = f"import sys, lasthop.cli.app, lasthop.study; print({modules})"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "set()\n"
+
+
+def test_parquet_without_pyarrow_is_refused_before_the_first_run(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lasthop.study.export.find_spec", lambda name: None)
+    result = study("sweep.toml", "--export", "parquet")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "pip install 'lasthop[parquet]'" in result.stderr
+    assert [path.name for path in here.iterdir()] == ["sweep.toml"]

@@ -22,6 +22,7 @@ from lasthop.cli.scenario import load, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document, notify
 from lasthop.cli.table import Table, printable
 from lasthop.study import Study, StudyError, report
+from lasthop.study.export import require_pyarrow
 from lasthop.study.plan import MOST_RUNS
 from lasthop.study.quantity import quantity
 from lasthop.study.samples import TOTAL
@@ -63,6 +64,8 @@ def execute(request: Request) -> None:
     directory = request.out if request.out is not None else Path(f"{request.path.stem}.study")
     store = None if request.dry_run else directory / STORE
     try:
+        if request.export == "parquet":
+            require_pyarrow()
         with Study(
             scenario,
             seed=request.seed,

@@ -20,10 +20,21 @@ def to_csv(frame: pandas.DataFrame, path: Path) -> Path:
     return _whole(path, lambda to: frame.to_csv(to, index=False, lineterminator="\n"))
 
 
+def require_pyarrow() -> None:
+    """Refuse to write Parquet if pyarrow is not installed.
+
+    Raises
+    ------
+    StudyError
+        If so.
+    """
+    if find_spec("pyarrow") is None:
+        raise StudyError("Parquet needs pyarrow: pip install 'lasthop[parquet]'; CSV needs nothing")
+
+
 def to_parquet(frame: pandas.DataFrame, path: Path) -> Path:
     """Write a frame as Parquet."""
-    if find_spec("pyarrow") is None:
-        raise StudyError("Parquet needs pyarrow: pip install 'lasthop[parquet]'; CSV needs nothing") from None
+    require_pyarrow()
     return _whole(path, lambda to: frame.to_parquet(to, engine="pyarrow", index=False))
 
 
