@@ -20,6 +20,7 @@ fn sender(factor: u64, instant: u64) -> SenderStats {
         spurious_timeouts: 29 * factor,
         undone_reductions: 31 * factor,
         notices: 37 * factor,
+        echoes: 41 * factor,
         started: Some(Time::from_nanos(instant)),
         completed: Some(Time::from_nanos(instant + 1)),
         aborted: Some(Time::from_nanos(instant + 2)),

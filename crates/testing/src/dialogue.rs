@@ -528,6 +528,14 @@ impl Server {
         Segment { seq, len: range.end - range.start, flags: Flags::ACK, ..Segment::default() }
     }
 
+    /// It comes in a packet that a queue has marked.
+    pub fn receives_marked(&mut self, segment: Segment) -> &mut Server {
+        let packet = Packet { ecn: Ecn::Ce, ..Script::packet(segment) };
+        self.receiver.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
+        self.script.collect("an arrival");
+        self
+    }
+
     pub fn receives(&mut self, segment: Segment) -> &mut Server {
         self.receiver.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");

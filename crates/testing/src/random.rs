@@ -97,6 +97,7 @@ pub fn settings(random: &mut Stream) -> Settings {
         frto: coin(random),
         undo: coin(random),
         cwnd_validation: coin(random),
+        ecn: coin(random),
         pacing: coin(random),
         rtt_arithmetic: pick(
             random,

@@ -81,6 +81,8 @@ pub struct SenderStats {
     pub spurious_timeouts: u64,
     /// Reductions of the window that were undone, those of timeouts included.
     pub undone_reductions: u64,
+    /// Acknowledgements that echoed a mark, of which the sender answers one in each round trip.
+    pub echoes: u64,
     /// Control messages that arrived.
     pub notices: u64,
     /// When it began: as a rule, when the first segment was sent.
@@ -121,6 +123,7 @@ impl SenderStats {
             tail_loss_probes: self.tail_loss_probes - earlier.tail_loss_probes,
             spurious_timeouts: self.spurious_timeouts - earlier.spurious_timeouts,
             undone_reductions: self.undone_reductions - earlier.undone_reductions,
+            echoes: self.echoes - earlier.echoes,
             notices: self.notices - earlier.notices,
             started: self.started,
             completed: self.completed,

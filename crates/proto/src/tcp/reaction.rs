@@ -74,6 +74,8 @@ pub enum Evidence {
     /// Reports of data beyond it, or duplicates that bring such: with SACK, what starts recovery and what
     /// goes on with it.
     Sack,
+    /// The echo of a mark that a queue has put on a packet in place of dropping it (RFC 3168).
+    Mark,
     /// A tail loss probe that has repaired it (RFC 8985 section 7.4).
     Probe,
     /// The retransmission timer.

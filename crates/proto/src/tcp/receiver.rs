@@ -42,6 +42,9 @@ pub struct Receiver {
     /// Segments that are still acknowledged at once.
     quick_acks: u32,
     ack_deadline: Time,
+    /// ECN was agreed upon; the echo of a mark goes on until the sender says that it has answered it.
+    ecn: bool,
+    echoes: bool,
     last_ack_sent: SeqNum,
     ts_recent: Option<u32>,
     snd_nxt: SeqNum,
@@ -66,6 +69,8 @@ impl Receiver {
             owed: 0,
             quick_acks: settings.quick_acks,
             ack_deadline: Time::NEVER,
+            ecn: settings.ecn && !settings.handshake,
+            echoes: false,
             last_ack_sent: SeqNum(settings.iss),
             ts_recent: None,
             snd_nxt: SeqNum(settings.iss),
@@ -150,7 +155,7 @@ impl Receiver {
         self.buffer - self.withheld
     }
 
-    fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+    fn on_segment(&mut self, now: Time, segment: &Segment, marked: bool, out: &mut Out) {
         if segment.flags & (Flags::SYN | Flags::RST) != Flags::default() {
             return self.on_syn_or_rst(now, segment, out);
         }
@@ -161,6 +166,10 @@ impl Receiver {
             return;
         }
         self.note_timestamp(segment);
+        if self.ecn {
+            // RFC 3168 section 6.1.3: a mark on the very packet that brings CWR begins the echo anew.
+            self.echoes = marked || (self.echoes && !segment.flags.has(Flags::CWR));
+        }
         if segment.seq_len() == 0 {
             return;
         }
@@ -241,7 +250,10 @@ impl Receiver {
             self.established = true;
             self.rcv_nxt = segment.seq + 1;
         }
-        let flags = Flags::SYN | Flags::ACK;
+        // RFC 3168 section 6.1.1.
+        self.ecn = self.settings.ecn && segment.flags.has(Flags::ECE | Flags::CWR);
+        let agreed = if self.ecn { Flags::ECE } else { Flags::default() };
+        let flags = Flags::SYN | Flags::ACK | agreed;
         self.send(now, self.snd_iss(), self.rcv_nxt, flags, SackBlocks::default(), out);
         self.snd_nxt = self.snd_iss() + 1;
     }
@@ -321,6 +333,7 @@ impl Receiver {
         // again and so does ours.
         let closed = self.settings.close && self.has_ended();
         let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
+        let flags = if self.echoes { flags | Flags::ECE } else { flags };
         self.send(now, self.snd_nxt, self.rcv_nxt, flags, sack, out);
     }
 
@@ -378,7 +391,7 @@ fn whole(segment: &Segment) -> SackBlock {
 impl Component for Receiver {
     fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
         if let Some(segment) = packet.segment() {
-            self.on_segment(now, segment, out);
+            self.on_segment(now, segment, packet.ecn == Ecn::Ce, out);
         }
     }
 

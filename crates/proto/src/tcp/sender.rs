@@ -288,6 +288,9 @@ impl Sender {
         }
         let window_changed = segment.wnd != tcp.rwnd;
         tcp.note_window(segment.wnd);
+        if tcp.is_marked(segment) && !tcp.recovering {
+            self.recovery.on_mark(tcp, now);
+        }
         if segment.ack > tcp.snd_una {
             let acked = segment.ack - tcp.snd_una;
             self.probe_interval = None;
@@ -307,6 +310,7 @@ impl Sender {
     fn on_syn_acknowledged(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         self.phase = Phase::Open;
         self.state.rcv_nxt = segment.seq + 1;
+        self.state.ecn.agreed = self.state.settings.ecn && segment.flags.has(Flags::ECE);
         if self.state.settings.syn_is_like_data() {
             self.on_ack(now, segment, out);
         } else {

@@ -355,6 +355,9 @@ settings! {
     undo: bool,
     /// Let the window grow only while it is what limits sending (RFC 7661; flavour `prr` only).
     cwnd_validation: bool,
+    /// Let queues mark packets instead of dropping them (RFC 3168): both ends agree on it when the connection
+    /// opens, the receiver echoes marks, and the sender answers them like losses.
+    ecn: bool,
     /// Spread what is sent over the round-trip time (flavour `prr` only). Controllers that need it do so anyway.
     pacing: bool,
 
@@ -425,6 +428,7 @@ impl Default for Settings {
             frto: true,
             undo: true,
             cwnd_validation: true,
+            ecn: false,
             pacing: false,
             rtt_arithmetic: RttArithmetic::Exact,
             rtt_samples: RttSamples::OneAtATime,

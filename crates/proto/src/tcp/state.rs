@@ -12,17 +12,17 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use super::cc::{self, AckInfo, Controller, RateSample, RttInfo, Sending, Window};
 use super::ranges::Ranges;
-use super::reaction::Reaction;
+use super::reaction::{Evidence, Hole, Reaction};
 use super::rtt::RttEstimator;
 use super::samples::Samples;
-use super::segment::Segment;
+use super::segment::{Flags, Segment};
 use super::sendings::Sendings;
 use super::sent::Records;
 use super::seq::SeqNum;
 use super::settings::{Congestion, InitialThreshold, Rules, Settings};
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
-use crate::packet::Notice;
+use crate::packet::{Ecn, Notice};
 
 /// The state of a sending TCP (RFC 9293 section 3.3.1) and the steps that flavours and reactions are
 /// made of.
@@ -83,6 +83,7 @@ pub struct SenderState {
     pub(super) timers: Timers,
     /// `snd_una` when the timer last ran out.
     timed_out_at: Option<SeqNum>,
+    pub(super) ecn: Negotiated,
     last_sent: Time,
     /// When the peer was last heard of.
     pub(super) heard: Time,
@@ -154,6 +155,7 @@ impl SenderState {
             pace: Pace::default(),
             timers: Timers::STOPPED,
             timed_out_at: None,
+            ecn: Negotiated { agreed: settings.ecn && !settings.handshake, ..Negotiated::default() },
             last_sent: Time::ZERO,
             heard: Time::ZERO,
             asked_since: Time::ZERO,
@@ -395,6 +397,7 @@ impl SenderState {
         }
         // Kept for longer, it would seem to lie ahead after 2 GiB without a loss.
         self.recover = self.recover.filter(|&recover| ack <= recover);
+        self.ecn.answered_at = self.ecn.answered_at.filter(|&answered| ack <= answered);
     }
 
     /// Takes the round-trip sample that an acknowledgement gives, if it gives one.
@@ -555,6 +558,39 @@ impl SenderState {
         }
     }
 
+    /// Whether `segment` echoes a mark that was not answered yet (RFC 3168 section 6.1.2: once per window of
+    /// data).
+    pub(super) fn is_marked(&mut self, segment: &Segment) -> bool {
+        if !self.ecn.agreed || !segment.flags.has(Flags::ECE) || segment.flags.has(Flags::SYN) {
+            return false;
+        }
+        self.stats.echoes += 1;
+        self.ecn.answered_at.is_none_or(|answered| segment.ack > answered)
+    }
+
+    /// A mark needs no answer but word of it.
+    pub(super) fn note_mark(&mut self) {
+        self.ecn.answered_at = Some(self.snd_max);
+        self.ecn.tells = true;
+    }
+
+    /// Answers a mark like a loss: asks what it means, and closes the window accordingly.
+    pub(super) fn answer_mark(&mut self, now: Time) {
+        self.note_mark();
+        self.cut = false;
+        self.judge(now, Hole { seq: self.snd_una, evidence: Evidence::Mark });
+    }
+
+    /// The flags and the ECN field of a segment with data: only new ones may be marked (RFC 3168 section
+    /// 6.1.5), and the first after an answer says so.
+    fn mark_data(&mut self, new: bool) -> (Flags, Ecn) {
+        if !self.ecn.agreed || !new {
+            return (Flags::default(), Ecn::NotEct);
+        }
+        let tells = core::mem::take(&mut self.ecn.tells);
+        (if tells { Flags::CWR } else { Flags::default() }, Ecn::Ect0)
+    }
+
     /// What may be sent is about to be.
     pub(super) fn begin_sending(&mut self, now: Time) {
         if !self.outstanding() && self.has_unsent() {
@@ -619,6 +655,17 @@ impl SenderState {
         self.rearm(now);
         self.restart_after_idle(now);
     }
+}
+
+/// What a sender knows of marks (RFC 3168).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Negotiated {
+    /// The peer echoes marks.
+    pub(super) agreed: bool,
+    /// `snd_max` when a mark was last answered: no other is before this is acknowledged.
+    answered_at: Option<SeqNum>,
+    /// The next new segment tells the peer so.
+    tells: bool,
 }
 
 /// When pacing lets out the next segment.

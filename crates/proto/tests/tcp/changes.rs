@@ -33,6 +33,7 @@ tlp = false
 frto = false
 undo = false
 cwnd_validation = false
+ecn = true
 pacing = true
 rtt_arithmetic = "nearest-tick"
 rtt_samples = "every-ack"

@@ -5,6 +5,7 @@
 
 mod acknowledgements;
 mod changes;
+mod ecn;
 mod fast_recovery;
 mod giving_up;
 mod handshake;

@@ -44,6 +44,12 @@ pub trait Recovery: Debug + Send {
         tcp.time_out(now);
     }
 
+    /// An acknowledgement, which is about to be processed, echoes a mark: the window is closed once per window of
+    /// data (RFC 3168 section 6.1.2).
+    fn on_mark(&mut self, tcp: &mut SenderState, now: Time) {
+        tcp.answer_mark(now);
+    }
+
     /// A timer of the recovery's own ran out. What is to be sent follows by [`send`](Recovery::send).
     fn on_timer(&mut self, _tcp: &mut SenderState, _now: Time, _timer: Timer, _out: &mut Out) {}
 

@@ -106,6 +106,12 @@ impl SenderState {
         self.rearm(now);
     }
 
+    /// A loss was found while the window is being reduced already.
+    pub(in crate::tcp) fn note_loss_in_records(&mut self, now: Time) {
+        self.stats.fast_retransmits += 1;
+        self.rearm(now);
+    }
+
     fn ask(&mut self, hole: Hole) -> Response {
         self.react(|reaction, tcp| reaction.judge(hole, tcp)).unwrap_or_default()
     }

@@ -192,7 +192,8 @@ impl SenderState {
         }
         let was_idle = !self.outstanding();
         let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        let (occupied, size) = self.send_segment(now, seq, len, flags, out);
+        let (marks, ecn) = self.mark_data(seq >= self.snd_max && len > 0);
+        let (occupied, size) = self.send_segment(now, seq, len, flags | marks, ecn, out);
         self.unsent -= u64::from(new);
         self.fin_sent |= fin;
         self.note_sent(now, seq, seq + occupied, size - Bytes(u64::from(new)));
@@ -246,7 +247,9 @@ impl SenderState {
 
     /// Sends SYN, for the first time or again.
     pub(in crate::tcp) fn emit_syn(&mut self, now: Time, out: &mut Out) {
-        let (occupied, size) = self.send_segment(now, self.iss, 0, Flags::SYN, out);
+        // RFC 3168 section 6.1.1.
+        let asks = if self.settings.ecn { Flags::ECE | Flags::CWR } else { Flags::default() };
+        let (occupied, size) = self.send_segment(now, self.iss, 0, Flags::SYN | asks, Ecn::NotEct, out);
         self.note_sent(now, self.iss, self.iss + occupied, size);
         self.snd_nxt = self.snd_max;
         self.rearm(now);
@@ -254,13 +257,13 @@ impl SenderState {
 
     /// Sends an acknowledgement without data.
     pub(in crate::tcp) fn emit_ack(&mut self, now: Time, out: &mut Out) {
-        self.send_segment(now, self.snd_max, 0, Flags::ACK, out);
+        self.send_segment(now, self.snd_max, 0, Flags::ACK, Ecn::NotEct, out);
     }
 
     /// Tells the peer that the connection is no more (RFC 9293 section 3.10.5). What RFC 9293 calls SND.NXT
     /// is never set back by a timeout.
     pub(in crate::tcp) fn emit_rst(&mut self, now: Time, out: &mut Out) {
-        self.send_segment(now, self.snd_max, 0, Flags::RST, out);
+        self.send_segment(now, self.snd_max, 0, Flags::RST, Ecn::NotEct, out);
     }
 
     /// Returns the sequence numbers that the segment occupies, and the packet's size.
@@ -270,6 +273,7 @@ impl SenderState {
         seq: SeqNum,
         len: u32,
         flags: Flags,
+        ecn: Ecn,
         out: &mut Out,
     ) -> (u32, Bytes) {
         let timestamps = self.settings.stamps();
@@ -287,10 +291,7 @@ impl SenderState {
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
         let dscp = if self.reaction.is_some() { self.dscp(segment) } else { Dscp::DEFAULT };
         let Connection { src, dst, flow } = self.connection;
-        out.send(
-            Port::ONLY,
-            Packet { src, dst, flow, size, dscp, ecn: Ecn::NotEct, body: Body::Tcp(segment) },
-        );
+        out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, ecn, body: Body::Tcp(segment) });
         self.stats.segments_sent += 1;
         self.stats.wire_bytes_sent += size;
         self.stats.payload_sent += Bytes(u64::from(len));

@@ -39,6 +39,8 @@ enum Stage {
     Open,
     /// Something arrived out of order or twice.
     Disorder,
+    /// The window is being reduced for a mark.
+    Reduced(Reduction),
     /// Losses are being repaired.
     Recovery(Reduction),
     /// After a timeout.
@@ -51,7 +53,7 @@ impl Stage {
     }
 
     fn reduction(&mut self) -> Option<&mut Reduction> {
-        if let Stage::Recovery(reduction) = self { Some(reduction) } else { None }
+        if let Stage::Reduced(reduction) | Stage::Recovery(reduction) = self { Some(reduction) } else { None }
     }
 }
 
@@ -167,7 +169,7 @@ impl Prr {
             now,
             srtt: tcp.rtt.srtt(),
             min_rtt: self.min_rtt.map(|filter| Duration::from_nanos(filter.get())),
-            in_recovery: !self.stage.is_calm(),
+            in_recovery: matches!(self.stage, Stage::Recovery(_) | Stage::Loss(_)),
             dupthresh: tcp.dupthresh().max(self.reordering),
         }
     }
@@ -314,6 +316,8 @@ impl Prr {
             }
         } else if matches!(self.stage, Stage::Loss(_)) {
             self.on_news_after_timeout(tcp, segment, news);
+        } else if matches!(self.stage, Stage::Reduced(_)) && tcp.snd_una >= self.high {
+            self.end_recovery(tcp);
         }
         if tcp.settings.undo && self.undo.all_explained() && !matches!(self.stage, Stage::Loss(_)) {
             self.undo_reduction(tcp, false);
@@ -350,10 +354,16 @@ impl Prr {
 
     /// A loss was found by acknowledgements, or by their absence for the reordering window.
     fn enter_recovery(&mut self, tcp: &mut SenderState, now: Time) {
-        self.begin_undo(tcp);
         self.probe = None;
         tcp.timers.stop(Timer::Probe);
         self.high = tcp.snd_max;
+        if let Stage::Reduced(reduction) = self.stage {
+            // The window is being reduced already.
+            tcp.note_loss_in_records(now);
+            self.stage = Stage::Recovery(reduction);
+            return;
+        }
+        self.begin_undo(tcp);
         let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
         tcp.answer_records_loss(now, Evidence::Sack);
         self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
@@ -368,13 +378,11 @@ impl Prr {
         Reduction::new(prior, target)
     }
 
-    /// All that was outstanding when recovery began is acknowledged, or it was undone.
+    /// All that was outstanding when the stage began is acknowledged, or its reduction was undone.
     fn end_recovery(&mut self, tcp: &mut SenderState) {
-        if let Stage::Recovery(reduction) = self.stage {
+        if let Some(reduction) = self.stage.reduction() {
+            tcp.end_reduction(reduction.target() * tcp.mss);
             self.detector.on_recovered();
-            if self.undo.is_pending() {
-                tcp.end_reduction(reduction.target() * tcp.mss);
-            }
         }
         self.stage = Stage::Open;
         self.keep_open(tcp);
@@ -392,7 +400,7 @@ impl Prr {
         prior_una: SeqNum,
         prior_in_flight: u32,
     ) {
-        if matches!(self.stage, Stage::Recovery(_)) {
+        if self.stage.reduction().is_some() {
             if news.segments > 0 {
                 self.reduce(tcp, news.segments, news.advances && lost == 0);
             }
@@ -505,6 +513,19 @@ impl Recovery for Prr {
         self.on_segment(tcp, now, segment);
     }
 
+    /// As in Linux, a mark found during the repair of losses reduces nothing more, and one that is answered ends what
+    /// could be undone.
+    fn on_mark(&mut self, tcp: &mut SenderState, now: Time) {
+        if !self.stage.is_calm() {
+            return tcp.note_mark();
+        }
+        let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
+        self.undo = Undo::default();
+        self.high = tcp.snd_max;
+        tcp.answer_mark(now);
+        self.stage = Stage::Reduced(Self::reduction(tcp, &before, prior));
+    }
+
     fn pipe(&self, tcp: &SenderState) -> u32 {
         tcp.records().segments.bytes_in_flight()
     }
@@ -550,7 +571,7 @@ impl Prr {
         if self.detect(tcp, now).lost == 0 {
             return;
         }
-        if self.stage.is_calm() {
+        if !matches!(self.stage, Stage::Recovery(_) | Stage::Loss(_)) {
             self.enter_recovery(tcp, now);
         }
         tcp.report_losses(now);

@@ -107,6 +107,10 @@ impl Prr {
         }
         if let Some(before) = self.undo.take() {
             tcp.undo(&before);
+            if self.stage.reduction().is_some() {
+                self.detector.on_recovered();
+                self.stage = Stage::Open;
+            }
         }
     }
 }

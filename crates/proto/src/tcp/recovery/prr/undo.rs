@@ -60,11 +60,6 @@ impl Undo {
         self.episode.and(self.first_resent_at)
     }
 
-    /// Whether there is something to undo.
-    pub(super) fn is_pending(&self) -> bool {
-        self.episode.is_some()
-    }
-
     /// Ends the episode; returns the window to restore.
     pub(super) fn take(&mut self) -> Option<Window> {
         let (_, before) = core::mem::take(self).episode?;

@@ -1,0 +1,108 @@
+//! Explicit congestion notification (RFC 3168): agreement, echo and answer.
+
+use lasthop_proto::Ecn;
+use lasthop_proto::tcp::{Congestion, Flags, Flavour, Segment, SeqNum, Settings};
+
+use crate::dialogue::{Client, Server, settings};
+
+fn ecn(flavour: Flavour, initial: u32) -> Settings {
+    Settings { ecn: true, congestion: Congestion::Reno, ..settings(flavour, initial) }
+}
+
+/// The acknowledgement of all before `offset` that echoes a mark.
+fn echo(tcp: &mut Client, offset: u32) -> &mut Client {
+    let segment = Segment { flags: Flags::ACK | Flags::ECE, ..tcp.bare_ack(offset) };
+    tcp.receives(segment)
+}
+
+/// SYN asks with ECE and CWR, SYN-ACK agrees with ECE (section 6.1.1). Without that, no packet may be marked.
+#[test]
+fn both_ends_agree_when_the_connection_opens() {
+    for agrees in [true, false] {
+        let with_handshake = Settings { handshake: true, ..ecn(Flavour::NewReno, 2) };
+        let mut tcp = Client::start(&with_handshake);
+        let syn = tcp.sent();
+        assert_eq!(syn[0].flags, Flags::SYN | Flags::ECE | Flags::CWR);
+        let answer = tcp.syn_ack_segment();
+        let flags = if agrees { answer.flags | Flags::ECE } else { answer.flags };
+        tcp.at(100).receives(Segment { flags, ..answer });
+        let sent = tcp.packets();
+        let expected = if agrees { Ecn::Ect0 } else { Ecn::NotEct };
+        assert!(!sent.is_empty() && sent.iter().all(|packet| packet.ecn == expected), "{sent:?}");
+    }
+}
+
+/// A receiver that was not asked does not agree, nor does one that may not.
+#[test]
+fn a_receiver_agrees_if_it_is_asked_and_may() {
+    for (may, asked) in [(true, true), (true, false), (false, true)] {
+        let with_handshake = Settings { handshake: true, ecn: may, ..ecn(Flavour::NewReno, 2) };
+        let mut tcp = Server::start(&with_handshake);
+        let asks = if asked { Flags::ECE | Flags::CWR } else { Flags::default() };
+        let syn = Segment { seq: SeqNum(with_handshake.iss), flags: Flags::SYN | asks, ..Segment::default() };
+        let answer = tcp.receives(syn).answer();
+        assert_eq!(answer.flags.has(Flags::ECE), may && asked, "may: {may}, asked: {asked}");
+    }
+}
+
+/// Every acknowledgement echoes a mark until the sender says CWR (section 6.1.3).
+#[test]
+fn a_mark_is_echoed_until_it_is_answered() {
+    let mut tcp = Server::start(&Settings { ack_every: 1, ..ecn(Flavour::NewReno, 2) });
+    let echoes = |tcp: &mut Server| tcp.answer().flags.has(Flags::ECE);
+    tcp.data(0..1000);
+    assert!(!echoes(&mut tcp));
+    let marked = tcp.segment(1000..2000);
+    tcp.receives_marked(marked);
+    assert!(echoes(&mut tcp));
+    tcp.data(2000..3000);
+    assert!(echoes(&mut tcp));
+    let answered = Segment { flags: Flags::ACK | Flags::CWR, ..tcp.segment(3000..4000) };
+    tcp.receives(answered);
+    assert!(!echoes(&mut tcp));
+    tcp.data(4000..5000);
+    assert!(!echoes(&mut tcp));
+}
+
+/// A mark closes the window like a loss, once per window of data, and the next new segment says so; nothing is
+/// retransmitted (section 6.1.2).
+#[test]
+fn a_mark_is_answered_once_per_window() {
+    let mut tcp = Client::start(&ecn(Flavour::NewReno, 10));
+    tcp.sends_full(0..10).at(100);
+    echo(&mut tcp, 1000).ssthresh(5000.0).sends_nothing();
+    for acked in 2..6 {
+        echo(&mut tcp, acked * 1000);
+    }
+    let sent = tcp.sent();
+    tcp.ssthresh(5000.0);
+    assert!(sent[0].flags.has(Flags::CWR) && sent[1..].iter().all(|each| !each.flags.has(Flags::CWR)));
+    assert_eq!(sent[0].seq, tcp.bare_ack(10_000).ack);
+    assert_eq!((tcp.sender.stats().echoes, tcp.sender.stats().retransmitted_segments), (5, 0));
+}
+
+/// By records, the window shrinks in proportion to what is delivered, as after a loss, and ends at the threshold.
+#[test]
+fn by_records_a_mark_reduces_in_proportion() {
+    let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
+    tcp.sends_full(0..10).at(100);
+    let mut sent = 0;
+    for acked in 1..=10 {
+        echo(&mut tcp, acked * 1000);
+        sent += tcp.sent().len();
+    }
+    assert_eq!(sent, 5, "half of what was delivered");
+    tcp.cwnd(5000.0).ssthresh(5000.0);
+    assert_eq!(tcp.sender.stats().retransmitted_segments, 0);
+}
+
+/// What is sent again could not be told from the original by a mark: it may not be marked (section 6.1.5).
+#[test]
+fn retransmissions_are_not_marked() {
+    for flavour in [Flavour::NewReno, Flavour::Prr] {
+        let mut tcp = Client::start(&ecn(flavour, 4));
+        tcp.sends_full(0..4).wakes_at(1000);
+        let again = tcp.packets();
+        assert_eq!((again.len(), again[0].ecn), (1, Ecn::NotEct), "{flavour:?}");
+    }
+}
