@@ -1,6 +1,12 @@
 //! What every other Lasthop crate stands on: [`Time`] and [`Duration`] in integer nanoseconds,
 //! sizes in [`Bytes`], [`BitRate`]s in bits per second, probabilities, [`Decibels`], and named [random
 //! streams](rng). No clock, no I/O, no global state: the crate is `no_std`.
+//!
+//! ```text
+//! "30 ms" ──parse──> Duration ──┐
+//! "2 Mbps" ─parse──> BitRate ───┼──> exact integer arithmetic ──> Time
+//! (seed, run, name) ──> Stream ─┘
+//! ```
 
 #![no_std]
 

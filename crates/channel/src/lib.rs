@@ -3,6 +3,11 @@
 //! A [`Model`] is what a scenario file says; a [`Channel`] is what a link asks: with which
 //! probability does this frame survive the air? The link then draws, from a stream of its own.
 //!
+//! ```text
+//! Model ──stream "channel"──> Channel ──start, end, bits──> probability of survival
+//!                                └─────start, end────────> shares of the frame and their bit error rates
+//! ```
+//!
 //! # One trajectory for everyone
 //!
 //! A channel's state at an instant is a function of its [`Stream`](lasthop_base::Stream) and of

@@ -5,6 +5,14 @@
 //! collected in [`Out`]. Nothing here sees a clock, a socket, a thread or an event queue; the crate
 //! is `no_std`, so the compiler holds it to that. The simulator, a live gateway and a test drive the
 //! same code.
+//!
+//! ```text
+//!                    ┌────────────────────┐
+//! packet, at a port ─┤     Component      ├─> packets out of ports
+//! wake-up asked for ─┤ tcp, split, scheme │─> drops, with their reasons
+//! signal of a link ──┤ traffic, client ...├─> signals to watchers
+//!                    └────────────────────┘   next wake-up
+//! ```
 
 #![no_std]
 

@@ -1,5 +1,10 @@
 //! Lasthop for Python: `lasthop._lasthop`. Names and meanings are those of `lasthop-scenario` and
 //! `lasthop-study`; there is no logic here.
+//!
+//! ```text
+//! lasthop (Python) ──> _lasthop ──> Scenario, Run  (lasthop-scenario)
+//!                          └──────> Pool           (lasthop-study)
+//! ```
 
 mod columns;
 mod error;

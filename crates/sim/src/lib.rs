@@ -1,5 +1,10 @@
 //! The simulator: an [`Engine`] that drives components, the links between them, and the taps that
 //! observe them. A run is a pure function of its components and their random streams.
+//!
+//! ```text
+//! graph, paths ──network──> Builder ──> Engine: the earliest wake-up ──> component ──> effects ──> wires
+//!                                         └──> Tap: counters, traces, pcapng
+//! ```
 
 mod engine;
 mod line;
