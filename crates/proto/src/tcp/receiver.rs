@@ -13,6 +13,9 @@ use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port};
 use crate::packet::{Body, Dscp, Ecn, Packet};
 
+/// Copies of what was sent further back than this have left the network (RFC 7323 section 5.5), bytes.
+const FURTHEST_BEHIND: i64 = 1 << 30;
+
 /// A TCP receiver whose application reads everything at once, or, [paused](Receiver::pause), as it is told.
 /// Segments arrive and leave by [`Port::ONLY`].
 #[derive(Debug)]
@@ -173,6 +176,9 @@ impl Receiver {
         if segment.seq_len() == 0 {
             return;
         }
+        if !self.is_acceptable(segment) {
+            return self.acknowledge(now, None, out);
+        }
         self.stats.segments += 1;
         let had_gap = !self.queue.is_empty();
         let in_order = segment.seq == self.rcv_nxt;
@@ -263,6 +269,21 @@ impl Receiver {
         SeqNum(self.settings.iss)
     }
 
+    /// Where the payload of a segment begins and ends, counted from the next byte expected. What lies more than
+    /// 2 GiB away lies behind.
+    fn offsets(&self, segment: &Segment) -> (i64, i64) {
+        let start = i64::from(segment.seq.0.wrapping_sub(self.rcv_nxt.0) as i32);
+        (start, start + i64::from(segment.len))
+    }
+
+    /// Whether something of the segment may be new or a copy of what was sent not long ago (RFC 9293 section
+    /// 3.10.7.4: acceptable). Nothing is after FIN.
+    fn is_acceptable(&self, segment: &Segment) -> bool {
+        let (start, end) = self.offsets(segment);
+        let after_fin = self.fin.is_some_and(|fin| segment.seq > fin);
+        start <= i64::from(self.window()) && end >= -FURTHEST_BEHIND && !after_fin
+    }
+
     /// The part of the segment that has arrived before, if there is one (RFC 2883).
     fn repeated_part(&self, segment: &Segment) -> Option<SackBlock> {
         let SackBlock { start, end } = whole(segment);
@@ -271,15 +292,16 @@ impl Receiver {
         if start < self.rcv_nxt { Some(below) } else { queued() }.filter(|part| part.start < part.end)
     }
 
-    /// Puts the payload where it belongs and delivers what is in order. What lies beyond the window
+    /// Puts the payload where it belongs and delivers what is in order. What lies beyond the window, or behind FIN,
     /// is not kept.
     fn store(&mut self, now: Time, segment: &Segment) {
-        let edge = self.rcv_nxt + self.window();
-        let SackBlock { start, end } = whole(segment);
-        let (start, end) = (start.max(self.rcv_nxt), end.min(edge));
+        let edge = self.fin.map_or(self.window(), |fin| (fin - self.rcv_nxt.min(fin)).min(self.window()));
+        let (start, end) = self.offsets(segment);
+        let (start, end) = (start.max(0), end.min(i64::from(edge)));
         if start >= end {
             return;
         }
+        let (start, end) = (self.rcv_nxt + start as u32, self.rcv_nxt + end as u32);
         // What comes in order, and that is most, passes an empty queue by.
         if start == self.rcv_nxt && self.queue.is_empty() {
             self.deliver(now, end);
@@ -301,10 +323,16 @@ impl Receiver {
         self.stats.last_delivery = now;
     }
 
-    /// Remembers FIN, and takes it once all data before it have arrived.
+    /// Remembers FIN, and takes it once all data before it have arrived. One that contradicts what has arrived, or
+    /// an earlier one, is none.
     fn take_fin(&mut self, segment: &Segment) {
-        if segment.flags.has(Flags::FIN) {
-            self.fin = Some(segment.seq + segment.len);
+        if segment.flags.has(Flags::FIN) && self.fin.is_none() {
+            let (_, end) = self.offsets(segment);
+            let fin = segment.seq + segment.len;
+            let ends_all = self.queue.end().is_none_or(|last| last <= fin);
+            if end >= 0 && end <= i64::from(self.window()) && ends_all {
+                self.fin = Some(fin);
+            }
         }
         if self.fin == Some(self.rcv_nxt) {
             self.rcv_nxt += 1;

@@ -9,6 +9,7 @@ mod ecn;
 mod fast_recovery;
 mod giving_up;
 mod handshake;
+mod hostile;
 mod karn;
 mod no_control;
 mod one_hop;

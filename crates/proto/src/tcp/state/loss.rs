@@ -119,14 +119,21 @@ impl SenderState {
     /// The timer ran out: asks what that means, closes the window accordingly, backs off, goes back to
     /// the first unacknowledged byte (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
     pub(in crate::tcp) fn time_out(&mut self, now: Time) {
+        let interrupts = self.cut && self.recover.is_some_and(|recover| self.snd_una < recover);
         let again = self.note_timeout();
-        self.answer_timeout(now, again);
+        self.answer_timeout(now, again, interrupts);
         self.start_over(now);
     }
 
-    fn answer_timeout(&mut self, now: Time, again: bool) {
+    /// `interrupts` if the window had been closed for this data already.
+    fn answer_timeout(&mut self, now: Time, again: bool, interrupts: bool) {
         let response = self.ask(Hole { seq: self.snd_una, evidence: Evidence::Timeout });
-        let loss = self.loss(now, again);
+        let mut loss = self.loss(now, again);
+        if interrupts {
+            // The flight counts what has arrived out of order, too, and would put the threshold above what the path
+            // is known to hold.
+            loss.flight = loss.flight.min((2.0 * self.window.ssthresh()) as u32);
+        }
         match response {
             Response::Congestion => self.cc.on_timeout(&mut self.window, &loss, None),
             Response::Reduce(factor) => self.cc.on_timeout(&mut self.window, &loss, Some(factor)),
@@ -138,7 +145,7 @@ impl SenderState {
     /// unless that was done for this data (`again`), backs off.
     pub(in crate::tcp) fn time_out_records(&mut self, now: Time, again: bool) {
         self.note_timeout();
-        self.answer_timeout(now, again);
+        self.answer_timeout(now, again, false);
         self.rtt.back_off();
         self.rearm(now);
     }

@@ -1,0 +1,86 @@
+//! Segments that no sound peer sends: they are answered or ignored, and nothing breaks.
+
+use lasthop_base::Duration;
+use lasthop_proto::tcp::{Flags, Flavour, SackBlock, SackBlocks, Segment, Settings, Timestamps};
+
+use crate::dialogue::{Client, Server, settings};
+
+const FLAVOURS: [Flavour; 4] = [Flavour::NewReno, Flavour::Sack, Flavour::SelectiveRepeat, Flavour::Prr];
+
+/// An echo of what was never sent, or from long before the connection began, is no sample and no harm (RFC 7323
+/// section 4.2).
+#[test]
+fn an_echo_of_nothing_is_no_sample() {
+    for flavour in FLAVOURS {
+        for echo in [0, 1, u32::MAX, 1 << 31, (1 << 31) + 1, 99_999, 100_001] {
+            let mut tcp = Client::start(&Settings { timestamps: true, ..settings(flavour, 4) });
+            tcp.sends_full(0..4).at(100);
+            let timestamps = Some(Timestamps { value: 7, echo });
+            let ack = Segment { timestamps, ..tcp.bare_ack(1000) };
+            tcp.receives(ack).sent();
+            assert!(tcp.sender.rtt().rto() <= Duration::from_secs(3), "{flavour:?}, {echo}");
+        }
+    }
+}
+
+/// Reports of what was never sent, or of what lies half the sequence space away, change nothing.
+#[test]
+fn reports_of_nothing_change_nothing() {
+    for flavour in [Flavour::Sack, Flavour::SelectiveRepeat, Flavour::Prr] {
+        let mut tcp = Client::start(&settings(flavour, 10));
+        tcp.sends_full(0..10).at(100);
+        let before = tcp.sender.pipe();
+        let far = 1_u32 << 31;
+        for (start, end) in [
+            (11_000, 12_000),
+            (9000, 11_000),
+            (far, far + 1000),
+            (far - 1, 5000),
+            (2000, 1000),
+            (3000, 3000),
+            (1_900_000_000, far.wrapping_add(1_800_000_000)),
+            (5000, far),
+        ] {
+            let edge = |offset: u32| tcp.bare_ack(0).ack + offset;
+            let mut sack = SackBlocks::default();
+            sack.push(SackBlock { start: edge(start), end: edge(end) });
+            let report = Segment { sack, ..tcp.bare_ack(0) };
+            tcp.receives(report);
+            assert_eq!(tcp.sender.pipe(), before, "{flavour:?}: {start}..{end}");
+        }
+        tcp.sends_nothing();
+    }
+}
+
+/// Data half the sequence space away, behind or ahead, are no data: the receiver says what it expects.
+#[test]
+fn data_from_far_away_are_not_delivered() {
+    for far in [1_u32 << 31, (1 << 31) - 1, (1 << 31) + 1, 3_000_000_000, 1_500_000_000] {
+        let mut tcp = Server::start(&Settings { ack_every: 1, ..settings(Flavour::Sack, 4) });
+        tcp.data(0..1000).acks(1000);
+        for len in [1, 1000, 100_000] {
+            let segment = Segment { seq: tcp.segment(0..1).seq + far, len, ..tcp.segment(0..1) };
+            tcp.receives(segment).acks(1000).delivered(1000);
+        }
+        tcp.data(1000..2000).acks(2000).delivered(2000);
+    }
+}
+
+/// The stream ends at the first FIN: nothing is taken behind it, and no other FIN moves it.
+#[test]
+fn nothing_is_taken_after_the_end() {
+    let mut tcp = Server::start(&Settings { close: true, ack_every: 1, ..settings(Flavour::NewReno, 4) });
+    tcp.data_fin(1000..2000).acks(0).data(2000..3000).acks(0).data(1500..2500).acks(0);
+    let other = Segment { flags: Flags::ACK | Flags::FIN, ..tcp.segment(2500..3000) };
+    tcp.receives(other).acks(0).data(0..1000).acks(2001).delivered(2000);
+    tcp.data(2001..3000).acks(2001).delivered(2000);
+    assert!(tcp.receiver.has_ended());
+}
+
+/// A FIN in the middle of what has arrived is none.
+#[test]
+fn an_end_before_what_has_arrived_is_none() {
+    let mut tcp = Server::start(&Settings { close: true, ack_every: 1, ..settings(Flavour::NewReno, 4) });
+    tcp.data(2000..3000).acks(0).data_fin(0..1000).acks(1000).data(1000..2000).acks(3000).delivered(3000);
+    assert!(!tcp.receiver.has_ended());
+}
