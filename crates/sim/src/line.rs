@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize, de};
 
 /// How much may wait before a link, not counting the packet that is being sent. Drop-tail: what
 /// does not fit is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueLimit {
     /// Everything fits.
+    #[default]
     Unlimited,
     /// At most this many packets.
     Packets(u32),

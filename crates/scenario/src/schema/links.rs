@@ -23,55 +23,137 @@ pub struct Wired {
     pub delay: Duration,
     /// How much may wait before each direction, not counting the packet that is being sent. By
     /// default unlimited: no loss but on the air.
-    #[serde(default = "unlimited", with = "serde_words::queue")]
+    #[serde(default, with = "serde_words::queue")]
     pub queue: QueueLimit,
 }
 
-/// Wireless links, alike in both directions but for what `uplink` says: the table `[radio]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table with the key rate")]
-pub struct Radio {
-    /// Raw rate of each direction: at which expanded bits are sent.
-    pub rate: BitRate,
-    /// How many bits the lower layers put on the air for each bit of a packet. By default 1.
-    #[serde(default)]
-    pub expansion: Expansion,
-    /// Largest unit on the air as IP counts it: larger packets are fragmented. None by default.
-    #[serde(default, with = "serde_words::mtu")]
-    pub mtu: Option<Mtu>,
-    /// The size of every unit on the air, in place of a largest one: the last of a packet is filled up.
-    /// None by default.
-    #[serde(default, with = "serde_words::mtu")]
-    pub unit: Option<Mtu>,
-    /// Propagation delay, one way. By default none: a last hop of 1 km takes 3 µs.
-    #[serde(default)]
-    pub delay: Duration,
-    /// How much may wait before each direction. By default unlimited: no loss but on the air.
-    #[serde(default = "unlimited", with = "serde_words::queue")]
-    pub queue: QueueLimit,
-    /// Which bits the channel's error rates apply to. By default all on the air.
-    #[serde(default)]
-    pub errors_on: Exposed,
-    /// Which units survive the air. Both directions meet the same fades. By default all survive: errors
-    /// are what a scenario adds.
-    #[serde(default)]
-    pub channel: Model,
-    /// How the direction towards the base station differs. A channel of its own has fades of its own. By
-    /// default it does not differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uplink: Option<Box<Link>>,
-    /// When the mobile host changes cells. By default never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handoff: Option<Handoff>,
-    /// How the link recovers errors, for those schemes that want it to. By default not at all.
-    #[serde(default)]
-    pub arq: arq::Config,
-    /// The code by which the link protects. By default there is none.
-    #[serde(default, with = "serde_words::code")]
-    pub fec: Option<BlockCode>,
-    /// What it protects by it. By default what the scheme wants it to.
-    #[serde(default)]
-    pub protect: Protect,
+/// Defines [`Radio`]; [`Link`], in which each of its keys may be left out; and how one is laid over the other. A
+/// parameter is named here and where it is used, and nowhere else.
+///
+/// Each is its attributes, key and type, and the module that reads it where it may be left out if serde cannot. Its
+/// default is its type's. The groups are there since links list `delay` and `queue` first.
+macro_rules! radio_schema {
+    (
+        unit { $($(#[$unit_meta:meta])* $unit:ident: $unit_type:ty $(, optional as $unit_words:literal)?;)* }
+        queue { $($(#[$queue_meta:meta])* $queue:ident: $queue_type:ty $(, optional as $queue_words:literal)?;)* }
+        rest { $($(#[$rest_meta:meta])* $rest:ident: $rest_type:ty $(, optional as $rest_words:literal)?;)* }
+    ) => {
+        /// Wireless links, alike in both directions but for what `uplink` says: the table `[radio]`.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
+        pub struct Radio {
+            /// Raw rate of each direction: at which expanded bits are sent.
+            pub rate: BitRate,
+            $($(#[$unit_meta])* #[serde(default)] pub $unit: $unit_type,)*
+            $($(#[$queue_meta])* #[serde(default)] pub $queue: $queue_type,)*
+            $($(#[$rest_meta])* #[serde(default)] pub $rest: $rest_type,)*
+        }
+
+        impl Radio {
+            /// A link of this rate, and otherwise by default.
+            pub(crate) fn new(rate: BitRate) -> Radio {
+                Radio {
+                    rate,
+                    $($unit: Default::default(),)*
+                    $($queue: Default::default(),)*
+                    $($rest: Default::default(),)*
+                }
+            }
+        }
+
+        /// How one link differs from `[wired]` or `[radio]`: the table `[link.NAME]`; or how the direction of a
+        /// wireless link differs that leads to the base station: `uplink`; or how a station differs from `[cell]`. A
+        /// wired link has the first three keys only, a link of a cell `channel` and `drop`, and all others all but
+        /// `drop`.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default, expecting = "a table")]
+        #[allow(missing_docs, reason = "they are those of Wired and Radio")]
+        pub struct Link {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub rate: Option<BitRate>,
+            $(
+                #[serde(skip_serializing_if = "Option::is_none" $(, with = $queue_words)?)]
+                pub $queue: Option<$queue_type>,
+            )*
+            $(
+                #[serde(skip_serializing_if = "Option::is_none" $(, with = $unit_words)?)]
+                pub $unit: Option<$unit_type>,
+            )*
+            $(
+                #[serde(skip_serializing_if = "Option::is_none" $(, with = $rest_words)?)]
+                pub $rest: Option<$rest_type>,
+            )*
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub drop: Option<AboveMac>,
+        }
+
+        impl Link {
+            /// What a wireless link comes to; none if nothing gives its rate.
+            pub(crate) fn radio(&self, usual: Option<&Radio>) -> Option<Radio> {
+                let usual = usual.cloned().or_else(|| self.rate.map(Radio::new))?;
+                let own = self.clone();
+                Some(Radio {
+                    rate: own.rate.unwrap_or(usual.rate),
+                    $($unit: own.$unit.unwrap_or(usual.$unit),)*
+                    $($queue: own.$queue.unwrap_or(usual.$queue),)*
+                    $($rest: own.$rest.unwrap_or(usual.$rest),)*
+                })
+            }
+
+            /// Its keys, and which of them are stated.
+            fn keys(&self) -> Vec<(&'static str, bool)> {
+                vec![
+                    ("rate", self.rate.is_some()),
+                    $((stringify!($queue), self.$queue.is_some()),)*
+                    $((stringify!($unit), self.$unit.is_some()),)*
+                    $((stringify!($rest), self.$rest.is_some()),)*
+                    ("drop", self.drop.is_some()),
+                ]
+            }
+        }
+    };
+}
+
+radio_schema! {
+    unit {
+        /// How many bits the lower layers put on the air for each bit of a packet. By default 1.
+        expansion: Expansion;
+        /// Largest unit on the air as IP counts it: larger packets are fragmented. None by default.
+        #[serde(with = "serde_words::mtu")]
+        mtu: Option<Mtu>, optional as "serde_words::mtu::optional";
+        /// The size of every unit on the air, in place of a largest one: the last of a packet is filled up.
+        /// None by default.
+        #[serde(with = "serde_words::mtu")]
+        unit: Option<Mtu>, optional as "serde_words::mtu::optional";
+    }
+    queue {
+        /// Propagation delay, one way. By default none: a last hop of 1 km takes 3 µs.
+        delay: Duration;
+        /// How much may wait before each direction. By default unlimited: no loss but on the air.
+        #[serde(with = "serde_words::queue")]
+        queue: QueueLimit, optional as "serde_words::queue::optional";
+    }
+    rest {
+        /// Which bits the channel's error rates apply to. By default all on the air.
+        errors_on: Exposed;
+        /// Which units survive the air. Both directions meet the same fades. By default all survive: errors
+        /// are what a scenario adds.
+        channel: Model;
+        /// How the direction towards the base station differs. A channel of its own has fades of its own. By
+        /// default it does not differ.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uplink: Option<Box<Link>>;
+        /// When the mobile host changes cells. By default never.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        handoff: Option<Handoff>;
+        /// How the link recovers errors, for those schemes that want it to. By default not at all.
+        arq: arq::Config;
+        /// The code by which the link protects. By default there is none.
+        #[serde(with = "serde_words::code")]
+        fec: Option<BlockCode>, optional as "serde_words::code::optional";
+        /// What it protects by it. By default what the scheme wants it to.
+        protect: Protect;
+    }
 }
 
 /// What a link protects by its code.
@@ -90,67 +172,8 @@ pub enum Protect {
 impl Wired {
     /// A link of this rate, and otherwise by default.
     pub(crate) fn new(rate: BitRate) -> Wired {
-        Wired { rate, delay: Duration::ZERO, queue: unlimited() }
+        Wired { rate, delay: Duration::ZERO, queue: QueueLimit::default() }
     }
-}
-
-impl Radio {
-    /// A link of this rate, and otherwise by default.
-    pub(crate) fn new(rate: BitRate) -> Radio {
-        Radio {
-            rate,
-            expansion: Expansion::default(),
-            mtu: None,
-            unit: None,
-            delay: Duration::ZERO,
-            queue: unlimited(),
-            errors_on: Exposed::default(),
-            channel: Model::default(),
-            uplink: None,
-            handoff: None,
-            arq: arq::Config::default(),
-            fec: None,
-            protect: Protect::default(),
-        }
-    }
-}
-
-/// How one link differs from `[wired]` or `[radio]`: the table `[link.NAME]`; or how the direction of a
-/// wireless link differs that leads to the base station: `uplink`; or how a station differs from `[cell]`. A
-/// wired link has the first three keys only, a link of a cell `channel` and `drop`, and all others all but
-/// `drop`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
-#[allow(missing_docs, reason = "they are those of Wired and Radio")]
-pub struct Link {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<BitRate>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Duration>,
-    #[serde(skip_serializing_if = "Option::is_none", with = "serde_words::queue::optional")]
-    pub queue: Option<QueueLimit>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expansion: Option<Expansion>,
-    #[serde(skip_serializing_if = "Option::is_none", with = "serde_words::mtu::optional")]
-    pub mtu: Option<Option<Mtu>>,
-    #[serde(skip_serializing_if = "Option::is_none", with = "serde_words::mtu::optional")]
-    pub unit: Option<Option<Mtu>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors_on: Option<Exposed>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub channel: Option<Model>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub uplink: Option<Box<Link>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handoff: Option<Handoff>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arq: Option<arq::Config>,
-    #[serde(skip_serializing_if = "Option::is_none", with = "serde_words::code::optional")]
-    pub fec: Option<Option<BlockCode>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protect: Option<Protect>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub drop: Option<AboveMac>,
 }
 
 impl Link {
@@ -161,26 +184,6 @@ impl Link {
             rate: self.rate.unwrap_or(usual.rate),
             delay: self.delay.unwrap_or(usual.delay),
             queue: self.queue.unwrap_or(usual.queue),
-        })
-    }
-
-    /// What a wireless link comes to; none if nothing gives its rate.
-    pub(crate) fn radio(&self, usual: Option<&Radio>) -> Option<Radio> {
-        let usual = usual.cloned().or_else(|| self.rate.map(Radio::new))?;
-        Some(Radio {
-            rate: self.rate.unwrap_or(usual.rate),
-            expansion: self.expansion.unwrap_or(usual.expansion),
-            mtu: self.mtu.unwrap_or(usual.mtu),
-            unit: self.unit.unwrap_or(usual.unit),
-            delay: self.delay.unwrap_or(usual.delay),
-            queue: self.queue.unwrap_or(usual.queue),
-            errors_on: self.errors_on.unwrap_or(usual.errors_on),
-            channel: self.channel.unwrap_or(usual.channel),
-            uplink: self.uplink.clone().or(usual.uplink),
-            handoff: self.handoff.or(usual.handoff),
-            arq: self.arq.unwrap_or(usual.arq),
-            fec: self.fec.unwrap_or(usual.fec),
-            protect: self.protect.unwrap_or(usual.protect),
         })
     }
 
@@ -205,28 +208,4 @@ impl Link {
     pub(crate) fn states(&self, key: &str) -> bool {
         self.keys().contains(&(key, true))
     }
-
-    /// Its keys, and which of them are stated.
-    fn keys(&self) -> [(&'static str, bool); 14] {
-        [
-            ("rate", self.rate.is_some()),
-            ("delay", self.delay.is_some()),
-            ("queue", self.queue.is_some()),
-            ("expansion", self.expansion.is_some()),
-            ("mtu", self.mtu.is_some()),
-            ("unit", self.unit.is_some()),
-            ("errors_on", self.errors_on.is_some()),
-            ("channel", self.channel.is_some()),
-            ("uplink", self.uplink.is_some()),
-            ("handoff", self.handoff.is_some()),
-            ("arq", self.arq.is_some()),
-            ("fec", self.fec.is_some()),
-            ("protect", self.protect.is_some()),
-            ("drop", self.drop.is_some()),
-        ]
-    }
-}
-
-fn unlimited() -> QueueLimit {
-    QueueLimit::Unlimited
 }

@@ -220,7 +220,7 @@ impl Survey<'_> {
     pub(super) fn table_of<'a>(&self, name: &'a str, key: &str, up: bool) -> Vec<&'a str> {
         let states = |link: Option<&Link>| link.is_some_and(|link| link.states(key));
         let own = self.scenario.link.get(name);
-        let own_uplink = own.and_then(|link| link.uplink.as_deref());
+        let own_uplink = own.and_then(|link| link.uplink.as_ref()).and_then(|uplink| uplink.as_deref());
         let uplink = self.scenario.radio.as_ref().and_then(|radio| radio.uplink.as_deref());
         match (up, states(own)) {
             (true, _) if states(own_uplink) => vec!["link", name, "uplink"],
