@@ -40,12 +40,14 @@ CONNECTION_METRICS = [
     "link_discards",
     "lost_on_air",
     "queue_drops",
+    "aqm_drops",
 ]
 METRICS = [
     *CONNECTION_METRICS,
     "link_attempts",
     "link_failures",
     "link_bits",
+    "ecn_marks",
     "collisions",
     "busy_time_s",
     "fairness",

@@ -52,6 +52,9 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "traffic.NAME.law.on-off": ("traffic.x.law.on-off", {"rate": "1 kbps", "on": "1 s", "off": "1 s"}),
     "application.NAME": ("application.x", APPLICATION),
     "wired": ("wired", {"rate": "10 Mbps"}),
+    "wired.queue.codel": ("wired.queue.codel", {}),
+    "wired.queue.fq-codel": ("wired.queue.fq-codel", {}),
+    "wired.queue.red": ("wired.queue.red", {}),
     "radio": ("radio", {"rate": "2 Mbps"}),
     "radio.channel.two-state": ("radio.channel.two-state", {"good": "1 s", "bad": "1 s"}),
     "radio.channel.fixed-periods": ("radio.channel.fixed-periods", {"good": "1 s", "bad": "1 s"}),
@@ -79,6 +82,7 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
 # Where one of several is chosen: in which table, and by which key.
 CHOICES = {
     "topology": ("Top level", "topology"),
+    "wired.queue": ("wired", "queue"),
     "radio.channel": ("radio", "channel"),
     "radio.arq": ("radio", "arq"),
     "radio.arq.stop-and-wait.backoff": ("radio.arq.stop-and-wait", "backoff"),
@@ -348,7 +352,7 @@ def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) ->
     relay = split.run("metp", series=True).series(part=1)
     assert list(relay) == [*runs["basic"].series(), "held_bytes"]
     run = scenario_with("traffic.x", TRAFFIC).run()
-    assert names[: names.index("queue_drops") + 1] == list(run.connections["transfer"])
+    assert names[: names.index("aqm_drops") + 1] == list(run.connections["transfer"])
     assert [row[0] for row in documented["Other traffic"]] == list(run.traffic["x"])
     run = scenario_with("application.x", APPLICATION).run()
     assert [row[0] for row in documented["Applications"]] == list(run.applications["x"])

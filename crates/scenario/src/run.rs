@@ -306,9 +306,9 @@ impl Setup<'_> {
         tap: T,
         mut keep_going: impl FnMut() -> bool,
     ) -> (Result<Outcome, RunError>, T) {
-        let World { builder, flows, traffic, applications, radios, bsses } = world;
+        let World { builder, flows, traffic, applications, radios, managed, bsses } = world;
         let awaited = self.layout.awaited();
-        let places = Places { layout: &self.layout, flows, traffic, applications, radios, bsses };
+        let places = Places { layout: &self.layout, flows, traffic, applications, radios, managed, bsses };
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
         let drops = Drops::new(self.layout.network().flows.len());
@@ -420,6 +420,7 @@ struct Places<'a> {
     traffic: Vec<(ComponentId, ComponentId)>,
     applications: Vec<(ComponentId, ComponentId)>,
     radios: Vec<ComponentId>,
+    managed: Vec<ComponentId>,
     bsses: Vec<(ComponentId, usize)>,
 }
 
@@ -463,6 +464,10 @@ impl Places<'_> {
             Node::Radio(radio) => *radio.stats(),
             _ => unreachable!("a radio link was put there"),
         });
+        let managed = self.managed.iter().map(|&id| match engine.node(id) {
+            Node::Managed(link) => link.stats().marked,
+            _ => unreachable!("a managed link was put there"),
+        });
         let bsses = self.bsses.iter().map(|&(id, stations)| match engine.node(id) {
             Node::Bss(bss) => BssCounts::of(bss, stations),
             _ => unreachable!("a BSS was put there"),
@@ -473,6 +478,7 @@ impl Places<'_> {
             traffic: traffic.collect(),
             applications: applications.collect(),
             radios: radios.collect(),
+            marked: managed.sum(),
             bsses: bsses.collect(),
             drops: engine.tap().0.clone(),
         }

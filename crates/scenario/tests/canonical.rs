@@ -21,6 +21,16 @@ fn the_canonical_form_reads_as_the_same_scenario() {
         &[][..],
         &["radio.channel=perfect", "radio.arq=none", "schemes=[\"basic\"]", "radio.mtu=none"],
         &["radio.channel.iid.ber=1e-7", "wired.queue=1 packet", "radio.queue=64 KiB"],
+        &[
+            "wired.queue.codel={}",
+            "radio.queue.red={max=20, weight=\"1%\", gentle=false, limit=\"unlimited\"}",
+        ],
+        &["wired.queue.red.min=0", "radio.queue.fq-codel={limit=\"64 KiB\", flows=1, ecn=false}"],
+        &[
+            "wired.queue=3 packets",
+            "wired.queue.codel.target=1 ns",
+            "radio.uplink.queue.fq-codel.quantum=1 B",
+        ],
         &["radio.channel.frame-loss.loss=0.1%", "transfer.size=unlimited", "wired.queue=50 packets"],
         &["radio.channel.fixed-periods={good=\"10 s\", bad=\"4 s\"}", "radio.errors_on=payload"],
         &["radio.arq.stop-and-wait.backoff.exponential=1.234567891 s", "tcp.profile=ns2"],

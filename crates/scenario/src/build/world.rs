@@ -1,7 +1,7 @@
 //! From a network to the components that play it, and the places in the engine to look at
 //! afterwards. Runs, metrics and traces know only [`World`].
 
-use lasthop_base::{Streams, Time};
+use lasthop_base::{Bytes, Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{LinkUse, Scheme};
@@ -9,12 +9,13 @@ use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::Reaction;
 use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
 use lasthop_sim::network::{BssId, FlowEnds, LinkId, Part, Place, Plan};
+use lasthop_sim::queue::Queue;
 use lasthop_sim::wlan::Bss;
-use lasthop_sim::{Builder, Fec, Node, RadioConfig, RadioLink, WireId, WiredLink};
+use lasthop_sim::{Builder, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WireId, WiredLink};
 
 use super::network::{LastHop, Load, Network, NetworkLink};
 use super::split_segments::{self, ConnectionPart, Crossing};
-use crate::schema::{Protect, Radio};
+use crate::schema::{Protect, Radio, Wired};
 
 /// When the first wireless link's channel is bad in a run: the spans that begin before `until`, each
 /// from its first to its last instant. A channel's states depend on the run's number and on nothing
@@ -80,6 +81,8 @@ pub(crate) struct World {
     /// The clients and servers of applications.
     pub(crate) applications: Vec<(ComponentId, ComponentId)>,
     pub(crate) radios: Vec<ComponentId>,
+    /// Wired links whose queues have a discipline.
+    pub(crate) managed: Vec<ComponentId>,
     /// The BSSs, each with the number of its stations.
     pub(crate) bsses: Vec<(ComponentId, usize)>,
 }
@@ -186,13 +189,16 @@ impl Layout {
     /// The components of one run.
     pub(crate) fn world(&self, scheme: &dyn Scheme, streams: Streams) -> World {
         let mut builder = Builder::new();
-        let (mut radios, mut bsses) = (Vec::new(), Vec::new());
+        let (mut radios, mut managed, mut bsses) = (Vec::new(), Vec::new(), Vec::new());
         for part in &self.plan.parts {
             let node = self.component(part, scheme, streams);
             let is_radio = matches!(node, Node::Radio(_));
+            let is_managed = matches!(node, Node::Managed(_));
             let id = builder.add(node);
             if is_radio {
                 radios.push(id);
+            } else if is_managed {
+                managed.push(id);
             } else if let Part::Bss(bss) = part {
                 bsses.push((id, self.network.graph.bss(*bss).len()));
             }
@@ -228,6 +234,7 @@ impl Layout {
             applications: ends(|load| matches!(load, Load::Requests(_))),
             builder,
             radios,
+            managed,
             bsses,
         }
     }
@@ -237,7 +244,7 @@ impl Layout {
             Part::Source(flow) => self.source(*flow, scheme, streams),
             Part::Sink(flow) => self.sink(*flow, scheme, streams),
             Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
-                NetworkLink::Wired(wired) => WiredLink::new(wired.rate, wired.delay, wired.queue).into(),
+                NetworkLink::Wired(wired) => self.wired(wired, *link, *from, streams),
                 NetworkLink::Radio(hop) => {
                     hop.direction(*from, scheme.link(), streams, self.network.limit).into()
                 }
@@ -247,6 +254,21 @@ impl Layout {
             Part::Agent(link) if self.splits => self.proxy(*link, scheme).into(),
             Part::Agent(_) => scheme.agent().expect("the scheme has one").into(),
             Part::Router(router) => router.clone().into(),
+        }
+    }
+
+    /// The direction of a wired link that leads away from its end `from`.
+    fn wired(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Node {
+        let Wired { rate, delay, queue } = *wired;
+        match queue {
+            Queue::DropTail(limit) => WiredLink::new(rate, delay, limit).into(),
+            Queue::Managed(management) => {
+                let ends = self.network.graph.ends(link);
+                let [here, there] = [from, 1 - from].map(|end| &self.network.names[usize::from(ends[end].0)]);
+                let random = streams.stream(&["queue:", here, "-", there].concat());
+                let queue = management.build(|size| rate.time_for(size), random);
+                ManagedLink::new(rate, delay, queue).into()
+            }
         }
     }
 
@@ -362,7 +384,17 @@ impl LastHop {
         let channel = if own { "uplink-channel" } else { "channel" };
         let channel = channel_of(radio, &[channel, &self.suffix].concat(), streams);
         let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
-        RadioLink::new(config(radio, link), channel, stream("bits"), stream("backoff")).until(limit)
+        let config = config(radio, link);
+        let (bits, backoff) = (stream("bits"), stream("backoff"));
+        let link = match radio.queue {
+            Queue::DropTail(_) => RadioLink::new(config, channel, bits, backoff),
+            Queue::Managed(management) => {
+                let air_time = |size: Bytes| radio.rate.time_for_bits(radio.expansion.on_air(size.bits()));
+                let queue = management.build(air_time, stream("queue"));
+                RadioLink::managed(config, queue, channel, bits, backoff)
+            }
+        };
+        link.until(limit)
     }
 }
 
@@ -385,7 +417,10 @@ fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
     RadioConfig {
         rate: radio.rate,
         delay: radio.delay,
-        queue: radio.queue,
+        queue: match radio.queue {
+            Queue::DropTail(limit) => limit,
+            Queue::Managed(_) => QueueLimit::Unlimited,
+        },
         expansion: radio.expansion,
         mtu: radio.mtu,
         unit: radio.unit,

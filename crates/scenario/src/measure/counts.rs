@@ -18,6 +18,8 @@ pub(crate) struct Counts {
     pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
     pub(crate) applications: Vec<Dialogue>,
     pub(crate) radios: Vec<RadioStats>,
+    /// Packets that the queues of wired links marked.
+    pub(crate) marked: u64,
     pub(crate) bsses: Vec<BssCounts>,
     pub(crate) drops: Drops,
 }

@@ -52,6 +52,7 @@ impl Measured<'_> {
             link_discards: drops.discarded,
             lost_on_air: drops.corrupted,
             queue_drops: drops.queue_full,
+            aqm_drops: drops.active_queue,
         };
         Connection { metrics, span, ends: size.is_some(), payload_sent }
     }
@@ -132,12 +133,14 @@ impl Measured<'_> {
                 link_discards: sum(|each| each.link_discards),
                 lost_on_air: sum(|each| each.lost_on_air),
                 queue_drops: sum(|each| each.queue_drops),
+                aqm_drops: sum(|each| each.aqm_drops),
             },
             network: NetworkMetrics {
                 link_attempts: self.on_air(|radio| radio.attempts) + self.in_bsses(|bss| bss.attempts),
                 link_failures: self.on_air(|radio| radio.failed_attempts)
                     + self.in_bsses(|bss| bss.failed_attempts),
                 link_bits: self.on_air(|radio| radio.bits_on_air),
+                ecn_marks: self.end.marked - self.warmup.marked + self.on_air(|radio| radio.marked),
                 collisions: self.in_bsses(|bss| bss.collisions),
                 busy_time_s: Duration::from_nanos(self.in_bsses(|bss| bss.busy.as_nanos())).as_secs_f64(),
                 fairness: jain(there.map(|each| each.metrics.throughput_bps)),
@@ -216,6 +219,18 @@ fn share(part: Bytes, whole: Bytes) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of wired links and wireless ones, since the end of the warm-up.
+    #[test]
+    fn marks_of_all_links_are_summed() {
+        let counts = |wired, radios: [u64; 2]| {
+            let radios = radios.map(|marked| RadioStats { marked, ..RadioStats::default() });
+            Counts { marked: wired, radios: radios.to_vec(), ..Counts::default() }
+        };
+        let (warmup, end) = (counts(2, [10, 0]), counts(7, [13, 400]));
+        let measured = Measured { warmup: &warmup, end: &end };
+        assert_eq!(measured.total(&[]).network.ecn_marks, 5 + 3 + 400);
+    }
 
     #[test]
     fn jains_index_is_one_for_equals_and_a_share_for_one_who_has_all() {

@@ -122,6 +122,8 @@ metrics! {
         lost_on_air: u64,
         /// Packets of both directions that found a queue full.
         queue_drops: u64,
+        /// Packets of both directions that the discipline of a queue dropped to signal congestion.
+        aqm_drops: u64,
     }
 
     /// What a run is measured by beside its connections.
@@ -132,6 +134,8 @@ metrics! {
         link_failures: u64,
         /// Bits put on the air, in both directions, after expansion and coding; those of cells are not counted.
         link_bits: u64,
+        /// Packets that the disciplines of queues marked in place of dropping them, of other traffic too.
+        ecn_marks: u64,
         /// Times that frames collided in cells.
         collisions: u64,
         /// How long there were frames on the air of cells.

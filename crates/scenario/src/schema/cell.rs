@@ -6,8 +6,6 @@ use lasthop_sim::QueueLimit;
 use lasthop_sim::wlan::{AboveMac, ApQueue, BssConfig, Cw, Dsss, Phy, RetryLimit};
 use serde::{Deserialize, Serialize};
 
-use super::serde_words;
-
 /// 802.11 cells, all alike but for what `[link.NAME]` says of single stations: the table `[cell]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
@@ -25,13 +23,11 @@ pub struct Cell {
     /// How often a data frame that is sent after RTS may fail. 4 by default.
     pub long_retry_limit: RetryLimit,
     /// How much may wait at the access point: for each station, or for all together. By default unlimited.
-    #[serde(with = "serde_words::queue")]
     pub queue: QueueLimit,
     /// Whether what waits at the access point for different stations waits in one queue. By default each
     /// station has its own, and they take turns.
     pub shared_queue: bool,
     /// How much may wait at a station. By default unlimited.
-    #[serde(with = "serde_words::queue")]
     pub station_queue: QueueLimit,
     /// Which data frames survive the air. By default all that do not collide.
     pub channel: Model,

@@ -5,15 +5,16 @@ use lasthop_channel::{Handoff, Model};
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
+use lasthop_sim::queue::Queue;
 use lasthop_sim::wlan::AboveMac;
-use lasthop_sim::{Expansion, Exposed, QueueLimit};
+use lasthop_sim::{Expansion, Exposed};
 use serde::{Deserialize, Serialize};
 
 use super::serde_words;
 use super::topology::Edge;
 
 /// Full-duplex wired links: the table `[wired]`. Both directions are alike and independent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
 pub struct Wired {
     /// Rate of each direction.
@@ -23,8 +24,8 @@ pub struct Wired {
     pub delay: Duration,
     /// How much may wait before each direction, not counting the packet that is being sent. By
     /// default unlimited: no loss but on the air.
-    #[serde(default, with = "serde_words::queue")]
-    pub queue: QueueLimit,
+    #[serde(default)]
+    pub queue: Queue,
 }
 
 /// Defines [`Radio`]; [`Link`], in which each of its keys may be left out; and how one is laid over the other. A
@@ -130,8 +131,7 @@ radio_schema! {
         /// Propagation delay, one way. By default none: a last hop of 1 km takes 3 µs.
         delay: Duration;
         /// How much may wait before each direction. By default unlimited: no loss but on the air.
-        #[serde(with = "serde_words::queue")]
-        queue: QueueLimit, optional as "serde_words::queue::optional";
+        queue: Queue;
     }
     rest {
         /// Which bits the channel's error rates apply to. By default all on the air.
@@ -172,7 +172,7 @@ pub enum Protect {
 impl Wired {
     /// A link of this rate, and otherwise by default.
     pub(crate) fn new(rate: BitRate) -> Wired {
-        Wired { rate, delay: Duration::ZERO, queue: QueueLimit::default() }
+        Wired { rate, delay: Duration::ZERO, queue: Queue::default() }
     }
 }
 

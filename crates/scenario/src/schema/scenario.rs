@@ -18,13 +18,15 @@ use crate::file::alternatives;
 /// its own. An override that names another alternative replaces the one in the file.
 pub(crate) fn is_choice(keys: &[&str]) -> bool {
     let of_link = match keys {
-        ["topology"] | ["traffic", _, "law"] | ["cell", "phy" | "channel"] => return true,
+        ["topology"] | ["traffic", _, "law"] | ["cell", "phy" | "channel"] | ["wired", "queue"] => {
+            return true;
+        }
         ["application", _, "request" | "response" | "think"] => return true,
         ["radio", "uplink", keys @ ..] | ["link", _, "uplink", keys @ ..] => keys,
         ["radio", keys @ ..] | ["link", _, keys @ ..] => keys,
         _ => return false,
     };
-    matches!(of_link, ["channel"] | ["arq"] | ["arq", "stop-and-wait", "backoff"])
+    matches!(of_link, ["queue"] | ["channel"] | ["arq"] | ["arq", "stop-and-wait", "backoff"])
 }
 
 /// What is simulated: connections, applications and other traffic over wired links and wireless last hops. The

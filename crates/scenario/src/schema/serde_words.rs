@@ -140,36 +140,3 @@ pub(crate) mod code {
 
     optional!(Option<BlockCode>);
 }
-
-/// How much may wait before a link.
-pub(crate) mod queue {
-    use lasthop_sim::QueueLimit;
-
-    use super::*;
-
-    const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\" or a size such as \"64 KiB\"";
-
-    pub(crate) fn serialize<S: Serializer>(queue: &QueueLimit, to: S) -> Result<S::Ok, S::Error> {
-        match queue {
-            QueueLimit::Unlimited => to.serialize_str("unlimited"),
-            QueueLimit::Packets(1) => to.serialize_str("1 packet"),
-            QueueLimit::Packets(most) => to.collect_str(&format_args!("{most} packets")),
-            QueueLimit::Bytes(most) => to.collect_str(most),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<QueueLimit, D::Error> {
-        let text = text(from, EXPECTED)?;
-        if text == "unlimited" {
-            return Ok(QueueLimit::Unlimited);
-        }
-        let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
-        match number.map(|number| number.trim_end().parse()) {
-            Some(Ok(most)) => Ok(QueueLimit::Packets(most)),
-            Some(Err(_)) => Err(D::Error::custom(format!("found \"{text}\", expected {EXPECTED}"))),
-            None => quantity(&text, EXPECTED).map(QueueLimit::Bytes),
-        }
-    }
-
-    optional!(QueueLimit);
-}

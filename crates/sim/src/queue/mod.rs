@@ -75,6 +75,25 @@ pub enum Queue {
     Managed(Management),
 }
 
+impl Queue {
+    /// Checks what the parameters' types cannot express.
+    ///
+    /// # Errors
+    /// The first parameter that is wrong, as in a scenario.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        match self {
+            Queue::DropTail(_) => Ok(()),
+            Queue::Managed(management) => management.validate(),
+        }
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue::DropTail(QueueLimit::default())
+    }
+}
+
 impl From<QueueLimit> for Queue {
     fn from(limit: QueueLimit) -> Queue {
         Queue::DropTail(limit)
@@ -95,6 +114,13 @@ impl<'de> Deserialize<'de> for Queue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Queue, D::Error> {
         const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\", a size such as \"64 KiB\", \
                                 or a table of one of codel, fq-codel, red";
+        #[derive(Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        struct Table {
+            codel: Option<codel::Params>,
+            fq_codel: Option<fq_codel::Params>,
+            red: Option<red::Params>,
+        }
         struct Stated;
         impl<'de> Visitor<'de> for Stated {
             type Value = Queue;
@@ -105,7 +131,15 @@ impl<'de> Deserialize<'de> for Queue {
                 QueueLimit::parse(text, EXPECTED).map(Queue::DropTail)
             }
             fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Queue, M::Error> {
-                Management::deserialize(MapAccessDeserializer::new(table)).map(Queue::Managed)
+                let Table { codel, fq_codel, red } = Table::deserialize(MapAccessDeserializer::new(table))?;
+                let codel = codel.map(Management::Codel);
+                let stated = [codel, fq_codel.map(Management::FqCodel), red.map(Management::Red)];
+                let mut stated = stated.into_iter().flatten();
+                match (stated.next(), stated.next()) {
+                    (Some(management), None) => Ok(Queue::Managed(management)),
+                    (None, _) => Err(de::Error::custom(format!("found an empty table, expected {EXPECTED}"))),
+                    _ => Err(de::Error::custom("found several disciplines, expected one of them")),
+                }
             }
         }
         deserializer.deserialize_any(Stated)
@@ -113,7 +147,7 @@ impl<'de> Deserialize<'de> for Queue {
 }
 
 /// A discipline beside drop-tail, and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Management {
     /// Controlled delay (RFC 8289).

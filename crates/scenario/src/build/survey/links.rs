@@ -119,7 +119,14 @@ impl Survey<'_> {
         }
         match edge.mobile {
             None => match exception.wired(self.scenario.wired.as_ref()) {
-                Some(wired) => Some(NetworkLink::Wired(wired)),
+                Some(wired) => {
+                    let table = if exception.states("queue") { vec!["link", &name] } else { vec!["wired"] };
+                    if let Err(invalid) = wired.queue.validate() {
+                        let keys = ["queue"].into_iter().chain(invalid.field.split('.')).collect();
+                        self.fault(&[table, keys].concat(), invalid.problem);
+                    }
+                    Some(NetworkLink::Wired(wired))
+                }
                 None => {
                     self.fault(&[], missing("wired"));
                     None
@@ -186,6 +193,7 @@ impl Survey<'_> {
             wrong("channel", radio.channel.validate()),
             wrong("handoff", handoff),
             wrong("arq", radio.arq.validate()),
+            wrong("queue", radio.queue.validate()),
             (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
             (radio.protect != Protect::Scheme && radio.fec.is_none()).then(|| {
                 let problem =

@@ -1,0 +1,155 @@
+//! Queue disciplines in whole scenarios.
+
+use lasthop_scenario::{Observe, Run, Scenario};
+
+/// A bulk transfer and requests beside it over one last hop, on which packets are lost now and then.
+const SHARED: &str = r#"
+limit = "30 s"
+
+[transfer]
+size = "unlimited"
+
+[tcp]
+window = "400 KB"
+
+[application.web]
+from = "mobile"
+to = "fixed"
+request.constant = "200 B"
+response.constant = "2 KB"
+think.constant = "100 ms"
+
+[wired]
+rate = "10 Mbps"
+delay = "20 ms"
+
+[radio]
+rate = "2 Mbps"
+channel.frame-loss.loss = 1e-4
+"#;
+
+/// As [`SHARED`], but the wired link is the narrow one.
+const WIRED: [&str; 2] = ["wired.rate=2 Mbps", "radio.rate=10 Mbps"];
+
+fn run_observed(overrides: &[&str], observe: Observe<'_>) -> Run {
+    let scenario = Scenario::parse(SHARED, "test.toml", overrides).unwrap_or_else(|error| panic!("{error}"));
+    scenario.run("basic", 1, 0, observe).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(overrides: &[&str]) -> Run {
+    run_observed(overrides, Observe::default())
+}
+
+/// How long responses take, in seconds.
+fn response_time(run: &Run) -> f64 {
+    run.applications[0].1.mean_response_time_s.expect("there are responses")
+}
+
+/// Behind a bulk transfer that fills a deep queue, requests take a second; CoDel and RED keep the queue short, and
+/// FQ-CoDel lets them pass, on a wired link, on a wireless one, and on one that recovers its own losses. The bulk
+/// transfer still has most of the link.
+#[test]
+fn disciplines_keep_delays_short() {
+    let arq = "radio.arq.stop-and-wait={}";
+    for (link, setting) in [("wired", &WIRED[..]), ("radio", &[]), ("radio", &[arq])] {
+        let with = |queue: &str| run(&[setting, &[&format!("{link}.queue{queue}")]].concat());
+        let deep = response_time(&with("=unlimited"));
+        for (queue, share) in [(".codel={}", 0.3), (".red={}", 0.3), (".fq-codel={}", 0.15)] {
+            let managed = with(queue);
+            let found = response_time(&managed);
+            assert!(
+                found < share * deep,
+                "{queue} on {link}, {setting:?}: {found} s, not far below {deep} s"
+            );
+            let throughput = managed.metrics.connections.throughput_bps;
+            assert!(throughput > 1.4e6, "{queue} on {link}, {setting:?}: {throughput} b/s");
+            assert!(managed.metrics.connections.aqm_drops > 0, "{queue} on {link}, {setting:?}");
+            assert_eq!(managed.metrics.network.ecn_marks, 0, "no packet can be marked");
+        }
+    }
+}
+
+/// A sender that knows ECN has its segments marked where another one loses them: nothing is sent again because of
+/// the queue, and delays are as short. A queue that is told not to mark drops them.
+#[test]
+fn senders_that_know_ecn_are_marked() {
+    let clean = ["radio.channel=perfect", "tcp.ecn=true", "tcp.initial_ssthresh=20 segments"];
+    for (link, setting) in [("wired", &WIRED[..]), ("radio", &[]), ("radio", &["radio.arq.stop-and-wait={}"])]
+    {
+        for queue in ["codel", "fq-codel", "red"] {
+            let managed = format!("{link}.queue.{queue}={{}}");
+            let overrides = [setting, &clean, &[&managed]].concat();
+            let marked = run(&overrides);
+            let ecn_marks = marked.metrics.network.ecn_marks;
+            let connections = &marked.metrics.connections;
+            assert!(ecn_marks > 10, "{queue} on {link}: {ecn_marks} marks");
+            assert_eq!(
+                (connections.aqm_drops, connections.retransmitted_segments),
+                (0, 0),
+                "{queue} on {link}"
+            );
+            assert!(connections.throughput_bps > 1.4e6, "{queue} on {link}");
+            assert!(response_time(&marked) < 0.3, "{queue} on {link}");
+            let told = format!("{link}.queue.{queue}.ecn=false");
+            let dropped = run(&[&overrides[..], &[&told]].concat());
+            assert_eq!(dropped.metrics.network.ecn_marks, 0, "{queue} on {link}");
+            assert!(dropped.metrics.connections.aqm_drops > 10, "{queue} on {link}");
+        }
+    }
+}
+
+/// What the traces show is what is counted.
+#[test]
+fn drops_of_disciplines_are_told_apart() {
+    let observe = Observe { trace: true, ..Observe::default() };
+    for queue in ["codel", "fq-codel", "red"] {
+        let limit = format!("radio.queue.{queue}.limit=6 packets");
+        let result = run_observed(&["radio.channel.frame-loss.loss=0.002", &limit], observe);
+        let events = result.connections[0].parts[0].events.as_ref().expect("they are recorded");
+        let lost_for = |why: &str| events.reason.iter().filter(|&&reason| reason == why).count() as u64;
+        let metrics = &result.connections[0].metrics;
+        assert_eq!(lost_for("active-queue"), metrics.aqm_drops, "{queue}");
+        assert_eq!(lost_for("queue-full"), metrics.queue_drops, "{queue}");
+        assert!(metrics.queue_drops > 0 && metrics.lost_on_air > 0, "{queue}");
+        assert_eq!(result.metrics.connections.aqm_drops, metrics.aqm_drops);
+    }
+}
+
+/// A discipline that never acts changes nothing, and its random stream shifts no other.
+#[test]
+fn a_discipline_draws_from_a_stream_of_its_own() {
+    let seen = |overrides: &[&str]| {
+        let result = run(&[overrides, &["limit=10 s", "radio.channel.frame-loss.loss=0.02"]].concat());
+        format!("{:?} {:?} {:?}", result.metrics, result.connections, result.applications)
+    };
+    let idle = ["={min=0, max=1e9, max_probability=0, limit=\"unlimited\"}"];
+    for arq in ["radio.arq=none", "radio.arq.stop-and-wait={}", "radio.arq.selective-repeat={}"] {
+        let plain = seen(&[arq]);
+        for idle in idle {
+            let (wired, radio) = (format!("wired.queue.red{idle}"), format!("radio.queue.red{idle}"));
+            assert_eq!(seen(&[arq, &wired, &radio]), plain, "{arq}");
+        }
+    }
+}
+
+/// A link's own queue, and that of one way, are its own.
+#[test]
+fn queues_are_those_of_their_links() {
+    let none = run(&["link.fixed-base.queue.codel={}"]);
+    assert_eq!(none.metrics.connections.aqm_drops, 0, "the radio link is the narrow one");
+    let none = run(&["radio.uplink.queue.codel={}"]);
+    assert_eq!(none.metrics.connections.aqm_drops, 0, "data take the other way");
+    let some = run(&["link.base-mobile.queue.codel={}"]);
+    assert!(some.metrics.connections.aqm_drops > 0);
+    let some = run(&["radio.queue.codel={}", "radio.uplink.queue=5 packets"]);
+    assert!(some.metrics.connections.aqm_drops > 0);
+}
+
+/// Two links with RED, and their two ways, draw apart, and the same run is the same.
+#[test]
+fn runs_with_random_queues_repeat() {
+    let overrides = ["wired.queue.red.max_probability=0.5", "radio.queue.red={}"];
+    let [one, other] = [run(&overrides), run(&overrides)];
+    assert_eq!(one.metrics, other.metrics);
+    assert_eq!(one.applications, other.applications);
+}
