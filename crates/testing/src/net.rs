@@ -61,8 +61,8 @@ pub fn slack(settings: &Settings, reacting: bool) -> u32 {
     if settings.flavour == Flavour::Sack && (sends_two || stays_open) {
         settings.window_payload()
     } else if settings.flavour == Flavour::Prr {
-        // A tail loss probe.
-        if reacting { settings.mss().max(LARGEST_CUT) } else { settings.mss() }
+        // A tail loss probe; a reaction that judges a hole may close the window behind new data.
+        if reacting { settings.window_payload().max(LARGEST_CUT) } else { settings.mss() }
     } else if settings.limited_transmit {
         let mss = if reacting { settings.mss().max(LARGEST_CUT) } else { settings.mss() };
         mss * (settings.dupthresh - 1)

@@ -27,6 +27,9 @@ pub enum Profile {
     Linux,
     /// The same with BBR (version 1) in place of CUBIC.
     LinuxBbr,
+    /// What a FreeBSD 14 server runs by default: CUBIC with HyStart++, losses found by SACK and repaired by PRR, no
+    /// probes.
+    Freebsd,
     /// The 1996 TCP of the EBSN paper (TR-96-014 section 3.3): Tahoe, a 100 ms clock, a 4 KB window.
     Ebsn,
 }
@@ -450,8 +453,8 @@ impl Default for Settings {
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Profile; 5] =
-        [Profile::Rfc, Profile::Linux, Profile::LinuxBbr, Profile::Ns2, Profile::Ebsn];
+    pub const ALL: [Profile; 6] =
+        [Profile::Rfc, Profile::Linux, Profile::LinuxBbr, Profile::Freebsd, Profile::Ns2, Profile::Ebsn];
 
     /// As scenarios call it.
     pub fn name(self) -> &'static str {
@@ -459,6 +462,7 @@ impl Profile {
             Profile::Rfc => "rfc",
             Profile::Linux => "linux",
             Profile::LinuxBbr => "linux-bbr",
+            Profile::Freebsd => "freebsd",
             Profile::Ns2 => "ns2",
             Profile::Ebsn => "ebsn",
         }
@@ -494,6 +498,23 @@ impl Profile {
             Profile::LinuxBbr => {
                 Settings { profile: self, congestion: Congestion::Bbr, ..Profile::Linux.settings() }
             }
+            // sys/netinet of FreeBSD 14: a least timeout of 30 ms and a slop of 200 ms on each.
+            Profile::Freebsd => Settings {
+                profile: self,
+                flavour: Flavour::Prr,
+                detection: Detection::Sack,
+                congestion: Congestion::Cubic,
+                slow_start_exit: SlowStartExit::HystartPlusPlus,
+                window: Bytes(2 << 20).into(),
+                initial_window: InitialWindow::Segments(10),
+                tlp: false,
+                frto: false,
+                rto_min: Duration::from_millis(230),
+                ack_delay: Duration::from_millis(40),
+                dsack: true,
+                timestamps: true,
+                ..Settings::default()
+            },
             Profile::Ns2 => Settings {
                 profile: self,
                 rules: Rules::Ns2,

@@ -203,3 +203,120 @@ impl Controller for Cubic {
         self.curve.epoch = self.curve.epoch.map(|epoch| (epoch + sending.idle).min(sending.now));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::seq::SeqNum;
+
+    const MSS: u32 = 1000;
+
+    /// A sender that is always limited by its window: `rtt` after `rtt`, a window of acknowledgements.
+    struct Flow {
+        cubic: Cubic,
+        window: Window,
+        now: Time,
+        rtt: Duration,
+        una: u32,
+    }
+
+    impl Flow {
+        fn new(rtt: Duration, segments: u32) -> Flow {
+            let header = Settings::default().header;
+            let packet_size = header + lasthop_base::Bytes(u64::from(MSS));
+            let settings = Settings { packet_size, ..Settings::default() };
+            let window = Window::new(segments * MSS, f64::from(segments * MSS));
+            Flow { cubic: Cubic::new(&settings), window, now: Time::ZERO, rtt, una: 0 }
+        }
+
+        fn segments(&self) -> f64 {
+            self.window.cwnd / f64::from(MSS)
+        }
+
+        /// One segment is acknowledged; time goes on by its share of a round trip.
+        fn ack(&mut self) {
+            let share = self.rtt.as_secs_f64() / self.segments();
+            self.now += Duration::from_secs_f64(share);
+            self.una += 1;
+            let (una, max) = (SeqNum(self.una), SeqNum(self.una + self.segments() as u32));
+            self.cubic.on_rtt(&mut self.window, &RttInfo { now: self.now, rtt: self.rtt, una, max });
+            let rtt = Some(self.rtt);
+            let ack = AckInfo { now: self.now, acked: MSS, flight: 0, rtt, una, max, undisturbed: true };
+            self.cubic.on_ack(&mut self.window, &ack);
+        }
+
+        fn lose(&mut self) {
+            let flight = self.window.cwnd as u32;
+            let loss = Loss { now: self.now, flight, rwnd: u32::MAX, again: false, max: SeqNum(self.una) };
+            self.cubic.on_loss(&mut self.window, &loss, None);
+        }
+    }
+
+    /// RFC 9438 section 4.2: W(t) = C (t - K)³ + W_max, with K the cube root of W_max (1 - β) / C. The window is
+    /// where the curve will be in a round trip, to the segment, or where Reno with the same factor would be.
+    #[test]
+    fn the_window_follows_the_curve_to_the_segment() {
+        for rtt in [50_u64, 100, 200, 400] {
+            let rtt = Duration::from_millis(rtt);
+            let mut flow = Flow::new(rtt, 1_000);
+            flow.lose();
+            let k = libm::cbrt(1_000.0 * 0.3 / 0.4);
+            let begin = flow.now;
+            while flow.now < begin + Duration::from_secs(14) {
+                flow.ack();
+                let t = flow.now.since(begin).as_secs_f64();
+                let at = |t: f64| 0.4 * (t - k) * (t - k) * (t - k) + 1_000.0;
+                let reno = 700.0 + 3.0 * 0.3 / 1.7 * t / rtt.as_secs_f64();
+                let (least, most) = (at(t - rtt.as_secs_f64()), at(t + rtt.as_secs_f64()).max(reno));
+                let found = flow.segments();
+                // Fourteen seconds are more than two hundred and eighty round trips: rounding adds up to a segment.
+                assert!(found > least - 2.0 && found < most + 2.0, "{found} at {t} s: {least}..{most}");
+            }
+        }
+    }
+
+    /// The average window, when every `per_loss`-th segment is lost for long and the first loss came at `segments`.
+    fn average_window(rtt: Duration, per_loss: u64, segments: u32) -> f64 {
+        let mut flow = Flow::new(rtt, segments);
+        flow.lose();
+        let (mut acked, mut losses, mut begin) = (0_u64, 0, flow.now);
+        while losses < 60 {
+            flow.ack();
+            acked += 1;
+            if acked.is_multiple_of(per_loss) {
+                flow.lose();
+                losses += 1;
+                // The first twenty cycles lead to the steady state.
+                if losses == 20 {
+                    begin = flow.now;
+                }
+            }
+        }
+        (40 * per_loss) as f64 / (flow.now.since(begin).as_secs_f64() / rtt.as_secs_f64())
+    }
+
+    /// RFC 9438, tables 1 and 2: the larger of what the curve and what Reno give. In the integers of Linux the curve is
+    /// flat for more than a second on either side of its middle, and any window whose cycle ends there repeats itself:
+    /// coming from below and from above leads to the ends of that range, with the RFC's value in its middle.
+    #[test]
+    fn deterministic_losses_give_the_windows_of_the_rfc() {
+        for (milliseconds, per_loss, expected) in
+            [(100, 10_000, 187.0), (100, 100_000, 1_054.0), (10, 10_000, 120.0)]
+        {
+            let rtt = Duration::from_millis(milliseconds);
+            let [below, above] =
+                [0.5, 2.0].map(|share| average_window(rtt, per_loss, (share * expected) as u32));
+            let middle = (below + above) / 2.0;
+            let said = alloc::format!("{below} to {above} for {expected} at {milliseconds} ms");
+            assert!((middle / expected - 1.0).abs() < 0.05, "{said}");
+            assert!(below > 0.84 * expected && above < 1.17 * expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn cube_roots_are_rounded_down() {
+        for (a, root) in [(0, 0), (1, 1), (7, 1), (8, 2), (26, 2), (27, 3), (u64::MAX >> 1, 2_097_151)] {
+            assert_eq!(cube_root(a), root);
+        }
+    }
+}

@@ -7,7 +7,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time}
 use lasthop_channel::{FrameLoss, Model};
 use lasthop_proto::arq;
 use lasthop_proto::scheme::{Scheme, Schemes};
-use lasthop_proto::tcp::{Flags, Flavour, Profile, Reaction, Segment, SeqNum, Settings};
+use lasthop_proto::tcp::{Congestion, Flags, Flavour, Profile, Reaction, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Effect, Out, Packet, Port, Probe};
 use lasthop_sim::{Expansion, Exposed, NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
 use lasthop_testing::check;
@@ -160,6 +160,10 @@ fn with_standard_parameters_the_source_is_a_standard_one() {
             let [found, standard] = with_and_without(number, PATHS[0], |_, schemes, settings| {
                 schemes.wenp.alpha = 0.5;
                 schemes.wenp.threshold = settings.dupthresh;
+                // Others cut by other factors on their own.
+                if settings.congestion != Congestion::None {
+                    settings.congestion = Congestion::Aimd;
+                }
             });
             assert_same_course(&found, &standard);
             let bits = |packet: &Packet| packet.segment().is_some_and(|segment| segment.flags.0 >= 0x100);
