@@ -1,7 +1,7 @@
 //! Everything about a TCP connection that may be chosen, and the profiles that choose it.
 //!
-//! [`Settings`] is the schema of the `[tcp]` table of a scenario. Its default is the profile `rfc`:
-//! what the standards recommend today.
+//! [`Settings`] is the schema of the `[tcp]` table of a scenario, which has the profile `linux` if it names none.
+//! In code the default is `rfc`.
 
 mod text;
 
@@ -17,13 +17,13 @@ use super::segment::SackBlocks;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// What the RFCs recommend today: RFC 5681, 6298, 6582, 6675, 6928.
-    #[default]
+    /// What the RFCs have long recommended: RFC 5681, 6298, 6582, 6675, 6928.
     Rfc,
     /// The one-way TCP of ns-2.35 with its own defaults: segments are counted, not bytes.
     Ns2,
     /// What a Linux server runs by default: CUBIC, RACK-TLP, PRR, F-RTO, timestamps, an initial window of ten
-    /// segments, a least timeout of 200 ms.
+    /// segments, a least timeout of 200 ms. What scenarios have that name none.
+    #[default]
     Linux,
     /// The same with BBR (version 1) in place of CUBIC.
     LinuxBbr,

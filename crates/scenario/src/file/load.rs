@@ -7,6 +7,7 @@ use std::path::Path;
 use fnv::FnvHasher;
 use indexmap::IndexMap;
 use lasthop_proto::scheme::Schemes;
+use lasthop_proto::tcp;
 use toml::{Table, Value};
 
 use super::document::Document;
@@ -93,7 +94,14 @@ impl Scenario {
     /// Gives TCP its profile's settings wherever the document says nothing.
     fn settle_profile(&mut self, document: &Document<'_>) {
         let table = |settings| Table::try_from(settings).expect("settings are a table");
-        let (stated, mut settled) = (table(&self.tcp), table(&self.tcp.profile.settings()));
+        let stated = table(&self.tcp);
+        // Without one, the profile is the default one, which need not be that of settings made in code.
+        let profile = if document.keys_of("tcp").any(|key| key == "profile") {
+            self.tcp.profile
+        } else {
+            tcp::Profile::default()
+        };
+        let mut settled = table(&profile.settings());
         for key in document.keys_of("tcp") {
             settled.insert(key.to_owned(), stated[key].clone());
         }

@@ -79,8 +79,8 @@ pub struct Scenario {
     /// Senders to choose from beside the profiles, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub senders: IndexMap<String, tcp::Override>,
-    /// TCP at both ends. The profile, by default `rfc`, gives every setting that is not stated.
-    #[serde(default)]
+    /// TCP at both ends. The profile, by default `linux`, gives every setting that is not stated.
+    #[serde(default = "default_tcp")]
     pub tcp: tcp::Settings,
     /// How single hosts differ from this, by name. By default not at all.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -132,6 +132,11 @@ impl Scenario {
             }
         }
     }
+}
+
+/// The TCP of a server as people have it today.
+fn default_tcp() -> tcp::Settings {
+    tcp::Profile::default().settings()
 }
 
 fn default_limit() -> Duration {
