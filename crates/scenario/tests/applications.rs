@@ -42,6 +42,7 @@ from = "a"
 to = "b"
 
 [tcp]
+profile = "rfc"
 packet_size = "1000 B"
 ack_every = 1
 handshake = false
@@ -358,6 +359,8 @@ fn split_connections_are_split_for_applications_too() {
     let text = r#"
         limit = "1000 s"
         schemes = ["basic", "i-tcp"]
+        [tcp]
+        profile = "rfc"
         [transfer]
         size = "1 B"
         [application.web]

@@ -158,7 +158,11 @@ fn a_profile_gives_what_is_not_stated_and_nothing_else() {
     expected.dupthresh = 5;
     assert_eq!(read(SCENARIO, &["tcp.flavour=newreno", "tcp.dupthresh=5"]).tcp, expected);
     assert_eq!(read(SCENARIO, &["tcp.profile=ns2"]).tcp, Profile::Ns2.settings());
-    assert_eq!(read(&with("[tcp]\nprofile = \"ebsn\"", ""), &[]).tcp, Profile::Rfc.settings());
+    // The default is a Linux server, with the table and without.
+    assert_eq!(read(&with("[tcp]\nprofile = \"ebsn\"", ""), &[]).tcp, Profile::Linux.settings());
+    expected = Profile::Linux.settings();
+    expected.dupthresh = 5;
+    assert_eq!(read(&with("profile = \"ebsn\"", "dupthresh = 5"), &[]).tcp, expected);
 }
 
 /// An override says the same as the file would.

@@ -38,6 +38,7 @@ from = "ap"
 to = "MH1"
 
 [tcp]
+profile = "rfc"
 handshake = false
 close = false
 ack_every = 1
@@ -342,7 +343,7 @@ fn a_silent_station_changes_nothing() {
 #[test]
 fn queues_hold_as_much_as_they_are_told() {
     let lost = |overrides: &[&str]| {
-        let burst = ["tcp.handshake=false", "transfer.size=100 KB", "limit=1 ms"];
+        let burst = ["tcp.profile=rfc", "tcp.handshake=false", "transfer.size=100 KB", "limit=1 ms"];
         let result = run(&read(CELL, &[&burst, overrides].concat()), "basic");
         result.connections.iter().map(|each| each.metrics.queue_drops).collect::<Vec<_>>()
     };

@@ -134,6 +134,7 @@ routers = 4
 size = "960 B"
 
 [tcp]
+profile = "rfc"
 packet_size = "1000 B"
 window = "7680 B"
 initial_window = "8 segments"
@@ -648,6 +649,8 @@ fn a_source_with_lhacks_takes_no_hand_off_for_congestion() {
     let text = r#"
         limit = "60 s"
         schemes = ["basic", "lhack"]
+        [tcp]
+        profile = "rfc"
         [transfer]
         size = "1 MB"
         [wired]

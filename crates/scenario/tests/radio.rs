@@ -34,6 +34,7 @@ from = "base"
 to = "mobile"
 
 [tcp]
+profile = "rfc"
 packet_size = "1000 B"
 ack_every = 1
 handshake = false

@@ -391,6 +391,7 @@ warmup = "10 s"
 size = "unlimited"
 
 [tcp]
+profile = "rfc"
 packet_size = "1040 B"
 window = "200 KB"
 ack_every = 1
