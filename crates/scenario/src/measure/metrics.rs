@@ -91,8 +91,14 @@ metrics! {
         retransmitted_bytes: u64,
         /// Retransmission timeouts of the source.
         timeouts: u64,
-        /// Losses that the source found by duplicate acknowledgements.
+        /// Losses that the source detected from acknowledgements, by duplicates or by time.
         fast_retransmits: u64,
+        /// Tail loss probes of the source (RFC 8985 section 7).
+        tail_loss_probes: u64,
+        /// Timeouts that the source found to be spurious, and undid.
+        spurious_timeouts: u64,
+        /// Reductions of the congestion window that the source undid, those of spurious timeouts included.
+        undone_reductions: u64,
         /// Control messages of the scheme that reached the source.
         notices: u64,
         /// Acknowledgements that the destination sent, and resets.

@@ -109,7 +109,7 @@ impl Scenario {
     /// TCP with `sender` in place of what `[tcp]` says of one; nothing if no profile and none of `senders` is
     /// called so.
     fn tcp_of_sender(&self, sender: &str) -> Option<tcp::Settings> {
-        let own = self.senders.get(sender).map(|own| own.of(&tcp::Settings::default()));
+        let own = self.senders.get(sender).map(|own| own.of(&default_tcp()));
         let replaced = own.or_else(|| tcp::Profile::named(sender).map(tcp::Profile::settings))?;
         Some(replaced.on_path_of(&self.tcp))
     }
