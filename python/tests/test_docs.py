@@ -77,6 +77,7 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "cell.cw": ("cell.cw", {"min": 31, "max": 1023}),
     "cell.drop": ("cell.drop", {}),
     "link.NAME": ("link.base-mobile", {}),
+    "host.NAME": ("host.fixed", {}),
 }
 
 # Where one of several is chosen: in which table, and by which key.
@@ -173,7 +174,8 @@ def test_every_key_is_documented_with_its_default(heading: str) -> None:
     assert all(meaning.endswith(".") for _, _, meaning in REFERENCE[heading])
     keys = known(path)
     if heading == "Top level":
-        sections = {name.split(".")[0] for name in REFERENCE} | {"sweep"}
+        # A sender has the keys of TCP, and no table of its own.
+        sections = {name.split(".")[0] for name in REFERENCE} | {"sweep", "senders"}
         keys = [key for key in keys if key not in sections or key == "topology"]
     assert documented(heading) == keys
     table = defaults(path, required)
@@ -274,13 +276,31 @@ def test_every_kind_of_application_is_documented_with_its_numbers() -> None:
 
 def test_every_setting_of_tcp_is_documented_for_every_profile() -> None:
     assert documented("tcp") == known("tcp")
-    for column, profile in enumerate(("rfc", "ns2", "ebsn"), start=1):
+    for column, profile in enumerate(("linux", "rfc", "ns2", "ebsn"), start=1):
         table = canonical(f"tcp.profile={profile}")["tcp"]
         # What the canonical form leaves out is in words.
         stated = [row for row in REFERENCE["tcp"] if row[column] != "none"]
         assert [row[0] for row in stated] == list(table)
         for row in stated:
             assert row[column] == literal(table[row[0]]), (profile, row[0])
+
+
+def test_the_default_profile_is_that_of_a_linux_server() -> None:
+    linux = canonical()["tcp"]
+    assert linux == canonical("tcp.profile=linux")["tcp"]
+    other = canonical("tcp.profile=linux-bbr")["tcp"]
+    assert other == linux | {"profile": "linux-bbr", "congestion": "bbr"}
+
+
+@pytest.mark.parametrize("path", ["connection.x.tcp", "host.fixed.tcp", "senders.x"])
+def test_tcp_of_one_connection_host_or_sender_has_the_same_keys(path: str) -> None:
+    assert known(path) == known("tcp")
+    heading = path.replace(".x", ".NAME").replace(".fixed", ".NAME").removesuffix(".tcp")
+    text = (DOCS / "scenarios.md").read_text()
+    name = f"{heading}.tcp" if path.startswith("connection") else heading
+    (section,) = re.findall(rf"\n#+ `\[{re.escape(name)}\]`\n(.*?)\n#", text, re.DOTALL)
+    (example,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    lasthop.build(tomllib.loads(MINIMAL) | tomllib.loads(example))
 
 
 def test_every_parameter_of_a_scheme_is_documented() -> None:
@@ -318,7 +338,9 @@ def test_the_wireless_part_has_the_settings_of_tcp() -> None:
 WORDS = [
     ("tcp", "profile"),
     ("tcp", "flavour"),
+    ("tcp", "detection"),
     ("tcp", "congestion"),
+    ("tcp", "slow_start_exit"),
     ("tcp", "rules"),
     ("tcp", "window_counts"),
     ("tcp", "rtt_arithmetic"),
