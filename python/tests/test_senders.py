@@ -68,19 +68,20 @@ def test_a_run_has_its_sender_and_a_label() -> None:
 @pytest.mark.parametrize(
     ("senders", "expected"),
     [
-        (["linux-bbrr"], 'found "linux-bbrr", did you mean "linux-bbr"?'),
-        (["linux", "linux-bbrr"], 'found "linux-bbrr", did you mean "linux-bbr"?'),
-        (["nosuch"], 'found "nosuch", expected "linux-reno", "linux-vegas", "linux-veno"'),
+        (["linux-bbrr"], ['--sender: found "linux-bbrr"', 'did you mean "linux-bbr"?']),
+        (["linux", "linux-bbrr"], ['--sender: found "linux-bbrr"', 'did you mean "linux-bbr"?']),
+        (["nosuch"], ['--sender: found "nosuch", expected "linux-reno"', '"rfc", "linux", "linux-bbr"']),
     ],
 )
 def test_a_wrong_sender_is_blamed_on_its_option(
-    command: Command, tmp_path: Path, name: str, senders: list[str], expected: str
+    command: Command, tmp_path: Path, name: str, senders: list[str], expected: list[str]
 ) -> None:
     options = [option for sender in senders for option in ("--sender", sender)]
     result = command(name, LAST_MILE, *options, "--out", tmp_path / "out")
     assert (result.returncode, result.stdout) == (2, "")
-    assert f"--sender: {expected}" in result.stderr
-    assert "--set" not in result.stderr and "sweep" not in result.stderr
+    assert all(part in result.stderr for part in expected), result.stderr
+    assert "--set" not in result.stderr
+    assert "sweep" not in result.stderr
 
 
 def test_a_study_of_two_senders_has_a_column_of_them(command: Command, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 mod common;
 
 use common::SCENARIO;
-use lasthop_scenario::{ConnectionRun, Ended, Events, Metrics, Observe, Run, Scenario, Value};
+use lasthop_scenario::{
+    ConnectionMetrics, ConnectionRun, Ended, Events, Metrics, Observe, Run, Scenario, Value,
+};
 
 const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
 
@@ -264,6 +266,41 @@ fn values_are_named_as_in_json() {
         })
         .collect();
     assert_eq!(serde_json::Value::Object(named), json);
+}
+
+/// What only the recovery of Linux does is counted, of each connection and of all together. A bad period of 4 s in
+/// which the link goes on trying is longer than any timeout, which is therefore spurious.
+#[test]
+fn probes_and_undone_reductions_are_counted() {
+    let linux = ["tcp.profile=linux", "transfer.size=200 KB", "schemes=[\"local-recovery\"]"];
+    let whole = run(&read(&linux), "local-recovery", 0, Observe::default());
+    let ConnectionMetrics { tail_loss_probes, timeouts, spurious_timeouts, undone_reductions, .. } =
+        whole.metrics.connections;
+    assert!(tail_loss_probes > 0 && spurious_timeouts > 0, "{:?}", whole.metrics);
+    assert!(spurious_timeouts <= timeouts && spurious_timeouts <= undone_reductions, "{:?}", whole.metrics);
+    let one = &whole.connections[0].metrics;
+    assert_eq!(
+        (one.tail_loss_probes, one.spurious_timeouts, one.undone_reductions),
+        (tail_loss_probes, spurious_timeouts, undone_reductions)
+    );
+    // Behind a warm-up that lasts as long as everything nothing is left.
+    let late = run(&read(&[&linux[..], &["warmup=599 s"]].concat()), "local-recovery", 0, Observe::default());
+    let ConnectionMetrics { tail_loss_probes, spurious_timeouts, undone_reductions, .. } =
+        late.metrics.connections;
+    assert_eq!((tail_loss_probes, spurious_timeouts, undone_reductions), (0, 0, 0));
+    // Without the means nothing is counted.
+    let bare = [&linux[..], &["tcp.tlp=false", "tcp.undo=false"]].concat();
+    let ConnectionMetrics { tail_loss_probes, spurious_timeouts, undone_reductions, .. } =
+        run(&read(&bare), "local-recovery", 0, Observe::default()).metrics.connections;
+    assert_eq!((tail_loss_probes, spurious_timeouts, undone_reductions), (0, 0, 0));
+}
+
+/// A sender that names no profile differs from a Linux server, as `[tcp]` does.
+#[test]
+fn a_sender_without_a_profile_is_a_linux_server_but_for_what_it_says() {
+    use lasthop_proto::tcp::{Congestion, Profile, Settings};
+    let scenario = read(&["senders.own.congestion=vegas", "sender=own", "tcp.profile=linux"]);
+    assert_eq!(scenario.tcp, Settings { congestion: Congestion::Vegas, ..Profile::Linux.settings() });
 }
 
 /// Two senders of different kinds on one path: each connection's own table counts more than the host's, and that

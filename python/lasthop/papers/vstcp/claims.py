@@ -273,7 +273,8 @@ def _range(_evidence: Evidence) -> Judgement:
 def _loss(leave_error: float, leave_error_free: float, error_rate: float, errors_per: str) -> float:
     """Return the loss rate of packets with a segment of 512 B."""
     text = (
-        f"transfer.size='unlimited'\nwired.rate='10 Mbps'\nradio.rate='2 Mbps'\n[{CHANNEL}]\n"
+        "transfer.size='unlimited'\ntcp.profile='ns2'\nwired.rate='10 Mbps'\nradio.rate='2 Mbps'\n"
+        f"[{CHANNEL}]\n"
         f"leave_error={leave_error}\nleave_error_free={leave_error_free}\nerror_rate={error_rate}\n"
         f"errors_per='{errors_per}'"
     )
