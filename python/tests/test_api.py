@@ -48,7 +48,7 @@ def test_a_file_with_overrides() -> None:
         ('[transfer]\nsize = "1 KB"\n[wired]\nrate = "2 Mbs"\n[radio]\nrate = "1 Mbps"', 4, "2 Mbs"),
         ("[transfer]\nsize = 5", 2, "transfer.size"),
         ("= 3", 1, "not TOML"),
-        ("", None, "transfer"),
+        ("", None, "missing key wired"),
     ],
 )
 def test_an_error_knows_its_place(text: str, line: int | None, message: str) -> None:
