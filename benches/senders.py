@@ -1,8 +1,8 @@
 """Draw goodput against loss rate for today's senders, beside what Linux itself delivered.
 
-``python benches/senders.py [DIR]`` runs ``scenarios/last-mile.toml`` with each sender over a range of loss rates, and
-writes ``senders.png`` and ``senders.csv`` into the directory, by default ``docs/images`` for the picture. Linux's
-points are those of ``tests/linux/goodput.csv``.
+``python benches/senders.py [DIR]`` runs ``scenarios/last-mile.toml`` with each sender over a range of loss
+rates, and draws ``senders.png`` into the directory, by default ``docs/images``. Linux's points are those of
+``tests/linux/goodput.csv``.
 """
 
 import csv

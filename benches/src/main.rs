@@ -118,6 +118,7 @@ fn pcapng(simulated: u64, file: &str) -> Outcome {
         mss: dumbbell.settings.mss() as u16,
         largest_window: dumbbell.settings.window_payload(),
         sack_permitted: false,
+        parts: Vec::new(),
     };
     let ((delivered, events, written), cost) = measured(|| {
         let file = BufWriter::new(File::create(file).expect("a file that can be created"));

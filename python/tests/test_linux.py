@@ -18,7 +18,8 @@ def measured() -> list[tuple[str, float, float]]:
     """Return the control, the loss rate and Linux's goodput in Mb/s of each cell."""
     with (ROOT / "tests" / "linux" / "goodput.csv").open() as file:
         return [
-            (row["congestion"], float(row["loss"]), float(row["goodput_mbps"])) for row in csv.DictReader(file)
+            (row["congestion"], float(row["loss"]), float(row["goodput_mbps"]))
+            for row in csv.DictReader(file)
         ]
 
 
