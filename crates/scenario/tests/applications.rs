@@ -384,7 +384,7 @@ fn split_connections_are_split_for_applications_too() {
         application(&result, "web").clone()
     });
     // Nothing is lost on the wired part, so that the server has nothing to send again; the client has.
-    assert!(whole.retransmitted_segments > 50, "{whole:?}");
+    assert!(whole.retransmitted_segments > 40, "{whole:?}");
     assert!(split.retransmitted_segments < 10, "{split:?}");
     assert!(split.lost_packets > 50, "{split:?}");
     assert!(split.mean_response_time_s < whole.mean_response_time_s);
