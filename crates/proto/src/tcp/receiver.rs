@@ -176,7 +176,8 @@ impl Receiver {
         if segment.seq_len() == 0 {
             return;
         }
-        if !self.is_acceptable(segment) {
+        let expected = segment.seq == self.rcv_nxt && self.fin.is_none();
+        if !expected && !self.is_acceptable(segment) {
             return self.acknowledge(now, None, out);
         }
         self.stats.segments += 1;
@@ -295,6 +296,12 @@ impl Receiver {
     /// Puts the payload where it belongs and delivers what is in order. What lies beyond the window, or behind FIN,
     /// is not kept.
     fn store(&mut self, now: Time, segment: &Segment) {
+        // What comes in order, and that is most, passes an empty queue by.
+        let in_order = segment.seq == self.rcv_nxt && self.queue.is_empty() && self.fin.is_none();
+        if in_order && segment.len <= self.window() {
+            self.deliver(now, self.rcv_nxt + segment.len);
+            return;
+        }
         let edge = self.fin.map_or(self.window(), |fin| (fin - self.rcv_nxt.min(fin)).min(self.window()));
         let (start, end) = self.offsets(segment);
         let (start, end) = (start.max(0), end.min(i64::from(edge)));
@@ -302,11 +309,6 @@ impl Receiver {
             return;
         }
         let (start, end) = (self.rcv_nxt + start as u32, self.rcv_nxt + end as u32);
-        // What comes in order, and that is most, passes an empty queue by.
-        if start == self.rcv_nxt && self.queue.is_empty() {
-            self.deliver(now, end);
-            return;
-        }
         self.queue.insert(start, end);
         if let Some(block) = self.queue.around(self.rcv_nxt) {
             self.queue.forget_before(block.end);

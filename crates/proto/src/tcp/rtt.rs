@@ -166,6 +166,7 @@ impl RttEstimator {
 
     /// The retransmission timeout as the timer is to be set now, backoff included (RFC 6298 sections
     /// 2.2-2.5 and 5.5).
+    #[inline]
     pub fn rto(&self) -> Duration {
         let two_ticks = self.tick * 2;
         match self.estimate {

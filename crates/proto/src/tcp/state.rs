@@ -560,6 +560,7 @@ impl SenderState {
 
     /// Whether `segment` echoes a mark that was not answered yet (RFC 3168 section 6.1.2: once per window of
     /// data).
+    #[inline]
     pub(super) fn is_marked(&mut self, segment: &Segment) -> bool {
         if !self.ecn.agreed || !segment.flags.has(Flags::ECE) || segment.flags.has(Flags::SYN) {
             return false;
@@ -583,6 +584,7 @@ impl SenderState {
 
     /// The flags and the ECN field of a segment with data: only new ones may be marked (RFC 3168 section
     /// 6.1.5), and the first after an answer says so.
+    #[inline]
     fn mark_data(&mut self, new: bool) -> (Flags, Ecn) {
         if !self.ecn.agreed || !new {
             return (Flags::default(), Ecn::NotEct);

@@ -39,7 +39,7 @@ impl Transmitter {
     }
 
     /// Sends a packet from `start` on: when its last unit ends, and how many of them are lost.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, packet: &Packet, start: Time) -> (Time, u32) {
         let units = self.cutter.cut(packet);
         let (mut end, mut lost) = (start, 0);
@@ -53,7 +53,7 @@ impl Transmitter {
     }
 
     /// The packet reaches the other end, or would.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, packet: &Packet, lost: u32, out: &mut Out) {
         let Transmitter { air, cutter, stats, .. } = self;
         let units = cutter.cut(packet);
