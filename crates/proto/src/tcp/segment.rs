@@ -78,6 +78,14 @@ pub struct SackBlock {
     pub end: SeqNum,
 }
 
+impl SackBlock {
+    /// Whether it reports something sent beyond `una` and before `max`: a duplicate report (RFC 2883), or one of data
+    /// never sent, does not.
+    pub(super) fn is_news(&self, una: SeqNum, max: SeqNum) -> bool {
+        self.start > una && self.start < self.end && self.start < max && self.end <= max
+    }
+}
+
 /// Up to four blocks: all that the header has room for (RFC 2018 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {

@@ -253,9 +253,10 @@ mod tests {
     }
 
     /// RFC 9438 section 4.2: W(t) = C (t - K)³ + W_max, with K the cube root of W_max (1 - β) / C. The window is
-    /// where the curve will be in a round trip, to the segment, or where Reno with the same factor would be.
+    /// no further from the curve than it moves in a round trip, and two segments for rounding; or where Reno with the
+    /// same factor would be.
     #[test]
-    fn the_window_follows_the_curve_to_the_segment() {
+    fn the_window_follows_the_curve() {
         for rtt in [50_u64, 100, 200, 400] {
             let rtt = Duration::from_millis(rtt);
             let mut flow = Flow::new(rtt, 1_000);

@@ -45,8 +45,8 @@ pub(super) trait LossDetector: Debug + Send {
     /// The path was seen to reorder segments.
     fn on_reordering(&mut self) {}
 
-    /// A retransmission was reported to be a duplicate after reordering was seen (RFC 2883), when `delivered`
-    /// bytes had been delivered, `prior` of them before the newest acknowledged segment was sent.
+    /// A retransmission was reported to be a duplicate (RFC 2883), when `delivered` bytes had been delivered,
+    /// `prior` of them before the newest acknowledged segment was sent.
     fn on_duplicate_report(&mut self, _prior: u64, _delivered: u64) {}
 
     /// A recovery from losses has ended.

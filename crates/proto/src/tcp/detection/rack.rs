@@ -77,9 +77,9 @@ impl LossDetector for Rack {
         self.reordering_seen = true;
     }
 
-    /// RFC 8985 section 6.2 step 4: once per round trip.
+    /// RFC 8985 section 6.2 step 4: once per round trip, and, as in Linux, only if the path was seen to reorder.
     fn on_duplicate_report(&mut self, prior: u64, delivered: u64) {
-        if prior >= self.stepped_at {
+        if self.reordering_seen && prior >= self.stepped_at {
             self.steps = (self.steps + 1).min(MAX_STEPS);
             self.widened_for = WIDENED_FOR;
             self.stepped_at = delivered;

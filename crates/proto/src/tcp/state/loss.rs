@@ -5,7 +5,7 @@ use lasthop_base::Time;
 use super::SenderState;
 use crate::tcp::cc::Loss;
 use crate::tcp::reaction::{Evidence, Hole, Response};
-use crate::tcp::segment::{Flags, SackBlock, Segment};
+use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::settings::Rules;
 
 impl SenderState {
@@ -202,11 +202,7 @@ impl SenderState {
     /// Takes the reports of `segment` into the scoreboard; says how many bytes were news.
     pub(in crate::tcp) fn note_sack(&mut self, segment: &Segment) -> u32 {
         let (una, max) = (self.snd_una.max(segment.ack), self.snd_max);
-        // A duplicate report (RFC 2883) or one of data never sent is no news.
-        let is_news = |block: &&SackBlock| {
-            block.start > una && block.start < block.end && block.start < max && block.end <= max
-        };
-        let blocks = segment.sack.iter().filter(is_news);
+        let blocks = segment.sack.iter().filter(|block| block.is_news(una, max));
         blocks.map(|block| self.sacked.insert(block.start, block.end)).sum()
     }
 }

@@ -220,7 +220,7 @@ impl Prr {
         let context = self.context(tcp, now);
         let (high, una, max) = (self.high, tcp.snd_una.max(segment.ack), tcp.snd_max);
         let highest = tcp.sacked.end().filter(|_| !tcp.sacked.is_empty());
-        for block in segment.sack.iter().filter(|block| is_news(block, una, max)) {
+        for block in segment.sack.iter().filter(|block| block.is_news(una, max)) {
             if tcp.sacked.insert(block.start, block.end) == 0 {
                 continue;
             }
@@ -485,11 +485,6 @@ impl Prr {
         self.undo.on_resent(now);
         self.count_sent();
     }
-}
-
-/// Whether `block` reports something that is outstanding beyond `una`.
-fn is_news(block: &SackBlock, una: SeqNum, max: SeqNum) -> bool {
-    block.start > una && block.start < block.end && block.start < max && block.end <= max
 }
 
 /// What the first block reports to have arrived twice (RFC 2883 section 4): something acknowledged, or something
