@@ -1,13 +1,13 @@
-//! Values that a type allows and a model does not.
+//! Errors for parameter values that a model rejects.
 
 use core::fmt;
 
-/// A parameter whose type allows a value that what it belongs to does not.
+/// A parameter value that its type can hold and its model rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The parameter's path inside what it belongs to, as in a scenario file.
+    /// Path of the parameter within its table, as in a scenario file.
     pub field: &'static str,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub problem: &'static str,
 }
 

@@ -1,6 +1,6 @@
-//! What every other Lasthop crate stands on: [`Time`] and [`Duration`] in integer nanoseconds,
-//! sizes in [`Bytes`], [`BitRate`]s in bits per second, probabilities, [`Decibels`], and named [random
-//! streams](rng). No clock, no I/O, no global state: the crate is `no_std`.
+//! Basic types of Lasthop: [`Time`] and [`Duration`] in integer nanoseconds, sizes in [`Bytes`], [`BitRate`]s
+//! in bits per second, probabilities, [`Decibels`], and named [random streams](rng). The crate is `no_std`:
+//! no clock, no I/O, no global state.
 //!
 //! ```text
 //! "30 ms" ──parse──> Duration ──┐

@@ -1,12 +1,11 @@
-//! Reading and writing numbers with units.
+//! Parsing and formatting of numbers with units.
 
 use alloc::format;
 use core::fmt;
 
 use crate::units::UnitError;
 
-/// What a quantity is, for its error messages, and the units that it may be written in, each with
-/// its factor to the base unit.
+/// A physical quantity: its name for error messages, and its units with their factors to the base unit.
 #[derive(Clone, Copy)]
 pub(crate) struct Quantity<'a> {
     pub(crate) what: &'a str,
@@ -18,8 +17,8 @@ pub(crate) fn unexpected(found: &str, expected: &str) -> UnitError {
     UnitError(format!("found \"{found}\", expected {expected}"))
 }
 
-/// Reads `"30 ms"`: a decimal number, an optional space, a unit. The result is a whole number of
-/// base units.
+/// Parses a decimal number, an optional space and a unit, such as `"30 ms"`, into a whole number of base
+/// units.
 pub(crate) fn quantity(text: &str, quantity: Quantity<'_>) -> Result<u64, UnitError> {
     let Quantity { what, example, .. } = quantity;
     let (number, factor) = number_and_factor(text, quantity)?;
@@ -33,7 +32,7 @@ pub(crate) fn quantity(text: &str, quantity: Quantity<'_>) -> Result<u64, UnitEr
     Ok(libm::round(value) as u64)
 }
 
-/// As [`quantity`], for what may be negative or have a fraction.
+/// As [`quantity`], for quantities that may be negative or fractional.
 pub(crate) fn signed_quantity(text: &str, quantity: Quantity<'_>) -> Result<f64, UnitError> {
     let (number, factor) = number_and_factor(text, quantity)?;
     let value = number * factor;
@@ -44,7 +43,7 @@ fn too_large(text: &str, Quantity { what, example, .. }: Quantity<'_>) -> UnitEr
     unexpected(text, &format!("{what} that is not so large, such as \"{example}\""))
 }
 
-/// The number, and its unit's factor to the base unit.
+/// The number and the factor of its unit to the base unit.
 fn number_and_factor(text: &str, quantity: Quantity<'_>) -> Result<(f64, f64), UnitError> {
     let Quantity { what, example, units } = quantity;
     let trimmed = text.trim();
@@ -70,7 +69,7 @@ fn number_and_factor(text: &str, quantity: Quantity<'_>) -> Result<(f64, f64), U
     Ok((number, factor))
 }
 
-/// The candidate that differs from `word` least, if by no more than one letter (case aside).
+/// The candidate nearest to `word`, at most one letter apart (ignoring case).
 fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |candidate: &str| {
         let same = |(a, b): (char, char)| a.eq_ignore_ascii_case(&b);
@@ -82,7 +81,8 @@ fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<
     candidates.map(|c| (distance(c), c)).filter(|&(d, _)| d <= 1).min_by_key(|&(d, _)| d).map(|(_, c)| c)
 }
 
-/// Writes `value` in the largest of `units` (largest first) in which three decimals are exact.
+/// Formats `value` in the largest of `units` (sorted in descending order) that represents it exactly with
+/// three decimals.
 pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
     let exact = |scale: u64| scale < 1000 || value.is_multiple_of(scale / 1000);
     let fits = |&&(scale, _): &&(u64, &str)| value >= scale && exact(scale);

@@ -1,17 +1,16 @@
 //! Named random streams and the variates drawn from them.
 //!
-//! A stream is a function of (seed, run, name) and of nothing else: adding a component with a
-//! stream of its own never shifts another's. Generator: ChaCha with eight rounds, keyed by
-//! (seed, run, version of this contract), with the name's hash as its stream number. Variates are
-//! our own and use `libm`, so they are equal on every machine and do not change with a library.
+//! A stream depends only on (seed, run, name), so a new component with its own stream leaves all others
+//! unchanged. The generator is ChaCha8, keyed by (seed, run, contract version); the hash of the name is its
+//! stream number. Variates are implemented here on top of `libm`, so they are identical on every machine and
+//! independent of library versions.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::time::Duration;
 
-/// Names this way of deriving streams; it changes only if the same (seed, run, name) would give
-/// other numbers.
+/// Version of the stream derivation. It changes only if the same (seed, run, name) yields different numbers.
 const CONTRACT: &[u8; 16] = b"lasthop-streams1";
 
 /// The streams of one run.
@@ -27,7 +26,7 @@ impl Streams {
         Streams { seed, run }
     }
 
-    /// The stream called `name`, from its beginning.
+    /// The stream called `name`, at its start.
     pub fn stream(&self, name: &str) -> Stream {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
@@ -39,7 +38,7 @@ impl Streams {
     }
 }
 
-/// FNV-1a, 64 bits: short, well spread over names, and fixed for ever.
+/// FNV-1a, 64 bits. The streams depend on it, so it must never change.
 fn fnv1a(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
@@ -50,7 +49,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// Uniform on [0, 1), in steps of 2⁻⁵³.
+    /// Uniform on [0, 1), with a resolution of 2⁻⁵³.
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
@@ -60,7 +59,7 @@ impl Stream {
     /// # Panics
     /// If `n` is zero.
     pub fn below(&mut self, n: u64) -> u64 {
-        assert!(n > 0, "there is no number below zero");
+        assert!(n > 0, "the range of a uniform integer is empty");
         let reject_under = n.wrapping_neg() % n;
         loop {
             let wide = u128::from(self.0.next_u64()) * u128::from(n);
@@ -78,33 +77,33 @@ impl Stream {
         })
     }
 
-    /// True with probability `p`; exactly never for 0 and always for 1.
+    /// True with probability `p`; exact for 0 and 1.
     pub fn bernoulli(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
     /// Exponential with the given mean, rounded to a whole nanosecond.
     pub fn exponential(&mut self, mean: Duration) -> Duration {
-        // 1 − u is in (0, 1], so that the logarithm is finite.
+        // 1 − u is in (0, 1], so the logarithm is finite.
         Duration::from_secs_f64(-libm::log(1.0 - self.uniform()) * mean.as_secs_f64())
     }
 
-    /// Normal with mean 0 and variance 1 (Box and Muller 1958: one of their pair, so that each takes as many
-    /// draws).
+    /// Standard normal, by the Box-Muller transform (1958). The second variate of each pair is discarded, so
+    /// every call draws two uniforms.
     pub fn normal(&mut self) -> f64 {
-        // 1 − u is in (0, 1], so that the logarithm is finite.
+        // 1 − u is in (0, 1], so the logarithm is finite.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
         radius * libm::cos(core::f64::consts::TAU * self.uniform())
     }
 
-    /// The number of trials up to the first success, if each succeeds with probability `p`: 1 or
-    /// more, by inversion of P(more than k) = (1 − `p`)^k.
+    /// Geometric: the number of trials up to and including the first success, each with probability `p`.
+    /// Inverts P(more than k) = (1 − `p`)^k.
     ///
     /// # Panics
-    /// If `p` is not above zero.
+    /// If `p` is not positive.
     pub fn geometric(&mut self, p: f64) -> u64 {
-        assert!(p > 0.0, "the first success of a trial that succeeds with probability {p}");
-        // At p = 1 the divisor is minus infinity: one trial, as it should be.
+        assert!(p > 0.0, "a geometric variate with success probability {p}");
+        // For p = 1 the divisor is −∞ and the result is one trial.
         let failures = libm::log(1.0 - self.uniform()) / libm::log1p(-p);
         (failures as u64).saturating_add(1)
     }
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// Pins the contract: these numbers may change only together with its name.
+    /// Pins the contract: these numbers change only with its version.
     #[test]
     fn streams_are_fixed_for_ever() {
         let draws = |seed, run, name| {
@@ -129,7 +128,7 @@ mod tests {
     }
     const PINNED: [u64; 2] = [1_261_319_221, 247_213_001];
 
-    /// Each mean within 5 standard errors: a false alarm once in about two million seeds.
+    /// Each sample mean is within 5 standard errors: one false alarm in about two million seeds.
     #[test]
     fn variates_have_their_means() {
         let mut stream = Streams::new(7, 0).stream("test");
@@ -168,7 +167,7 @@ mod tests {
     fn the_edges_are_exact() {
         let mut stream = Streams::new(7, 0).stream("edges");
         assert!((0..1000).all(|_| stream.geometric(1.0) == 1));
-        // More trials than can be counted.
+        // Saturates at `u64::MAX` trials.
         assert_eq!(stream.geometric(f64::MIN_POSITIVE), u64::MAX);
         assert!((0..1000).all(|_| !stream.bernoulli(0.0) && stream.bernoulli(1.0)));
         assert_eq!(stream.up_to(Duration::ZERO), Duration::ZERO);

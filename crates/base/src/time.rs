@@ -1,4 +1,4 @@
-//! Instants and spans of simulated time, in integer nanoseconds.
+//! Instants and durations of simulated time, in integer nanoseconds.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
@@ -11,46 +11,46 @@ use crate::units::UnitError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
-/// A span of time in nanoseconds; never negative.
+/// A non-negative duration in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(u64);
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 impl Time {
-    /// The beginning of a run.
+    /// The start of a run.
     pub const ZERO: Time = Time(0);
-    /// Later than every instant of a run: the deadline of one who waits for nothing.
+    /// Later than every instant of a run: the deadline of a component without a pending timer.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The instant `ns` nanoseconds after the beginning.
+    /// The instant `ns` nanoseconds after the start.
     pub const fn from_nanos(ns: u64) -> Time {
         Time(ns)
     }
 
-    /// Nanoseconds since the beginning.
+    /// Nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the beginning, for results and plots only.
+    /// Seconds since the start, for results and plots only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
 
-    /// The span from `earlier` to this instant.
+    /// The duration from `earlier` to this instant.
     ///
     /// # Panics
-    /// If `earlier` is later: time runs one way.
+    /// If `earlier` is later than this instant.
     pub fn since(self, earlier: Time) -> Duration {
         Duration(self.0.checked_sub(earlier.0).expect("time ran backwards"))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Duration = Duration(0);
-    /// The longest span: about 584 years.
+    /// The longest duration: about 584 years.
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// `ns` nanoseconds.
@@ -73,34 +73,34 @@ impl Duration {
         Duration(s * NANOS_PER_SEC)
     }
 
-    /// The span nearest to `s` seconds; negative values give zero, huge ones [`Duration::MAX`].
-    /// For random variates and parsed numbers.
+    /// The nearest duration to `s` seconds, saturating at zero and [`Duration::MAX`]. For random variates and
+    /// parsed numbers.
     pub fn from_secs_f64(s: f64) -> Duration {
         Duration(libm::round(s * NANOS_PER_SEC as f64) as u64)
     }
 
-    /// Length in nanoseconds.
+    /// The duration in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Length in seconds.
+    /// The duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SEC as f64
     }
 
-    /// Whether the span is empty.
+    /// Whether the duration is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// This span less `other`, or zero if `other` is longer.
+    /// `self - other`, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 }
 
-/// Saturates at [`Time::NEVER`], so that adding to "never" stays "never".
+/// Saturates at [`Time::NEVER`], so [`Time::NEVER`] plus any duration is [`Time::NEVER`].
 impl Add<Duration> for Time {
     type Output = Time;
     fn add(self, span: Duration) -> Time {
@@ -154,7 +154,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// In the largest unit that needs no more than three decimals: `"30 ms"`, `"1.5 s"`.
+/// In the largest unit that needs at most three decimals: `"30 ms"`, `"1.5 s"`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         parse::write_scaled(f, self.0, &[(NANOS_PER_SEC, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")])

@@ -1,4 +1,4 @@
-//! Sizes, rates, probabilities and decibels, and how people write them.
+//! Sizes, rates, probabilities and decibels, with their text formats.
 
 use alloc::string::String;
 use core::fmt;
@@ -12,11 +12,11 @@ use serde::ser::{Serialize, Serializer};
 use crate::parse::{self, Quantity};
 use crate::time::Duration;
 
-/// A size in bytes. On a wire it includes headers unless the field says otherwise.
+/// A size in bytes. Packet sizes include headers unless the field says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in bits per second; never zero.
+/// A positive rate in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(u64);
 
@@ -24,11 +24,11 @@ pub struct BitRate(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Probability(f64);
 
-/// A ratio of two powers, in decibels; always finite.
+/// A power ratio in decibels; always finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Decibels(f64);
 
-/// A quantity that could not be read: what was found and what was expected.
+/// A parse error of a quantity: the text found and the text expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(pub(crate) String);
 
@@ -41,7 +41,7 @@ impl fmt::Display for UnitError {
 impl core::error::Error for UnitError {}
 
 impl Bytes {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Bytes = Bytes(0);
 
     /// The size in bits.
@@ -96,14 +96,14 @@ impl BitRate {
         self.0
     }
 
-    /// How long `size` takes to send, rounded up to a whole nanosecond, once.
+    /// Transmission time of `size`, rounded up to a whole nanosecond.
     pub fn time_for(self, size: Bytes) -> Duration {
         self.time_for_bits(size.bits())
     }
 
-    /// How long `bits` take to send, rounded up to a whole nanosecond, once.
+    /// Transmission time of `bits`, rounded up to a whole nanosecond.
     pub fn time_for_bits(self, bits: u64) -> Duration {
-        // 64 bits are enough for 2 GB at a time; a 128-bit division costs several times as much.
+        // 64 bits suffice for 2 GB at a time; a 128-bit division costs several times as much.
         let ns = match bits.checked_mul(1_000_000_000) {
             Some(scaled) => scaled.div_ceil(self.0),
             None => (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(self.0)) as u64,
@@ -118,24 +118,24 @@ impl Probability {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }
 
-    /// The number.
+    /// The value.
     pub const fn get(self) -> f64 {
         self.0
     }
 }
 
 impl Decibels {
-    /// `db` decibels, or `None` for what is not a finite number.
+    /// `db` decibels, or `None` if `db` is not finite.
     pub fn new(db: f64) -> Option<Decibels> {
         db.is_finite().then_some(Decibels(db))
     }
 
-    /// The number of decibels.
+    /// The value in decibels.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// The ratio itself: 10 for 10 dB.
+    /// The linear ratio: 10 for 10 dB.
     pub fn ratio(self) -> f64 {
         libm::pow(10.0, self.0 / 10.0)
     }
@@ -183,7 +183,7 @@ impl FromStr for Bytes {
             ("GiB", 1_073_741_824.0),
         ];
         let size = parse::quantity(text, Quantity { what: "a size", example: "576 B", units: UNITS })?;
-        // An exabyte and more would overflow when counted in bits.
+        // Sizes of an exabyte and more would overflow when converted to bits.
         let too_large = || parse::unexpected(text, "a size below 1 EB, such as \"576 B\"");
         if size < 1_000_000_000_000_000_000 { Ok(Bytes(size)) } else { Err(too_large()) }
     }
@@ -241,8 +241,8 @@ impl FromStr for Decibels {
     }
 }
 
-/// Quantities stand in scenario files as strings with a unit; a bare number is refused, because
-/// its unit would have to be guessed.
+/// Scenario files hold quantities as strings with a unit. A bare number is rejected because its unit is
+/// ambiguous.
 macro_rules! serde_as_text {
     ($type:ty, $expecting:literal) => {
         impl Serialize for $type {

@@ -1,5 +1,4 @@
-//! Channels that alternate between good and bad: the one place that knows sojourns. A model adds
-//! only how long each stay lasts.
+//! Channels that alternate between a good and a bad state. A model supplies only the dwell times.
 
 use alloc::collections::VecDeque;
 
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bit_errors::BitErrors;
 use crate::{Channel, Sojourn, State};
 
-/// One value for each state.
+/// One value per state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerState<T> {
     pub(crate) good: T,
@@ -24,35 +23,35 @@ impl<T: Copy> PerState<T> {
         }
     }
 
-    /// The same with `bad` for the bad state.
+    /// A copy with `bad` as the value of the bad state.
     pub(crate) fn with_bad(self, bad: State) -> PerState<T> {
         PerState { good: self.of(bad.other()), bad: self.of(bad) }
     }
 }
 
 impl PerState<Duration> {
-    /// The long-run fraction of time in the good state, if these are the mean stays.
+    /// The long-run fraction of time in the good state, for these mean dwell times.
     pub(crate) fn availability(&self) -> f64 {
         let (good, bad) = (self.good.as_secs_f64(), self.bad.as_secs_f64());
         good / (good + bad)
     }
 }
 
-/// How a random channel with two states begins.
+/// Initial state of a random two-state channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// In a fresh good period.
+    /// At the start of a good period.
     #[default]
     Good,
-    /// In a fresh bad period.
+    /// At the start of a bad period.
     Bad,
-    /// In either, with its long-run probability: the process has run for ever.
+    /// Stationary: in either state with its long-run probability.
     Stationary,
 }
 
 impl Start {
-    /// The first state, if the good one's long-run probability is `availability`.
+    /// Draws the initial state; `availability` is the long-run probability of the good one.
     pub(crate) fn draw(self, availability: f64, stream: &mut Stream) -> State {
         match self {
             Start::Good => State::Good,
@@ -63,18 +62,17 @@ impl Start {
     }
 }
 
-/// An alternating channel whose stays last as long as `dwell` says, asked once for each stay in
-/// their order.
+/// A channel whose dwell times come from `dwell`, called once per sojourn in chronological order.
 pub(crate) struct Alternating<D> {
     dwell: D,
     errors: PerState<BitErrors>,
-    /// The latest question's instant.
+    /// Time of the latest query.
     asked: Time,
-    /// The sojourn under way at that instant.
+    /// The sojourn that contains it.
     current: Sojourn,
-    /// Those after it, as far as a frame has reached.
+    /// Later sojourns already drawn, up to the end of the latest frame.
     ahead: VecDeque<Sojourn>,
-    /// The last of them all.
+    /// The last sojourn drawn.
     newest: Sojourn,
 }
 
@@ -110,8 +108,8 @@ impl<D: FnMut(State) -> Duration> Alternating<D> {
         self.current
     }
 
-    /// Calls `each` with the parts of a frame that leaves the current sojourn, in order: the state
-    /// and how long it lasts.
+    /// Calls `each` with the state and length of every part of a frame that outlasts the current sojourn, in
+    /// order.
     fn parts(&mut self, start: Time, end: Time, mut each: impl FnMut(State, Duration)) {
         while self.newest.until < end {
             let next = self.draw();

@@ -2,8 +2,8 @@
 
 use lasthop_base::Probability;
 
-/// A bit error rate, with ln(1 − rate): survival over many bits is then one multiplication and
-/// one exponential, accurate also where 1 − rate rounds to 1.
+/// A bit error rate together with ln(1 − rate). Survival of many bits then costs one multiplication and one
+/// exponential, and stays accurate where 1 − rate rounds to 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BitErrors {
     pub(crate) rate: Probability,
@@ -15,14 +15,14 @@ impl BitErrors {
         BitErrors { rate, log_bit_survival: libm::log1p(-rate.get()) }
     }
 
-    /// ln of the probability that `bits` bits are all right; minus infinity for certain error.
-    /// `bits` need not be whole: it may be the part of a frame that one state covers.
+    /// ln of the probability that `bits` bits have no error; −∞ if an error is certain. `bits` may be
+    /// fractional: the share of a frame that one state covers.
     pub(crate) fn log_survival(self, bits: f64) -> f64 {
-        // At rate 1 the logarithm is infinite, and zero times that is not a number.
+        // At rate 1 the logarithm is −∞, and 0 · ∞ is NaN.
         if bits == 0.0 { 0.0 } else { bits * self.log_bit_survival }
     }
 
-    /// The probability that `bits` bits are all right: (1 − rate)^`bits`.
+    /// The probability that `bits` bits have no error: (1 − rate)^`bits`.
     pub(crate) fn survival(self, bits: f64) -> f64 {
         libm::exp(self.log_survival(bits))
     }

@@ -1,46 +1,45 @@
-//! How often a Rayleigh-fading signal falls below a threshold between two samples.
+//! Probability that a Rayleigh-fading signal falls below a threshold between two samples.
 //!
-//! Two samples of the signal's complex amplitude, of mean power 1, are jointly Gaussian with a
-//! correlation ρ. The second's power is below t, given that the first's is not, with probability
+//! Two samples of the complex amplitude, of mean power 1, are jointly Gaussian with correlation ρ. Given that
+//! the power of the first is at least t, the power of the second is below t with probability
 //!
 //! > Q(θ, ρθ) − Q(ρθ, θ), θ² = 2t/(1 − ρ²),
 //!
-//! Q being Marcum's function of first order (M. Zorzi, R. R. Rao and L. B. Milstein, "ARQ error
-//! control for fading mobile radio channels", IEEE Transactions on Vehicular Technology 46(2),
-//! 1997).
+//! where Q is Marcum's function of first order (M. Zorzi, R. R. Rao and L. B. Milstein, "ARQ error control
+//! for fading mobile radio channels", IEEE Transactions on Vehicular Technology 46(2), 1997).
 //!
-//! In slow fading, or far below the mean power, this is a small difference of numbers near each
-//! other, and two values of Q would leave few of its digits. But as integrals over an angle (M. K.
-//! Simon, "A new twist on the Marcum Q-function and its application", IEEE Communications Letters
-//! 2(2), 1998) both have the same exponential, and the rest of their integrands differ by Poisson's
-//! kernel (1 − ρ²)/D, whose mean is 1. What remains,
+//! In slow fading, or far below the mean power, the two values of Q are nearly equal and their difference
+//! loses most of its digits. Written as integrals over an angle (M. K. Simon, "A new twist on the Marcum
+//! Q-function and its application", IEEE Communications Letters 2(2), 1998), both contain the same
+//! exponential, and the rest of the integrands differs by Poisson's kernel (1 − ρ²)/D, whose mean is 1. The
+//! result,
 //!
 //! > (1/π) ∫ (1 − ρ²)/D · (1 − e^(−cD)) dφ from 0 to π, c = t/(1 − ρ²),
 //! > D = 1 + ρ² − 2|ρ| cos φ = (1 − |ρ|)² + 4|ρ| sin²(φ/2),
 //!
-//! has no difference in it that loses digits. The sign of ρ does not matter.
+//! needs no such difference. The sign of ρ has no effect.
 
 use core::f64::consts::PI;
 
-/// An exponent x for which 1 − e^(−x) is 1.
+/// An exponent x at which 1 − e^(−x) rounds to 1.
 const LARGE: f64 = 40.0;
 
-/// P(second sample below `threshold` | first sample not), for a power of mean 1 and samples whose
-/// correlation is J₀(`angle`), where `angle` is 2π f_D τ. Relative error below 10⁻¹³ for thresholds
-/// from 10⁻¹⁵ to 10^1.5 and angles from 10⁻⁹, those that a channel may have.
+/// P(second sample below `threshold` | first sample above it), for mean power 1 and correlation J₀(`angle`)
+/// with `angle` = 2π f_D τ. The relative error is below 10⁻¹³ for thresholds from 10⁻¹⁵ to 10^1.5 and angles
+/// of at least 10⁻⁹, the range that the channel model accepts.
 pub(crate) fn crossing(threshold: f64, angle: f64) -> f64 {
-    let apart = one_minus_correlation(angle);
-    let correlation = 1.0 - apart;
-    let c = threshold / (apart * (2.0 - apart));
-    // The exponent cD is this much, and then up to this much more.
-    let (least, swing) = (c * apart * apart, 4.0 * correlation * c);
-    // Beyond this angle the exponent is large, and only Poisson's kernel is left to integrate.
+    let one_minus_rho = one_minus_correlation(angle);
+    let correlation = 1.0 - one_minus_rho;
+    let c = threshold / (one_minus_rho * (2.0 - one_minus_rho));
+    // The exponent cD rises from `least` to `least + swing`.
+    let (least, swing) = (c * one_minus_rho * one_minus_rho, 4.0 * correlation * c);
+    // Beyond this angle the exponent is large and the integrand is Poisson's kernel alone.
     let (reach, beyond) = if swing <= LARGE {
         (PI, 0.0)
     } else {
         let reach = 2.0 * libm::asin(libm::sqrt(LARGE / swing));
         let slope = (1.0 + correlation) * libm::tan(reach / 2.0);
-        (reach, 2.0 / PI * libm::atan(apart / slope))
+        (reach, 2.0 / PI * libm::atan(one_minus_rho / slope))
     };
     let integrand = |angle: f64| {
         let sine = libm::sin(angle / 2.0);
@@ -51,25 +50,25 @@ pub(crate) fn crossing(threshold: f64, angle: f64) -> f64 {
     within + beyond
 }
 
-/// 1 − |J₀(x)|, for any x ≥ 0, without the digits that the subtraction loses for small ones.
+/// 1 − |J₀(x)| for x ≥ 0, without cancellation for small x.
 fn one_minus_correlation(x: f64) -> f64 {
     if x >= 1.0 {
         return 1.0 - libm::fabs(libm::j0(x));
     }
-    // The power series of J₀ without its first term, 1; the last is below 10⁻¹⁸ of the first.
+    // The power series of J₀ without its leading 1; the last term is below 10⁻¹⁸ of the first.
     let quarter = x * x / 4.0;
     let horner = |sum: f64, k: f64| 1.0 - quarter / ((k + 1.0) * (k + 1.0)) * sum;
     quarter * [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0].into_iter().fold(1.0, horner)
 }
 
-/// The integral of `f` from 0 to `end`, by Gauss and Legendre's rule with 32 points.
+/// The integral of `f` from 0 to `end` by 32-point Gauss-Legendre quadrature.
 fn integral_to(end: f64, f: impl Fn(f64) -> f64) -> f64 {
     let half = end / 2.0;
     let both = |&(node, weight): &(f64, f64)| weight * (f(half * (1.0 - node)) + f(half * (1.0 + node)));
     half * RULE.iter().map(both).sum::<f64>()
 }
 
-/// The rule's points above the middle of [−1, 1], and their weights.
+/// Nodes above the middle of [−1, 1], with their weights.
 const RULE: [(f64, f64); 16] = [
     (0.048_307_665_687_738_32, 0.096_540_088_514_727_8),
     (0.144_471_961_582_796_5, 0.095_638_720_079_274_86),
@@ -93,7 +92,7 @@ const RULE: [(f64, f64); 16] = [
 mod tests {
     use super::*;
 
-    /// The rule is exact for polynomials of degree 63 and less, and for no other.
+    /// The rule is exact for polynomials of degree 63 and lower.
     #[test]
     fn the_rule_is_that_of_gauss_and_legendre() {
         for degree in 0..64 {

@@ -7,9 +7,8 @@ use crate::alternating::{Alternating, PerState};
 use crate::mean_loss::{Unit, loss_at_rates, mean_loss};
 use crate::{Channel, State};
 
-/// A good period, a bad period, and so on for ever, each of constant length, beginning with a good
-/// one at time zero (EBSN paper, TR-96-014, section 4.2.1: so that experiments meet exactly the
-/// same fades). It uses no randomness.
+/// Alternating good and bad periods of constant length, starting with a good one at time zero (EBSN paper,
+/// TR-96-014, section 4.2.1, where every experiment meets exactly the same fades). Deterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FixedPeriods {
@@ -17,11 +16,11 @@ pub struct FixedPeriods {
     pub good: Duration,
     /// Length of each bad period, above zero.
     pub bad: Duration,
-    /// Bit error rate in good periods. By default 0: with the default of `bad_ber`, whatever
-    /// overlaps a bad period is lost and nothing else, so that a run has no chance in it.
+    /// Bit error rate in good periods. By default 0: with the default of `bad_ber`, exactly the frames that
+    /// overlap a bad period are lost, and the run is deterministic.
     #[serde(default = "never")]
     pub good_ber: Probability,
-    /// Bit error rate in bad periods. By default 1, for the same reason.
+    /// Bit error rate in bad periods. By default 1.
     #[serde(default = "always")]
     pub bad_ber: Probability,
 }
@@ -40,7 +39,7 @@ impl FixedPeriods {
     }
 
     pub(crate) fn loss_probability(&self, bits: u64, on_air: Duration) -> f64 {
-        // Each period is a unit of its own.
+        // Each period is a `Unit` that is left with certainty.
         let unit = |length| Unit { length, leave: 1.0 };
         let units = PerState { good: unit(self.good), bad: unit(self.bad) };
         loss_at_rates(self.rates(), bits, |worse, exponent| {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Sojourn};
 
-/// Every frame is lost with the same probability, whatever its size and air time, independently of
-/// all others (WENP paper, section VI and table I: a drop rate for each mobile host).
+/// Independent frame loss with a constant probability, whatever the size and air time of the frame (WENP
+/// paper, section VI and table I: a drop rate for each mobile host).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrameLoss {

@@ -1,4 +1,4 @@
-//! Times at which nothing gets through, whatever the channel is like.
+//! Hand-offs: outages during which every frame is lost.
 
 use alloc::boxed::Box;
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::model::above_zero;
 use crate::{Channel, Sojourn, State};
 
-/// The mobile host changes cells: from the moment at which it leaves one until it can be reached in
-/// the next, all that is on the air is lost, in both directions (lhack paper, section 6). Before
-/// and after, the channel is as it would have been.
+/// Hand-offs of the mobile host between cells. From the time it leaves one cell until it is reachable in the
+/// next, every frame on the air is lost, in both directions (lhack paper, section 6). The channel is
+/// otherwise unaffected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handoff {
-    /// When the first one begins.
+    /// Start of the first hand-off.
     pub first: Duration,
-    /// From the beginning of one to that of the next; without it there is only one.
+    /// Time from the start of one hand-off to the start of the next; without it there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// How long each lasts, above zero.
+    /// Duration of each hand-off, above zero.
     pub lasts: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Handoff {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// If it takes no time, or as long as until the next.
+    /// If `lasts` is zero, or not below `every`.
     pub fn validate(&self) -> Result<(), Invalid> {
         above_zero("lasts", self.lasts)?;
         if self.every.is_some_and(|every| every <= self.lasts) {
@@ -38,17 +38,17 @@ impl Handoff {
         Ok(())
     }
 
-    /// The channel with these interruptions.
+    /// Wraps `channel` so that it loses frames during these hand-offs.
     pub fn interrupt(self, channel: Box<dyn Channel>) -> Box<dyn Channel> {
         Box::new(Interrupted { handoff: self, channel })
     }
 
-    /// Whether one takes a frame that is on the air from `start` to `end`.
+    /// Whether a frame on the air from `start` to `end` overlaps a hand-off.
     fn hits(&self, start: Time, end: Time) -> bool {
         self.next(start).is_some_and(|(begin, _)| begin < end || begin <= start)
     }
 
-    /// The first hand-off that is not over at `at`: from when to when, the end excluded.
+    /// The first hand-off that ends after `at`: its start, and its end (exclusive).
     fn next(&self, at: Time) -> Option<(Time, Time)> {
         let first = Time::ZERO + self.first;
         let span = |begin| (begin, begin + self.lasts);

@@ -1,4 +1,4 @@
-//! Independent bit errors at one rate, at all times.
+//! Independent bit errors at a constant rate.
 
 use lasthop_base::{Probability, Time};
 use serde::{Deserialize, Serialize};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::bit_errors::BitErrors;
 use crate::{Channel, Sojourn};
 
-/// Every bit is wrong with the same probability, independently of all others (lhack paper,
-/// section 5: the corruption of messages on the last hop).
+/// Independent bit errors at a constant rate (lhack paper, section 5: the corruption of messages on the last
+/// hop).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Iid {

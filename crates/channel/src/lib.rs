@@ -1,25 +1,25 @@
 //! Bit-error processes of a wireless last hop.
 //!
-//! A [`Model`] is what a scenario file says; a [`Channel`] is what a link asks: with which
-//! probability does this frame survive the air? The link then draws, from a stream of its own.
+//! A scenario file describes a [`Model`]; a link queries a [`Channel`] for the probability that a frame
+//! survives, and draws the outcome from its own stream.
 //!
 //! ```text
 //! Model ──stream "channel"──> Channel ──start, end, bits──> probability of survival
 //!                                └─────start, end────────> shares of the frame and their bit error rates
 //! ```
 //!
-//! # One trajectory for everyone
+//! # Trajectories do not depend on traffic
 //!
-//! A channel's state at an instant is a function of its [`Stream`](lasthop_base::Stream) and of
-//! nothing else: not of the frames sent, not of the questions asked. Two uses follow.
+//! The state of a channel at an instant is a function of its [`Stream`](lasthop_base::Stream) alone: neither
+//! the frames sent nor the queries made affect it. This has two uses.
 //!
-//! - The two directions of a link each hold their own copy, built from the same named stream. They
-//!   ask at different instants and still see the same fades.
-//! - Two schemes that run with the same seed see the same fades, so that their difference is a
-//!   paired one (common random numbers).
+//! - The two directions of a link hold separate copies built from the same named stream. They query at
+//!   different instants and still see the same fades.
+//! - Two schemes that run with the same seed see the same fades, so their results can be compared in pairs
+//!   (common random numbers).
 //!
-//! State changes are found lazily, when a question reaches them: a channel needs no events. Like
-//! the rest of a run it moves forward only: see [`Channel`] for how far back it can look.
+//! State changes are drawn lazily, when a query reaches them: a channel needs no events. Queries move forward
+//! in time; see [`Channel`] for how far back they may reach.
 //!
 //! No clock and no I/O: the crate is `no_std`.
 
@@ -52,65 +52,63 @@ pub use two_state::TwoState;
 
 use lasthop_base::{Probability, Time};
 
-/// A bit-error process, as one direction of a link sees it.
+/// A bit-error process, as seen by one direction of a link.
 ///
-/// Questions may not go back in time: each `start` or `at` must be no earlier than those before
-/// it, of any method. Ends are free: a channel remembers everything from the latest start on,
-/// so a frame may start while an earlier one is still on the air.
+/// Queries may not go back in time: each `start` or `at` must be no earlier than all previous ones, of any
+/// method. `end` is not restricted: a channel keeps its trajectory from the latest `start` on, so a frame may
+/// start while an earlier one is still on the air.
 pub trait Channel: Send {
-    /// The exact probability that a frame of `bits` bits, spread evenly over its time on the air
-    /// from `start` to `end`, arrives without a bit error.
+    /// The exact probability that a frame of `bits` bits, spread evenly over its air time from `start` to
+    /// `end`, arrives without a bit error.
     ///
-    /// `bits` counts what is on the air, after any coding. A frame that merely touches a state's
-    /// boundary does not overlap that state; one that takes no time (`start` = `end`) has all its
-    /// bits in the state that begins or continues at `start`.
+    /// `bits` counts the bits on the air, after coding. A frame that only touches the boundary of a sojourn
+    /// does not overlap it. All bits of a zero-length frame (`start` = `end`) are in the state that begins or
+    /// continues at `start`.
     ///
     /// # Panics
-    /// A channel with a state panics if `start` is [`Time::NEVER`] or before an earlier question,
-    /// or if `end` is before `start`.
+    /// A channel with states panics if `start` is [`Time::NEVER`] or before an earlier query, or if `end` is
+    /// before `start`.
     fn survival(&mut self, start: Time, end: Time, bits: u64) -> f64;
 
-    /// What a frame meets on the air from `start` to `end`, for codes that correct errors: calls
-    /// `each` with its consecutive parts, in order, and returns the probability that it is not
-    /// lost as a whole, whatever its bits are.
+    /// The bit error rates that a frame meets from `start` to `end`, for error-correcting codes. Calls `each`
+    /// for the consecutive parts of the frame, and returns the probability that the frame is not lost as a
+    /// whole, independently of its bits.
     ///
-    /// A part is the share of the frame that it covers, and the bit error rate there. Shares
-    /// sum to 1; a frame that takes no time is one part, as in
-    /// [`survival`](Channel::survival). That is what is returned here times the product of
-    /// (1 − rate)^(share × bits) over the parts.
+    /// Each part has the share of the frame that it covers, and its bit error rate. Shares sum to 1; a
+    /// zero-length frame is one part, as in [`survival`](Channel::survival), which equals the value returned
+    /// here times the product of (1 − rate)^(share × bits) over the parts.
     ///
-    /// Lost as a whole are frames in a hand-off, and those of [`FrameLoss`], whose bits are all
-    /// right otherwise.
+    /// Frames are lost as a whole during a hand-off, and under [`FrameLoss`], which has no other errors.
     ///
     /// # Panics
     /// As [`survival`](Channel::survival).
     fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64;
 
-    /// The sojourn under way at `at`. Asking again at its `until` enumerates the trajectory, for
-    /// plots and tests.
+    /// The sojourn that contains `at`. Querying again at its `until` enumerates the trajectory, for plots and
+    /// tests.
     ///
-    /// A channel without states is good for ever.
+    /// A channel without states is always good.
     ///
     /// # Panics
     /// As [`survival`](Channel::survival), with `at` for `start`.
     fn sojourn(&mut self, at: Time) -> Sojourn;
 }
 
-/// A stay in one state.
+/// The time spent in one state without interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sojourn {
     /// The state.
     pub state: State,
-    /// The first instant after the stay; [`Time::NEVER`] if it does not end.
+    /// End of the sojourn, exclusive; [`Time::NEVER`] if it does not end.
     pub until: Time,
 }
 
 impl Sojourn {
-    /// The whole trajectory of a channel without states.
+    /// The trajectory of a channel without states.
     const FOREVER: Sojourn = Sojourn { state: State::Good, until: Time::NEVER };
 }
 
-/// The condition of a channel. What it means for a bit is the model's to say; bad is the fade.
+/// State of a channel. The model defines its error rates; the bad state is the fade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Few errors.

@@ -1,4 +1,4 @@
-//! What a scenario file says about a channel.
+//! Channel models as scenario files describe them.
 
 use alloc::boxed::Box;
 use lasthop_base::{Duration, Invalid, Probability, Stream};
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::bit_errors::BitErrors;
 use crate::{Channel, FixedPeriods, FrameLoss, Iid, NguyenNoble, RayleighGilbert, TwoState};
 
-/// A channel's model and its parameters.
+/// A channel model with its parameters.
 ///
-/// In a scenario file the model's name is the last part of the table's:
+/// In a scenario file the last part of the table's name is the model:
 ///
 /// ```toml
 /// [radio.channel.two-state]
@@ -17,24 +17,24 @@ use crate::{Channel, FixedPeriods, FrameLoss, Iid, NguyenNoble, RayleighGilbert,
 /// bad = "4 s"
 /// ```
 ///
-/// and a model without parameters is its name: `channel = "perfect"`.
+/// A model without parameters is written as a string: `channel = "perfect"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
-    /// No errors. The default: errors are what a scenario adds.
+    /// No errors. The default.
     #[default]
     Perfect,
-    /// Independent bit errors at one rate.
+    /// Independent bit errors at a constant rate.
     Iid(Iid),
-    /// Independent losses of whole frames.
+    /// Independent frame losses.
     FrameLoss(FrameLoss),
-    /// Good and bad periods of exponential length.
+    /// Good and bad periods of exponentially distributed length.
     TwoState(TwoState),
     /// Good and bad periods of constant length.
     FixedPeriods(FixedPeriods),
-    /// The two states of a Rayleigh-fading signal against a threshold.
+    /// Two states of a Rayleigh-fading signal: above and below a threshold.
     RayleighGilbert(RayleighGilbert),
-    /// Error-free and error states that last whole multiples of a unit of time each.
+    /// Error-free and error states that last whole multiples of a unit of time.
     NguyenNoble(NguyenNoble),
 }
 
@@ -42,8 +42,8 @@ impl Model {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// The first period whose length or mean is zero, the first state that is never left, or the
-    /// first parameter of a fading signal that is out of its range.
+    /// The first parameter that is out of its range: a period of length zero, a state that is never left, or
+    /// a fading parameter beyond its limits.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => Ok(()),
@@ -60,8 +60,8 @@ impl Model {
         }
     }
 
-    /// The channel, at time zero, with `stream` as its randomness. A copy for the link's other
-    /// direction takes the same named stream from its beginning.
+    /// Builds the channel at time zero, with `stream` as its source of randomness. The copy for the other
+    /// direction of a link takes the same named stream from its start.
     ///
     /// # Panics
     /// If the model is not [valid](Model::validate).
@@ -80,8 +80,8 @@ impl Model {
         }
     }
 
-    /// The long-run fraction of time in the good state; 1 without states. Times the rate of an
-    /// error-free link it is the ceiling that the EBSN paper (section 5.1) draws beside its
+    /// The long-run fraction of time in the good state; 1 for channels without states. Multiplied by the rate
+    /// of an error-free link, it is the upper bound that the EBSN paper (section 5.1) plots beside its
     /// curves: λ_bg/(λ_bg + λ_gb).
     pub fn availability(&self) -> f64 {
         match self {
@@ -93,8 +93,8 @@ impl Model {
         }
     }
 
-    /// The mean time of a good and a bad state together, in seconds; none without states. What a channel costs
-    /// over a span of time grows with how many of these it has.
+    /// Mean length of a good and a bad state together, in seconds; `None` for channels without states. The
+    /// cost of a channel grows with the number of such cycles.
     pub fn mean_cycle_s(&self) -> Option<f64> {
         match self {
             Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => None,
@@ -107,8 +107,8 @@ impl Model {
         }
     }
 
-    /// How much work [`loss_probability`](Model::loss_probability) is: the instants in `on_air` at which a state may
-    /// change that may begin with the packet. None for models with a closed formula.
+    /// The number of instants within `on_air` at which the state may change if a unit begins with the packet:
+    /// the cost of [`loss_probability`](Model::loss_probability). Zero for models with a closed form.
     pub fn loss_instants(&self, on_air: Duration) -> f64 {
         let times = |unit: Duration| on_air.as_secs_f64() / unit.as_secs_f64();
         match self {
@@ -121,16 +121,16 @@ impl Model {
         }
     }
 
-    /// The probability that a packet is lost of which no bit may be wrong. It is `frames` frames that
-    /// follow each other without a pause, of `bits` bits and `on_air` on the air altogether, each spread
-    /// evenly over its time. Exact but for rounding.
+    /// The probability that a packet is lost if a single bit error loses it. The packet is `frames`
+    /// back-to-back frames, each spread evenly over its share of `on_air`, with `bits` bits in total. Exact
+    /// up to rounding.
     ///
-    /// It begins at a random instant, long after the channel's start. Packets whose beginnings depend on the
-    /// channel, or keep step with it, meet another rate: those of a sender that waits for acknowledgements,
-    /// for example.
+    /// The packet begins at a random instant of the stationary process. Packets whose start depends on the
+    /// channel, or is synchronised with it, have a different loss rate: for example those of a sender that
+    /// waits for acknowledgements.
     ///
-    /// The work grows with the number of instants in `on_air` at which the state may change, where these are
-    /// multiples of something.
+    /// The cost grows with the number of instants in `on_air` at which the state may change, for models whose
+    /// dwell times are multiples of a unit.
     ///
     /// # Panics
     /// If the model is not [valid](Model::validate).
@@ -141,7 +141,7 @@ impl Model {
         match self {
             Model::Perfect => 0.0,
             Model::Iid(model) => -libm::expm1(BitErrors::new(model.ber).log_survival(bits as f64)),
-            // As so many bits, each of which is a frame.
+            // Frame losses: as many bits as frames, each lost independently.
             Model::FrameLoss(model) => {
                 -libm::expm1(BitErrors::new(model.loss).log_survival(f64::from(frames)))
             }
@@ -159,7 +159,7 @@ fn has_length(field: &'static str, length: Duration) -> Result<(), Invalid> {
     above_zero(field, length).map_err(|invalid| Invalid { problem: hint, ..invalid })
 }
 
-/// Refuses a length of zero.
+/// Rejects a length of zero.
 pub(crate) fn above_zero(field: &'static str, length: Duration) -> Result<(), Invalid> {
     let problem = "found a length of zero, expected one above zero, such as \"10 s\"";
     if length.is_zero() { Err(Invalid { field, problem }) } else { Ok(()) }

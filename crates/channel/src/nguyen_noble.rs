@@ -1,4 +1,4 @@
-//! Two states that last whole multiples of a unit of time each.
+//! Two states whose dwell times are whole multiples of a unit.
 
 use core::mem;
 
@@ -11,54 +11,50 @@ use crate::mean_loss::{Unit, mean_loss};
 use crate::model::above_zero;
 use crate::{Channel, State};
 
-/// An error state and an error-free one, each of which lasts a whole number of units of time: at
-/// the end of a unit the state is left with a constant probability, and otherwise goes on for
-/// another unit (VS-TCP paper, section V-A.2, figure 6 and table 2; the units are those of
-/// measurements of a wireless LAN by G. T. Nguyen and B. Noble, "A trace-based approach for modeling
-/// wireless channel behavior", Winter Simulation Conference, 1996).
+/// An error state and an error-free state, each lasting a whole number of time units: at the end of each unit
+/// the state is left with a constant probability (VS-TCP paper, section V-A.2, figure 6 and table 2; the
+/// units come from measurements of a wireless LAN by G. T. Nguyen and B. Noble, "A trace-based approach for
+/// modeling wireless channel behavior", Winter Simulation Conference, 1996).
 ///
-/// The error state is the [bad](State::Bad) one. In the other there are no errors at all.
+/// The error state is the [bad](State::Bad) one. The error-free state has no errors at all.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NguyenNoble {
-    /// The probability of leaving the error state at the end of a unit, above zero: the paper's
-    /// P_EG, 0.1 to 0.4.
+    /// Probability of leaving the error state at the end of a unit, above zero: P_EG in the paper, 0.1 to
+    /// 0.4.
     pub leave_error: Probability,
-    /// The probability of leaving the error-free state at the end of a unit, above zero: the
-    /// paper's P_GE, 0.5 to 0.9.
+    /// Probability of leaving the error-free state at the end of a unit, above zero: P_GE in the paper, 0.5
+    /// to 0.9.
     pub leave_error_free: Probability,
-    /// How likely it is that a byte, or a bit, in the error state is wrong: the paper's e, 0.003 to
-    /// 0.01.
+    /// Error probability of a byte, or a bit, in the error state: e in the paper, 0.003 to 0.01.
     pub error_rate: Probability,
-    /// What `error_rate` is a rate of. By default bytes, although the paper calls it a bit error
-    /// rate: it has 1 % to 13 % of packets of 512 bytes lost, and at 2 Mb/s, without headers, its
-    /// parameters lose 1.4 % to 11.7 % with bytes, and 4.4 % to 14.7 % with bits.
+    /// Whether `error_rate` is per byte or per bit. By default per byte, although the paper calls it a bit
+    /// error rate: the paper reports losses of 1 % to 13 % for packets of 512 bytes, and at 2 Mb/s, without
+    /// headers, its parameters lose 1.4 % to 11.7 % with bytes and 4.4 % to 14.7 % with bits.
     #[serde(default)]
     pub errors_per: ErrorsPer,
-    /// The unit of which an error state lasts a multiple, above zero. By default 0.2 ms, the
-    /// paper's τ_E.
+    /// Time unit of the error state, above zero. By default 0.2 ms: τ_E in the paper.
     #[serde(default = "paper_error_unit")]
     pub error_unit: Duration,
-    /// The unit of which an error-free state lasts a multiple, above zero. By default 22.4 ms, the
-    /// paper's τ_G.
+    /// Time unit of the error-free state, above zero. By default 22.4 ms: τ_G in the paper.
     #[serde(default = "paper_error_free_unit")]
     pub error_free_unit: Duration,
-    /// The state at time zero. By default good: a fresh error-free state. A stationary start is in
-    /// the midst of a unit.
+    /// State at time zero. By default good: at the start of an error-free state. A stationary start is in the
+    /// middle of a unit.
     #[serde(default)]
     pub start: Start,
 }
 
-/// What an error rate is a rate of.
+/// The unit of an error rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorsPer {
-    /// Bytes. So that codes, which count wrong bits, can do with it, a byte is wrong if one of its
-    /// bits is, and its bits are wrong independently: with e wrong bytes the bit error rate is
-    /// 1 − (1 − e)^(1/8). What survives without a code does not depend on that.
+    /// Per byte. A byte is in error if one of its bits is, with independent bit errors: at a byte error rate
+    /// e the bit error rate is 1 − (1 − e)^(1/8). This fixes the bit errors that codes need; it does not
+    /// affect the survival of uncoded frames.
     #[default]
     Byte,
-    /// Bits.
+    /// Per bit.
     Bit,
 }
 
@@ -102,17 +98,17 @@ impl NguyenNoble {
         )
     }
 
-    /// The mean length of an error state in seconds: τ_E/P_EG (VS-TCP paper, section V-A.2).
+    /// Mean length of an error state in seconds: τ_E/P_EG (VS-TCP paper, section V-A.2).
     pub fn mean_error_s(&self) -> f64 {
         self.error_unit.as_secs_f64() / self.leave_error.get()
     }
 
-    /// The mean length of an error-free state in seconds: τ_G/P_GE.
+    /// Mean length of an error-free state in seconds: τ_G/P_GE.
     pub fn mean_error_free_s(&self) -> f64 {
         self.error_free_unit.as_secs_f64() / self.leave_error_free.get()
     }
 
-    /// The rate of wrong bits in the error state.
+    /// Bit error rate in the error state.
     pub fn bit_error_rate(&self) -> Probability {
         let e = self.error_rate.get();
         match self.errors_per {
@@ -121,16 +117,15 @@ impl NguyenNoble {
         }
     }
 
-    /// The probability that a frame of `bits` bits that is on the air for `on_air` is lost: the
-    /// packet loss rate that the VS-TCP paper (section V-A.2) states its channels by. It is exact
-    /// but for rounding.
+    /// The probability that a frame of `bits` bits on the air for `on_air` is lost: the packet loss rate by
+    /// which the VS-TCP paper (section V-A.2) describes its channels. Exact up to rounding.
     ///
-    /// The frame begins at a random instant, long after the channel's start. Frames whose beginnings
-    /// depend on the channel, or keep step with its units, meet another rate: those of a sender that
-    /// waits for acknowledgements, for example, or frames of 0.2 ms back to back.
+    /// The frame begins at a random instant of the stationary process. Frames whose start depends on the
+    /// channel, or is synchronised with its units, have a different loss rate: for example those of a sender
+    /// that waits for acknowledgements, or back-to-back frames of 0.2 ms.
     ///
-    /// The work grows with the number of instants in `on_air` at which a unit may end, if one of
-    /// each state begins with the frame.
+    /// The cost grows with the number of instants in `on_air` at which a unit may end, if one of each state
+    /// begins with the frame.
     ///
     /// ```
     /// use lasthop_base::{BitRate, Bytes};
@@ -169,8 +164,8 @@ impl NguyenNoble {
         let units = self.units();
         let start = self.start.draw(self.availability(), &mut stream);
         let rates = PerState { good: Probability::default(), bad: self.bit_error_rate() };
-        // A process that has run for ever is found anywhere in a unit, and the number of units still
-        // to come is geometric wherever it is.
+        // In the stationary process, time zero is uniform within a unit, and the number of remaining units is
+        // geometric.
         let mut elapsed = match self.start {
             Start::Stationary => Duration::from_nanos(stream.below(units.of(start).length.as_nanos())),
             Start::Good | Start::Bad => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! The two states of a Rayleigh-fading signal against a threshold.
+//! Two states of a Rayleigh-fading signal: above and below a threshold.
 
 use core::f64::consts::TAU;
 
@@ -11,52 +11,51 @@ use crate::mean_loss::{Unit, loss_at_rates, mean_loss};
 use crate::model::above_zero;
 use crate::{Channel, State};
 
-/// A Gilbert channel with the transition probabilities of Rayleigh fading (selective-FEC paper,
-/// section III, and its references 10 and 11): in each step the channel is bad if the signal's
-/// power is below its threshold, and good otherwise.
+/// A Gilbert channel with the transition probabilities of Rayleigh fading (selective-FEC paper, section III,
+/// and its references 10 and 11). In each step the channel is bad if the signal power is below the threshold,
+/// and good otherwise.
 ///
-/// The state changes at multiples of `step` only, and goes on changing whether the link is busy or
-/// idle. It is a Markov chain: the law of two steps in a row is that of the fading signal, and that
-/// of more is an approximation.
+/// The state changes only at multiples of `step`, whether the link is busy or idle. It is a first-order
+/// Markov chain: the joint distribution of two consecutive steps is that of the fading signal, and that of
+/// more steps is an approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RayleighGilbert {
-    /// The fading margin F: how far the signal's mean power is above the threshold, from −15 dB to
-    /// 150 dB. Beyond them one of the states would come less than once in 10¹³ steps.
+    /// Fading margin F: the ratio of the mean signal power to the threshold, from −15 dB to 150 dB. Beyond
+    /// these limits one of the states would occur less than once in 10¹³ steps.
     pub fading_margin: Decibels,
-    /// The normalised Doppler frequency f_D τ: the Doppler frequency times `step`, 10⁻⁹ or more.
-    /// Below 0.1 fading is slow and bad steps come in long bursts; above 0.2 steps are almost
-    /// independent.
+    /// Normalised Doppler frequency f_D τ: the Doppler frequency times `step`, at least 10⁻⁹. Below 0.1
+    /// fading is slow and bad steps come in long bursts; above 0.2 steps are almost independent.
     pub doppler: f64,
-    /// The step τ, above zero: how long a unit of the link is on the air. The paper's is 10 ms.
+    /// Step τ, above zero: the air time of a unit of the link. 10 ms in the paper.
     pub step: Duration,
     /// Bit error rate in good steps. By default 10⁻¹⁰, as in the paper.
     #[serde(default = "paper_good_ber")]
     pub good_ber: Probability,
-    /// Bit error rate in bad steps. By default 10⁻² and not 10⁻⁵, which the paper prints: with that
-    /// one of 26 units of 480 bytes would fail in a bad step, and hardly any six times over, so that
-    /// its curves would be flat and its code of no use. With anything from about 10⁻³ to 3 · 10⁻² a
-    /// unit in a bad step is as good as lost without the code and safe with it, as its results say.
+    /// Bit error rate in bad steps. By default 10⁻², not the 10⁻⁵ that the paper prints: at 10⁻⁵ only one of
+    /// 26 units of 480 bytes would fail in a bad step, and hardly any six times in a row, so the paper's
+    /// curves would be flat and its code useless. Between about 10⁻³ and 3 · 10⁻² a unit in a bad step is
+    /// almost always lost without the code and almost never with it, as the paper's results state.
     #[serde(default = "usable_bad_ber")]
     pub bad_ber: Probability,
-    /// The state at time zero. By default stationary: the signal has faded for ever.
+    /// State at time zero. By default stationary.
     #[serde(default = "stationary")]
     pub start: Start,
 }
 
-/// The Markov chain that a [`RayleighGilbert`] channel follows, one transition in each step.
+/// The Markov chain of a [`RayleighGilbert`] channel, with one transition per step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chain {
-    /// The long-run probability of a bad step: 1 − e^(−1/F).
+    /// Stationary probability of a bad step: 1 − e^(−1/F).
     pub bad: Probability,
-    /// The probability that a bad step follows a good one.
+    /// Transition probability from good to bad.
     pub good_to_bad: Probability,
-    /// The probability that a good step follows a bad one.
+    /// Transition probability from bad to good.
     pub bad_to_good: Probability,
 }
 
 impl Chain {
-    /// The mean number of bad steps in a row, 1 or more.
+    /// Mean number of consecutive bad steps, at least 1.
     pub fn mean_burst(&self) -> f64 {
         1.0 / self.bad_to_good.get()
     }
@@ -91,8 +90,7 @@ impl RayleighGilbert {
         above_zero("rayleigh-gilbert.step", self.step)
     }
 
-    /// Its transition probabilities, for tables and plots; they are exact but for rounding (a
-    /// relative error below 10⁻¹²).
+    /// The transition probabilities, exact up to rounding (relative error below 10⁻¹²).
     ///
     /// # Panics
     /// If the model is not [valid](crate::Model::validate).
@@ -101,11 +99,11 @@ impl RayleighGilbert {
             panic!("{invalid}");
         }
         let threshold = self.threshold();
-        // Rounding may take what is almost certain beyond 1.
+        // Rounding may exceed 1 where the result is almost certain.
         let probability = |p: f64| Probability::new(p.min(1.0)).expect("a probability");
         let good_to_bad = crossing(threshold, TAU * self.doppler);
-        // In the long run the channel leaves one state as often as the other: this is the same
-        // times P(good)/P(bad).
+        // In the stationary process both transitions are equally frequent, so this is the opposite
+        // probability times P(good)/P(bad).
         let bad_to_good = good_to_bad / libm::expm1(threshold);
         Chain {
             bad: probability(-libm::expm1(-threshold)),
@@ -114,7 +112,7 @@ impl RayleighGilbert {
         }
     }
 
-    /// The threshold, as a multiple of the mean power: 1/F.
+    /// The threshold relative to the mean power: 1/F.
     fn threshold(&self) -> f64 {
         1.0 / self.fading_margin.ratio()
     }
@@ -141,7 +139,7 @@ impl RayleighGilbert {
         PerState { good: self.good_ber, bad: self.bad_ber }
     }
 
-    /// The probability of leaving a state at the end of a step.
+    /// Probability of leaving each state at the end of a step.
     fn leave(&self) -> PerState<f64> {
         let Chain { good_to_bad, bad_to_good, .. } = self.chain();
         PerState { good: good_to_bad.get(), bad: bad_to_good.get() }
@@ -150,7 +148,7 @@ impl RayleighGilbert {
     pub(crate) fn channel(self, mut stream: Stream) -> impl Channel {
         let leave = self.leave();
         let start = self.start.draw(self.availability(), &mut stream);
-        // A stay in a state of a Markov chain is geometric, so that no step need be taken by itself.
+        // Dwell times in a Markov chain are geometric, so steps need not be drawn one by one.
         Alternating::new(start, self.rates(), move |state: State| {
             self.step * stream.geometric(leave.of(state))
         })

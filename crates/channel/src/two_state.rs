@@ -7,23 +7,23 @@ use crate::Channel;
 use crate::alternating::{Alternating, PerState, Start};
 use crate::mean_loss::{loss_at_rates, mean_loss_exponential};
 
-/// Good and bad periods of exponential length, with a bit error rate in each (EBSN paper,
+/// Good and bad periods of exponentially distributed length, each with its own bit error rate (EBSN paper,
 /// TR-96-014, section 3.1 and figure 1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwoState {
-    /// Mean good period, above zero (the paper's 1/λ_gb).
+    /// Mean good period, above zero (1/λ_gb in the paper).
     pub good: Duration,
-    /// Mean bad period, above zero (the paper's 1/λ_bg).
+    /// Mean bad period, above zero (1/λ_bg in the paper).
     pub bad: Duration,
-    /// Bit error rate in the good state. By default 10⁻⁶, the paper's λ_g in all its experiments.
+    /// Bit error rate in the good state. By default 10⁻⁶: λ_g in all experiments of the paper.
     #[serde(default = "paper_good_ber")]
     pub good_ber: Probability,
-    /// Bit error rate in the bad state. By default 10⁻², the paper's λ_b in all its experiments.
+    /// Bit error rate in the bad state. By default 10⁻²: λ_b in all experiments of the paper.
     #[serde(default = "paper_bad_ber")]
     pub bad_ber: Probability,
-    /// The state at time zero. By default good, as in the paper: a connection opens when the
-    /// mobile can be reached.
+    /// State at time zero. By default good, as in the paper: a connection opens while the mobile is
+    /// reachable.
     #[serde(default)]
     pub start: Start,
 }
