@@ -12,6 +12,7 @@ use lasthop_base::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
 use super::segment::SackBlocks;
+use super::seq::SeqNum;
 
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -607,6 +608,16 @@ impl Settings {
             dsack: receiver.dsack,
             ..self.clone()
         }
+    }
+
+    /// Where the first segment of a connection ends: SYN, or data if there is no handshake.
+    pub(super) fn first_end(&self) -> SeqNum {
+        SeqNum(self.iss) + if self.handshake { 1 } else { self.mss() }
+    }
+
+    /// Whether a controller limits what is in flight.
+    pub(super) fn is_controlled(&self) -> bool {
+        self.congestion != Congestion::None
     }
 
     /// Whether selective acknowledgements are permitted and used (RFC 2018), at both ends.

@@ -19,7 +19,7 @@ use super::segment::{Flags, Segment};
 use super::sendings::Sendings;
 use super::sent::Records;
 use super::seq::SeqNum;
-use super::settings::{Congestion, InitialThreshold, Rules, Settings};
+use super::settings::{Rules, Settings};
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::packet::{Ecn, Notice};
@@ -54,13 +54,11 @@ pub struct SenderState {
     /// Next sequence number expected from the peer.
     pub(super) rcv_nxt: SeqNum,
 
-    window: Window,
     cc: Box<dyn Controller>,
     /// Fast recovery is under way, in which duplicates extend the window; recovery by SACK is none.
     pub(super) recovering: bool,
     /// Bytes by which recovery extends the window, for packets known to have left the network.
     pub(super) inflation: u32,
-    initial_window: u32,
     pub(super) dupacks: u32,
     /// This row of duplicates was answered by a repair.
     pub(super) answered: bool,
@@ -108,10 +106,7 @@ impl SenderState {
         let mss = settings.mss();
         let iss = SeqNum(settings.iss);
         let rwnd = settings.window_payload();
-        let controlled = settings.congestion != Congestion::None;
-        let initial_window = if controlled { settings.initial_window.bytes(mss) } else { rwnd };
         let counts_segments = settings.rules == Rules::Ns2;
-        let grows_later = controlled && counts_segments && settings.delay_growth && settings.handshake;
         SenderState {
             connection,
             mss,
@@ -129,18 +124,9 @@ impl SenderState {
             largest_rwnd: if settings.handshake { 0 } else { rwnd },
             // The peer's numbers begin where ours do, and without a handshake nothing says so.
             rcv_nxt: iss,
-            window: Window::new(
-                if grows_later { mss } else { initial_window },
-                match settings.initial_ssthresh {
-                    InitialThreshold::Unlimited => f64::INFINITY,
-                    InitialThreshold::Window => f64::from(rwnd),
-                    InitialThreshold::Segments(n) => f64::from(n) * f64::from(mss),
-                },
-            ),
             cc: cc::of(settings, connection.flow),
             recovering: false,
             inflation: 0,
-            initial_window,
             dupacks: 0,
             answered: false,
             cut: false,
@@ -180,15 +166,15 @@ impl SenderState {
     /// Shrinks the congestion window to one segment; slow start opens it again. Without congestion control
     /// it stays as it is.
     pub fn shrink_window_to_one_segment(&mut self) {
-        if self.is_controlled() {
-            self.window.begin_with(self.mss);
+        if self.settings.is_controlled() {
+            self.set_window(self.mss);
         }
     }
 
     /// Sets the congestion window to `bytes`. Without congestion control it stays there: nothing else moves
     /// it.
     pub fn set_window(&mut self, bytes: u32) {
-        self.window.begin_with(bytes);
+        self.window_mut().set_cwnd(f64::from(bytes));
     }
 
     /// Asks that the segment at `seq` be sent again as soon as the hook has returned, whatever the window
@@ -245,12 +231,12 @@ impl SenderState {
 
     /// The congestion window, without what recovery adds to it, in bytes.
     pub fn cwnd(&self) -> f64 {
-        self.window.cwnd()
+        self.window().cwnd()
     }
 
     /// The slow-start threshold, in bytes.
     pub fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
+        self.window().ssthresh()
     }
 
     /// Duplicate acknowledgements in a row.
@@ -259,11 +245,6 @@ impl SenderState {
     }
 
     // ---- questions -------------------------------------------------------------------------------
-
-    /// Whether a controller limits what is in flight.
-    fn is_controlled(&self) -> bool {
-        self.settings.congestion != Congestion::None
-    }
 
     /// The outstanding segments. Only for recovery that goes by records.
     pub(super) fn records(&self) -> &Records {
@@ -276,12 +257,12 @@ impl SenderState {
     }
 
     pub(super) fn window(&self) -> &Window {
-        &self.window
+        self.cc.window()
     }
 
     /// The window, for recovery that fills it by and by.
     pub(super) fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
+        self.cc.window_mut()
     }
 
     /// Whether the controller sets the window during recovery too.
@@ -431,23 +412,24 @@ impl SenderState {
     pub(super) fn leave_recovery(&mut self) {
         if self.cut {
             let limit = self.sent_since_step_back().max(self.mss) + self.mss;
-            self.cc.on_recovered(&mut self.window, limit);
+            self.cc.on_recovered(limit);
         }
     }
 
     /// Recovery by records has ended, which began with a reduction to `target` bytes: the window is that.
     pub(super) fn end_reduction(&mut self, target: u32) {
         if self.cut {
-            self.cc.on_recovered(&mut self.window, target);
+            self.cc.on_recovered(target);
         } else if !self.governs_recovery() {
-            self.window.begin_with(target);
+            self.set_window(target);
         }
     }
 
     /// Takes `bytes` out of a window that the loss closed, until recovery ends.
     pub(super) fn deflate(&mut self, bytes: u32) {
         if self.cut {
-            self.window.deflate(bytes, self.mss);
+            let least = self.mss;
+            self.window_mut().deflate(bytes, least);
         }
     }
 
@@ -480,36 +462,30 @@ impl SenderState {
             self.note_rtt(now, rtt);
         }
         self.grow(now, acked, rtt, self.dupacks == 0 && self.sacked.is_empty());
-        // The window of a connection without handshake, or of ns-2, is delayed until the first
-        // acknowledgement if the settings say so.
-        let delayed = self.settings.rules == Rules::Ns2 && self.settings.delay_growth && self.is_controlled();
-        if delayed && self.first_was_acknowledged() {
-            self.window.begin_with(self.initial_window);
-        }
     }
 
     /// Tells the controller of `acked` bytes, outside of recovery.
     pub(super) fn grow(&mut self, now: Time, acked: u32, rtt: Option<Duration>, undisturbed: bool) {
         let (una, max) = (self.snd_una, self.snd_max);
         let ack = AckInfo { now, acked, flight: self.flight_size(), rtt, una, max, undisturbed };
-        self.cc.on_ack(&mut self.window, &ack);
+        self.cc.on_ack(&ack);
     }
 
     /// Tells the controller of a round-trip time.
     pub(super) fn note_rtt(&mut self, now: Time, rtt: Duration) {
         let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
-        self.cc.on_rtt(&mut self.window, &info);
+        self.cc.on_rtt(&info);
     }
 
     /// Tells the controller of each segment found lost since the last call.
     pub(super) fn report_losses(&mut self, now: Time) {
         let records = self.records.as_mut().expect("recovery goes by records");
-        records.take_losses(now, self.mss, |lost| self.cc.on_lost_segment(&mut self.window, lost));
+        records.take_losses(now, self.mss, |lost| self.cc.on_lost_segment(lost));
     }
 
     /// Tells the controller what an acknowledgement showed, and paces by what it makes of that.
     pub(super) fn on_sample(&mut self, sample: &RateSample) {
-        self.cc.on_sample(&mut self.window, sample);
+        self.cc.on_sample(sample);
         if self.cc.limits_itself() {
             self.note_application_limited();
         }
@@ -523,7 +499,7 @@ impl SenderState {
 
     fn update_pacing_rate(&mut self) {
         if self.is_paced() {
-            self.pace.rate = self.rtt.srtt().map(|srtt| self.cc.pacing_rate(&self.window, srtt));
+            self.pace.rate = self.rtt.srtt().map(|srtt| self.cc.pacing_rate(srtt));
         }
     }
 
@@ -553,7 +529,7 @@ impl SenderState {
         if self.stats.segments_sent > 0 {
             let application_limited = self.records().rate.is_application_limited();
             let sending = Sending { now, idle: now.since(self.last_sent), application_limited };
-            self.cc.on_flight(&mut self.window, &sending);
+            self.cc.on_flight(&sending);
             self.update_pacing_rate();
         }
     }
@@ -603,16 +579,7 @@ impl SenderState {
     /// The reduction of the window `before` was no answer to a loss.
     pub(super) fn undo(&mut self, before: &Window) {
         self.stats.undone_reductions += 1;
-        self.cc.on_undo(&mut self.window, before);
-    }
-
-    fn first_was_acknowledged(&self) -> bool {
-        self.snd_una == self.first_end()
-    }
-
-    /// Where the first segment of the connection ends: SYN, or data if there is no handshake.
-    fn first_end(&self) -> SeqNum {
-        self.iss + if self.settings.handshake { 1 } else { self.settings.mss() }
+        self.cc.on_undo(before);
     }
 
     /// After an idle time of one timeout the window says nothing about the network any more (RFC 5681
@@ -620,7 +587,7 @@ impl SenderState {
     fn restart_after_idle(&mut self, now: Time) {
         let begun = self.stats.segments_sent > 0;
         if self.settings.idle_restart && begun && now.since(self.last_sent) > self.rtt.rto() {
-            self.cc.on_idle(&mut self.window, self.initial_window);
+            self.cc.on_idle();
         }
     }
 

@@ -3,7 +3,7 @@
 
 use lasthop_base::{Duration, Stream, Streams, Time};
 
-use super::{AckInfo, Controller, Increase, Loss, RateSample, RttInfo, Sending, Window};
+use super::{AckInfo, Controller, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window};
 use crate::tcp::filter::Windowed;
 use crate::tcp::settings::Settings;
 
@@ -41,7 +41,7 @@ const MOST_AT_ONCE: f64 = 65_535.0 - 320.0;
 /// BBR version 1.
 #[derive(Clone, Debug)]
 pub struct Bbr {
-    segments: Increase,
+    window: SegmentWindow,
     initial_window: u32,
     mode: Mode,
     pacing_gain: f64,
@@ -151,10 +151,10 @@ impl Policer {
 }
 
 impl Bbr {
-    /// A controller for segments as the settings have them. `flow` decides in which phase ProbeBW begins.
+    /// A controller for a connection with these settings. `flow` decides in which phase ProbeBW begins.
     pub fn new(settings: &Settings, flow: u64) -> Bbr {
         Bbr {
-            segments: Increase::new(settings.mss()),
+            window: SegmentWindow::new(settings),
             initial_window: settings.initial_window.bytes(settings.mss()) / settings.mss(),
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
@@ -193,13 +193,13 @@ impl Bbr {
         let rate = self.pacing_rate.unwrap_or(0.0);
         let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
         let bytes = (rate / 1024.0).min(MOST_AT_ONCE);
-        ((bytes / self.segments.mss()) as u32).max(least).min(127)
+        ((bytes / self.window.mss()) as u32).max(least).min(127)
     }
 
     /// The bandwidth-delay product times `gain`, in segments.
     fn bdp(&self, bandwidth: f64, gain: f64) -> u32 {
         let Some(min_rtt) = self.min_rtt else { return self.initial_window };
-        let segments = bandwidth * min_rtt.as_secs_f64() * gain / self.segments.mss();
+        let segments = bandwidth * min_rtt.as_secs_f64() * gain / self.window.mss();
         libm::ceil(segments) as u32
     }
 
@@ -215,7 +215,7 @@ impl Bbr {
     }
 
     fn count(&self, bytes: u64) -> u32 {
-        (bytes as f64 / self.segments.mss()) as u32
+        (bytes as f64 / self.window.mss()) as u32
     }
 
     // ---- the model ------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ impl Bbr {
         if acked == 0 || sample.delivery_rate.is_none() {
             return;
         }
-        let mss = self.segments.mss();
+        let mss = self.window.mss();
         let aggregation = &mut self.aggregation;
         if self.round_started {
             aggregation.rounds += 1;
@@ -351,17 +351,17 @@ impl Bbr {
         self.full = self.full_rounds >= FULL_ROUNDS;
     }
 
-    fn check_drain(&mut self, window: &mut Window, sample: &RateSample) {
+    fn check_drain(&mut self, sample: &RateSample) {
         if self.mode == Mode::Startup && self.full {
             self.mode = Mode::Drain;
-            window.ssthresh = f64::from(self.inflight(1.0)) * self.segments.mss();
+            self.window.bytes_mut().ssthresh = f64::from(self.inflight(1.0)) * self.window.mss();
         }
         if self.mode == Mode::Drain && self.count(sample.in_flight) <= self.inflight(1.0) {
             self.enter_probe_bw(sample.now);
         }
     }
 
-    fn update_min_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+    fn update_min_rtt(&mut self, sample: &RateSample) {
         let now = sample.now;
         let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = sample.rtt
@@ -372,20 +372,20 @@ impl Bbr {
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
-            self.save_cwnd(window);
+            self.save_cwnd();
             self.probe_rtt_ends = None;
         }
         if self.mode == Mode::ProbeRtt {
-            self.probe_rtt(window, sample);
+            self.probe_rtt(sample);
         }
         self.idle_restart &= sample.newly_delivered == 0;
     }
 
-    fn probe_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+    fn probe_rtt(&mut self, sample: &RateSample) {
         if self.probe_rtt_ends.is_some() {
             self.probe_rtt_round_done |= self.round_started;
             if self.probe_rtt_round_done {
-                self.end_probe_rtt(window, sample.now);
+                self.end_probe_rtt(sample.now);
             }
         } else if self.count(sample.in_flight) <= LEAST_WINDOW {
             self.probe_rtt_ends = Some(sample.now + PROBE_RTT_TIME);
@@ -394,13 +394,13 @@ impl Bbr {
         }
     }
 
-    fn end_probe_rtt(&mut self, window: &mut Window, now: Time) {
+    fn end_probe_rtt(&mut self, now: Time) {
         if self.probe_rtt_ends.is_none_or(|end| now <= end) {
             return;
         }
         self.min_rtt_at = now;
-        let cwnd = self.segments.segments(window).max(self.prior_cwnd);
-        self.segments.set_segments(window, cwnd);
+        let cwnd = self.window.cwnd().max(self.prior_cwnd);
+        self.window.set_cwnd(cwnd);
         if self.full {
             self.enter_probe_bw(now);
         } else {
@@ -427,8 +427,8 @@ impl Bbr {
         }
     }
 
-    fn save_cwnd(&mut self, window: &Window) {
-        let cwnd = self.segments.segments(window);
+    fn save_cwnd(&mut self) {
+        let cwnd = self.window.cwnd();
         let calm = self.trouble == Trouble::None && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if calm { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
@@ -454,8 +454,8 @@ impl Bbr {
         if self.packet_conservation { cwnd.max(in_flight + acked) } else { cwnd }
     }
 
-    fn set_cwnd(&mut self, window: &mut Window, sample: &RateSample) {
-        let mut cwnd = self.segments.segments(window);
+    fn set_cwnd(&mut self, sample: &RateSample) {
+        let mut cwnd = self.window.cwnd();
         let acked = self.count(sample.newly_delivered);
         if acked > 0 {
             cwnd = self.recover_or_restore(sample, acked, cwnd);
@@ -466,7 +466,7 @@ impl Bbr {
         if self.mode == Mode::ProbeRtt {
             cwnd = cwnd.min(LEAST_WINDOW);
         }
-        self.segments.set_segments(window, cwnd);
+        self.window.set_cwnd(cwnd);
     }
 
     fn approach_target(&self, sample: &RateSample, acked: u32, cwnd: u32) -> u32 {
@@ -486,44 +486,52 @@ impl Bbr {
         if !self.full {
             return 0;
         }
-        let most = bandwidth * MOST_AGGREGATION.as_secs_f64() / self.segments.mss();
+        let most = bandwidth * MOST_AGGREGATION.as_secs_f64() / self.window.mss();
         self.aggregation.extra[0].max(self.aggregation.extra[1]).min(most as u32)
     }
 }
 
 impl Controller for Bbr {
-    fn on_ack(&mut self, _window: &mut Window, _ack: &AckInfo) {}
+    fn window(&self) -> &Window {
+        self.window.bytes()
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        self.window.bytes_mut()
+    }
+
+    fn on_ack(&mut self, _ack: &AckInfo) {}
 
     /// The connection begins: its least round-trip time cannot be out of date.
-    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) {
         if self.min_rtt.is_none() {
             self.min_rtt_at = info.now;
         }
     }
 
-    fn on_sample(&mut self, window: &mut Window, sample: &RateSample) {
+    fn on_sample(&mut self, sample: &RateSample) {
         self.policer.lost_so_far += sample.newly_lost;
         self.update_bandwidth(sample);
-        self.update_aggregation(sample, self.segments.segments(window));
+        self.update_aggregation(sample, self.window.cwnd());
         self.update_cycle(sample);
         self.check_full(sample);
-        self.check_drain(window, sample);
-        self.update_min_rtt(window, sample);
+        self.check_drain(sample);
+        self.update_min_rtt(sample);
         self.update_gains();
         self.set_pacing_rate(self.pacing_gain);
-        self.set_cwnd(window, sample);
+        self.set_cwnd(sample);
     }
 
     /// Losses found by acknowledgements do not close the window; a scheme that says how far does.
-    fn on_loss(&mut self, window: &mut Window, _loss: &Loss, factor: Option<f64>) {
-        self.save_cwnd(window);
+    fn on_loss(&mut self, _loss: &Loss, factor: Option<f64>) {
+        self.save_cwnd();
         if let Some(factor) = factor {
-            window.cwnd *= factor;
+            self.window.bytes_mut().cwnd *= factor;
         }
     }
 
-    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, _factor: Option<f64>) {
-        self.save_cwnd(window);
+    fn on_timeout(&mut self, loss: &Loss, _factor: Option<f64>) {
+        self.save_cwnd();
         self.trouble = Trouble::Loss;
         self.full_bandwidth = 0.0;
         self.round_started = true;
@@ -531,15 +539,15 @@ impl Controller for Bbr {
         self.look_for_policer(loss.now, delivered, true, false);
     }
 
-    fn on_interruption(&mut self, window: &mut Window, _mss: u32, _again: bool) {
-        self.save_cwnd(window);
+    fn on_interruption(&mut self, _mss: u32, _again: bool) {
+        self.save_cwnd();
         self.trouble = Trouble::Loss;
     }
 
-    fn on_recovered(&mut self, _window: &mut Window, _limit: u32) {}
+    fn on_recovered(&mut self, _limit: u32) {}
 
     /// The window comes back when recovery ends; the pipe is not known to be full any more.
-    fn on_undo(&mut self, _window: &mut Window, _before: &Window) {
+    fn on_undo(&mut self, _before: &Window) {
         self.full_bandwidth = 0.0;
         self.full_rounds = 0;
         let (began, delivered) = (self.policer.began, self.policer.delivered);
@@ -547,9 +555,9 @@ impl Controller for Bbr {
     }
 
     /// An idle time changes nothing of the model.
-    fn on_idle(&mut self, _window: &mut Window, _restart: u32) {}
+    fn on_idle(&mut self) {}
 
-    fn on_flight(&mut self, window: &mut Window, sending: &Sending) {
+    fn on_flight(&mut self, sending: &Sending) {
         if !sending.application_limited {
             return;
         }
@@ -557,14 +565,14 @@ impl Controller for Bbr {
         (self.aggregation.epoch_began, self.aggregation.acked) = (sending.now, 0);
         match self.mode {
             Mode::ProbeBw => self.set_pacing_rate(1.0),
-            Mode::ProbeRtt => self.end_probe_rtt(window, sending.now),
+            Mode::ProbeRtt => self.end_probe_rtt(sending.now),
             _ => {}
         }
     }
 
-    fn pacing_rate(&self, window: &Window, srtt: Duration) -> f64 {
+    fn pacing_rate(&self, srtt: Duration) -> f64 {
         // Before the first sample: the initial window in a round-trip time.
-        self.pacing_rate.unwrap_or(HIGH_GAIN * window.cwnd / srtt.as_secs_f64() * PACING_MARGIN)
+        self.pacing_rate.unwrap_or(HIGH_GAIN * self.window.bytes().cwnd / srtt.as_secs_f64() * PACING_MARGIN)
     }
 
     fn needs_pacing(&self) -> bool {
@@ -588,14 +596,13 @@ mod tests {
     #[test]
     fn a_connection_that_begins_late_begins_with_startup() {
         let mut bbr = Bbr::new(&Settings::default(), 1);
-        let mut window = Window::new(14_600, f64::INFINITY);
         let (now, rtt, una) = (Time::ZERO + Duration::from_secs(20), Duration::from_millis(60), SeqNum(0));
-        bbr.on_rtt(&mut window, &RttInfo { now, rtt, una, max: una });
+        bbr.on_rtt(&RttInfo { now, rtt, una, max: una });
         let now = now + rtt;
         let (rate, newly_delivered) = (Some(1e6), 1460);
         let sample =
             RateSample { now, rtt: Some(rtt), newly_delivered, delivery_rate: rate, ..RateSample::default() };
-        bbr.on_sample(&mut window, &sample);
+        bbr.on_sample(&sample);
         assert_eq!(bbr.mode, Mode::Startup);
     }
 }

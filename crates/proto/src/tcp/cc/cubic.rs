@@ -3,7 +3,7 @@
 use lasthop_base::{Duration, Time};
 
 use super::hystart::HyStart;
-use super::{AckInfo, Controller, Increase, Loss, RttInfo, Sending, Window};
+use super::{AckInfo, Controller, Loss, RttInfo, SegmentWindow, Sending, Window};
 use crate::tcp::settings::Settings;
 
 /// What remains of the window after a loss, in parts of 1024: 0.7.
@@ -28,7 +28,7 @@ const LEAST_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// after the loss, plus the least round-trip time.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    increase: Increase,
+    window: SegmentWindow,
     hystart: HyStart,
     curve: Curve,
     delay_min: Option<Duration>,
@@ -55,10 +55,10 @@ struct Curve {
 }
 
 impl Cubic {
-    /// A controller for segments as the settings have them.
+    /// A controller for a connection with these settings.
     pub fn new(settings: &Settings) -> Cubic {
         Cubic {
-            increase: Increase::new(settings.mss()),
+            window: SegmentWindow::new(settings),
             hystart: HyStart::new(settings.slow_start_exit, settings.pacing, settings.iss),
             curve: Curve::default(),
             delay_min: None,
@@ -66,7 +66,7 @@ impl Cubic {
     }
 
     fn in_use(&self, loss: &Loss) -> u32 {
-        (f64::from(loss.flight) / self.increase.mss()) as u32
+        (f64::from(loss.flight) / self.window.mss()) as u32
     }
 
     /// Nothing of the past counts after a timeout.
@@ -74,7 +74,7 @@ impl Cubic {
         self.curve = Curve::default();
         self.delay_min = None;
         self.hystart.restart(loss.now, loss.max);
-        self.increase.reset();
+        self.window.reset();
     }
 }
 
@@ -158,48 +158,57 @@ fn cube_root(a: u64) -> u64 {
 }
 
 impl Controller for Cubic {
-    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
-        let mut acked = self.increase.acked_segments(ack.acked);
-        if window.in_slow_start() {
+    fn window(&self) -> &Window {
+        self.window.bytes()
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        self.window.bytes_mut()
+    }
+
+    fn on_ack(&mut self, ack: &AckInfo) {
+        let mut acked = self.window.acked_segments(ack.acked);
+        if self.window.in_slow_start() {
             acked = self.hystart.growth(acked);
-            acked = self.increase.slow_start(window, acked);
+            acked = self.window.slow_start(acked);
         }
         if acked > 0 {
-            let cwnd = self.increase.segments(window);
+            let cwnd = self.window.cwnd();
             self.curve.update(ack.now, cwnd, acked, self.delay_min.unwrap_or_default());
-            self.increase.avoid(window, self.curve.per, acked);
+            self.window.avoid(self.curve.per, acked);
         }
     }
 
-    fn on_rtt(&mut self, window: &mut Window, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) {
         // Samples of the second after a loss may be those of a queue that drains.
         if self.curve.epoch.is_some_and(|epoch| info.now.since(epoch) < Duration::from_secs(1)) {
             return;
         }
         self.delay_min = Some(self.delay_min.map_or(info.rtt, |least| least.min(info.rtt)));
-        if window.in_slow_start() && self.hystart.ends_slow_start(info, self.increase.segments(window)) {
+        if self.window.in_slow_start() && self.hystart.ends_slow_start(info, self.window.cwnd()) {
+            let window = self.window_mut();
             window.ssthresh = window.cwnd;
         }
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+    fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
         let threshold = self.curve.threshold(self.in_use(loss), factor);
-        self.increase.set_threshold(window, threshold);
-        window.cwnd = window.ssthresh;
+        self.window.set_ssthresh(threshold);
+        self.window.set_cwnd(self.window.ssthresh());
     }
 
-    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+    fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
         // RFC 5681 section 3.1: the threshold is held when the timer runs out again.
         if !loss.again {
             let threshold = self.curve.threshold(self.in_use(loss), factor);
-            self.increase.set_threshold(window, threshold);
+            self.window.set_ssthresh(threshold);
         }
         self.reset(loss);
-        self.increase.set_segments(window, 1);
+        self.window.set_cwnd(1);
     }
 
     /// RFC 9438 section 5.8: time without data does not count.
-    fn on_flight(&mut self, _window: &mut Window, sending: &Sending) {
+    fn on_flight(&mut self, sending: &Sending) {
         self.curve.epoch = self.curve.epoch.map(|epoch| (epoch + sending.idle).min(sending.now));
     }
 }
@@ -208,13 +217,13 @@ impl Controller for Cubic {
 mod tests {
     use super::*;
     use crate::tcp::seq::SeqNum;
+    use crate::tcp::settings::{InitialThreshold, InitialWindow};
 
     const MSS: u32 = 1000;
 
     /// A sender that is always limited by its window: `rtt` after `rtt`, a window of acknowledgements.
     struct Flow {
         cubic: Cubic,
-        window: Window,
         now: Time,
         rtt: Duration,
         una: u32,
@@ -224,13 +233,17 @@ mod tests {
         fn new(rtt: Duration, segments: u32) -> Flow {
             let header = Settings::default().header;
             let packet_size = header + lasthop_base::Bytes(u64::from(MSS));
-            let settings = Settings { packet_size, ..Settings::default() };
-            let window = Window::new(segments * MSS, f64::from(segments * MSS));
-            Flow { cubic: Cubic::new(&settings), window, now: Time::ZERO, rtt, una: 0 }
+            let settings = Settings {
+                packet_size,
+                initial_window: InitialWindow::Segments(segments),
+                initial_ssthresh: InitialThreshold::Segments(segments),
+                ..Settings::default()
+            };
+            Flow { cubic: Cubic::new(&settings), now: Time::ZERO, rtt, una: 0 }
         }
 
         fn segments(&self) -> f64 {
-            self.window.cwnd / f64::from(MSS)
+            self.cubic.window().cwnd / f64::from(MSS)
         }
 
         /// One segment is acknowledged; time goes on by its share of a round trip.
@@ -239,16 +252,16 @@ mod tests {
             self.now += Duration::from_secs_f64(share);
             self.una += 1;
             let (una, max) = (SeqNum(self.una), SeqNum(self.una + self.segments() as u32));
-            self.cubic.on_rtt(&mut self.window, &RttInfo { now: self.now, rtt: self.rtt, una, max });
+            self.cubic.on_rtt(&RttInfo { now: self.now, rtt: self.rtt, una, max });
             let rtt = Some(self.rtt);
             let ack = AckInfo { now: self.now, acked: MSS, flight: 0, rtt, una, max, undisturbed: true };
-            self.cubic.on_ack(&mut self.window, &ack);
+            self.cubic.on_ack(&ack);
         }
 
         fn lose(&mut self) {
-            let flight = self.window.cwnd as u32;
+            let flight = self.cubic.window().cwnd as u32;
             let loss = Loss { now: self.now, flight, rwnd: u32::MAX, again: false, max: SeqNum(self.una) };
-            self.cubic.on_loss(&mut self.window, &loss, None);
+            self.cubic.on_loss(&loss, None);
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// A controller for segments as the settings have them.
+    /// A controller for a connection with these settings.
     pub fn new(settings: &Settings) -> Hybla {
         Hybla { reno: Reno::new(settings), srtt: 0.0, rho: 1.0, min_rtt: None, rest: 0.0 }
     }
@@ -34,11 +34,19 @@ impl Hybla {
 }
 
 impl Controller for Hybla {
-    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+    fn window(&self) -> &Window {
+        self.reno.window()
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        self.reno.window_mut()
+    }
+
+    fn on_ack(&mut self, ack: &AckInfo) {
+        let window = &mut self.reno.window;
         let slow_start = window.in_slow_start();
-        let increase = self.reno.increase_mut();
-        let acked = increase.acked_segments(ack.acked);
-        let cwnd = increase.segments(window);
+        let acked = window.acked_segments(ack.acked);
+        let cwnd = window.cwnd();
         if acked > 0 {
             // 2^ρ - 1 segments in slow start, ρ² per window after it; for each acknowledgement, as in Linux.
             self.rest += if slow_start {
@@ -51,12 +59,12 @@ impl Controller for Hybla {
         self.rest -= f64::from(whole);
         let mut grown = cwnd.saturating_add(whole);
         if slow_start {
-            grown = grown.min((window.ssthresh / increase.mss()) as u32).max(cwnd);
+            grown = grown.min(window.ssthresh()).max(cwnd);
         }
-        increase.set_segments(window, grown);
+        window.set_cwnd(grown);
     }
 
-    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) {
         let rtt = info.rtt.as_secs_f64();
         self.srtt = if self.srtt == 0.0 { rtt } else { (7.0 * self.srtt + rtt) / 8.0 };
         if self.min_rtt.is_none_or(|least| info.rtt < least) {
@@ -65,11 +73,11 @@ impl Controller for Hybla {
         }
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
-        self.reno.on_loss(window, loss, factor);
+    fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
+        self.reno.on_loss(loss, factor);
     }
 
-    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
-        self.reno.on_timeout(window, loss, factor);
+    fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
+        self.reno.on_timeout(loss, factor);
     }
 }

@@ -10,6 +10,7 @@ mod cubic;
 mod hybla;
 mod hystart;
 mod none;
+mod ns2;
 mod reno;
 mod vegas;
 mod veno;
@@ -27,15 +28,16 @@ pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use hybla::Hybla;
 pub use none::NoControl;
+pub use ns2::Ns2;
 pub use reno::Reno;
 pub use vegas::Vegas;
 pub use veno::Veno;
 pub use westwood::Westwood;
-pub use window::{Increase, Window};
+pub use window::{SegmentWindow, Window};
 
 pub use super::delivery::{LostSegment, RateSample};
 use super::seq::SeqNum;
-use super::settings::{Congestion, Settings};
+use super::settings::{Congestion, Rules, Settings};
 use crate::packet::FlowId;
 
 /// What a controller is told of an acknowledgement of new data outside of recovery.
@@ -99,35 +101,43 @@ pub struct Sending {
     pub application_limited: bool,
 }
 
-/// A congestion controller: a policy over the window. It decides how the window opens and how far a
-/// loss closes it; what is resent and when is [recovery](super::recovery)'s affair.
+/// A congestion controller: it owns the window, and decides how it opens, how far a loss closes it and how fast
+/// segments leave. What is resent and when is [recovery](super::recovery)'s affair.
 pub trait Controller: Debug + Send {
+    /// The window.
+    fn window(&self) -> &Window;
+
+    /// The window, for what changes it besides the controller: recovery, which fills it by and by, and a scheme's
+    /// [reaction](super::Reaction).
+    fn window_mut(&mut self) -> &mut Window;
+
     /// New data were acknowledged outside of recovery.
-    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo);
+    fn on_ack(&mut self, ack: &AckInfo);
 
     /// A round-trip time was measured, in recovery or out of it.
-    fn on_rtt(&mut self, _window: &mut Window, _info: &RttInfo) {}
+    fn on_rtt(&mut self, _info: &RttInfo) {}
 
     /// An acknowledgement was dealt with: what it shows about the path. Only recovery with a record of each
     /// segment tells ([`Settings::keeps_records`]).
-    fn on_sample(&mut self, _window: &mut Window, _sample: &RateSample) {}
+    fn on_sample(&mut self, _sample: &RateSample) {}
 
     /// A segment was found lost, by acknowledgements or the retransmission timer. Comes after
     /// [`on_loss`](Controller::on_loss) or [`on_timeout`](Controller::on_timeout) of the same event, before its
     /// sample. Only recovery with a record of each segment tells.
-    fn on_lost_segment(&mut self, _window: &mut Window, _lost: &LostSegment) {}
+    fn on_lost_segment(&mut self, _lost: &LostSegment) {}
 
     /// Duplicate or selective acknowledgements revealed a loss: what is in use is cut to `factor` of
     /// it, or as the controller itself has it.
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>);
+    fn on_loss(&mut self, loss: &Loss, factor: Option<f64>);
 
     /// The retransmission timer revealed a loss; `factor` is for the threshold.
-    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>);
+    fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>);
 
     /// The timer ran out, and the network is not to blame: slow start from one segment of `mss` bytes
     /// leads back to the window that there was. If it has run out for this data before (`again`), the
     /// threshold remembers that already.
-    fn on_interruption(&mut self, window: &mut Window, mss: u32, again: bool) {
+    fn on_interruption(&mut self, mss: u32, again: bool) {
+        let window = self.window_mut();
         if !again {
             window.ssthresh = window.cwnd.max(2.0 * f64::from(mss));
         }
@@ -136,29 +146,33 @@ pub trait Controller: Debug + Send {
 
     /// Recovery from a loss that closed the window has ended: at most `limit` bytes, so as not to send
     /// a burst (RFC 6582 section 3.2 step 3).
-    fn on_recovered(&mut self, window: &mut Window, limit: u32) {
+    fn on_recovered(&mut self, limit: u32) {
+        let window = self.window_mut();
         window.cwnd = window.ssthresh.min(f64::from(limit));
     }
 
     /// The loss or timeout that closed the window `before` was none (RFC 4015, 5682, 3708): the window is at
     /// least what it was.
-    fn on_undo(&mut self, window: &mut Window, before: &Window) {
+    fn on_undo(&mut self, before: &Window) {
+        let window = self.window_mut();
         window.cwnd = window.cwnd.max(before.cwnd);
         window.ssthresh = window.ssthresh.max(before.ssthresh);
     }
 
-    /// Nothing was sent for a timeout: the window says nothing about the network any more, and shrinks to
-    /// `restart` bytes (RFC 5681 section 4.1).
-    fn on_idle(&mut self, window: &mut Window, restart: u32) {
-        window.cwnd = window.cwnd.min(f64::from(restart));
+    /// Nothing was sent for a timeout: the window says nothing about the network any more, and shrinks to the
+    /// initial one (RFC 5681 section 4.1).
+    fn on_idle(&mut self) {
+        let window = self.window_mut();
+        window.cwnd = window.cwnd.min(f64::from(window.initial()));
     }
 
     /// Segments go out after nothing was in flight. Only recovery with a record of each segment tells.
-    fn on_flight(&mut self, _window: &mut Window, _sending: &Sending) {}
+    fn on_flight(&mut self, _sending: &Sending) {}
 
     /// The rate at which segments may leave, in bytes of payload per second, given the smoothed round-trip
     /// time: by default that of Linux, a window per round-trip time with some room to grow.
-    fn pacing_rate(&self, window: &Window, srtt: Duration) -> f64 {
+    fn pacing_rate(&self, srtt: Duration) -> f64 {
+        let window = self.window();
         let room = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         room * window.cwnd / srtt.as_secs_f64()
     }
@@ -184,6 +198,7 @@ pub trait Controller: Debug + Send {
 /// The controller that the settings ask for.
 pub(super) fn of(settings: &Settings, flow: FlowId) -> Box<dyn Controller> {
     match settings.congestion {
+        Congestion::Aimd if settings.rules == Rules::Ns2 => Box::new(Ns2::new(settings)),
         Congestion::Aimd => Box::new(Aimd::new(settings)),
         Congestion::Reno => Box::new(Reno::new(settings)),
         Congestion::Cubic => Box::new(Cubic::new(settings)),
@@ -193,6 +208,6 @@ pub(super) fn of(settings: &Settings, flow: FlowId) -> Box<dyn Controller> {
         Congestion::Veno => Box::new(Veno::new(settings)),
         Congestion::Westwood => Box::new(Westwood::new(settings)),
         Congestion::Hybla => Box::new(Hybla::new(settings)),
-        Congestion::None => Box::new(NoControl),
+        Congestion::None => Box::new(NoControl::new(settings)),
     }
 }

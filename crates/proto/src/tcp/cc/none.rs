@@ -1,23 +1,41 @@
 //! No congestion control.
 
 use super::{AckInfo, Controller, Loss, Window};
+use crate::tcp::settings::Settings;
 
 /// Leaves the window as it is: what arrives and what is lost says nothing about it.
 #[derive(Clone, Copy, Debug)]
-pub struct NoControl;
+pub struct NoControl {
+    window: Window,
+}
+
+impl NoControl {
+    /// A window as large as the receiver's.
+    pub fn new(settings: &Settings) -> NoControl {
+        NoControl { window: Window::new(settings) }
+    }
+}
 
 impl Controller for NoControl {
-    fn on_ack(&mut self, _window: &mut Window, _ack: &AckInfo) {}
+    fn window(&self) -> &Window {
+        &self.window
+    }
 
-    fn on_loss(&mut self, _window: &mut Window, _loss: &Loss, _factor: Option<f64>) {}
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
 
-    fn on_timeout(&mut self, _window: &mut Window, _loss: &Loss, _factor: Option<f64>) {}
+    fn on_ack(&mut self, _ack: &AckInfo) {}
 
-    fn on_interruption(&mut self, _window: &mut Window, _mss: u32, _again: bool) {}
+    fn on_loss(&mut self, _loss: &Loss, _factor: Option<f64>) {}
 
-    fn on_recovered(&mut self, _window: &mut Window, _limit: u32) {}
+    fn on_timeout(&mut self, _loss: &Loss, _factor: Option<f64>) {}
 
-    fn on_undo(&mut self, _window: &mut Window, _before: &Window) {}
+    fn on_interruption(&mut self, _mss: u32, _again: bool) {}
 
-    fn on_idle(&mut self, _window: &mut Window, _restart: u32) {}
+    fn on_recovered(&mut self, _limit: u32) {}
+
+    fn on_undo(&mut self, _before: &Window) {}
+
+    fn on_idle(&mut self) {}
 }

@@ -1,63 +1,60 @@
 //! Reno by bytes (RFC 5681 with appropriate byte counting, RFC 3465), in whole segments as Linux has it.
 
-use super::{AckInfo, Controller, Increase, Loss, Window};
+use super::{AckInfo, Controller, Loss, SegmentWindow, Window};
 use crate::tcp::settings::Settings;
 
 /// What remains of the window after a loss (RFC 5681 equation 4).
 const HALF: f64 = 0.5;
 
-/// Slow start by what is acknowledged, then one segment per window; a loss halves.
+/// Slow start by what is acknowledged, then one segment per window; a loss halves. Controllers that change only
+/// some of this are made of it.
 #[derive(Clone, Debug)]
 pub struct Reno {
-    mss: f64,
-    increase: Increase,
+    pub(super) window: SegmentWindow,
 }
 
 impl Reno {
-    /// A controller for segments as the settings have them.
+    /// A controller for a connection with these settings.
     pub fn new(settings: &Settings) -> Reno {
-        Reno { mss: f64::from(settings.mss()), increase: Increase::new(settings.mss()) }
-    }
-
-    /// How the window grows.
-    pub(super) fn increase(&self) -> &Increase {
-        &self.increase
-    }
-
-    /// How the window grows.
-    pub(super) fn increase_mut(&mut self) -> &mut Increase {
-        &mut self.increase
+        Reno { window: SegmentWindow::new(settings) }
     }
 
     fn part(&self, loss: &Loss, factor: Option<f64>) -> u32 {
-        (f64::from(loss.flight) / self.mss * factor.unwrap_or(HALF)) as u32
+        (f64::from(loss.flight) / self.window.mss() * factor.unwrap_or(HALF)) as u32
     }
 }
 
 impl Controller for Reno {
-    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
-        let mut acked = self.increase.acked_segments(ack.acked);
-        if window.in_slow_start() {
-            acked = self.increase.slow_start(window, acked);
+    fn window(&self) -> &Window {
+        self.window.bytes()
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        self.window.bytes_mut()
+    }
+
+    fn on_ack(&mut self, ack: &AckInfo) {
+        let mut acked = self.window.acked_segments(ack.acked);
+        if self.window.in_slow_start() {
+            acked = self.window.slow_start(acked);
         }
         if acked > 0 {
-            let per = self.increase.segments(window);
-            self.increase.avoid(window, per, acked);
+            self.window.avoid(self.window.cwnd(), acked);
         }
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
-        self.increase.reset();
-        self.increase.set_threshold(window, self.part(loss, factor));
-        window.cwnd = window.ssthresh;
+    fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
+        self.window.reset();
+        self.window.set_ssthresh(self.part(loss, factor));
+        self.window.set_cwnd(self.window.ssthresh());
     }
 
-    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
-        self.increase.reset();
+    fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
+        self.window.reset();
         // RFC 5681 section 3.1: the threshold is held when the timer runs out again.
         if !loss.again {
-            self.increase.set_threshold(window, self.part(loss, factor));
+            self.window.set_ssthresh(self.part(loss, factor));
         }
-        window.cwnd = self.mss;
+        self.window.set_cwnd(1);
     }
 }

@@ -75,41 +75,43 @@ impl Rounds {
 }
 
 impl Vegas {
-    /// A controller for segments as the settings have them.
+    /// A controller for a connection with these settings.
     pub fn new(settings: &Settings) -> Vegas {
         Vegas { reno: Reno::new(settings), rounds: Rounds::new(settings.iss) }
     }
 
     /// The end of a round with enough samples.
-    fn adjust(&mut self, window: &mut Window, acked: u32) {
+    fn adjust(&mut self, acked: u32) {
         let (Some(base), Some(least)) = (self.rounds.base, self.rounds.least) else { return };
-        let acked = self.reno.increase_mut().acked_segments(acked);
-        let increase = self.reno.increase();
-        let cwnd = increase.segments(window);
+        let acked = self.reno.window.acked_segments(acked);
+        let cwnd = self.reno.window.cwnd();
         let queued = self.rounds.queued(cwnd, base);
-        if window.in_slow_start() {
+        if self.reno.window.in_slow_start() {
             if queued > GAMMA {
                 // What the path holds without a queue, and one segment.
                 let target =
                     u128::from(cwnd) * u128::from(base.as_nanos()) / u128::from(least.as_nanos().max(1));
-                increase.set_segments(window, cwnd.min(target as u32 + 1));
-                self.lower_threshold(window);
+                self.reno.window.set_cwnd(cwnd.min(target as u32 + 1));
+                self.lower_threshold();
             } else {
-                increase.slow_start(window, acked);
+                self.reno.window.slow_start(acked);
             }
         } else if queued > BETA {
-            increase.set_segments(window, cwnd - 1);
-            self.lower_threshold(window);
+            self.reno.window.set_cwnd(cwnd - 1);
+            self.lower_threshold();
         } else if queued < ALPHA {
-            increase.set_segments(window, cwnd + 1);
+            self.reno.window.set_cwnd(cwnd + 1);
         }
-        let cwnd = increase.segments(window).max(2);
-        increase.set_segments(window, cwnd);
+        let cwnd = self.reno.window.cwnd().max(2);
+        self.reno.window.set_cwnd(cwnd);
+        let window = self.window_mut();
         window.ssthresh = window.ssthresh.max(current_threshold(window));
     }
 
-    fn lower_threshold(&self, window: &mut Window) {
-        window.ssthresh = window.ssthresh.min(window.cwnd - self.reno.increase().mss());
+    fn lower_threshold(&mut self) {
+        let mss = self.reno.window.mss();
+        let window = self.window_mut();
+        window.ssthresh = window.ssthresh.min(window.cwnd - mss);
     }
 }
 
@@ -119,43 +121,51 @@ fn current_threshold(window: &Window) -> f64 {
 }
 
 impl Controller for Vegas {
-    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+    fn window(&self) -> &Window {
+        self.reno.window()
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        self.reno.window_mut()
+    }
+
+    fn on_ack(&mut self, ack: &AckInfo) {
         if !ack.undisturbed {
             self.rounds.enabled = false;
         } else if !self.rounds.enabled {
             self.rounds.enable(ack);
         }
         if !self.rounds.enabled {
-            return self.reno.on_ack(window, ack);
+            return self.reno.on_ack(ack);
         }
         if self.rounds.ends_with(ack) {
             if self.rounds.samples < SAMPLES {
-                self.reno.on_ack(window, ack);
+                self.reno.on_ack(ack);
             } else {
-                self.adjust(window, ack.acked);
+                self.adjust(ack.acked);
             }
             self.rounds.begin_round();
-        } else if window.in_slow_start() {
-            let acked = self.reno.increase_mut().acked_segments(ack.acked);
-            self.reno.increase().slow_start(window, acked);
+        } else if self.reno.window.in_slow_start() {
+            let acked = self.reno.window.acked_segments(ack.acked);
+            self.reno.window.slow_start(acked);
         }
     }
 
-    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) {
         self.rounds.on_rtt(info);
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+    fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
         self.rounds.enabled = false;
-        self.reno.on_loss(window, loss, factor);
+        self.reno.on_loss(loss, factor);
     }
 
-    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+    fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
         self.rounds.enabled = false;
-        self.reno.on_timeout(window, loss, factor);
+        self.reno.on_timeout(loss, factor);
     }
 
-    fn on_flight(&mut self, _window: &mut Window, sending: &Sending) {
+    fn on_flight(&mut self, sending: &Sending) {
         // The path may have changed while nothing was sent.
         if sending.application_limited {
             self.rounds.begin_round();

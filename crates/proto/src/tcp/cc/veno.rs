@@ -25,61 +25,68 @@ pub struct Veno {
 }
 
 impl Veno {
-    /// A controller for segments as the settings have them.
+    /// A controller for a connection with these settings.
     pub fn new(settings: &Settings) -> Veno {
         Veno { reno: Reno::new(settings), rounds: Rounds::new(settings.iss), queued: 0, skip: false }
     }
 }
 
 impl Controller for Veno {
-    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
+    fn window(&self) -> &Window {
+        self.reno.window()
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        self.reno.window_mut()
+    }
+
+    fn on_ack(&mut self, ack: &AckInfo) {
         if !ack.undisturbed {
             self.rounds.enabled = false;
         } else if !self.rounds.enabled {
             self.rounds.enable(ack);
         }
         if !self.rounds.enabled || self.rounds.samples < SAMPLES {
-            return self.reno.on_ack(window, ack);
+            return self.reno.on_ack(ack);
         }
-        let cwnd = self.reno.increase().segments(window);
+        let cwnd = self.reno.window.cwnd();
         if let Some(least) = self.rounds.least {
             self.queued = self.rounds.queued(2 * cwnd, least);
         }
-        let acked = self.reno.increase_mut().acked_segments(ack.acked);
-        let left =
-            if window.in_slow_start() { self.reno.increase().slow_start(window, acked) } else { acked };
+        let acked = self.reno.window.acked_segments(ack.acked);
+        let left = if self.reno.window.in_slow_start() { self.reno.window.slow_start(acked) } else { acked };
         if left > 0 {
-            self.avoid(window, left);
+            self.avoid(left);
         }
         // As in Linux, the delay is that of the last samples, not of a round.
         self.rounds.least = None;
     }
 
-    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) {
         self.rounds.on_rtt(info);
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+    fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
         let own = (self.queued < CONGESTED).then_some(RANDOM_LOSS);
         self.rounds.enabled = false;
-        self.reno.on_loss(window, loss, factor.or(own));
+        self.reno.on_loss(loss, factor.or(own));
     }
 
-    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+    fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
         let own = (self.queued < CONGESTED).then_some(RANDOM_LOSS);
         self.rounds.enabled = false;
-        self.reno.on_timeout(window, loss, factor.or(own));
+        self.reno.on_timeout(loss, factor.or(own));
     }
 }
 
 impl Veno {
-    fn avoid(&mut self, window: &mut Window, acked: u32) {
-        let before = self.reno.increase().segments(window);
+    fn avoid(&mut self, acked: u32) {
+        let before = self.reno.window.cwnd();
         if self.queued < CONGESTED {
-            self.reno.increase_mut().avoid(window, before, acked);
-        } else if self.reno.increase_mut().is_due(before, acked) {
+            self.reno.window.avoid(before, acked);
+        } else if self.reno.window.is_due(before, acked) {
             if !self.skip {
-                self.reno.increase().set_segments(window, before + 1);
+                self.reno.window.set_cwnd(before + 1);
             }
             self.skip = !self.skip;
         }

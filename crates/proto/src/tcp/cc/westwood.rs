@@ -29,7 +29,7 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// A controller for segments as the settings have them.
+    /// A controller for a connection with these settings.
     pub fn new(settings: &Settings) -> Westwood {
         Westwood {
             reno: Reno::new(settings),
@@ -59,44 +59,53 @@ impl Westwood {
         self.acked += acked;
     }
 
-    fn threshold(&self, window: &mut Window) {
+    fn set_threshold(&mut self) {
         let bytes = self.twice * self.min_rtt.unwrap_or_default().as_secs_f64();
-        let increase = self.reno.increase();
-        increase.set_threshold(window, (bytes / increase.mss()) as u32);
+        let window = &mut self.reno.window;
+        window.set_ssthresh((bytes / window.mss()) as u32);
     }
 }
 
 impl Controller for Westwood {
-    fn on_ack(&mut self, window: &mut Window, ack: &AckInfo) {
-        self.reno.on_ack(window, ack);
+    fn window(&self) -> &Window {
+        self.reno.window()
     }
 
-    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+    fn window_mut(&mut self) -> &mut Window {
+        self.reno.window_mut()
+    }
+
+    fn on_ack(&mut self, ack: &AckInfo) {
+        self.reno.on_ack(ack);
+    }
+
+    fn on_rtt(&mut self, info: &RttInfo) {
         self.rtt = info.rtt;
         self.min_rtt = Some(self.min_rtt.map_or(info.rtt, |least| least.min(info.rtt)));
     }
 
-    fn on_sample(&mut self, _window: &mut Window, sample: &super::RateSample) {
+    fn on_sample(&mut self, sample: &super::RateSample) {
         self.count(sample.now, sample.newly_delivered);
     }
 
-    fn on_loss(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
+    fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
         self.scaled = factor.is_some();
-        self.reno.on_loss(window, loss, factor);
+        self.reno.on_loss(loss, factor);
     }
 
     /// As in Linux, half the window until recovery ends, and then what the bandwidth fills.
-    fn on_recovered(&mut self, window: &mut Window, limit: u32) {
+    fn on_recovered(&mut self, limit: u32) {
         if !self.scaled {
-            self.threshold(window);
+            self.set_threshold();
         }
+        let window = self.reno.window_mut();
         window.cwnd = window.ssthresh.min(f64::from(if self.scaled { limit } else { u32::MAX }));
     }
 
-    fn on_timeout(&mut self, window: &mut Window, loss: &Loss, factor: Option<f64>) {
-        self.reno.on_timeout(window, loss, factor);
+    fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
+        self.reno.on_timeout(loss, factor);
         if factor.is_none() {
-            self.threshold(window);
+            self.set_threshold();
         }
         // The path may be another one: its least round-trip time is looked for anew.
         self.min_rtt = None;

@@ -1,16 +1,30 @@
-//! The congestion window, and what controllers that count segments share.
+//! The congestion window, in bytes and as Linux counts it in segments.
 
-/// The congestion window and where slow start ends, in bytes. Fractions matter: congestion avoidance
-/// adds less than a byte at a time to a large window. Only controllers and the verbs here write it.
+use crate::tcp::settings::{InitialThreshold, Settings};
+
+/// The congestion window and the slow-start threshold, in bytes. Fractions matter: congestion avoidance adds less
+/// than a byte at a time to a large window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
+    /// The window that a connection begins with, and begins again with after an idle time.
+    initial: u32,
 }
 
 impl Window {
-    pub(in crate::tcp) fn new(cwnd: u32, ssthresh: f64) -> Window {
-        Window { cwnd: f64::from(cwnd), ssthresh }
+    /// The window at the beginning of a connection with these settings. Without congestion control it is the
+    /// receiver's.
+    pub fn new(settings: &Settings) -> Window {
+        let rwnd = settings.window_payload();
+        let mss = settings.mss();
+        let initial = if settings.is_controlled() { settings.initial_window.bytes(mss) } else { rwnd };
+        let ssthresh = match settings.initial_ssthresh {
+            InitialThreshold::Unlimited => f64::INFINITY,
+            InitialThreshold::Window => f64::from(rwnd),
+            InitialThreshold::Segments(n) => f64::from(n) * f64::from(mss),
+        };
+        Window { cwnd: f64::from(initial), ssthresh, initial }
     }
 
     /// Congestion window, bytes.
@@ -23,42 +37,58 @@ impl Window {
         self.ssthresh
     }
 
-    /// Begins with a window of `bytes`; the threshold stays.
-    pub(in crate::tcp) fn begin_with(&mut self, bytes: u32) {
-        self.cwnd = f64::from(bytes);
+    /// The window at the beginning of the connection, bytes.
+    pub fn initial(&self) -> u32 {
+        self.initial
     }
 
-    /// Recovery limits the window to `bytes` for a while; the threshold stays.
-    pub(in crate::tcp) fn reduce_to(&mut self, bytes: f64) {
+    /// Whether the window is below the threshold.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Sets the window to `bytes`; the threshold stays.
+    pub(in crate::tcp) fn set_cwnd(&mut self, bytes: f64) {
         self.cwnd = bytes;
     }
 
-    /// Takes `bytes` out of the window, as far as `least` remain, until recovery ends.
+    /// Takes `bytes` out of the window, as far as `least` remain.
     pub(in crate::tcp) fn deflate(&mut self, bytes: u32, least: u32) {
         self.cwnd = (self.cwnd - f64::from(bytes)).max(f64::from(least));
     }
 
-    /// Whether the window is below the threshold.
-    pub(super) fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+    /// Sets the initial window to `bytes`, for restarts to come.
+    pub(in crate::tcp) fn set_initial(&mut self, bytes: u32) {
+        self.initial = bytes;
     }
 }
 
-/// Growth in whole segments as Linux counts it: acknowledged segments are saved up until they suffice for
-/// the next one (RFC 3465 with no limit but what was acknowledged).
+/// A window that moves in whole segments, as in Linux: acknowledged segments are counted until they suffice for
+/// the next increase (RFC 3465 without a limit per acknowledgement).
 #[derive(Clone, Copy, Debug)]
-pub struct Increase {
+pub struct SegmentWindow {
+    bytes: Window,
     mss: f64,
-    /// Acknowledged bytes that do not make up a segment yet.
+    /// Acknowledged bytes that are not a whole segment yet.
     rest: u32,
-    /// Acknowledged segments that do not make up an increase yet.
+    /// Acknowledged segments that do not suffice for an increase yet.
     credit: u32,
 }
 
-impl Increase {
-    /// For segments of `mss` bytes.
-    pub fn new(mss: u32) -> Increase {
-        Increase { mss: f64::from(mss), rest: 0, credit: 0 }
+impl SegmentWindow {
+    /// The window at the beginning of a connection with these settings.
+    pub fn new(settings: &Settings) -> SegmentWindow {
+        SegmentWindow { bytes: Window::new(settings), mss: f64::from(settings.mss()), rest: 0, credit: 0 }
+    }
+
+    /// The window in bytes.
+    pub fn bytes(&self) -> &Window {
+        &self.bytes
+    }
+
+    /// The window in bytes.
+    pub fn bytes_mut(&mut self) -> &mut Window {
+        &mut self.bytes
     }
 
     /// Bytes of payload in a full segment.
@@ -67,21 +97,31 @@ impl Increase {
     }
 
     /// The window in whole segments, at least one.
-    pub fn segments(&self, window: &Window) -> u32 {
-        ((window.cwnd / self.mss) as u32).max(1)
+    pub fn cwnd(&self) -> u32 {
+        ((self.bytes.cwnd / self.mss) as u32).max(1)
+    }
+
+    /// The threshold in whole segments. A cast to an integer saturates, so an unlimited one is fine.
+    pub fn ssthresh(&self) -> u32 {
+        (self.bytes.ssthresh / self.mss) as u32
+    }
+
+    /// Whether the window is below the threshold.
+    pub fn in_slow_start(&self) -> bool {
+        self.bytes.in_slow_start()
     }
 
     /// Sets the window to so many segments.
-    pub fn set_segments(&self, window: &mut Window, segments: u32) {
-        window.cwnd = f64::from(segments) * self.mss;
+    pub fn set_cwnd(&mut self, segments: u32) {
+        self.bytes.cwnd = f64::from(segments) * self.mss;
     }
 
     /// Sets the threshold to so many segments, but no fewer than two.
-    pub fn set_threshold(&self, window: &mut Window, segments: u32) {
-        window.ssthresh = f64::from(segments.max(2)) * self.mss;
+    pub fn set_ssthresh(&mut self, segments: u32) {
+        self.bytes.ssthresh = f64::from(segments.max(2)) * self.mss;
     }
 
-    /// How many segments `bytes` make up, with what earlier calls have left over.
+    /// How many segments `bytes` are, with what earlier calls have left over.
     pub fn acked_segments(&mut self, bytes: u32) -> u32 {
         let all = self.rest.saturating_add(bytes);
         let mss = self.mss as u32;
@@ -90,18 +130,17 @@ impl Increase {
     }
 
     /// Slow start: a segment for each of `acked`, up to the threshold. Returns how many are left over.
-    pub fn slow_start(&self, window: &mut Window, acked: u32) -> u32 {
-        let from = self.segments(window);
-        // A cast to an integer saturates, so an unlimited threshold is fine.
-        let to = from.saturating_add(acked).min((window.ssthresh / self.mss) as u32).max(from);
-        self.set_segments(window, to);
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let from = self.cwnd();
+        let to = from.saturating_add(acked).min(self.ssthresh()).max(from);
+        self.set_cwnd(to);
         acked - (to - from)
     }
 
     /// Congestion avoidance: one segment more for every `per` of those acknowledged.
-    pub fn avoid(&mut self, window: &mut Window, per: u32, acked: u32) {
-        let mut segments = self.segments(window);
-        // What was saved up towards a larger number is worth one segment at most.
+    pub fn avoid(&mut self, per: u32, acked: u32) {
+        let mut segments = self.cwnd();
+        // What was counted towards a larger number is worth one segment at most.
         if self.credit >= per {
             self.credit = 0;
             segments += 1;
@@ -111,10 +150,10 @@ impl Increase {
             segments += self.credit / per;
             self.credit %= per;
         }
-        self.set_segments(window, segments);
+        self.set_cwnd(segments);
     }
 
-    /// Saves up `acked` segments; whether they suffice for an increase, which they are then spent on.
+    /// Counts `acked` segments; whether they suffice for an increase, for which they are then spent.
     pub fn is_due(&mut self, per: u32, acked: u32) -> bool {
         self.credit += acked;
         let due = self.credit >= per;
@@ -124,7 +163,7 @@ impl Increase {
         due
     }
 
-    /// Forgets what was saved up.
+    /// Begins to count towards an increase anew.
     pub fn reset(&mut self) {
         self.credit = 0;
     }

@@ -13,7 +13,7 @@ impl SenderState {
     /// section 3.2 step 2 and section 4.1). An acknowledgement up to `recover` and no further may come
     /// from what was resent needlessly; with SACK one can tell (RFC 6675 section 5.1).
     pub(in crate::tcp) fn loss_is_new(&self) -> bool {
-        let first_end = self.first_end();
+        let first_end = self.settings.first_end();
         let first_is_free = self.settings.rules == Rules::Ns2 && self.snd_una == first_end;
         let reported = self.settings.reports_make_duplicates();
         let passed = |recover| self.snd_una > recover || (reported && self.snd_una == recover);
@@ -38,7 +38,7 @@ impl SenderState {
     fn loss(&self, now: Time, again: bool) -> Loss {
         let flight = if self.records.is_some() {
             // A window that is validated is used to the full; else what is outstanding counts.
-            let cwnd = self.window.cwnd() as u32;
+            let cwnd = self.window().cwnd() as u32;
             if self.settings.cwnd_validation { cwnd } else { cwnd.min(self.flight_size()) }
         } else {
             self.sent_since_step_back().saturating_sub(self.limited)
@@ -89,11 +89,11 @@ impl SenderState {
             Response::Congestion => None,
             Response::Reduce(factor) => Some(factor),
         };
-        let closes = !self.cut && self.is_controlled();
+        let closes = !self.cut && self.settings.is_controlled();
         if closes {
             self.cut = true;
             let loss = self.loss(now, false);
-            self.cc.on_loss(&mut self.window, &loss, factor);
+            self.cc.on_loss(&loss, factor);
         }
         closes
     }
@@ -132,12 +132,12 @@ impl SenderState {
         if interrupts {
             // The flight counts what has arrived out of order, too, and would put the threshold above what the path
             // is known to hold.
-            loss.flight = loss.flight.min((2.0 * self.window.ssthresh()) as u32);
+            loss.flight = loss.flight.min((2.0 * self.window().ssthresh()) as u32);
         }
         match response {
-            Response::Congestion => self.cc.on_timeout(&mut self.window, &loss, None),
-            Response::Reduce(factor) => self.cc.on_timeout(&mut self.window, &loss, Some(factor)),
-            Response::Corruption => self.cc.on_interruption(&mut self.window, self.mss, again),
+            Response::Congestion => self.cc.on_timeout(&loss, None),
+            Response::Reduce(factor) => self.cc.on_timeout(&loss, Some(factor)),
+            Response::Corruption => self.cc.on_interruption(self.mss, again),
         }
     }
 
@@ -155,7 +155,7 @@ impl SenderState {
         let again = self.note_timeout();
         if self.settings.syn_is_like_data() {
             let loss = self.loss(now, again);
-            self.cc.on_timeout(&mut self.window, &loss, None);
+            self.cc.on_timeout(&loss, None);
         } else {
             self.shrink_window_to_one_segment();
         }
@@ -168,10 +168,11 @@ impl SenderState {
         self.recover = Some(self.snd_max);
         self.cut = true;
         let at_start = self.settings.handshake || self.settings.rules == Rules::Ns2;
-        if self.snd_una == self.iss && at_start && self.is_controlled() {
+        if self.snd_una == self.iss && at_start && self.settings.is_controlled() {
             // RFC 5681 section 3.1: a lost SYN means an initial window of one segment; for ns-2 any
             // first segment does.
-            self.initial_window = self.mss;
+            let mss = self.mss;
+            self.window_mut().set_initial(mss);
         }
         self.timed_out_at.replace(self.snd_una) == Some(self.snd_una)
     }

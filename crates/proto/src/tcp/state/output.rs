@@ -13,7 +13,7 @@ impl SenderState {
     /// Bytes that may be in the network as far as the sender itself limits them: the congestion window
     /// and an `extension`. Every flavour's limit is this one.
     pub(in crate::tcp) fn window_limit(&self, extension: u32) -> f64 {
-        self.window.cwnd() + f64::from(extension)
+        self.window().cwnd() + f64::from(extension)
     }
 
     /// Bytes that may be sent beyond the left edge: [`window_limit`](Self::window_limit), or the

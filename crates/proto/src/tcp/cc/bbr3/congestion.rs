@@ -1,6 +1,6 @@
 //! What losses say: bounds for long, found by probes for bandwidth, and bounds until the next probe.
 
-use super::{Bbr3, LostSegment, RateSample, State, Window};
+use super::{Bbr3, LostSegment, RateSample, State};
 use crate::tcp::seq::SeqNum;
 
 /// The share of lost data that is tolerated while bandwidth is probed for.
@@ -93,14 +93,14 @@ impl Bbr3 {
 
     // ---- each lost segment ------------------------------------------------------------------------------
 
-    pub(super) fn handle_lost_segment(&mut self, window: &Window, lost: &LostSegment) {
+    pub(super) fn handle_lost_segment(&mut self, lost: &LostSegment) {
         self.delivered = lost.delivered;
-        self.note_loss(window, lost);
+        self.note_loss(lost);
         if self.probe.feedback && is_too_high(lost.lost_since, lost.in_flight_at_sending) {
             self.probe.feedback = false;
             self.probe.was_too_high = true;
             if !lost.application_limited {
-                let most = BETA * self.target_inflight(window);
+                let most = BETA * self.target_inflight();
                 self.congestion.inflight_longterm = inflight_at_loss(lost).max(most);
             }
             if self.state == State::Up {
@@ -110,10 +110,10 @@ impl Bbr3 {
         }
     }
 
-    fn note_loss(&mut self, window: &Window, lost: &LostSegment) {
+    fn note_loss(&mut self, lost: &LostSegment) {
         if !self.congestion.loss_in_round {
             self.congestion.round_ends = lost.delivered;
-            self.save_cwnd(window);
+            self.save_cwnd();
             self.save_for_undo();
         }
         let congestion = &mut self.congestion;
@@ -144,7 +144,7 @@ impl Bbr3 {
 
     /// After a round with losses, what is sent comes down to what was delivered in it, but not by more than
     /// [`BETA`].
-    pub(super) fn adapt_to_losses(&mut self, window: &Window) {
+    pub(super) fn adapt_to_losses(&mut self) {
         if !self.congestion.round_started {
             return;
         }
@@ -158,7 +158,7 @@ impl Bbr3 {
             congestion.bandwidth_shortterm = max_bandwidth;
         }
         if congestion.inflight_shortterm.is_infinite() {
-            congestion.inflight_shortterm = window.cwnd;
+            congestion.inflight_shortterm = self.window.cwnd;
         }
         congestion.bandwidth_shortterm =
             congestion.bandwidth_latest.max(BETA * congestion.bandwidth_shortterm);

@@ -49,6 +49,7 @@ const QUANTA_IN_FLIGHT: f64 = 3.0;
 pub struct Bbr3 {
     /// Bytes of payload in a segment.
     mss: f64,
+    window: Window,
     /// Bytes.
     initial_window: f64,
     state: State,
@@ -148,10 +149,11 @@ struct Usage {
 }
 
 impl Bbr3 {
-    /// A controller for segments as the settings have them. `flow` decides when it probes.
+    /// A controller for a connection with these settings. `flow` decides when it probes.
     pub fn new(settings: &Settings, flow: u64) -> Bbr3 {
         Bbr3 {
             mss: f64::from(settings.mss()),
+            window: Window::new(settings),
             initial_window: f64::from(settings.initial_window.bytes(settings.mss())),
             state: State::Startup,
             pacing_rate: None,
@@ -199,8 +201,8 @@ impl Bbr3 {
     }
 
     /// What is to be in flight: the bandwidth-delay product, unless congestion has cut the window.
-    fn target_inflight(&self, window: &Window) -> f64 {
-        self.bdp(self.bandwidth, 1.0).min(window.cwnd)
+    fn target_inflight(&self) -> f64 {
+        self.bdp(self.bandwidth, 1.0).min(self.window.cwnd)
     }
 
     fn least_window(&self) -> f64 {
@@ -213,7 +215,7 @@ impl Bbr3 {
         self.rounds.ends = self.delivered;
     }
 
-    fn update_round(&mut self, window: &Window, sample: &RateSample) {
+    fn update_round(&mut self, sample: &RateSample) {
         self.delivered = sample.delivered;
         self.rounds.started = sample.newly_delivered > 0 && sample.prior_delivered >= self.rounds.ends;
         if self.rounds.started {
@@ -222,7 +224,7 @@ impl Bbr3 {
             self.probe.rounds += 1;
             self.usage = Usage { now: false, before: self.usage.now };
         }
-        self.usage.now |= sample.prior_in_flight as f64 + self.mss > window.cwnd;
+        self.usage.now |= sample.prior_in_flight as f64 + self.mss > self.window.cwnd;
     }
 
     /// Whether the window was full in the last round.
@@ -245,14 +247,14 @@ impl Bbr3 {
         }
     }
 
-    fn update_aggregation(&mut self, window: &Window, sample: &RateSample) {
+    fn update_aggregation(&mut self, sample: &RateSample) {
         let elapsed = sample.now.since(self.aggregation.began).as_secs_f64();
         let mut expected = self.bandwidth * elapsed;
         if self.aggregation.acked <= expected {
             (self.aggregation.acked, self.aggregation.began, expected) = (0.0, sample.now, 0.0);
         }
         self.aggregation.acked += sample.newly_delivered as f64;
-        let extra = (self.aggregation.acked - expected).min(window.cwnd);
+        let extra = (self.aggregation.acked - expected).min(self.window.cwnd);
         let memory = if self.full_pipe.reached { AGGREGATION_ROUNDS } else { AGGREGATION_ROUNDS_AT_START };
         self.aggregation.extra.update(memory, self.rounds.count, extra);
     }
@@ -266,38 +268,38 @@ impl Bbr3 {
         }
     }
 
-    fn save_cwnd(&mut self, window: &Window) {
+    fn save_cwnd(&mut self) {
         let calm = !self.recovering && self.state != State::ProbeRtt;
-        self.prior_cwnd = if calm { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
+        self.prior_cwnd = if calm { self.window.cwnd } else { self.prior_cwnd.max(self.window.cwnd) };
     }
 
-    fn restore_cwnd(&self, window: &mut Window) {
-        window.cwnd = window.cwnd.max(self.prior_cwnd);
+    fn restore_cwnd(&mut self) {
+        self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
     }
 
     /// Losses are being repaired, or no more.
-    fn note_recovery(&mut self, window: &mut Window, sample: &RateSample) {
+    fn note_recovery(&mut self, sample: &RateSample) {
         let recovering = sample.in_recovery || sample.in_loss;
         if self.recovering && !recovering {
-            self.restore_cwnd(window);
+            self.restore_cwnd();
         }
         self.recovering = recovering;
     }
 
-    fn set_cwnd(&mut self, window: &mut Window, sample: &RateSample) {
+    fn set_cwnd(&mut self, sample: &RateSample) {
         let acked = sample.newly_delivered as f64;
         let volume = self.bdp(self.bandwidth, self.state.cwnd_gain()) + self.aggregation.extra.get();
         let most = self.with_budget(volume);
         if self.full_pipe.reached {
-            window.cwnd = (window.cwnd + acked).min(most);
-        } else if window.cwnd < most || (sample.delivered as f64) < self.initial_window {
-            window.cwnd += acked;
+            self.window.cwnd = (self.window.cwnd + acked).min(most);
+        } else if self.window.cwnd < most || (sample.delivered as f64) < self.initial_window {
+            self.window.cwnd += acked;
         }
-        window.cwnd = window.cwnd.max(self.least_window());
+        self.window.cwnd = self.window.cwnd.max(self.least_window());
         if self.state == State::ProbeRtt {
-            window.cwnd = window.cwnd.min(self.probe_rtt_cwnd());
+            self.window.cwnd = self.window.cwnd.min(self.probe_rtt_cwnd());
         }
-        window.cwnd = window.cwnd.min(self.most_by_congestion());
+        self.window.cwnd = self.window.cwnd.min(self.most_by_congestion());
     }
 
     /// The window that losses allow, bytes.
@@ -312,10 +314,18 @@ impl Bbr3 {
 }
 
 impl Controller for Bbr3 {
-    fn on_ack(&mut self, _window: &mut Window, _ack: &AckInfo) {}
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn window_mut(&mut self) -> &mut Window {
+        &mut self.window
+    }
+
+    fn on_ack(&mut self, _ack: &AckInfo) {}
 
     /// The first round-trip time, which may be that of SYN, begins the model.
-    fn on_rtt(&mut self, _window: &mut Window, info: &RttInfo) {
+    fn on_rtt(&mut self, info: &RttInfo) {
         if self.min_rtt.is_none() {
             self.min_rtt = Some(MinRtt::new(info.now, info.rtt));
             self.aggregation.began = info.now;
@@ -324,62 +334,62 @@ impl Controller for Bbr3 {
         }
     }
 
-    fn on_sample(&mut self, window: &mut Window, sample: &RateSample) {
-        self.update_round(window, sample);
-        self.note_recovery(window, sample);
+    fn on_sample(&mut self, sample: &RateSample) {
+        self.update_round(sample);
+        self.note_recovery(sample);
         self.update_delivery_signals(sample);
         self.update_max_bandwidth(sample);
-        self.adapt_to_losses(window);
-        self.update_aggregation(window, sample);
+        self.adapt_to_losses();
+        self.update_aggregation(sample);
         self.full_pipe.check(self.rounds.started, sample);
         self.check_startup(sample);
         self.check_drain(sample);
-        self.update_probe(window, sample);
+        self.update_probe(sample);
         self.update_min_rtt(sample);
-        self.check_probe_rtt(window, sample);
+        self.check_probe_rtt(sample);
         self.advance_delivery_signals(sample);
         self.bandwidth = self.max_bandwidth().min(self.congestion.bandwidth_shortterm);
         self.set_pacing_rate(self.state.pacing_gain());
-        self.set_cwnd(window, sample);
+        self.set_cwnd(sample);
     }
 
-    fn on_lost_segment(&mut self, window: &mut Window, lost: &LostSegment) {
-        self.handle_lost_segment(window, lost);
+    fn on_lost_segment(&mut self, lost: &LostSegment) {
+        self.handle_lost_segment(lost);
     }
 
     /// The segments lost are answered one by one; a scheme may say in addition how far the window is cut.
-    fn on_loss(&mut self, window: &mut Window, _loss: &Loss, factor: Option<f64>) {
-        self.save_cwnd(window);
+    fn on_loss(&mut self, _loss: &Loss, factor: Option<f64>) {
+        self.save_cwnd();
         self.save_for_undo();
         if let Some(factor) = factor {
-            window.cwnd *= factor;
+            self.window.cwnd *= factor;
         }
     }
 
     /// The window itself is the recovery's affair: one segment more than what is in flight.
-    fn on_timeout(&mut self, window: &mut Window, _loss: &Loss, _factor: Option<f64>) {
-        self.save_cwnd(window);
+    fn on_timeout(&mut self, _loss: &Loss, _factor: Option<f64>) {
+        self.save_cwnd();
         self.save_for_undo();
         self.recovering = true;
     }
 
-    fn on_interruption(&mut self, window: &mut Window, _mss: u32, _again: bool) {
-        self.save_cwnd(window);
+    fn on_interruption(&mut self, _mss: u32, _again: bool) {
+        self.save_cwnd();
         self.recovering = true;
     }
 
     /// The window comes back with the next [sample](Controller::on_sample), as far as the model allows.
-    fn on_recovered(&mut self, _window: &mut Window, _limit: u32) {}
+    fn on_recovered(&mut self, _limit: u32) {}
 
-    fn on_undo(&mut self, window: &mut Window, _before: &Window) {
-        self.restore_cwnd(window);
+    fn on_undo(&mut self, _before: &Window) {
+        self.restore_cwnd();
         self.undo();
     }
 
     /// An idle time changes nothing of the model.
-    fn on_idle(&mut self, _window: &mut Window, _restart: u32) {}
+    fn on_idle(&mut self) {}
 
-    fn on_flight(&mut self, window: &mut Window, sending: &Sending) {
+    fn on_flight(&mut self, sending: &Sending) {
         if !sending.application_limited {
             return;
         }
@@ -388,12 +398,12 @@ impl Controller for Bbr3 {
         if self.state.is_probe_bw() {
             self.set_pacing_rate(1.0);
         } else if self.state == State::ProbeRtt {
-            self.check_probe_rtt_done(window, sending.now);
+            self.check_probe_rtt_done(sending.now);
         }
     }
 
-    fn pacing_rate(&self, window: &Window, srtt: Duration) -> f64 {
-        self.pacing_rate.unwrap_or(State::Startup.pacing_gain() * window.cwnd / srtt.as_secs_f64())
+    fn pacing_rate(&self, srtt: Duration) -> f64 {
+        self.pacing_rate.unwrap_or(State::Startup.pacing_gain() * self.window.cwnd / srtt.as_secs_f64())
     }
 
     fn needs_pacing(&self) -> bool {

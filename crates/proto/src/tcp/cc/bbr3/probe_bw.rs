@@ -3,7 +3,7 @@
 use lasthop_base::{Duration, Time};
 
 use super::startup::is_too_high;
-use super::{Bbr3, RateSample, State, Window};
+use super::{Bbr3, RateSample, State};
 
 /// The time between probes is that and up to one second more.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
@@ -62,12 +62,12 @@ impl Bbr3 {
         self.state = State::Refill;
     }
 
-    fn start_up(&mut self, window: &Window, sample: &RateSample) {
+    fn start_up(&mut self, sample: &RateSample) {
         self.probe.stopping = false;
         self.start_round();
         self.full_pipe.reset(sample.delivery_rate.unwrap_or(0.0));
         self.state = State::Up;
-        self.raise_slope(window);
+        self.raise_slope();
     }
 
     /// ProbeRTT begins: the feedback of a probe ends with this round.
@@ -75,25 +75,25 @@ impl Bbr3 {
         self.probe.stopping = true;
     }
 
-    pub(super) fn update_probe(&mut self, window: &Window, sample: &RateSample) {
-        if !self.full_pipe.reached || sample.newly_delivered == 0 || self.adapt_longterm(window, sample) {
+    pub(super) fn update_probe(&mut self, sample: &RateSample) {
+        if !self.full_pipe.reached || sample.newly_delivered == 0 || self.adapt_longterm(sample) {
             return;
         }
         match self.state {
-            State::Down | State::Cruise if self.is_time_to_probe(window, sample.now) => self.start_refill(),
+            State::Down | State::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(sample) => self.start_cruise(),
             State::Refill if self.rounds.started => {
                 self.probe.feedback = true;
-                self.start_up(window, sample);
+                self.start_up(sample);
             }
-            State::Up => self.go_down_in_time(window, sample),
+            State::Up => self.go_down_in_time(sample),
             _ => {}
         }
     }
 
-    fn is_time_to_probe(&self, window: &Window, now: Time) -> bool {
+    fn is_time_to_probe(&self, now: Time) -> bool {
         let waited = now > self.probe.cycle_began + self.probe.wait;
-        let reno = (self.target_inflight(window) / self.mss).min(MOST_ROUNDS);
+        let reno = (self.target_inflight() / self.mss).min(MOST_ROUNDS);
         waited || self.probe.rounds as f64 >= reno
     }
 
@@ -103,16 +103,16 @@ impl Bbr3 {
     }
 
     /// Whether the window is full, and the long-term bound is what limits it.
-    fn is_bounded(&self, window: &Window) -> bool {
-        self.is_cwnd_limited() && window.cwnd >= self.congestion.inflight_longterm
+    fn is_bounded(&self) -> bool {
+        self.is_cwnd_limited() && self.window.cwnd >= self.congestion.inflight_longterm
     }
 
     /// Ends a probe that has reached what was too much before, or fills the pipe.
-    fn go_down_in_time(&mut self, window: &Window, sample: &RateSample) {
+    fn go_down_in_time(&mut self, sample: &RateSample) {
         let fills_bound = sample.prior_in_flight as f64 + self.mss > self.congestion.inflight_longterm;
         if self.probe.was_too_high && fills_bound {
             self.probe.was_precautionary = true;
-        } else if self.is_bounded(window) {
+        } else if self.is_bounded() {
             // The bound, not the path, limits the rate.
             return self.full_pipe.reset(sample.delivery_rate.unwrap_or(0.0));
         } else if !self.full_pipe.now {
@@ -123,7 +123,7 @@ impl Bbr3 {
     }
 
     /// Follows what probes for bandwidth show; says whether that has begun a new one.
-    fn adapt_longterm(&mut self, window: &Window, sample: &RateSample) -> bool {
+    fn adapt_longterm(&mut self, sample: &RateSample) -> bool {
         if self.probe.stopping && self.rounds.started {
             self.probe.stopping = false;
             self.probe.feedback = false;
@@ -141,15 +141,15 @@ impl Bbr3 {
         if !is_too_high(sample) && bound.is_finite() {
             self.congestion.inflight_longterm = bound.max(sample.in_flight_at_sending as f64);
             if self.state == State::Up {
-                self.probe_upward(window, sample);
+                self.probe_upward(sample);
             }
         }
         false
     }
 
     /// The long-term bound grows, slowly at first, and twice as fast each round.
-    fn probe_upward(&mut self, window: &Window, sample: &RateSample) {
-        if !self.is_bounded(window) {
+    fn probe_upward(&mut self, sample: &RateSample) {
+        if !self.is_bounded() {
             return;
         }
         self.probe.acked += sample.newly_delivered as f64;
@@ -159,13 +159,13 @@ impl Bbr3 {
             self.congestion.inflight_longterm += segments * self.mss;
         }
         if self.rounds.started {
-            self.raise_slope(window);
+            self.raise_slope();
         }
     }
 
-    fn raise_slope(&mut self, window: &Window) {
+    fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.probe.doublings);
         self.probe.doublings = (self.probe.doublings + 1).min(MOST_DOUBLINGS);
-        self.probe.acked_per_segment = Some((window.cwnd / growth).max(self.mss));
+        self.probe.acked_per_segment = Some((self.window.cwnd / growth).max(self.mss));
     }
 }

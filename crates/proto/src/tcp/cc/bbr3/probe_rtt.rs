@@ -2,7 +2,7 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::{Bbr3, RateSample, State, Window};
+use super::{Bbr3, RateSample, State};
 
 /// The least round-trip time is that of so long.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
@@ -57,11 +57,11 @@ impl Bbr3 {
         }
     }
 
-    pub(super) fn check_probe_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+    pub(super) fn check_probe_rtt(&mut self, sample: &RateSample) {
         let due = self.min_rtt.is_some_and(|min_rtt| min_rtt.recent_expired);
         if self.state != State::ProbeRtt && due && !self.idle_restart {
             self.state = State::ProbeRtt;
-            self.save_cwnd(window);
+            self.save_cwnd();
             if let Some(min_rtt) = &mut self.min_rtt {
                 min_rtt.ends = None;
             }
@@ -69,7 +69,7 @@ impl Bbr3 {
             self.start_round();
         }
         if self.state == State::ProbeRtt {
-            self.handle_probe_rtt(window, sample);
+            self.handle_probe_rtt(sample);
         }
         self.idle_restart &= sample.newly_delivered == 0;
     }
@@ -79,14 +79,14 @@ impl Bbr3 {
         self.bdp(self.bandwidth, State::ProbeRtt.cwnd_gain()).max(self.least_window())
     }
 
-    fn handle_probe_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+    fn handle_probe_rtt(&mut self, sample: &RateSample) {
         let reached = sample.in_flight as f64 <= self.probe_rtt_cwnd();
         let round_started = self.rounds.started;
         let Some(min_rtt) = &mut self.min_rtt else { return };
         if min_rtt.ends.is_some() {
             min_rtt.round_done |= round_started;
             if min_rtt.round_done {
-                self.check_probe_rtt_done(window, sample.now);
+                self.check_probe_rtt_done(sample.now);
             }
         } else if reached {
             min_rtt.ends = Some(sample.now + PROBE_RTT_TIME);
@@ -95,13 +95,13 @@ impl Bbr3 {
         }
     }
 
-    pub(super) fn check_probe_rtt_done(&mut self, window: &mut Window, now: Time) {
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
         let Some(min_rtt) = &mut self.min_rtt else { return };
         if min_rtt.ends.is_none_or(|end| now <= end) {
             return;
         }
         min_rtt.recent_measured = now;
-        self.restore_cwnd(window);
+        self.restore_cwnd();
         self.congestion.reset_shortterm();
         if self.full_pipe.reached {
             self.start_down(now);

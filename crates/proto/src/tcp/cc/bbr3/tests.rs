@@ -16,7 +16,6 @@ const BDP: f64 = 1e5;
 /// A flow with one acknowledgement per round trip.
 struct Flow {
     bbr: Bbr3,
-    window: Window,
     now: Time,
     delivered: u64,
     /// The round-trip time, which falls a little with each sample, so that ProbeRTT is not due.
@@ -30,14 +29,13 @@ impl Flow {
         let settings = Settings { packet_size: Bytes(1040), ..Settings::default() };
         let mut flow = Flow {
             bbr: Bbr3::new(&settings, 1),
-            window: Window::new(10_000, f64::INFINITY),
             now: Time::ZERO,
             delivered: 0,
             rtt: RTT + Duration::from_nanos(500),
             lost: SeqNum(0),
         };
         let una = SeqNum(0);
-        flow.bbr.on_rtt(&mut flow.window, &RttInfo { now: flow.now, rtt: flow.rtt, una, max: una });
+        flow.bbr.on_rtt(&RttInfo { now: flow.now, rtt: flow.rtt, una, max: una });
         flow
     }
 
@@ -64,7 +62,7 @@ impl Flow {
     }
 
     fn feed(&mut self, sample: &RateSample) -> State {
-        self.bbr.on_sample(&mut self.window, sample);
+        self.bbr.on_sample(sample);
         self.bbr.state
     }
 
@@ -87,11 +85,11 @@ impl Flow {
             application_limited: false,
             delivered: self.delivered,
         };
-        self.bbr.on_lost_segment(&mut self.window, &lost);
+        self.bbr.on_lost_segment(&lost);
     }
 
     fn pacing_rate(&self) -> f64 {
-        self.bbr.pacing_rate(&self.window, RTT)
+        self.bbr.pacing_rate(RTT)
     }
 
     fn longterm(&self) -> f64 {
@@ -164,7 +162,7 @@ fn startup_opens_the_window_by_what_is_acknowledged_up_to_twice_the_bdp() {
     let windows: Vec<f64> = (0..3)
         .map(|_| {
             flow.round(0.09 * RATE, 9000.0);
-            flow.window.cwnd
+            flow.bbr.window.cwnd
         })
         .collect();
     // Twice the product of 9 kB, and the 9 kB that the one acknowledgement of a round brings at once, are passed.
@@ -259,10 +257,10 @@ fn the_cycle_of_probe_bw_has_its_gains() {
 fn windows_are_twice_the_bdp_and_more_in_a_probe() {
     let flow = Flow::cruising();
     let extra = flow.bbr.aggregation.extra.get();
-    assert_close(flow.window.cwnd, 2.0 * BDP + extra);
+    assert_close(flow.bbr.window.cwnd, 2.0 * BDP + extra);
     let mut flow = Flow::probing();
     flow.round(RATE, BDP);
-    assert_close(flow.window.cwnd, 2.25 * BDP + extra + 2.0 * MSS);
+    assert_close(flow.bbr.window.cwnd, 2.25 * BDP + extra + 2.0 * MSS);
 }
 
 #[test]
@@ -322,19 +320,19 @@ fn a_low_rate_of_the_application_is_no_bandwidth() {
 fn losses_while_cruising_bring_rate_and_window_down_to_what_is_delivered() {
     let mut flow = Flow::cruising();
     flow.round(0.95 * RATE, BDP);
-    let cwnd = flow.window.cwnd;
+    let cwnd = flow.bbr.window.cwnd;
     flow.lose(1000, BDP);
     flow.round(0.95 * RATE, BDP);
     // The greater of what was delivered and 0.7 of what there was.
     assert_close(flow.bbr.bandwidth, 0.95 * RATE);
-    assert_close(flow.window.cwnd, 0.7 * cwnd);
+    assert_close(flow.bbr.window.cwnd, 0.7 * cwnd);
     assert_close(flow.pacing_rate(), 0.99 * 0.95 * RATE);
 }
 
 #[test]
 fn a_round_of_losses_takes_away_three_tenths_at_most() {
     let mut flow = Flow::cruising();
-    let (cwnd, mut least) = (flow.window.cwnd, 1.0);
+    let (cwnd, mut least) = (flow.bbr.window.cwnd, 1.0);
     flow.round(0.1 * RATE, BDP);
     for _ in 0..3 {
         flow.lose(1000, BDP);
@@ -385,10 +383,10 @@ fn cruising_leaves_room_for_others() {
     let mut flow = bounded();
     let bound = flow.longterm();
     assert_eq!(flow.round(RATE, 0.9 * BDP), State::Cruise);
-    assert_close(flow.window.cwnd, 0.85 * bound);
+    assert_close(flow.bbr.window.cwnd, 0.85 * bound);
     assert_eq!(flow.next_state(0.9 * BDP), State::Refill);
     flow.round(RATE, 0.9 * BDP);
-    assert_close(flow.window.cwnd, bound);
+    assert_close(flow.bbr.window.cwnd, bound);
 }
 
 #[test]
@@ -402,7 +400,7 @@ fn after_too_high_a_probe_the_next_is_a_careful_one_and_a_full_one_follows_at_on
     assert_eq!(flow.round(RATE, bound), State::Down, "it is where the last one was too high");
     assert_eq!(flow.round(RATE, 0.9 * BDP), State::Refill, "nothing was lost");
     assert_eq!(flow.next_state(0.9 * BDP), State::Up);
-    let window = flow.window.cwnd;
+    let window = flow.bbr.window.cwnd;
     assert_eq!(flow.round(RATE, window), State::Up);
 }
 
@@ -418,7 +416,7 @@ fn a_bound_that_limits_a_probe_grows_twice_as_fast_each_round() {
     let mut last_round = flow.bbr.rounds.count;
     while bounds.len() < 5 {
         // One segment of a full window is acknowledged, a window after it was sent.
-        let cwnd = flow.window.cwnd;
+        let cwnd = flow.bbr.window.cwnd;
         flow.now += Duration::from_millis(1);
         flow.delivered += 1000;
         let sample = RateSample {
@@ -453,15 +451,15 @@ fn what_was_in_flight_without_losses_raises_the_bound() {
 #[test]
 fn recovery_gives_the_window_back() {
     let mut flow = Flow::cruising();
-    let cwnd = flow.window.cwnd;
+    let cwnd = flow.bbr.window.cwnd;
     let loss = Loss { now: flow.now, flight: 0, rwnd: 0, again: false, max: SeqNum(0) };
-    flow.bbr.on_timeout(&mut flow.window, &loss, None);
-    flow.window.cwnd = MSS;
+    flow.bbr.on_timeout(&loss, None);
+    flow.bbr.window.cwnd = MSS;
     let sample = RateSample { in_loss: true, ..flow.sample(RATE / 100.0, 1000.0) };
     flow.feed(&sample);
-    assert_close(flow.window.cwnd, 4.0 * MSS);
+    assert_close(flow.bbr.window.cwnd, 4.0 * MSS);
     flow.round(RATE / 100.0, 4000.0);
-    assert!(flow.window.cwnd >= cwnd);
+    assert!(flow.bbr.window.cwnd >= cwnd);
 }
 
 #[test]
@@ -469,25 +467,25 @@ fn losses_that_were_none_leave_no_trace() {
     let mut flow = Flow::cruising();
     flow.round(RATE / 2.0, BDP);
     flow.lose(1000, BDP);
-    let before = flow.window;
+    let before = flow.bbr.window;
     flow.round(RATE / 2.0, BDP);
     assert_close(flow.bbr.bandwidth, 0.7 * RATE);
-    flow.bbr.on_undo(&mut flow.window, &before);
+    flow.bbr.on_undo(&before);
     flow.round(RATE / 2.0, BDP);
     assert_close(flow.bbr.bandwidth, RATE);
-    assert_close(flow.window.cwnd, before.cwnd);
+    assert_close(flow.bbr.window.cwnd, before.cwnd);
 }
 
 #[test]
 fn a_probe_that_no_loss_has_ended_begins_again() {
     let mut flow = bounded();
-    let before = flow.window;
-    flow.bbr.on_undo(&mut flow.window, &before);
+    let before = flow.bbr.window;
+    flow.bbr.on_undo(&before);
     assert_eq!(flow.bbr.state, State::Refill);
     assert!(flow.longterm().is_infinite());
     let mut flow = Flow::new();
     lossy_startup(&mut flow, 6, 2.9e5);
-    flow.bbr.on_undo(&mut flow.window, &before);
+    flow.bbr.on_undo(&before);
     assert_eq!(flow.bbr.state, State::Startup);
     assert_eq!(flow.round(RATE, BDP), State::Startup);
 }
@@ -507,10 +505,10 @@ fn before_probe_rtt() -> Flow {
 #[test]
 fn probe_rtt_keeps_half_a_bdp_in_flight_for_200_ms_and_a_round() {
     let mut flow = before_probe_rtt();
-    let cwnd = flow.window.cwnd;
+    let cwnd = flow.bbr.window.cwnd;
     assert_eq!(flow.round(RATE, BDP), State::ProbeRtt);
     assert!(flow.bbr.limits_itself());
-    let half = flow.window.cwnd;
+    let half = flow.bbr.window.cwnd;
     assert!((half - 0.5 * BDP).abs() < 1.0, "{half}");
     assert_close(flow.pacing_rate(), 0.99 * RATE);
     // It counts from when so little is in flight.
@@ -520,7 +518,7 @@ fn probe_rtt_keeps_half_a_bdp_in_flight_for_200_ms_and_a_round() {
     }
     assert_eq!(flow.now.since(reached), Duration::from_millis(300));
     assert_eq!(flow.bbr.state, State::Cruise);
-    assert!(flow.window.cwnd >= cwnd - 1.0);
+    assert!(flow.bbr.window.cwnd >= cwnd - 1.0);
 }
 
 #[test]
@@ -551,7 +549,7 @@ fn after_an_idle_time_it_sends_at_the_bandwidth_and_needs_no_probe_rtt() {
     flow.now += idle;
     let sending = Sending { now: flow.now, idle, application_limited: true };
     assert_close(flow.pacing_rate(), 0.9 * 0.99 * RATE);
-    flow.bbr.on_flight(&mut flow.window, &sending);
+    flow.bbr.on_flight(&sending);
     assert_close(flow.pacing_rate(), 0.99 * RATE);
     assert_ne!(flow.round(RATE, BDP), State::ProbeRtt);
     assert_ne!(flow.round(RATE, BDP), State::ProbeRtt);
@@ -563,10 +561,10 @@ fn after_an_idle_time_it_sends_at_the_bandwidth_and_needs_no_probe_rtt() {
 fn small_windows_are_whole_lumps() {
     let mut flow = Flow::new();
     while flow.round(RATE / 100.0, 1000.0) != State::Refill {}
-    assert_close(flow.window.cwnd, 6.0 * MSS);
+    assert_close(flow.bbr.window.cwnd, 6.0 * MSS);
     for _ in 0..40 {
         flow.lose(1000, 1000.0);
         flow.round(RATE / 100.0, 1000.0);
     }
-    assert_close(flow.window.cwnd, 4.0 * MSS);
+    assert_close(flow.bbr.window.cwnd, 4.0 * MSS);
 }

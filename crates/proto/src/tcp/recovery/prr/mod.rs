@@ -373,7 +373,7 @@ impl Prr {
     fn reduction(tcp: &mut SenderState, before: &Window, prior: u32) -> Reduction {
         let target = Self::cwnd(tcp).max(1);
         if !tcp.governs_recovery() {
-            tcp.window_mut().reduce_to(before.cwnd());
+            tcp.window_mut().set_cwnd(before.cwnd());
         }
         Reduction::new(prior, target)
     }
@@ -580,7 +580,7 @@ impl Prr {
         if let (Some(reduction), false) = (self.stage.reduction(), tcp.governs_recovery()) {
             let allowed = reduction.on_delivered(delivered, in_flight, advances);
             let window = Self::window_for(tcp, allowed);
-            tcp.window_mut().reduce_to(window);
+            tcp.window_mut().set_cwnd(window);
         }
     }
 }

@@ -35,7 +35,7 @@ impl Prr {
         tcp.time_out_records(now, again);
         tcp.report_losses(now);
         let window = Self::window_for(tcp, 1);
-        tcp.window_mut().reduce_to(window);
+        tcp.window_mut().set_cwnd(window);
         let doubted = tcp.settings.frto && (self.stage.is_calm() || self.timeouts > 0);
         self.stage = Stage::Loss(if doubted { AfterTimeout::Doubted } else { AfterTimeout::Justified });
         self.high = tcp.snd_max;
