@@ -13,7 +13,6 @@ mod rtt;
 mod samples;
 mod segment;
 mod sender;
-mod sendings;
 mod sent;
 mod seq;
 mod settings;

@@ -5,12 +5,16 @@ use alloc::collections::VecDeque;
 use lasthop_base::Time;
 
 use super::seq::SeqNum;
-use super::settings::RttSamples;
+use super::settings::{RttSamples, Rules, Settings};
 
 /// Remembers when data were sent, as far as a sample needs it.
 #[derive(Clone, Debug)]
 pub(super) enum Samples {
-    OneAtATime(Option<Sent>),
+    OneAtATime {
+        timed: Option<Sent>,
+        /// A segment is timed on when it is sent again, as ns-2 has it.
+        goes_on: bool,
+    },
     EveryAck(VecDeque<Sent>),
 }
 
@@ -23,9 +27,11 @@ pub(super) struct Sent {
 }
 
 impl Samples {
-    pub(super) fn new(samples: RttSamples) -> Samples {
-        match samples {
-            RttSamples::OneAtATime => Samples::OneAtATime(None),
+    pub(super) fn new(settings: &Settings) -> Samples {
+        match settings.rtt_samples {
+            RttSamples::OneAtATime => {
+                Samples::OneAtATime { timed: None, goes_on: settings.rules == Rules::Ns2 }
+            }
             RttSamples::EveryAck => Samples::EveryAck(VecDeque::new()),
         }
     }
@@ -34,7 +40,7 @@ impl Samples {
     pub(super) fn on_new(&mut self, start: SeqNum, end: SeqNum, now: Time) {
         let sent = Sent { start, end, at: now, again: false };
         match self {
-            Samples::OneAtATime(timed) => _ = timed.get_or_insert(sent),
+            Samples::OneAtATime { timed, .. } => _ = timed.get_or_insert(sent),
             Samples::EveryAck(line) => line.push_back(sent),
         }
     }
@@ -42,7 +48,10 @@ impl Samples {
     /// Data from `start` to `end` were sent once more.
     pub(super) fn on_again(&mut self, start: SeqNum, end: SeqNum) {
         match self {
-            Samples::OneAtATime(timed) => _ = timed.take_if(|sent| sent.start < end && start < sent.end),
+            Samples::OneAtATime { goes_on: true, .. } => {}
+            Samples::OneAtATime { timed, .. } => {
+                _ = timed.take_if(|sent| sent.start < end && start < sent.end)
+            }
             Samples::EveryAck(line) => {
                 let first = line.partition_point(|sent| sent.end <= start);
                 for sent in line.iter_mut().skip(first) {
@@ -57,7 +66,7 @@ impl Samples {
 
     /// A loss was found: what is being timed may be sent again, so its time means nothing.
     pub(super) fn on_loss(&mut self) {
-        if let Samples::OneAtATime(timed) = self {
+        if let Samples::OneAtATime { timed, .. } = self {
             *timed = None;
         }
     }
@@ -65,7 +74,7 @@ impl Samples {
     /// Everything before `ack` has arrived; says when the data that give a sample were sent.
     pub(super) fn on_ack(&mut self, ack: SeqNum) -> Option<Time> {
         match self {
-            Samples::OneAtATime(timed) => timed.take_if(|sent| sent.end <= ack).map(|sent| sent.at),
+            Samples::OneAtATime { timed, .. } => timed.take_if(|sent| sent.end <= ack).map(|sent| sent.at),
             Samples::EveryAck(line) => {
                 let mut sample = None;
                 let mut ambiguous = false;

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Time};
 
+use super::detection::Repeat;
 use super::reaction::Reaction;
 use super::recovery::{self, Recovery};
 use super::rtt::RttEstimator;
@@ -150,7 +151,7 @@ impl Sender {
 
     /// Duplicate acknowledgements in a row.
     pub fn dupacks(&self) -> u32 {
-        self.state.dupacks
+        self.state.dupacks()
     }
 
     /// The round-trip estimator.
@@ -297,11 +298,15 @@ impl Sender {
             self.recovery.on_ack(tcp, now, segment, acked, out);
         } else if self.probe_interval.is_some() {
             // The answer to a probe is no sign of a loss.
-            if !tcp.window_is_shut() {
+            if !self.recovery.window_is_shut(tcp) {
                 self.probe_interval = None;
                 tcp.leave_probing(now);
             }
-        } else if tcp.is_duplicate(segment, window_changed) {
+        } else if tcp.duplicates.is_duplicate(&Repeat {
+            segment,
+            window_changed,
+            outstanding: tcp.outstanding(),
+        }) {
             self.recovery.on_duplicate(tcp, now, segment, out);
         }
     }
@@ -362,7 +367,7 @@ impl Sender {
     fn on_timeout(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
         let opens = self.phase == Phase::SynSent;
-        let probes = !opens && (self.probe_interval.is_some() || tcp.window_is_shut());
+        let probes = !opens && (self.probe_interval.is_some() || self.recovery.window_is_shut(tcp));
         if probes {
             tcp.note_probe(now);
         }
@@ -447,7 +452,7 @@ impl Component for Sender {
         let offset = |seq: SeqNum| f64::from(seq.0.wrapping_sub(tcp.iss.0));
         probe.value("snd_una_bytes", offset(tcp.snd_una));
         probe.value("snd_nxt_bytes", offset(tcp.snd_nxt));
-        probe.value("dupacks", f64::from(tcp.dupacks));
+        probe.value("dupacks", f64::from(tcp.dupacks()));
         probe.value("srtt_s", tcp.rtt.srtt().map_or(f64::NAN, |srtt| srtt.as_secs_f64()));
         probe.value("rttvar_s", tcp.rtt.rttvar().as_secs_f64());
         probe.value("pacing_rate_bps", tcp.pacing_rate().map_or(f64::NAN, |rate| rate * 8.0));

@@ -641,40 +641,10 @@ impl Settings {
         matches!(self.flavour, Flavour::GoBackN | Flavour::SelectiveRepeat)
     }
 
-    /// Whether a duplicate is what reports something new, whatever else it carries (RFC 6675 section 2);
-    /// otherwise it is what acknowledges nothing new.
-    pub(super) fn reports_make_duplicates(&self) -> bool {
-        self.sack() && self.rules == Rules::Rfc
-    }
-
-    /// Whether what acknowledges nothing new is a duplicate even with nothing outstanding, as ns-2 has it,
-    /// whose receivers never change their windows; otherwise RFC 5681 section 2 counts.
-    pub(super) fn every_repeat_is_duplicate(&self) -> bool {
-        self.rules == Rules::Ns2
-    }
-
     /// Whether SYN is a segment like those with data, as in ns-2: its acknowledgement opens the window
     /// and is answered by nothing but data, its loss sets the threshold.
     pub(super) fn syn_is_like_data(&self) -> bool {
         self.rules == Rules::Ns2
-    }
-
-    /// Whether a segment is cut to fit a small window of the receiver (RFC 9293 section 3.8.6.2.1); the SACK
-    /// of ns-2 leaves that to probes.
-    pub(super) fn cuts_for_small_windows(&self) -> bool {
-        self.rules == Rules::Rfc || self.flavour != Flavour::Sack
-    }
-
-    /// Whether limited transmit sends two segments at most, and only new ones (RFC 3042 section 2); ns-2
-    /// sends whatever is next, as often as it counts.
-    pub(super) fn limited_transmit_is_strict(&self) -> bool {
-        self.rules == Rules::Rfc
-    }
-
-    /// Whether what is sent again is no longer timed (Karn and Partridge 1987); ns-2 goes on timing a
-    /// segment that its SACK recovery sends again.
-    pub(super) fn resending_ends_timing(&self) -> bool {
-        self.rules == Rules::Rfc || self.rtt_samples == RttSamples::EveryAck
     }
 
     /// What is wrong with the settings, each with the key at fault; empty if they can be used.

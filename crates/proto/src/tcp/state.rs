@@ -11,15 +11,15 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Duration, Time};
 
 use super::cc::{self, AckInfo, Controller, RateSample, RttInfo, Sending, Window};
+use super::detection::{Copies, Duplicates};
 use super::ranges::Ranges;
 use super::reaction::{Evidence, Hole, Reaction};
 use super::rtt::RttEstimator;
 use super::samples::Samples;
 use super::segment::{Flags, Segment};
-use super::sendings::Sendings;
 use super::sent::Records;
 use super::seq::SeqNum;
-use super::settings::{Rules, Settings};
+use super::settings::Settings;
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::packet::{Ecn, Notice};
@@ -59,14 +59,10 @@ pub struct SenderState {
     pub(super) recovering: bool,
     /// Bytes by which recovery extends the window, for packets known to have left the network.
     pub(super) inflation: u32,
-    pub(super) dupacks: u32,
-    /// This row of duplicates was answered by a repair.
-    pub(super) answered: bool,
+    pub(super) duplicates: Duplicates,
     /// Bytes sent by limited transmit since the last new acknowledgement.
     pub(super) limited: u32,
-    /// `snd_max` when the last loss was found; no other loss is taken for new before it is passed.
-    pub(super) recover: Option<SeqNum>,
-    /// The loss that set `recover` has closed the window.
+    /// The last loss has closed the window.
     pub(super) cut: bool,
     /// What the receiver has reported by SACK.
     pub(super) sacked: Ranges,
@@ -74,7 +70,7 @@ pub struct SenderState {
     pub(super) rtt: RttEstimator,
     samples: Samples,
     /// What may be under way, if copies are told apart.
-    sendings: Option<Sendings>,
+    copies: Option<Copies>,
     /// What was sent and is outstanding, if recovery goes by records.
     pub(super) records: Option<Records>,
     pace: Pace,
@@ -106,7 +102,6 @@ impl SenderState {
         let mss = settings.mss();
         let iss = SeqNum(settings.iss);
         let rwnd = settings.window_payload();
-        let counts_segments = settings.rules == Rules::Ns2;
         SenderState {
             connection,
             mss,
@@ -127,16 +122,13 @@ impl SenderState {
             cc: cc::of(settings, connection.flow),
             recovering: false,
             inflation: 0,
-            dupacks: 0,
-            answered: false,
+            duplicates: Duplicates::new(settings),
             cut: false,
             limited: 0,
-            // ns-2 has it so that the very first segment is never fast-retransmitted.
-            recover: counts_segments.then_some(iss),
             sacked: Ranges::default(),
             rtt: RttEstimator::new(settings),
-            samples: Samples::new(settings.rtt_samples),
-            sendings: settings.tells_copies().then(Sendings::default),
+            samples: Samples::new(settings),
+            copies: settings.tells_copies().then(Copies::default),
             records: settings.keeps_records().then(Records::default),
             pace: Pace::default(),
             timers: Timers::STOPPED,
@@ -241,7 +233,7 @@ impl SenderState {
 
     /// Duplicate acknowledgements in a row.
     pub fn dupacks(&self) -> u32 {
-        self.dupacks
+        self.duplicates.count
     }
 
     // ---- questions -------------------------------------------------------------------------------
@@ -271,8 +263,8 @@ impl SenderState {
     }
 
     /// What may be under way. Only for flavours that tell copies apart.
-    pub(super) fn sendings(&mut self) -> &mut Sendings {
-        self.sendings.as_mut().expect("the flavour tells copies apart")
+    pub(super) fn copies(&mut self) -> &mut Copies {
+        self.copies.as_mut().expect("the flavour tells copies apart")
     }
 
     pub(super) fn outstanding(&self) -> bool {
@@ -318,7 +310,7 @@ impl SenderState {
         self.unsent += bytes;
         if bytes > 0 && !self.outstanding() {
             self.restart_after_idle(now);
-            self.forget_duplicates();
+            self.duplicates.end_row();
         }
     }
 
@@ -360,7 +352,7 @@ impl SenderState {
         self.advance(segment.ack);
         let rtt = self.sample(now, segment);
         self.rearm(now);
-        self.forget_duplicates();
+        self.duplicates.end_row();
         self.limited = 0;
         rtt
     }
@@ -370,14 +362,13 @@ impl SenderState {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
         self.sacked.forget_before(ack);
-        if let Some(sendings) = &mut self.sendings {
-            sendings.forget_before(ack);
+        if let Some(copies) = &mut self.copies {
+            copies.forget_before(ack);
         }
         if let Some(records) = &mut self.records {
             records.segments.acknowledge(ack, |_| {});
         }
-        // Kept for longer, it would seem to lie ahead after 2 GiB without a loss.
-        self.recover = self.recover.filter(|&recover| ack <= recover);
+        self.duplicates.acknowledge(ack);
         self.ecn.answered_at = self.ecn.answered_at.filter(|&answered| ack <= answered);
     }
 
@@ -461,7 +452,7 @@ impl SenderState {
         if let Some(rtt) = rtt {
             self.note_rtt(now, rtt);
         }
-        self.grow(now, acked, rtt, self.dupacks == 0 && self.sacked.is_empty());
+        self.grow(now, acked, rtt, self.duplicates.count == 0 && self.sacked.is_empty());
     }
 
     /// Tells the controller of `acked` bytes, outside of recovery.

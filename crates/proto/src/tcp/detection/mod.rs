@@ -1,8 +1,14 @@
-//! What is lost: loss detection on the record of sent segments.
+//! What is lost: loss detection.
 //!
-//! A detector only marks segments as lost. What a loss does to the window is
+//! Recovery that keeps a record of each segment asks a [`LossDetector`], which marks segments as lost. Older
+//! recovery asks what shows a loss without records: a row of [duplicate acknowledgements](Duplicates), what is
+//! reported above [a gap](Gap), or timestamps that tell [copies](Copies) apart. What a loss does to the window is
 //! [congestion control](super::cc)'s affair, and what is sent next is [recovery](super::recovery)'s.
 
+mod copies;
+mod duplicates;
+mod gaps;
+mod ns2;
 mod rack;
 mod sack;
 
@@ -10,6 +16,10 @@ use alloc::boxed::Box;
 use core::fmt::Debug;
 
 use lasthop_base::{Duration, Time};
+
+pub(super) use copies::Copies;
+pub(super) use duplicates::{Duplicates, Repeat};
+pub(super) use gaps::{Gap, gaps_from_right};
 
 use super::sent::{SentSegment, SentSegments};
 use super::settings::{Detection, Settings};

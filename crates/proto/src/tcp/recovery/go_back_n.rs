@@ -32,7 +32,7 @@ impl GoBackN {
     /// Goes back if the arrival that causes `segment` shows that the left edge is lost.
     fn go_back_if_lost(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
         let Some(timestamps) = segment.timestamps else { return };
-        if tcp.sendings().earliest_is_before(timestamps.echo) {
+        if tcp.copies().earliest_is_before(timestamps.echo) {
             let edge = Some(tcp.snd_una());
             self.in_vain = if edge == self.edge { self.in_vain + 1 } else { 1 };
             self.edge = edge;

@@ -5,10 +5,10 @@
 
 mod go_back_n;
 mod newreno;
+mod ns2;
 mod prr;
 mod reno;
 mod sack;
-mod sack_ns2;
 mod selective_repeat;
 mod tahoe;
 
@@ -19,7 +19,6 @@ use lasthop_base::Time;
 
 use super::reaction::Evidence;
 use super::segment::Segment;
-use super::seq::SeqNum;
 use super::settings::{Flavour, Rules, Settings};
 use super::state::SenderState;
 use super::timers::Timer;
@@ -40,7 +39,7 @@ pub trait Recovery: Debug + Send {
 
     /// The retransmission timer ran out. What is to be resent follows by [`send`](Recovery::send).
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
-        tcp.forget_duplicates();
+        tcp.duplicates.end_row();
         tcp.time_out(now);
     }
 
@@ -53,6 +52,11 @@ pub trait Recovery: Debug + Send {
     /// A timer of the recovery's own ran out. What is to be sent follows by [`send`](Recovery::send).
     fn on_timer(&mut self, _tcp: &mut SenderState, _now: Time, _timer: Timer, _out: &mut Out) {}
 
+    /// Whether the receiver's window keeps in the segment that is due next.
+    fn window_is_shut(&self, tcp: &SenderState) -> bool {
+        tcp.window_is_shut()
+    }
+
     /// Sends what may be sent, after an acknowledgement or a timeout was dealt with.
     fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         tcp.send_window(now, tcp.settings.max_burst, out);
@@ -61,22 +65,22 @@ pub trait Recovery: Debug + Send {
 
 /// The recovery that the settings ask for.
 pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
-    match (settings.flavour, settings.rules) {
-        (Flavour::Tahoe, _) => Box::new(tahoe::Tahoe),
-        (Flavour::Reno, _) => Box::new(reno::Reno),
-        (Flavour::NewReno, _) => Box::new(newreno::NewReno::default()),
-        (Flavour::Sack, Rules::Rfc) => Box::new(sack::Sack::default()),
-        (Flavour::GoBackN, _) => Box::new(go_back_n::GoBackN::default()),
-        (Flavour::SelectiveRepeat, _) => Box::new(selective_repeat::SelectiveRepeat),
-        (Flavour::Prr, _) => Box::new(prr::Prr::new(settings)),
-        (Flavour::Sack, Rules::Ns2) => Box::new(sack_ns2::SackNs2::new(SeqNum(settings.iss))),
-    }
+    let own = if settings.rules == Rules::Ns2 { ns2::of(settings) } else { None };
+    own.unwrap_or_else(|| match settings.flavour {
+        Flavour::Tahoe => Box::new(tahoe::Tahoe),
+        Flavour::Reno => Box::new(reno::Reno),
+        Flavour::NewReno => Box::new(newreno::NewReno::default()),
+        Flavour::Sack => Box::new(sack::Sack::default()),
+        Flavour::GoBackN => Box::new(go_back_n::GoBackN::default()),
+        Flavour::SelectiveRepeat => Box::new(selective_repeat::SelectiveRepeat),
+        Flavour::Prr => Box::new(prr::Prr::new(settings)),
+    })
 }
 
 /// Counts a duplicate acknowledgement; `true` on the one that means a new loss (RFC 5681 section 3.2
 /// step 2). Earlier ones send by limited transmit if that is on.
 fn reveals_loss(tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
-    tcp.dupacks += 1;
+    tcp.duplicates.count += 1;
     if tcp.is_early_duplicate() && tcp.settings.limited_transmit {
         tcp.send_limited(now, out);
     }
@@ -88,7 +92,7 @@ fn reveals_loss(tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
 fn fast_retransmit(tcp: &mut SenderState, now: Time, out: &mut Out) {
     tcp.answer_loss(now, Evidence::Duplicates);
     tcp.resend_first(now, out);
-    tcp.inflation = tcp.dupacks * tcp.mss;
+    tcp.inflation = tcp.dupacks() * tcp.mss;
 }
 
 /// A duplicate as Reno takes it: one that means a new loss begins recovery, later ones let the window

@@ -6,7 +6,6 @@ use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_e
 use crate::component::Out;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
-use crate::tcp::settings::Rules;
 use crate::tcp::state::SenderState;
 
 /// Fast recovery that ends when everything outstanding at its start is acknowledged; a partial
@@ -17,17 +16,22 @@ pub(super) struct NewReno {
 }
 
 impl NewReno {
-    /// RFC 6582 section 3.2 step 3, partial acknowledgement.
-    fn on_partial(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
+    /// Whether a new acknowledgement leaves holes that fast recovery has yet to repair.
+    pub(super) fn is_partial(tcp: &SenderState, segment: &Segment) -> bool {
+        tcp.recovering && tcp.duplicates.is_partial(segment.ack)
+    }
+
+    /// A partial acknowledgement moves the left edge.
+    pub(super) fn advance(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
         let first = !core::mem::replace(&mut self.partial_seen, true);
         tcp.advance(segment.ack);
         if first || !tcp.settings.impatient {
             tcp.rearm(now);
         }
-        match tcp.settings.rules {
-            Rules::Rfc => _ = tcp.sample(now, segment),
-            Rules::Ns2 => tcp.end_backoff_if_timed(segment.ack),
-        }
+    }
+
+    /// Resends the hole that a partial acknowledgement shows (RFC 6582 section 3.2 step 3).
+    pub(super) fn repair(tcp: &mut SenderState, now: Time, acked: u32, out: &mut Out) {
         tcp.judge(now, Hole { seq: tcp.snd_una, evidence: Evidence::Partial });
         if tcp.settings.partial_deflation {
             deflate(tcp, acked);
@@ -35,6 +39,11 @@ impl NewReno {
             tcp.inflation = 0;
         }
         tcp.resend_first(now, out);
+    }
+
+    /// Recovery is over.
+    pub(super) fn end(&mut self) {
+        self.partial_seen = false;
     }
 }
 
@@ -51,13 +60,15 @@ fn deflate(tcp: &mut SenderState, acked: u32) {
 
 impl Recovery for NewReno {
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out) {
-        if tcp.recovering && tcp.recover.is_some_and(|recover| segment.ack < recover) {
-            return self.on_partial(tcp, now, segment, acked, out);
+        if NewReno::is_partial(tcp, segment) {
+            self.advance(tcp, now, segment);
+            tcp.sample(now, segment);
+            return NewReno::repair(tcp, now, acked, out);
         }
         let ends = core::mem::take(&mut tcp.recovering);
-        self.partial_seen = false;
+        self.end();
         tcp.inflation = 0;
-        if ends && tcp.settings.rules == Rules::Rfc {
+        if ends {
             tcp.acknowledge(now, segment);
             tcp.leave_recovery();
         } else {
@@ -70,17 +81,12 @@ impl Recovery for NewReno {
     }
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
-        self.partial_seen = false;
-        tcp.forget_duplicates();
+        self.end();
+        tcp.duplicates.end_row();
         tcp.time_out(now);
     }
 
     fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
-        // ns-2: no more than two segments per acknowledgement while duplicates are counted.
-        let burst = match tcp.settings.rules {
-            Rules::Ns2 if tcp.dupacks > 0 => 2,
-            _ => tcp.settings.max_burst,
-        };
-        send_unless_early_duplicate(tcp, now, burst, out);
+        send_unless_early_duplicate(tcp, now, tcp.settings.max_burst, out);
     }
 }

@@ -5,7 +5,6 @@ use lasthop_base::Time;
 use super::{Recovery, acknowledge_and_open, retransmit_or_inflate, send_unless_early_duplicate};
 use crate::component::Out;
 use crate::tcp::segment::Segment;
-use crate::tcp::settings::Rules;
 use crate::tcp::state::SenderState;
 
 /// Fast retransmit and fast recovery; the first acknowledgement of new data ends it.
@@ -16,7 +15,7 @@ impl Recovery for Reno {
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
         let ends = core::mem::take(&mut tcp.recovering);
         tcp.inflation = 0;
-        if ends && tcp.settings.rules == Rules::Rfc {
+        if ends {
             // RFC 5681 section 3.2 step 6: the window stays at ssthresh for this acknowledgement.
             tcp.acknowledge(now, segment);
         } else {

@@ -4,6 +4,7 @@ use lasthop_base::Time;
 
 use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
+use crate::tcp::detection::{Gap, gaps_from_right};
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
@@ -18,38 +19,10 @@ pub(super) struct Sack {
     rescue_rxt: SeqNum,
 }
 
-/// Bytes that neither arrived nor were reported: from `start` up to `end`.
-struct Gap {
-    start: SeqNum,
-    end: SeqNum,
-    lost: bool,
-}
-
-/// Calls `visit` for every hole of the window, from the right edge to the left. A hole is lost if
-/// `dupthresh` ranges above it, or more than (`dupthresh` − 1) full segments, have arrived (IsLost).
-fn holes_from_right(tcp: &SenderState, mut visit: impl FnMut(Gap)) {
-    let dupthresh = tcp.dupthresh();
-    let (mut ranges, mut bytes) = (0, 0);
-    let mut right = tcp.snd_max;
-    let mut hole = |start: SeqNum, end: SeqNum, ranges: u32, bytes: u32| {
-        let lost = ranges >= dupthresh || bytes > (dupthresh - 1).saturating_mul(tcp.mss);
-        if start < end {
-            visit(Gap { start, end, lost });
-        }
-    };
-    for range in tcp.sacked.as_slice().iter().rev() {
-        hole(range.end, right, ranges, bytes);
-        ranges += 1;
-        bytes += range.end - range.start;
-        right = range.start;
-    }
-    hole(tcp.snd_una, right, ranges, bytes);
-}
-
 /// Bytes thought to be in the network (SetPipe): those not lost, and those resent.
 fn pipe(tcp: &SenderState, high_rxt: SeqNum) -> u32 {
     let mut pipe = 0;
-    holes_from_right(tcp, |hole| {
+    gaps_from_right(tcp, |hole| {
         if !hole.lost {
             pipe += hole.end - hole.start;
         }
@@ -63,7 +36,7 @@ fn pipe(tcp: &SenderState, high_rxt: SeqNum) -> u32 {
 fn next_holes(tcp: &SenderState, high_rxt: SeqNum) -> (Option<Gap>, Option<Gap>) {
     let (mut lost, mut any) = (None, None);
     let Some(highest) = tcp.sacked.end() else { return (lost, any) };
-    holes_from_right(tcp, |hole| {
+    gaps_from_right(tcp, |hole| {
         let start = hole.start.max(high_rxt);
         if start < hole.end && start < highest {
             let rest = |lost| Gap { start, end: hole.end, lost };
@@ -91,10 +64,10 @@ fn send_limited(tcp: &mut SenderState, now: Time, out: &mut Out) {
 impl Sack {
     /// Something was reported outside of recovery (RFC 6675 section 5 steps 1 to 3).
     fn on_report(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
-        tcp.dupacks += 1;
-        let mut first_is_lost = tcp.dupacks >= tcp.dupthresh();
-        holes_from_right(tcp, |hole| first_is_lost |= hole.start == tcp.snd_una && hole.lost);
-        if first_is_lost && tcp.loss_is_new() {
+        tcp.duplicates.count += 1;
+        let mut first_is_lost = tcp.dupacks() >= tcp.dupthresh();
+        gaps_from_right(tcp, |hole| first_is_lost |= hole.start == tcp.snd_una && hole.lost);
+        if first_is_lost && tcp.duplicates.loss_is_new(tcp.snd_una) {
             self.enter(tcp, now, out);
         } else if !first_is_lost && tcp.settings.limited_transmit {
             send_limited(tcp, now, out);
@@ -128,9 +101,9 @@ impl Sack {
     /// segment is resent, in case it was lost (again).
     fn rescue(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
         let mut last = None;
-        holes_from_right(tcp, |hole| _ = last.get_or_insert(hole));
+        gaps_from_right(tcp, |hole| _ = last.get_or_insert(hole));
         let Some(last) = last.filter(|_| tcp.snd_una > self.rescue_rxt) else { return false };
-        self.rescue_rxt = tcp.recover.unwrap_or(tcp.snd_max);
+        self.rescue_rxt = tcp.duplicates.recover().unwrap_or(tcp.snd_max);
         let start = if last.end - last.start > tcp.mss { last.end - tcp.mss } else { last.start };
         let len = tcp.len_at(start).min(last.end - start);
         tcp.judge(now, Hole { seq: start, evidence: Evidence::Sack });
@@ -143,8 +116,7 @@ impl Recovery for Sack {
         let reported = tcp.note_sack(segment);
         if self.high_rxt.is_some() {
             tcp.acknowledge(now, segment);
-            self.high_rxt =
-                self.high_rxt.filter(|_| tcp.recover.is_some_and(|recover| segment.ack < recover));
+            self.high_rxt = self.high_rxt.filter(|_| tcp.duplicates.is_partial(segment.ack));
             return;
         }
         acknowledge_and_open(tcp, now, segment, acked);
@@ -169,7 +141,7 @@ impl Recovery for Sack {
 
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
         *self = Sack::default();
-        tcp.forget_duplicates();
+        tcp.duplicates.end_row();
         tcp.time_out(now);
     }
 

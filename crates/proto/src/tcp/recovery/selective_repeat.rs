@@ -17,7 +17,7 @@ pub(super) struct SelectiveRepeat;
 fn repeat_lost(tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out) {
     let Some(timestamps) = segment.timestamps else { return };
     let mut answered = false;
-    while let Some(sending) = tcp.sendings().take_before(timestamps.echo) {
+    while let Some(sending) = tcp.copies().take_before(timestamps.echo) {
         let start = sending.start.max(tcp.snd_una());
         // FIN comes with its data, and is not in their report.
         let data_end = sending.end.min(tcp.data_end());

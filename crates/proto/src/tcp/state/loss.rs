@@ -5,36 +5,9 @@ use lasthop_base::Time;
 use super::SenderState;
 use crate::tcp::cc::Loss;
 use crate::tcp::reaction::{Evidence, Hole, Response};
-use crate::tcp::segment::{Flags, Segment};
-use crate::tcp::settings::Rules;
+use crate::tcp::segment::Segment;
 
 impl SenderState {
-    /// Whether a loss found now is a new one, and not the trace of one already answered (RFC 6582
-    /// section 3.2 step 2 and section 4.1). An acknowledgement up to `recover` and no further may come
-    /// from what was resent needlessly; with SACK one can tell (RFC 6675 section 5.1).
-    pub(in crate::tcp) fn loss_is_new(&self) -> bool {
-        let first_end = self.settings.first_end();
-        let first_is_free = self.settings.rules == Rules::Ns2 && self.snd_una == first_end;
-        let reported = self.settings.reports_make_duplicates();
-        let passed = |recover| self.snd_una > recover || (reported && self.snd_una == recover);
-        first_is_free || !self.settings.careful || self.recover.is_none_or(passed)
-    }
-
-    /// Whether an acknowledgement of nothing new is a duplicate (RFC 5681 section 2). With SACK it is
-    /// one if it reports something, whatever else it carries (RFC 6675 section 2). ns-2 counts it even
-    /// if nothing is outstanding. Where copies are told apart every one is: its echo says what has arrived,
-    /// whether it brings a window as well or has nothing to report. Recovery by records looks at all as well.
-    pub(in crate::tcp) fn is_duplicate(&self, segment: &Segment, window_changed: bool) -> bool {
-        if self.settings.tells_copies() || self.records.is_some() {
-            return true;
-        }
-        if self.settings.reports_make_duplicates() {
-            return !segment.sack.is_empty();
-        }
-        let bare = segment.len == 0 && !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::FIN);
-        bare && !window_changed && (self.settings.every_repeat_is_duplicate() || self.outstanding())
-    }
-
     fn loss(&self, now: Time, again: bool) -> Loss {
         let flight = if self.records.is_some() {
             // A window that is validated is used to the full; else what is outstanding counts.
@@ -54,26 +27,19 @@ impl SenderState {
 
     /// Whether the duplicates at hand are too few to mean a loss.
     pub(in crate::tcp) fn is_early_duplicate(&self) -> bool {
-        self.dupacks > 0 && !self.answered && self.dupacks < self.dupthresh()
+        self.duplicates.count > 0 && self.duplicates.are_early(self.dupthresh())
     }
 
     /// Whether the duplicates at hand mean a loss that nothing was done about yet.
     pub(in crate::tcp) fn duplicates_reveal_loss(&self) -> bool {
-        !self.answered && self.dupacks >= self.dupthresh() && self.loss_is_new()
-    }
-
-    /// The row of duplicates has ended.
-    pub(in crate::tcp) fn forget_duplicates(&mut self) {
-        self.dupacks = 0;
-        self.answered = false;
+        self.duplicates.reveal_loss(self.snd_una, self.dupthresh())
     }
 
     /// A loss was found by acknowledgements: asks what it means, closes the window accordingly, restarts
     /// the timer.
     pub(in crate::tcp) fn answer_loss(&mut self, now: Time, evidence: Evidence) {
         self.stats.fast_retransmits += 1;
-        self.recover = Some(self.snd_max);
-        self.answered = true;
+        self.duplicates.answer(self.snd_max);
         self.cut = false;
         self.judge(now, Hole { seq: self.snd_una, evidence });
         self.samples.on_loss();
@@ -119,7 +85,7 @@ impl SenderState {
     /// The timer ran out: asks what that means, closes the window accordingly, backs off, goes back to
     /// the first unacknowledged byte (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
     pub(in crate::tcp) fn time_out(&mut self, now: Time) {
-        let interrupts = self.cut && self.recover.is_some_and(|recover| self.snd_una < recover);
+        let interrupts = self.cut && self.duplicates.is_partial(self.snd_una);
         let again = self.note_timeout();
         self.answer_timeout(now, again, interrupts);
         self.start_over(now);
@@ -165,9 +131,9 @@ impl SenderState {
     /// Says whether the timer has run out for this data before.
     fn note_timeout(&mut self) -> bool {
         self.stats.timeouts += 1;
-        self.recover = Some(self.snd_max);
+        self.duplicates.note_timeout(self.snd_max);
         self.cut = true;
-        let at_start = self.settings.handshake || self.settings.rules == Rules::Ns2;
+        let at_start = self.settings.handshake || self.settings.syn_is_like_data();
         if self.snd_una == self.iss && at_start && self.settings.is_controlled() {
             // RFC 5681 section 3.1: a lost SYN means an initial window of one segment; for ns-2 any
             // first segment does.
@@ -195,8 +161,8 @@ impl SenderState {
         }
         self.snd_nxt = self.snd_una;
         self.samples.on_loss();
-        if let Some(sendings) = &mut self.sendings {
-            sendings.clear();
+        if let Some(copies) = &mut self.copies {
+            copies.clear();
         }
     }
 

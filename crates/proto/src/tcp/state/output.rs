@@ -86,10 +86,10 @@ impl SenderState {
     /// Limited transmit (RFC 3042): one new segment per early duplicate acknowledgement, beyond the
     /// congestion window but within the receiver's.
     pub(in crate::tcp) fn send_limited(&mut self, now: Time, out: &mut Out) {
-        if self.settings.limited_transmit_is_strict() && (self.snd_nxt != self.snd_max || self.dupacks > 2) {
+        if !self.duplicates.permit_limited_transmit(self.snd_nxt != self.snd_max) {
             return;
         }
-        let window = self.offered_window(self.dupacks * self.mss);
+        let window = self.offered_window(self.duplicates.count * self.mss);
         if let Some(len) = self.sendable(self.snd_nxt, window) {
             self.send_next(now, len, out);
             self.limited += len;
@@ -223,11 +223,11 @@ impl SenderState {
     }
 
     fn note_in_samples(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
-        if seq < self.snd_max && self.settings.resending_ends_timing() {
+        if seq < self.snd_max {
             self.samples.on_again(seq, end);
         }
-        if let Some(sendings) = &mut self.sendings {
-            sendings.on_sent(seq, end);
+        if let Some(copies) = &mut self.copies {
+            copies.on_sent(seq, end);
         }
         if end > self.snd_max {
             self.samples.on_new(self.snd_max, end, now);
@@ -278,7 +278,7 @@ impl SenderState {
     ) -> (u32, Bytes) {
         let timestamps = self.settings.stamps();
         let clock = timestamp(now);
-        let value = self.sendings.as_mut().map_or(clock, |sendings| sendings.stamp(clock));
+        let value = self.copies.as_mut().map_or(clock, |copies| copies.stamp(clock));
         let segment = Segment {
             seq,
             ack: if flags.has(Flags::ACK) { self.rcv_nxt } else { SeqNum(0) },
@@ -312,10 +312,6 @@ impl SenderState {
 
     /// Whether the receiver's window keeps in the segment that is due next.
     pub(in crate::tcp) fn window_is_shut(&self) -> bool {
-        if self.settings.cuts_for_small_windows() {
-            self.sendable(self.snd_una, self.rwnd).is_none()
-        } else {
-            self.len_at(self.snd_una) > self.rwnd
-        }
+        self.sendable(self.snd_una, self.rwnd).is_none()
     }
 }

@@ -1,12 +1,13 @@
-//! What was sent and may be under way, for flavours that tell copies apart by their timestamps.
+//! Loss detection over a hop that delivers in order, by timestamps that tell every copy of a segment from the
+//! others: what was sent before something that has arrived, and has not arrived itself, is lost.
 
 use alloc::collections::VecDeque;
 
-use super::seq::SeqNum;
+use crate::tcp::seq::SeqNum;
 
-/// The sendings since the last step back that are not acknowledged, in their order.
+/// What was sent since the last step back to the left edge and is not acknowledged, in the order of sending.
 #[derive(Debug, Default)]
-pub(super) struct Sendings {
+pub(in crate::tcp) struct Copies {
     line: VecDeque<Sending>,
     /// The timestamp of the last one.
     last: Option<u32>,
@@ -14,15 +15,15 @@ pub(super) struct Sendings {
 
 /// One segment, sent once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sending {
-    pub(super) start: SeqNum,
-    pub(super) end: SeqNum,
+pub(in crate::tcp) struct Sending {
+    pub(in crate::tcp) start: SeqNum,
+    pub(in crate::tcp) end: SeqNum,
     stamp: u32,
 }
 
-impl Sendings {
+impl Copies {
     /// The timestamp of what is sent next: what `clock` shows, or more if that was given before.
-    pub(super) fn stamp(&mut self, clock: u32) -> u32 {
+    pub(in crate::tcp) fn stamp(&mut self, clock: u32) -> u32 {
         let stamp =
             self.last.filter(|&last| !is_later(clock, last)).map_or(clock, |last| last.wrapping_add(1));
         self.last = Some(stamp);
@@ -30,31 +31,31 @@ impl Sendings {
     }
 
     /// The sequence numbers from `start` to `end` went out, with the last timestamp.
-    pub(super) fn on_sent(&mut self, start: SeqNum, end: SeqNum) {
+    pub(in crate::tcp) fn on_sent(&mut self, start: SeqNum, end: SeqNum) {
         self.line.push_back(Sending { start, end, stamp: self.last.unwrap_or_default() });
     }
 
     /// All before `edge` is acknowledged.
-    pub(super) fn forget_before(&mut self, edge: SeqNum) {
+    pub(in crate::tcp) fn forget_before(&mut self, edge: SeqNum) {
         while self.line.front().is_some_and(|sending| sending.end <= edge) {
             self.line.pop_front();
         }
     }
 
     /// What is under way is taken for lost.
-    pub(super) fn clear(&mut self) {
+    pub(in crate::tcp) fn clear(&mut self) {
         self.line.clear();
     }
 
     /// Whether the earliest was sent before what bore the timestamp `arrived`, which none has that was never
     /// given.
-    pub(super) fn earliest_is_before(&self, arrived: u32) -> bool {
+    pub(in crate::tcp) fn earliest_is_before(&self, arrived: u32) -> bool {
         let given = self.last.is_some_and(|last| !is_later(arrived, last));
         given && self.line.front().is_some_and(|sending| is_later(arrived, sending.stamp))
     }
 
     /// Takes the earliest, if it was sent before what bore the timestamp `arrived`.
-    pub(super) fn take_before(&mut self, arrived: u32) -> Option<Sending> {
+    pub(in crate::tcp) fn take_before(&mut self, arrived: u32) -> Option<Sending> {
         if self.earliest_is_before(arrived) { self.line.pop_front() } else { None }
     }
 }
@@ -72,14 +73,14 @@ mod tests {
     /// one before anything was sent.
     #[test]
     fn what_was_never_given_shows_nothing() {
-        let mut sendings = Sendings::default();
-        assert!(!sendings.earliest_is_before(5));
+        let mut copies = Copies::default();
+        assert!(!copies.earliest_is_before(5));
         for number in 0..3 {
-            assert_eq!(sendings.stamp(100), 100 + number);
-            sendings.on_sent(SeqNum(number), SeqNum(number + 1));
+            assert_eq!(copies.stamp(100), 100 + number);
+            copies.on_sent(SeqNum(number), SeqNum(number + 1));
         }
-        assert!(sendings.earliest_is_before(102) && !sendings.earliest_is_before(103));
-        assert!(!sendings.earliest_is_before(100) && !sendings.earliest_is_before(99));
-        assert!(sendings.take_before(1_000).is_none());
+        assert!(copies.earliest_is_before(102) && !copies.earliest_is_before(103));
+        assert!(!copies.earliest_is_before(100) && !copies.earliest_is_before(99));
+        assert!(copies.take_before(1_000).is_none());
     }
 }

@@ -2,9 +2,9 @@
 
 use lasthop_base::Time;
 
-use super::{Recovery, acknowledge_and_open};
 use crate::component::Out;
 use crate::tcp::reaction::{Evidence, Hole};
+use crate::tcp::recovery::{Recovery, acknowledge_and_open};
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
@@ -60,7 +60,7 @@ impl SackNs2 {
     /// Fast retransmit.
     fn enter(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         let outstanding = i64::from(tcp.flight_size().div_ceil(tcp.mss));
-        self.pipe = outstanding - i64::from(tcp.dupacks);
+        self.pipe = outstanding - i64::from(tcp.dupacks());
         self.recovering = true;
         self.just_entered = true;
         self.mark_resent(tcp, tcp.snd_una);
@@ -139,12 +139,12 @@ impl Recovery for SackNs2 {
             return self.clear_board(tcp);
         }
         self.pipe -= 1;
-        if tcp.recover.is_some_and(|recover| segment.ack < recover) {
+        if tcp.duplicates.is_partial(segment.ack) {
             return self.on_partial(tcp, now, segment, out);
         }
         self.recovering = false;
         self.ignoring = false;
-        tcp.recover = None;
+        tcp.duplicates.forget_loss();
         tcp.acknowledge(now, segment);
         self.clear_board(tcp);
     }
@@ -155,10 +155,10 @@ impl Recovery for SackNs2 {
             return;
         }
         if self.recovering {
-            tcp.dupacks += u32::from(tcp.dupacks > 0);
+            tcp.duplicates.count += u32::from(tcp.duplicates.count > 0);
             return;
         }
-        tcp.dupacks += 1;
+        tcp.duplicates.count += 1;
         if tcp.duplicates_reveal_loss() {
             self.enter(tcp, now, out);
         } else if tcp.is_early_duplicate() && tcp.settings.limited_transmit {
@@ -174,12 +174,17 @@ impl Recovery for SackNs2 {
         self.recovering = false;
         self.ignoring = true;
         self.clear_board(tcp);
-        tcp.forget_duplicates();
+        tcp.duplicates.end_row();
         tcp.time_out(now);
     }
 
+    /// No segment is cut to fit a small window; probes have to open it.
+    fn window_is_shut(&self, tcp: &SenderState) -> bool {
+        tcp.len_at(tcp.snd_una) > tcp.rwnd
+    }
+
     fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
-        if core::mem::take(&mut self.just_entered) || (tcp.dupacks > 0 && !self.recovering) {
+        if core::mem::take(&mut self.just_entered) || (tcp.dupacks() > 0 && !self.recovering) {
             return;
         }
         let burst = tcp.settings.max_burst;
