@@ -1,4 +1,4 @@
-//! The engine: wakes whoever is due, and carries out what components want done.
+//! The discrete-event engine: wakes components at their deadlines and carries out the effects they emit.
 
 use lasthop_base::Time;
 use lasthop_proto::{Component, ComponentId, Effect, Out, Port, Signal};
@@ -10,15 +10,15 @@ use crate::wakeups::Wakeups;
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ended {
-    /// All transfers that were waited for are complete.
+    /// Every awaited component has finished.
     Finished,
-    /// The time limit came first.
+    /// The time limit was reached.
     TimeLimit,
-    /// No component waits for anything any more.
+    /// No component has a deadline.
     Idle,
 }
 
-/// Collects components, and the wires and watchers between them.
+/// Collects components, wires and watchers, and builds the engine.
 #[derive(Default)]
 #[allow(missing_debug_implementations)]
 pub struct Builder {
@@ -28,12 +28,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Nothing yet.
+    /// An empty network.
     pub fn new() -> Builder {
         Builder::default()
     }
 
-    /// Adds a component. At the same instant, components wake in the order in which they were added.
+    /// Adds a component. Components with equal deadlines wake in the order in which they were added.
     ///
     /// # Panics
     /// If there are more than 65,535.
@@ -44,7 +44,7 @@ impl Builder {
         ComponentId(id as u16)
     }
 
-    /// Connects a port, which has no wire yet, to a port, one way.
+    /// Connects an output port to an input port, one way.
     pub fn connect(&mut self, from: (ComponentId, Port), to: (ComponentId, Port)) -> WireId {
         let id = WireId(self.wires.len() as u32);
         self.wires.push(Wire { id, from, to });
@@ -56,8 +56,8 @@ impl Builder {
         self.watches.push((watched, watcher));
     }
 
-    /// For each component a row of its wires by port, and where the rows begin. A port without a wire
-    /// has one that leads nowhere.
+    /// The wires of each component, indexed by port, and the offset of each component's first entry. A port
+    /// without a wire has a placeholder.
     fn wire_table(&self) -> (Vec<Wire>, Vec<u32>) {
         let mut ports = vec![0u32; self.nodes.len()];
         for Wire { from: (id, port), .. } in &self.wires {
@@ -81,10 +81,10 @@ impl Builder {
         (wires, first_wire)
     }
 
-    /// The engine, observed by `tap`, at time zero.
+    /// Builds the engine at time zero, with `tap` as its observer.
     ///
     /// # Panics
-    /// If a port has two wires that leave it.
+    /// If two wires leave the same port.
     pub fn build<T: Tap>(self, tap: T) -> Engine<T> {
         let (wires, first_wire) = self.wire_table();
         let mut wakeups = Wakeups::new(self.nodes.len());
@@ -113,41 +113,40 @@ impl Builder {
 #[allow(missing_debug_implementations)]
 pub struct Engine<T> {
     nodes: Vec<Node>,
-    /// Each component's wires, by port.
+    /// Wires of all components, indexed by port within each component.
     wires: Vec<Wire>,
-    /// Where a component's wires begin in `wires`.
+    /// Offset in `wires` of each component's first entry.
     first_wire: Vec<u32>,
     watches: Vec<(ComponentId, ComponentId)>,
     wakeups: Wakeups,
     out: Out,
     now: Time,
     handled: u64,
-    /// Whether each component has said so; none behind the last that has.
+    /// Whether each component has signalled that it finished. Grown on demand, so it may be shorter than
+    /// `nodes`.
     finished: Vec<bool>,
-    /// Those whose ends the run waits for, as far as they had not come when it began.
+    /// Awaited components that had not finished when the run started.
     awaited: Vec<ComponentId>,
-    /// How many of them are still to come.
+    /// Number of awaited components that have not finished.
     pending: usize,
-    /// The run ends before this instant, or, once all that it waited for have come, at once.
+    /// Upper bound of the clock: the limit, or the current instant once all awaited components have finished.
     end: Time,
     tap: T,
 }
 
 impl<T: Tap> Engine<T> {
-    /// Runs until all the components that are `awaited` have said that they are finished, nothing is left
-    /// to do, or the clock would pass `limit`. If none is awaited, none ends the run. May be called again
-    /// with a later limit.
+    /// Runs until every component in `awaited` has signalled that it finished, no deadline is left, or the
+    /// clock would pass `limit`. With an empty `awaited`, only the last two apply. May be called again with a
+    /// later limit.
     ///
-    /// # Panics
-    /// If a component breaks its promises: asks for an instant that is past, or wakes without
-    /// sending anything and wants to be woken again at once; or sends out of a port without a wire.
+    /// If a component violates its contract: its deadline is in the past, it wakes without emitting anything
+    /// and asks to be woken at the same instant, or it sends out of a port without a wire.
     pub fn run(&mut self, awaited: &[ComponentId], limit: Time) -> Ended {
         self.run_while(awaited, limit, || true).expect("nothing stops it")
     }
 
-    /// As [`run`](Engine::run), but asks `keep_going` after every 65,536 wake-ups, and gives `None`
-    /// as soon as it says no. So a run that would take hours can be abandoned, at a cost that cannot
-    /// be measured.
+    /// Like [`run`](Engine::run), but calls `keep_going` after every 65,536 wake-ups and returns `None` once
+    /// it returns false, so that long runs can be interrupted at no measurable cost.
     pub fn run_while(
         &mut self,
         awaited: &[ComponentId],
@@ -178,7 +177,7 @@ impl<T: Tap> Engine<T> {
         self.end = if all_came { Time::ZERO } else { Time::from_nanos(limit.as_nanos().saturating_add(1)) };
     }
 
-    /// Why the run ends, whose next wake-up is due then.
+    /// Why the run stopped, given the next deadline.
     fn stop(&mut self, due: Time, limit: Time) -> Ended {
         if self.end == Time::ZERO {
             Ended::Finished
@@ -227,7 +226,7 @@ impl<T: Tap> Engine<T> {
         self.deliver();
     }
 
-    /// Carries out everything wanted at this instant, first come, first served.
+    /// Carries out all pending effects of this instant, in FIFO order.
     fn deliver(&mut self) {
         let mut next = 0;
         while let Some((from, effect)) = self.out.get(next) {
@@ -237,7 +236,7 @@ impl<T: Tap> Engine<T> {
                     let wire = *self.wire(*from, *port);
                     self.tap.cross(self.now, wire, packet);
                     let (to, port) = wire.to;
-                    // Copied as late as possible, and so once: this is the busiest place of all.
+                    // Packets are copied here only, as late as possible: this is the hottest path.
                     let packet = *packet;
                     self.nodes[usize::from(to.0)].receive(self.now, packet, port, self.out.attributed_to(to));
                     self.touched(to);
@@ -285,17 +284,17 @@ impl<T: Tap> Engine<T> {
         self.tap.touched(self.now, id, node);
     }
 
-    /// The simulated instant.
+    /// The simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// How often a component dealt with a wake-up, a packet or a signal so far.
+    /// Number of wake-ups, packets and signals handled so far.
     pub fn handled(&self) -> u64 {
         self.handled
     }
 
-    /// Packets before and on all links: what the network's memory grows with.
+    /// Packets in queues and in flight on all links: the memory use of the network is proportional to it.
     pub fn packets_held(&self) -> usize {
         self.nodes.iter().map(Node::packets_held).sum()
     }
@@ -310,7 +309,7 @@ impl<T: Tap> Engine<T> {
         &self.tap
     }
 
-    /// Ends the run and hands back the observer.
+    /// Ends the run and returns the observer.
     pub fn into_tap(self) -> T {
         self.tap
     }

@@ -1,5 +1,5 @@
-//! The simulator: an [`Engine`] that drives components, the links between them, and the taps that
-//! observe them. A run is a pure function of its components and their random streams.
+//! The simulator: an [`Engine`] that drives components, links between components, and taps that observe them.
+//! A run is a pure function of its components and their random streams.
 //!
 //! ```text
 //! graph, paths ──network──> Builder ──> Engine: the earliest wake-up ──> component ──> effects ──> wires

@@ -1,4 +1,4 @@
-//! Packets that pass one after the other: a queue, whoever is served, and a delay line.
+//! A drop-tail queue, a serialiser and a delay line.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,11 +10,10 @@ use serde::de::{Deserializer, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize, de};
 
-/// How much may wait before a link, not counting the packet that is being sent. Drop-tail: what
-/// does not fit is dropped.
+/// Capacity of a drop-tail queue before a link, not counting the packet in transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// Everything fits.
+    /// No limit.
     #[default]
     Unlimited,
     /// At most this many packets.
@@ -24,7 +23,7 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
-    /// Whether one more packet of this size may wait behind `packets` packets of `waiting` bytes.
+    /// Whether a packet of `size` fits behind `packets` queued packets of `waiting` bytes in total.
     pub(crate) fn admits(self, packets: usize, waiting: Bytes, size: Bytes) -> bool {
         match self {
             QueueLimit::Unlimited => true,
@@ -36,7 +35,7 @@ impl QueueLimit {
 
 const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\" or a size such as \"64 KiB\"";
 
-/// As a scenario writes it: `unlimited`, `50 packets` or `64 KiB`.
+/// In the format of scenario files: `unlimited`, `50 packets` or `64 KiB`.
 impl fmt::Display for QueueLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -49,7 +48,7 @@ impl fmt::Display for QueueLimit {
 }
 
 impl FromStr for QueueLimit {
-    /// What was found, and what may have been meant: the text around what was expected.
+    /// The text found, and the "did you mean" hint: the parts before and after the expectation.
     type Err = (String, String);
 
     fn from_str(text: &str) -> Result<QueueLimit, (String, String)> {
@@ -60,7 +59,7 @@ impl FromStr for QueueLimit {
         match number.map(|number| number.trim_end().parse()) {
             Some(Ok(most)) => Ok(QueueLimit::Packets(most)),
             Some(Err(_)) => Err((format!("found \"{text}\""), String::new())),
-            // A size's own complaint knows of sizes only.
+            // The error of a size mentions sizes only, so the expectation is replaced.
             None => text.parse().map(QueueLimit::Bytes).map_err(|error: UnitError| {
                 let complaint = error.to_string();
                 let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
@@ -72,7 +71,7 @@ impl FromStr for QueueLimit {
 }
 
 impl QueueLimit {
-    /// Reads it, or says what was found and what was `expected`.
+    /// Parses a limit; an error names what was found and what was `expected`.
     pub(crate) fn parse<E: de::Error>(text: &str, expected: &str) -> Result<QueueLimit, E> {
         text.parse().map_err(|(found, near)| E::custom(format!("{found}, expected {expected}{near}")))
     }
@@ -100,17 +99,17 @@ impl<'de> Deserialize<'de> for QueueLimit {
     }
 }
 
-/// Packets on a link whose service depends on nothing that is still to come: when each will arrive is
-/// known as soon as it comes, so the whole line needs one deadline. `N` is what is noted of each.
+/// Packets on a link whose service order and times are fixed on arrival: each arrival time is known as soon
+/// as a packet is queued, so the line needs a single deadline. `N` is a value stored with each packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Line<N> {
     delay: Duration,
     limit: QueueLimit,
     /// Packets that have not arrived.
     passages: VecDeque<Passage<N>>,
-    /// How many at the head had started to be served when the queue was last looked at.
+    /// Number of packets at the head whose service had started at the last update.
     started: usize,
-    /// Bytes of those that had not.
+    /// Bytes of the packets whose service had not started at the last update.
     waiting: Bytes,
     idle_from: Time,
     next_arrival: Time,
@@ -125,7 +124,7 @@ struct Passage<N> {
 }
 
 impl<N: Copy> Line<N> {
-    /// Nothing; what is served arrives `delay` later.
+    /// An empty line with propagation delay `delay`.
     pub(crate) fn new(delay: Duration, limit: QueueLimit) -> Line<N> {
         Line {
             delay,
@@ -138,9 +137,9 @@ impl<N: Copy> Line<N> {
         }
     }
 
-    /// When a packet of this size that comes now will start to be served; `None` if the queue has no
-    /// room for it. At the same instant a packet comes before another starts and makes room, as in
-    /// ns-2.
+    /// The time at which service of a packet that arrives now will start; `None` if the queue is full. A
+    /// packet that arrives at the instant at which service of another starts still finds that packet in the
+    /// queue, as in ns-2.
     pub(crate) fn admit(&mut self, now: Time, size: Bytes) -> Option<Time> {
         if self.idle_from <= now {
             self.started = self.passages.len();
@@ -155,7 +154,7 @@ impl<N: Copy> Line<N> {
         room.then_some(self.idle_from)
     }
 
-    /// Takes a packet that was admitted, to be served from `start` until `end`.
+    /// Appends an admitted packet that is served from `start` until `end`.
     pub(crate) fn take(&mut self, now: Time, packet: Packet, start: Time, end: Time, note: N) {
         let arrival = end + self.delay;
         self.idle_from = end;
@@ -168,8 +167,7 @@ impl<N: Copy> Line<N> {
         }
     }
 
-    /// Hands over the packets that have arrived by now, by reference: a packet is copied from the line
-    /// to where it goes, and nowhere between.
+    /// Passes the packets that have arrived by now to `each`, by reference to avoid a copy.
     pub(crate) fn hand_over(&mut self, now: Time, mut each: impl FnMut(&Packet, N)) {
         while let Some(passage) = self.passages.front().filter(|passage| passage.arrival <= now) {
             each(&passage.packet, passage.note);
@@ -183,17 +181,17 @@ impl<N: Copy> Line<N> {
         self.next_arrival = self.passages.front().map_or(Time::NEVER, |passage| passage.arrival);
     }
 
-    /// When the next packet arrives.
+    /// Arrival time of the next packet.
     pub(crate) fn next_arrival(&self) -> Time {
         self.next_arrival
     }
 
-    /// Packets that have not arrived: those that wait, and those on their way.
+    /// Packets that have not arrived, queued or in flight.
     pub(crate) fn len(&self) -> usize {
         self.passages.len()
     }
 
-    /// Packets and bytes that waited when the queue was last looked at.
+    /// Packets and bytes in the queue at the last update.
     pub(crate) fn queued(&self) -> (usize, Bytes) {
         (self.passages.len() - self.started, self.waiting)
     }

@@ -1,5 +1,5 @@
-//! Links whose queue has a discipline: they are served packet by packet, because what is sent next may depend on
-//! what is still to come.
+//! Links with a queue discipline. They are served packet by packet, because the next packet may depend on
+//! later arrivals.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use lasthop_proto::{Component, Out, Packet, Port, Probe};
 
 use crate::queue::{Discipline, QueueStats};
 
-/// A queue under a discipline, whoever is served, and a delay line. `N` is what is noted of each packet that is
-/// served.
+/// A queue under a discipline, a serialiser and a delay line. `N` is a value stored with each packet when its
+/// service starts.
 pub(crate) struct ManagedLine<N> {
     delay: Duration,
     queue: Box<dyn Discipline>,
-    /// When the packet that is served is over; never without one.
+    /// End of the current service; `None` while idle.
     free: Time,
-    /// Packets that have been served, or are, each with its arrival at the other end.
+    /// Packets in service or in flight, with their arrival times.
     passages: VecDeque<(Time, Packet, N)>,
 }
 
@@ -25,8 +25,8 @@ impl<N: Copy> ManagedLine<N> {
         ManagedLine { delay, queue, free: Time::NEVER, passages: VecDeque::new() }
     }
 
-    /// Takes a packet. `serve` begins to serve one at an instant, and says when that is over and what is to be
-    /// noted.
+    /// Enqueues a packet. `serve` starts the service of a packet at a given time and returns its end and the
+    /// value to store.
     pub(crate) fn receive(
         &mut self,
         now: Time,
@@ -34,7 +34,7 @@ impl<N: Copy> ManagedLine<N> {
         mut serve: impl FnMut(&Packet, Time) -> (Time, N),
         out: &mut Out,
     ) {
-        // Room made at this instant counts, whether the link was woken before or not.
+        // Completes a service that ends at this instant first, whether or not the link was woken before.
         self.advance(now, &mut serve, out);
         let idle = self.free == Time::NEVER;
         self.queue.enqueue(now, packet, idle, out);
@@ -43,7 +43,7 @@ impl<N: Copy> ManagedLine<N> {
         }
     }
 
-    /// Ends the service that is over by now, and begins the next.
+    /// Completes the service that is due by now and starts the next one.
     pub(crate) fn advance(
         &mut self,
         now: Time,
@@ -66,7 +66,7 @@ impl<N: Copy> ManagedLine<N> {
         };
     }
 
-    /// Hands over the packets that have arrived by now.
+    /// Passes the packets that have arrived by now to `each`.
     pub(crate) fn hand_over(&mut self, now: Time, mut each: impl FnMut(&Packet, N)) {
         while let Some((_, packet, note)) = self.passages.front().filter(|passage| passage.0 <= now) {
             each(packet, *note);
@@ -92,8 +92,8 @@ impl<N: Copy> ManagedLine<N> {
     }
 }
 
-/// One direction of a wired link whose queue has a discipline; otherwise as
-/// [`WiredLink`](crate::WiredLink). Enters and leaves by [`Port::ONLY`].
+/// One direction of a wired link whose queue has a discipline; otherwise like
+/// [`WiredLink`](crate::WiredLink). Uses [`Port::ONLY`] for input and output.
 #[allow(missing_debug_implementations)]
 pub struct ManagedLink {
     rate: BitRate,
@@ -106,12 +106,12 @@ impl ManagedLink {
         ManagedLink { rate, line: ManagedLine::new(delay, queue) }
     }
 
-    /// Packets that have not arrived: those that wait, and those on their way.
+    /// Packets that have not arrived, queued or in flight.
     pub(crate) fn held(&self) -> usize {
         self.line.len()
     }
 
-    /// What its queue has done so far.
+    /// Counters of the queue.
     pub fn stats(&self) -> &QueueStats {
         self.line.stats()
     }
@@ -133,7 +133,7 @@ impl Component for ManagedLink {
         self.line.next_wakeup()
     }
 
-    /// Packets waiting in the queue, and bytes of those.
+    /// Packets and bytes in the queue.
     fn show(&self, probe: &mut dyn Probe) {
         let (packets, bytes) = self.line.queued();
         probe.value("queue_packets", packets as f64);

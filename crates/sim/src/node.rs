@@ -13,8 +13,8 @@ use crate::radio::RadioLink;
 use crate::wired::WiredLink;
 use crate::wlan::Bss;
 
-/// One place in the engine. The busy kinds are variants, so that a call to them is a jump; any other
-/// component, ours or a user's, rides in the box.
+/// A component in the engine. Frequently used kinds are variants, dispatched by a jump; all others, including
+/// user-defined ones, are boxed.
 #[allow(missing_debug_implementations)]
 #[allow(clippy::large_enum_variant, reason = "a run has few nodes, and the large ones are busy")]
 pub enum Node {
@@ -30,13 +30,13 @@ pub enum Node {
     Radio(RadioLink),
     /// An 802.11 access point and its stations.
     Bss(Bss),
-    /// Where background traffic begins.
+    /// A source of background traffic.
     Source(Source),
-    /// Where background traffic ends.
+    /// A sink of background traffic.
     Sink(Sink),
     /// The client of a request/response application.
     Client(Client),
-    /// The server.
+    /// The server of a request/response application.
     Server(Server),
     /// A base station that splits connections.
     Proxy(Proxy),
@@ -67,7 +67,7 @@ macro_rules! dispatch {
 }
 
 impl Node {
-    /// Packets in it, if it is a link or a BSS: those that wait, and those on their way.
+    /// Packets queued or in flight, for links and BSSs.
     pub(crate) fn packets_held(&self) -> usize {
         match self {
             Node::Wired(link) => link.held(),

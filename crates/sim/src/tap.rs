@@ -1,47 +1,47 @@
-//! What an observer sees of a run. Components contain no logging: the engine taps their wires.
+//! Observation of a run. Components contain no logging; the engine reports to a tap instead.
 
 use lasthop_base::Time;
 use lasthop_proto::{ComponentId, DropReason, Packet, Port, Signal};
 
 use crate::node::Node;
 
-/// A wire's place in the engine, in the order in which they were connected.
+/// Index of a wire in the engine, in the order of connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WireId(pub u32);
 
-/// A one-way connection between two components' ports; crossing it takes no time.
+/// A one-way connection between two ports, crossed in zero time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Its place.
+    /// Index of the wire.
     pub id: WireId,
-    /// Where packets enter it.
+    /// The port at which packets enter.
     pub from: (ComponentId, Port),
-    /// Where they leave it.
+    /// The port at which packets leave.
     pub to: (ComponentId, Port),
 }
 
-/// An observer. The engine is generic over it, so that one that does nothing costs nothing.
+/// An observer. The engine is generic over it, so [`NoTap`] costs nothing.
 pub trait Tap {
     /// A packet crosses a wire: it leaves `wire.from` and enters `wire.to`.
     fn cross(&mut self, _now: Time, _wire: Wire, _packet: &Packet) {}
 
-    /// A packet is lost at a component.
+    /// A component drops a packet.
     fn drop(&mut self, _now: Time, _at: ComponentId, _packet: &Packet, _reason: DropReason) {}
 
-    /// A component signals to its watchers.
+    /// A component sends a signal to its watchers.
     fn signal(&mut self, _now: Time, _from: ComponentId, _signal: &Signal) {}
 
-    /// A component has just dealt with a packet, a wake-up or a signal.
+    /// A component has just handled a packet, a wake-up or a signal.
     fn touched(&mut self, _now: Time, _id: ComponentId, _component: &Node) {}
 }
 
-/// Observes nothing, at no cost.
+/// A tap that observes nothing, at no cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTap;
 
 impl Tap for NoTap {}
 
-/// Two observers side by side.
+/// Two taps side by side.
 impl<A: Tap, B: Tap> Tap for (A, B) {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
         self.0.cross(now, wire, packet);
@@ -64,7 +64,7 @@ impl<A: Tap, B: Tap> Tap for (A, B) {
     }
 }
 
-/// Perhaps an observer.
+/// An optional tap.
 impl<T: Tap> Tap for Option<T> {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
         if let Some(tap) = self {
@@ -91,7 +91,7 @@ impl<T: Tap> Tap for Option<T> {
     }
 }
 
-/// Any number of observers.
+/// Any number of taps.
 impl<T: Tap> Tap for Vec<T> {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
         self.iter_mut().for_each(|tap| tap.cross(now, wire, packet));

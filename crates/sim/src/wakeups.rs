@@ -1,14 +1,14 @@
-//! Who is to be woken next.
+//! The earliest deadline among all components.
 
 use lasthop_base::Time;
 
-/// As many deadlines as a cache line holds.
+/// Number of deadlines in a cache line.
 const FEW: usize = 8;
 
-/// One deadline per component; the earliest is found at once, ties go to the lower index.
+/// One deadline per component, with the earliest available in constant time. Ties go to the lower index.
 ///
-/// Up to eight components, as a plain last hop has, are one line of memory that is looked through:
-/// that takes a fifth of the time of keeping them in order. More are a tournament tree.
+/// Up to eight deadlines, enough for a simple last hop, fit a cache line and are scanned linearly, which
+/// takes a fifth of the time of keeping them sorted. Larger numbers use a tournament tree.
 #[derive(Clone, Debug)]
 pub struct Wakeups(Kind);
 
@@ -35,8 +35,9 @@ impl Wakeups {
         }
     }
 
-    /// Moves the deadline of component `index`. In a tree, one that has become later may stay: who is
-    /// woken too early is asked again, which is rare and costs less than keeping the tree exact.
+    /// Moves the deadline of component `index`. In a tree, a deadline that moves back may be left in place:
+    /// the component is then woken too early and asked again, which is rare and cheaper than keeping the tree
+    /// exact.
     pub fn advance(&mut self, index: usize, deadline: Time) {
         match &mut self.0 {
             Kind::Few(deadlines) => deadlines[index] = deadline,
@@ -45,12 +46,12 @@ impl Wakeups {
         }
     }
 
-    /// Whether a deadline may have been put off since it was noted.
+    /// Whether stored deadlines may be earlier than the actual ones.
     pub fn may_be_early(&self) -> bool {
         matches!(self.0, Kind::Many(_))
     }
 
-    /// The earliest deadline and whose it is.
+    /// The earliest deadline and the index of its component.
     pub fn earliest(&self) -> (Time, usize) {
         match &self.0 {
             Kind::Few(deadlines) => {
@@ -65,13 +66,13 @@ impl Wakeups {
     }
 }
 
-/// Node `n` is the earlier of nodes `2n` and `2n + 1`; the root is 1, the second half are the
+/// Entry `n` is the earlier of entries `2n` and `2n + 1`; the root is entry 1. The second half holds the
 /// components' own entries, padded with [`Time::NEVER`] to a power of two.
 #[derive(Clone, Debug)]
 struct Tournament(Box<[Entry]>);
 
-/// A deadline above the index of the component whose it is, as one number: the order of the numbers is
-/// the order of waking.
+/// A deadline in the upper bits and a component index in the lower bits; the numeric order is the wake-up
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
@@ -100,7 +101,7 @@ impl Tournament {
         self.0[self.0.len() / 2 + index].deadline()
     }
 
-    /// Plays the matches on the path to the root again, as far as their outcome changes.
+    /// Replays the matches on the path to the root until one keeps its winner.
     fn set(&mut self, index: usize, deadline: Time) {
         let tree = &mut *self.0;
         let mut winner = Entry::new(deadline, index);

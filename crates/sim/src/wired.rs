@@ -5,13 +5,13 @@ use lasthop_proto::{Component, DropReason, Out, Packet, Port};
 
 use crate::line::{Line, QueueLimit};
 
-/// One direction of a wired link: packets wait in line, leave at the link's rate, and arrive after
-/// the propagation delay. Enters and leaves by [`Port::ONLY`].
+/// One direction of a wired link. Packets wait in a drop-tail queue, are sent at the link rate, and arrive
+/// after the propagation delay. Uses [`Port::ONLY`] for input and output.
 #[derive(Clone, Debug)]
 pub struct WiredLink {
     rate: BitRate,
-    /// How long the last size took: packets come in few sizes, and a division costs as much as all
-    /// else that a link does.
+    /// Transmission time of the most recent size. Packets have few sizes, and a division costs as much as the
+    /// rest of the link's work.
     last: (Bytes, Duration),
     line: Line<()>,
 }

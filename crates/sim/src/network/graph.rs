@@ -1,34 +1,34 @@
-//! Who is connected to whom.
+//! The graph of nodes and links.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use lasthop_proto::HostId;
 
-/// A duplex link's place in its graph.
+/// Index of a duplex link in its graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
-/// A BSS's place in its graph.
+/// Index of a BSS in its graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BssId(pub u16);
 
-/// Nodes and the duplex links between them. Those between an access point and its stations are one medium: a
+/// Nodes connected by duplex links. The links between an access point and its stations share one medium, a
 /// BSS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     links: Vec<[HostId; 2]>,
-    /// For each link the BSS and the station that it leads to, if it is in a BSS.
+    /// For each link in a BSS: the BSS and the index of its station.
     stations: Vec<Option<(BssId, u16)>>,
     /// The links of each BSS.
     bsses: Vec<Vec<LinkId>>,
-    /// For each node its neighbours, in the order in which they were connected.
+    /// The neighbours of each node, in the order in which they were connected.
     neighbours: Vec<Vec<HostId>>,
-    /// The link between two nodes, the lower one first.
+    /// The link between two nodes, keyed by (lower, higher).
     between: BTreeMap<[HostId; 2], LinkId>,
 }
 
 impl Graph {
-    /// Nothing yet.
+    /// An empty graph.
     pub fn new() -> Graph {
         Graph::default()
     }
@@ -46,7 +46,7 @@ impl Graph {
     /// Connects two nodes.
     ///
     /// # Panics
-    /// If they are one, or connected already, or if there are more than 65,536 links.
+    /// If `a` equals `b`, if they are already connected, or if there are more than 65,536 links.
     pub fn connect(&mut self, a: HostId, b: HostId) -> LinkId {
         assert!(a != b, "a link has two ends");
         assert!(self.link(a, b).is_none(), "{a:?} and {b:?} are connected already");
@@ -72,36 +72,35 @@ impl Graph {
             self.bsses.len() - 1
         });
         let links = &mut self.bsses[bss];
-        // No more than there are links.
+        // There are at most as many BSSs as links.
         let bss = BssId(bss as u16);
         self.stations[usize::from(id.0)] = Some((bss, links.len() as u16));
         links.push(id);
         id
     }
 
-    /// The BSS that a link is in, and the number in it of the station that it leads to, from 0; none if it is
-    /// in no BSS.
+    /// The BSS of a link and the index of its station, from 0; `None` if the link is in no BSS.
     pub fn station(&self, link: LinkId) -> Option<(BssId, u16)> {
         self.stations[usize::from(link.0)]
     }
 
-    /// The links of a BSS, each from the access point to a station, in the order of their stations.
+    /// The links of a BSS, each from the access point to a station, in the order of the stations.
     pub fn bss(&self, bss: BssId) -> &[LinkId] {
         &self.bsses[usize::from(bss.0)]
     }
 
-    /// How many BSSs there are.
+    /// Number of BSSs.
     pub fn bsses(&self) -> usize {
         self.bsses.len()
     }
 
-    /// What stands for the medium of a link: itself, or the first link of its BSS.
+    /// The representative of the link's medium: the link itself, or the first link of its BSS.
     pub fn medium(&self, link: LinkId) -> LinkId {
         self.station(link).map_or(link, |(bss, _)| self.bss(bss)[0])
     }
 
-    /// Whether the way goes on from `link` to `next` within one BSS, from station to station: the access point
-    /// then hands on what it has received without more ado.
+    /// Whether `link` and `next` are in the same BSS, so that a packet goes from station to station and the
+    /// access point forwards it without leaving the BSS.
     pub fn stays_within(&self, link: LinkId, next: LinkId) -> bool {
         self.station(link).is_some() && self.medium(link) == self.medium(next)
     }
@@ -116,10 +115,10 @@ impl Graph {
         self.links[usize::from(link.0)]
     }
 
-    /// The nodes from `from` to `to`, both included, over the fewest links; of several ways that over
-    /// links that were connected earlier. None if there is no way.
+    /// The nodes from `from` to `to`, both included, over the fewest links. Ties go to the links that were
+    /// connected first. `None` if `to` is not reachable.
     pub fn shortest_path(&self, from: HostId, to: HostId) -> Option<Vec<HostId>> {
-        // From the far end, so that the way can be read off from the near one.
+        // Searches from the far end, so that the path can be read off from the near end.
         let mut onward: Vec<Option<HostId>> = vec![None; self.neighbours.len()];
         let mut reached = VecDeque::from([to]);
         while let Some(node) = reached.pop_front() {
@@ -182,7 +181,7 @@ mod tests {
             let pairs = (0..8).flat_map(|a| (a + 1..8).map(move |b| (a, b)));
             let links: Vec<_> = pairs.filter(|_| random.bernoulli(0.3)).collect();
             let graph = graph(8, &links);
-            // Floyd and Warshall's distances.
+            // Distances by the Floyd-Warshall algorithm.
             let mut far = [[100usize; 8]; 8];
             (0..8).for_each(|node| far[node][node] = 0);
             for &(a, b) in &links {

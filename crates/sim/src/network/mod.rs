@@ -1,9 +1,8 @@
-//! Networks: a graph of nodes and duplex links, the paths of the flows that cross it, and the plan
-//! of components and wires that this comes to.
+//! Networks: a graph of nodes and duplex links, the paths of the flows, and their translation to components
+//! and wires.
 //!
-//! Routes are fixed before a run begins, so that a plan holds a [`Router`] only where packets that
-//! come out of one place part ways. Everywhere else to be forwarded takes no time and no component:
-//! it is a wire.
+//! Routes are fixed before a run begins. A [`Router`] component exists only where packets that leave the same
+//! port take different next hops; elsewhere forwarding takes no time and no component, just a wire.
 
 mod graph;
 mod plan;

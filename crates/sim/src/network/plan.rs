@@ -1,4 +1,4 @@
-//! From paths over a graph to components and wires.
+//! Translation of a graph and its paths to components and wires.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,66 +6,66 @@ use lasthop_proto::{ComponentId, FlowId, HostId, Port};
 
 use super::{BssId, Graph, LinkId, Router};
 
-/// The way of a flow through a network.
+/// The path of a flow through a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowPath {
-    /// The nodes from the data's source to their destination, both included; each is linked to the
-    /// next, and none occurs twice.
+    /// The nodes from the source to the destination, both included. Neighbours are linked, and no node occurs
+    /// twice.
     pub nodes: Vec<HostId>,
-    /// Whether nothing ever comes back.
+    /// Whether the flow has no packets in the reverse direction.
     pub one_way: bool,
-    /// The flow that it answers, if any: one of those before it, whose ends are its ends too, the other way
-    /// round.
+    /// The request flow that this flow responds to: an earlier flow with the same ends, in the opposite
+    /// direction.
     pub answers: Option<FlowId>,
 }
 
-/// A component of a plan.
+/// Kind of a component of the network.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// Where a flow's data begin, and those of a flow that answers it end.
+    /// The source of a flow, and the sink of the flow that responds to it.
     Source(FlowId),
-    /// Where they end, and those of a flow that answers it begin.
+    /// The sink of a flow, and the source of the flow that responds to it.
     Sink(FlowId),
-    /// The direction of a link that leads away from its first (0) or its second (1) end.
+    /// The direction of a link that leads away from its first (0) or second (1) end.
     Link(LinkId, usize),
     /// A BSS.
     Bss(BssId),
-    /// The agent of a link, or of the BSS whose first link it is.
+    /// The agent of a link, or of the BSS whose first link this is.
     Agent(LinkId),
-    /// A router, as it stands.
+    /// A router with its routes.
     Router(Router),
 }
 
-/// A place at which a component sends and receives.
+/// A port of a component.
 pub type Place = (ComponentId, Port);
 
-/// Where a flow begins and ends in a plan.
+/// The ports at which a flow begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEnds {
-    /// Where the data are sent.
+    /// Output port of the source.
     pub source: Place,
-    /// Where they are taken.
+    /// Input port of the sink.
     pub sink: Place,
 }
 
-/// The components of a network in the order of their places, and the wires between them. Only what
-/// a flow crosses is in it.
+/// The components of a network, in the order of their ids, and the wires between them. Contains only what a
+/// flow crosses.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The components.
     pub parts: Vec<Part>,
-    /// Wires, from a port to a port.
+    /// Wires, each from an output port to an input port.
     pub wires: Vec<(Place, Place)>,
-    /// For each agent: the direction of its link that leads away from it, and the agent. It knows what
-    /// becomes of its own attempts, not of those of the other end.
+    /// For each agent: the link direction that leaves the agent, and the agent that watches it. An agent sees
+    /// the outcomes of its own transmissions only.
     pub watches: Vec<(ComponentId, ComponentId)>,
     /// The ends of the flows.
     pub flows: Vec<FlowEnds>,
-    /// For each station of each BSS the hosts that are reached through it.
+    /// The hosts reached through each station of each BSS.
     pub reached: BTreeMap<(BssId, u16), BTreeSet<HostId>>,
 }
 
-/// Where the packets that come out of one place go on: by flow and direction.
+/// Next hop of the packets that leave one port, by flow and direction.
 type Onward = BTreeMap<(FlowId, bool), Place>;
 
 struct Planner<'a> {
@@ -76,19 +76,19 @@ struct Planner<'a> {
     directions: BTreeMap<(LinkId, usize), ComponentId>,
     bsses: BTreeMap<BssId, ComponentId>,
     agent_places: BTreeMap<LinkId, ComponentId>,
-    /// For each place from which packets come into a node: the node, and where they go on.
+    /// For each port from which packets enter a node: the node, and the next hops.
     outlets: BTreeMap<(ComponentId, Port), (HostId, Onward)>,
 }
 
 impl Plan {
-    /// The plan of a network. `agents` says at which end each link has an agent, if at any: a component
-    /// that joins [`Port::WIRED`], everything else at its node, and [`Port::RADIO`], the link. The links of a
-    /// BSS have one together, at the access point.
+    /// The components and wires of a network. `agents` gives the end at which each link has an agent, if any.
+    /// The agent's [`Port::WIRED`] faces its node and [`Port::RADIO`] the link. The links of a BSS share one
+    /// agent, at the access point.
     ///
-    /// Components are in the order in which the flows meet them, routers behind all others.
+    /// Components are in the order in which the flows cross them, followed by the routers.
     ///
     /// # Panics
-    /// If a path is not one.
+    /// If a path does not follow the links of the graph.
     pub fn new(graph: &Graph, agents: &[Option<HostId>], flows: &[FlowPath]) -> Plan {
         let mut planner = Planner {
             graph,
@@ -114,7 +114,7 @@ impl Planner<'_> {
     }
 
     fn add_flow(&mut self, flow: FlowId, path: &FlowPath) {
-        // Another flow's ends have its packets at another port.
+        // The ends of a response flow are those of its request flow, at another port.
         let asked = path.answers.map(|asked| self.plan.flows[usize::from(asked.0)]);
         let source = match asked {
             Some(ends) => (ends.sink.0, Port(1)),
@@ -134,7 +134,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds the links along a path, and their agents, as far as they are new.
+    /// Adds the links along a path, with their agents, unless they exist already.
     fn add_links(&mut self, path: &[HostId]) {
         for step in path.windows(2) {
             let (link, from) = self.step(step[0], step[1]);
@@ -167,13 +167,13 @@ impl Planner<'_> {
         }
     }
 
-    /// The link from one node to the next, and which of its ends the first one is.
+    /// The link from one node to the next, and which of its ends the first node is.
     fn step(&self, from: HostId, to: HostId) -> (LinkId, usize) {
         let link = self.graph.link(from, to).expect("a path follows links");
         (link, usize::from(self.graph.ends(link)[0] != from))
     }
 
-    /// Where a link is entered and left in the direction that leads away from one of its ends.
+    /// The input and output ports of a link, in the direction that leads away from one of its ends.
     fn ports(&self, link: LinkId, from: usize) -> (Place, Place) {
         match self.graph.station(link) {
             None => {
@@ -188,7 +188,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Notes at each node of a path where the packets that take it come from and go on.
+    /// Records, at each node of a path, where packets enter and where they go next.
     fn walk(&mut self, packets: (FlowId, bool), source: Place, path: &[HostId], sink: Place) {
         let last = *path.last().expect("a path has nodes");
         let mut outlet = source;
@@ -205,7 +205,7 @@ impl Planner<'_> {
             if !before.is_some_and(|before| self.graph.stays_within(before, link)) {
                 self.go_on(packets, step[0], outlet, entrance);
             } else if agent == Some(step[0]) {
-                // The agent sees nothing of them, but may have something to say about them.
+                // Packets that bypass the agent may still cause it to send.
                 self.go_on(packets, step[0], entrance, entrance);
             }
             if let Some(station) = self.graph.station(link).filter(|_| from == 0) {

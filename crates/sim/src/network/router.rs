@@ -1,33 +1,32 @@
-//! A node at which packets part ways.
+//! A router with static routes.
 
 use lasthop_base::Time;
 use lasthop_proto::{Component, FlowId, HostId, Out, Packet, Port};
 
-/// Sends each packet on by its flow and whom it is for, in no time. A router's own queues are those
-/// of the links that leave it.
+/// Forwards each packet by its flow and destination, in zero time. Queues belong to the outgoing links.
 #[derive(Clone, Debug)]
 pub struct Router {
     ways: Vec<Ways>,
 }
 
-/// Where the packets of a flow go on.
+/// The outgoing ports of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Ways {
     dst: HostId,
-    /// Towards the flow's destination.
+    /// Towards the destination of the flow.
     forth: Port,
-    /// Towards its source.
+    /// Towards the source of the flow.
     back: Port,
 }
 
 impl Router {
-    /// A router that knows no flow yet.
+    /// A router without routes.
     pub(super) fn new() -> Router {
         Router { ways: Vec::new() }
     }
 
-    /// Sends the packets of `flow`, whose data go to `dst`, out of `port`: those for `dst` (`forth`), or
-    /// those the other way.
+    /// Sets the route of `flow`, whose destination is `dst`: packets towards `dst` (`forth`) or towards the
+    /// source leave through `port`.
     pub(super) fn set(&mut self, flow: FlowId, dst: HostId, forth: bool, port: Port) {
         let place = usize::from(flow.0);
         if self.ways.len() <= place {
@@ -39,7 +38,7 @@ impl Router {
     }
 }
 
-/// A port without a wire: a packet that is sent there is a fault of the plan's.
+/// A port without a wire; sending to it is a routing bug.
 const NOWHERE: Port = Port(u16::MAX);
 
 impl Component for Router {

@@ -1,4 +1,4 @@
-//! Packets of a run as IPv4 datagrams.
+//! Encoding of simulated packets as IPv4 datagrams.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,32 +12,33 @@ use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment};
 use lasthop_proto::{Body, ComponentId, Dscp, Ecn, FlowId, HostId, Notice, Packet};
 
-/// The longest headers that there are.
+/// The maximum length of all headers.
 pub(super) const SNAP_LEN: u32 = (Ipv4Header::MIN_LEN + TcpHeader::MAX_LEN) as u32;
 
-/// What an ICMP message quotes of a datagram: its IP header and the first 64 bits of its data.
+/// Length of the part of a datagram that an ICMP message quotes: its IP header and the first 64 bits of its
+/// payload.
 const QUOTE_LEN: usize = Ipv4Header::MIN_LEN + 8;
 
-/// The largest shift of a window (RFC 7323 section 2.3).
+/// The largest window scale shift (RFC 7323 section 2.3).
 const LARGEST_SHIFT: u8 = 14;
 
-/// Control bits of TCP that etherparse leaves out: those that no standard has used so far (RFC 9293 section 3.1).
+/// TCP control bits that etherparse omits: those without an assigned meaning (RFC 9293 section 3.1).
 const RESERVED: u16 = 0xe00;
 
-/// An IP datagram whose payload, that of TCP or UDP, was not captured.
+/// An IP datagram whose TCP or UDP payload was not captured.
 pub(super) struct Datagram {
-    /// All that was captured.
+    /// The captured bytes.
     pub(super) headers: Vec<u8>,
-    /// How long the datagram was.
+    /// Length of the whole datagram.
     pub(super) len: u32,
 }
 
-/// Encodes packets, and remembers of the packets before what their headers depend on.
+/// Encodes packets, with the state that headers depend on.
 pub(super) struct Encoder {
     mss: u16,
     window_shift: u8,
     sack_permitted: bool,
-    /// Added to the addresses of hosts.
+    /// Offset added to the addresses of hosts.
     part: u8,
     flows: BTreeMap<FlowId, Flow>,
     identifications: BTreeMap<Ipv4Addr, u16>,
@@ -45,10 +46,10 @@ pub(super) struct Encoder {
 
 #[derive(Clone, Copy)]
 struct Flow {
-    /// The host that sent first.
+    /// The host that sent the first packet.
     client: HostId,
     server: HostId,
-    /// Whether readers of the file know the window scale.
+    /// Whether the capture contains the window scale option.
     scaled: bool,
 }
 
@@ -61,7 +62,7 @@ impl Flow {
         if host == self.client { self.server } else { self.client }
     }
 
-    /// The ports that one of its packets leaves from and goes to.
+    /// Source and destination ports of a packet.
     fn ports_of(&self, packet: &Packet) -> (u16, u16) {
         let (client, server) = ports(packet.flow);
         if packet.src == self.client { (client, server) } else { (server, client) }
@@ -69,7 +70,7 @@ impl Flow {
 }
 
 impl Encoder {
-    /// An encoder of one part of a connection: part 0, or another one if base stations split it.
+    /// An encoder for one part of a connection: part 0, or a later one if base stations split the connection.
     pub(super) fn new(mss: u16, largest_window: u32, sack_permitted: bool, part: u8) -> Encoder {
         let fits = |shift: &u8| largest_window >> shift <= u32::from(u16::MAX);
         let window_shift = (0..LARGEST_SHIFT).find(fits).unwrap_or(LARGEST_SHIFT);
@@ -77,14 +78,14 @@ impl Encoder {
         Encoder { mss, window_shift, sack_permitted, part, flows, identifications }
     }
 
-    /// Learns who began the packet's flow; to be told of every packet, captured or not.
+    /// Records which host opened the packet's flow. Must be called for every packet, captured or not.
     pub(super) fn meet(&mut self, packet: &Packet) {
         if !matches!(packet.body, Body::Notice(_)) {
             self.flows.entry(packet.flow).or_insert_with(|| Flow::begun_by(packet));
         }
     }
 
-    /// A packet that is captured as it passes.
+    /// Encodes a packet that crosses the capture point.
     pub(super) fn crossing(&mut self, packet: &Packet) -> io::Result<Datagram> {
         let identification = self.next_identification(self.address(packet.src));
         let datagram = self.datagram(packet, identification);
@@ -96,7 +97,7 @@ impl Encoder {
         datagram
     }
 
-    /// What the component that lost a packet says about it to the one who sent it.
+    /// Encodes an ICMP message from the component that dropped a packet to its sender.
     pub(super) fn loss(&mut self, at: ComponentId, packet: &Packet) -> io::Result<Datagram> {
         let source = component_address(at);
         let ip = ip_header(source, self.address(packet.src), self.next_identification(source));
@@ -104,7 +105,8 @@ impl Encoder {
         icmp(PacketBuilder::ip(with_no_extensions(ip)).icmpv4(unreachable), &self.quote(packet)?)
     }
 
-    /// A host's address in this part. Parts have prefixes of 15 bits, which hold all hosts.
+    /// The address of a host in this part. Each part has a prefix of 15 bits, which leaves room for all
+    /// hosts.
     fn address(&self, host: HostId) -> Ipv4Addr {
         Ipv4Addr::from_bits(Ipv4Addr::new(10, 2 * self.part, 0, 1).to_bits() + u32::from(host.0))
     }
@@ -133,16 +135,16 @@ impl Encoder {
         }
     }
 
-    /// What an ICMP message says of the datagram that it is about. Which of the copies of a segment
-    /// it was is not known, so that its identification is 0.
+    /// The quotation of a datagram in an ICMP message. Which copy of the segment it was is unknown, so the
+    /// identification is 0.
     fn quote(&self, packet: &Packet) -> io::Result<Vec<u8>> {
         let mut quoted = self.datagram(packet, 0)?.headers;
         quoted.truncate(QUOTE_LEN);
         Ok(quoted)
     }
 
-    /// The segment that a notice is about, as far as its receiver, who sent it, is told: where it
-    /// went and where it began.
+    /// The segment that a notice refers to, as far as the notice identifies it: its destination and its
+    /// sequence number.
     fn subject(&self, packet: &Packet, notice: &Notice) -> Packet {
         Packet {
             src: packet.dst,
@@ -162,7 +164,7 @@ impl Encoder {
     fn tcp_header(&self, packet: &Packet, segment: &Segment) -> io::Result<TcpHeader> {
         let flow = self.flow(packet);
         let (source_port, destination_port) = flow.ports_of(packet);
-        // Those that no component sets today too: a file must not hide what a later one does.
+        // Control bits that no component sets yet are copied too.
         let has = |bit| segment.flags.has(Flags(bit));
         let mut header = TcpHeader {
             source_port,
@@ -185,8 +187,8 @@ impl Encoder {
         Ok(header)
     }
 
-    /// The window of a SYN is never scaled (RFC 7323 section 2.2). Where nothing is acknowledged, a
-    /// window has no beginning and means nothing, but readers would take 0 for a closed one.
+    /// The window of a SYN is never scaled (RFC 7323 section 2.2). In a segment without ACK the window is
+    /// meaningless, but 0 would be displayed as a closed window.
     fn window_field(&self, flow: Flow, segment: &Segment) -> u16 {
         let syn = segment.flags.has(Flags::SYN);
         if !syn && !segment.flags.has(Flags::ACK) {
@@ -196,7 +198,7 @@ impl Encoder {
         u16::try_from(segment.wnd >> shift).unwrap_or(u16::MAX)
     }
 
-    /// The segment's options, each on a boundary of 32 bits as RFC 7323 appendix A recommends.
+    /// The TCP options, each aligned to 32 bits as RFC 7323 appendix A recommends.
     fn options(&self, segment: &Segment) -> Vec<TcpOptionElement> {
         use TcpOptionElement::{
             MaximumSegmentSize, Noop, SelectiveAcknowledgementPermitted, Timestamp, WindowScale,
@@ -211,7 +213,7 @@ impl Encoder {
         if let Some(timestamps) = segment.timestamps {
             options.extend([Noop, Noop, Timestamp(timestamps.value, timestamps.echo)]);
         }
-        // Beside the timestamps there is no room for a fourth block.
+        // With timestamps there is no room for a fourth block.
         let room = if segment.timestamps.is_some() { 3 } else { 4 };
         if let Some(sack) = sack_option(&segment.sack, room) {
             options.extend([Noop, Noop, sack]);
@@ -227,7 +229,7 @@ fn sack_option(blocks: &[SackBlock], room: usize) -> Option<TcpOptionElement> {
     Some(TcpOptionElement::SelectiveAcknowledgement(first, others))
 }
 
-/// A segment with this header, into which the reserved ones among its control bits are written.
+/// A TCP segment with this header. Reserved control bits are written into the encoded header.
 fn tcp(mut ip: Ipv4Header, mut header: TcpHeader, flags: Flags, payload_len: u32) -> io::Result<Datagram> {
     ip.protocol = IpNumber::TCP;
     ip.set_payload_len(header.header_len() + payload_len as usize).map_err(io::Error::other)?;
@@ -235,17 +237,18 @@ fn tcp(mut ip: Ipv4Header, mut header: TcpHeader, flags: Flags, payload_len: u32
     let reserved = flags.0 & RESERVED;
     header.checksum = with_sum(without_payload, payload_len + u32::from(reserved));
     let mut headers = Vec::with_capacity(SNAP_LEN as usize);
-    // With the header's checksum.
+    // Includes the header checksum.
     ip.write(&mut headers)?;
     header.write(&mut headers)?;
-    // They follow the header's length, in the upper half of the word that ends with the lower control bits.
+    // The reserved bits follow the data offset, in the upper half of the word that ends with the control
+    // bits.
     headers[Ipv4Header::MIN_LEN + 12] |= (reserved >> 8) as u8;
     let len = headers.len() as u32 + payload_len;
     Ok(Datagram { headers, len })
 }
 
-/// A datagram of this size in all, or as long as its headers if that is longer. Its payload counts as
-/// zeros, of which only the length is in the checksum; that is in the header.
+/// A UDP datagram of `size` in total, or of the header length if that is larger. The payload counts as zeros,
+/// so only its length affects the checksum in the header.
 fn udp(mut ip: Ipv4Header, (source_port, destination_port): (u16, u16), size: Bytes) -> io::Result<Datagram> {
     let len = (size.0 as usize).max(Ipv4Header::MIN_LEN + UdpHeader::LEN);
     ip.protocol = IpNumber::UDP;
@@ -259,8 +262,8 @@ fn udp(mut ip: Ipv4Header, (source_port, destination_port): (u16, u16), size: By
     Ok(Datagram { headers, len: len as u32 })
 }
 
-/// The checksum of a segment to whose words `sum` is added, from that of the same segment without (RFC 1071). Of
-/// a payload of zeros only the length counts; to add the zeros up would be most of the work.
+/// Updates the checksum of a segment for the addition of `sum` to its words (RFC 1071). A payload of zeros
+/// changes only the length, so it need not be summed up.
 fn with_sum(checksum: u16, sum: u32) -> u16 {
     let sum = u32::from(!checksum) + sum;
     let folded = (sum & 0xffff) + (sum >> 16);
@@ -278,7 +281,7 @@ fn with_no_extensions(header: Ipv4Header) -> IpHeaders {
     IpHeaders::Ipv4(header, Default::default())
 }
 
-/// Fragments may be made of any datagram; that is why the identification counts.
+/// Any datagram may be fragmented, so the identification counts up.
 fn ip_header(source: Ipv4Addr, destination: Ipv4Addr, identification: u16) -> Ipv4Header {
     Ipv4Header {
         identification,
@@ -294,8 +297,8 @@ fn component_address(component: ComponentId) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 128, 0, 0).to_bits() + u32::from(component.0))
 }
 
-/// The ports of the host that begins a flow, from the dynamic ones, and of the other, from those
-/// below. The sizes of the two ranges have no common divisor, so that no two flows share both ports.
+/// Ports of the host that opens a flow, from the dynamic range, and of its peer, from the range below. The
+/// sizes of the two ranges are coprime, so no two flows share both ports.
 fn ports(flow: FlowId) -> (u16, u16) {
     const DYNAMIC: u16 = 49_152;
     const SERVICE: u16 = 5_001;

@@ -1,7 +1,7 @@
-//! A run as a pcapng file.
+//! Captures of a run in pcapng format.
 //!
-//! Blocks are written by `pcap-file` 2.0.0. It ignores `if_tsresol` and always writes nanoseconds;
-//! that is right here, and only here, because every interface declares nanoseconds.
+//! Blocks are written by `pcap-file` 2.0.0, which ignores `if_tsresol` and always writes nanoseconds. That is
+//! correct here only because every interface declares nanoseconds.
 
 mod datagram;
 
@@ -23,73 +23,73 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use crate::tap::{Tap, Wire, WireId};
 use datagram::{Datagram, Encoder, SNAP_LEN};
 
-/// The place from which a file shows a run, and what the file says of TCP that segments do not.
+/// The capture point, and TCP options that segments do not carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// The interface's name, such as "sender".
+    /// Interface name, such as "sender".
     pub name: String,
-    /// What the interface is, in a sentence.
+    /// Interface description, one sentence.
     pub description: String,
-    /// The wires whose packets are written: of one place, each way, so that no packet crosses two.
+    /// The captured wires: one location, both directions, so that no packet crosses two of them.
     pub wires: Vec<WireId>,
-    /// Whether the losses of the whole run are recorded too, on an interface called "losses".
+    /// Whether all losses of the run are recorded as well, on an interface called "losses".
     pub losses: bool,
-    /// The maximum segment size that SYN segments announce, in bytes.
+    /// The maximum segment size announced in SYN segments, in bytes.
     pub mss: u16,
-    /// The largest window that will be advertised, in bytes: the window scale that SYN segments
-    /// announce is the smallest that can say it.
+    /// The largest window that will be advertised, in bytes. SYN segments announce the smallest window scale
+    /// that can express it.
     pub largest_window: u32,
-    /// Whether SYN segments permit selective acknowledgements.
+    /// Whether SYN segments carry the SACK-permitted option.
     pub sack_permitted: bool,
-    /// The further parts of the captured connection, if base stations split it; 63 at most.
+    /// Further parts of the captured connection if base stations split it; at most 63.
     pub parts: Vec<CapturedPart>,
 }
 
-/// A further part of a split connection, captured where it begins.
+/// A further part of a split connection, captured at its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedPart {
-    /// The interface's name, such as "base".
+    /// Interface name, such as "base".
     pub name: String,
-    /// What the interface is, in a sentence.
+    /// Interface description, one sentence.
     pub description: String,
-    /// The connection: other packets on the wires are not its.
+    /// The connection; other packets on the wires are ignored.
     pub flow: FlowId,
-    /// The wires at the beginning of the part, each way.
+    /// The wires at the sender of this part, both directions.
     pub wires: Vec<WireId>,
-    /// The links on which it loses packets.
+    /// The links on which this part may lose packets.
     pub links: Vec<ComponentId>,
-    /// As of the [`Capture`].
+    /// As in [`Capture`].
     pub mss: u16,
-    /// As of the [`Capture`].
+    /// As in [`Capture`].
     pub largest_window: u32,
-    /// As of the [`Capture`].
+    /// As in [`Capture`].
     pub sack_permitted: bool,
 }
 
-/// Writes what it observes as a pcapng file with nanosecond timestamps, for Wireshark and tshark.
+/// A tap that writes a pcapng file with nanosecond timestamps, for Wireshark and tshark.
 ///
-/// Wireshark analyses TCP by conversation, whatever interface a packet was seen on: a packet that is
-/// in a file twice counts as a retransmission. So a file shows a run from one place, as a capture on
-/// a real host does. Who wants to see it from both ends writes two files, with two taps side by side.
+/// Wireshark groups TCP packets by conversation, across interfaces: a packet that appears twice in a file
+/// counts as a retransmission. Therefore a file captures a run at one location, like a capture on a real
+/// host. To capture both ends, write two files with two taps side by side.
 ///
-/// What becomes of a packet is not yet known when it is written, so a loss is a record of its own, at
-/// the instant of the loss: an ICMP "destination unreachable" from the component where it happened,
-/// on an interface of its own. It quotes the packet, and a comment says why it was lost. Wireshark
-/// shows quoted headers, but leaves them out of its TCP analysis.
+/// A loss is unknown when its packet is written, so each loss is a separate record at the time of the loss:
+/// an ICMP "destination unreachable" message from the component that dropped the packet, on a separate
+/// interface. It quotes the packet, and its comment gives the reason. Wireshark displays the quoted headers
+/// but excludes them from its TCP analysis.
 ///
-/// The parts of a split connection are connections of their own, with the addresses and ports of the first. So that
-/// Wireshark does not take them for one, each further part has an interface and addresses of its own: in part *p*,
-/// counted from 0, host *n* has the address 10.2*p*.0.*n* + 1.
+/// The parts of a split connection are separate connections with the same addresses and ports. To keep
+/// Wireshark from merging them, each further part has its own interface and addresses: in part *p*, counted
+/// from 0, host *n* has the address 10.2*p*.0.*n* + 1.
 ///
-/// Only headers are stored, payloads as lengths, so that files stay small. The lengths are those of
-/// the headers as encoded, even where [`Packet::size`] counts otherwise, as some old simulators do.
+/// Only headers are stored, and payloads as lengths, to keep files small. Lengths are those of the encoded
+/// headers, even where [`Packet::size`] counts headers differently, as some old simulators do.
 ///
-/// Host *n* has the address 10.0.0.*n* + 1, and in flow *f* the host that sends first uses port
-/// 49152 + *f*, the other 5001 + *f*, with UDP as with TCP. A component that loses packets has an address
-/// too: its number added to 10.128.0.0.
+/// Host *n* has the address 10.0.0.*n* + 1. In flow *f*, the host that sends first uses port 49152 + *f* and
+/// the other 5001 + *f*, with UDP as with TCP. A component that drops packets has the address 10.128.0.0 plus
+/// its id.
 ///
-/// A reader knows a connection's window scale only from its handshake. In one without, or before it,
-/// windows are written unscaled, as 65,535 if they are larger.
+/// Readers learn the window scale of a connection from its handshake only. Without a handshake, or before it,
+/// windows are written unscaled, capped at 65,535.
 #[allow(missing_debug_implementations)]
 pub struct Pcapng<W: Write> {
     file: PcapNgWriter<W>,
@@ -100,13 +100,13 @@ pub struct Pcapng<W: Write> {
     failure: Option<io::Error>,
 }
 
-/// The interface of the capture itself.
+/// The interface of the capture point.
 const CAPTURE: u32 = 0;
-/// The interface on which losses are recorded.
+/// The interface of losses.
 const LOSSES: u32 = 1;
 
 impl<W: Write> Pcapng<W> {
-    /// Begins a file. Every packet is a few small writes: give it a [`BufWriter`](io::BufWriter).
+    /// Starts a file. Every packet causes a few small writes: pass a [`BufWriter`](io::BufWriter).
     ///
     /// # Errors
     /// If `writer` fails.
@@ -118,7 +118,7 @@ impl<W: Write> Pcapng<W> {
         let encoder = Encoder::new(capture.mss, capture.largest_window, capture.sack_permitted, 0);
         let application = concat!("Lasthop ", env!("CARGO_PKG_VERSION"));
         let section = SectionHeaderBlock {
-            // Never that of the machine: the same run is the same file everywhere.
+            // Not the platform of the machine: the same run produces the same file everywhere.
             endianness: Endianness::Little,
             options: vec![SectionHeaderOption::UserApplication(application.into())],
             ..SectionHeaderBlock::default()
@@ -139,11 +139,11 @@ impl<W: Write> Pcapng<W> {
         Ok(Pcapng { file, encoder, wires, losses, parts, failure: None })
     }
 
-    /// Ends the file and hands back the writer, flushed.
+    /// Ends the file, flushes and returns the writer.
     ///
     /// # Errors
-    /// The first that occurred, now or during the run: the writer's, or that of a segment too long
-    /// for an IPv4 packet. Nothing was written after it.
+    /// The first error that occurred, now or during the run: a write error, or a segment too long for an IPv4
+    /// packet. Nothing was written after it.
     pub fn finish(self) -> io::Result<W> {
         match self.failure {
             Some(failure) => Err(failure),
@@ -155,9 +155,9 @@ impl<W: Write> Pcapng<W> {
         }
     }
 
-    /// Records what crosses a wire of the capture, or of a further part of the connection.
+    /// Records a packet that crosses a captured wire.
     fn record_crossing(&mut self, now: Time, wire: WireId, packet: &Packet) -> io::Result<()> {
-        // Wireshark cannot know what a scheme's message means.
+        // Wireshark does not know the messages of the schemes.
         let comment = || matches!(packet.body, Body::Notice(_)).then(|| describe(packet));
         if self.wires.contains(&wire) {
             let datagram = self.encoder.crossing(packet)?;
@@ -187,7 +187,7 @@ impl<W: Write> Pcapng<W> {
         self.record(LOSSES, now, &datagram, Some(format!("{} lost: {reason}", describe(packet))))
     }
 
-    /// Tells all encoders of a packet.
+    /// Updates the state of all encoders.
     fn meet(&mut self, packet: &Packet) {
         self.encoder.meet(packet);
         for (_, encoder) in &mut self.parts {
@@ -229,7 +229,7 @@ impl<W: Write> Tap for Pcapng<W> {
     }
 }
 
-/// The packet in words, with sequence numbers as the simulator counts them.
+/// Description of a packet, with sequence numbers as counted by the simulator.
 fn describe(packet: &Packet) -> String {
     match packet.body {
         Body::Tcp(segment) if segment.seq_len() > 0 => {

@@ -1,12 +1,13 @@
 //! CoDel: controlled delay.
 //!
-//! *What it does.* A packet's delay in the queue is known when it leaves. If it was above `target` for all of an
-//! `interval`, the packet is marked or dropped, and so is another one after interval / sqrt(count), count being
-//! the number so far, until a packet's delay is below the target or no more than an MTU is left in the queue.
-//! Who has to begin again soon after begins where the count was.
+//! *What it does.* CoDel measures each packet's queueing delay as the packet leaves the queue. If the delay
+//! has been above `target` for an `interval`, the packet is marked or dropped. The next follows after
+//! interval / sqrt(count), where count is the number of packets marked or dropped so far, until the delay is
+//! below the target or at most one MTU is queued. If dropping resumes soon afterwards, it resumes from the
+//! previous count.
 //!
-//! *Source.* RFC 8289; section 5 for the pseudocode. That of Linux, to which it refers, for marks: a marked
-//! packet leaves, where a dropped one makes room for the next.
+//! *Source.* RFC 8289; section 5 for the pseudocode. Marking follows the Linux implementation, to which the
+//! RFC refers: a marked packet leaves the queue, while a dropped one is followed by the next packet.
 //!
 //! *Parameters.* See [`Params`].
 
@@ -18,19 +19,20 @@ use super::fifo::Fifo;
 use super::{Discipline, QueueStats};
 use crate::line::QueueLimit;
 
-/// What a scenario file says about CoDel.
+/// Parameters of CoDel in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Params {
-    /// How much may wait. By default 1000 packets, as in Linux.
+    /// Capacity of the queue. By default 1000 packets, as in Linux.
     pub limit: QueueLimit,
-    /// The delay that is acceptable for all time. By default 5 ms (RFC 8289 section 4.4).
+    /// Acceptable standing queueing delay. By default 5 ms (RFC 8289 section 4.4).
     pub target: Duration,
-    /// For how long the delay may be above it: a usual round-trip time. By default 100 ms (RFC 8289 section 4.3).
+    /// How long the delay may exceed the target: a typical round-trip time. By default 100 ms (RFC 8289
+    /// section 4.3).
     pub interval: Duration,
-    /// A queue that holds no more than this is never too long. By default 1500 B.
+    /// A queue of at most this size is never too long. By default 1500 B.
     pub mtu: Bytes,
-    /// Whether packets that can be marked are marked in place of being dropped. By default they are.
+    /// Whether ECN-capable packets are marked instead of dropped. By default they are.
     pub ecn: bool,
 }
 
@@ -64,7 +66,7 @@ impl Params {
     }
 }
 
-/// One queue under CoDel.
+/// A single queue under CoDel.
 #[derive(Clone, Debug)]
 pub struct Codel {
     params: Params,
@@ -103,10 +105,10 @@ impl Discipline for Codel {
     }
 }
 
-/// The control loop of one queue. The names are those of RFC 8289.
+/// The control loop of one queue, with the names of RFC 8289.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Control {
-    /// When the delay will have been above the target for an interval; none while it is below.
+    /// When the delay will have been above the target for an interval; `None` while it is below.
     first_above_time: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -115,7 +117,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// The packet that leaves the queue now. None if the queue is empty.
+    /// The packet that leaves the queue now; `None` if the queue is empty.
     pub(super) fn dequeue(
         &mut self,
         params: &Params,
@@ -150,7 +152,8 @@ impl Control {
                 (packet, _) = self.take(params, now, queue)?;
             }
             self.dropping = true;
-            // After a short time below the target, the rate of drops that had controlled the queue is where to begin.
+            // After a short time below the target, dropping resumes at the rate that controlled the queue
+            // before.
             let delta = self.count - self.last_count;
             let recently = now < self.drop_next + params.interval * 16;
             self.count = if delta > 1 && recently { delta } else { 1 };
@@ -160,7 +163,7 @@ impl Control {
         Some(packet)
     }
 
-    /// Takes the first packet, and says whether the delay has been above the target for an interval.
+    /// Dequeues the first packet, and returns whether the delay has been above the target for an interval.
     fn take(&mut self, params: &Params, now: Time, queue: &mut Fifo) -> Option<(Packet, bool)> {
         let (came, packet) = queue.pop()?;
         if now.since(came) < params.target || queue.bytes() <= params.mtu {

@@ -1,4 +1,4 @@
-//! Packets in line, each with the instant at which it came.
+//! A FIFO of packets with their arrival times.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ impl Fifo {
         self.packets.push_back((now, packet));
     }
 
-    /// The packet that came first, and when it came.
+    /// Removes the oldest packet, with its arrival time.
     pub(super) fn pop(&mut self) -> Option<(Time, Packet)> {
         let (came, packet) = self.packets.pop_front()?;
         self.bytes = self.bytes - packet.size;

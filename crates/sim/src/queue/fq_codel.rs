@@ -1,17 +1,17 @@
-//! FQ-CoDel: a queue for each flow, served in turn, each under CoDel.
+//! FQ-CoDel: one CoDel queue per flow, served by deficit round robin.
 //!
-//! *What it does.* Deficit round robin: a queue may send as long as it has credits, of which it gets a quantum
-//! of bytes each round. A flow whose queue was empty goes before those with a backlog for its first quantum, so
-//! that sparse flows do not wait. Each queue has a CoDel of its own. When all queues together are too long, half
-//! the packets of the one with the most bytes, at most 64, are dropped from its head.
+//! *What it does.* A queue may send while it has credits; each round adds a quantum of bytes. A flow whose
+//! queue was empty is served before the backlogged flows for its first quantum, so sparse flows do not wait.
+//! Each queue has its own CoDel. When the total exceeds the limit, half the packets of the queue with the
+//! most bytes, at most 64, are dropped from its head.
 //!
-//! *Source.* RFC 8290, section 4. Where it says that a queue whose credits are negative has to wait, it also says
-//! that this is so when it "has already dequeued at least a quantum of bytes": one without credits waits, as in
-//! Linux.
+//! *Source.* RFC 8290, section 4. The RFC says both that a queue with negative credits has to wait and that
+//! this is the case when it "has already dequeued at least a quantum of bytes". Here, as in Linux, a queue
+//! without positive credits waits.
 //!
-//! *Where we differ.* A flow's queue is its number in the scenario, modulo the number of queues: flows share one
-//! only if there are more of them than queues. A hash would have them collide at random. A queue's CoDel looks at
-//! what is left in this queue, as RFC 8289 has it; Linux looks at all queues together.
+//! *Differences.* The queue of a flow is its number in the scenario, modulo the number of queues, so flows
+//! share a queue only if they outnumber the queues; a hash would cause random collisions. CoDel compares the
+//! backlog of its own queue with the MTU, as in RFC 8289; Linux compares the total of all queues.
 //!
 //! *Parameters.* See [`Params`].
 
@@ -26,26 +26,26 @@ use super::fifo::Fifo;
 use super::{Discipline, QueueStats};
 use crate::line::QueueLimit;
 
-/// Most packets that are dropped at once because of a full queue (RFC 8290 section 4.1).
+/// Maximum number of packets dropped at once from a full queue (RFC 8290 section 4.1).
 const LARGEST_BATCH: usize = 64;
 
-/// What a scenario file says about FQ-CoDel.
+/// Parameters of FQ-CoDel in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Params {
-    /// How much may wait in all queues together. By default 10,240 packets (RFC 8290 section 5.2.3).
+    /// Capacity of all queues together. By default 10,240 packets (RFC 8290 section 5.2.3).
     pub limit: QueueLimit,
-    /// How many bytes a queue may send in each round. By default 1514 B (RFC 8290 section 5.2.4).
+    /// Bytes that a queue may send per round. By default 1514 B (RFC 8290 section 5.2.4).
     pub quantum: Bytes,
-    /// How many queues there are. By default 1024 (RFC 8290 section 5.2.5).
+    /// Number of queues. By default 1024 (RFC 8290 section 5.2.5).
     pub flows: u32,
-    /// CoDel's target. By default 5 ms.
+    /// Target of CoDel. By default 5 ms.
     pub target: Duration,
-    /// CoDel's interval. By default 100 ms.
+    /// Interval of CoDel. By default 100 ms.
     pub interval: Duration,
-    /// CoDel's MTU. By default 1500 B.
+    /// MTU of CoDel. By default 1500 B.
     pub mtu: Bytes,
-    /// Whether packets that can be marked are marked in place of being dropped. By default they are.
+    /// Whether ECN-capable packets are marked instead of dropped. By default they are.
     pub ecn: bool,
 }
 
@@ -81,9 +81,9 @@ impl Params {
 pub struct FqCodel {
     params: Params,
     codel: codel::Params,
-    /// The queues that were ever used; those behind them were not.
+    /// The queues used so far. Grown on demand, so it may be shorter than the number of queues.
     flows: Vec<Flow>,
-    /// Queues that had been empty, in the order of their first packets.
+    /// New queues, in the order of their first packets.
     new_flows: VecDeque<usize>,
     old_flows: VecDeque<usize>,
     packets: usize,
@@ -96,7 +96,7 @@ struct Flow {
     queue: Fifo,
     control: Control,
     credits: i64,
-    /// Whether it is in one of the lists.
+    /// Whether the queue is in one of the two lists.
     active: bool,
 }
 
@@ -124,7 +124,7 @@ impl FqCodel {
         }
     }
 
-    /// Drops from the head of the queue with the most bytes; of several that of the lowest number.
+    /// Drops packets from the head of the queue with the most bytes; ties go to the lowest index.
     fn drop_from_longest(&mut self, out: &mut Out) {
         let mut longest = 0;
         for index in 1..self.flows.len() {
@@ -184,8 +184,8 @@ impl Discipline for FqCodel {
                 return Some(packet);
             }
             list.pop_front();
-            // A new flow that has run empty waits for a round before it is new again: else one that sends a packet
-            // at a time would starve the old ones.
+            // A new queue that empties is moved to the old queues for one round (RFC 8290 section 4.2).
+            // Otherwise a flow that sends one packet at a time would starve them.
             if is_new {
                 self.old_flows.push_back(index);
             } else {

@@ -1,8 +1,8 @@
-//! Queue disciplines: which packets wait before a link, which goes next, and which are marked or dropped.
+//! Queue disciplines: which packets are queued, which is sent next, and which are marked or dropped.
 //!
-//! Drop-tail is [`QueueLimit`] alone, and links have it built in. Each other discipline is a file here, behind
-//! [`Discipline`]; a link that has one is served packet by packet ([`ManagedLink`](crate::ManagedLink),
-//! [`RadioLink::managed`](crate::RadioLink::managed)).
+//! Drop-tail is [`QueueLimit`] and built into the links. Each other discipline is a module here that
+//! implements [`Discipline`]; a link with a discipline is served packet by packet
+//! ([`ManagedLink`](crate::ManagedLink), [`RadioLink::managed`](crate::RadioLink::managed)).
 
 pub mod codel;
 mod fifo;
@@ -24,38 +24,39 @@ pub use codel::Codel;
 pub use fq_codel::FqCodel;
 pub use red::Red;
 
-/// What waits before a link that is served packet by packet.
+/// A queue discipline of a link that is served packet by packet.
 ///
-/// The link asks for a packet whenever it is free, also if none waits: so a discipline learns that its queue
-/// has run empty.
+/// The link calls [`dequeue`](Discipline::dequeue) whenever it is free, even if nothing is queued, so a
+/// discipline notices when its queue is empty.
 pub trait Discipline: Send {
-    /// Takes a packet. One that comes to an idle link, `at_once`, is [dequeued](Discipline::dequeue) at this same
-    /// instant: no limit keeps it out.
+    /// Enqueues a packet. A packet that arrives at an idle link (`at_once`) is dequeued at the same instant,
+    /// so no limit applies to it.
     fn enqueue(&mut self, now: Time, packet: Packet, at_once: bool, out: &mut Out);
 
-    /// The packet that is sent now; none only if none waits.
+    /// The next packet to send; `None` only if the queue is empty.
     fn dequeue(&mut self, now: Time, out: &mut Out) -> Option<Packet>;
 
-    /// How many packets wait, and their bytes.
+    /// Number of queued packets, and their bytes.
     fn queued(&self) -> (usize, Bytes);
 
-    /// What it has done so far.
+    /// Counters.
     fn stats(&self) -> &QueueStats;
 }
 
-/// What a discipline has done so far.
+/// Counters of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueStats {
     /// Packets dropped because the queue was full.
     pub overflowed: u64,
-    /// Packets dropped before it was.
+    /// Packets dropped before the queue was full.
     pub early_drops: u64,
-    /// Packets marked in place of an early drop.
+    /// Packets marked instead of an early drop.
     pub marked: u64,
 }
 
 impl QueueStats {
-    /// Signals congestion by `packet`: marks it if it may be marked and `ecn` says so. If not, it must be dropped.
+    /// Signals congestion: marks the packet if it is ECN-capable and `ecn` is set. Returns false if it must
+    /// be dropped instead.
     fn mark(&mut self, packet: &mut Packet, ecn: bool) -> bool {
         let marks = ecn && packet.ecn.is_capable();
         if marks {
@@ -66,12 +67,12 @@ impl QueueStats {
     }
 }
 
-/// The queue before a link, as a scenario states it.
+/// The queue of a link as a scenario describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Queue {
-    /// First come, first served; what does not fit is dropped.
+    /// Drop-tail FIFO.
     DropTail(QueueLimit),
-    /// A queue that is managed.
+    /// A queue with a discipline.
     Managed(Management),
 }
 
@@ -79,7 +80,7 @@ impl Queue {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// The first parameter that is wrong, as in a scenario.
+    /// The first invalid parameter, named as in a scenario.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Queue::DropTail(_) => Ok(()),
@@ -100,7 +101,8 @@ impl From<QueueLimit> for Queue {
     }
 }
 
-/// As a scenario writes it: a [limit](QueueLimit), or a table such as `{ codel = { target = "5 ms" } }`.
+/// In the format of scenario files: a [limit](QueueLimit), or a table such as `{ codel = { target = "5 ms" }
+/// }`.
 impl Serialize for Queue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -146,13 +148,13 @@ impl<'de> Deserialize<'de> for Queue {
     }
 }
 
-/// A discipline beside drop-tail, and its parameters.
+/// A queue discipline other than drop-tail, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Management {
     /// Controlled delay (RFC 8289).
     Codel(codel::Params),
-    /// A queue for each flow, each with CoDel (RFC 8290).
+    /// CoDel per flow (RFC 8290).
     FqCodel(fq_codel::Params),
     /// Random early detection (Floyd and Jacobson 1993).
     Red(red::Params),
@@ -162,7 +164,7 @@ impl Management {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// The first parameter that is wrong, as in a scenario.
+    /// The first invalid parameter, named as in a scenario.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Management::Codel(params) => params.validate(),
@@ -171,8 +173,8 @@ impl Management {
         }
     }
 
-    /// The discipline with an empty queue, before a link on which a packet takes `air_time` of its size. Whether a
-    /// discipline is random is its own affair; `random` is not shared.
+    /// Builds the discipline with an empty queue, for a link that transmits a packet of a given size in
+    /// `air_time`. `random` is its own stream, unused by deterministic disciplines.
     ///
     /// # Panics
     /// If the parameters are not [valid](Management::validate).

@@ -1,16 +1,17 @@
 //! RED: random early detection.
 //!
-//! *What it does.* Each packet that comes moves an average of the queue's length. Between two thresholds it is
-//! marked or dropped at random, with a probability that grows with the average, and with the packets since the
-//! last one so that marks are spread evenly.
+//! *What it does.* Each arriving packet updates the average queue length. Between two thresholds, packets are
+//! marked or dropped at random, with a probability that grows with the average and with the number of packets
+//! since the last mark, so that marks are evenly spread.
 //!
-//! *Source.* Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4),
-//! 1993: figure 2. Between `max` and twice `max` the probability goes from `max_probability` to 1 (Floyd,
-//! "Recommendation on using the gentle variant of RED", 2000). `wait` is ns-2's. Above that, packets are dropped
-//! even if they can be marked (RFC 3168 section 7).
+//! *Source.* Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN
+//! 1(4), 1993: figure 2. Between `max` and twice `max` the probability rises from `max_probability` to 1
+//! (Floyd, "Recommendation on using the gentle variant of RED", 2000). `wait` is from ns-2. Above that range,
+//! packets are dropped even if they are ECN-capable (RFC 3168 section 7).
 //!
-//! *Where we differ from ns-2.* Thresholds are packets, not bytes (`bytes_` and `queue_in_bytes_` false), weight
-//! and thresholds do not depend on the link's rate, and an idle time counts as a real number of packets.
+//! *Differences from ns-2.* Thresholds are in packets, not bytes (`bytes_` and `queue_in_bytes_` false),
+//! weight and thresholds do not depend on the link rate, and idle time counts as a fractional number of
+//! packets.
 //!
 //! *Parameters.* See [`Params`].
 
@@ -22,31 +23,31 @@ use super::fifo::Fifo;
 use super::{Discipline, QueueStats};
 use crate::line::QueueLimit;
 
-/// What a scenario file says about RED.
+/// Parameters of RED in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Params {
-    /// How much may wait. By default 50 packets, as in ns-2.
+    /// Capacity of the queue. By default 50 packets, as in ns-2.
     pub limit: QueueLimit,
-    /// The average queue, in packets, below which nothing is marked. By default 5, as in ns-2 (`thresh_`).
+    /// Average queue length, in packets, below which nothing is marked. By default 5, as in ns-2 (`thresh_`).
     pub min: f64,
-    /// The average queue from which on more than `max_probability` is marked. By default 15, as in ns-2
-    /// (`maxthresh_`).
+    /// Average queue length above which the marking probability exceeds `max_probability`. By default 15, as
+    /// in ns-2 (`maxthresh_`).
     pub max: f64,
-    /// The weight of each packet that comes in the average. By default 0.002, as in the paper (`q_weight_`).
+    /// Weight of a new sample in the average. By default 0.002, as in the paper (`q_weight_`).
     pub weight: Probability,
-    /// The probability at `max`. By default 0.1, as in ns-2 (`linterm_`, its inverse); 0.02 in the paper.
+    /// Marking probability at `max`. By default 0.1, as in ns-2 (`linterm_`, its inverse); 0.02 in the paper.
     pub max_probability: Probability,
-    /// Whether the probability goes on to 1 at twice `max`, in place of jumping to it at `max`. By default it does
+    /// Whether the probability rises to 1 at twice `max` instead of jumping to 1 at `max`. By default it does
     /// (`gentle_`).
     pub gentle: bool,
-    /// Whether there are 1/p packets between marks at least, in place of one. By default there are (`wait_`); not
-    /// in the paper.
+    /// Whether marks are at least 1/p packets apart instead of at least one. By default they are (`wait_`);
+    /// not in the paper.
     pub wait: bool,
-    /// The size of a usual packet: for the packets that could have been sent while the queue was empty. By default
-    /// 500 B (`mean_pktsize_`).
+    /// Typical packet size, for the number of packets that could have been sent while the queue was empty. By
+    /// default 500 B (`mean_pktsize_`).
     pub mean_packet: Bytes,
-    /// Whether packets that can be marked are marked in place of being dropped. By default they are; not in ns-2
+    /// Whether ECN-capable packets are marked instead of dropped. By default they are; not in ns-2
     /// (`setbit_`).
     pub ecn: bool,
 }
@@ -86,7 +87,7 @@ impl Params {
         Ok(())
     }
 
-    /// The probability at an average of `min` at least, before marks are spread (p_b in the paper).
+    /// The marking probability for an average of at least `min`, before marks are spread (p_b in the paper).
     fn probability(&self, average: f64) -> f64 {
         let Params { min, max, .. } = *self;
         let at_max = self.max_probability.get();
@@ -104,19 +105,19 @@ impl Params {
 #[derive(Clone, Debug)]
 pub struct Red {
     params: Params,
-    /// How long a usual packet takes.
+    /// Transmission time of a typical packet.
     packet_time: Duration,
     random: Stream,
     queue: Fifo,
     average: f64,
-    /// Packets since the last mark or drop, or since the first that found the average above `min`; none below it.
+    /// Packets since the last mark or drop, or since the average rose above `min`; `None` while it is below.
     count: Option<u32>,
     empty_since: Time,
     stats: QueueStats,
 }
 
 impl Red {
-    /// An empty queue before a link that sends a usual packet in `packet_time`.
+    /// An empty queue before a link that transmits a typical packet in `packet_time`.
     pub fn new(params: Params, packet_time: Duration, random: Stream) -> Red {
         Red {
             params,
@@ -130,7 +131,7 @@ impl Red {
         }
     }
 
-    /// The average queue, in packets.
+    /// The average queue length, in packets.
     pub fn average(&self) -> f64 {
         self.average
     }
@@ -145,7 +146,7 @@ impl Red {
         }
     }
 
-    /// Whether the packet that comes is one that signals congestion.
+    /// Whether the arriving packet is to be marked or dropped.
     fn signals(&mut self, probability: f64) -> bool {
         let count = self.count.map_or(0, |count| count + 1);
         self.count = Some(count);

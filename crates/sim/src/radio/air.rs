@@ -1,4 +1,4 @@
-//! The air: how long a unit is on it, and whether it survives.
+//! The air interface: air time and survival of units.
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
@@ -8,7 +8,7 @@ use lasthop_proto::frag::Mtu;
 use super::cut::Coding;
 use super::{Expansion, Exposed, RadioConfig, RadioStats};
 
-/// One direction's view of the air.
+/// One direction of the air interface.
 pub(super) struct Air {
     rate: BitRate,
     expansion: Expansion,
@@ -16,28 +16,28 @@ pub(super) struct Air {
     channel: Box<dyn Channel>,
     bits: Stream,
     decoder: Option<Decoder>,
-    /// All units have this size.
+    /// Fixed size of all units, if configured.
     unit: Option<Mtu>,
-    /// Room for what a coded unit meets.
+    /// Buffer for the bit error rates that a coded unit meets.
     parts: Vec<Part>,
-    /// The last two, for units come in few sizes: whole ones, and what is left of packets.
+    /// The two most recent sizes. Units have few different sizes: full ones, and the remainders of packets.
     recent: [Unit; 2],
 }
 
-/// What a unit's size means on the air.
+/// A unit on the air.
 #[derive(Clone, Copy)]
 pub(super) struct Unit {
     size: Bytes,
     coding: Coding,
     on_air: u64,
-    /// How many of its bits errors can hit.
+    /// Number of bits exposed to errors.
     exposed: u64,
-    /// How long it is on the air.
+    /// Air time.
     pub(super) time: Duration,
 }
 
 impl Unit {
-    /// Counts an attempt of the unit.
+    /// Counts a transmission of this unit.
     pub(super) fn count(&self, stats: &mut RadioStats) {
         stats.attempts += 1;
         stats.bits_on_air += self.on_air;
@@ -54,7 +54,7 @@ impl Air {
         Air { rate, expansion, exposed, channel, bits, decoder, unit, parts: Vec::new(), recent: [none; 2] }
     }
 
-    /// A unit of this size.
+    /// The unit for `size` bytes.
     #[inline]
     pub(super) fn unit(&mut self, size: Bytes, coding: Coding) -> Unit {
         let known = |unit: &Unit| (unit.size, unit.coding) == (size, coding);
@@ -75,7 +75,7 @@ impl Air {
         Unit { size, coding, on_air, exposed, time: self.rate.time_for_bits(on_air) }
     }
 
-    /// The bits of so many bytes and their check bits, in whole units if these have one size.
+    /// Bits of `size` bytes including check bits, rounded up to full units if the unit size is fixed.
     fn coded(&self, size: Bytes) -> u64 {
         let code = self.decoder.as_ref().expect("a coded unit has a code").code();
         match self.unit {
@@ -84,15 +84,15 @@ impl Air {
         }
     }
 
-    /// Whether a unit survives that is on the air from `start` to `end`.
+    /// Whether a unit on the air from `start` to `end` survives.
     #[inline]
     pub(super) fn survives(&mut self, unit: Unit, start: Time, end: Time) -> bool {
         let survival = match unit.coding {
             Coding::Plain => self.channel.survival(start, end, unit.exposed),
             Coding::Within | Coding::OnTop => self.decoded(unit, start, end),
         };
-        // Drawn even where the outcome is certain, so that the same attempt of two schemes meets
-        // the same number.
+        // Drawn even if the outcome is certain, so that the n-th attempt uses the same random number under
+        // every scheme.
         self.bits.bernoulli(survival)
     }
 

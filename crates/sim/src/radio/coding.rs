@@ -1,10 +1,10 @@
-//! What lower layers add to a unit on the air, and which of its bits errors can hit.
+//! Overhead of the lower layers, and the bits exposed to errors.
 
 use serde::{Deserialize, Serialize};
 
-/// How many bits lower layers put on the air for each of the network layer's: framing, error
-/// correction, segmentation and synchronisation (EBSN paper, TR-96-014, section 3.1). A factor of at
-/// least 1, kept in millionths so that sizes are exact; in a scenario file a number.
+/// Ratio of bits on the air to bits of the network layer: framing, error correction, segmentation and
+/// synchronisation (EBSN paper, TR-96-014, section 3.1). At least 1, stored in millionths so that sizes are
+/// exact; a number in scenario files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Expansion {
@@ -12,10 +12,10 @@ pub struct Expansion {
 }
 
 impl Expansion {
-    /// Nothing is added.
+    /// No overhead.
     pub const NONE: Expansion = Expansion { millionths: 1_000_000 };
 
-    /// The factor `factor`, to the nearest millionth; `None` below 1 and above 1000.
+    /// `factor`, rounded to the nearest millionth; `None` below 1 and above 1000.
     pub fn new(factor: f64) -> Option<Expansion> {
         let possible = (1.0..=1000.0).contains(&factor);
         possible.then(|| Expansion { millionths: (factor * 1e6).round() as u64 })
@@ -26,7 +26,7 @@ impl Expansion {
         self.millionths as f64 / 1e6
     }
 
-    /// How many bits are on the air for `bits` of the network layer, rounded up.
+    /// Bits on the air for `bits` of the network layer, rounded up.
     pub fn on_air(self, bits: u64) -> u64 {
         match bits.checked_mul(self.millionths) {
             Some(millionths) => millionths.div_ceil(1_000_000),
@@ -55,20 +55,20 @@ impl From<Expansion> for f64 {
     }
 }
 
-/// Which bits the channel's error rate applies to. The EBSN paper does not say.
+/// The bits that the channel's error rate applies to. The EBSN paper does not specify them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exposed {
-    /// All bits on the air, expanded. The default: the air does not know what a bit is for.
+    /// All bits on the air, after expansion. The default.
     #[default]
     OnAir,
-    /// As many as the network layer's, with the check bits of a link's own code: the rate is the one that
-    /// error correction of the lower layers leaves over.
+    /// Only the bits of the network layer, plus check bits of the link's own code: the error rate is the
+    /// residual rate after error correction in the lower layers.
     Payload,
 }
 
 impl Exposed {
-    /// How many there are for `bits` of the network layer, which are expanded on the air.
+    /// Number of exposed bits for `bits` of the network layer.
     pub fn of(self, bits: u64, expansion: Expansion) -> u64 {
         match self {
             Exposed::OnAir => expansion.on_air(bits),
@@ -86,7 +86,7 @@ mod tests {
         let on_air = |factor, bits| Expansion::new(factor).unwrap().on_air(bits);
         assert_eq!(on_air(1.5, 1024), 1536);
         assert_eq!(on_air(1.5, 1), 2);
-        // In binary floating point, 80 times 1.1 is more than 88.
+        // In binary floating point, 80 × 1.1 exceeds 88.
         assert_eq!(on_air(1.1, 80), 88);
         assert_eq!(on_air(1.000001, 8), 9);
         assert_eq!(Expansion::default().on_air(u64::MAX), u64::MAX);

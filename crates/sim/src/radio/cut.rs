@@ -1,4 +1,4 @@
-//! How packets become units on the air.
+//! Fragmentation of packets into units, and their coding.
 
 use lasthop_base::Bytes;
 use lasthop_proto::Packet;
@@ -7,41 +7,41 @@ use lasthop_proto::frag::{Fragments, Mtu};
 
 use super::RadioConfig;
 
-/// A code, and what it protects.
+/// An error-correcting code, and which units it protects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fec {
     /// The code.
     pub code: BlockCode,
-    /// Which units are coded.
+    /// The units that are coded.
     pub covers: Covers,
 }
 
-/// How the bits of a unit are coded.
+/// How a unit is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
-    /// Not at all.
+    /// Uncoded.
     Plain,
-    /// The unit is full of codewords: of its packet it holds less.
+    /// The check bits replace payload: the unit consists of codewords.
     Within,
-    /// The check bits come on top. Units of one size become several of it.
+    /// The check bits are added to the unit. With a fixed unit size it becomes several units.
     OnTop,
 }
 
-/// Makes units of packets.
+/// Fragments packets into units.
 #[derive(Clone, Copy)]
 pub(super) struct Cutter {
     mtu: Option<Mtu>,
-    /// All units have this size.
+    /// Fixed size of all units, if configured.
     unit: Option<Mtu>,
     fec: Option<Fec>,
-    /// Whether those that are sent again are coded.
+    /// Whether retransmitted units are coded.
     repeats: bool,
 }
 
 /// The units of a packet.
 #[derive(Clone, Copy)]
 pub(super) struct Units {
-    /// Of the packet, filled up to whole units if these have one size.
+    /// Size of the packet, padded to full units if the unit size is fixed.
     fragments: Fragments,
     coding: Coding,
 }
@@ -57,7 +57,7 @@ impl Units {
         self.fragments.size(index)
     }
 
-    /// How they are coded when they are sent for the first time.
+    /// Coding of the first transmission.
     pub(super) fn coding(&self) -> Coding {
         self.coding
     }
@@ -72,7 +72,7 @@ impl Cutter {
 
     #[inline]
     pub(super) fn cut(&self, packet: &Packet) -> Units {
-        // Most links are like this, and cut every packet.
+        // Most links do not fragment, and this runs for every packet.
         if self.unit.is_none() && self.fec.is_none() {
             let fragments = Fragments::of(packet.size, self.mtu);
             return Units { fragments, coding: Coding::Plain };
@@ -102,7 +102,7 @@ impl Cutter {
         Units { fragments, coding }
     }
 
-    /// How a unit is coded that is sent for the `number`-th time.
+    /// Coding of the `number`-th transmission of a unit.
     #[inline]
     pub(super) fn coding_of(&self, units: &Units, number: u32) -> Coding {
         if self.repeats && number > 1 { Coding::OnTop } else { units.coding }

@@ -20,52 +20,52 @@ use recovering::{Queue, Recovering};
 pub use coding::{Expansion, Exposed};
 pub use cut::Fec;
 
-/// What one direction of a wireless last hop is made of.
+/// Parameters of one direction of a wireless last hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RadioConfig {
-    /// Raw rate of the air: at which expanded bits are sent.
+    /// Raw bit rate of the air interface; expanded bits are sent at this rate.
     pub rate: BitRate,
     /// Propagation delay, from the end of a unit's air time to its arrival.
     pub delay: Duration,
-    /// How much may wait before the link, unless its queue is [managed](RadioLink::managed).
+    /// Capacity of the queue; ignored if the queue is [managed](RadioLink::managed).
     pub queue: QueueLimit,
-    /// What lower layers add to each unit.
+    /// Overhead of the lower layers.
     pub expansion: Expansion,
-    /// Largest unit; without it, every packet is one unit.
+    /// Maximum unit size (MTU); without it, every packet is one unit.
     pub mtu: Option<Mtu>,
-    /// The size of every unit, the last of a packet filled up; in place of a largest one.
+    /// Fixed unit size; the last unit of a packet is padded. Excludes an MTU.
     pub unit: Option<Mtu>,
-    /// A code that corrects errors, and what it protects.
+    /// An error-correcting code and what it protects.
     pub fec: Option<Fec>,
-    /// Which bits of a unit errors can hit.
+    /// Which bits of a unit are exposed to errors.
     pub exposed: Exposed,
-    /// What the sending end does about lost units.
+    /// Recovery of lost units by the sending end.
     pub arq: arq::Config,
 }
 
-/// What a link has done so far. Attempts and their bits count when it is over with their packet: with
-/// an ARQ as they end, without one as the packet reaches the other end.
+/// Counters of a link. Attempts and their bits are counted when they end if the link has an ARQ, otherwise
+/// when their packet reaches the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioStats {
-    /// Attempts: units sent, each as often as it was sent.
+    /// Transmissions of units, retransmissions included.
     pub attempts: u64,
-    /// Attempts whose unit was hit by an error, whether the sending end knows or not.
+    /// Transmissions with an error, whether or not the sending end learns of it.
     pub failed_attempts: u64,
     /// Bits put on the air, after expansion.
     pub bits_on_air: u64,
-    /// How long the air was in use.
+    /// Total air time.
     pub air_time: Duration,
-    /// Packets that arrived whole.
+    /// Packets that arrived intact.
     pub delivered: u64,
     /// Packets that arrived with a fragment missing.
     pub corrupted: u64,
-    /// Packets that the sending end gave up.
+    /// Packets that the ARQ gave up.
     pub discarded: u64,
-    /// Packets that found the queue full, or were dropped because it was.
+    /// Packets dropped because the queue was full.
     pub overflowed: u64,
-    /// Packets that the queue's discipline dropped before it was full.
+    /// Packets dropped by the queue discipline before the queue was full.
     pub early_drops: u64,
-    /// Packets that it marked in place of dropping them.
+    /// Packets marked by the queue discipline instead of a drop.
     pub marked: u64,
 }
 
@@ -76,27 +76,25 @@ impl RadioStats {
     }
 }
 
-/// One direction of a wireless last hop: packets wait in line, leave in units at the rate of the
-/// air, survive it or not, and arrive after the propagation delay in the order in which they came.
-/// Enters and leaves by [`Port::ONLY`].
+/// One direction of a wireless last hop. Packets wait in a queue, are sent in units at the rate of the air
+/// interface, survive or not, and arrive in order after the propagation delay. Uses [`Port::ONLY`] for input
+/// and output.
 ///
 /// # Losses
-/// A packet that the ARQ gives up is dropped ([`DropReason::AttemptsExhausted`]) when the attempt
-/// that decided it ends. One that arrives with a fragment missing, which takes a link without
-/// acknowledgements, is dropped ([`DropReason::Corrupted`]) when its last fragment would have
-/// arrived.
+/// A packet that the ARQ gives up is dropped ([`DropReason::AttemptsExhausted`]) at the end of its last
+/// attempt. A packet with a missing fragment, possible only without an ARQ, is dropped
+/// ([`DropReason::Corrupted`]) when its last fragment would have arrived.
 ///
 /// # Signals
-/// Those who watch the link are told at the end of an attempt: [`LinkOutcome::Delivered`] of each
-/// unit that arrived; [`LinkOutcome::AttemptFailed`] of each that did not, the last one included;
-/// and then [`LinkOutcome::Discarded`] once, if the packet is given up. They are told no more than
-/// the sending end can know: without an ARQ, nothing at all. They are told it before the feedback
-/// delay of selective repeat has passed.
+/// Watchers get a signal at the end of each attempt: [`LinkOutcome::Delivered`] for a unit that arrived, or
+/// [`LinkOutcome::AttemptFailed`] for one that did not, including the last attempt. If the packet is given
+/// up, [`LinkOutcome::Discarded`] follows once. Signals carry only what the sending end can know, so there
+/// are none without an ARQ. They are sent before the feedback delay of selective repeat has passed.
 ///
 /// # Randomness
-/// The stream `bits` gives one uniform number for every attempt, whatever the channel's state; the
-/// stream `backoff` is the ARQ's. The channel has its own: each direction of a hop holds a copy
-/// built from the same one, so that both meet the same fades.
+/// The stream `bits` yields one uniform number per attempt, whatever the state of the channel; the stream
+/// `backoff` belongs to the ARQ. The channel has a stream of its own; both directions of a hop hold copies
+/// built from the same stream, so that they meet the same fades.
 ///
 /// [`DropReason::AttemptsExhausted`]: lasthop_proto::DropReason::AttemptsExhausted
 /// [`DropReason::Corrupted`]: lasthop_proto::DropReason::Corrupted
@@ -106,8 +104,7 @@ impl RadioStats {
 #[allow(missing_debug_implementations)]
 pub struct RadioLink(Kind);
 
-/// Without an ARQ, a unit's fate changes nothing about what is sent when: such a link is a line of
-/// packets like a wired one, and as cheap.
+/// Without an ARQ, losses do not affect timing: the link is a line of packets, as cheap as a wired one.
 #[allow(clippy::large_enum_variant, reason = "a scenario has few, and all kinds are busy")]
 enum Kind {
     Plain(Plain),
@@ -119,8 +116,8 @@ impl RadioLink {
     /// An idle link over `channel`, with its two random streams.
     ///
     /// # Panics
-    /// If the ARQ's parameters are not [valid](arq::Config::validate), or units have both a size and a
-    /// largest one.
+    /// If the ARQ parameters are not [valid](arq::Config::validate), or if both a unit size and an MTU are
+    /// set.
     pub fn new(config: RadioConfig, channel: Box<dyn Channel>, bits: Stream, backoff: Stream) -> RadioLink {
         let air = Air::new(&config, channel, bits);
         RadioLink(match config.arq.build(backoff) {
@@ -129,7 +126,7 @@ impl RadioLink {
         })
     }
 
-    /// As [`new`](RadioLink::new), with a queue under a discipline in place of `config.queue`.
+    /// Like [`new`](RadioLink::new), with a queue discipline instead of `config.queue`.
     ///
     /// # Panics
     /// As `new`.
@@ -147,8 +144,8 @@ impl RadioLink {
         })
     }
 
-    /// The link of a run that ends at `horizon`: a unit that begins later has no fate. A queue without a bound may
-    /// reach years ahead, and so would the channel, whose fades are drawn as far as they are asked about.
+    /// Sets the end of the run: no survival is drawn for units that start after `horizon`. A long queue may
+    /// extend years into the future, and the channel would draw its trajectory that far.
     pub fn until(mut self, horizon: Time) -> RadioLink {
         if let Kind::Plain(link) = &mut self.0 {
             link.until(horizon);
@@ -156,7 +153,7 @@ impl RadioLink {
         self
     }
 
-    /// Packets that have not arrived: those that wait, and those on their way.
+    /// Packets that have not arrived, queued or in flight.
     pub(crate) fn held(&self) -> usize {
         match &self.0 {
             Kind::Plain(link) => link.held(),
@@ -165,7 +162,7 @@ impl RadioLink {
         }
     }
 
-    /// What the link has done so far.
+    /// Counters of the link.
     pub fn stats(&self) -> &RadioStats {
         match &self.0 {
             Kind::Plain(link) => link.stats(),
@@ -200,8 +197,8 @@ impl Component for RadioLink {
         }
     }
 
-    /// Packets waiting in the queue, bytes of those, and how many times the unit on the air has been
-    /// sent now; zero between units.
+    /// Packets and bytes in the queue, and the number of the current transmission of the unit on the air
+    /// (zero between units).
     fn show(&self, probe: &mut dyn Probe) {
         let ((packets, bytes), attempt) = match &self.0 {
             Kind::Plain(link) => (link.queued(), 0),

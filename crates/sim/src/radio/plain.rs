@@ -1,4 +1,4 @@
-//! Links that send each unit once.
+//! Links without an ARQ.
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
@@ -10,15 +10,15 @@ use crate::line::Line;
 use crate::managed::ManagedLine;
 use crate::queue::Discipline;
 
-/// Each unit once, whatever becomes of the others: the remaining fragments of a packet that has lost
-/// one still use the air (the "basic TCP" of TR-96-014, sections 4.2.1 and 5).
+/// Sends each unit once. The remaining fragments of a packet are sent even after one is lost (the "basic TCP"
+/// of TR-96-014, sections 4.2.1 and 5).
 pub(super) struct Plain {
     transmitter: Transmitter,
-    /// Packets with the number of their units that are lost.
+    /// Packets, each with the number of its units that are lost.
     line: Line<u32>,
 }
 
-/// As [`Plain`], with a queue under a discipline.
+/// Like [`Plain`], with a queue discipline.
 pub(super) struct Managed {
     transmitter: Transmitter,
     line: ManagedLine<u32>,
@@ -28,7 +28,7 @@ pub(super) struct Managed {
 struct Transmitter {
     air: Air,
     cutter: Cutter,
-    /// The channel is not asked about units that begin later.
+    /// Survival is not drawn for units that start later.
     horizon: Time,
     stats: RadioStats,
 }
@@ -38,7 +38,7 @@ impl Transmitter {
         Transmitter { air, cutter: Cutter::new(config), horizon: Time::NEVER, stats: RadioStats::default() }
     }
 
-    /// Sends a packet from `start` on: when its last unit ends, and how many of them are lost.
+    /// Sends a packet from `start` on. Returns the end of its last unit and the number of lost units.
     #[inline(always)]
     fn send(&mut self, packet: &Packet, start: Time) -> (Time, u32) {
         let units = self.cutter.cut(packet);
@@ -52,7 +52,7 @@ impl Transmitter {
         (end, lost)
     }
 
-    /// The packet reaches the other end, or would.
+    /// Delivers a packet at the other end, or drops it if units are lost.
     #[inline(always)]
     fn arrive(&mut self, packet: &Packet, lost: u32, out: &mut Out) {
         let Transmitter { air, cutter, stats, .. } = self;

@@ -1,4 +1,4 @@
-//! A link whose sending end is told what became of each unit, and sends lost ones again.
+//! Links with an ARQ: the sending end learns the outcome of each unit and retransmits lost ones.
 
 use std::collections::VecDeque;
 
@@ -13,56 +13,55 @@ use super::{RadioConfig, RadioStats};
 use crate::line::QueueLimit;
 use crate::queue::Discipline;
 
-/// Sends units as an ARQ says.
+/// Sends units as the ARQ decides.
 pub(super) struct Recovering {
     delay: Duration,
     queue: Queue,
     cutter: Cutter,
     arq: Box<dyn Arq>,
     air: Air,
-    /// All packets that are here, in the order in which they came: first those that are over for the
-    /// sending end and have not reached the other one, then those that have begun, then the queue if it is
-    /// drop-tail.
+    /// All packets held, in order of arrival: first those that the sender has completed and that are still
+    /// propagating, then those in transmission, then the queue if it is drop-tail.
     line: VecDeque<Slot>,
-    /// How many are over for the sending end.
+    /// Number of packets that the sender has completed, still propagating.
     over: usize,
-    /// How many of the others have begun.
+    /// Number of packets in transmission.
     begun: usize,
-    /// The number of the first of those that are not over, counted by the ARQ.
+    /// ARQ number of the first packet that is not completed.
     first: u64,
-    /// Bytes in a drop-tail queue.
+    /// Bytes in the drop-tail queue.
     waiting: Bytes,
     turn: Turn,
     stats: RadioStats,
 }
 
-/// What waits for the sending end.
+/// The queue of the sending end.
 pub(super) enum Queue {
-    /// The end of the line, which is no longer than this.
+    /// Drop-tail: the tail of `line`, up to this limit.
     DropTail(QueueLimit),
-    /// What a discipline holds.
+    /// A queue with a discipline.
     Managed(Box<dyn Discipline>),
 }
 
-/// Whose turn on the air it is.
+/// State of the sending end's transmitter.
 enum Turn {
-    /// Nobody's; the ARQ wants to be asked again at this instant.
+    /// Idle; the ARQ is to be polled again at this instant.
     Nobody { ask: Time },
-    /// This attempt's.
+    /// Transmitting this attempt.
     Attempt { attempt: Attempt, unit: Unit, start: Time, end: Time },
 }
 
-/// A packet and what is known of it.
+/// A packet with its transmission state.
 struct Slot {
     packet: Packet,
     units: Units,
     reassembly: Reassembly,
-    /// When it reaches the other end, once it is over for the sending end.
+    /// Arrival time at the other end, once the sender has completed the packet.
     arrival: Time,
 }
 
 impl Turn {
-    /// When it ends.
+    /// When the state ends.
     fn end(&self) -> Time {
         match *self {
             Turn::Nobody { ask } => ask,
@@ -108,7 +107,7 @@ impl Recovering {
         }
     }
 
-    /// How many times the unit on the air has been sent now; zero between units.
+    /// Number of the current transmission of the unit on the air; zero between units.
     pub(super) fn attempt(&self) -> u32 {
         match self.turn {
             Turn::Attempt { attempt, .. } => attempt.number,
@@ -124,7 +123,7 @@ impl Recovering {
         }
     }
 
-    /// Does everything that is due by `now`.
+    /// Processes everything that is due by `now`.
     pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
         while self.turn.end() <= now {
             if let Turn::Attempt { attempt, unit, start, end } = self.turn {
@@ -137,7 +136,7 @@ impl Recovering {
         }
     }
 
-    /// Gives the free air to whatever the ARQ wants to send.
+    /// Starts the next attempt of the ARQ on the free air interface.
     fn use_air(&mut self, now: Time, out: &mut Out) {
         self.turn = loop {
             match self.arq.next(now, self.backlog() > 0) {
@@ -152,7 +151,7 @@ impl Recovering {
         };
     }
 
-    /// A discipline is asked for a packet whenever one could begin.
+    /// Calls `dequeue` on an empty discipline whenever a packet could start, as [`Discipline`] requires.
     fn tell_queue_of_idleness(&mut self, now: Time, out: &mut Out) {
         if let Queue::Managed(queue) = &mut self.queue
             && queue.queued().0 == 0
@@ -183,7 +182,7 @@ impl Recovering {
         Turn::Attempt { attempt, unit, start, end: start + unit.time }
     }
 
-    /// Where the attempt's packet is in the line.
+    /// Index of the attempt's packet in `line`.
     fn place(&self, attempt: Attempt) -> usize {
         self.over + (attempt.packet - self.first) as usize
     }
@@ -216,7 +215,7 @@ impl Recovering {
         self.release(end);
     }
 
-    /// Lets go of the packets that are over, in order: one that is over waits for those before it.
+    /// Releases completed packets in order: a completed packet waits for all earlier ones.
     fn release(&mut self, now: Time) {
         while self.begun > 0 {
             let slot = &mut self.line[self.over];
@@ -232,7 +231,7 @@ impl Recovering {
         }
     }
 
-    /// The first packet in the line reaches the other end.
+    /// The first packet of `line` reaches the other end.
     fn arrive(&mut self, out: &mut Out) {
         let slot = self.line.pop_front().expect("a packet is over");
         self.over -= 1;
@@ -240,13 +239,13 @@ impl Recovering {
         out.send(Port::ONLY, slot.packet);
     }
 
-    /// Whether a packet that comes begins at once.
+    /// Whether an arriving packet starts transmission at once.
     fn begins_at_once(&self, now: Time) -> bool {
         let free = matches!(self.turn, Turn::Nobody { .. });
         free && self.backlog() == 0 && self.arq.next(now, true) == Next::Begin
     }
 
-    /// Puts a packet behind all others of the line.
+    /// Appends a packet to `line`.
     fn append(&mut self, packet: Packet) {
         self.waiting += packet.size;
         let units = self.cutter.cut(&packet);
@@ -255,7 +254,7 @@ impl Recovering {
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        // Room made at this instant counts, whether the link was woken before or not.
+        // Completes an attempt that ends at this instant first, whether or not the link was woken before.
         self.advance(now, out);
         let at_once = self.begins_at_once(now);
         match &mut self.queue {

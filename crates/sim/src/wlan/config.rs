@@ -1,4 +1,4 @@
-//! What a BSS is made of.
+//! Parameters of a BSS.
 
 use core::fmt;
 use core::num::NonZeroU32;
@@ -13,28 +13,28 @@ use serde::{Deserialize, Serialize};
 use super::phy::{Dsss, Phy, Timing};
 use crate::line::QueueLimit;
 
-/// The parameters that an access point and its stations have in common.
+/// Parameters shared by an access point and its stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BssConfig {
     /// The physical layer.
     pub phy: Phy,
-    /// The contention window; without it, that of the physical layer.
+    /// The contention window; by default that of the physical layer.
     pub cw: Option<Cw>,
-    /// Data frames longer than this, from MAC header to frame check sequence, are sent after an exchange of
-    /// RTS and CTS (dot11RTSThreshold); without it, none are.
+    /// Data frames longer than this, from MAC header to frame check sequence, are preceded by RTS/CTS
+    /// (dot11RTSThreshold); `None` disables RTS.
     pub rts_threshold: Option<Bytes>,
-    /// How often an RTS frame, or a data frame that is sent without one, may fail (dot11ShortRetryLimit).
+    /// Retry limit of RTS frames and of data frames without RTS (dot11ShortRetryLimit).
     pub short_retry_limit: RetryLimit,
-    /// How often a data frame that is sent after an RTS frame may fail (dot11LongRetryLimit).
+    /// Retry limit of data frames after RTS (dot11LongRetryLimit).
     pub long_retry_limit: RetryLimit,
-    /// What waits at the access point.
+    /// The queues of the access point.
     pub ap_queue: ApQueue,
-    /// What may wait at each station, not counting the packet that the MAC has taken.
+    /// Capacity of each station's queue, not counting the packet held by the MAC.
     pub station_queue: QueueLimit,
 }
 
-/// 802.11b at 11 Mb/s as its standard has it: no RTS, retry limits of 7 and 4; and queues without bounds,
-/// one for each station.
+/// 802.11b at 11 Mb/s with standard parameters: no RTS, retry limits of 7 and 4; unlimited queues, one per
+/// station.
 impl Default for BssConfig {
     fn default() -> BssConfig {
         BssConfig {
@@ -53,27 +53,27 @@ impl BssConfig {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// A control rate above the data rate, or a contention window that is not one.
+    /// If the control rate exceeds the data rate, or the contention window is invalid.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.phy.validate()?;
         self.cw.map_or(Ok(()), |cw| cw.validate())
     }
 
-    /// The constants by which turns are taken.
+    /// Timing constants of the MAC.
     pub fn timing(&self) -> Timing {
         let timing = self.phy.timing();
         Timing { cw: self.cw.unwrap_or(timing.cw), ..timing }
     }
 }
 
-/// The contention window: a backoff is drawn from 0 to CW slots. CW starts at its minimum, and each failed
+/// Contention window: backoffs are drawn from 0 to CW slots. CW starts at the minimum, and each failed
 /// attempt doubles CW + 1 up to the maximum (IEEE 802.11-1999 section 9.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table such as { min = 31, max = 1023 }")]
 pub struct Cw {
-    /// aCWmin: one less than a power of two.
+    /// aCWmin: a power of two minus one.
     pub min: u32,
-    /// aCWmax: one less than a power of two.
+    /// aCWmax: a power of two minus one.
     pub max: u32,
 }
 
@@ -93,16 +93,16 @@ impl Cw {
         Ok(())
     }
 
-    /// The window after an attempt that failed with window `cw`.
+    /// The window after a failed attempt with window `cw`.
     pub(super) fn after_failure(self, cw: u32) -> u32 {
         (2 * cw + 1).min(self.max)
     }
 }
 
-/// After how many failures a MAC gives a packet up. In a file a number, or `"unlimited"`.
+/// Number of failures after which the MAC discards a packet. In files a number, or `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RetryLimit {
-    /// After this many: a limit of 7 is seven attempts.
+    /// At most this many attempts: a limit of 7 is seven attempts.
     AtMost(NonZeroU32),
     /// Never, as in Bianchi's model (IEEE JSAC 18(3), 2000).
     Unlimited,
@@ -112,12 +112,12 @@ impl RetryLimit {
     /// A limit of `attempts`.
     ///
     /// # Panics
-    /// If that is zero: a packet that is never sent.
+    /// If `attempts` is zero.
     pub const fn at_most(attempts: u32) -> RetryLimit {
         RetryLimit::AtMost(NonZeroU32::new(attempts).expect("at least one attempt"))
     }
 
-    /// Whether it is reached with so many failures.
+    /// Whether the limit is reached after `failures`.
     pub(super) fn is_reached(self, failures: u32) -> bool {
         match self {
             RetryLimit::AtMost(most) => failures >= most.get(),
@@ -163,54 +163,52 @@ impl<'de> Deserialize<'de> for RetryLimit {
     }
 }
 
-/// What waits at an access point, not counting the packet that its MAC has taken.
+/// Queues of the access point, not counting the packet held by its MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApQueue {
-    /// A queue for each station, each with this limit; the stations for which something waits take turns,
-    /// packet by packet.
+    /// One queue with this limit per station, served round robin, packet by packet.
     PerStation(QueueLimit),
-    /// One queue for all, first come, first served.
+    /// A single FIFO for all stations.
     Shared(QueueLimit),
 }
 
 /// A station of a BSS.
 #[allow(missing_debug_implementations)]
 pub struct Station {
-    /// The hosts that are reached through it.
+    /// The hosts reached through this station.
     pub hosts: Vec<HostId>,
-    /// What becomes of data frames between it and the access point, in both directions.
+    /// Frame errors between station and access point, in both directions.
     pub channel: Box<dyn Channel>,
-    /// What is lost of what the MAC has delivered.
+    /// Losses of packets that the MAC has delivered.
     pub above_mac: AboveMac,
-    /// Its randomness.
+    /// Random streams.
     pub streams: StationStreams,
 }
 
-/// With which probability a packet is dropped that a MAC has received and acknowledged: no retry repairs
-/// it (WENP paper, section V: "dropped at the MAC layer of MH clients, using a uniform probability
-/// distribution").
+/// Drop probability of packets that a MAC has received and acknowledged; no retry recovers them (WENP paper,
+/// section V: "dropped at the MAC layer of MH clients, using a uniform probability distribution").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table such as { down = 0.01, up = 0.0 }")]
 pub struct AboveMac {
-    /// On the way to the station.
+    /// Towards the station.
     pub down: Probability,
-    /// On the way to the access point.
+    /// Towards the access point.
     pub up: Probability,
 }
 
-/// The random streams of a station: none is shared, so that what one station does never shifts what
-/// another draws.
+/// Random streams of a station. None is shared between stations, so the activity of one does not affect the
+/// draws of another.
 #[derive(Clone, Debug)]
 pub struct StationStreams {
-    /// Its backoffs.
+    /// Backoffs.
     pub backoff: Stream,
-    /// Whether a data frame to it survives: a number for each that did not collide.
+    /// Survival of data frames to the station: one number per frame without a collision.
     pub bits_down: Stream,
-    /// Whether a data frame from it survives.
+    /// Survival of data frames from the station.
     pub bits_up: Stream,
-    /// Whether what arrived at it is dropped above its MAC: a number for each packet.
+    /// Drops above the station's MAC: one number per packet.
     pub above_down: Stream,
-    /// Whether what arrived from it is dropped above the access point's MAC.
+    /// Drops above the access point's MAC, of packets from the station.
     pub above_up: Stream,
 }
 

@@ -1,45 +1,45 @@
-//! One who contends for the medium: the access point, or a station.
+//! Contention state of a MAC: that of the access point or of a station.
 
 use lasthop_base::{Duration, Stream, Time};
 use lasthop_proto::Packet;
 
 use super::config::Cw;
 
-/// A packet that a MAC has taken from its queue.
+/// A packet that the MAC has taken from its queue.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     pub(super) packet: Packet,
-    /// Whom it is for, among those who contend.
+    /// Index of the receiver.
     pub(super) to: usize,
     /// Air time of the data frame.
     pub(super) data: Duration,
-    /// Air time of the frame that an attempt begins with: RTS or data.
+    /// Air time of the first frame of the exchange: RTS or data.
     pub(super) first: Duration,
-    /// Whether that is an RTS.
+    /// Whether the exchange starts with RTS.
     pub(super) rts: bool,
-    /// How often it was sent, or an RTS for it.
+    /// Number of attempts.
     pub(super) attempts: u32,
-    /// Failures that count towards the short retry limit.
+    /// Failures counted by the short retry limit.
     pub(super) short: u32,
-    /// Failures that count towards the long retry limit.
+    /// Failures counted by the long retry limit.
     pub(super) long: u32,
 }
 
-/// What one MAC knows: its backoff, and when the medium is idle for it.
+/// Backoff and view of the medium of one MAC.
 pub(super) struct Contender {
-    /// The packet that it wants to send.
+    /// The packet to send.
     pub(super) head: Option<Frame>,
-    /// When it would begin to send if nobody else does; never, without a packet.
+    /// When it will start to send if no one else does; never without a packet.
     pub(super) start: Time,
     /// When the packet became the head.
     came: Time,
-    /// The medium is busy for it until then, by carrier or NAV.
+    /// Until when the medium is busy, by carrier sense or NAV.
     busy_until: Time,
-    /// Until when it waits for an answer to what it has sent. Its backoff is that which follows.
+    /// Until when it waits for a response. The backoff was drawn for after that.
     answer: Time,
-    /// When backoff slots begin: after the medium was idle for DIFS or EIFS.
+    /// Start of the backoff slots: after the medium has been idle for DIFS or EIFS.
     slots_from: Time,
-    /// Backoff slots left, as of `slots_from`.
+    /// Remaining backoff slots at `slots_from`.
     slots: u32,
     window: u32,
     cw: Cw,
@@ -47,7 +47,7 @@ pub(super) struct Contender {
 }
 
 impl Contender {
-    /// One for whom the medium has been idle for long.
+    /// A MAC for which the medium has been idle for a long time.
     pub(super) fn new(cw: Cw, backoff: Stream) -> Contender {
         Contender {
             head: None,
@@ -72,8 +72,8 @@ impl Contender {
         self.slots = self.backoff.below(u64::from(self.window) + 1) as u32;
     }
 
-    /// Takes a packet, having none. One that finds the medium busy needs a backoff, unless there is one
-    /// that is not over. `during` says that a frame is on the air.
+    /// Takes a packet into the empty MAC. If the medium is busy, or a frame is on the air (`during`), the
+    /// packet needs a backoff, unless one is in progress.
     pub(super) fn take(&mut self, now: Time, frame: Frame, during: bool) {
         self.head = Some(frame);
         self.came = now;
@@ -83,14 +83,14 @@ impl Contender {
         }
     }
 
-    /// Takes the next packet behind one that is over, whose post-backoff is the next one's.
+    /// Takes the next packet after a completed one; the post-backoff applies to it.
     pub(super) fn follow(&mut self, now: Time, frame: Frame) {
         self.head = Some(frame);
         self.came = now;
     }
 
-    /// Computes when it would begin: its backoff must have run out, and there must be a packet. If the
-    /// backoff ran out before the packet came, there is no wait: that is the immediate access.
+    /// Computes the start of transmission: when the backoff has expired and a packet is present. If the
+    /// backoff expired before the packet arrived, transmission is immediate.
     pub(super) fn plan(&mut self, slot: Duration) {
         self.start = match self.head {
             Some(_) => self.came.max(self.slots_from + slot * u64::from(self.slots)),
@@ -98,9 +98,10 @@ impl Contender {
         };
     }
 
-    /// Notices, at `noticed`, that another has begun, when so many slots have ended as `slots_ended` says of
-    /// when they began. A packet that waits needs a backoff then, "unless the backoff timer already contains
-    /// a nonzero value" (IEEE 802.11-1999 section 9.2.5.1), or is set when the wait for an answer is over.
+    /// Another station's transmission is detected at `noticed`; `slots_ended` counts the slots that have
+    /// ended since a given start. A waiting packet then needs a backoff, "unless the backoff timer already
+    /// contains a nonzero value" (IEEE 802.11-1999 section 9.2.5.1) or one is set at the end of the wait for
+    /// a response.
     pub(super) fn defer(&mut self, noticed: Time, slots_ended: impl FnOnce(Time) -> u32) {
         self.slots = self.slots.saturating_sub(slots_ended(self.slots_from));
         let waits = noticed <= self.answer;
@@ -109,27 +110,27 @@ impl Contender {
         }
     }
 
-    /// The medium is busy until `busy_until`, and slots begin at `slots_from`. If it still waits
-    /// for an answer to what it sent before, that is over by then.
+    /// The medium is busy until `busy_until`, and slots start at `slots_from`. A pending wait for a response
+    /// ends before that.
     pub(super) fn set_busy(&mut self, busy_until: Time, slots_from: Time) {
         self.busy_until = busy_until;
         self.slots_from = slots_from;
     }
 
-    /// Has sent, and waits for an answer until `answer`; slots begin at `slots_from`.
+    /// Waits for a response until `answer`; slots start at `slots_from`.
     pub(super) fn wait(&mut self, answer: Time, slots_from: Time) {
         self.answer = answer;
         self.slots_from = slots_from;
     }
 
-    /// Its attempt has succeeded, or its packet is given up.
+    /// The attempt has succeeded, or the packet is discarded.
     pub(super) fn begin_anew(&mut self) {
         self.head = None;
         self.window = self.cw.min;
         self.draw();
     }
 
-    /// Its attempt has failed, and there will be another.
+    /// The attempt has failed and will be repeated.
     pub(super) fn try_again(&mut self) {
         self.window = self.cw.after_failure(self.window);
         self.draw();

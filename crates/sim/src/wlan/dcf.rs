@@ -8,19 +8,19 @@ use super::outcomes::Outcome;
 use super::phy::{DATA_OVERHEAD, Timing};
 use super::{AP, Bss, BssConfig, Peer};
 
-/// What the medium is in.
+/// State of the medium.
 #[derive(Clone, Copy)]
 pub(super) enum Phase {
-    /// Nobody sends. As things stand, someone begins at `first`, and cannot be over before `due`.
+    /// Idle. The next transmission starts at `first` and cannot end before `due`.
     Contention { first: Time, due: Time },
-    /// One sends, and the data frame ends at `until`.
+    /// A single sender; its data frame ends at `until`.
     Alone { sender: usize, until: Time, arrives: bool },
-    /// Several send, the longest until `until`.
+    /// A collision; the longest frame ends at `until`.
     Collision { until: Time },
 }
 
 impl Bss {
-    /// Does everything that is due by `now`.
+    /// Processes everything that is due by `now`.
     pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
         loop {
             let begun = match self.phase {
@@ -53,7 +53,7 @@ impl Bss {
         }
     }
 
-    /// Computes who begins next, of those who have something to send.
+    /// Computes the next transmission of all senders with a packet.
     pub(super) fn plan(&mut self) {
         let slot = self.timing.slot;
         self.phase = Phase::Contention { first: Time::NEVER, due: Time::NEVER };
@@ -63,7 +63,7 @@ impl Bss {
         }
     }
 
-    /// Takes into account when one of them would begin.
+    /// Updates the next transmission with that of one sender.
     pub(super) fn plan_for(&mut self, place: usize) {
         let Contender { start, head: Some(frame), .. } = &self.contenders[place] else { return };
         if let Phase::Contention { first, .. } = self.phase
@@ -73,7 +73,7 @@ impl Bss {
         }
     }
 
-    /// The medium is in use from `first` on.
+    /// The medium becomes busy at `first`.
     fn begin(&mut self, first: Time) {
         let slot = self.timing.slot;
         let noticed = first + slot;
@@ -117,7 +117,7 @@ impl Bss {
         let mut start = self.contenders[sender].start;
         let frame = self.contenders[sender].head.as_mut().expect("who sends has a packet");
         if frame.rts {
-            // The CTS frame is a success of its own (section 9.2.5.7).
+            // A CTS frame counts as a success of the RTS (section 9.2.5.7).
             frame.short = 0;
             start = start + rts + sifs + cts + sifs;
             self.stats.busy_time += rts + cts;
@@ -163,7 +163,7 @@ impl Bss {
         self.hand_on(sender, &frame, until, out);
     }
 
-    /// A data frame has ended at `until` that the receiver could not understand.
+    /// A data frame ended at `until` with errors.
     fn fail(&mut self, sender: usize, until: Time) {
         let Timing { sifs, ack, difs, eifs, .. } = self.timing;
         let acknowledged = until + sifs + ack;
@@ -173,7 +173,7 @@ impl Bss {
         self.attempt_failed(sender, rts, until, acknowledged);
     }
 
-    /// Several frames have met, and the last one ends at `until`.
+    /// A collision; the longest frame ends at `until`.
     fn collide(&mut self, until: Time) {
         let Timing { sifs, ack, cts, eifs, .. } = self.timing;
         self.set_all_busy(until, until + eifs);
@@ -192,8 +192,7 @@ impl Bss {
         }
     }
 
-    /// An attempt has failed, which its sender will know at `timeout`. The long retry limit counts if the
-    /// frame that failed is `long`.
+    /// An attempt has failed, which the sender detects at `timeout`. `long` selects the long retry limit.
     fn attempt_failed(&mut self, sender: usize, long: bool, now: Time, timeout: Time) {
         let BssConfig { short_retry_limit, long_retry_limit, .. } = self.config;
         let frame = self.frame(sender);
@@ -218,8 +217,8 @@ impl Bss {
         }
     }
 
-    /// A packet is over for its sender at `answer`, when the ACK or the last timeout has ended. The MAC takes
-    /// the next packet, if there is one.
+    /// The exchange ends for the sender at `answer`, after the ACK or the last timeout. The MAC takes the
+    /// next packet from the queue.
     fn over(&mut self, sender: usize, now: Time, answer: Time) {
         self.contenders[sender].wait(answer, answer + self.timing.difs);
         self.contenders[sender].begin_anew();

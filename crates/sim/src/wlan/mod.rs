@@ -1,6 +1,5 @@
-//! An 802.11 wireless LAN: a basic service set (BSS) of an access point and its stations, which share one medium
-//! by the distributed coordination function (DCF; IEEE 802.11-1999 clause 9).
-//! Scenario files call it a cell.
+//! 802.11 wireless LAN: a basic service set (BSS) of an access point and its stations, which share one medium
+//! by the distributed coordination function (DCF; IEEE 802.11-1999 clause 9). Scenario files call it a cell.
 
 mod config;
 mod contender;
@@ -24,57 +23,56 @@ pub use config::{AboveMac, ApQueue, BssConfig, Cw, RetryLimit, Station, StationS
 pub use phy::{Band, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, Timing};
 pub use stats::{BssStats, StationStats, WayStats};
 
-/// The access point's place among those who contend; station i has place 1 + i.
+/// Index of the access point among the contenders; station i has index 1 + i.
 const AP: usize = 0;
 
-/// An access point and its stations. [`Port(0)`](Port::WIRED) is the access point's side towards the fixed
-/// network; `Port(1 + i)` is station i. Everybody hears everybody, and propagation takes no time.
+/// An access point and its stations. [`Port(0)`](Port::WIRED) of the access point faces the wired network;
+/// `Port(1 + i)` is station i. All stations hear each other, and propagation takes no time.
 ///
-/// # The way of a packet
-/// One that enters by [`Port::WIRED`] is queued at the access point for the station through which its
-/// destination is reached. One that enters by a station's port is queued there for the access point, which
-/// sends it back into the BSS if it is for one of the BSS's hosts, and out of [`Port::WIRED`] if it is for
-/// anyone else. A packet is handed on when its data frame ends, before the ACK.
+/// # Forwarding
+/// A packet that enters by [`Port::WIRED`] is queued at the access point for the station that leads to its
+/// destination. A packet that enters by a station's port is queued at the station for the access point, which
+/// forwards it into the BSS if its destination is in the BSS, and otherwise out of [`Port::WIRED`]. Packets
+/// are forwarded at the end of their data frame, before the ACK.
 ///
-/// # Taking turns
-/// In the standard's words (section 9.2), and where these leave something open:
-/// - Backoff slots begin after the medium was idle for DIFS, or for EIFS after a frame that could not be
-///   understood. A backoff of b slots ends b slots later, and the station begins to send. The backoff of
-///   others loses the slots that have ended by then, and not the one that has begun (freezing). So after a
-///   busy period nobody but those who have just sent can have no slot left: Bianchi's model (IEEE JSAC
-///   18(3), 2000) lets a busy period take a slot from everyone, the standard does not.
-/// - A station that begins is noticed a slot later: this is what a slot is made for. Who begins before that
-///   collides, at the same instant or not.
-/// - After each attempt, whatever its outcome, a backoff is drawn, though nothing may wait (post-backoff).
-///   A packet that finds the medium idle and no backoff left is sent at once, or as soon as DIFS or EIFS is
-///   over; one that finds it busy draws a backoff. So does a packet that waits for DIFS or EIFS without one
-///   when the medium gets busy.
-/// - ACK and CTS timeouts last as long as what did not come would have taken: SIFS and the frame. DIFS
-///   follows. With control frames at the lowest mandatory rate this is EIFS, so that those who collided and
-///   those who listened begin their slots together; with faster ones, those who collided are ahead.
-/// - Whose frame the channel destroyed is not known to those who listen but are not meant: they understood
-///   it, and their NAV says when it would have been acknowledged. The receiver waits for EIFS.
-///
+/// # Channel access
+/// As in section 9.2 of the standard; where it leaves details open:
+/// - Backoff slots start after the medium has been idle for DIFS, or EIFS after a frame received with errors.
+///   A station with a backoff of b slots starts to send b slots later. Meanwhile the backoff of other
+///   stations decreases by the slots that have ended, but not by the slot in progress (freezing). Hence after
+///   a busy period only its senders can have a backoff of zero: Bianchi's model (IEEE JSAC 18(3), 2000)
+///   decrements every backoff in a busy period, the standard does not.
+/// - A transmission is detected one slot after its start; the slot time is defined by this. Stations that
+///   start before that collide, at the same instant or not.
+/// - After each attempt, successful or not, a backoff is drawn even if no packet is queued (post-backoff). A
+///   packet that arrives while the medium is idle and no backoff is pending is sent at once, or at the end of
+///   DIFS or EIFS; one that arrives while the medium is busy draws a backoff, and so does a packet that waits
+///   for DIFS or EIFS without a backoff when the medium becomes busy.
+/// - ACK and CTS timeouts last as long as the missing response: SIFS and the frame; DIFS follows. With
+///   control frames at the lowest mandatory rate this equals EIFS, so that senders and listeners of a
+///   collision start their slots together. With faster control frames the senders start earlier.
+/// - If the channel corrupts a frame, stations other than its receiver are assumed to have decoded it, and
+///   their NAV covers the ACK. The receiver waits for EIFS.
 /// # Losses
-/// Frames that collide are lost. Of the others data frames meet the station's channel, with all their bits
-/// behind the PLCP header; RTS, CTS and ACK frames, which are short and slow, always arrive. So no packet
-/// arrives twice. What is dropped above the MAC ([`DropReason::Corrupted`]) was acknowledged, and is not
-/// sent again. A packet whose retry limit is reached is dropped ([`DropReason::AttemptsExhausted`]) when the
-/// last timeout is over.
+/// Frames that collide are lost. Other data frames meet the station's channel with all bits after the PLCP
+/// header; RTS, CTS and ACK frames, which are short and slow, always arrive. Hence no packet arrives twice. A
+/// packet dropped above the MAC ([`DropReason::Corrupted`]) was acknowledged and is not retransmitted. A
+/// packet that reaches its retry limit is dropped ([`DropReason::AttemptsExhausted`]) at the end of the last
+/// timeout.
 ///
 /// # Signals
-/// Those who watch hear of what the access point sends, as from a [`RadioLink`](crate::RadioLink):
-/// [`LinkOutcome::Delivered`] when the ACK has come; [`LinkOutcome::AttemptFailed`] when the timeout is over,
-/// or when a longer frame that it collided with has ended; and then [`LinkOutcome::Discarded`], if the retry
-/// limit is reached. What is dropped above the MAC was delivered for all that the access point knows.
+/// Watchers get the outcomes of the access point's frames, as from a [`RadioLink`](crate::RadioLink):
+/// [`LinkOutcome::Delivered`] at the end of the ACK; [`LinkOutcome::AttemptFailed`] at the end of the
+/// timeout, or of a longer frame in the same collision; then [`LinkOutcome::Discarded`] if the retry limit is
+/// reached. Packets dropped above the station's MAC count as delivered.
 ///
 /// # Randomness
-/// See [`StationStreams`]; the access point has a stream of its own for its backoffs.
+/// See [`StationStreams`]; the access point has its own stream for backoffs.
 ///
 /// # Cost
-/// There is no event for a slot: who begins next follows from the slots that each has left. A frame exchange
-/// takes a wake-up when its data frame ends, one more with RTS or with a collision of frames that differ,
-/// and one more for what watchers hear.
+/// Slots are not simulated one by one: the next sender follows from the remaining slots of all. A frame
+/// exchange takes one wake-up at the end of its data frame, another with RTS or with a collision of frames of
+/// different lengths, and another for the signal to watchers.
 ///
 /// [`LinkOutcome::Delivered`]: lasthop_proto::LinkOutcome::Delivered
 /// [`LinkOutcome::AttemptFailed`]: lasthop_proto::LinkOutcome::AttemptFailed
@@ -86,16 +84,16 @@ pub struct Bss {
     contenders: Vec<Contender>,
     queues: Vec<Queues>,
     peers: Vec<Peer>,
-    /// For each host the place of its station; [`AP`] for who is not in the BSS.
+    /// Index of the station of each host; [`AP`] for hosts outside the BSS.
     places: Vec<usize>,
     phase: Phase,
-    /// Those who send now.
+    /// Current senders.
     senders: Vec<usize>,
     outcomes: Outcomes,
     stats: BssStats,
 }
 
-/// A station, as the medium sees it.
+/// The medium's view of a station.
 struct Peer {
     channel: Box<dyn Channel>,
     down: Way,
@@ -103,19 +101,19 @@ struct Peer {
     stats: StationStats,
 }
 
-/// Chance on one way.
+/// Random processes of one direction.
 struct Way {
     bits: Stream,
     above: Stream,
-    /// Probability that a packet is dropped above the MAC.
+    /// Drop probability above the MAC.
     dropped: f64,
 }
 
 impl Bss {
-    /// An idle BSS, whose access point draws its backoffs from `backoff`.
+    /// An idle BSS; `backoff` is the stream for the access point's backoffs.
     ///
     /// # Panics
-    /// If the parameters are not [valid](BssConfig::validate), or if a host has two stations.
+    /// If the parameters are not [valid](BssConfig::validate), or a host belongs to two stations.
     pub fn new(config: BssConfig, backoff: Stream, stations: Vec<Station>) -> Bss {
         if let Err(invalid) = config.validate() {
             panic!("{invalid}");
@@ -152,25 +150,25 @@ impl Bss {
         }
     }
 
-    /// Packets that wait at the access point and at the stations.
+    /// Packets queued at the access point and the stations.
     pub(crate) fn held(&self) -> usize {
         self.queues.iter().map(|queues| queues.waiting().0).sum()
     }
 
-    /// What happened on the medium so far.
+    /// Counters of the medium.
     pub fn stats(&self) -> &BssStats {
         &self.stats
     }
 
-    /// What became of the packets of station `index` so far.
+    /// Counters of station `index`.
     ///
     /// # Panics
-    /// If there is no such station.
+    /// If `index` is out of range.
     pub fn station(&self, index: usize) -> &StationStats {
         &self.peers[index].stats
     }
 
-    /// The place of the station through which a host is reached; [`AP`] if it is not in the BSS.
+    /// Index of the station that leads to `host`; [`AP`] if the host is not in the BSS.
     fn place_of(&self, host: HostId) -> usize {
         self.places.get(usize::from(host.0)).copied().unwrap_or(AP)
     }
@@ -186,7 +184,7 @@ impl Bss {
         Frame { packet, to, data, first, rts, attempts: 0, short: 0, long: 0 }
     }
 
-    /// What the MAC has received goes to where it is for, unless it is dropped above.
+    /// Forwards a received packet, unless it is dropped above the MAC.
     fn hand_on(&mut self, sender: usize, frame: &Frame, now: Time, out: &mut Out) {
         let Frame { packet, to, .. } = *frame;
         let peer = &mut self.peers[sender.max(to) - 1];
@@ -194,7 +192,8 @@ impl Bss {
             AP => (&mut peer.down, &mut peer.stats.down),
             _ => (&mut peer.up, &mut peer.stats.up),
         };
-        // Drawn even where nothing is dropped, so that the same packet of two schemes meets the same number.
+        // Drawn even if nothing can be dropped, so that the n-th packet uses the same random number under
+        // every scheme.
         if way.above.bernoulli(way.dropped) {
             stats.corrupted += 1;
             return out.drop(packet, DropReason::Corrupted);
@@ -210,7 +209,7 @@ impl Bss {
         }
     }
 
-    /// A packet comes to one who contends, for another.
+    /// A packet arrives at contender `from` for contender `to`.
     fn enqueue(&mut self, from: usize, to: usize, packet: Packet, now: Time, out: &mut Out) {
         if self.contenders[from].head.is_none() {
             let during = !matches!(self.phase, Phase::Contention { .. });
@@ -228,9 +227,9 @@ impl Bss {
 
 impl Component for Bss {
     /// # Panics
-    /// If a packet from the fixed network is for nobody in the BSS: it was routed wrongly.
+    /// If a packet from the wired network has a destination outside the BSS.
     fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
-        // What ends at this instant counts, whether the BSS was woken before or not.
+        // Processes events due at this instant first, whether or not the BSS was woken before.
         self.advance(now, out);
         let from = usize::from(port.0);
         let to = match from {
@@ -253,7 +252,7 @@ impl Component for Bss {
         due.min(self.outcomes.next())
     }
 
-    /// The access point's queue in packets and bytes, and its contention window.
+    /// Packets and bytes in the access point's queue, and its contention window.
     fn show(&self, probe: &mut dyn Probe) {
         let (packets, Bytes(bytes)) = self.queues[AP].waiting();
         probe.value("queue_packets", packets as f64);

@@ -1,4 +1,4 @@
-//! The outcomes of attempts, which senders learn after their frames have ended.
+//! Outcomes of attempts, reported to the sender after a delay.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Signal};
 
 use super::contender::Frame;
 
-/// The outcome of an attempt, and when its sender knows it.
+/// The outcome of an attempt, and when the sender learns it.
 pub(super) struct Outcome {
     at: Time,
     event: LinkEvent,
@@ -22,7 +22,7 @@ impl Outcome {
     }
 }
 
-/// Outcomes in the order of their instants; those of the same instant in the order in which they were added.
+/// Outcomes sorted by time; FIFO at equal times.
 #[derive(Default)]
 pub(super) struct Outcomes(VecDeque<Outcome>);
 
@@ -32,12 +32,12 @@ impl Outcomes {
         self.0.insert(place, outcome);
     }
 
-    /// When the next one is due.
+    /// Time of the next outcome.
     pub(super) fn next(&self) -> Time {
         self.0.front().map_or(Time::NEVER, |outcome| outcome.at)
     }
 
-    /// Signals the next one. The packet of one that is discarded is dropped.
+    /// Signals the next outcome, and drops the packet if it is discarded.
     pub(super) fn emit(&mut self, out: &mut Out) {
         let Outcome { event, signalled, .. } = self.0.pop_front().expect("an outcome is due");
         if signalled {

@@ -1,18 +1,18 @@
-//! From bytes to air time: the physical layers of 802.11b, 802.11a and 802.11g.
+//! Air time of frames: the physical layers of 802.11b, 802.11a and 802.11g.
 
 use lasthop_base::{BitRate, Bytes, Duration, Invalid};
 use serde::{Deserialize, Serialize};
 
 use super::config::Cw;
 
-/// MAC header with three addresses (24 B), LLC and SNAP headers (8 B) and frame check sequence (4 B): what
-/// every data frame adds to its packet (IEEE 802.11-1999 section 7.2.2, RFC 1042).
+/// Overhead of a data frame: MAC header with three addresses (24 B), LLC and SNAP headers (8 B) and frame
+/// check sequence (4 B) (IEEE 802.11-1999 section 7.2.2, RFC 1042).
 pub(super) const DATA_OVERHEAD: Bytes = Bytes(36);
 const RTS: Bytes = Bytes(20);
 const CTS: Bytes = Bytes(14);
 const ACK: Bytes = Bytes(14);
 
-/// A physical layer and its rates, one for all of a BSS.
+/// A physical layer and its rates, shared by all stations of a BSS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phy {
@@ -22,17 +22,17 @@ pub enum Phy {
     Ofdm(Ofdm),
 }
 
-/// 802.11b: direct sequence, with CCK at its two upper rates (IEEE 802.11b-1999 clause 18). A slot of
-/// 20 µs, SIFS of 10 µs, CW from 31 to 1023.
+/// 802.11b: DSSS, with CCK at the two upper rates (IEEE 802.11b-1999 clause 18). Slot 20 µs, SIFS 10 µs, CW
+/// 31 to 1023.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dsss {
-    /// The rate of data frames. 11 Mb/s by default.
+    /// Rate of data frames. By default 11 Mb/s.
     pub data_rate: DsssRate,
-    /// The rate of RTS, CTS and ACK frames, no higher than that of data frames. By default 1 Mb/s, which
-    /// every station of a basic service set understands.
+    /// Rate of RTS, CTS and ACK frames, at most that of data frames. By default 1 Mb/s, the lowest mandatory
+    /// rate.
     pub control_rate: DsssRate,
-    /// The preamble of frames above 1 Mb/s.
+    /// Preamble of frames above 1 Mb/s.
     pub preamble: Preamble,
 }
 
@@ -43,19 +43,19 @@ impl Default for Dsss {
     }
 }
 
-/// The synchronisation that precedes a frame of 802.11b, with its PLCP header. Frames at 1 Mb/s always
-/// have the long one, since the short one has no other rates (IEEE 802.11b-1999 section 18.2.2.2).
+/// The PLCP preamble and header of 802.11b frames. Frames at 1 Mb/s always use the long format (IEEE
+/// 802.11b-1999 section 18.2.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preamble {
-    /// 144 bits and a header of 48, all at 1 Mb/s: 192 µs. The default, for every station has it.
+    /// 144 bits and a 48-bit header, all at 1 Mb/s: 192 µs. The default; every station supports it.
     #[default]
     Long,
-    /// 72 bits at 1 Mb/s and a header of 48 at 2 Mb/s: 96 µs.
+    /// 72 bits at 1 Mb/s and a 48-bit header at 2 Mb/s: 96 µs.
     Short,
 }
 
-/// A rate of 802.11b; in a file a rate such as `"11 Mbps"`.
+/// An 802.11b rate; in files a string such as `"11 Mbps"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "BitRate", into = "BitRate")]
 #[allow(missing_docs, reason = "a rate is what its name says")]
@@ -66,17 +66,17 @@ pub enum DsssRate {
     Mbps11,
 }
 
-/// 802.11a and 802.11g: OFDM symbols of 4 µs (IEEE 802.11-2007 clauses 17 and 19). A slot of 9 µs, CW from
-/// 15 to 1023. A BSS of 802.11g has no stations of 802.11b in it.
+/// 802.11a and 802.11g: OFDM with 4 µs symbols (IEEE 802.11-2007 clauses 17 and 19). Slot 9 µs, CW 15 to
+/// 1023. An 802.11g BSS has no 802.11b stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ofdm {
-    /// The rate of data frames. 54 Mb/s by default.
+    /// Rate of data frames. By default 54 Mb/s.
     pub data_rate: OfdmRate,
-    /// The rate of RTS, CTS and ACK frames, no higher than that of data frames. 24 Mb/s by default, the
-    /// highest that is mandatory.
+    /// Rate of RTS, CTS and ACK frames, at most that of data frames. By default 24 Mb/s, the highest
+    /// mandatory rate.
     pub control_rate: OfdmRate,
-    /// Which of the two.
+    /// The frequency band.
     pub band: Band,
 }
 
@@ -86,18 +86,18 @@ impl Default for Ofdm {
     }
 }
 
-/// Where OFDM is used.
+/// Frequency band of OFDM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Band {
-    /// 802.11a: SIFS of 16 µs. The default.
+    /// 802.11a: SIFS 16 µs. The default.
     #[default]
     FiveGhz,
-    /// 802.11g: SIFS of 10 µs, and 6 µs of silence that belong to each frame (the signal extension).
+    /// 802.11g: SIFS 10 µs, and a signal extension of 6 µs after each frame.
     TwoGhz,
 }
 
-/// A rate of 802.11a and 802.11g; in a file a rate such as `"54 Mbps"`.
+/// An 802.11a or 802.11g rate; in files a string such as `"54 Mbps"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "BitRate", into = "BitRate")]
 #[allow(missing_docs, reason = "a rate is what its name says")]
@@ -160,16 +160,16 @@ rates! {
     Mbps54 = 54_000,
 }
 
-/// The constants by which the stations of a BSS take turns, all in the standard's words.
+/// Timing constants of the MAC, with the names of the standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// A slot: the time within which a station notices that another has begun.
+    /// Slot time: the time within which a station detects another transmission.
     pub slot: Duration,
-    /// The gap between the frames of an exchange.
+    /// Gap between the frames of an exchange.
     pub sifs: Duration,
-    /// How long the medium must be idle after what was received well: SIFS and two slots.
+    /// Idle time required after a correctly received frame: SIFS and two slots.
     pub difs: Duration,
-    /// How long it must be idle after what was not: SIFS, an ACK frame at the lowest mandatory rate, and
+    /// Idle time required after a frame with errors: SIFS, an ACK frame at the lowest mandatory rate, and
     /// DIFS (IEEE 802.11-1999 section 9.2.10).
     pub eifs: Duration,
     /// Air time of an RTS frame.
@@ -178,7 +178,7 @@ pub struct Timing {
     pub cts: Duration,
     /// Air time of an ACK frame.
     pub ack: Duration,
-    /// What precedes the bytes of a data frame: preamble and PLCP header.
+    /// Air time of the preamble and PLCP header of a data frame.
     pub plcp: Duration,
     /// The contention window.
     pub cw: Cw,
@@ -192,14 +192,14 @@ impl Phy {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// A control rate above the data rate, called by its place among the parameters of a BSS.
+    /// If the control rate exceeds the data rate.
     pub fn validate(&self) -> Result<(), Invalid> {
         let (field, problem) = match self {
             Phy::Dsss(phy) if phy.control_rate > phy.data_rate => (
                 "phy.dsss.control_rate",
                 "found a rate above data_rate, expected one that is not above it, such as \"1 Mbps\"",
             ),
-            // Here the default may be too much.
+            // The default control rate may exceed an explicit data rate.
             Phy::Ofdm(phy) if phy.control_rate > phy.data_rate => (
                 "phy.ofdm.control_rate",
                 "found a rate above data_rate, expected one that is not above it, such as \"6 Mbps\"; \
@@ -210,7 +210,7 @@ impl Phy {
         Err(Invalid { field, problem })
     }
 
-    /// Air time of a data frame with a packet of this size, preamble included.
+    /// Air time of a data frame that carries `packet`, preamble included.
     pub fn data_time(&self, packet: Bytes) -> Duration {
         let frame = packet + DATA_OVERHEAD;
         match self {
@@ -219,13 +219,13 @@ impl Phy {
         }
     }
 
-    /// What errors can hit of a data frame with a packet of this size, and how long that is on the air: all
-    /// behind the PLCP header.
+    /// Bits exposed to errors and their air time, for a data frame that carries `packet`: everything after
+    /// the PLCP header.
     pub fn exposed(&self, packet: Bytes) -> (u64, Duration) {
         ((packet + DATA_OVERHEAD).bits(), self.data_time(packet) - self.timing().plcp)
     }
 
-    /// The constants of this physical layer.
+    /// Timing constants of this physical layer.
     pub fn timing(&self) -> Timing {
         let (slot, sifs, plcp, cw_min, [rts, cts, ack, slowest_ack]) = match self {
             Phy::Dsss(phy) => {
@@ -258,19 +258,19 @@ impl Dsss {
         }
     }
 
-    /// The PLCP header says how long a frame is in microseconds, so that a part of one counts as a whole
-    /// (IEEE 802.11b-1999 section 18.3.4).
+    /// The PLCP header gives the frame duration in whole microseconds, rounded up (IEEE 802.11b-1999 section
+    /// 18.3.4).
     fn time_for(&self, frame: Bytes, rate: DsssRate) -> Duration {
         self.plcp(rate) + us((frame.bits() * 1_000).div_ceil(rate.kbps()))
     }
 }
 
-/// Training symbols and the SIGNAL field.
+/// Training symbols and SIGNAL field.
 const OFDM_PLCP: Duration = us(20);
 
 impl Ofdm {
-    /// Whole symbols of 4 µs, for a SERVICE field of 16 bits, the frame and 6 tail bits (IEEE 802.11-2007
-    /// sections 17.4.3 and 19.8.3.1).
+    /// Whole symbols of 4 µs for a 16-bit SERVICE field, the frame and 6 tail bits (IEEE 802.11-2007 sections
+    /// 17.4.3 and 19.8.3.1).
     fn time_for(&self, frame: Bytes, rate: OfdmRate) -> Duration {
         let bits_per_symbol = rate.kbps() * 4 / 1_000;
         let symbols = (16 + frame.bits() + 6).div_ceil(bits_per_symbol);

@@ -1,4 +1,4 @@
-//! What waits for a MAC.
+//! Queues of the MACs.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use lasthop_proto::Packet;
 use super::config::ApQueue;
 use crate::line::QueueLimit;
 
-/// Packets in line, each with its receiver.
+/// A FIFO of packets with their receivers.
 struct Fifo {
     limit: QueueLimit,
     packets: VecDeque<(Packet, usize)>,
@@ -36,20 +36,20 @@ impl Fifo {
     }
 }
 
-/// The packets that wait at one place.
+/// The queues of one contender.
 pub(super) struct Queues {
     fifos: Vec<Fifo>,
-    /// The queue whose turn is next.
+    /// The queue to serve next.
     turn: usize,
 }
 
 impl Queues {
-    /// One queue.
+    /// A single queue.
     pub(super) fn one(limit: QueueLimit) -> Queues {
         Queues { fifos: vec![Fifo::new(limit)], turn: 0 }
     }
 
-    /// An access point's.
+    /// The queues of an access point.
     pub(super) fn of_ap(queue: ApQueue, stations: usize) -> Queues {
         match queue {
             ApQueue::Shared(limit) => Queues::one(limit),
@@ -59,23 +59,23 @@ impl Queues {
         }
     }
 
-    /// The queue of `to`, counted from 1 as receivers are.
+    /// Index of the queue for receiver `to`; receivers count from 1.
     fn queue_of(&self, to: usize) -> usize {
         if self.fifos.len() == 1 { 0 } else { to - 1 }
     }
 
-    /// Takes a packet, if there is room for it.
+    /// Enqueues a packet; returns false if the queue is full.
     pub(super) fn push(&mut self, packet: Packet, to: usize) -> bool {
         let queue = self.queue_of(to);
         self.fifos[queue].push(packet, to)
     }
 
-    /// A packet is served that did not have to wait: this was its queue's turn.
+    /// A packet bypasses its empty queue; the turn passes to the next queue.
     pub(super) fn pass(&mut self, to: usize) {
         self.turn = self.queue_of(to) + 1;
     }
 
-    /// The next packet and its receiver, if one waits.
+    /// Removes the next packet, with its receiver.
     pub(super) fn pop(&mut self) -> Option<(Packet, usize)> {
         let (before, after) = (0..self.turn, self.turn..self.fifos.len());
         let queue = after.chain(before).find(|&queue| !self.fifos[queue].packets.is_empty())?;
@@ -83,7 +83,7 @@ impl Queues {
         self.fifos[queue].pop()
     }
 
-    /// How many packets wait, and their bytes.
+    /// Number of queued packets, and their bytes.
     pub(super) fn waiting(&self) -> (usize, Bytes) {
         let packets = self.fifos.iter().map(|fifo| fifo.packets.len()).sum();
         (packets, self.fifos.iter().map(|fifo| fifo.bytes).sum())

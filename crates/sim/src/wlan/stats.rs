@@ -1,44 +1,43 @@
-//! What a BSS counts.
+//! Counters of a BSS.
 
 use lasthop_base::{Bytes, Duration};
 
-/// What happened on the medium of a BSS so far. A frame exchange counts when its data frame, or its
-/// collision, is over.
+/// Counters of the medium. A frame exchange is counted at the end of its data frame or collision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BssStats {
-    /// Frame exchanges that one station had the medium for.
+    /// Frame exchanges without a collision.
     pub exchanges: u64,
-    /// Times that several began at once.
+    /// Collisions.
     pub collisions: u64,
-    /// How long there was a frame in the air, or several at once.
+    /// Time with at least one frame on the air.
     pub busy_time: Duration,
 }
 
-/// What became of the packets on one of the two ways between an access point and a station. Every packet
-/// that comes is over in one of four ways: it overflows, is delivered, is corrupted, or is discarded.
+/// Counters of one direction between an access point and a station. Every packet is eventually counted once:
+/// as overflow, delivered, corrupted or discarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WayStats {
-    /// Attempts to send a packet, each with an RTS frame before it or without.
+    /// Attempts to send a packet, with or without RTS.
     pub attempts: u64,
-    /// Attempts that were not the first of their packet.
+    /// Attempts after the first of each packet.
     pub retries: u64,
-    /// Attempts that met another's.
+    /// Attempts that collided.
     pub collided: u64,
-    /// Attempts whose data frame the channel destroyed.
+    /// Attempts whose data frame was corrupted by the channel.
     pub lost: u64,
-    /// Packets handed on at the other end.
+    /// Packets forwarded by the receiver.
     pub delivered: u64,
-    /// Their size, with all headers down to IP.
+    /// Bytes of delivered packets, including IP headers.
     pub delivered_bytes: Bytes,
-    /// Packets that the MAC delivered, and that were dropped above it.
+    /// Packets delivered by the MAC and dropped above it.
     pub corrupted: u64,
-    /// Packets that the MAC gave up.
+    /// Packets discarded by the MAC.
     pub discarded: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub overflowed: u64,
 }
 
-/// What became of the packets of one station.
+/// Counters of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationStats {
     /// From the access point.
