@@ -210,7 +210,7 @@ impl<T: Tap> Engine<T> {
                 return self.wakeups.set(index, wanted);
             }
         }
-        assert!(due >= self.now, "component {index} asked for an instant that is past");
+        assert!(due >= self.now, "component {index} asked for a wake-up in the past");
         self.now = due;
         let id = ComponentId(index as u16);
         let node = &mut self.nodes[index];
@@ -218,11 +218,11 @@ impl<T: Tap> Engine<T> {
         let wanted = node.next_wakeup();
         assert!(
             !self.out.is_empty() || wanted > due,
-            "component {index} woke at {due}, sent nothing and wants to be woken at once"
+            "component {index} woke at {due} without effect and asked to be woken at once"
         );
         self.wakeups.set(index, wanted);
         self.handled += 1;
-        self.tap.touched(due, id, node);
+        self.tap.handled(due, id, node);
         self.deliver();
     }
 
@@ -239,7 +239,7 @@ impl<T: Tap> Engine<T> {
                     // Packets are copied here only, as late as possible: this is the hottest path.
                     let packet = *packet;
                     self.nodes[usize::from(to.0)].receive(self.now, packet, port, self.out.attributed_to(to));
-                    self.touched(to);
+                    self.note_handled(to);
                 }
                 Effect::Drop(packet, reason) => self.tap.drop(self.now, *from, packet, *reason),
                 Effect::Signal(signal) => {
@@ -271,17 +271,17 @@ impl<T: Tap> Engine<T> {
                     &signal,
                     self.out.attributed_to(watcher),
                 );
-                self.touched(watcher);
+                self.note_handled(watcher);
             }
         }
     }
 
-    fn touched(&mut self, id: ComponentId) {
+    fn note_handled(&mut self, id: ComponentId) {
         let index = usize::from(id.0);
         let node = &self.nodes[index];
         self.wakeups.advance(index, node.next_wakeup());
         self.handled += 1;
-        self.tap.touched(self.now, id, node);
+        self.tap.handled(self.now, id, node);
     }
 
     /// The simulated time.

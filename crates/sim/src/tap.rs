@@ -32,7 +32,7 @@ pub trait Tap {
     fn signal(&mut self, _now: Time, _from: ComponentId, _signal: &Signal) {}
 
     /// A component has just handled a packet, a wake-up or a signal.
-    fn touched(&mut self, _now: Time, _id: ComponentId, _component: &Node) {}
+    fn handled(&mut self, _now: Time, _id: ComponentId, _component: &Node) {}
 }
 
 /// A tap that observes nothing, at no cost.
@@ -58,9 +58,9 @@ impl<A: Tap, B: Tap> Tap for (A, B) {
         self.1.signal(now, from, signal);
     }
 
-    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
-        self.0.touched(now, id, component);
-        self.1.touched(now, id, component);
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
+        self.0.handled(now, id, component);
+        self.1.handled(now, id, component);
     }
 }
 
@@ -84,9 +84,9 @@ impl<T: Tap> Tap for Option<T> {
         }
     }
 
-    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         if let Some(tap) = self {
-            tap.touched(now, id, component);
+            tap.handled(now, id, component);
         }
     }
 }
@@ -105,7 +105,7 @@ impl<T: Tap> Tap for Vec<T> {
         self.iter_mut().for_each(|tap| tap.signal(now, from, signal));
     }
 
-    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
-        self.iter_mut().for_each(|tap| tap.touched(now, id, component));
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
+        self.iter_mut().for_each(|tap| tap.handled(now, id, component));
     }
 }

@@ -317,7 +317,7 @@ struct Progress {
 }
 
 impl Tap for Progress {
-    fn touched(&mut self, now: Time, _id: ComponentId, component: &Node) {
+    fn handled(&mut self, now: Time, _id: ComponentId, component: &Node) {
         let Node::Client(client) = component else { return };
         let stats = *client.stats();
         if stats.requests > self.seen.requests {

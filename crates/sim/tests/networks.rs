@@ -7,16 +7,16 @@ use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::network::{BssId, FlowPath, Graph, LinkId, Part, Place, Plan};
+use lasthop_sim::network::{BssId, ComponentKind, FlowPath, Graph, LinkId, PortRef, Wiring};
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
-/// A random network and its plan.
+/// A random network and its wiring.
 struct Case {
     graph: Graph,
     agents: Vec<Option<HostId>>,
     flows: Vec<FlowPath>,
-    plan: Plan,
-    wires: BTreeMap<Place, Place>,
+    wiring: Wiring,
+    wires: BTreeMap<PortRef, PortRef>,
 }
 
 /// What a packet crossed, and where it came to.
@@ -24,7 +24,7 @@ struct Case {
 struct Walk {
     links: Vec<(LinkId, usize)>,
     agents: Vec<LinkId>,
-    end: Place,
+    end: PortRef,
 }
 
 fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
@@ -112,14 +112,14 @@ impl Case {
                 flows.push(answer);
             }
         }
-        let plan = Plan::new(&graph, &agents, &flows);
-        let wires: BTreeMap<_, _> = plan.wires.iter().copied().collect();
-        assert_eq!(wires.len(), plan.wires.len(), "a port has one wire");
-        Case { graph, agents, flows, plan, wires }
+        let wiring = Wiring::new(&graph, &agents, &flows);
+        let wires: BTreeMap<_, _> = wiring.wires.iter().copied().collect();
+        assert_eq!(wires.len(), wiring.wires.len(), "a port has one wire");
+        Case { graph, agents, flows, wiring, wires }
     }
 
     /// The way of a packet of a flow, to its destination (`forth`) or its source, that leaves a port.
-    fn walk(&self, flow: usize, forth: bool, mut at: Place) -> Walk {
+    fn walk(&self, flow: usize, forth: bool, mut at: PortRef) -> Walk {
         let nodes = &self.flows[flow].nodes;
         let (mut src, mut dst) = (nodes[0], nodes[nodes.len() - 1]);
         if !forth {
@@ -131,27 +131,27 @@ impl Case {
         let (mut links, mut agents) = (Vec::new(), Vec::new());
         for _ in 0..100 {
             let (id, port) = self.wires[&at];
-            let out = match &self.plan.parts[usize::from(id.0)] {
-                Part::Source(end) | Part::Sink(end) => {
+            let out = match &self.wiring.components[usize::from(id.0)] {
+                ComponentKind::Source(end) | ComponentKind::Sink(end) => {
                     assert_eq!(*end, self.flows[flow].answers.unwrap_or(flow_id));
                     return Walk { links, agents, end: (id, port) };
                 }
-                Part::Link(link, from) => {
+                ComponentKind::Link(link, from) => {
                     links.push((*link, *from));
                     Port::ONLY
                 }
-                Part::Agent(link) => {
+                ComponentKind::Agent(link) => {
                     agents.push(*link);
                     port.across()
                 }
-                Part::Bss(bss) => {
+                ComponentKind::Bss(bss) => {
                     let out = self.through(*bss, packet, port);
                     let link = |port: Port| self.graph.bss(*bss)[usize::from(port.0) - 1];
                     links.extend((port != Port::WIRED).then(|| (link(port), 1)));
                     links.extend((out != Port::WIRED).then(|| (link(out), 0)));
                     out
                 }
-                Part::Router(router) => {
+                ComponentKind::Router(router) => {
                     let mut out = Out::default();
                     router.clone().receive(Time::ZERO, packet, port, &mut out);
                     let Some((_, Effect::Send(port, _))) = out.take() else { panic!("it sends") };
@@ -167,7 +167,7 @@ impl Case {
     fn through(&self, id: BssId, packet: Packet, port: Port) -> Port {
         let streams = Streams::new(1, 0);
         let station = |index: u16| Station {
-            hosts: self.plan.reached.get(&(id, index)).into_iter().flatten().copied().collect(),
+            hosts: self.wiring.reached.get(&(id, index)).into_iter().flatten().copied().collect(),
             channel: Model::Perfect.build(streams.stream("channel")),
             above_mac: AboveMac::default(),
             streams: StationStreams::named(&streams, &index.to_string()),
@@ -223,8 +223,8 @@ impl Case {
 
     fn agent(&self, link: LinkId) -> ComponentId {
         let medium = self.graph.medium(link);
-        let is_it = |part: &Part| matches!(part, Part::Agent(of) if *of == medium);
-        ComponentId(self.plan.parts.iter().position(is_it).expect("it has one") as u16)
+        let is_it = |kind: &ComponentKind| matches!(kind, ComponentKind::Agent(of) if *of == medium);
+        ComponentId(self.wiring.components.iter().position(is_it).expect("it has one") as u16)
     }
 }
 
@@ -233,9 +233,10 @@ fn every_packet_takes_its_way() {
     let (mut walks, mut routers, mut crossed) = (0, 0, [0; 5]);
     for run in 0..2_000 {
         let case = Case::random(run);
-        routers += case.plan.parts.iter().filter(|part| matches!(part, Part::Router(_))).count();
+        routers +=
+            case.wiring.components.iter().filter(|kind| matches!(kind, ComponentKind::Router(_))).count();
         for (index, flow) in case.flows.iter().enumerate() {
-            let ends = case.plan.flows[index];
+            let ends = case.wiring.flows[index];
             let (mut nodes, mut from, mut to) = (flow.nodes.clone(), ends.source, ends.sink);
             for forth in [true, false] {
                 if forth || !flow.one_way {
@@ -262,9 +263,9 @@ fn an_answer_has_the_ends_of_what_it_answers() {
     let mut answers = 0;
     for run in 0..200 {
         let case = Case::random(run);
-        for (ends, flow) in case.plan.flows.iter().zip(&case.flows) {
+        for (ends, flow) in case.wiring.flows.iter().zip(&case.flows) {
             let Some(asked) = flow.answers else { continue };
-            let of_asked = case.plan.flows[usize::from(asked.0)];
+            let of_asked = case.wiring.flows[usize::from(asked.0)];
             assert_eq!((ends.source.0, ends.sink.0), (of_asked.sink.0, of_asked.source.0));
             assert_eq!([of_asked.source.1, of_asked.sink.1], [Port(0), Port(0)]);
             assert_eq!([ends.source.1, ends.sink.1], [Port(1), Port(1)]);
@@ -281,7 +282,7 @@ fn what_an_agent_sends_finds_either_end() {
     for run in 0..2_000 {
         let case = Case::random(run);
         for (index, flow) in case.flows.iter().enumerate().filter(|(_, flow)| !flow.one_way) {
-            let ends = case.plan.flows[index];
+            let ends = case.wiring.flows[index];
             for (step, (link, _)) in case.links(&flow.nodes).into_iter().enumerate() {
                 let Some(host) = case.agents[usize::from(link.0)] else { continue };
                 let agent = case.agent(link);
@@ -300,21 +301,21 @@ fn an_agent_watches_what_it_sends_itself() {
     let mut of_cells = 0;
     for run in 0..2_000 {
         let case = Case::random(run);
-        let part = |id: ComponentId| &case.plan.parts[usize::from(id.0)];
-        for &(watched, watcher) in &case.plan.watches {
-            let Part::Agent(of) = part(watcher) else { panic!("an agent watches") };
+        let part = |id: ComponentId| &case.wiring.components[usize::from(id.0)];
+        for &(watched, watcher) in &case.wiring.watches {
+            let ComponentKind::Agent(of) = part(watcher) else { panic!("an agent watches") };
             let (link, end) = match part(watched) {
-                Part::Link(link, from) => (*link, *from),
-                Part::Bss(bss) => (case.graph.bss(*bss)[0], 0),
+                ComponentKind::Link(link, from) => (*link, *from),
+                ComponentKind::Bss(bss) => (case.graph.bss(*bss)[0], 0),
                 _ => panic!("an agent watches a link or a BSS"),
             };
             assert_eq!(link, *of);
             assert_eq!(Some(case.graph.ends(link)[end]), case.agents[usize::from(link.0)]);
         }
-        for (index, part) in case.plan.parts.iter().enumerate() {
-            let Part::Agent(link) = part else { continue };
+        for (index, part) in case.wiring.components.iter().enumerate() {
+            let ComponentKind::Agent(link) = part else { continue };
             if case.graph.station(*link).is_some() {
-                let watches = case.plan.watches.iter().filter(|watch| usize::from(watch.1.0) == index);
+                let watches = case.wiring.watches.iter().filter(|watch| usize::from(watch.1.0) == index);
                 assert_eq!(watches.count(), 1, "run {run}");
                 of_cells += 1;
             }
@@ -333,19 +334,20 @@ fn a_cell_is_one_component() {
     graph.connect(b, behind);
     let path = |nodes: &[HostId]| FlowPath { nodes: nodes.to_vec(), one_way: false, answers: None };
     let flows = [path(&[server, ap, a]), path(&[behind, b, ap, server]), path(&[a, ap, b, behind])];
-    let plan = Plan::new(&graph, &[None, Some(ap), Some(ap), None], &flows);
-    let count = |wanted: fn(&Part) -> bool| plan.parts.iter().filter(|part| wanted(part)).count();
-    assert_eq!(count(|part| matches!(part, Part::Bss(_))), 1);
-    assert_eq!(count(|part| matches!(part, Part::Agent(_))), 1);
-    let (id, hosts) = (BssId(0), |index| plan.reached[&(BssId(0), index)].iter().copied().collect());
+    let wiring = Wiring::new(&graph, &[None, Some(ap), Some(ap), None], &flows);
+    let count =
+        |wanted: fn(&ComponentKind) -> bool| wiring.components.iter().filter(|part| wanted(part)).count();
+    assert_eq!(count(|kind| matches!(kind, ComponentKind::Bss(_))), 1);
+    assert_eq!(count(|kind| matches!(kind, ComponentKind::Agent(_))), 1);
+    let (id, hosts) = (BssId(0), |index| wiring.reached[&(BssId(0), index)].iter().copied().collect());
     assert_eq!(graph.bss(id), bss);
     let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
     assert_eq!((one, other), (vec![a], vec![behind]));
     // What an access point hands on within its BSS comes by no wire.
-    let plan = Plan::new(&graph, &[None; 4], &[path(&[a, ap, b])]);
-    let wires = plan.wires.iter().flat_map(|(from, to)| [from.1, to.1]);
-    assert_eq!(plan.parts.len(), 3);
-    assert!(wires.filter(|port| *port == Port(2)).count() == 2 && plan.wires.len() == 4);
+    let wiring = Wiring::new(&graph, &[None; 4], &[path(&[a, ap, b])]);
+    let wires = wiring.wires.iter().flat_map(|(from, to)| [from.1, to.1]);
+    assert_eq!(wiring.components.len(), 3);
+    assert!(wires.filter(|port| *port == Port(2)).count() == 2 && wiring.wires.len() == 4);
 }
 
 /// Where all packets go the same way, nothing stands in it.
@@ -360,8 +362,8 @@ fn a_chain_needs_no_router() {
         answers: None,
     };
     let routers = |flows: &[FlowPath]| {
-        let plan = Plan::new(&graph, &[None; 5], flows);
-        plan.parts.iter().filter(|part| matches!(part, Part::Router(_))).count()
+        let wiring = Wiring::new(&graph, &[None; 5], flows);
+        wiring.components.iter().filter(|kind| matches!(kind, ComponentKind::Router(_))).count()
     };
     assert_eq!(routers(&[path(0, 5, false)]), 0);
     // Cross traffic leaves the link in the middle at its end, and joins it before: one router.

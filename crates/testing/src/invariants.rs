@@ -21,8 +21,8 @@ pub struct Invariants {
     slack: u32,
     /// Packets that were lost.
     pub drops: u64,
-    /// How often a component was touched.
-    pub touched: u64,
+    /// How often a component was handled.
+    pub handled: u64,
 }
 
 impl Invariants {
@@ -37,7 +37,7 @@ impl Invariants {
             snd_max: first_byte,
             slack,
             drops: 0,
-            touched: 0,
+            handled: 0,
         }
     }
 
@@ -108,8 +108,8 @@ impl Tap for Invariants {
         self.drops += 1;
     }
 
-    fn touched(&mut self, _now: Time, _id: ComponentId, component: &Node) {
-        self.touched += 1;
+    fn handled(&mut self, _now: Time, _id: ComponentId, component: &Node) {
+        self.handled += 1;
         match component {
             Node::Sender(sender) => self.check_sender(sender),
             Node::Receiver(receiver) => self.check_receiver(receiver),

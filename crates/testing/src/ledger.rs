@@ -181,7 +181,7 @@ impl Tap for Books {
         assert!(edge <= room, "{now}: {edge} is advertised, and there is room up to {room}");
     }
 
-    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         if let Node::Proxy(proxy) = component
             && id == self.proxy
         {

@@ -122,7 +122,7 @@ pub fn finish(
         unreachable!("that is what was added there")
     };
     engine.tap().check_end(source, sink, bytes);
-    assert_eq!(engine.handled(), engine.tap().touched);
+    assert_eq!(engine.handled(), engine.tap().handled);
     engine.tap().drops
 }
 

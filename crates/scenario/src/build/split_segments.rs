@@ -1,7 +1,7 @@
 //! The parts of a connection: one, or several if base stations split it.
 
 use lasthop_proto::{ComponentId, HostId, Port};
-use lasthop_sim::network::{FlowPath, Graph, LinkId, Part, Place, Plan};
+use lasthop_sim::network::{ComponentKind, FlowPath, Graph, LinkId, PortRef, Wiring};
 
 /// A connection, or one of the several that a split one comes to, in the order of its way.
 #[derive(Clone, Debug)]
@@ -11,9 +11,9 @@ pub(crate) struct ConnectionPart {
     /// Whether TCP is that of a wireless part.
     pub(crate) wireless: bool,
     /// Where its sender is.
-    pub(crate) sender: Place,
+    pub(crate) sender: PortRef,
     /// Where its receiver is.
-    pub(crate) receiver: Place,
+    pub(crate) receiver: PortRef,
     /// The links that it crosses, in both directions.
     pub(crate) links: Vec<ComponentId>,
 }
@@ -42,19 +42,20 @@ pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPa
     crossings.collect()
 }
 
-/// The parts of the connection that is flow number `index` of the plan and is split at `crossings`.
+/// The parts of the connection that is flow number `index` and is split at `crossings`.
 pub(crate) fn parts(
     graph: &Graph,
-    plan: &Plan,
+    wiring: &Wiring,
     index: usize,
     path: &FlowPath,
     crossings: &[Crossing],
 ) -> Vec<ConnectionPart> {
-    let component = |wanted: &dyn Fn(&Part) -> bool| {
-        let place = plan.parts.iter().position(wanted).expect("the plan has what a flow crosses");
+    let component = |wanted: &dyn Fn(&ComponentKind) -> bool| {
+        let place =
+            wiring.components.iter().position(wanted).expect("the wiring contains what a flow crosses");
         ComponentId(place as u16)
     };
-    let ends = plan.flows[index];
+    let ends = wiring.flows[index];
     let begin = |node, wireless, sender| ConnectionPart {
         nodes: [node, node],
         wireless,
@@ -69,12 +70,12 @@ pub(crate) fn parts(
         let link = graph.link(step[0], step[1]).expect("a path follows links");
         let away = usize::from(graph.ends(link)[0] != step[0]);
         let directions = [away, 1 - away].map(|from| match graph.station(link) {
-            None => component(&|part| matches!(part, Part::Link(l, f) if *l == link && *f == from)),
-            Some((bss, _)) => component(&|part| matches!(part, Part::Bss(b) if *b == bss)),
+            None => component(&|kind| matches!(kind, ComponentKind::Link(l, f) if *l == link && *f == from)),
+            Some((bss, _)) => component(&|kind| matches!(kind, ComponentKind::Bss(b) if *b == bss)),
         });
         let crossing = left.next_if(|crossing| crossing.0 == link);
         let proxy = crossing.map(|&(link, from)| {
-            (component(&|part| matches!(part, Part::Agent(l) if *l == graph.medium(link))), from)
+            (component(&|kind| matches!(kind, ComponentKind::Agent(l) if *l == graph.medium(link))), from)
         });
         match proxy {
             None => part.links.extend(directions),

@@ -8,7 +8,7 @@ use lasthop_proto::scheme::{LinkUse, Scheme};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::Reaction;
 use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
-use lasthop_sim::network::{BssId, FlowEnds, LinkId, Part, Place, Plan};
+use lasthop_sim::network::{BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
 use lasthop_sim::queue::Queue;
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{Builder, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WireId, WiredLink};
@@ -43,7 +43,7 @@ pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> V
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     network: Network,
-    plan: Plan,
+    wiring: Wiring,
     /// Whether the agents are proxies.
     splits: bool,
     /// Where each flow is split.
@@ -121,7 +121,7 @@ impl Layout {
             })
             .collect();
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
-        let plan = Plan::new(&network.graph, &agents, &paths);
+        let wiring = Wiring::new(&network.graph, &agents, &paths);
         let proxies = if splits { agents } else { vec![None; agents.len()] };
         let crossings = network.flows.iter().map(|flow| match flow.is_tcp() {
             true => split_segments::crossings(&network.graph, &proxies, &flow.path),
@@ -129,11 +129,11 @@ impl Layout {
         });
         let crossings: Vec<_> = crossings.collect();
         let parts = network.flows.iter().enumerate().map(|(index, flow)| match flow.is_tcp() {
-            true => split_segments::parts(&network.graph, &plan, index, &flow.path, &crossings[index]),
+            true => split_segments::parts(&network.graph, &wiring, index, &flow.path, &crossings[index]),
             false => Vec::new(),
         });
         let parts = parts.collect();
-        Layout { network, plan, splits, crossings, parts, tcp }
+        Layout { network, wiring, splits, crossings, parts, tcp }
     }
 
     /// The components that relay flow number `index`, a connection, in the order of its way.
@@ -147,7 +147,7 @@ impl Layout {
         for (index, flow) in self.network.flows.iter().enumerate().filter(|(_, flow)| flow.ends()) {
             // Who asks knows when all was answered.
             if !matches!(flow.load, Load::Responses(_)) {
-                awaited.push(self.plan.flows[index].source.0);
+                awaited.push(self.wiring.flows[index].source.0);
             }
             awaited.extend(self.relays(index));
         }
@@ -157,9 +157,9 @@ impl Layout {
     /// The agents, each with the name of its link, or of the access point of its BSS. A proxy that splits
     /// connections is none, even if none crosses it: what it shows belongs to their parts.
     pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
-        let parts = self.plan.parts.iter().enumerate().filter(|_| !self.splits);
-        parts.filter_map(|(index, part)| {
-            let Part::Agent(link) = part else { return None };
+        let components = self.wiring.components.iter().enumerate().filter(|_| !self.splits);
+        components.filter_map(|(index, kind)| {
+            let ComponentKind::Agent(link) = kind else { return None };
             let [a, b] = self.network.graph.ends(*link).map(|end| &self.network.names[usize::from(end.0)]);
             let in_cell = self.network.graph.station(*link).is_some();
             Some((ComponentId(index as u16), if in_cell { a.clone() } else { format!("{a}-{b}") }))
@@ -172,8 +172,8 @@ impl Layout {
     }
 
     /// The wires that begin or end at a place.
-    pub(crate) fn wires_at(&self, place: Place) -> Vec<WireId> {
-        let wires = (0..).zip(&self.plan.wires);
+    pub(crate) fn wires_at(&self, place: PortRef) -> Vec<WireId> {
+        let wires = (0..).zip(&self.wiring.wires);
         wires.filter(|(_, (from, to))| *from == place || *to == place).map(|(id, _)| WireId(id)).collect()
     }
 
@@ -190,8 +190,8 @@ impl Layout {
     pub(crate) fn world(&self, scheme: &dyn Scheme, streams: Streams) -> World {
         let mut builder = Builder::new();
         let (mut radios, mut managed, mut bsses) = (Vec::new(), Vec::new(), Vec::new());
-        for part in &self.plan.parts {
-            let node = self.component(part, scheme, streams);
+        for kind in &self.wiring.components {
+            let node = self.component(kind, scheme, streams);
             let is_radio = matches!(node, Node::Radio(_));
             let is_managed = matches!(node, Node::Managed(_));
             let id = builder.add(node);
@@ -199,22 +199,23 @@ impl Layout {
                 radios.push(id);
             } else if is_managed {
                 managed.push(id);
-            } else if let Part::Bss(bss) = part {
+            } else if let ComponentKind::Bss(bss) = kind {
                 bsses.push((id, self.network.graph.bss(*bss).len()));
             }
         }
-        // In the order of the plan, so that a wire's number is its place there.
+        // In the order of `self.wiring`, so that wire ids are indices there.
         let wires: Vec<WireId> =
-            self.plan.wires.iter().map(|&(from, to)| builder.connect(from, to)).collect();
-        for &(watched, watcher) in &self.plan.watches {
+            self.wiring.wires.iter().map(|&(from, to)| builder.connect(from, to)).collect();
+        for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
-        let from =
-            |place: Place| wires[self.plan.wires.iter().position(|wire| wire.0 == place).expect("it sends")];
-        let to = |place: Place| {
-            wires[self.plan.wires.iter().position(|wire| wire.1 == place).expect("it receives")]
+        let from = |place: PortRef| {
+            wires[self.wiring.wires.iter().position(|wire| wire.0 == place).expect("it sends")]
         };
-        let connections = self.plan.flows[..self.network.connections].iter();
+        let to = |place: PortRef| {
+            wires[self.wiring.wires.iter().position(|wire| wire.1 == place).expect("it receives")]
+        };
+        let connections = self.wiring.flows[..self.network.connections].iter();
         let flows = connections.enumerate().map(|(index, ends)| Flow {
             id: FlowId(index as u16),
             source: self.network.flows[index].source(),
@@ -224,7 +225,7 @@ impl Layout {
             returned: to(ends.source),
         });
         let ends = |wanted: fn(&Load) -> bool| {
-            let flows = self.network.flows.iter().zip(&self.plan.flows);
+            let flows = self.network.flows.iter().zip(&self.wiring.flows);
             let of = flows.filter(move |(flow, _)| wanted(&flow.load));
             of.map(|(_, FlowEnds { source, sink })| (source.0, sink.0)).collect()
         };
@@ -239,21 +240,21 @@ impl Layout {
         }
     }
 
-    fn component(&self, part: &Part, scheme: &dyn Scheme, streams: Streams) -> Node {
-        match part {
-            Part::Source(flow) => self.source(*flow, scheme, streams),
-            Part::Sink(flow) => self.sink(*flow, scheme, streams),
-            Part::Link(link, from) => match &self.network.links[usize::from(link.0)] {
+    fn component(&self, kind: &ComponentKind, scheme: &dyn Scheme, streams: Streams) -> Node {
+        match kind {
+            ComponentKind::Source(flow) => self.source(*flow, scheme, streams),
+            ComponentKind::Sink(flow) => self.sink(*flow, scheme, streams),
+            ComponentKind::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => self.wired(wired, *link, *from, streams),
                 NetworkLink::Radio(hop) => {
                     hop.direction(*from, scheme.link(), streams, self.network.limit).into()
                 }
                 NetworkLink::Station(_) => unreachable!("its BSS is one part"),
             },
-            Part::Bss(bss) => self.bss(*bss, streams).into(),
-            Part::Agent(link) if self.splits => self.proxy(*link, scheme).into(),
-            Part::Agent(_) => scheme.agent().expect("the scheme has one").into(),
-            Part::Router(router) => router.clone().into(),
+            ComponentKind::Bss(bss) => self.bss(*bss, streams).into(),
+            ComponentKind::Agent(link) if self.splits => self.proxy(*link, scheme).into(),
+            ComponentKind::Agent(_) => scheme.agent().expect("the scheme has one").into(),
+            ComponentKind::Router(router) => router.clone().into(),
         }
     }
 
@@ -278,7 +279,7 @@ impl Layout {
             let NetworkLink::Station(station) = &self.network.links[usize::from(link.0)] else {
                 unreachable!("a link of a BSS leads to a station")
             };
-            let hosts = self.plan.reached.get(&(id, index as u16));
+            let hosts = self.wiring.reached.get(&(id, index as u16));
             station.station(hosts.into_iter().flatten().copied().collect(), streams)
         });
         // Called after its access point, so that a BSS that is added shifts nothing. This may be a station of
@@ -341,15 +342,15 @@ impl Layout {
                 let (settings, reaction) = self.first(id, scheme, *plain);
                 tcp::Sender::new(connection, settings, transfer, reaction).into()
             }
-            Load::Traffic(plan) => {
+            Load::Traffic(config) => {
                 let stream = streams.stream(&format!("traffic:{}", flow.name));
-                traffic::Source::new(connection, *plan, stream).into()
+                traffic::Source::new(connection, *config, stream).into()
             }
-            Load::Requests(plan) => {
+            Load::Requests(config) => {
                 let responses = self.connection(FlowId(id.0 + 1));
                 let (sending, reaction) = self.first(id, scheme, false);
                 let settings = (sending, self.last(FlowId(id.0 + 1)));
-                let script = application::Script::new(*plan, streams, &flow.name);
+                let script = application::Script::new(*config, streams, &flow.name);
                 application::Client::new(connection, responses, settings, reaction, script).into()
             }
             Load::Responses(_) => unreachable!("the server is where the requests end"),
@@ -361,11 +362,11 @@ impl Layout {
         match &flow.load {
             Load::Transfer { .. } => tcp::Receiver::new(self.connection(id), self.last(id)).into(),
             Load::Traffic(_) => traffic::Sink::new().into(),
-            Load::Requests(plan) => {
+            Load::Requests(config) => {
                 let answer = FlowId(id.0 + 1);
                 let (sending, reaction) = self.first(answer, scheme, false);
                 let settings = (sending, self.last(id));
-                let script = application::Script::new(*plan, streams, &flow.name);
+                let script = application::Script::new(*config, streams, &flow.name);
                 let responses = self.connection(answer);
                 application::Server::new(self.connection(id), responses, settings, reaction, script).into()
             }

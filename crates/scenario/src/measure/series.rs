@@ -45,7 +45,7 @@ impl Recorder {
 }
 
 impl Tap for Recorder {
-    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         if id != self.id {
             return;
         }

@@ -169,7 +169,7 @@ impl Tap for Tracer {
         }
     }
 
-    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         if id != self.part.sender.0 {
             return;
         }

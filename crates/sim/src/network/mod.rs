@@ -5,9 +5,9 @@
 //! port take different next hops; elsewhere forwarding takes no time and no component, just a wire.
 
 mod graph;
-mod plan;
 mod router;
+mod wiring;
 
 pub use graph::{BssId, Graph, LinkId};
-pub use plan::{FlowEnds, FlowPath, Part, Place, Plan};
 pub use router::Router;
+pub use wiring::{ComponentKind, FlowEnds, FlowPath, PortRef, Wiring};

@@ -5,7 +5,7 @@ use lasthop_channel::Channel;
 use lasthop_proto::fec::{self, Decoder, Part};
 use lasthop_proto::frag::Mtu;
 
-use super::cut::Coding;
+use super::fragmenter::Coding;
 use super::{Expansion, Exposed, RadioConfig, RadioStats};
 
 /// One direction of the air interface.
@@ -48,7 +48,7 @@ impl Unit {
 impl Air {
     pub(super) fn new(config: &RadioConfig, channel: Box<dyn Channel>, bits: Stream) -> Air {
         let RadioConfig { rate, expansion, exposed, unit, .. } = *config;
-        let (size, coding, time) = (Bytes::ZERO, Coding::Plain, Duration::ZERO);
+        let (size, coding, time) = (Bytes::ZERO, Coding::Uncoded, Duration::ZERO);
         let none = Unit { size, coding, on_air: 0, exposed: 0, time };
         let decoder = config.fec.map(|fec| Decoder::new(fec.code));
         Air { rate, expansion, exposed, channel, bits, decoder, unit, parts: Vec::new(), recent: [none; 2] }
@@ -88,7 +88,7 @@ impl Air {
     #[inline]
     pub(super) fn survives(&mut self, unit: Unit, start: Time, end: Time) -> bool {
         let survival = match unit.coding {
-            Coding::Plain => self.channel.survival(start, end, unit.exposed),
+            Coding::Uncoded => self.channel.survival(start, end, unit.exposed),
             Coding::Within | Coding::OnTop => self.decoded(unit, start, end),
         };
         // Drawn even if the outcome is certain, so that the n-th attempt uses the same random number under

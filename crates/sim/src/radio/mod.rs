@@ -2,9 +2,9 @@
 
 mod air;
 mod coding;
-mod cut;
-mod plain;
-mod recovering;
+mod fragmenter;
+mod one_shot;
+mod with_arq;
 
 use lasthop_base::{BitRate, Duration, Stream, Time};
 use lasthop_channel::Channel;
@@ -14,11 +14,11 @@ use lasthop_proto::{Component, Out, Packet, Port, Probe, arq};
 use crate::line::QueueLimit;
 use crate::queue::{Discipline, QueueStats};
 use air::Air;
-use plain::{Managed, Plain};
-use recovering::{Queue, Recovering};
+use one_shot::{ManagedOneShot, OneShot};
+use with_arq::{Queue, WithArq};
 
 pub use coding::{Expansion, Exposed};
-pub use cut::Fec;
+pub use fragmenter::Fec;
 
 /// Parameters of one direction of a wireless last hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,9 +107,9 @@ pub struct RadioLink(Kind);
 /// Without an ARQ, losses do not affect timing: the link is a line of packets, as cheap as a wired one.
 #[allow(clippy::large_enum_variant, reason = "a scenario has few, and all kinds are busy")]
 enum Kind {
-    Plain(Plain),
-    Managed(Managed),
-    Recovering(Recovering),
+    OneShot(OneShot),
+    ManagedOneShot(ManagedOneShot),
+    Arq(WithArq),
 }
 
 impl RadioLink {
@@ -121,8 +121,8 @@ impl RadioLink {
     pub fn new(config: RadioConfig, channel: Box<dyn Channel>, bits: Stream, backoff: Stream) -> RadioLink {
         let air = Air::new(&config, channel, bits);
         RadioLink(match config.arq.build(backoff) {
-            None => Kind::Plain(Plain::new(&config, air)),
-            Some(arq) => Kind::Recovering(Recovering::new(&config, air, arq, Queue::DropTail(config.queue))),
+            None => Kind::OneShot(OneShot::new(&config, air)),
+            Some(arq) => Kind::Arq(WithArq::new(&config, air, arq, Queue::DropTail(config.queue))),
         })
     }
 
@@ -139,15 +139,15 @@ impl RadioLink {
     ) -> RadioLink {
         let air = Air::new(&config, channel, bits);
         RadioLink(match config.arq.build(backoff) {
-            None => Kind::Managed(Managed::new(&config, air, queue)),
-            Some(arq) => Kind::Recovering(Recovering::new(&config, air, arq, Queue::Managed(queue))),
+            None => Kind::ManagedOneShot(ManagedOneShot::new(&config, air, queue)),
+            Some(arq) => Kind::Arq(WithArq::new(&config, air, arq, Queue::Managed(queue))),
         })
     }
 
     /// Sets the end of the run: no survival is drawn for units that start after `horizon`. A long queue may
     /// extend years into the future, and the channel would draw its trajectory that far.
     pub fn until(mut self, horizon: Time) -> RadioLink {
-        if let Kind::Plain(link) = &mut self.0 {
+        if let Kind::OneShot(link) = &mut self.0 {
             link.until(horizon);
         }
         self
@@ -156,18 +156,18 @@ impl RadioLink {
     /// Packets that have not arrived, queued or in flight.
     pub(crate) fn held(&self) -> usize {
         match &self.0 {
-            Kind::Plain(link) => link.held(),
-            Kind::Managed(link) => link.held(),
-            Kind::Recovering(link) => link.held(),
+            Kind::OneShot(link) => link.held(),
+            Kind::ManagedOneShot(link) => link.held(),
+            Kind::Arq(link) => link.held(),
         }
     }
 
     /// Counters of the link.
     pub fn stats(&self) -> &RadioStats {
         match &self.0 {
-            Kind::Plain(link) => link.stats(),
-            Kind::Managed(link) => link.stats(),
-            Kind::Recovering(link) => link.stats(),
+            Kind::OneShot(link) => link.stats(),
+            Kind::ManagedOneShot(link) => link.stats(),
+            Kind::Arq(link) => link.stats(),
         }
     }
 }
@@ -175,25 +175,25 @@ impl RadioLink {
 impl Component for RadioLink {
     fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
         match &mut self.0 {
-            Kind::Plain(link) => link.receive(now, packet, out),
-            Kind::Managed(link) => link.receive(now, packet, out),
-            Kind::Recovering(link) => link.receive(now, packet, out),
+            Kind::OneShot(link) => link.receive(now, packet, out),
+            Kind::ManagedOneShot(link) => link.receive(now, packet, out),
+            Kind::Arq(link) => link.receive(now, packet, out),
         }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         match &mut self.0 {
-            Kind::Plain(link) => link.wake(now, out),
-            Kind::Managed(link) => link.wake(now, out),
-            Kind::Recovering(link) => link.advance(now, out),
+            Kind::OneShot(link) => link.wake(now, out),
+            Kind::ManagedOneShot(link) => link.wake(now, out),
+            Kind::Arq(link) => link.advance(now, out),
         }
     }
 
     fn next_wakeup(&self) -> Time {
         match &self.0 {
-            Kind::Plain(link) => link.next_wakeup(),
-            Kind::Managed(link) => link.next_wakeup(),
-            Kind::Recovering(link) => link.next_wakeup(),
+            Kind::OneShot(link) => link.next_wakeup(),
+            Kind::ManagedOneShot(link) => link.next_wakeup(),
+            Kind::Arq(link) => link.next_wakeup(),
         }
     }
 
@@ -201,9 +201,9 @@ impl Component for RadioLink {
     /// (zero between units).
     fn show(&self, probe: &mut dyn Probe) {
         let ((packets, bytes), attempt) = match &self.0 {
-            Kind::Plain(link) => (link.queued(), 0),
-            Kind::Managed(link) => (link.queued(), 0),
-            Kind::Recovering(link) => (link.queued(), link.attempt()),
+            Kind::OneShot(link) => (link.queued(), 0),
+            Kind::ManagedOneShot(link) => (link.queued(), 0),
+            Kind::Arq(link) => (link.queued(), link.attempt()),
         };
         probe.value("queue_packets", packets as f64);
         probe.value("queue_bytes", bytes.0 as f64);

@@ -32,7 +32,7 @@ pub(super) struct Contender {
     /// When it will start to send if no one else does; never without a packet.
     pub(super) start: Time,
     /// When the packet became the head.
-    came: Time,
+    head_since: Time,
     /// Until when the medium is busy, by carrier sense or NAV.
     busy_until: Time,
     /// Until when it waits for a response. The backoff was drawn for after that.
@@ -52,7 +52,7 @@ impl Contender {
         Contender {
             head: None,
             start: Time::NEVER,
-            came: Time::ZERO,
+            head_since: Time::ZERO,
             busy_until: Time::ZERO,
             answer: Time::ZERO,
             slots_from: Time::ZERO,
@@ -76,7 +76,7 @@ impl Contender {
     /// packet needs a backoff, unless one is in progress.
     pub(super) fn take(&mut self, now: Time, frame: Frame, during: bool) {
         self.head = Some(frame);
-        self.came = now;
+        self.head_since = now;
         let waits = now < self.answer;
         if (during || now < self.busy_until) && self.slots == 0 && !waits {
             self.draw();
@@ -84,16 +84,16 @@ impl Contender {
     }
 
     /// Takes the next packet after a completed one; the post-backoff applies to it.
-    pub(super) fn follow(&mut self, now: Time, frame: Frame) {
+    pub(super) fn take_next(&mut self, now: Time, frame: Frame) {
         self.head = Some(frame);
-        self.came = now;
+        self.head_since = now;
     }
 
     /// Computes the start of transmission: when the backoff has expired and a packet is present. If the
     /// backoff expired before the packet arrived, transmission is immediate.
-    pub(super) fn plan(&mut self, slot: Duration) {
+    pub(super) fn schedule(&mut self, slot: Duration) {
         self.start = match self.head {
-            Some(_) => self.came.max(self.slots_from + slot * u64::from(self.slots)),
+            Some(_) => self.head_since.max(self.slots_from + slot * u64::from(self.slots)),
             None => Time::NEVER,
         };
     }
@@ -124,14 +124,14 @@ impl Contender {
     }
 
     /// The attempt has succeeded, or the packet is discarded.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn finish_packet(&mut self) {
         self.head = None;
         self.window = self.cw.min;
         self.draw();
     }
 
     /// The attempt has failed and will be repeated.
-    pub(super) fn try_again(&mut self) {
+    pub(super) fn retry(&mut self) {
         self.window = self.cw.after_failure(self.window);
         self.draw();
     }

@@ -6,7 +6,7 @@ use lasthop_proto::{LinkOutcome, Out};
 use super::contender::{Contender, Frame};
 use super::outcomes::Outcome;
 use super::phy::{DATA_OVERHEAD, Timing};
-use super::{AP, Bss, BssConfig, Peer};
+use super::{AP, Bss, BssConfig, StationState};
 
 /// State of the medium.
 #[derive(Clone, Copy)]
@@ -43,28 +43,28 @@ impl Bss {
                     } else {
                         self.fail(sender, until)
                     }
-                    self.plan();
+                    self.schedule();
                 }
                 Phase::Collision { until } => {
                     self.collide(until);
-                    self.plan();
+                    self.schedule();
                 }
             }
         }
     }
 
     /// Computes the next transmission of all senders with a packet.
-    pub(super) fn plan(&mut self) {
+    pub(super) fn schedule(&mut self) {
         let slot = self.timing.slot;
         self.phase = Phase::Contention { first: Time::NEVER, due: Time::NEVER };
         for place in 0..self.contenders.len() {
-            self.contenders[place].plan(slot);
-            self.plan_for(place);
+            self.contenders[place].schedule(slot);
+            self.schedule_one(place);
         }
     }
 
     /// Updates the next transmission with that of one sender.
-    pub(super) fn plan_for(&mut self, place: usize) {
+    pub(super) fn schedule_one(&mut self, place: usize) {
         let Contender { start, head: Some(frame), .. } = &self.contenders[place] else { return };
         if let Phase::Contention { first, .. } = self.phase
             && *start < first
@@ -98,7 +98,7 @@ impl Bss {
             let frame = self.frame(sender);
             frame.attempts += 1;
             let (again, to) = (frame.attempts > 1, frame.to);
-            let way = self.way(sender, to);
+            let way = self.direction_stats(sender, to);
             way.attempts += 1;
             way.retries += u64::from(again);
         }
@@ -126,14 +126,14 @@ impl Bss {
         self.stats.busy_time += frame.data;
         let bits = (frame.packet.size + DATA_OVERHEAD).bits();
         let to = frame.to;
-        let Peer { channel, down, up, .. } = &mut self.peers[sender.max(to) - 1];
+        let StationState { channel, down, up, .. } = &mut self.peers[sender.max(to) - 1];
         let survival = channel.survival(start + plcp, until, bits);
         let way = if sender == AP { down } else { up };
         let arrives = way.bits.bernoulli(survival);
         if arrives {
             self.stats.busy_time += ack;
         } else {
-            self.way(sender, to).lost += 1;
+            self.direction_stats(sender, to).lost += 1;
         }
         Phase::Alone { sender, until, arrives }
     }
@@ -144,7 +144,7 @@ impl Bss {
             let sender = self.senders[index];
             until = until.max(self.contenders[sender].start + self.frame(sender).first);
             let to = self.frame(sender).to;
-            self.way(sender, to).collided += 1;
+            self.direction_stats(sender, to).collided += 1;
         }
         self.stats.busy_time += until.since(first);
         self.stats.collisions += 1;
@@ -156,7 +156,7 @@ impl Bss {
         let end = until + self.timing.sifs + self.timing.ack;
         self.set_all_busy(end, end + self.timing.difs);
         let frame = *self.frame(sender);
-        self.over(sender, until, end);
+        self.finish_exchange(sender, until, end);
         if sender == AP {
             self.outcomes.add(Outcome::new(end, &frame, LinkOutcome::Delivered, true));
         }
@@ -209,22 +209,22 @@ impl Bss {
         }
         if given_up {
             self.outcomes.add(Outcome::new(timeout, &frame, LinkOutcome::Discarded, from_ap));
-            self.way(sender, frame.to).discarded += 1;
-            self.over(sender, now, timeout);
+            self.direction_stats(sender, frame.to).discarded += 1;
+            self.finish_exchange(sender, now, timeout);
         } else {
             self.contenders[sender].wait(timeout, timeout + self.timing.difs);
-            self.contenders[sender].try_again();
+            self.contenders[sender].retry();
         }
     }
 
     /// The exchange ends for the sender at `answer`, after the ACK or the last timeout. The MAC takes the
     /// next packet from the queue.
-    fn over(&mut self, sender: usize, now: Time, answer: Time) {
+    fn finish_exchange(&mut self, sender: usize, now: Time, answer: Time) {
         self.contenders[sender].wait(answer, answer + self.timing.difs);
-        self.contenders[sender].begin_anew();
+        self.contenders[sender].finish_packet();
         if let Some((packet, to)) = self.queues[sender].pop() {
             let frame = self.frame_of(packet, to);
-            self.contenders[sender].follow(now, frame);
+            self.contenders[sender].take_next(now, frame);
         }
     }
 }

@@ -21,7 +21,7 @@ use queues::Queues;
 
 pub use config::{AboveMac, ApQueue, BssConfig, Cw, RetryLimit, Station, StationStreams};
 pub use phy::{Band, Dsss, DsssRate, Ofdm, OfdmRate, Phy, Preamble, Timing};
-pub use stats::{BssStats, StationStats, WayStats};
+pub use stats::{BssStats, DirectionStats, StationStats};
 
 /// Index of the access point among the contenders; station i has index 1 + i.
 const AP: usize = 0;
@@ -83,7 +83,7 @@ pub struct Bss {
     timing: Timing,
     contenders: Vec<Contender>,
     queues: Vec<Queues>,
-    peers: Vec<Peer>,
+    peers: Vec<StationState>,
     /// Index of the station of each host; [`AP`] for hosts outside the BSS.
     places: Vec<usize>,
     phase: Phase,
@@ -94,15 +94,15 @@ pub struct Bss {
 }
 
 /// The medium's view of a station.
-struct Peer {
+struct StationState {
     channel: Box<dyn Channel>,
-    down: Way,
-    up: Way,
+    down: Direction,
+    up: Direction,
     stats: StationStats,
 }
 
 /// Random processes of one direction.
-struct Way {
+struct Direction {
     bits: Stream,
     above: Stream,
     /// Drop probability above the MAC.
@@ -126,9 +126,9 @@ impl Bss {
             contenders.push(Contender::new(timing.cw, streams.backoff));
             queues.push(Queues::one(config.station_queue));
             let (down, up) = (above_mac.down.get(), above_mac.up.get());
-            let down = Way { bits: streams.bits_down, above: streams.above_down, dropped: down };
-            let up = Way { bits: streams.bits_up, above: streams.above_up, dropped: up };
-            peers.push(Peer { channel, down, up, stats: StationStats::default() });
+            let down = Direction { bits: streams.bits_down, above: streams.above_down, dropped: down };
+            let up = Direction { bits: streams.bits_up, above: streams.above_up, dropped: up };
+            peers.push(StationState { channel, down, up, stats: StationStats::default() });
             for HostId(host) in hosts {
                 let host = usize::from(host);
                 places.resize(places.len().max(host + 1), AP);
@@ -173,7 +173,7 @@ impl Bss {
         self.places.get(usize::from(host.0)).copied().unwrap_or(AP)
     }
 
-    fn way(&mut self, from: usize, to: usize) -> &mut WayStats {
+    fn direction_stats(&mut self, from: usize, to: usize) -> &mut DirectionStats {
         if from == AP { &mut self.peers[to - 1].stats.down } else { &mut self.peers[from - 1].stats.up }
     }
 
@@ -216,10 +216,10 @@ impl Bss {
             let frame = self.frame_of(packet, to);
             self.queues[from].pass(to);
             self.contenders[from].take(now, frame, during);
-            self.contenders[from].plan(self.timing.slot);
-            self.plan_for(from);
+            self.contenders[from].schedule(self.timing.slot);
+            self.schedule_one(from);
         } else if !self.queues[from].push(packet, to) {
-            self.way(from, to).overflowed += 1;
+            self.direction_stats(from, to).overflowed += 1;
             out.drop(packet, DropReason::QueueFull);
         }
     }

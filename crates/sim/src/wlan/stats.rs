@@ -16,7 +16,7 @@ pub struct BssStats {
 /// Counters of one direction between an access point and a station. Every packet is eventually counted once:
 /// as overflow, delivered, corrupted or discarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WayStats {
+pub struct DirectionStats {
     /// Attempts to send a packet, with or without RTS.
     pub attempts: u64,
     /// Attempts after the first of each packet.
@@ -41,7 +41,7 @@ pub struct WayStats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationStats {
     /// From the access point.
-    pub down: WayStats,
+    pub down: DirectionStats,
     /// To the access point.
-    pub up: WayStats,
+    pub up: DirectionStats,
 }

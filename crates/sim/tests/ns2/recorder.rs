@@ -158,7 +158,7 @@ impl Tap for Recorder {
         }
     }
 
-    fn touched(&mut self, now: Time, id: ComponentId, component: &Node) {
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         let Node::Sender(sender) = component else { return };
         if id != self.places.sender || sender.stats().segments_sent == 0 {
             return;

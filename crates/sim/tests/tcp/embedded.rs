@@ -165,7 +165,7 @@ impl Probe for Shown {
 }
 
 impl Tap for Shown {
-    fn touched(&mut self, _now: Time, _id: ComponentId, component: &Node) {
+    fn handled(&mut self, _now: Time, _id: ComponentId, component: &Node) {
         if let Node::Custom(component) = component {
             component.show(self);
             let of = |name| self.0.get(name).copied().unwrap_or(0.0);

@@ -209,7 +209,8 @@ impl World {
             }
         }
         let ups: Vec<_> = (0..usize::from(self.stations)).map(|i| bench.bss.station(i).up).collect();
-        let sum = |count: fn(&lasthop_sim::wlan::WayStats) -> u64| ups.iter().map(count).sum::<u64>() as f64;
+        let sum =
+            |count: fn(&lasthop_sim::wlan::DirectionStats) -> u64| ups.iter().map(count).sum::<u64>() as f64;
         let bits = 8.0 * sum(|up| up.delivered_bytes.0);
         let throughput = bits / bench.now.as_secs_f64();
         (Saturation { throughput, collision: sum(|up| up.collided) / sum(|up| up.attempts) }, bench)

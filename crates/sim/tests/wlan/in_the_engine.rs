@@ -91,7 +91,7 @@ fn tcp_gets_through_whatever_is_lost() {
         let [failed, delivered, discarded] = *watcher.0.lock().unwrap();
         let bss = bss_of(&engine, bss);
         let down: Vec<_> = (0..usize::from(STATIONS)).map(|index| bss.station(index).down).collect();
-        let sum = |count: fn(&lasthop_sim::wlan::WayStats) -> u64| down.iter().map(count).sum::<u64>();
+        let sum = |count: fn(&lasthop_sim::wlan::DirectionStats) -> u64| down.iter().map(count).sum::<u64>();
         assert_eq!(failed, sum(|way| way.collided + way.lost));
         assert_eq!(delivered, sum(|way| way.delivered + way.corrupted));
         assert_eq!(discarded, sum(|way| way.discarded));

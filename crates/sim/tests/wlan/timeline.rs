@@ -8,7 +8,7 @@ use lasthop_channel::Model;
 use lasthop_proto::{DropReason, LinkOutcome, Port};
 use lasthop_sim::QueueLimit;
 use lasthop_sim::wlan::{
-    AboveMac, ApQueue, BssConfig, Cw, Dsss, DsssRate, Phy, Preamble, RetryLimit, WayStats,
+    AboveMac, ApQueue, BssConfig, Cw, DirectionStats, Dsss, DsssRate, Phy, Preamble, RetryLimit,
 };
 
 use crate::harness::{Bench, Did, Draws, SERVER, frame_loss, host, packet, port, stations, us};
@@ -285,8 +285,14 @@ fn in_a_collision_the_longest_frame_counts() {
         let mut sorted = expected;
         sorted.sort_by_key(|&(at, _)| at);
         assert_eq!(log, sorted);
-        let way = WayStats { attempts: 2, retries: 1, collided: 1, delivered: 1, ..WayStats::default() };
-        assert_eq!(bench.bss.station(1).down, WayStats { delivered_bytes: Bytes(1500), ..way });
+        let way = DirectionStats {
+            attempts: 2,
+            retries: 1,
+            collided: 1,
+            delivered: 1,
+            ..DirectionStats::default()
+        };
+        assert_eq!(bench.bss.station(1).down, DirectionStats { delivered_bytes: Bytes(1500), ..way });
         assert_eq!(bench.bss.stats().busy_time, us(2 * LONG + SHORT + 2 * ACK).since(Time::ZERO));
     }
 }
@@ -352,8 +358,8 @@ fn the_window_doubles_until_the_packet_is_given_up() {
     expected.push((us(at + LONG), Deliver(port(0), 1)));
     expected.push((us(at + LONG + SIFS + ACK), Signal(1, Delivered, 1)));
     assert_eq!(log, expected);
-    let way = WayStats { attempts: 8, retries: 6, lost: 7, discarded: 1, ..WayStats::default() };
-    let way = WayStats { delivered: 1, delivered_bytes: Bytes(1500), ..way };
+    let way = DirectionStats { attempts: 8, retries: 6, lost: 7, discarded: 1, ..DirectionStats::default() };
+    let way = DirectionStats { delivered: 1, delivered_bytes: Bytes(1500), ..way };
     assert_eq!(bench.bss.station(0).down, way);
 }
 

@@ -8,30 +8,30 @@ use lasthop_proto::frag::{Outcome, Reassembly};
 use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signal};
 
 use super::air::{Air, Unit};
-use super::cut::{Cutter, Units};
+use super::fragmenter::{Fragmenter, Units};
 use super::{RadioConfig, RadioStats};
 use crate::line::QueueLimit;
 use crate::queue::Discipline;
 
 /// Sends units as the ARQ decides.
-pub(super) struct Recovering {
+pub(super) struct WithArq {
     delay: Duration,
     queue: Queue,
-    cutter: Cutter,
+    fragmenter: Fragmenter,
     arq: Box<dyn Arq>,
     air: Air,
     /// All packets held, in order of arrival: first those that the sender has completed and that are still
     /// propagating, then those in transmission, then the queue if it is drop-tail.
-    line: VecDeque<Slot>,
+    line: VecDeque<PendingPacket>,
     /// Number of packets that the sender has completed, still propagating.
-    over: usize,
+    completed: usize,
     /// Number of packets in transmission.
-    begun: usize,
+    started: usize,
     /// ARQ number of the first packet that is not completed.
     first: u64,
     /// Bytes in the drop-tail queue.
     waiting: Bytes,
-    turn: Turn,
+    transmitter: Transmitter,
     stats: RadioStats,
 }
 
@@ -44,15 +44,15 @@ pub(super) enum Queue {
 }
 
 /// State of the sending end's transmitter.
-enum Turn {
+enum Transmitter {
     /// Idle; the ARQ is to be polled again at this instant.
-    Nobody { ask: Time },
+    Idle { poll_at: Time },
     /// Transmitting this attempt.
-    Attempt { attempt: Attempt, unit: Unit, start: Time, end: Time },
+    Sending { attempt: Attempt, unit: Unit, start: Time, end: Time },
 }
 
 /// A packet with its transmission state.
-struct Slot {
+struct PendingPacket {
     packet: Packet,
     units: Units,
     reassembly: Reassembly,
@@ -60,30 +60,30 @@ struct Slot {
     arrival: Time,
 }
 
-impl Turn {
+impl Transmitter {
     /// When the state ends.
     fn end(&self) -> Time {
         match *self {
-            Turn::Nobody { ask } => ask,
-            Turn::Attempt { end, .. } => end,
+            Transmitter::Idle { poll_at } => poll_at,
+            Transmitter::Sending { end, .. } => end,
         }
     }
 }
 
-impl Recovering {
-    pub(super) fn new(config: &RadioConfig, air: Air, arq: Box<dyn Arq>, queue: Queue) -> Recovering {
-        Recovering {
+impl WithArq {
+    pub(super) fn new(config: &RadioConfig, air: Air, arq: Box<dyn Arq>, queue: Queue) -> WithArq {
+        WithArq {
             delay: config.delay,
             queue,
-            cutter: Cutter::new(config),
+            fragmenter: Fragmenter::new(config),
             arq,
             air,
             line: VecDeque::new(),
-            over: 0,
-            begun: 0,
+            completed: 0,
+            started: 0,
             first: 0,
             waiting: Bytes::ZERO,
-            turn: Turn::Nobody { ask: Time::NEVER },
+            transmitter: Transmitter::Idle { poll_at: Time::NEVER },
             stats: RadioStats::default(),
         }
     }
@@ -109,82 +109,83 @@ impl Recovering {
 
     /// Number of the current transmission of the unit on the air; zero between units.
     pub(super) fn attempt(&self) -> u32 {
-        match self.turn {
-            Turn::Attempt { attempt, .. } => attempt.number,
-            Turn::Nobody { .. } => 0,
+        match self.transmitter {
+            Transmitter::Sending { attempt, .. } => attempt.number,
+            Transmitter::Idle { .. } => 0,
         }
     }
 
     /// Packets in the queue.
     fn backlog(&self) -> usize {
         match &self.queue {
-            Queue::DropTail(_) => self.line.len() - self.over - self.begun,
+            Queue::DropTail(_) => self.line.len() - self.completed - self.started,
             Queue::Managed(queue) => queue.queued().0,
         }
     }
 
     /// Processes everything that is due by `now`.
     pub(super) fn advance(&mut self, now: Time, out: &mut Out) {
-        while self.turn.end() <= now {
-            if let Turn::Attempt { attempt, unit, start, end } = self.turn {
+        while self.transmitter.end() <= now {
+            if let Transmitter::Sending { attempt, unit, start, end } = self.transmitter {
                 self.end_attempt(attempt, unit, start, end, out);
             }
-            self.use_air(now, out);
+            self.start_attempt(now, out);
         }
-        while self.over > 0 && self.line[0].arrival <= now {
+        while self.completed > 0 && self.line[0].arrival <= now {
             self.arrive(out);
         }
     }
 
     /// Starts the next attempt of the ARQ on the free air interface.
-    fn use_air(&mut self, now: Time, out: &mut Out) {
-        self.turn = loop {
+    fn start_attempt(&mut self, now: Time, out: &mut Out) {
+        self.transmitter = loop {
             match self.arq.next(now, self.backlog() > 0) {
                 Next::Begin => self.begin_packet(now, out),
                 Next::Send(attempt) => break self.begin_attempt(attempt, now),
                 Next::Wait(until) => {
-                    assert!(until > now, "an ARQ asked at {now} to wait until {until}");
-                    self.tell_queue_of_idleness(now, out);
-                    break Turn::Nobody { ask: until };
+                    assert!(until > now, "an ARQ polled at {now} to wait until {until}");
+                    self.poll_empty_queue(now, out);
+                    break Transmitter::Idle { poll_at: until };
                 }
             }
         };
     }
 
     /// Calls `dequeue` on an empty discipline whenever a packet could start, as [`Discipline`] requires.
-    fn tell_queue_of_idleness(&mut self, now: Time, out: &mut Out) {
+    fn poll_empty_queue(&mut self, now: Time, out: &mut Out) {
         if let Queue::Managed(queue) = &mut self.queue
             && queue.queued().0 == 0
             && self.arq.next(now, true) == Next::Begin
         {
             let none = queue.dequeue(now, out);
-            assert!(none.is_none(), "a discipline has no packet, and hands one over");
+            assert!(none.is_none(), "an empty discipline returned a packet");
         }
     }
 
     fn begin_packet(&mut self, now: Time, out: &mut Out) {
         if let Queue::Managed(queue) = &mut self.queue {
-            let packet = queue.dequeue(now, out).expect("a discipline hands over one of its packets");
+            let packet = queue.dequeue(now, out).expect("a discipline returns one of its packets");
             self.stats.note_queue(queue.stats());
             self.append(packet);
         }
-        let slot = self.line.get_mut(self.over + self.begun);
-        let Slot { packet, units, .. } = slot.expect("an ARQ begins a packet only if one waits");
+        let pending = self.line.get_mut(self.completed + self.started);
+        let PendingPacket { packet, units, .. } =
+            pending.expect("an ARQ starts a packet only if one is queued");
         self.waiting = self.waiting - packet.size;
-        self.arq.begin(self.first + self.begun as u64, units.count());
-        self.begun += 1;
+        self.arq.begin(self.first + self.started as u64, units.count());
+        self.started += 1;
     }
 
-    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Turn {
+    fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
         let units = &self.line[self.place(attempt)].units;
-        let coding = self.cutter.coding_of(units, attempt.number);
+        let coding = self.fragmenter.coding_of(units, attempt.number);
         let unit = self.air.unit(units.size(attempt.unit), coding);
-        Turn::Attempt { attempt, unit, start, end: start + unit.time }
+        Transmitter::Sending { attempt, unit, start, end: start + unit.time }
     }
 
     /// Index of the attempt's packet in `line`.
     fn place(&self, attempt: Attempt) -> usize {
-        self.over + (attempt.packet - self.first) as usize
+        self.completed + (attempt.packet - self.first) as usize
     }
 
     fn end_attempt(&mut self, attempt: Attempt, unit: Unit, start: Time, end: Time, out: &mut Out) {
@@ -193,7 +194,7 @@ impl Recovering {
         self.stats.failed_attempts += u64::from(!arrived);
         let verdict = self.arq.ended(end, attempt, arrived);
         let place = self.place(attempt);
-        let Slot { packet, reassembly, .. } = &mut self.line[place];
+        let PendingPacket { packet, reassembly, .. } = &mut self.line[place];
         let mut notify = |outcome| {
             let event = LinkEvent { outcome, packet: *packet, attempt: attempt.number };
             out.signal(Signal::Link(event));
@@ -217,40 +218,40 @@ impl Recovering {
 
     /// Releases completed packets in order: a completed packet waits for all earlier ones.
     fn release(&mut self, now: Time) {
-        while self.begun > 0 {
-            let slot = &mut self.line[self.over];
-            let Some(outcome) = slot.reassembly.outcome() else { break };
-            self.begun -= 1;
+        while self.started > 0 {
+            let pending = &mut self.line[self.completed];
+            let Some(outcome) = pending.reassembly.outcome() else { break };
+            self.started -= 1;
             self.first += 1;
             if outcome == Outcome::Abandoned {
-                self.line.remove(self.over);
+                self.line.remove(self.completed);
             } else {
-                slot.arrival = now + self.delay;
-                self.over += 1;
+                pending.arrival = now + self.delay;
+                self.completed += 1;
             }
         }
     }
 
     /// The first packet of `line` reaches the other end.
     fn arrive(&mut self, out: &mut Out) {
-        let slot = self.line.pop_front().expect("a packet is over");
-        self.over -= 1;
+        let pending = self.line.pop_front().expect("a completed packet");
+        self.completed -= 1;
         self.stats.delivered += 1;
-        out.send(Port::ONLY, slot.packet);
+        out.send(Port::ONLY, pending.packet);
     }
 
     /// Whether an arriving packet starts transmission at once.
     fn begins_at_once(&self, now: Time) -> bool {
-        let free = matches!(self.turn, Turn::Nobody { .. });
+        let free = matches!(self.transmitter, Transmitter::Idle { .. });
         free && self.backlog() == 0 && self.arq.next(now, true) == Next::Begin
     }
 
     /// Appends a packet to `line`.
     fn append(&mut self, packet: Packet) {
         self.waiting += packet.size;
-        let units = self.cutter.cut(&packet);
+        let units = self.fragmenter.fragment(&packet);
         let reassembly = Reassembly::of(units.count());
-        self.line.push_back(Slot { packet, units, reassembly, arrival: Time::NEVER });
+        self.line.push_back(PendingPacket { packet, units, reassembly, arrival: Time::NEVER });
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
@@ -271,13 +272,13 @@ impl Recovering {
                 self.stats.note_queue(queue.stats());
             }
         }
-        if let Turn::Nobody { .. } = self.turn {
-            self.use_air(now, out);
+        if let Transmitter::Idle { .. } = self.transmitter {
+            self.start_attempt(now, out);
         }
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
-        let arrival = self.line.front().map_or(Time::NEVER, |slot| slot.arrival);
-        self.turn.end().min(arrival)
+        let arrival = self.line.front().map_or(Time::NEVER, |pending| pending.arrival);
+        self.transmitter.end().min(arrival)
     }
 }

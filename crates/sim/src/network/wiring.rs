@@ -21,7 +21,7 @@ pub struct FlowPath {
 
 /// Kind of a component of the network.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum ComponentKind {
     /// The source of a flow, and the sink of the flow that responds to it.
     Source(FlowId),
     /// The sink of a flow, and the source of the flow that responds to it.
@@ -37,25 +37,25 @@ pub enum Part {
 }
 
 /// A port of a component.
-pub type Place = (ComponentId, Port);
+pub type PortRef = (ComponentId, Port);
 
 /// The ports at which a flow begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEnds {
     /// Output port of the source.
-    pub source: Place,
+    pub source: PortRef,
     /// Input port of the sink.
-    pub sink: Place,
+    pub sink: PortRef,
 }
 
 /// The components of a network, in the order of their ids, and the wires between them. Contains only what a
 /// flow crosses.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct Wiring {
     /// The components.
-    pub parts: Vec<Part>,
+    pub components: Vec<ComponentKind>,
     /// Wires, each from an output port to an input port.
-    pub wires: Vec<(Place, Place)>,
+    pub wires: Vec<(PortRef, PortRef)>,
     /// For each agent: the link direction that leaves the agent, and the agent that watches it. An agent sees
     /// the outcomes of its own transmissions only.
     pub watches: Vec<(ComponentId, ComponentId)>,
@@ -66,13 +66,13 @@ pub struct Plan {
 }
 
 /// Next hop of the packets that leave one port, by flow and direction.
-type Onward = BTreeMap<(FlowId, bool), Place>;
+type Onward = BTreeMap<(FlowId, bool), PortRef>;
 
-struct Planner<'a> {
+struct WiringBuilder<'a> {
     graph: &'a Graph,
     /// The node at which each link has its agent.
     agents: &'a [Option<HostId>],
-    plan: Plan,
+    wiring: Wiring,
     directions: BTreeMap<(LinkId, usize), ComponentId>,
     bsses: BTreeMap<BssId, ComponentId>,
     agent_places: BTreeMap<LinkId, ComponentId>,
@@ -80,7 +80,7 @@ struct Planner<'a> {
     outlets: BTreeMap<(ComponentId, Port), (HostId, Onward)>,
 }
 
-impl Plan {
+impl Wiring {
     /// The components and wires of a network. `agents` gives the end at which each link has an agent, if any.
     /// The agent's [`Port::WIRED`] faces its node and [`Port::RADIO`] the link. The links of a BSS share one
     /// agent, at the access point.
@@ -89,43 +89,43 @@ impl Plan {
     ///
     /// # Panics
     /// If a path does not follow the links of the graph.
-    pub fn new(graph: &Graph, agents: &[Option<HostId>], flows: &[FlowPath]) -> Plan {
-        let mut planner = Planner {
+    pub fn new(graph: &Graph, agents: &[Option<HostId>], flows: &[FlowPath]) -> Wiring {
+        let mut builder = WiringBuilder {
             graph,
             agents,
-            plan: Plan::default(),
+            wiring: Wiring::default(),
             directions: BTreeMap::new(),
             bsses: BTreeMap::new(),
             agent_places: BTreeMap::new(),
             outlets: BTreeMap::new(),
         };
         for (index, flow) in flows.iter().enumerate() {
-            planner.add_flow(FlowId(index as u16), flow);
+            builder.add_flow(FlowId(index as u16), flow);
         }
-        planner.connect(flows)
+        builder.connect(flows)
     }
 }
 
-impl Planner<'_> {
-    fn add(&mut self, part: Part) -> ComponentId {
-        let id = u16::try_from(self.plan.parts.len()).expect("at most 65,535 components");
-        self.plan.parts.push(part);
+impl WiringBuilder<'_> {
+    fn add(&mut self, kind: ComponentKind) -> ComponentId {
+        let id = u16::try_from(self.wiring.components.len()).expect("at most 65,535 components");
+        self.wiring.components.push(kind);
         ComponentId(id)
     }
 
     fn add_flow(&mut self, flow: FlowId, path: &FlowPath) {
         // The ends of a response flow are those of its request flow, at another port.
-        let asked = path.answers.map(|asked| self.plan.flows[usize::from(asked.0)]);
+        let asked = path.answers.map(|asked| self.wiring.flows[usize::from(asked.0)]);
         let source = match asked {
             Some(ends) => (ends.sink.0, Port(1)),
-            None => (self.add(Part::Source(flow)), Port::ONLY),
+            None => (self.add(ComponentKind::Source(flow)), Port::ONLY),
         };
         self.add_links(&path.nodes);
         let sink = match asked {
             Some(ends) => (ends.source.0, Port(1)),
-            None => (self.add(Part::Sink(flow)), Port::ONLY),
+            None => (self.add(ComponentKind::Sink(flow)), Port::ONLY),
         };
-        self.plan.flows.push(FlowEnds { source, sink });
+        self.wiring.flows.push(FlowEnds { source, sink });
         self.walk((flow, true), source, &path.nodes, sink);
         if !path.one_way {
             let back: Vec<HostId> = path.nodes.iter().rev().copied().collect();
@@ -144,11 +144,11 @@ impl Planner<'_> {
             }
             match self.graph.station(link) {
                 Some((bss, _)) if !self.bsses.contains_key(&bss) => {
-                    let id = self.add(Part::Bss(bss));
+                    let id = self.add(ComponentKind::Bss(bss));
                     self.bsses.insert(bss, id);
                 }
                 None if !self.directions.contains_key(&(link, from)) => {
-                    let id = self.add(Part::Link(link, from));
+                    let id = self.add(ComponentKind::Link(link, from));
                     self.directions.insert((link, from), id);
                 }
                 _ => {}
@@ -162,7 +162,7 @@ impl Planner<'_> {
     fn add_agent(&mut self, link: LinkId) {
         let link = self.graph.medium(link);
         if !self.agent_places.contains_key(&link) {
-            let id = self.add(Part::Agent(link));
+            let id = self.add(ComponentKind::Agent(link));
             self.agent_places.insert(link, id);
         }
     }
@@ -174,7 +174,7 @@ impl Planner<'_> {
     }
 
     /// The input and output ports of a link, in the direction that leads away from one of its ends.
-    fn ports(&self, link: LinkId, from: usize) -> (Place, Place) {
+    fn ports(&self, link: LinkId, from: usize) -> (PortRef, PortRef) {
         match self.graph.station(link) {
             None => {
                 let place = (self.directions[&(link, from)], Port::ONLY);
@@ -189,7 +189,7 @@ impl Planner<'_> {
     }
 
     /// Records, at each node of a path, where packets enter and where they go next.
-    fn walk(&mut self, packets: (FlowId, bool), source: Place, path: &[HostId], sink: Place) {
+    fn walk(&mut self, packets: (FlowId, bool), source: PortRef, path: &[HostId], sink: PortRef) {
         let last = *path.last().expect("a path has nodes");
         let mut outlet = source;
         let mut before = None;
@@ -209,49 +209,50 @@ impl Planner<'_> {
                 self.go_on(packets, step[0], entrance, entrance);
             }
             if let Some(station) = self.graph.station(link).filter(|_| from == 0) {
-                self.plan.reached.entry(station).or_default().insert(last);
+                self.wiring.reached.entry(station).or_default().insert(last);
             }
             (outlet, before) = (left, Some(link));
         }
         self.go_on(packets, last, outlet, sink);
     }
 
-    fn go_on(&mut self, packets: (FlowId, bool), node: HostId, outlet: Place, entrance: Place) {
+    fn go_on(&mut self, packets: (FlowId, bool), node: HostId, outlet: PortRef, entrance: PortRef) {
         let (_, onward) = self.outlets.entry(outlet).or_insert_with(|| (node, Onward::new()));
         let before = onward.insert(packets, entrance);
         assert!(before.is_none_or(|before| before == entrance), "a path has no loops");
     }
 
-    fn connect(mut self, flows: &[FlowPath]) -> Plan {
+    fn connect(mut self, flows: &[FlowPath]) -> Wiring {
         for (&link, &agent) in &self.agent_places {
             if let Some((bss, _)) = self.graph.station(link) {
                 let bss = self.bsses[&bss];
-                self.plan.wires.push(((agent, Port::RADIO), (bss, Port::WIRED)));
-                self.plan.wires.push(((bss, Port::WIRED), (agent, Port::RADIO)));
-                self.plan.watches.push((bss, agent));
+                self.wiring.wires.push(((agent, Port::RADIO), (bss, Port::WIRED)));
+                self.wiring.wires.push(((bss, Port::WIRED), (agent, Port::RADIO)));
+                self.wiring.watches.push((bss, agent));
                 continue;
             }
             let away = usize::from(Some(self.graph.ends(link)[0]) != self.agents[usize::from(link.0)]);
             if let Some(&direction) = self.directions.get(&(link, away)) {
-                self.plan.wires.push(((agent, Port::RADIO), (direction, Port::ONLY)));
-                self.plan.watches.push((direction, agent));
+                self.wiring.wires.push(((agent, Port::RADIO), (direction, Port::ONLY)));
+                self.wiring.watches.push((direction, agent));
             }
             if let Some(&direction) = self.directions.get(&(link, 1 - away)) {
-                self.plan.wires.push(((direction, Port::ONLY), (agent, Port::RADIO)));
+                self.wiring.wires.push(((direction, Port::ONLY), (agent, Port::RADIO)));
             }
         }
-        let mut routers: BTreeMap<HostId, (ComponentId, Vec<Place>)> = BTreeMap::new();
+        let mut routers: BTreeMap<HostId, (ComponentId, Vec<PortRef>)> = BTreeMap::new();
         for (outlet, (node, onward)) in core::mem::take(&mut self.outlets) {
             let mut entrances = onward.values();
             let first = *entrances.next().expect("packets come out of an outlet");
             if entrances.all(|&entrance| entrance == first) {
-                self.plan.wires.push((outlet, first));
+                self.wiring.wires.push((outlet, first));
                 continue;
             }
-            let (router, ports) =
-                routers.entry(node).or_insert_with(|| (self.add(Part::Router(Router::new())), Vec::new()));
-            self.plan.wires.push((outlet, (*router, Port::ONLY)));
-            let Part::Router(table) = &mut self.plan.parts[usize::from(router.0)] else {
+            let (router, ports) = routers
+                .entry(node)
+                .or_insert_with(|| (self.add(ComponentKind::Router(Router::new())), Vec::new()));
+            self.wiring.wires.push((outlet, (*router, Port::ONLY)));
+            let ComponentKind::Router(table) = &mut self.wiring.components[usize::from(router.0)] else {
                 unreachable!("a router was put there");
             };
             for ((flow, forth), entrance) in onward {
@@ -265,8 +266,8 @@ impl Planner<'_> {
         }
         for (router, ports) in routers.into_values() {
             let leaving = ports.into_iter().enumerate();
-            self.plan.wires.extend(leaving.map(|(port, entrance)| ((router, Port(port as u16)), entrance)));
+            self.wiring.wires.extend(leaving.map(|(port, entrance)| ((router, Port(port as u16)), entrance)));
         }
-        self.plan
+        self.wiring
     }
 }

@@ -20,7 +20,7 @@ pub struct Fec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     /// Uncoded.
-    Plain,
+    Uncoded,
     /// The check bits replace payload: the unit consists of codewords.
     Within,
     /// The check bits are added to the unit. With a fixed unit size it becomes several units.
@@ -29,7 +29,7 @@ pub(super) enum Coding {
 
 /// Fragments packets into units.
 #[derive(Clone, Copy)]
-pub(super) struct Cutter {
+pub(super) struct Fragmenter {
     mtu: Option<Mtu>,
     /// Fixed size of all units, if configured.
     unit: Option<Mtu>,
@@ -63,32 +63,32 @@ impl Units {
     }
 }
 
-impl Cutter {
-    pub(super) fn new(config: &RadioConfig) -> Cutter {
+impl Fragmenter {
+    pub(super) fn new(config: &RadioConfig) -> Fragmenter {
         let RadioConfig { mtu, unit, fec, .. } = *config;
         assert!(mtu.is_none() || unit.is_none(), "units have one size, or a largest one");
-        Cutter { mtu, unit, fec, repeats: fec.is_some_and(|fec| fec.covers == Covers::Repeats) }
+        Fragmenter { mtu, unit, fec, repeats: fec.is_some_and(|fec| fec.covers == Covers::Repeats) }
     }
 
     #[inline]
-    pub(super) fn cut(&self, packet: &Packet) -> Units {
+    pub(super) fn fragment(&self, packet: &Packet) -> Units {
         // Most links do not fragment, and this runs for every packet.
         if self.unit.is_none() && self.fec.is_none() {
             let fragments = Fragments::of(packet.size, self.mtu);
-            return Units { fragments, coding: Coding::Plain };
+            return Units { fragments, coding: Coding::Uncoded };
         }
-        self.cut_and_code(packet)
+        self.fragment_and_code(packet)
     }
 
     #[inline(never)]
-    fn cut_and_code(&self, packet: &Packet) -> Units {
+    fn fragment_and_code(&self, packet: &Packet) -> Units {
         let code = self.fec.and_then(|fec| match fec.covers {
             Covers::Marked(dscp) if dscp != packet.dscp => None,
             Covers::Repeats => None,
             Covers::Marked(_) | Covers::All => Some(fec.code),
         });
         let coding = match (code, self.unit) {
-            (None, _) => Coding::Plain,
+            (None, _) => Coding::Uncoded,
             (Some(_), Some(_)) => Coding::Within,
             (Some(_), None) => Coding::OnTop,
         };

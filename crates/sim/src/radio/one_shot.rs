@@ -4,7 +4,7 @@ use lasthop_base::{Bytes, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
 
 use super::air::Air;
-use super::cut::Cutter;
+use super::fragmenter::Fragmenter;
 use super::{RadioConfig, RadioStats};
 use crate::line::Line;
 use crate::managed::ManagedLine;
@@ -12,14 +12,14 @@ use crate::queue::Discipline;
 
 /// Sends each unit once. The remaining fragments of a packet are sent even after one is lost (the "basic TCP"
 /// of TR-96-014, sections 4.2.1 and 5).
-pub(super) struct Plain {
+pub(super) struct OneShot {
     transmitter: Transmitter,
     /// Packets, each with the number of its units that are lost.
     line: Line<u32>,
 }
 
-/// Like [`Plain`], with a queue discipline.
-pub(super) struct Managed {
+/// Like [`OneShot`], with a queue discipline.
+pub(super) struct ManagedOneShot {
     transmitter: Transmitter,
     line: ManagedLine<u32>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Managed {
 /// Puts packets on the air.
 struct Transmitter {
     air: Air,
-    cutter: Cutter,
+    fragmenter: Fragmenter,
     /// Survival is not drawn for units that start later.
     horizon: Time,
     stats: RadioStats,
@@ -35,13 +35,18 @@ struct Transmitter {
 
 impl Transmitter {
     fn new(config: &RadioConfig, air: Air) -> Transmitter {
-        Transmitter { air, cutter: Cutter::new(config), horizon: Time::NEVER, stats: RadioStats::default() }
+        Transmitter {
+            air,
+            fragmenter: Fragmenter::new(config),
+            horizon: Time::NEVER,
+            stats: RadioStats::default(),
+        }
     }
 
     /// Sends a packet from `start` on. Returns the end of its last unit and the number of lost units.
     #[inline(always)]
     fn send(&mut self, packet: &Packet, start: Time) -> (Time, u32) {
-        let units = self.cutter.cut(packet);
+        let units = self.fragmenter.fragment(packet);
         let (mut end, mut lost) = (start, 0);
         for index in 0..units.count() {
             let unit = self.air.unit(units.size(index), units.coding());
@@ -55,8 +60,8 @@ impl Transmitter {
     /// Delivers a packet at the other end, or drops it if units are lost.
     #[inline(always)]
     fn arrive(&mut self, packet: &Packet, lost: u32, out: &mut Out) {
-        let Transmitter { air, cutter, stats, .. } = self;
-        let units = cutter.cut(packet);
+        let Transmitter { air, fragmenter, stats, .. } = self;
+        let units = fragmenter.fragment(packet);
         for index in 0..units.count() {
             air.unit(units.size(index), units.coding()).count(stats);
         }
@@ -71,10 +76,10 @@ impl Transmitter {
     }
 }
 
-impl Plain {
-    pub(super) fn new(config: &RadioConfig, air: Air) -> Plain {
+impl OneShot {
+    pub(super) fn new(config: &RadioConfig, air: Air) -> OneShot {
         let line = Line::new(config.delay, config.queue);
-        Plain { transmitter: Transmitter::new(config, air), line }
+        OneShot { transmitter: Transmitter::new(config, air), line }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
@@ -103,7 +108,7 @@ impl Plain {
     }
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
-        let Plain { transmitter, line } = self;
+        let OneShot { transmitter, line } = self;
         line.hand_over(now, |packet, lost| transmitter.arrive(packet, lost, out));
     }
 
@@ -112,10 +117,10 @@ impl Plain {
     }
 }
 
-impl Managed {
-    pub(super) fn new(config: &RadioConfig, air: Air, queue: Box<dyn Discipline>) -> Managed {
+impl ManagedOneShot {
+    pub(super) fn new(config: &RadioConfig, air: Air, queue: Box<dyn Discipline>) -> ManagedOneShot {
         let line = ManagedLine::new(config.delay, queue);
-        Managed { transmitter: Transmitter::new(config, air), line }
+        ManagedOneShot { transmitter: Transmitter::new(config, air), line }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
@@ -131,13 +136,13 @@ impl Managed {
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        let Managed { transmitter, line } = self;
+        let ManagedOneShot { transmitter, line } = self;
         line.receive(now, packet, |packet, start| transmitter.send(packet, start), out);
         transmitter.stats.note_queue(line.stats());
     }
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
-        let Managed { transmitter, line } = self;
+        let ManagedOneShot { transmitter, line } = self;
         line.advance(now, |packet, start| transmitter.send(packet, start), out);
         transmitter.stats.note_queue(line.stats());
         line.hand_over(now, |packet, lost| transmitter.arrive(packet, lost, out));
