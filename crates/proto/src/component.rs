@@ -1,4 +1,4 @@
-//! The one abstraction: a component, and the effects it asks for.
+//! The component interface, and the effects that components emit.
 
 use alloc::vec::Vec;
 
@@ -6,41 +6,41 @@ use lasthop_base::Time;
 
 use crate::packet::{DropReason, Packet};
 
-/// A component's place in the engine; earlier places go first at the same instant.
+/// Index of a component in the engine. At equal deadlines, lower ids run first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentId(pub u16);
 
-/// One of a component's places to plug in a wire. What each port means is the component's affair;
-/// one with two sides calls them [`Port::WIRED`] and [`Port::RADIO`].
+/// A port of a component, to which a wire connects. Components define the meaning of their ports; those with
+/// two sides use [`Port::WIRED`] and [`Port::RADIO`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
 impl Port {
-    /// The only port of a component that has one, or the entrance of a one-way one.
+    /// The port of a component with only one, or the input port of a one-way component.
     pub const ONLY: Port = Port(0);
-    /// A base station's side towards the fixed network.
+    /// The side of a base station that faces the wired network.
     pub const WIRED: Port = Port(0);
-    /// A base station's side towards the mobile host.
+    /// The side of a base station that faces the mobile host.
     pub const RADIO: Port = Port(1);
 
-    /// The other of two sides.
+    /// The opposite of the two sides.
     pub const fn across(self) -> Port {
         Port(self.0 ^ 1)
     }
 }
 
-/// Something that lives in time.
+/// A state machine driven by packets, deadlines and signals.
 ///
-/// Promises: `next_wakeup` is a pure function of the state; a `wake` that sends nothing moves
-/// `next_wakeup` past `now`; nothing is remembered of `out` between calls.
+/// Contract: `next_wakeup` is a pure function of the state; a `wake` that emits nothing moves `next_wakeup`
+/// past `now`; no reference to `out` is kept between calls.
 pub trait Component: Send {
     /// A packet arrived through `port`.
     fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out);
 
-    /// The instant that [`next_wakeup`](Component::next_wakeup) named has come.
+    /// The deadline returned by [`next_wakeup`](Component::next_wakeup) has been reached.
     fn wake(&mut self, _now: Time, _out: &mut Out) {}
 
-    /// When this component next wants to be woken; [`Time::NEVER`] if it waits for nothing.
+    /// The next deadline; [`Time::NEVER`] without one.
     fn next_wakeup(&self) -> Time {
         Time::NEVER
     }
@@ -48,41 +48,41 @@ pub trait Component: Send {
     /// A watched component emitted a signal.
     fn on_signal(&mut self, _now: Time, _signal: &Signal, _out: &mut Out) {}
 
-    /// Shows the quantities that a curious reader would plot over time.
+    /// Reports quantities for plots over time.
     fn show(&self, _probe: &mut dyn Probe) {}
 }
 
-/// Receives the quantities that a component shows.
+/// Receives the quantities that a component reports.
 pub trait Probe {
-    /// The quantity `name` has this value now. Units are in the name or in the component's docs.
+    /// The current value of the quantity `name`. The unit is part of the name or documented by the component.
     fn value(&mut self, name: &'static str, value: f64);
 }
 
-/// What a component signals to its watchers.
+/// A signal from a component to its watchers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal {
-    /// A link dealt with a unit on the air.
+    /// Outcome of a transmission on a link.
     Link(LinkEvent),
-    /// A transfer is over: everything was sent and acknowledged, or it was given up or reset. A run ends when
-    /// all those have said so that it waits for.
+    /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
+    /// run ends when all awaited components have sent this signal.
     Finished,
 }
 
-/// What became of one unit (a packet or a fragment of it) that a link put on the air.
+/// The outcome of one transmission of a unit (a packet or a fragment) on a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkEvent {
     /// What happened.
     pub outcome: LinkOutcome,
-    /// The packet that the unit belongs to.
+    /// The packet that contains the unit.
     pub packet: Packet,
-    /// How many times the unit has been sent now, from 1.
+    /// Number of this transmission of the unit, from 1.
     pub attempt: u32,
 }
 
-/// The ways an attempt can end.
+/// Outcome of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkOutcome {
-    /// The attempt failed; there will be another, or the packet is discarded.
+    /// The attempt failed; a retransmission or [`Discarded`](LinkOutcome::Discarded) follows.
     AttemptFailed,
     /// The unit arrived.
     Delivered,
@@ -90,33 +90,33 @@ pub enum LinkOutcome {
     Discarded,
 }
 
-/// One thing that a component wants done.
+/// An action that a component requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect {
     /// A packet leaves through a port.
     Send(Port, Packet),
-    /// A packet is gone.
+    /// A packet is dropped.
     Drop(Packet, DropReason),
     /// Delivered to every watcher of this component.
     Signal(Signal),
 }
 
-/// The effects that components want, in the order in which they were emitted, each with its emitter.
+/// The effects emitted by components, in order, each with its emitter.
 #[derive(Debug, Default)]
 pub struct Out {
     effects: Vec<(ComponentId, Effect)>,
-    /// Effects at the head of `effects` that were taken; all of them are forgotten at once.
+    /// Number of effects already taken from the head of `effects`; they are removed together.
     taken: usize,
     emitter: ComponentId,
 }
 
 impl Out {
-    /// Sends `packet` out of `port`; it reaches the other end of the wire at this same instant.
+    /// Sends `packet` out of `port`; it reaches the other end of the wire at the same instant.
     pub fn send(&mut self, port: Port, packet: Packet) {
         self.push(Effect::Send(port, packet));
     }
 
-    /// Says that `packet` is lost here, and why.
+    /// Drops `packet` for the given reason.
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.push(Effect::Drop(packet, reason));
     }
@@ -126,9 +126,9 @@ impl Out {
         self.push(Effect::Signal(signal));
     }
 
-    /// For a component that embeds others and is their only neighbour: lets one of them `emit` effects, and
-    /// replaces each by what `rewrite` makes of it; none drops it. So the owner sends the packets out of ports of
-    /// its own, and passes the signals on as its own or keeps them.
+    /// For a component that embeds others and is their only neighbour: collects the effects that `emit`
+    /// produces, and replaces each by the result of `rewrite`; `None` removes it. The owner can so send
+    /// packets out of its own ports, and forward or suppress signals.
     pub fn redirect(
         &mut self,
         emit: impl FnOnce(&mut Out),
@@ -151,25 +151,24 @@ impl Out {
         self.effects.push((self.emitter, effect));
     }
 
-    /// For the driver of components: attributes the effects that follow to `emitter`.
+    /// For the engine: attributes the effects that follow to `emitter`.
     pub fn attributed_to(&mut self, emitter: ComponentId) -> &mut Out {
         self.emitter = emitter;
         self
     }
 
-    /// For the driver of components: effect number `index` since the last [`clear`](Out::clear), and its
-    /// emitter.
+    /// For the engine: effect number `index` since the last [`clear`](Out::clear), and its emitter.
     pub fn get(&self, index: usize) -> Option<&(ComponentId, Effect)> {
         self.effects.get(index)
     }
 
-    /// For the driver of components: forgets all effects, once they were carried out.
+    /// For the engine: removes all effects after they were carried out.
     pub fn clear(&mut self) {
         self.effects.clear();
         self.taken = 0;
     }
 
-    /// For the driver of components: takes the earliest effect, and its emitter.
+    /// For the engine: takes the oldest effect, and its emitter.
     pub fn take(&mut self) -> Option<(ComponentId, Effect)> {
         match self.effects.get(self.taken) {
             Some(&effect) => {
@@ -201,8 +200,8 @@ mod tests {
         Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
     }
 
-    /// The effects of an embedded component are rewritten in their order: sent by another port, or dropped. The
-    /// owner's own effects stand.
+    /// The owner rewrites effects of an embedded component in order: sent through another port, or dropped.
+    /// Its own effects are unaffected.
     #[test]
     fn an_owner_rewrites_the_effects_of_an_embedded_component() {
         let mut out = Out::default();

@@ -1,14 +1,13 @@
-//! MTU fragmentation, and what the receiving end makes of the fragments.
+//! MTU fragmentation and reassembly.
 //!
-//! A packet larger than the MTU leaves as full fragments and a shorter last one; one missing
-//! fragment loses the packet, because the network layer above knows nothing smaller (EBSN paper,
-//! TR-96-014, sections 3.1 and 4.1).
+//! A packet larger than the MTU is sent as full fragments and a shorter last one. If a fragment is lost, the
+//! packet is lost, because the network layer has no smaller unit (EBSN paper, TR-96-014, sections 3.1 and
+//! 4.1).
 
 use lasthop_base::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Maximum transmission unit: the largest fragment in bytes, as the network layer counts them;
-/// never zero.
+/// Maximum transmission unit: the largest fragment in bytes, as counted by the network layer. Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Bytes", into = "Bytes")]
 pub struct Mtu(Bytes);
@@ -38,7 +37,7 @@ impl From<Mtu> for Bytes {
     }
 }
 
-/// How a packet is cut.
+/// Fragmentation of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragments {
     packet: Bytes,
@@ -46,12 +45,12 @@ pub struct Fragments {
 }
 
 impl Fragments {
-    /// A packet of size `packet`, cut to `mtu`; in one piece without one.
+    /// Fragments of a packet of size `packet`; a single one without an MTU.
     pub const fn of(packet: Bytes, mtu: Option<Mtu>) -> Fragments {
         Fragments { packet, mtu }
     }
 
-    /// How many fragments there are; one at least.
+    /// Number of fragments, at least one.
     ///
     /// # Panics
     /// If there are more than `u32::MAX`.
@@ -60,10 +59,10 @@ impl Fragments {
         u32::try_from(count).expect("fewer fragments than 2^32")
     }
 
-    /// The size of fragment `index`, counted from zero.
+    /// Size of fragment `index`, counted from zero.
     ///
     /// # Panics
-    /// If the packet ends before it.
+    /// If `index` is out of range.
     pub fn size(&self, index: u32) -> Bytes {
         debug_assert!(index < self.count(), "fragment {index} of {}", self.count());
         match self.mtu {
@@ -73,7 +72,7 @@ impl Fragments {
     }
 }
 
-/// What became of a packet at the receiving end.
+/// Outcome of the reassembly of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Every fragment arrived.
@@ -82,35 +81,35 @@ pub enum Outcome {
     Abandoned,
 }
 
-/// The receiving end's account of one packet, whose fragments may end in any order.
+/// Reassembly state of one packet, whose fragments may arrive in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reassembly {
-    /// Fragments of which it is not yet known whether they will ever arrive.
+    /// Fragments whose outcome is not known yet.
     pending: u32,
-    /// What becomes of the packet if all of those arrive.
+    /// The outcome if all pending fragments arrive.
     outcome: Outcome,
 }
 
 impl Reassembly {
-    /// Waits for `fragments` fragments.
+    /// Expects `fragments` fragments.
     pub const fn of(fragments: u32) -> Reassembly {
         Reassembly { pending: fragments, outcome: Outcome::Complete }
     }
 
-    /// One more fragment is here.
+    /// A fragment has arrived.
     ///
     /// # Panics
-    /// If none was missing: a fragment ends once.
+    /// If all fragments have arrived already.
     pub fn arrived(&mut self) {
         self.pending = self.pending.checked_sub(1).expect("a fragment ends once");
     }
 
-    /// None of the missing fragments will come.
+    /// The missing fragments will not arrive.
     pub fn abandon(&mut self) {
         *self = Reassembly { pending: 0, outcome: Outcome::Abandoned };
     }
 
-    /// What became of the packet, once that is certain for every fragment.
+    /// The outcome, once it is known for all fragments.
     pub fn outcome(&self) -> Option<Outcome> {
         (self.pending == 0).then_some(self.outcome)
     }

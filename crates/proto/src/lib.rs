@@ -1,10 +1,8 @@
-//! What a host, a base station and a link end do, as pure state machines.
+//! Protocols of hosts, base stations and link ends, as pure state machines.
 //!
-//! Everything that lives in time is a [`Component`]: it is told of a packet, of the instant that it
-//! asked for, or of something that happened on a link it watches, and it answers by effects
-//! collected in [`Out`]. Nothing here sees a clock, a socket, a thread or an event queue; the crate
-//! is `no_std`, so the compiler holds it to that. The simulator, a live gateway and a test drive the
-//! same code.
+//! A [`Component`] handles packets, deadlines and signals of the links that it watches, and emits effects
+//! into [`Out`]. It has no access to clocks, sockets, threads or event queues; the crate is `no_std`. The
+//! simulator, a live gateway and tests drive the same code.
 //!
 //! ```text
 //!                    ┌────────────────────┐

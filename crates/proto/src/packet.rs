@@ -1,4 +1,4 @@
-//! Packets: flat values, copied freely; a payload is a length.
+//! Packets: small `Copy` values whose payload is only a length.
 
 use core::fmt;
 
@@ -6,85 +6,86 @@ use lasthop_base::{Bytes, Time};
 
 use crate::tcp::{Segment, SeqNum};
 
-/// A host or router, by its place in the topology.
+/// A host or router, by its index in the topology.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u16);
 
-/// A connection or other stream of packets, by its place in the scenario.
+/// A connection or another stream of packets, by its index in the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u16);
 
-/// One packet of the network layer.
+/// A packet of the network layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
-    /// Who sent it.
+    /// The sending host.
     pub src: HostId,
-    /// Whom it is for.
+    /// The destination host.
     pub dst: HostId,
-    /// The flow it belongs to.
+    /// The flow.
     pub flow: FlowId,
-    /// Its size as the network layer counts it: payload and all headers down to IP.
+    /// Size at the network layer: payload and all headers down to IP.
     pub size: Bytes,
-    /// How it wants to be treated on its way.
+    /// DSCP field of the IP header.
     pub dscp: Dscp,
-    /// What it tells and is told of congestion.
+    /// ECN field of the IP header.
     pub ecn: Ecn,
-    /// What it carries.
+    /// Contents.
     pub body: Body,
 }
 
-/// How a packet wants to be treated: the differentiated services code point in its IP header
-/// (RFC 2474), the six upper bits of what was the type of service.
+/// Differentiated services code point in the IP header (RFC 2474): the six upper bits of the former
+/// type-of-service octet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dscp(u8);
 
 impl Dscp {
-    /// Like any other packet.
+    /// Default forwarding.
     pub const DEFAULT: Dscp = Dscp(0);
 
-    /// The code point `value`. Those that end in 11 are for experiments and local use (RFC 2474 section 6).
+    /// The code point `value`. Values that end in binary 11 are for experimental and local use (RFC 2474
+    /// section 6).
     ///
     /// # Panics
-    /// If it is no number of six bits.
+    /// If `value` has more than six bits.
     pub const fn new(value: u8) -> Dscp {
         assert!(value < 64, "a code point has six bits");
         Dscp(value)
     }
 
-    /// Its number.
+    /// The numeric value.
     pub const fn get(self) -> u8 {
         self.0
     }
 }
 
-/// The ECN field of a packet's IP header (RFC 3168 section 5): the two bits behind its code point.
+/// The ECN field of the IP header (RFC 3168 section 5): the two bits after the DSCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Ecn {
-    /// Its transport does not know ECN: congestion drops it.
+    /// Not ECN-capable transport: congestion drops the packet.
     #[default]
     NotEct = 0b00,
     /// ECN-capable transport, code point ECT(1).
     Ect1 = 0b01,
     /// ECN-capable transport, code point ECT(0).
     Ect0 = 0b10,
-    /// Congestion experienced: a queue has marked it.
+    /// Congestion experienced: marked by a queue.
     Ce = 0b11,
 }
 
 impl Ecn {
-    /// Its two bits.
+    /// The two bits.
     pub const fn bits(self) -> u8 {
         self as u8
     }
 
-    /// Whether a queue may mark the packet in place of dropping it. One that is marked stays so.
+    /// Whether a queue may mark the packet instead of dropping it. A marked packet stays marked.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)
     }
 }
 
-/// What a packet carries.
+/// The contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Body {
     /// A TCP segment.
@@ -95,26 +96,27 @@ pub enum Body {
     Datagram(Datagram),
 }
 
-/// A UDP datagram of a generator, with what generators such as iperf write into its payload.
+/// A UDP datagram of a traffic generator, with the fields that generators such as iperf write into the
+/// payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Its number among those of its source, from 0.
+    /// Sequence number at its source, from 0.
     pub seq: u64,
     /// When it was sent.
     pub sent: Time,
 }
 
-/// A control message about a flow, as it would travel on the wire: an ICMP message that quotes the
-/// segment it is about (RFC 792).
+/// A control message about a flow: on the wire, an ICMP message that quotes the segment it refers to (RFC
+/// 792).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Which message it is.
+    /// Kind of the message.
     pub code: NoticeCode,
-    /// First sequence number of the segment it is about.
+    /// First sequence number of the segment it refers to.
     pub seq: SeqNum,
 }
 
-/// The ICMP type and code of a [`Notice`]: a scheme's message is known by them and by nothing else.
+/// ICMP type and code of a [`Notice`], which identify a scheme's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoticeCode {
     /// ICMP type; 41 is for experimental mobility protocols (RFC 4065).
@@ -128,13 +130,13 @@ pub struct NoticeCode {
 pub enum DropReason {
     /// The queue before a link was full.
     QueueFull,
-    /// The discipline of the queue before a link dropped it to signal congestion.
+    /// Dropped by the queue discipline to signal congestion.
     ActiveQueue,
     /// The packet, or a fragment of it, arrived with bit errors.
     Corrupted,
     /// The link gave up after its last permitted attempt.
     AttemptsExhausted,
-    /// A test or a trace said so.
+    /// Dropped by a test or a trace.
     Scripted,
 }
 
@@ -151,9 +153,9 @@ impl fmt::Display for DropReason {
 }
 
 impl Notice {
-    /// The message `code` about the data in `packet`, to their source; `None` if there are none in it.
-    /// What acknowledges is not worth a word to the one who sent it, and a notice is never sent about a
-    /// notice (RFC 1122 section 3.2.2).
+    /// The message `code` about the data in `packet`, addressed to their source. `None` for packets without
+    /// data: pure ACKs are not reported to their sender, and no notice is sent about a notice (RFC 1122
+    /// section 3.2.2).
     pub fn about(packet: &Packet, code: NoticeCode, size: Bytes) -> Option<Packet> {
         let seq = packet.segment().filter(|segment| segment.len > 0)?.seq;
         let body = Body::Notice(Notice { code, seq });
@@ -163,7 +165,7 @@ impl Notice {
 }
 
 impl Packet {
-    /// The TCP segment inside, if there is one.
+    /// The TCP segment, if the packet contains one.
     pub fn segment(&self) -> Option<&Segment> {
         match &self.body {
             Body::Tcp(segment) => Some(segment),
@@ -176,7 +178,7 @@ impl Packet {
 mod tests {
     use super::*;
 
-    /// A packet is copied at each hop: the ECN field stands where there was padding.
+    /// Packets are copied at every hop; the ECN field occupies former padding.
     #[test]
     fn a_packet_is_small() {
         assert_eq!(core::mem::size_of::<Packet>(), 88);

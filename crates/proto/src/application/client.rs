@@ -10,22 +10,22 @@ use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
 use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
 
-/// What a client counts.
+/// Counters of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientStats {
     /// Requests handed to TCP.
     pub requests: u64,
-    /// Responses that have arrived as a whole.
+    /// Responses received completely.
     pub responses: u64,
-    /// The sum of their response times, from when the request was handed to TCP until the last byte of the
-    /// response was here.
+    /// Sum of all response times, each from handing the request to TCP until the last byte of the response
+    /// was delivered.
     pub total_response_time: Duration,
-    /// The longest of these; of those only that arrived after the [warm-up](super::Plan::warmup).
+    /// The longest response time among the responses received after the [warm-up](super::Plan::warmup).
     pub greatest_response_time: Duration,
 }
 
 impl ClientStats {
-    /// What was counted since `earlier`, which was counted before; the longest is that of all.
+    /// The difference to `earlier` counters; `longest` is not a difference.
     pub fn since(&self, earlier: &ClientStats) -> ClientStats {
         ClientStats {
             requests: self.requests - earlier.requests,
@@ -36,37 +36,39 @@ impl ClientStats {
     }
 }
 
-/// The state of a client.
+/// State of the client.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// It sends a request at this instant.
+    /// Thinking; the next request is sent at this instant.
     Thinking(Time),
-    /// It sent a request at `since`, and waits until `until_delivered` bytes have arrived in all.
+    /// Waiting for a response to the request sent at `since`, until a total of `until_delivered` bytes has
+    /// arrived.
     Waiting { since: Time, until_delivered: u64 },
-    /// It has no more requests.
+    /// No more requests.
     Over,
 }
 
-/// Thinks, asks and waits, by a [`Script`]. Its packets come and go by [`REQUESTS`] and [`RESPONSES`].
+/// Sends requests and waits for responses, with sizes and think times from a [`Script`]. Uses the ports
+/// [`REQUESTS`] and [`RESPONSES`].
 ///
-/// When it has asked for the last time and was answered, it closes the connection of requests, and the server
-/// that of responses, if the settings have it that connections are closed. Then it says that it is finished; or
-/// when one of the connections is given up or reset, and with it the other.
+/// After the last response, the client closes the request connection and the server the response connection,
+/// if the settings close connections at all. Then the client signals that it finished. It also finishes when
+/// either connection is aborted or reset; the other one is then aborted.
 #[derive(Debug)]
 pub struct Client {
     ends: Ends,
-    /// Its streams are large.
+    /// Boxed because its streams are large.
     script: Box<Script>,
     state: State,
-    /// Bytes of responses asked for so far.
+    /// Bytes of all responses requested so far.
     expected: u64,
     finished: bool,
     stats: ClientStats,
 }
 
 impl Client {
-    /// One that asks over the connection `requests` and is answered over `responses`; `reaction` is what a
-    /// scheme adds to its sender.
+    /// A client that sends over the connection `requests` and receives over `responses`; `reaction` is the
+    /// scheme's extension of its sender.
     pub fn new(
         requests: Connection,
         responses: Connection,
@@ -85,17 +87,17 @@ impl Client {
         }
     }
 
-    /// What was counted so far.
+    /// The counters.
     pub fn stats(&self) -> &ClientStats {
         &self.stats
     }
 
-    /// The sending end of the connection of requests.
+    /// The sender of the request connection.
     pub fn sender(&self) -> &Sender {
         &self.ends.sender
     }
 
-    /// The receiving end of the connection of responses.
+    /// The receiver of the response connection.
     pub fn receiver(&self) -> &Receiver {
         &self.ends.receiver
     }
@@ -108,7 +110,7 @@ impl Client {
         self.ends.drive_sender(out, |sender, out| sender.supply(now, request, out));
     }
 
-    /// After every event: takes the response if it is here as a whole, and says so when all is over.
+    /// Called after every event: processes a complete response, and signals the end of the application.
     fn go_on(&mut self, now: Time, out: &mut Out) {
         if self.ends.is_lost() && !self.finished {
             self.ends.give_up(now, out);
@@ -128,7 +130,7 @@ impl Client {
             if plan.requests == Some(self.stats.requests) || now >= plan.stop {
                 self.stop(now, out);
             } else {
-                // Over links that take no time it would otherwise ask for ever at one instant.
+                // Without this, links without delay would lead to endless requests at the same instant.
                 let least = since + Duration::from_nanos(1);
                 self.state = State::Thinking((now + self.script.think_time()).max(least));
             }
@@ -141,7 +143,7 @@ impl Client {
         }
     }
 
-    /// It has no more to ask. Where it never asked, there is no connection to close.
+    /// Stops sending requests. If none was sent, there is no connection to close.
     fn stop(&mut self, now: Time, out: &mut Out) {
         self.state = State::Over;
         if self.stats.requests > 0 {

@@ -1,4 +1,4 @@
-//! What a client and a server have in common: the ends of two connections.
+//! The TCP endpoints of a client or a server.
 
 use alloc::boxed::Box;
 
@@ -8,21 +8,21 @@ use crate::component::{Component, Effect, Out, Port};
 use crate::packet::Packet;
 use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
 
-/// The sending end of one connection, and the receiving end of another.
+/// The sender of one connection and the receiver of another.
 #[derive(Debug)]
 pub(super) struct Ends {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    /// The port of the packets of `sender`.
+    /// Port of the sender's packets.
     sender_port: Port,
-    /// The port of the packets of `receiver`.
+    /// Port of the receiver's packets.
     receiver_port: Port,
-    /// Whether connections say where they end.
+    /// Whether connections are closed with FIN.
     pub(super) closes: bool,
 }
 
 impl Ends {
-    /// The sending end of one connection and the receiving end of another, each with its port.
+    /// A sender and a receiver, each with its port.
     pub(super) fn new(
         (sends, sender_port): (Connection, Port),
         (receives, receiver_port): (Connection, Port),
@@ -34,17 +34,17 @@ impl Ends {
         Ends { sender, receiver, sender_port, receiver_port, closes: sending.close }
     }
 
-    /// Bytes that have arrived in order.
+    /// Bytes delivered in order.
     pub(super) fn delivered(&self) -> u64 {
         self.receiver.stats().delivered.0
     }
 
-    /// Whether one of the connections was given up or reset.
+    /// Whether either connection was aborted or reset.
     pub(super) fn is_lost(&self) -> bool {
         self.sender.is_aborted() || self.receiver.is_reset()
     }
 
-    /// One connection is lost, and so is the other.
+    /// Aborts the remaining connection after the other was lost.
     pub(super) fn give_up(&mut self, now: Time, out: &mut Out) {
         through(out, self.sender_port, |out| self.sender.abort(now, out));
         if !self.receiver.is_reset() && !self.receiver.has_ended() {
@@ -52,12 +52,12 @@ impl Ends {
         }
     }
 
-    /// Lets the sender act.
+    /// Calls `act` on the sender.
     pub(super) fn drive_sender(&mut self, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {
         through(out, self.sender_port, |out| act(&mut self.sender, out));
     }
 
-    /// A packet arrived.
+    /// Dispatches a packet by its port.
     pub(super) fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
         if port == self.sender_port {
             through(out, port, |out| self.sender.receive(now, packet, Port::ONLY, out));
@@ -66,7 +66,7 @@ impl Ends {
         }
     }
 
-    /// An instant has come, which one of them may have asked for.
+    /// Wakes the endpoints whose deadline is due.
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
         if self.receiver.next_wakeup() <= now {
             through(out, self.receiver_port, |out| self.receiver.wake(now, out));
@@ -81,11 +81,11 @@ impl Ends {
     }
 }
 
-/// Lets one end emit effects; its packets leave by `port`.
+/// Collects the effects of one endpoint; its packets leave through `port`.
 fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out)) {
     out.redirect(emit, |effect| match effect {
         Effect::Send(_, packet) => Some(Effect::Send(port, packet)),
-        // The client signals when both connections are over.
+        // The client signals when both connections are finished.
         Effect::Signal(_) => None,
         drop => Some(drop),
     });

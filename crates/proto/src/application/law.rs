@@ -1,25 +1,25 @@
-//! How large messages are, and how long thinking takes.
+//! Probability distributions of message sizes and think times.
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream};
 use serde::{Deserialize, Serialize};
 
-/// What a [`Law`] is of: a whole number of units.
+/// A quantity with a distribution: a whole number of units.
 pub trait Amount: Copy + PartialOrd {
-    /// The least that there may be.
+    /// The smallest value.
     const LEAST: Self;
-    /// The most.
+    /// The largest value.
     const MOST: Self;
-    /// What is wrong with an amount that is not between these.
+    /// Error message for a value outside these limits.
     const OUTSIDE: &'static str;
 
-    /// How many units it is.
+    /// The number of units.
     fn units(self) -> u64;
 
-    /// So many units.
+    /// The quantity of `units` units.
     fn of(units: u64) -> Self;
 }
 
-/// A message has a byte at least; more than the most is sent by no run.
+/// A message has at least one byte. The maximum exceeds what any run can send.
 impl Amount for Bytes {
     const LEAST: Bytes = Bytes(1);
     const MOST: Bytes = Bytes(1_000_000_000_000);
@@ -35,7 +35,7 @@ impl Amount for Bytes {
     }
 }
 
-/// In nanoseconds. More than the most is a time that never ends.
+/// In nanoseconds. The maximum never ends.
 impl Amount for Duration {
     const LEAST: Duration = Duration::ZERO;
     const MOST: Duration = Duration::from_nanos(u64::MAX);
@@ -50,8 +50,8 @@ impl Amount for Duration {
     }
 }
 
-/// The law by which sizes or times vary; each is independent of those before. A variate is rounded to a whole
-/// number of units, and to the least or the most that there may be if it is beyond.
+/// Distribution of independent sizes or times. Variates are rounded to whole units and clamped to the limits
+/// of the quantity.
 ///
 /// In a scenario file: `think.exponential = "30 s"`, or
 ///
@@ -63,31 +63,31 @@ impl Amount for Duration {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Law<Q> {
-    /// Always the same.
+    /// Constant.
     Constant(Q),
-    /// Exponential with this mean.
+    /// Exponential, with this mean.
     Exponential(Q),
-    /// Every whole number of units between two, these included, is as likely as any other.
+    /// Uniform over the whole numbers of units from `least` to `most`, both included.
     Uniform {
-        /// The least.
+        /// The smallest value.
         least: Q,
-        /// The most.
+        /// The largest value.
         most: Q,
     },
-    /// Pareto's law between two bounds: it exceeds x with a probability that is linear in x^(−shape).
+    /// Bounded Pareto: P(X > x) is linear in x^(−shape).
     Pareto {
-        /// The least, above zero.
+        /// The smallest value, above zero.
         least: Q,
-        /// The most.
+        /// The largest value.
         most: Q,
-        /// The exponent of the tail, above zero; it is heavy below 2.
+        /// Tail exponent, above zero; the tail is heavy below 2.
         shape: f64,
     },
-    /// The logarithm is normal. The mean is median · e^(σ²/2).
+    /// Lognormal. The mean is median · e^(σ²/2).
     Lognormal {
-        /// Half of all are below it; above zero.
+        /// The median, above zero.
         median: Q,
-        /// Standard deviation of the natural logarithm, σ.
+        /// Standard deviation σ of the natural logarithm.
         sigma: f64,
     },
 }
@@ -96,7 +96,7 @@ impl<Q: Amount> Law<Q> {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// An amount that cannot be, bounds in the wrong order, or a parameter without meaning.
+    /// A value outside the limits, bounds in the wrong order, or an invalid shape.
     pub fn validate(&self) -> Result<(), Invalid> {
         let check =
             |holds: bool, field, problem| if holds { Ok(()) } else { Err(Invalid { field, problem }) };
@@ -136,13 +136,13 @@ impl<Q: Amount> Law<Q> {
         }
     }
 
-    /// One amount.
+    /// Draws a value.
     pub fn draw(&self, stream: &mut Stream) -> Q {
         let rounded =
             |units: f64| Q::of((libm::round(units) as u64).clamp(Q::LEAST.units(), Q::MOST.units()));
         match *self {
             Law::Constant(amount) => amount,
-            // 1 − u is in (0, 1], so that the logarithm is finite.
+            // 1 − u is in (0, 1], so the logarithm is finite.
             Law::Exponential(mean) => rounded(-libm::log(1.0 - stream.uniform()) * mean.units() as f64),
             Law::Uniform { least, most } => {
                 let span = Duration::from_nanos(most.units() - least.units());
@@ -150,7 +150,7 @@ impl<Q: Amount> Law<Q> {
             }
             Law::Pareto { least, most, shape } => {
                 let (low, high) = (least.units() as f64, most.units() as f64);
-                // By inversion of P(more than x) = (x^−shape − high^−shape) / (low^−shape − high^−shape).
+                // Inverts P(X > x) = (x^−shape − high^−shape) / (low^−shape − high^−shape).
                 let beyond = 1.0 - stream.uniform() * (1.0 - libm::pow(low / high, shape));
                 rounded((low * libm::pow(beyond, -1.0 / shape)).clamp(low, high))
             }
@@ -185,8 +185,8 @@ mod tests {
         ]
     }
 
-    /// The share of 200,000 draws beyond each of several values is the law's, within 5 standard errors: a
-    /// false alarm once in about two million seeds for each value.
+    /// The share of 200,000 draws beyond each of several values is within 5 standard errors of the
+    /// distribution: one false alarm in about two million seeds for each value.
     #[test]
     fn what_is_drawn_has_its_law() {
         let normal = |z: f64| 0.5 * libm::erfc(z / core::f64::consts::SQRT_2);
@@ -198,7 +198,7 @@ mod tests {
         for law in laws() {
             let draws = draws(law, n);
             for x in [150.0, 400.0, 1_000.0, 4_000.0, 30_000.0, 300_000.0] {
-                // Draws are rounded: those beyond x are those above x and a half.
+                // Draws are rounded, so those beyond x are those above x + 1/2.
                 let edge: f64 = x + 0.5;
                 let beyond = match law {
                     Law::Constant(size) => f64::from(size.0 as f64 > edge),
@@ -226,13 +226,13 @@ mod tests {
             found.dedup();
             assert_eq!(found, [7, 8, 9], "{law:?}");
         }
-        // What would be nothing is a byte, and what would be too much for a run is not.
+        // Sizes below one byte become one byte; huge sizes are clamped.
         assert!(draws(Law::Exponential(Bytes(1)), 1_000).iter().all(|&size| size >= 1));
         assert_eq!(
             *draws(Law::Lognormal { median: Bytes::MOST, sigma: 10.0 }, 100).iter().max().unwrap(),
             Bytes::MOST.0
         );
-        // Thinking may take no time, and all time.
+        // Think times may be zero and may never end.
         let span = |ns| Duration::from_nanos(ns);
         assert_eq!(draws(Law::Uniform { least: span(0), most: span(u64::MAX) }, 3).len(), 3);
         assert!(draws(Law::Exponential(span(1)), 100).contains(&0));

@@ -1,15 +1,16 @@
-//! Applications that ask and answer: a client thinks, sends a request and waits for the whole response; then
-//! it thinks again.
+//! Request/response applications: a client thinks, sends a request, waits for the complete response, and
+//! repeats.
 //!
-//! TCP here carries data one way, so a dialogue is two connections: one for the requests, from the [`Client`]
-//! to the [`Server`], and one for the responses. Each of the two is the sending end of one and the receiving
-//! end of the other, so that neither needs to be told of anything but packets. How large each message is both
-//! know beforehand: they draw from streams of the same names, by the same [`Plan`].
+//! TCP is unidirectional here, so an application uses two connections: requests from the [`Client`] to the
+//! [`Server`], and responses back. Each application component contains the sender of one and the receiver of
+//! the other. Both know the size of every message in advance, because they draw from streams of the same name
+//! with the same [`Plan`].
 //!
-//! Messages are sent without Nagle's algorithm, as programs that ask and answer do (`TCP_NODELAY`): otherwise
-//! the end of a response would wait for the acknowledgement of its beginning, and that for a timer.
+//! Nagle's algorithm is off, as in most request/response programs (`TCP_NODELAY`). Otherwise the end of a
+//! response would wait for the acknowledgement of its beginning, and the acknowledgement for the delayed ACK
+//! timer.
 //!
-//! The server answers at once: the time that a real one takes to find its answer is not modelled.
+//! The server responds at once; its processing time is not modelled.
 
 mod client;
 mod ends;
@@ -26,8 +27,8 @@ pub use server::Server;
 
 use crate::component::Port;
 
-/// The port of a client, or of a server, by which the packets of the connection of requests come and go.
+/// The port of the request connection, at the client and at the server.
 pub const REQUESTS: Port = Port(0);
 
-/// Likewise those of the connection of responses.
+/// The port of the response connection, at the client and at the server.
 pub const RESPONSES: Port = Port(1);

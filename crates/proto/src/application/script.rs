@@ -1,25 +1,25 @@
-//! What is said in a dialogue, and when.
+//! Message sizes and think times of an application.
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Streams, Time};
 
 use super::Law;
 
-/// What a client asks for, and when.
+/// Parameters of an application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// The size of each request.
+    /// Distribution of request sizes.
     pub request: Law<Bytes>,
-    /// The size of each response.
+    /// Distribution of response sizes.
     pub response: Law<Bytes>,
-    /// How long the client thinks before its first request, and after each response.
+    /// Distribution of think times: before the first request, and after each response.
     pub think: Law<Duration>,
-    /// When it begins to think.
+    /// When the first think time begins.
     pub start: Time,
-    /// From this instant on it asks for nothing; [`Time::NEVER`] does not end.
+    /// No requests are sent from this instant on; [`Time::NEVER`] for no end.
     pub stop: Time,
-    /// How many requests there are, if not any number.
+    /// Number of requests; `None` for no limit.
     pub requests: Option<u64>,
-    /// Responses that arrive later count for the longest response time.
+    /// Only responses that arrive later count for the longest response time.
     pub warmup: Time,
 }
 
@@ -27,7 +27,7 @@ impl Plan {
     /// Checks what the fields' types cannot express.
     ///
     /// # Errors
-    /// The field that is wrong, and what is wrong with it, or with its law.
+    /// The name of the invalid field, and the problem.
     pub fn validate(&self) -> Result<(), (&'static str, Invalid)> {
         let of = |key| move |invalid| (key, invalid);
         if self.requests == Some(0) {
@@ -39,8 +39,8 @@ impl Plan {
     }
 }
 
-/// A dialogue as both of its ends know it beforehand. The k-th request, response and thought are the same
-/// whatever happens on the way.
+/// The sizes and think times of an application, drawn identically by client and server. The k-th request,
+/// response and think time do not depend on the network.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub(super) plan: Plan,
@@ -50,10 +50,10 @@ pub struct Script {
 }
 
 impl Script {
-    /// The one that is called `name` in a run.
+    /// The script of the application called `name` in a run.
     ///
     /// # Panics
-    /// If the plan is not [valid](Plan::validate).
+    /// If the parameters are not [valid](Plan::validate).
     pub fn new(plan: Plan, streams: Streams, name: &str) -> Script {
         if let Err((key, invalid)) = plan.validate() {
             panic!("{key}.{invalid}");

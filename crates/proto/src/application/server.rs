@@ -10,24 +10,24 @@ use crate::component::{Component, Out, Port};
 use crate::packet::Packet;
 use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
 
-/// Answers each request as soon as it has arrived as a whole, by a [`Script`]. Its packets come and go by
+/// Responds to each request as soon as it is complete, with sizes from a [`Script`]. Uses the ports
 /// [`REQUESTS`] and [`RESPONSES`].
 ///
-/// It opens its connection with the first packet of the client's, so that both open at the same time, as if they
-/// were one. It closes it when the client has closed its own, and gives it up when that one is lost.
+/// Opens its connection when the first packet of the client arrives, so that both connections open together.
+/// Closes it when the client has closed the request connection, and aborts it when that one is lost.
 #[derive(Debug)]
 pub struct Server {
     ends: Ends,
-    /// Its streams are large.
+    /// Boxed because its streams are large.
     script: Box<Script>,
-    /// The bytes of all requests up to the one that is under way.
+    /// Bytes of all requests up to and including the current one.
     expected: u64,
     closed: bool,
 }
 
 impl Server {
-    /// One that is asked over the connection `requests` and answers over `responses`; `reaction` is what a
-    /// scheme adds to its sender.
+    /// A server that receives over the connection `requests` and sends over `responses`; `reaction` is the
+    /// scheme's extension of its sender.
     pub fn new(
         requests: Connection,
         responses: Connection,
@@ -40,17 +40,17 @@ impl Server {
         Server { ends, script: Box::new(script), expected, closed: false }
     }
 
-    /// The sending end of the connection of responses.
+    /// The sender of the response connection.
     pub fn sender(&self) -> &Sender {
         &self.ends.sender
     }
 
-    /// The receiving end of the connection of requests.
+    /// The receiver of the request connection.
     pub fn receiver(&self) -> &Receiver {
         &self.ends.receiver
     }
 
-    /// After every event: answers what was asked as a whole.
+    /// Called after every event: responds to complete requests.
     fn go_on(&mut self, now: Time, out: &mut Out) {
         if self.ends.is_lost() {
             if !self.closed {

@@ -1,23 +1,23 @@
-//! How long to wait between two attempts.
+//! Waiting time between two attempts.
 
 use lasthop_base::{Duration, Stream};
 use serde::{Deserialize, Serialize};
 
-/// The law of the wait between a failed attempt and the next one. The EBSN paper (TR-96-014,
-/// section 4.2.1) says "random retransmission backoff" and no more.
+/// Distribution of the waiting time between a failed attempt and the next one. The EBSN paper (TR-96-014,
+/// section 4.2.1) specifies only a "random retransmission backoff".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backoff {
-    /// Uniform between zero and this longest wait.
+    /// Uniform from zero to this maximum.
     Uniform(Duration),
     /// Exponential with this mean.
     Exponential(Duration),
-    /// Always this long; zero means at once.
+    /// Constant; zero retries at once.
     Fixed(Duration),
 }
 
 impl Backoff {
-    /// The mean wait.
+    /// The mean waiting time.
     pub fn mean(&self) -> Duration {
         match *self {
             Backoff::Uniform(longest) => Duration::from_nanos(longest.as_nanos() / 2),
@@ -26,7 +26,7 @@ impl Backoff {
         }
     }
 
-    /// One wait. Draws once from `stream`, or not at all if fixed.
+    /// Draws a waiting time. Uses one variate of `stream`, or none if constant.
     pub fn draw(&self, stream: &mut Stream) -> Duration {
         match *self {
             Backoff::Uniform(longest) => stream.up_to(longest),
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use lasthop_base::Streams;
 
-    /// Moments within 5 standard errors: a false alarm once in about a million seeds.
+    /// Moments within 5 standard errors: one false alarm in about a million seeds.
     #[test]
     fn each_law_has_its_mean_and_its_spread() {
         let ms = Duration::from_millis;
@@ -60,7 +60,7 @@ mod tests {
             }
             let n = f64::from(n);
             assert!((sum / n).abs() <= 5.0 * sd / n.sqrt(), "{law:?}: the mean is off by {}", sum / n);
-            // The squared deviation of an exponential, the widest, has √8 times its mean as spread.
+            // The squared deviation of an exponential variate has the largest spread: √8 times its mean.
             let off = squares / n - sd * sd;
             assert!(off.abs() <= 5.0 * 8f64.sqrt() * sd * sd / n.sqrt(), "{law:?}: variance off by {off}");
         }

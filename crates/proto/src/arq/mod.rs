@@ -1,18 +1,16 @@
-//! Automatic repeat request: what the sending end of a link does with units.
+//! Automatic repeat request (ARQ): the protocol of a link's sending end.
 //!
-//! A unit is what a link puts on the air at a time: a packet, or a fragment of one. A scheme is told
-//! of the packets that begin ([`begin`](Arq::begin)) and of how each attempt ended
-//! ([`ended`](Arq::ended)), and answers one question: what may go on the air now
-//! ([`next`](Arq::next))? It holds numbers only. The link holds the packets, keeps the queue in
-//! front, asks the channel, and does what the receiving end does: it puts fragments together and
-//! delivers packets in the order in which they began, skipping those that were given up.
+//! A unit is one transmission on a link: a packet, or a fragment of a packet. An ARQ is notified when a
+//! packet starts ([`begin`](Arq::begin)) and when an attempt ends ([`ended`](Arq::ended)), and decides what
+//! is sent next ([`next`](Arq::next)). It handles indices only. The link holds the packets and the queue,
+//! queries the channel, and implements the receiving end: it reassembles fragments and delivers packets in
+//! the order in which they started, skipping those that were given up.
 //!
-//! # What a scheme may do
+//! # Adding an ARQ
 //!
-//! Any number of packets can be under way, their units can take turns in any order, and any instant
-//! can be named to wait for. So a scheme is one file and one variant of [`Config`], and the link does
-//! not change. Two show the range: [stop-and-wait](stop_and_wait), with one unit outstanding, and
-//! [selective repeat](selective_repeat), with many.
+//! Any number of packets may be in transmission, their units may be interleaved in any order, and the ARQ may
+//! wait until any instant. An ARQ is one module and one variant of [`Config`]; the link does not change.
+//! [Stop-and-wait](stop_and_wait) has one outstanding unit, [selective repeat](selective_repeat) many.
 
 mod backoff;
 mod retransmissions;
@@ -29,60 +27,60 @@ pub use retransmissions::Retransmissions;
 pub use selective_repeat::SelectiveRepeat;
 pub use stop_and_wait::StopAndWait;
 
-/// The sending end's scheme for one direction of a link.
+/// The ARQ of the sending end, for one direction of a link.
 ///
-/// One unit is on the air at a time: after [`Next::Send`] the next call is [`ended`](Arq::ended).
+/// One unit is on the air at a time: [`Next::Send`] is followed by a call of [`ended`](Arq::ended).
 pub trait Arq: Send {
-    /// Packet number `packet` begins, as `units` units, one at least. Packets are numbered in the
-    /// order in which they begin.
+    /// Packet `packet` starts, as `units` units, at least one. Packets are numbered in the order in which
+    /// they start.
     fn begin(&mut self, packet: u64, units: u32);
 
-    /// What the link shall do now that the air is free. `backlog` says whether another packet could
-    /// begin. A pure function of the state and its arguments.
+    /// The next action of the link while the air is free. `backlog` tells whether another packet can start. A
+    /// pure function of the state and its arguments.
     fn next(&self, now: Time, backlog: bool) -> Next;
 
-    /// An attempt is over, at `now`; `arrived` says whether the unit is at the other end without an
-    /// error. A scheme without acknowledgements must not look at it.
+    /// An attempt ended at `now`; `arrived` tells whether the unit arrived without errors. Protocols without
+    /// acknowledgements must ignore it.
     fn ended(&mut self, now: Time, attempt: Attempt, arrived: bool) -> Verdict;
 }
 
-/// One unit's turn on the air.
+/// One transmission of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attempt {
     /// The packet's number.
     pub packet: u64,
-    /// Which of the packet's units, counted from zero.
+    /// Index of the unit within the packet, from zero.
     pub unit: u32,
-    /// How many times the unit has been sent with this attempt, from 1.
+    /// Number of this transmission of the unit, from 1.
     pub number: u32,
 }
 
-/// What a link whose air is free shall do.
+/// The next action of a link whose air is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Next {
-    /// Put this unit on the air at once.
+    /// Send this unit at once.
     Send(Attempt),
-    /// Take the next packet from the queue and [`begin`](Arq::begin) it; then ask again.
+    /// Take the next packet from the queue, [`begin`](Arq::begin) it, then poll again.
     Begin,
-    /// Ask again at this instant, which is later than now, or when a packet has come, if that is
-    /// earlier. [`Time::NEVER`] if there is nothing to do without another packet.
+    /// Poll again at this later instant, or when a packet arrives if that is earlier. [`Time::NEVER`] if
+    /// there is nothing to send without a new packet.
     Wait(Time),
 }
 
-/// What the end of an attempt means to the sending end.
+/// The result of an attempt for the sending end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The unit arrived.
     Delivered,
-    /// The unit did not arrive and will be sent again.
+    /// The unit did not arrive and will be retransmitted.
     Again,
-    /// The unit did not arrive, and nothing more of its packet will be sent.
+    /// The unit did not arrive and its packet is given up.
     GiveUp,
 }
 
-/// A scheme and its parameters, as a scenario file says it.
+/// The ARQ of a link and its parameters, as in scenario files.
 ///
-/// The scheme's name is the last part of the table's:
+/// The last part of the table's name is the protocol:
 ///
 /// ```toml
 /// [radio.arq.stop-and-wait]
@@ -90,17 +88,16 @@ pub enum Verdict {
 /// backoff.uniform = "700 ms"
 /// ```
 ///
-/// and one without parameters is its name: `arq = "none"`.
+/// A protocol without parameters is written as a string: `arq = "none"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Config {
-    /// Each unit once. The default: the papers' "basic" TCP is the yardstick, and local recovery is
-    /// what a scenario adds.
+    /// No ARQ: each unit is sent once. The default, and the papers' baseline ("basic" TCP).
     #[default]
     None,
-    /// One unit at a time, again and again, with random waits in between.
+    /// One unit at a time, retransmitted until it arrives, with random waits in between.
     StopAndWait(stop_and_wait::Params),
-    /// Fresh units go out while word of failed ones comes back.
+    /// New units are sent while the feedback on failed ones is pending.
     SelectiveRepeat(selective_repeat::Params),
 }
 
@@ -108,7 +105,7 @@ impl Config {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
-    /// A random backoff without any spread.
+    /// A random backoff with a mean or maximum of zero.
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Config::None | Config::SelectiveRepeat(_) => Ok(()),
@@ -116,8 +113,8 @@ impl Config {
         }
     }
 
-    /// The scheme, with nothing to send; `backoff` is its randomness. `None` if there is none: then each
-    /// unit goes on the air once, and what becomes of it changes nothing.
+    /// Builds the ARQ with nothing to send; `backoff` is its random stream. `None` without an ARQ: each unit
+    /// is then sent once, whatever its outcome.
     ///
     /// # Panics
     /// If the parameters are not [valid](Config::validate).
@@ -141,7 +138,7 @@ mod tests {
     use serde::de::IntoDeserializer;
     use serde::de::value::{Error, MapAccessDeserializer, MapDeserializer};
 
-    /// A table with one key, as a file's reader hands it over.
+    /// A table with one key, as a deserializer yields it.
     fn table<'a, V: IntoDeserializer<'a, Error>>(
         key: &'a str,
         value: V,

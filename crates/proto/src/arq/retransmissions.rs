@@ -1,17 +1,17 @@
-//! How often to try again.
+//! Retransmission limit.
 
 use core::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// How many retransmissions of a unit may follow its first transmission (RTmax). In a scenario file
-/// a number, or `"unlimited"`.
+/// Maximum number of retransmissions after the first transmission of a unit (RTmax). In scenario files a
+/// number, or `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Retransmissions {
-    /// At most this many, so one attempt more.
+    /// At most this many retransmissions, one attempt more.
     AtMost(u32),
-    /// Until the unit arrives.
+    /// No limit.
     Unlimited,
 }
 

@@ -1,20 +1,20 @@
-//! Selective repeat: only what was lost is sent again, and the air is never idle meanwhile.
+//! Selective repeat: only lost units are retransmitted, and the link stays busy meanwhile.
 //!
-//! *What it does.* Units leave in order. A unit that did not arrive may be sent again when word of it
-//! has come back, and then goes before units that were never sent; of several, the one that failed
-//! first. Until then the units behind it go on. When its last permitted attempt has failed, the
-//! whole packet is given up: its units not yet sent, and those that wait to be sent again. Word of a
-//! lost unit comes after a constant delay and is never lost itself. Giving up does not wait for it: units
-//! of that packet that a sender would go on sending until it had word are left out.
+//! *What it does.* Units are sent in order. A unit that did not arrive may be retransmitted once its negative
+//! acknowledgement has arrived, and then takes precedence over new units; among several, the one that failed
+//! first goes first. Meanwhile later units continue. When the last permitted attempt of a unit has failed,
+//! its whole packet is given up, including unsent units and pending retransmissions. The negative
+//! acknowledgement arrives after a constant delay and is never lost. The packet is given up without that
+//! delay, so units that a real sender would still have sent before the feedback are omitted.
 //!
 //! *Source.* Chiasserini, Garetto, Meo: "Improving TCP over Wireless by Selectively Protecting Packet
 //! Transmissions", section III.
 //!
 //! *Parameters.* See [`Params`].
 //!
-//! *Where we differ from the paper.* It says nothing of how long a negative acknowledgement takes, and
-//! names no window: as there, any number of units may be outstanding. Its links are slotted, one unit
-//! to a slot; ours need not be, and a unit may be shorter or longer than a slot.
+//! *Differences from the paper.* The paper does not give the delay of a negative acknowledgement. As in the
+//! paper there is no window: any number of units may be outstanding. Its links are slotted with one unit per
+//! slot; here slots are optional, and a unit may be shorter or longer than a slot.
 
 use alloc::collections::VecDeque;
 
@@ -23,20 +23,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Next, Retransmissions, Verdict};
 
-/// What a scenario file says about selective repeat.
+/// Parameters of selective repeat in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How many retransmissions of a unit may follow its first transmission. By default 5: the
-    /// paper's six attempts (section IV).
+    /// Maximum number of retransmissions of a unit. By default 5: the paper's six attempts (section IV).
     pub retransmissions: Retransmissions,
-    /// How long after the end of a failed attempt the unit may be sent again. By default 60 ms, six
-    /// units of the paper's link: with less than about five, longer bursts of errors would cause
-    /// more losses than short ones, and the paper finds that they cause fewer (section IV, on
-    /// figure 2).
+    /// Delay from the end of a failed attempt until the unit may be retransmitted. By default 60 ms, six
+    /// units of the paper's link: below about five, longer error bursts would cause more losses than short
+    /// ones, but the paper finds that they cause fewer (section IV, on figure 2).
     pub feedback_delay: Duration,
-    /// An attempt begins at a multiple of this since the beginning of the run; zero, the default, for
-    /// a link without slots. The paper's are 10 ms.
+    /// Slot length: attempts start at multiples of it. By default zero, for a link without slots; 10 ms in
+    /// the paper.
     pub slot: Duration,
 }
 
@@ -47,23 +45,23 @@ impl Default for Params {
     }
 }
 
-/// Failed units again, in the order in which they failed; fresh ones in between.
+/// Failed units in the order in which they failed, with new units in between.
 #[derive(Clone, Debug)]
 pub struct SelectiveRepeat {
     params: Params,
-    /// The packet that began last: no other has units that were never sent.
+    /// The packet that started last, the only one with unsent units.
     packet: u64,
     units: u32,
-    /// The first of its units that was never sent; `units` if there is none.
+    /// Its first unsent unit; `units` if all were sent.
     fresh: u32,
-    /// Units that wait to be sent again, as they failed and so as they may be sent.
+    /// Units waiting for retransmission, in the order in which they failed and become eligible.
     failed: VecDeque<Failed>,
 }
 
-/// A unit that waits to be sent again.
+/// A unit waiting for retransmission.
 #[derive(Clone, Copy, Debug)]
 struct Failed {
-    /// The attempt that it waits for.
+    /// The attempt to be made.
     next: Attempt,
     not_before: Time,
 }
@@ -74,7 +72,7 @@ impl SelectiveRepeat {
         SelectiveRepeat { params, packet: 0, units: 0, fresh: 0, failed: VecDeque::new() }
     }
 
-    /// The first instant from `time` on at which an attempt may begin.
+    /// The first instant from `time` on at which an attempt may start.
     fn aligned(&self, time: Time) -> Time {
         if self.params.slot.is_zero() {
             return time;
@@ -83,8 +81,8 @@ impl SelectiveRepeat {
         slots.map_or(Time::NEVER, Time::from_nanos)
     }
 
-    /// Forgets all units of a packet. Looks at each unit that waits: since they go before fresh ones,
-    /// these are no more than the attempts of one feedback delay.
+    /// Forgets all units of a packet. Scans all pending units; since these precede new ones, there are at
+    /// most as many as attempts within one feedback delay.
     fn give_up(&mut self, packet: u64) {
         self.failed.retain(|unit| unit.next.packet != packet);
         if self.packet == packet {
@@ -108,7 +106,7 @@ impl Arq for SelectiveRepeat {
         match again.or_else(fresh) {
             Some(attempt) if start == now => Next::Send(attempt),
             Some(_) => Next::Wait(start),
-            // To begin is not to send: a packet leaves the queue even between slots.
+            // Starting a packet is not sending it: packets leave the queue between slots too.
             None if backlog => Next::Begin,
             None => Next::Wait(self.failed.front().map_or(Time::NEVER, |unit| self.aligned(unit.not_before))),
         }
@@ -152,7 +150,7 @@ mod tests {
         Attempt { packet, unit, number }
     }
 
-    /// Sends what the scheme wants at `start`, over at `end`.
+    /// Sends the unit that the ARQ selects at `start`; the attempt ends at `end`.
     fn send(arq: &mut SelectiveRepeat, (start, end): (u64, u64), sent: Attempt, arrived: bool) -> Verdict {
         assert_eq!(arq.next(at(start), true), Next::Send(sent));
         arq.ended(at(end), sent, arrived)
@@ -165,7 +163,7 @@ mod tests {
         arq.begin(0, 2);
         assert_eq!(send(&mut arq, (0, 10), attempt(0, 0, 1), false), Verdict::Again);
         assert_eq!(send(&mut arq, (10, 20), attempt(0, 1, 1), false), Verdict::Again);
-        // Word of unit 0 comes at 35, of unit 1 at 45: until then the next packet goes on.
+        // The feedback on unit 0 arrives at 35 ms, on unit 1 at 45 ms; until then the next packet is sent.
         assert_eq!(arq.next(at(20), true), Next::Begin);
         arq.begin(1, 4);
         assert_eq!(send(&mut arq, (20, 30), attempt(1, 0, 1), true), Verdict::Delivered);
@@ -186,7 +184,7 @@ mod tests {
         arq.begin(0, 3);
         assert_eq!(send(&mut arq, (0, 1), unit(0, 1), false), Verdict::Again);
         assert_eq!(send(&mut arq, (1, 2), unit(1, 1), false), Verdict::Again);
-        // All three may go at 20.
+        // All three are eligible at 20 ms.
         assert_eq!(send(&mut arq, (2, 3), unit(2, 1), false), Verdict::Again);
         assert_eq!(send(&mut arq, (20, 21), unit(0, 2), false), Verdict::Again);
         assert_eq!(send(&mut arq, (21, 22), unit(1, 2), true), Verdict::Delivered);
@@ -201,7 +199,7 @@ mod tests {
         assert_eq!(arq.next(at(3), true), Next::Begin);
         arq.begin(0, 1);
         assert_eq!(arq.next(at(3), true), Next::Wait(at(10)));
-        // A unit shorter than a slot, and one that takes a slot and a half.
+        // One unit shorter than a slot, and one of a slot and a half.
         assert_eq!(send(&mut arq, (10, 14), attempt(0, 0, 1), false), Verdict::Again);
         assert_eq!(arq.next(at(14), true), Next::Begin);
         arq.begin(1, 2);
@@ -209,8 +207,8 @@ mod tests {
         assert_eq!(send(&mut arq, (20, 35), attempt(1, 0, 1), true), Verdict::Delivered);
         assert_eq!(arq.next(at(35), true), Next::Wait(at(40)));
         assert_eq!(send(&mut arq, (40, 50), attempt(1, 1, 1), true), Verdict::Delivered);
-        // Word of the failed unit comes at 74, the next slot at 80. The queue stays as it is from 71
-        // on: the slot is the failed unit's.
+        // The feedback on the failed unit arrives at 74 ms; the next slot starts at 80 ms. From 71 ms on the
+        // queue is left alone: that slot belongs to the failed unit.
         assert_eq!(arq.next(at(50), false), Next::Wait(at(80)));
         assert_eq!(arq.next(at(70), true), Next::Begin);
         assert_eq!(arq.next(at(71), true), Next::Wait(at(80)));
@@ -228,7 +226,7 @@ mod tests {
         arq.begin(1, 3);
         assert_eq!(send(&mut arq, (20, 22), attempt(1, 0, 1), false), Verdict::Again);
         assert_eq!(send(&mut arq, (25, 30), attempt(0, 0, 2), false), Verdict::GiveUp);
-        // Not unit 1 of packet 0, though it may go again from 35 on; packet 1 goes on as it was.
+        // Unit 1 of packet 0 would be eligible from 35 ms on; packet 1 continues unaffected.
         assert_eq!(arq.next(at(36), true), Next::Send(attempt(1, 1, 1)));
         assert_eq!(send(&mut arq, (37, 40), attempt(1, 0, 2), false), Verdict::GiveUp);
         assert_eq!(arq.next(at(40), true), Next::Begin);
@@ -273,16 +271,16 @@ mod tests {
         assert!(settled <= 8, "six units to a feedback delay, not {settled}");
     }
 
-    /// A packet that comes at `arrival` ms, in units of so many ms each.
+    /// A packet that arrives at `arrival` ms, in units of the given lengths in ms.
     struct Offered {
         arrival: u64,
         units: Vec<u64>,
     }
 
-    /// When each attempt began, in ms, which it was, and what came of it.
+    /// Start of each attempt in ms, the attempt, and its verdict.
     type History = Vec<(u64, Attempt, Verdict)>;
 
-    /// What the scheme does with the packets, in the hands of a link that asks as it should.
+    /// The attempts of the ARQ for the packets, on a link that polls as required.
     fn history(params: Params, offered: &[Offered], outcomes: &mut Stream, loss: f64) -> History {
         let (mut arq, mut history, mut begun, mut now) = (SelectiveRepeat::new(params), Vec::new(), 0, 0);
         loop {
@@ -300,7 +298,7 @@ mod tests {
                 }
                 Next::Wait(until) => {
                     assert!(until > at(now), "no progress at {now}");
-                    // A packet that waits already makes no difference.
+                    // A packet already waiting makes no difference.
                     let news = if arrival > at(now) { arrival.min(until) } else { until };
                     if news == Time::NEVER {
                         return history;
@@ -311,15 +309,15 @@ mod tests {
         }
     }
 
-    /// A unit as the rules know it.
+    /// A unit in the reference implementation.
     #[derive(Clone, Default)]
     struct Unit {
         sent: u32,
         failed_at: Option<u64>,
     }
 
-    /// The same by the rules, read aloud: in every millisecond in which an attempt may begin, all units
-    /// are looked at, and each knows all about itself.
+    /// Reference implementation of the rules: in every millisecond in which an attempt may start, it scans
+    /// all units, each with its complete state.
     fn by_the_rules(params: Params, offered: &[Offered], outcomes: &mut Stream, loss: f64) -> History {
         let ms = |span: Duration| span.as_nanos() / 1_000_000;
         let (delay, slot) = (ms(params.feedback_delay), ms(params.slot).max(1));
@@ -400,7 +398,7 @@ mod tests {
             given_up += count(Verdict::GiveUp);
             again += count(Verdict::Again);
         }
-        // The cases are worth something only if everything happens in them, and often.
+        // The test is meaningful only if every event occurs frequently.
         assert!(attempts > 100_000 && again > 30_000 && given_up > 10_000, "{attempts} {again} {given_up}");
     }
 }

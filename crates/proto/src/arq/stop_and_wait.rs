@@ -1,36 +1,35 @@
-//! Stop-and-wait with random backoff: the EBSN paper's local recovery.
+//! Stop-and-wait with random backoff: local recovery in the EBSN paper.
 //!
-//! *What it does.* The unit at the head of the line is sent until it arrives; between two attempts
-//! lies a random wait, in which nothing else is sent. When its last permitted attempt has failed,
-//! the whole packet is given up, units not yet sent included, and the next packet starts at once.
-//! Link acknowledgements cost no time and are never lost.
+//! *What it does.* The first unit is sent until it arrives, with a random wait between attempts during which
+//! nothing else is sent. When its last permitted attempt has failed, the whole packet is given up, including
+//! unsent units, and the next packet starts at once. Link acknowledgements take no time and are never lost.
 //!
-//! *Source.* TR-96-014, section 4.2.1: "aggressive retransmission with packet discards", after
-//! CDPD's link layer.
+//! *Source.* TR-96-014, section 4.2.1: "aggressive retransmission with packet discards", after the link layer
+//! of CDPD.
 //!
 //! *Parameters.* See [`Params`].
 //!
-//! *Where we differ from the paper.* It sets RTmax to 13 and leaves the law of the backoff open. With
-//! exponential bad periods no law that we know makes 14 attempts outlast most of them without
-//! wasting much of the good period that follows, and yet the paper reports no source timeouts; so
-//! the limit is off by default. With its constant periods of 4 s (also there) the literal 13 works
-//! with a uniform backoff of up to 600 to 800 ms.
+//! *Differences from the paper.* The paper sets RTmax to 13 and does not specify the backoff distribution.
+//! With exponential bad periods we found no distribution with which 14 attempts outlast most of them without
+//! wasting much of the following good period, yet the paper reports no source timeouts; so the limit is off
+//! by default. With the paper's constant periods of 4 s (same section) a limit of 13 works with a uniform
+//! backoff of up to 600 to 800 ms.
 
 use lasthop_base::{Duration, Invalid, Stream, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{Arq, Attempt, Backoff, Next, Retransmissions, Verdict};
 
-/// What a scenario file says about stop-and-wait.
+/// Parameters of stop-and-wait in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Params {
-    /// How many retransmissions of a unit may follow its first transmission (RTmax). By default
-    /// unlimited: the only reading under which the paper's figures 8 to 11 show no timeouts.
+    /// Maximum number of retransmissions of a unit (RTmax). By default unlimited: the only interpretation
+    /// under which the paper's figures 8 to 11 show no timeouts.
     pub retransmissions: Retransmissions,
-    /// The wait after a failed attempt. By default uniform up to 100 ms: about one full fragment of
-    /// the paper's wide-area link (80 ms), so that little of a good period is waited away. Its
-    /// local-area link, a hundred times as fast, wants about 20 ms.
+    /// The wait after a failed attempt. By default uniform up to 100 ms: about one full fragment of the
+    /// paper's wide-area link (80 ms), so that little of a good period is wasted. About 20 ms suits its
+    /// local-area link, which is a hundred times as fast.
     pub backoff: Backoff,
 }
 
@@ -59,18 +58,18 @@ impl Params {
 pub struct StopAndWait {
     params: Params,
     stream: Stream,
-    /// The packet under way.
+    /// The current packet.
     packet: u64,
     units: u32,
-    /// The unit at the head of the line; `units` if the packet is over.
+    /// The current unit; `units` if the packet is finished.
     unit: u32,
-    /// Failed attempts of that unit.
+    /// Failed attempts of the current unit.
     failed: u32,
     not_before: Time,
 }
 
 impl StopAndWait {
-    /// Nothing to send; waits are drawn from `stream`.
+    /// An ARQ with nothing to send; waits are drawn from `stream`.
     pub fn new(params: Params, stream: Stream) -> StopAndWait {
         StopAndWait { params, stream, packet: 0, units: 0, unit: 0, failed: 0, not_before: Time::ZERO }
     }

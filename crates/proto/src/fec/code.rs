@@ -1,4 +1,4 @@
-//! A code: three numbers, and which of them can be.
+//! Block codes and their validity.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,12 +11,12 @@ use serde::ser::{Serialize, Serializer};
 
 use super::errors::{Binomial, ln_choose};
 
-/// A binary block code (n, k, t): codewords of n bits, of which k are data; up to t wrong bits are
-/// corrected, wherever they are, and more never (selective FEC paper, section III).
+/// A binary block code (n, k, t): codewords of n bits, of which k are data. Up to t bit errors are corrected,
+/// wherever they are; more are never corrected (selective FEC paper, section III).
 ///
-/// In a scenario file a BCH code's name, `"bch-255-131-18"`, or a table for any code,
-/// `{ n = 255, k = 131, t = 18 }`. A name is checked: it has to be that of a primitive BCH code of
-/// this designed distance. Of a table's code it is known only that no bound forbids it.
+/// In scenario files the name of a BCH code, `"bch-255-131-18"`, or a table for any code, `{ n = 255, k =
+/// 131, t = 18 }`. A name must denote a primitive BCH code with this designed distance. A table is only
+/// checked against the Hamming bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockCode {
     n: u32,
@@ -24,16 +24,16 @@ pub struct BlockCode {
     t: u32,
 }
 
-/// Longer than any code in use: the BCH codes of DVB-S2 are cut from words of 2¹⁶ − 1 bits.
+/// Longer than any code in use: the BCH codes of DVB-S2 are shortened from 2¹⁶ − 1 bits.
 const LONGEST: u32 = 65_535;
 
 impl BlockCode {
-    /// Codewords of `n` bits with `k` data bits, of which up to `t` wrong ones are corrected.
+    /// A code with codewords of `n` bits and `k` data bits that corrects up to `t` errors.
     ///
     /// # Errors
-    /// With what was found and expected, if there can be no such code: unless 0 < k < n ≤ 65535, and
-    /// the Hamming bound holds. That is, spheres of radius t around the 2^k codewords must not overlap,
-    /// so that the number of words with up to t errors, C(n, 0) + ... + C(n, t), is at most 2^(n − k).
+    /// If there is no such code. Requires 0 < k < n ≤ 65535 and the Hamming bound: spheres of radius t around
+    /// the 2^k codewords must not overlap, so the number of words with up to t errors, C(n, 0) + ... + C(n,
+    /// t), is at most 2^(n − k). The error names what was found and expected.
     pub fn new(n: u32, k: u32, t: u32) -> Result<BlockCode, String> {
         if !(2..=LONGEST).contains(&n) {
             return Err(format!("found n = {n}, expected codewords of 2 to {LONGEST} bits"));
@@ -62,19 +62,19 @@ impl BlockCode {
         self.k
     }
 
-    /// How many wrong bits are corrected in a codeword.
+    /// Number of correctable bit errors in a codeword.
     pub const fn t(self) -> u32 {
         self.t
     }
 
-    /// How many bits `data` bits become: in ⌈`data`/k⌉ codewords, the last of them shortened to the data that
-    /// are left, with all its check bits.
+    /// Size of `data` bits after coding: ⌈`data`/k⌉ codewords, the last one shortened to the remaining data
+    /// bits plus all its check bits.
     pub const fn coded(self, data: u64) -> u64 {
         data + data.div_ceil(self.k as u64) * (self.n - self.k) as u64
     }
 
-    /// The probability that a codeword has more wrong bits than can be corrected, if each is wrong with
-    /// probability `ber`, independently: the sum in the selective FEC paper's equation (2).
+    /// The probability that a codeword has more than t bit errors, for independent errors with probability
+    /// `ber`: the sum in equation (2) of the selective FEC paper.
     pub fn codeword_error(self, ber: f64) -> f64 {
         Binomial::new(self.n, ber).more_than(self.t)
     }
@@ -84,14 +84,14 @@ impl BlockCode {
     }
 }
 
-/// Whether the Hamming bound holds. In logarithms, with a millionth for their rounding, which is far
-/// more than is needed for perfect codes, where both sides are equal.
+/// Whether the Hamming bound holds. Computed in logarithms with a tolerance of 10⁻⁶ for rounding, ample for
+/// perfect codes, where both sides are equal.
 fn spheres_fit(n: u32, k: u32, t: u32) -> bool {
-    // Two codewords are 2t + 1 bits apart, of n.
+    // Two codewords differ in at least 2t + 1 of n bits.
     if t >= n.div_ceil(2) {
         return false;
     }
-    // In terms of the largest, C(n, t): each next one is smaller.
+    // Relative to the largest term, C(n, t); the terms decrease from there.
     let (mut sum, mut term) = (1.0, 1.0);
     for i in (1..=t).rev() {
         term *= f64::from(i) / f64::from(n - i + 1);
@@ -103,9 +103,9 @@ fn spheres_fit(n: u32, k: u32, t: u32) -> bool {
     ln_choose(n, t) + libm::log(sum) <= f64::from(n - k) * core::f64::consts::LN_2 + 1e-6
 }
 
-/// How many data bits the primitive narrow-sense BCH code of `n` bits has that is designed to correct
-/// `t`; `None` if there is no such code. Its generator has the roots α, α², ..., α^2t and their
-/// conjugates, α^i with α^2i: one check bit for each (Lin, Costello: Error Control Coding, chapter 6).
+/// Data bits of the primitive narrow-sense BCH code of `n` bits with designed correction `t`; `None` if there
+/// is no such code. Its generator has the roots α, α², ..., α^2t and their conjugates, α^i with α^2i: one
+/// check bit for each (Lin, Costello: Error Control Coding, chapter 6).
 fn bch_data_bits(n: u32, t: u32) -> Option<u32> {
     if !(3..=LONGEST).contains(&n) || !(n + 1).is_power_of_two() || t == 0 || t >= n.div_ceil(2) {
         return None;
@@ -114,7 +114,8 @@ fn bch_data_bits(n: u32, t: u32) -> Option<u32> {
         let others = core::iter::successors(Some(root * 2 % n), move |other| Some(other * 2 % n));
         others.take_while(move |&other| other != root)
     };
-    // Each set of conjugates once, by its smallest, which is odd: half of an even one is another.
+    // Each set of conjugates is counted at its smallest exponent, which is odd: half of an even exponent is
+    // in the same set.
     let check_bits: usize = (1..2 * t)
         .step_by(2)
         .filter(|&root| conjugates(root).all(|other| other > root))
@@ -123,7 +124,7 @@ fn bch_data_bits(n: u32, t: u32) -> Option<u32> {
     Some(n - check_bits as u32)
 }
 
-/// The name of a BCH code, and of any other its three numbers.
+/// The name of a BCH code; for other codes the three numbers.
 impl fmt::Display for BlockCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let BlockCode { n, k, t } = self;
@@ -131,7 +132,7 @@ impl fmt::Display for BlockCode {
     }
 }
 
-/// Reads the name of a BCH code.
+/// Parses the name of a BCH code.
 impl FromStr for BlockCode {
     type Err = String;
     fn from_str(name: &str) -> Result<BlockCode, String> {
@@ -157,7 +158,7 @@ impl FromStr for BlockCode {
 const EXPECTED: &str =
     "a BCH code such as \"bch-255-131-18\", or a table such as { n = 255, k = 131, t = 18 }";
 
-/// A code as a table.
+/// The table format.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {

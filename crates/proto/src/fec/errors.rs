@@ -1,13 +1,13 @@
-//! How many bits of a codeword are wrong.
+//! Distribution of the number of bit errors in a codeword.
 //!
-//! Every sum here is one of positive terms, taken from the largest outwards, so that nothing cancels:
-//! a probability of 1e-200 has as many right digits as one of 0.1. How many is decided by the largest
-//! term, a difference of logarithms of factorials: about 12 for 255 bits, 10 for 65,535.
+//! All sums here have positive terms and start at the largest, so there is no cancellation: a probability of
+//! 1e-200 has as many correct digits as one of 0.1. The precision is limited by the largest term, a
+//! difference of logarithms of factorials: about 12 digits for 255 bits, 10 for 65,535.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How many of `n` bits are wrong, if each is with probability `p`, independently.
+/// Number of errors among `n` bits, each with probability `p`, independently.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Binomial {
     n: u32,
@@ -21,36 +21,36 @@ impl Binomial {
         Binomial { n, p, q: 1.0 - p }
     }
 
-    /// The likeliest number.
+    /// The most probable number.
     fn mode(&self) -> u32 {
-        // The cast cuts off the fraction; at p = 1 the product is n + 1.
+        // The cast truncates; for p = 1 the product is n + 1.
         (((f64::from(self.n) + 1.0) * self.p) as u32).min(self.n)
     }
 
-    /// The probability of exactly `i`.
+    /// P(X = `i`).
     fn exactly(&self, i: u32) -> f64 {
-        // Of no bits the probability is 1, also where that of one is 0 and its logarithm infinite.
+        // For zero bits the probability is 1, even where the logarithm of p or 1 − p is infinite.
         let power = |ln: f64, times: u32| if times == 0 { 0.0 } else { f64::from(times) * ln };
         let ln_bits = power(libm::log(self.p), i) + power(libm::log1p(-self.p), self.n - i);
         libm::exp(ln_choose(self.n, i) + ln_bits)
     }
 
-    /// The probability of `i` + 1, from that of `i`.
+    /// P(X = `i` + 1), given P(X = `i`).
     fn up(&self, i: u32, term: f64) -> f64 {
         term * (f64::from(self.n - i) / f64::from(i + 1) * (self.p / self.q))
     }
 
-    /// The probability of `i` − 1, from that of `i`.
+    /// P(X = `i` − 1), given P(X = `i`).
     fn down(&self, i: u32, term: f64) -> f64 {
         term * (f64::from(i) / f64::from(self.n - i + 1) * (self.q / self.p))
     }
 
-    /// The probability of more than `t`.
+    /// P(X > `t`).
     pub(super) fn more_than(&self, t: u32) -> f64 {
         if t >= self.n {
             return 0.0;
         }
-        // What is left out when the terms have become so small is far less than rounding.
+        // Terms below this relative size are negligible compared with rounding.
         const NEGLIGIBLE: f64 = 1e-20;
         let start = self.mode().max(t + 1);
         let largest = self.exactly(start);
@@ -73,7 +73,7 @@ impl Binomial {
         sum.min(1.0)
     }
 
-    /// The probabilities of 0, 1, 2, ... as far as there is room.
+    /// Writes P(X = 0), P(X = 1), ... to `terms`.
     fn fill(&self, terms: &mut [f64]) {
         terms.fill(0.0);
         let last = (terms.len() as u32 - 1).min(self.n);
@@ -93,26 +93,26 @@ impl Binomial {
     }
 }
 
-/// ln of the number of ways to choose `i` of `n`.
+/// ln of the binomial coefficient C(`n`, `i`).
 pub(super) fn ln_choose(n: u32, i: u32) -> f64 {
     let ln_factorial = |m: u32| libm::lgamma(f64::from(m) + 1.0);
     ln_factorial(n) - (ln_factorial(i) + ln_factorial(n - i))
 }
 
-/// The law of the number of wrong bits in a codeword, as far as a decoder cares: exact up to what it
-/// can correct, and the rest in one.
+/// Distribution of the number of bit errors in a codeword: exact up to the number that the decoder corrects,
+/// with all larger numbers combined.
 #[derive(Clone, Debug)]
 pub(super) struct Errors {
-    /// The probability of each number that can be corrected.
+    /// The probability of each correctable number.
     exactly: Vec<f64>,
-    /// The probability of more.
+    /// The probability of a larger number.
     more: f64,
-    /// Room for the law of the bits that come next.
+    /// Buffer for the distribution of the bits to add.
     next: Vec<f64>,
 }
 
 impl Errors {
-    /// Of a decoder that corrects up to `t`. No bit is wrong, since there is none.
+    /// For a decoder that corrects up to `t` errors; an empty codeword has none.
     pub(super) fn new(t: u32) -> Errors {
         let room = vec![0.0; t as usize + 1];
         let mut errors = Errors { exactly: room.clone(), more: 0.0, next: room };
@@ -120,24 +120,24 @@ impl Errors {
         errors
     }
 
-    /// A codeword begins.
+    /// Starts a codeword.
     pub(super) fn clear(&mut self) {
         self.exactly.fill(0.0);
         self.exactly[0] = 1.0;
         self.more = 0.0;
     }
 
-    /// It goes on with `bits` bits, each wrong with probability `ber`.
+    /// Adds `bits` bits, each in error with probability `ber`.
     pub(super) fn add(&mut self, bits: u32, ber: f64) {
         let law = Binomial::new(bits, ber);
         law.fill(&mut self.next);
-        // With i wrong before, more than t − i of the next are too many: t, then t − 1, and so on.
+        // After i errors, more than t − i among the next bits are too many: t, then t − 1, and so on.
         let mut too_many = law.more_than(self.exactly.len() as u32 - 1);
         for (before, next) in self.exactly.iter().zip(self.next.iter().rev()) {
             self.more += before * too_many;
             too_many += next;
         }
-        // From the top, where no other number still needs what is overwritten.
+        // From the top, so that no entry is overwritten while it is still needed.
         for i in (0..self.exactly.len()).rev() {
             let ways = self.exactly[..=i].iter().rev().zip(&self.next);
             self.exactly[i] = ways.map(|(before, next)| before * next).sum();
@@ -146,7 +146,7 @@ impl Errors {
 
     /// ln of the probability that the bits so far can be corrected.
     pub(super) fn ln_decoded(&self) -> f64 {
-        // Whichever is the smaller says more.
+        // Uses the smaller of the two probabilities for precision.
         if self.more < 0.5 { libm::log1p(-self.more) } else { libm::log(self.exactly.iter().sum()) }
     }
 }

@@ -1,8 +1,8 @@
-//! Forward error correction: block codes, as exact odds.
+//! Forward error correction: block codes as exact decoding probabilities.
 //!
-//! Nothing is encoded here. A code is its three numbers ([`BlockCode`]), and what they mean for a unit
-//! on the air is arithmetic: how many units a packet takes ([`units`]), and with which probability a
-//! unit is decoded ([`Decoder`]), given the bit error rates that it meets on its way.
+//! No bits are encoded. A code is described by three numbers ([`BlockCode`]), from which follow the number of
+//! units of a packet ([`units`]) and the probability that a unit is decoded at given bit error rates
+//! ([`Decoder`]).
 //!
 //! *Source.* Chiasserini, Garetto, Meo: "Improving TCP over Wireless by Selectively Protecting Packet
 //! Transmissions", section III, equation (2).
@@ -18,14 +18,14 @@ use crate::frag::{Fragments, Mtu};
 use crate::packet::Dscp;
 use errors::Errors;
 
-/// How many units of size `unit` a packet of size `packet` takes: ⌈`packet`/`unit`⌉, and with a code as
-/// many as its bits need, of which a unit of b bits has k in each of its ⌊b/n⌋ codewords; one at least.
+/// Number of units of size `unit` for a packet of size `packet`: ⌈`packet`/`unit`⌉ without a code. With a
+/// code, a unit of b bits carries k data bits in each of its ⌊b/n⌋ codewords. At least one.
 ///
-/// Where we differ from the paper: its ⌈`packet`·n/(`unit`·k)⌉ (section III) counts the bits of a unit
-/// that no whole codeword fills as if they were coded, too. For its own sizes both give the same.
+/// Differs from the paper's ⌈`packet`·n/(`unit`·k)⌉ (section III), which counts the bits of a unit beyond its
+/// last whole codeword as if they were coded. Both agree for the paper's sizes.
 ///
 /// # Panics
-/// If there are more than `u32::MAX`, or if a unit has no room for a codeword.
+/// If there are more than `u32::MAX` units, or a unit is smaller than a codeword.
 pub fn units(packet: Bytes, unit: Mtu, code: Option<BlockCode>) -> u32 {
     let Some(code) = code else { return Fragments::of(packet, Some(unit)).count() };
     let data = unit.get().bits() / u64::from(code.n()) * u64::from(code.k());
@@ -33,40 +33,40 @@ pub fn units(packet: Bytes, unit: Mtu, code: Option<BlockCode>) -> u32 {
     u32::try_from(packet.bits().div_ceil(data).max(1)).expect("fewer units than 2^32")
 }
 
-/// What a link protects by a code.
+/// What a link protects with its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Covers {
     /// Packets with this code point.
     Marked(Dscp),
-    /// Units that the link sends again.
+    /// Units that the link retransmits.
     Repeats,
     /// Everything.
     All,
 }
 
-/// A stretch of a unit's time on the air, at one bit error rate.
+/// A part of a unit's air time with a constant bit error rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// Which share of the unit's time it is.
+    /// Share of the unit's air time.
     pub share: f64,
-    /// The probability with which each bit is wrong in it, independently of all others.
+    /// Bit error probability, independent for each bit.
     pub ber: f64,
 }
 
-/// The receiving end of a code, as odds.
+/// Decoding probabilities of a code.
 ///
-/// It keeps room to reckon in, and the latest results for codewords at one bit error rate: after the
-/// first, a channel with a few states costs one exponential for each unit.
+/// Caches the most recent results for whole codewords at one bit error rate: after the first units, a channel
+/// with few states costs one exponential per unit.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     code: BlockCode,
     errors: Errors,
     known: [Known; 8],
-    /// Which of those goes next.
+    /// Index of the cache entry to replace next.
     oldest: usize,
 }
 
-/// What was found for codewords of this length at this rate.
+/// The result for a codeword length and bit error rate.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     bits: u32,
@@ -75,9 +75,9 @@ struct Known {
 }
 
 impl Decoder {
-    /// For the code `code`.
+    /// A decoder for `code`.
     pub fn new(code: BlockCode) -> Decoder {
-        // No codeword is without a bit, so this is found for none.
+        // No codeword has zero bits, so this entry never matches.
         let nothing = Known { bits: 0, ber: 0.0, ln_decoded: 0.0 };
         Decoder { code, errors: Errors::new(code.t()), known: [nothing; 8], oldest: 0 }
     }
@@ -87,27 +87,27 @@ impl Decoder {
         self.code
     }
 
-    /// The probability that a unit of `bits` bits on the air is decoded, all of its ⌊`bits`/n⌋
-    /// codewords, when it meets `parts` in this order: the complement of the selective FEC paper's
-    /// equation (2), which has one part.
+    /// The probability that a unit of `bits` bits is decoded, that is all of its ⌊`bits`/n⌋ codewords, when
+    /// it meets `parts` in order. With one part this is the complement of equation (2) of the selective FEC
+    /// paper.
     ///
-    /// Codewords follow each other on the air, not interleaved, and so do the bits of each. A bit
-    /// belongs to the part in which its middle lies; the last part ends with the unit, whatever the
-    /// shares' sum is after rounding. The bits that no whole codeword fills carry nothing.
+    /// Codewords are sent one after the other without interleaving. A bit belongs to the part that contains
+    /// its middle; the last part extends to the end of the unit regardless of rounding. Bits beyond the last
+    /// whole codeword carry no data.
     ///
-    /// Where we differ from the paper: a unit shorter than a codeword, which by equation (2) would
-    /// always arrive, is a codeword shortened to its length, with as many errors corrected.
+    /// Differs from the paper for a unit shorter than a codeword, which by equation (2) would always arrive:
+    /// here it is a shortened codeword with the same number of correctable errors.
     ///
-    /// A codeword in several parts costs about t²/2 steps for each part.
+    /// A codeword that spans several parts costs about t²/2 steps per part.
     ///
     /// # Panics
-    /// Without any part.
+    /// If `parts` is empty.
     pub fn unit_survival(&mut self, bits: u64, parts: &[Part]) -> f64 {
         libm::exp(self.ln_unit_survival(bits, parts))
     }
 
-    /// The same where no unit has to be filled: what no whole codeword fills is a shortened one
-    /// ([`BlockCode::coded`]), and has to be decoded too.
+    /// Like [`unit_survival`](Decoder::unit_survival), but the bits beyond the last whole codeword form a
+    /// shortened codeword ([`BlockCode::coded`]) that must be decoded too.
     ///
     /// # Panics
     /// As [`unit_survival`](Decoder::unit_survival).
@@ -115,13 +115,13 @@ impl Decoder {
         libm::exp(self.ln_survival(bits, bits, parts))
     }
 
-    /// The probability that such a unit is not decoded: equation (2) itself, exact also where it is
-    /// far smaller than what is missing from 1 in a survival.
+    /// The probability that such a unit is not decoded: equation (2), accurate even where it is far smaller
+    /// than the rounding error of a survival near 1.
     ///
     /// # Panics
     /// As [`unit_survival`](Decoder::unit_survival).
     pub fn unit_error(&mut self, bits: u64, parts: &[Part]) -> f64 {
-        // The logarithm is at most zero; with a minus sign, zero would become negative.
+        // The logarithm is at most zero; negating it would turn 0 into −0.
         libm::expm1(self.ln_unit_survival(bits, parts)).abs()
     }
 
@@ -137,22 +137,22 @@ impl Decoder {
         let (mut sum, mut at, mut share) = (0.0, 0, 0.0);
         for part in before {
             share += part.share;
-            // Bit b's middle is before x if b < x − ½: that holds for the first ⌈x − ½⌉ bits. What is
-            // negative becomes zero.
+            // Bit b's middle is before x if b < x − ½, which holds for the first ⌈x − ½⌉ bits. Negative
+            // numbers become zero.
             let end = libm::ceil(share * bits as f64 - 0.5) as u64;
             sum += self.ln_decoded_until(end.min(coded), &mut at, coded, part.ber);
         }
         sum + self.ln_decoded_until(coded, &mut at, coded, last.ber)
     }
 
-    /// Bits `at` to `end` of `coded` have the error rate `ber`: ln of the probability that the codewords
-    /// that end in them are decoded. Leaves `at` behind them.
+    /// ln of the probability that the codewords that end within bits `at` to `end` of `coded` are decoded, at
+    /// the error rate `ber`. Advances `at`.
     fn ln_decoded_until(&mut self, end: u64, at: &mut u64, coded: u64, ber: f64) -> f64 {
         let n = u64::from(self.code.n());
         let mut sum = 0.0;
         while *at < end {
             let begun = *at % n;
-            // The last codeword may be a shortened one.
+            // The last codeword may be shortened.
             let length = n.min(coded - (*at - begun));
             let bits = (end - *at).min(length - begun);
             if bits == length {

@@ -1,13 +1,13 @@
 //! Plain TCP over the bare link.
 //!
-//! **What it does.** Nothing: every loss on the air is left to TCP. The baseline.
+//! **What it does.** Nothing: TCP alone recovers losses on the wireless link. The baseline.
 //! **Source.** TR-96-014 section 4.1 ("basic TCP").
 
 use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
 
-/// Plain TCP over the bare link; it has no parameters.
+/// Plain TCP over a link without ARQ; no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Basic {}

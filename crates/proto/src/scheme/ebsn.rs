@@ -1,13 +1,13 @@
 //! Explicit Bad State Notification.
 //!
-//! **What it does.** While the link resends a unit, the base station tells the source after every
-//! failed attempt that the link is in a bad state. The source then starts its retransmission timer
-//! anew with the value that it has; estimates and window stay as they are. So it does not time out
-//! on a packet that the base station is still trying to deliver.
+//! **What it does.** While the link retransmits a unit, the base station notifies the source after every
+//! failed attempt that the link is in a bad state. The source restarts its retransmission timer with the
+//! current RTO; RTT estimate and window are unchanged. This prevents timeouts for packets that the base
+//! station is still trying to deliver.
 //! **Source.** TR-96-014 sections 4.2.3 and Appendix.
-//! **Parameters.** `notice_size`: size of a notice as an IP packet. The paper gives none; 40 B, as
-//! an acknowledgement, is room for an ICMP header and what it quotes.
-//! **Where we differ from the paper.** We do not.
+//! **Parameters.** `notice_size`: size of a notice as an IP packet. The paper does not give one; 40 B, the
+//! size of an acknowledgement, fits an ICMP header and its quotation.
+//! **Differences from the paper.** None.
 
 use alloc::boxed::Box;
 
@@ -19,8 +19,8 @@ use crate::component::{Component, LinkOutcome, Out, Port, Signal};
 use crate::packet::{Notice, NoticeCode, Packet};
 use crate::tcp::{Reaction, SenderState};
 
-/// "Bad state", an ICMP message as the paper's Appendix suggests, of the type for experimental mobility protocols
-/// (RFC 4065), which Wireshark knows by that name.
+/// "Bad state": an ICMP message, as the paper's Appendix suggests, of the type for experimental mobility
+/// protocols (RFC 4065), which Wireshark decodes by that name.
 const BAD_STATE: NoticeCode = NoticeCode { kind: 41, code: 0 };
 
 /// Explicit Bad State Notification.
@@ -63,7 +63,7 @@ impl Scheme for Ebsn {
     }
 }
 
-/// Notifies; keeps no state (the paper's chief claim for the scheme).
+/// Sends notices; stateless, which the paper names as the scheme's main advantage.
 #[derive(Debug)]
 struct Agent {
     notice_size: Bytes,

@@ -1,16 +1,16 @@
-//! Indirect TCP: two connections in place of one.
+//! Indirect TCP: a split connection with standard TCP on both parts.
 //!
-//! **What it does.** The base station ends the connection of the source and goes on to the mobile host with
-//! one of its own. Both are TCP as usual: losses on the air are repaired from nearby, and the source never
-//! hears of them.
+//! **What it does.** The base station terminates the connection of the source and opens another to the mobile
+//! host. Both use standard TCP: losses on the wireless link are recovered by the base station, and the source
+//! does not see them.
 //! **Source.** Bakre and Badrinath, "I-TCP: Indirect TCP for Mobile Hosts", ICDCS 1995; "two" in Park, Park and
 //! Park, "Enhancing TCP Performance over Wireless Network with Variable Segment Size", section V-A.
-//! **Parameters.** `buffer`: most bytes that the base station holds of a connection; 64 KiB, the largest
-//! window without scaling, so that the wired part may have as much under way as ever. `wireless`: how TCP on the
-//! wireless part differs from `[tcp]`: any of its keys. By default it does not, but for a `user_timeout` of
-//! 100 s if that has none: what no mobile host takes is not held for ever.
-//! **Where we differ from the paper.** No handover of a connection from one base station to the next. The
-//! sources give no buffer.
+//! **Parameters.** `buffer`: capacity of the base station per connection; 64 KiB, the largest window without
+//! scaling, so that the wired part can use a full window. `wireless`: differences of TCP on the wireless part
+//! from `[tcp]`, with the same keys. By default none, except a `user_timeout` of 100 s if `[tcp]` has none,
+//! so that data for an unreachable mobile host are not held forever.
+//! **Differences from the paper.** Connections are not handed over between base stations. The sources do not
+//! give a buffer size.
 
 use lasthop_base::Bytes;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,9 @@ use crate::tcp::{Changes, Settings};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ITcp {
-    /// Most bytes that the base station holds of a connection.
+    /// Capacity of the base station's buffer per connection.
     pub buffer: Bytes,
-    /// How TCP on the wireless part differs.
+    /// Differences of TCP on the wireless part.
     pub wireless: Changes,
 }
 

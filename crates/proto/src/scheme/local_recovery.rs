@@ -1,14 +1,14 @@
-//! Plain TCP over a link that recovers its own errors.
+//! Plain TCP over a link with ARQ.
 //!
-//! **What it does.** Lets the wireless link resend what was lost on the air, by the protocol in the
-//! scenario's `[radio.arq]`. TCP knows nothing of it.
+//! **What it does.** The wireless link retransmits lost units by the ARQ in the scenario's `[radio.arq]`. TCP
+//! is not aware of it.
 //! **Source.** TR-96-014 section 4.2.1 ("local recovery").
 
 use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
 
-/// Plain TCP over a recovering link; the recovery's parameters are the link's.
+/// Plain TCP over a link with ARQ; the ARQ's parameters belong to the link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LocalRecovery {}

@@ -1,18 +1,18 @@
 //! A split connection without congestion control on the wireless part.
 //!
-//! **What it does.** As I-TCP, but nothing can be congested on the last hop: there, the mobile host's window
-//! alone limits what is under way, and a loss is only repaired. The hop delivers in order, so that one arrival
-//! shows which of those sent before it are lost.
+//! **What it does.** Like I-TCP, but the last hop cannot be congested: there, only the mobile host's window
+//! limits the data in flight, and losses are repaired without reducing anything. The hop delivers in order,
+//! so the arrival of a segment shows which earlier segments are lost.
 //! **Source.** Wang and Tripathi, "Mobile-End Transport Protocol: An Alternative to TCP/IP over Wireless Links",
 //! INFOCOM 1998; "nocon" in Park, Park and Park, "Enhancing TCP Performance over Wireless Network with Variable
 //! Segment Size", section V-A.
-//! **Parameters.** `recovery`: `"go-back-n"`, everything from the loss on is sent again, or
-//! `"selective-repeat"`. `buffer` and `wireless` as those of `i-tcp`; `flavour` and `congestion` of the wireless
-//! part are the scheme's.
-//! **Where we differ from the paper.** METP itself has a smaller header than TCP and IP, and leaves losses to
-//! the link; here it repairs them itself and has TCP's header, as the VS-TCP paper simulates it. That paper
-//! does not say how a loss is repaired; its best segment sizes (table 4) take a loss that costs several packets.
-//! The timestamps by which copies are told apart cost 12 B of header, and by ns-2's rules nothing.
+//! **Parameters.** `recovery`: `"go-back-n"` retransmits everything from the loss on, `"selective-repeat"`
+//! only what is lost. `buffer` and `wireless` as in `i-tcp`; `flavour` and `congestion` of the wireless part
+//! are set by the scheme.
+//! **Differences from the paper.** METP itself has a smaller header than TCP/IP and leaves loss recovery to
+//! the link. Here it recovers losses itself and uses the TCP header, as simulated in the VS-TCP paper. That
+//! paper does not specify the recovery; its best segment sizes (table 4) imply that a loss costs several
+//! packets. The timestamps that distinguish copies take 12 B of header, and nothing under ns-2's rules.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,11 +28,11 @@ use crate::tcp::{Changes, Settings};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Metp {
-    /// How losses on the wireless part are repaired.
+    /// Loss recovery on the wireless part.
     pub recovery: Recovery,
-    /// Most bytes that the base station holds of a connection.
+    /// Capacity of the base station's buffer per connection.
     pub buffer: Bytes,
-    /// How TCP on the wireless part differs, beside this.
+    /// Further differences of TCP on the wireless part.
     pub wireless: Changes,
 }
 

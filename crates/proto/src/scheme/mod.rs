@@ -1,9 +1,9 @@
-//! The schemes: what may be done about a bad last hop.
+//! Schemes: remedies for losses on the last hop.
 //!
-//! A scheme is one file here, or a few in a directory. It declares its parameters as a struct that is the schema of its
-//! `[scheme.NAME]` table, and implements [`Scheme`] for it: who it is, what it asks of the link,
-//! the agent that it puts at the base station, or how this splits connections, and the reaction that it gives to the sender. It is
-//! registered by one line below; nothing else knows its name.
+//! A scheme is one file in this directory, or a few in a subdirectory. It declares its parameters as a
+//! struct, the schema of its `[scheme.NAME]` table, and implements [`Scheme`] for it: its name, what it needs
+//! from the link, its agent at the base station or how the base station splits connections, and its reaction
+//! at the sender. It is registered by one line below; its name appears nowhere else.
 
 mod registry;
 
@@ -29,58 +29,57 @@ registry::register! {
     wenp: Wenp,
 }
 
-/// What a scheme asks of the wireless link.
+/// What a scheme needs from the wireless link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinkUse {
-    /// Whether the link recovers errors by the protocol that the scenario gives it; without one, the
-    /// scheme cannot work. Otherwise every unit is sent once, whatever the scenario has.
+    /// Whether the link uses the scenario's ARQ. If true, the scheme requires one; if false, every unit is
+    /// sent once even if the scenario has an ARQ.
     pub recovers: bool,
-    /// What the link protects by the code that the scenario gives it, if the scenario itself does not
-    /// say what; without a code, the scheme cannot work either.
+    /// What the link protects with the scenario's code, unless the scenario itself specifies it. The scheme
+    /// requires a code if this is set.
     pub protects: Option<Covers>,
 }
 
 impl LinkUse {
-    /// Every unit is sent once, and nothing is protected.
+    /// No ARQ, and no coding.
     pub const BARE: LinkUse = LinkUse { recovers: false, protects: None };
-    /// The link recovers errors, and nothing is protected.
+    /// With ARQ, without coding.
     pub const RECOVERING: LinkUse = LinkUse { recovers: true, protects: None };
 }
 
 /// A scheme with its parameters.
 pub trait Scheme {
-    /// Its name in scenario files and on the command line.
+    /// The name in scenario files and on the command line.
     fn name(&self) -> &'static str;
 
-    /// One line: what it does.
+    /// A one-line description.
     fn summary(&self) -> &'static str;
 
-    /// Where it was proposed: paper and section.
+    /// The paper and section that proposed it.
     fn source(&self) -> &'static str;
 
-    /// What it asks of the wireless link.
+    /// What it needs from the wireless link.
     fn link(&self) -> LinkUse;
 
-    /// How it splits connections at the base station, which on the wired part are as `tcp` has them. What is
-    /// split there has no use for another agent. The scheme's reaction is that of the sender on the wireless
-    /// part, wherever it is.
+    /// How the base station splits connections, given `tcp` on the wired part. A scheme that splits
+    /// connections has no other agent. Its reaction applies to the sender on the wireless part, wherever that
+    /// is.
     fn split(&self, _tcp: &Settings) -> Option<Split> {
         None
     }
 
-    /// What cannot be of its parameters, beside these settings of TCP: the parameter, and what was found and
-    /// expected.
+    /// Invalid parameters, given these TCP settings: the name of each, and what was found and expected.
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
         self.split(tcp).map_or_else(Vec::new, |split| split.faults())
     }
 
     /// The agent at the base station: a component that joins [`Port::WIRED`](crate::Port::WIRED) and
-    /// [`Port::RADIO`](crate::Port::RADIO) and hears what happens on the link to the mobile host.
+    /// [`Port::RADIO`](crate::Port::RADIO) and watches the link to the mobile host.
     fn agent(&self) -> Option<Box<dyn Component>> {
         None
     }
 
-    /// What the sender does on the scheme's feedback.
+    /// The sender's reaction to the scheme's feedback.
     fn reaction(&self) -> Option<Box<dyn Reaction>> {
         None
     }

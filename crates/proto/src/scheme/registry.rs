@@ -1,5 +1,5 @@
-//! The list of schemes: one line each, `module: Type`. A scheme is called as its module, with
-//! hyphens for underscores.
+//! The list of schemes: one line each, `module: Type`. A scheme has the name of its module, with hyphens for
+//! underscores.
 
 macro_rules! register {
     ($($module:ident: $type:ident,)*) => {
@@ -24,7 +24,7 @@ macro_rules! register {
             }
         }
 
-        /// The name in a scheme's own file is that of its table and of its module.
+        /// The name in a scheme's file equals that of its table and its module.
         #[test]
         fn schemes_are_called_as_their_modules() {
             let modules = [$(stringify!($module),)*];

@@ -1,19 +1,19 @@
-//! Forward error correction on the segments that matter.
+//! Forward error correction for selected segments.
 //!
-//! **What it does.** The source marks the segments whose loss would cost it a timeout, and the base
-//! station sends these over the air in units that a block code protects. All others go as they are, so
-//! that the code's check bits are spent where a loss would be dear.
+//! **What it does.** The source marks the segments whose loss would cause a timeout, and the base station
+//! sends these over the air in units protected by a block code. All other segments are sent uncoded, so that
+//! the overhead of the code is spent where a loss is expensive.
 //! **Source.** Chiasserini, Garetto and Meo, "Improving TCP over Wireless by Selectively Protecting
-//! Packet Transmissions", section II; the last two choices of `protect` are near to its section V.
-//! **Parameters.** `protect`: what is protected. `"selective"`, the paper's choice: the first and the
-//! last three segments of the transfer, which have too few behind them for three duplicate
-//! acknowledgements, and a segment sent again that is the first of the window, whose second loss the
-//! timer would have to find. `"none"` and `"all"`: its yardsticks. `"retransmitted"`: every segment that
-//! is sent again. `"repeated-units"`: every data unit that the link itself sends again, and no mark.
-//! `segments`: how many at each end of the transfer; 3.
-//! **Where we differ from the paper.** It marks by the type-of-service field and names no value; here it
-//! is a differentiated services code point for local use (RFC 2474). It has no handshake; here SYN, whose
-//! loss costs the longest timeout of all, is protected selectively too, and so is a bare FIN.
+//! Packet Transmissions", section II; the last two choices of `protect` resemble its section V.
+//! **Parameters.** `protect`: what is protected. `"selective"`, as in the paper: the first and the last three
+//! segments of the transfer, which are followed by too few segments for three duplicate ACKs, and a
+//! retransmitted segment at the left edge of the window, whose second loss only the timer would detect.
+//! `"none"` and `"all"`: the paper's baselines. `"retransmitted"`: every retransmitted segment.
+//! `"repeated-units"`: every data unit that the link retransmits, without marking. `segments`: number of
+//! segments at each end of the transfer; 3.
+//! **Differences from the paper.** The paper marks in the type-of-service field without giving a value; here
+//! it is a differentiated services code point for local use (RFC 2474). The paper has no handshake; here a
+//! SYN, whose loss causes the longest timeout of all, and a FIN without data are protected selectively too.
 
 use alloc::boxed::Box;
 
@@ -27,13 +27,13 @@ use crate::tcp::{Flags, Reaction, Segment, SenderState, SeqNum};
 /// "Protect me on the last hop": a code point of pool 2 (RFC 2474 section 6).
 const PROTECTED: Dscp = Dscp::new(0b00_0011);
 
-/// Forward error correction on the segments that matter.
+/// Forward error correction for selected segments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SelectiveFec {
     /// What is protected.
     pub protect: Protect,
-    /// How many segments at each end of the transfer are protected selectively.
+    /// Number of segments protected at each end of the transfer.
     pub segments: u32,
 }
 
@@ -45,11 +45,11 @@ pub enum Protect {
     None,
     /// Every segment.
     All,
-    /// Segments whose loss would cost a timeout.
+    /// Segments whose loss would cause a timeout.
     Selective,
-    /// Segments that are sent again.
+    /// Retransmitted segments.
     Retransmitted,
-    /// Data units that the link sends again.
+    /// Data units that the link retransmits.
     RepeatedUnits,
 }
 
@@ -91,16 +91,16 @@ impl Scheme for SelectiveFec {
 #[derive(Debug)]
 struct Marker {
     scheme: SelectiveFec,
-    /// Where the first segments of the transfer end, as far as they were sent; none before the first,
-    /// and once they are acknowledged.
+    /// End of the first segments of the transfer sent so far; `None` before the first segment and after they
+    /// are acknowledged.
     first_end: Option<SeqNum>,
-    /// How many of them were sent.
+    /// Number of them sent.
     firsts: u32,
 }
 
 impl Marker {
-    /// Whether the segment is one of the first or of the last of the transfer, or the first of a window
-    /// and sent again, or opens the connection.
+    /// Whether the segment is among the first or last of the transfer, a retransmission at the left edge of
+    /// the window, or a SYN.
     fn is_critical(&mut self, segment: &Segment, again: bool, sender: &SenderState) -> bool {
         if segment.flags.has(Flags::SYN) || (again && segment.seq == sender.snd_una()) {
             return true;
@@ -116,7 +116,7 @@ impl Marker {
             self.first_end = Some(segment.seq + segment.len);
             return true;
         }
-        // Kept for longer, it would seem to lie ahead after 2 GiB.
+        // Kept for longer, it would appear to be ahead of the window after 2 GiB.
         self.first_end = self.first_end.filter(|&first_end| sender.snd_una() < first_end);
         self.first_end.is_some_and(|first_end| segment.seq < first_end)
     }

@@ -1,15 +1,15 @@
 //! ICMP source quench on a bad link.
 //!
-//! **What it does.** When an attempt on the link fails, the base station takes it for the beginning
-//! of a queue and asks the source to slow down (RFC 792). The source shrinks its window to one
-//! segment and opens it again by slow start (RFC 1122 section 4.2.3.9).
-//! **Source.** TR-96-014 section 4.2.2, which tried it and found that it does not prevent timeouts
-//! of what is already under way.
-//! **Parameters.** `notice_size`: size of a quench as an IP packet; 40 B, as in the scheme that the
-//! paper compares it with. `every_attempt`: quench on each failed attempt instead of only the first of
-//! a unit. The paper does not say; the first tells the source all that a quench can tell.
-//! **Where we differ from the paper.** It names neither the moment of the quench nor the size of
-//! the reduction; the RFCs do.
+//! **What it does.** When an attempt on the link fails, the base station expects a queue to build up and asks
+//! the source to slow down (RFC 792). The source reduces its window to one segment and re-enters slow start
+//! (RFC 1122 section 4.2.3.9).
+//! **Source.** TR-96-014 section 4.2.2, which found that it does not prevent timeouts of packets already in
+//! flight.
+//! **Parameters.** `notice_size`: size of a quench as an IP packet; 40 B, as in EBSN, with which the paper
+//! compares it. `every_attempt`: quench on each failed attempt instead of only the first of a unit. The paper
+//! does not specify this; the first quench already reduces the window as far as possible.
+//! **Differences from the paper.** The paper specifies neither when to quench nor how far to reduce the
+//! window; the RFCs do.
 
 use alloc::boxed::Box;
 

@@ -1,23 +1,24 @@
-//! Variable segment size: what a loss changes is the size of segments, not the window.
+//! Variable segment size: losses reduce the segment size instead of the window.
 //!
-//! **What it does.** A split connection as METP's. On the wireless part, its sender cuts the stream into small
-//! segments when losses are frequent, which are less often hit and cost less, and into large ones when they are
-//! rare, which have less header.
+//! **What it does.** A split connection as in METP. On the wireless part, the sender uses small segments
+//! while losses are frequent, because these are hit less often and cost less to retransmit, and large
+//! segments while losses are rare, because these have less header overhead.
 //! **Source.** Park, Park and Park, "Enhancing TCP Performance over Wireless Network with Variable Segment
 //! Size", section IV-B and table 3.
-//! **Parameters.** `method`: 1, a loss halves the size and an acknowledgement makes it grow; 2, the size follows
-//! the rate of losses: above `wanted_loss` (e_w, 0.1) of the last `loss_window` (L_w, 5) packets it shrinks, to
-//! the half if it is above half the largest and by one step otherwise, and below it grows. `initial_size` (s_i,
-//! 512 B), `largest_size` (s_mx, 1024 B), `smallest_size` (s_mn, 128 B) and `step` (Δs, 128 B) are bytes of
-//! payload. `growth`: a step `"per-window"` of acknowledgements, or `"per-ack"`. `recovery`, `buffer` and
-//! `wireless` as those of `metp`, whose `packet_size` is the scheme's: the largest size and the header.
-//! **Where we differ from the paper.** As printed a step follows each acknowledgement: the size is back at its
-//! largest within a few packets, which gains next to nothing and ranks method 2 above method 1. A step per
-//! window, as congestion avoidance grows a window, gives gains of the size and order that it reports, and is the
-//! default. A loss sign is one loss, however many duplicates it makes; an acknowledgement is one packet of the
-//! last, however much it covers; that of SYN is none. Sizes are cut to multiples of 8 B, for which blocks of
-//! memory are made, and the smallest must be one. If the wireless part counts its window in packets (`window`,
-//! `window_counts`), these are packets of the current size.
+//! **Parameters.** `method`: 1, a loss halves the size and an acknowledgement increases it; 2, the size
+//! follows the loss rate: if more than `wanted_loss` (e_w, 0.1) of the last `loss_window` (L_w, 5) packets
+//! were lost, it decreases, by half if it is above half the largest size and by one step otherwise; below
+//! that rate it increases. `initial_size` (s_i, 512 B), `largest_size` (s_mx, 1024 B), `smallest_size` (s_mn,
+//! 128 B) and `step` (Δs, 128 B) are bytes of payload. `growth`: one step `"per-window"` of acknowledgements,
+//! or `"per-ack"`. `recovery`, `buffer` and `wireless` as in `metp`, except that `packet_size` is set by the
+//! scheme: the largest size plus the header.
+//! **Differences from the paper.** As printed, each acknowledgement increases the size by a step: the size is
+//! back at its maximum within a few packets, which gains next to nothing and ranks method 2 above method 1.
+//! One step per window, as in congestion avoidance, reproduces the size and order of the reported gains, and
+//! is the default. A loss counts once, however many duplicate ACKs it causes; an acknowledgement counts as
+//! one packet, however much it covers; that of a SYN does not count. Sizes are rounded down to multiples of 8
+//! B, the granularity of memory blocks, and the smallest must be a multiple. If the wireless part counts its
+//! window in packets (`window`, `window_counts`), these are packets of the current size.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -32,44 +33,44 @@ use super::{LinkUse, Scheme};
 use crate::split::{Recovery, Split};
 use crate::tcp::{Changes, Flags, Hole, Reaction, Response, Segment, SenderState, Settings, WindowCounts, WindowSize};
 
-/// Sizes are multiples of this.
+/// Granularity of sizes in bytes.
 const GRAIN: f64 = 8.0;
 
 /// Variable segment size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VsTcp {
-    /// How the size is controlled.
+    /// Control method.
     pub method: Method,
-    /// Payload of a segment at first.
+    /// Initial payload of a segment.
     pub initial_size: Bytes,
-    /// The largest payload.
+    /// Largest payload.
     pub largest_size: Bytes,
-    /// The smallest.
+    /// Smallest payload.
     pub smallest_size: Bytes,
-    /// How far it moves at once.
+    /// Step of an increase or decrease.
     pub step: Bytes,
-    /// How soon it grows.
+    /// When the size grows.
     pub growth: Growth,
-    /// The share of losses that method 2 keeps to.
+    /// Target loss rate of method 2.
     pub wanted_loss: Probability,
-    /// Packets over which method 2 counts losses.
+    /// Number of packets over which method 2 computes the loss rate.
     pub loss_window: u32,
-    /// How losses on the wireless part are repaired.
+    /// Loss recovery on the wireless part.
     pub recovery: Recovery,
-    /// Most bytes that the base station holds of a connection.
+    /// Capacity of the base station's buffer per connection.
     pub buffer: Bytes,
-    /// How TCP on the wireless part differs, beside this.
+    /// Further differences of TCP on the wireless part.
     pub wireless: Changes,
 }
 
-/// How the size is controlled (section IV-B.1).
+/// Control method of the segment size (section IV-B.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum Method {
-    /// Each loss halves it.
+    /// Each loss halves the size.
     Halve,
-    /// The rate of losses moves it.
+    /// The loss rate controls the size.
     Rate,
 }
 
@@ -94,11 +95,11 @@ impl From<Method> for u8 {
     }
 }
 
-/// How soon the size grows by a step.
+/// When the size grows by a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
-    /// With a window of acknowledgements, each bringing its part of it.
+    /// Once per window of acknowledgements, in proportion to each.
     PerWindow,
     /// With each acknowledgement.
     PerAck,
@@ -142,7 +143,7 @@ impl Scheme for VsTcp {
     fn split(&self, tcp: &Settings) -> Option<Split> {
         let split = Split::new(&self.wireless, tcp, self.buffer);
         let asked = split.wireless;
-        // What is too large for any packet is told as a fault, and must be a number till then.
+        // Sizes too large for a packet are reported by `faults`; until then the number must be valid.
         let packet_size = Bytes(asked.header.0.saturating_add(self.largest_size.0));
         let window = match (asked.window, asked.window_counts) {
             (WindowSize::Bytes(size), WindowCounts::Packets) => {
@@ -161,8 +162,8 @@ impl Scheme for VsTcp {
         let is_short = window_counts == WindowCounts::Packets
             && matches!(window, WindowSize::Bytes(size) if size < packet_size);
         for (key, problem) in &mut faults {
-            // The size of packets is said here by that of their payload; a window of packets is told in those
-            // of the settings.
+            // The packet size is given here by its payload; a window in packets refers to the packet size of
+            // the settings.
             if key == "wireless.packet_size" {
                 *key = String::from("largest_size");
                 *problem = format!("with the header, {problem}");
@@ -212,13 +213,13 @@ impl Scheme for VsTcp {
     }
 }
 
-/// Controls the size of segments.
+/// Controls the segment size.
 #[derive(Debug)]
 struct Sizer {
     scheme: VsTcp,
-    /// The size, before it is cut to a multiple.
+    /// The size before rounding.
     size: f64,
-    /// Packets in a window that counts these.
+    /// Packets in a window that is counted in packets.
     packets: Option<u32>,
     outcomes: Outcomes,
 }
@@ -276,7 +277,7 @@ impl Reaction for Sizer {
     }
 
     fn on_segment(&mut self, _now: Time, segment: &Segment, sender: &mut SenderState) {
-        // What acknowledges SYN says nothing of data; a lost SYN is no loss sign either.
+        // The acknowledgement of a SYN does not count as a packet, and a lost SYN does not count as a loss.
         if segment.ack > sender.snd_una() && !segment.flags.has(Flags::SYN) {
             self.note(false, sender);
         }
@@ -288,7 +289,7 @@ impl Reaction for Sizer {
     }
 }
 
-/// What became of the last packets.
+/// Outcomes of the most recent packets.
 #[derive(Debug)]
 struct Outcomes {
     lost: VecDeque<bool>,
@@ -296,12 +297,12 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    /// Of so many packets, none of which was lost.
+    /// `count` packets without losses.
     fn of(count: u32) -> Outcomes {
         Outcomes { lost: (0..count).map(|_| false).collect(), losses: 0 }
     }
 
-    /// Adds one, and says which share of them were lost.
+    /// Adds an outcome and returns the loss rate.
     fn note(&mut self, lost: bool) -> f64 {
         self.lost.push_back(lost);
         let oldest = self.lost.pop_front().unwrap_or(false);

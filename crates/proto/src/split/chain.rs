@@ -1,13 +1,13 @@
-//! A stretch of a byte stream as a chain of the memory blocks that it arrived in.
+//! A byte stream as a chain of memory blocks.
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
 
-/// Bytes of a stream from some point on, kept in the blocks in which they came. To cut them otherwise than they
-/// came is to name parts of blocks: nothing is copied (VS-TCP paper, section IV-B.2).
+/// A range of a byte stream, stored in the blocks in which it arrived. Resegmentation refers to parts of
+/// blocks without copying (VS-TCP paper, section IV-B.2).
 ///
-/// `M` is a handle to a block's memory, such as `Arc<[u8]>`, for a gateway on real packets; a simulator, whose
-/// payloads are lengths, needs none: `()`. It cuts by arithmetic, and reads no [pieces](Chain::pieces).
+/// `M` is a handle to a block's memory, such as `Arc<[u8]>` in a gateway for real packets. The simulator,
+/// whose payloads are lengths, uses `()` and never calls [`pieces`](Chain::pieces).
 #[derive(Clone, Debug)]
 pub struct Chain<M> {
     blocks: VecDeque<Block<M>>,
@@ -17,7 +17,7 @@ pub struct Chain<M> {
 #[derive(Clone, Debug)]
 struct Block<M> {
     memory: M,
-    /// The bytes of it that are in the chain.
+    /// The range of the block that is part of the chain.
     bytes: Range<usize>,
 }
 
@@ -26,7 +26,7 @@ struct Block<M> {
 pub struct Piece<'a, M> {
     /// The block.
     pub memory: &'a M,
-    /// Which of its bytes.
+    /// The range within the block.
     pub bytes: Range<usize>,
 }
 
@@ -37,17 +37,17 @@ impl<M> Default for Chain<M> {
 }
 
 impl<M> Chain<M> {
-    /// Bytes in the chain.
+    /// Number of bytes in the chain.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the chain is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Adds `bytes` of a block at the end.
+    /// Appends the range `bytes` of a block.
     pub fn push(&mut self, memory: M, bytes: Range<usize>) {
         if !bytes.is_empty() {
             self.len += bytes.len() as u64;
@@ -55,10 +55,10 @@ impl<M> Chain<M> {
         }
     }
 
-    /// Lets go of the first `count` bytes, and of the blocks that were in them alone.
+    /// Removes the first `count` bytes, and the blocks that contain nothing else.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If the chain is shorter.
     pub fn release(&mut self, count: u64) {
         assert!(count <= self.len, "the chain has {} bytes, not {count}", self.len);
         self.len -= count;
@@ -75,8 +75,7 @@ impl<M> Chain<M> {
         }
     }
 
-    /// The pieces that make up the `count` bytes behind the first `skipped` ones, or as many of them as there
-    /// are.
+    /// The pieces that contain `count` bytes after the first `skipped`, or as many as there are.
     pub fn pieces(&self, skipped: u64, count: u64) -> impl Iterator<Item = Piece<'_, M>> {
         let mut at = 0;
         self.blocks.iter().filter_map(move |Block { memory, bytes }| {
@@ -102,8 +101,8 @@ mod tests {
         chain.pieces(skipped, count).flat_map(|piece| piece.memory[piece.bytes].to_vec()).collect()
     }
 
-    /// Whatever the sizes in which bytes come, are cut and go, they are those of the stream; blocks are shared,
-    /// never copied, and let go of as soon as nothing of them is left.
+    /// For any sizes of arrival, segmentation and release, the bytes are those of the stream; blocks are
+    /// shared, never copied, and released as soon as they are unused.
     #[test]
     fn a_stream_is_cut_anywhere_and_nothing_is_copied() {
         let mut random = Streams::new(1, 0).stream("chain");

@@ -1,7 +1,7 @@
-//! Split connections: a base station ends the connection of a source and goes on with one of its own.
+//! Split connections: a base station terminates a connection and opens another towards the destination.
 //!
-//! Every scheme that splits connections is [`Split`]: how TCP is on the wireless part, and how much the
-//! base station may hold. The [`Proxy`] is the same for all.
+//! A scheme that splits connections describes itself by a [`Split`]: TCP on the wireless part, and the buffer
+//! of the base station. The [`Proxy`] is common to all.
 
 mod chain;
 mod recovery;
@@ -25,26 +25,26 @@ use crate::tcp::{Changes, Connection, Reaction, Receiver, Sender, Settings, Wind
 /// How a scheme splits connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// TCP on the wireless part, at both of its ends.
+    /// TCP settings of the wireless part, for both ends.
     pub wireless: Settings,
-    /// Most bytes that the base station holds of a connection: acknowledged to the one side, and not yet by
+    /// Capacity of the base station's buffer per connection: bytes acknowledged to one side but not yet by
     /// the other.
     pub buffer: Bytes,
 }
 
-/// How long a base station waits for the other side of the wireless part, or that one for it, before it gives
-/// up: the least that RFC 9293 section 3.8.3 recommends. Nothing is held for a mobile host for ever.
+/// User timeout of the wireless part, in both directions: the minimum that RFC 9293 section 3.8.3 recommends.
+/// The base station does not hold data forever.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 impl Split {
-    /// A split with a wireless part on which TCP differs from `wired` by these changes, and `buffer` bytes.
+    /// A split whose wireless part differs from `wired` by these changes, with a buffer of `buffer` bytes.
     pub fn new(wireless: &Changes, wired: &Settings, buffer: Bytes) -> Split {
         let asked = wireless.of(wired);
         let user_timeout = asked.user_timeout.or(Some(PATIENCE));
         Split { wireless: Settings { user_timeout, ..asked }, buffer }
     }
 
-    /// What cannot be, by the name of the parameter: `wireless.KEY` for one of its settings.
+    /// Invalid parameters by name: `wireless.KEY` for TCP settings.
     pub fn faults(&self) -> Vec<(String, String)> {
         let of_wireless = self.wireless.faults().into_iter();
         let mut faults: Vec<_> =
@@ -59,15 +59,15 @@ impl Split {
     }
 }
 
-/// Ends connections at the base station, and goes on with others. Joins [`Port::WIRED`] and [`Port::RADIO`];
-/// what belongs to no connection of its own passes.
+/// Terminates connections at the base station and relays their data. Joins [`Port::WIRED`] and
+/// [`Port::RADIO`]; packets of other flows are forwarded.
 ///
-/// Each connection that it splits is a [`Relay`]. The destination sees the source's address, and the source the
-/// destination's.
+/// Each split connection is a [`Relay`]. Addresses are transparent: the destination sees the source's
+/// address, and the source the destination's.
 #[derive(Debug)]
 pub struct Proxy {
     relays: Vec<Relay>,
-    /// How many of those that have an end have not come to it.
+    /// Number of finite connections that have not ended.
     pending: usize,
     next_wakeup: Time,
 }
@@ -79,15 +79,15 @@ impl Default for Proxy {
 }
 
 impl Proxy {
-    /// A proxy that splits nothing yet.
+    /// A proxy without connections.
     pub fn new() -> Proxy {
         Proxy { relays: Vec::new(), pending: 0, next_wakeup: Time::NEVER }
     }
 
-    /// Splits the connection whose data come in by the port `from`, into a part on which TCP is `wired` and a
-    /// wireless one as `split` has it. `reaction` is what a scheme adds to the
-    /// sender on the wireless part, which is the proxy's own if the data come from the other one. Once all
-    /// that have an end (`ends`) have come to it, the proxy says that it is finished.
+    /// Splits the connection whose data arrive through `from` into a part with the settings `wired` and a
+    /// wireless part described by `split`. `reaction` is the scheme's extension of the sender on the wireless
+    /// part, which is the proxy's own unless the data come from that part. The proxy signals that it finished
+    /// when all finite connections (`ends`) have ended.
     pub fn join(
         &mut self,
         connection: Connection,
@@ -106,17 +106,17 @@ impl Proxy {
         self.pending += usize::from(ends);
     }
 
-    /// The connections that it splits.
+    /// The split connections.
     pub fn relays(&self) -> &[Relay] {
         &self.relays
     }
 
-    /// The one that a flow is, if it splits it.
+    /// The relay of a flow, if the flow is split.
     pub fn relay(&self, flow: FlowId) -> Option<&Relay> {
         self.relays.iter().find(|relay| relay.flow() == flow)
     }
 
-    /// Lets a relay act.
+    /// Calls `act` on a relay.
     fn act(&mut self, index: usize, out: &mut Out, act: impl FnOnce(&mut Relay, &mut Out)) {
         let relay = &mut self.relays[index];
         let before = relay.is_finished();

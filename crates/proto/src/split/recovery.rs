@@ -1,4 +1,4 @@
-//! How losses are repaired on a hop that one has to oneself.
+//! Loss recovery on an uncongested hop.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use super::Split;
 use crate::tcp::{Changes, Congestion, Flavour, Settings};
 
-/// How losses are repaired where nothing can be congested, and the hop delivers in order.
+/// Loss recovery on a hop that delivers in order and cannot be congested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// Everything from the loss on is sent again.
+    /// Retransmit everything from the loss on.
     #[default]
     GoBackN,
-    /// Only what is lost is sent again.
+    /// Retransmit only what is lost.
     SelectiveRepeat,
 }
 
 impl Recovery {
-    /// The split with this recovery on its wireless part, and without congestion control.
+    /// The split with this loss recovery and without congestion control on its wireless part.
     pub fn alone(self, split: Split) -> Split {
         let flavour = match self {
             Recovery::GoBackN => Flavour::GoBackN,
@@ -30,8 +30,8 @@ impl Recovery {
         Split { wireless: Settings { flavour, congestion: Congestion::None, ..split.wireless }, ..split }
     }
 
-    /// What cannot be of a scheme whose wireless part this is, with the changes that it was asked for: they do
-    /// not choose what the scheme chooses.
+    /// Invalid parameters of a scheme with this wireless part, given the changes requested in the scenario:
+    /// those may not override what the scheme sets.
     pub fn faults(self, split: Option<Split>, asked: &Changes) -> Vec<(String, String)> {
         let mut faults = split.map_or_else(Vec::new, |split| split.faults());
         let chosen = [

@@ -1,4 +1,4 @@
-//! One connection that a proxy splits.
+//! A connection split by a proxy.
 
 use lasthop_base::{Bytes, Time};
 
@@ -9,29 +9,29 @@ use crate::tcp::{Receiver, Sender};
 
 /// Two connections joined by a bounded buffer.
 ///
-/// What arrives in order is acknowledged, held, and sent on at once as far as the far side lets it; it is let
-/// go of when the far side has acknowledged it. The window that is advertised to the near side never exceeds the
-/// room that is left in the buffer. The far connection opens with the first packet of the near one, and is
-/// closed when that one has ended and all of it was sent on. When either side is reset or gives up, the other
-/// is reset, and what was held is lost.
+/// Data that arrive in order are acknowledged, buffered and forwarded as far as the far connection permits,
+/// and released when the far side acknowledges them. The window advertised to the near side never exceeds the
+/// free space of the buffer. The far connection opens with the first packet of the near one, and closes when
+/// the near one has ended and all data were forwarded. If either side is reset or aborts, so is the other,
+/// and buffered data are lost.
 #[derive(Debug)]
 pub struct Relay {
     flow: FlowId,
-    /// Where its data come from.
+    /// Port of the data source.
     from: Port,
     receiver: Receiver,
     sender: Sender,
-    /// What has been taken over and not yet acknowledged by the far side.
+    /// Data received and not yet acknowledged by the far side.
     held: Chain<()>,
     buffer: u64,
-    /// The largest window that is advertised to the near side.
+    /// The largest window advertised to the near side.
     window: u64,
     peak: u64,
-    /// Bytes taken over so far, and those of them that were let go of.
+    /// Total bytes received, and bytes released.
     taken: u64,
     released: u64,
     ends: bool,
-    /// The far connection was told to close.
+    /// Whether the far connection was told to close.
     closed: bool,
 }
 
@@ -64,42 +64,42 @@ impl Relay {
         }
     }
 
-    /// The flow that it is.
+    /// The flow.
     pub fn flow(&self) -> FlowId {
         self.flow
     }
 
-    /// Whether the far connection is over.
+    /// Whether the far connection has ended.
     pub(super) fn is_finished(&self) -> bool {
         self.sender.stats().completed.is_some() || self.sender.is_aborted()
     }
 
-    /// Whether the data have an end.
+    /// Whether the transfer is finite.
     pub(super) fn ends(&self) -> bool {
         self.ends
     }
 
-    /// The end that faces the source.
+    /// The endpoint that faces the source.
     pub fn receiver(&self) -> &Receiver {
         &self.receiver
     }
 
-    /// The end that faces the destination.
+    /// The endpoint that faces the destination.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// Bytes held: acknowledged to the source, and not by the destination.
+    /// Buffered bytes: acknowledged to the source, but not by the destination.
     pub fn held(&self) -> Bytes {
         Bytes(self.held.len())
     }
 
-    /// The most that were held at once.
+    /// Peak of the buffered bytes.
     pub fn peak(&self) -> Bytes {
         Bytes(self.peak)
     }
 
-    /// What its far sender [shows](Sender), and `held_bytes`.
+    /// The quantities that the far [sender](Sender) reports, and `held_bytes`.
     pub fn show(&self, probe: &mut dyn Probe) {
         self.sender.show(probe);
         probe.value("held_bytes", self.held.len() as f64);
@@ -129,7 +129,8 @@ impl Relay {
         self.receiver.next_wakeup().min(self.sender.next_wakeup())
     }
 
-    /// Takes over what has arrived, lets go of what is acknowledged, and says how much room there is.
+    /// Moves received data to the far connection, releases acknowledged data and updates the advertised
+    /// window.
     fn pass_on(&mut self, now: Time, out: &mut Out) {
         if self.receiver.is_reset() || self.sender.is_aborted() {
             return self.give_up(now, out);
@@ -146,7 +147,7 @@ impl Relay {
             self.released += acknowledged;
             self.held.release(acknowledged);
         }
-        // What the buffer holds beyond this lies in the receiver's, and closes its window.
+        // Data beyond the buffer's capacity stay in the receiver, and close its window.
         let beyond = self.held.len().saturating_sub(self.buffer - self.window);
         let room = self.receiver.unread() - beyond.min(self.receiver.unread());
         if room > 0 {
@@ -158,7 +159,7 @@ impl Relay {
         }
     }
 
-    /// One side is lost: so is the other, unless that was all there was to come from it.
+    /// One side was lost: aborts the other, unless all data of the lost side were received.
     fn give_up(&mut self, now: Time, out: &mut Out) {
         self.on_far(out, |sender, out| sender.abort(now, out));
         if !self.receiver.has_ended() {
@@ -176,11 +177,11 @@ impl Relay {
     }
 }
 
-/// Lets one end emit effects; its packets leave by `port`.
+/// Collects the effects of one endpoint; its packets leave through `port`.
 fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out)) {
     out.redirect(emit, |effect| match effect {
         Effect::Send(_, packet) => Some(Effect::Send(port, packet)),
-        // The proxy signals for its ends.
+        // The proxy signals on behalf of its endpoints.
         Effect::Signal(_) => None,
         drop => Some(drop),
     });

@@ -1,26 +1,27 @@
-//! The instants at which packets leave, to the nanosecond.
+//! Departure times of packets, in nanoseconds.
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 
 use super::law::{Law, Periods, at_one_bps};
 
-/// A law's departures, one after the other. Each is the exact instant rounded down: what a division by
-/// the rate leaves is added to the next gap, so that nothing adds up over millions of packets.
+/// The departure times of a traffic source. Each is the exact instant rounded down: the remainder of the
+/// division by the rate is carried over to the next gap, so rounding errors do not accumulate over millions
+/// of packets.
 #[derive(Clone, Debug)]
 pub(super) struct Departures {
     law: Law,
-    /// What a packet takes at one bit per second.
+    /// Transmission time of a packet at one bit per second.
     at_one_bps: Duration,
     stream: Stream,
     due: Time,
-    /// The part of a nanosecond by which the next departure is later than `due`, times the rate.
+    /// Fraction of a nanosecond by which the exact departure is after `due`, times the rate.
     rest: u64,
-    /// When the burst under way ends.
+    /// End of the current burst.
     burst_end: Time,
 }
 
 impl Departures {
-    /// The law's, for packets of this size, which suits it; `due` is the first.
+    /// Departures of packets of `size`, for which `law` is valid; `due` is the first.
     pub(super) fn new(law: Law, size: Bytes, start: Time, stream: Stream) -> Departures {
         let at_one_bps = at_one_bps(size);
         let mut departures =
@@ -36,12 +37,12 @@ impl Departures {
         departures
     }
 
-    /// The next departure; [`Time::NEVER`] if it lies beyond the last instant.
+    /// The next departure; [`Time::NEVER`] if it is beyond the range of [`Time`].
     pub(super) fn due(&self) -> Time {
         self.due
     }
 
-    /// The packet that was due has left.
+    /// Moves on to the next departure.
     pub(super) fn advance(&mut self) {
         match self.law {
             Law::Constant { rate } => self.move_by(self.at_one_bps, rate),
@@ -56,9 +57,9 @@ impl Departures {
         }
     }
 
-    /// Later by what takes `at_one_bps` at one bit per second. No sum is too large: a packet of 64 KiB
-    /// takes 2⁴⁹ ns there, a random gap is 37 times its mean at most, and `rest` is below the rate,
-    /// which is no more than one packet each nanosecond.
+    /// Postpones the departure by `at_one_bps` divided by the rate. The sum does not overflow: a packet of 64
+    /// KiB takes 2⁴⁹ ns at one bit per second, a random gap is at most 37 times its mean, and `rest` is below
+    /// the rate, which is at most one packet per nanosecond.
     fn move_by(&mut self, at_one_bps: Duration, rate: BitRate) {
         let total = self.rest + at_one_bps.as_nanos();
         self.due += Duration::from_nanos(total / rate.as_bps());
@@ -70,8 +71,8 @@ impl Departures {
         self.burst_end = at + periods.draw(on, &mut self.stream);
     }
 
-    /// A departure that would come after its burst is the first of the next one. A random burst may be
-    /// shorter than a nanosecond, and then it has none.
+    /// Moves a departure after the end of its burst to the start of the next one. A random burst may be
+    /// shorter than a nanosecond; it then has no packet.
     fn skip_silence(&mut self, on: Duration, off: Duration, periods: Periods) {
         while self.due >= self.burst_end && self.due < Time::NEVER {
             let silence = periods.draw(off, &mut self.stream);
@@ -86,14 +87,14 @@ mod tests {
     use alloc::vec::Vec;
     use lasthop_base::Streams;
 
-    /// At 3 Mb/s it takes 333,333⅓ ns.
+    /// Takes 333,333⅓ ns at 3 Mb/s.
     const SIZE: Bytes = Bytes(125);
 
     fn departures(law: Law, start: Time) -> Departures {
         Departures::new(law, SIZE, start, Streams::new(1, 0).stream("traffic"))
     }
 
-    /// The first `n` instants, in nanoseconds.
+    /// The first `n` departures in nanoseconds.
     fn instants(law: Law, start: u64, n: usize) -> Vec<u64> {
         let mut departures = departures(law, Time::from_nanos(start));
         let mut next = || {
@@ -131,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Bursts of three gaps and a nanosecond, of three gaps, and of less than one.
+    /// Bursts of three gaps and a nanosecond, of exactly three gaps, and of less than one.
     #[test]
     fn a_burst_begins_with_a_packet_and_none_leaves_at_its_end() {
         let gaps = [0, 333_333, 666_666, 1_000_000];
@@ -144,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Many of these bursts and silences are of no length, and yet no instant has two packets.
+    /// Many of these bursts and silences have length zero, but no two packets depart at the same instant.
     #[test]
     fn bursts_shorter_than_a_nanosecond_have_no_packet() {
         let found = instants(on_off(1, 1, Periods::Exponential), 0, 10_000);

@@ -1,11 +1,11 @@
-//! When packets leave.
+//! Traffic patterns.
 
 use lasthop_base::{BitRate, Bytes, Duration, Invalid, Stream};
 use serde::{Deserialize, Serialize};
 
-/// The law by which a source's packets leave. All rates are those of whole packets, headers included.
+/// The pattern of packet departures of a source. All rates count whole packets, headers included.
 ///
-/// In a scenario file the law's name is the last part of the table's:
+/// In scenario files the last part of the table's name is the pattern:
 ///
 /// ```toml
 /// [traffic.cross.poisson]
@@ -14,39 +14,39 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Law {
-    /// One packet every size over rate, the first at the start.
+    /// Constant bit rate: one packet every size/rate, the first at the start.
     Constant {
         /// The rate.
         rate: BitRate,
     },
-    /// Packets at independent instants: the gaps between them, and the one between the start and the
-    /// first, are exponential with mean size over rate.
+    /// Poisson process: independent exponential gaps with mean size/rate, also between the start and the
+    /// first packet.
     Poisson {
         /// The mean rate.
         rate: BitRate,
     },
-    /// Bursts at a constant rate, and silence between them. It begins with a burst. The first packet
-    /// of a burst leaves at its beginning, the others as long as it lasts.
+    /// On-off source: bursts at a constant rate separated by silences, starting with a burst. The first
+    /// packet of a burst is sent at its start.
     ///
-    /// With g for size over rate, a burst of length T has ⌈T/g⌉ packets. On average that is ⌈on/g⌉ if
-    /// periods are fixed, and 1/(1 − e^(−g/on)) if they are exponential, and the mean rate is so many
-    /// packets in on + off. It tends to rate · on/(on + off) where bursts are long, and exceeds it by
-    /// about half a packet in each exponential one, because no burst waits before its first packet.
+    /// With g = size/rate, a burst of length T has ⌈T/g⌉ packets. The mean is ⌈on/g⌉ for fixed periods and
+    /// 1/(1 − e^(−g/on)) for exponential ones; the mean rate is that many packets per on + off. For long
+    /// bursts it tends to rate · on/(on + off). Exponential bursts exceed this by about half a packet each,
+    /// because the first packet is sent without delay.
     OnOff {
-        /// The rate in a burst, which is the source's peak rate.
+        /// The rate within a burst: the peak rate of the source.
         rate: BitRate,
         /// Length of a burst, or its mean; above zero.
         on: Duration,
-        /// Length of the silence between two bursts, or its mean; above zero.
+        /// Length of a silence, or its mean; above zero.
         off: Duration,
-        /// How lengths vary. By default they are exponential: the bursts then begin at instants that
-        /// no other periodic thing in a scenario can be in step with.
+        /// Distribution of the lengths. By default exponential, which avoids synchronisation with other
+        /// periodic processes in a scenario.
         #[serde(default)]
         periods: Periods,
     },
 }
 
-/// How the lengths of bursts and silences vary.
+/// Distribution of the lengths of bursts and silences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Periods {
@@ -58,7 +58,7 @@ pub enum Periods {
 }
 
 impl Periods {
-    /// One length. Draws once from `stream`, or not at all if fixed.
+    /// Draws a length. Uses one variate of `stream`, or none if fixed.
     pub(super) fn draw(self, mean: Duration, stream: &mut Stream) -> Duration {
         match self {
             Periods::Exponential => stream.exponential(mean),
@@ -71,7 +71,7 @@ impl Law {
     /// Checks what the parameters' types cannot express, for packets of this size.
     ///
     /// # Errors
-    /// A rate at which packets leave less than a nanosecond apart, or a period of no length.
+    /// Packets that are sent less than a nanosecond apart, or a period of length zero.
     pub fn validate(&self, size: Bytes) -> Result<(), Invalid> {
         match *self {
             Law::Constant { rate } => slow_enough("constant.rate", rate, size),
@@ -85,8 +85,8 @@ impl Law {
     }
 }
 
-/// How long a packet takes at one bit per second. Over a rate that is its time at the rate: a quotient
-/// whose remainder can be kept.
+/// Transmission time of a packet at one bit per second, the dividend of its time at a given rate, so that the
+/// remainder can be kept.
 pub(super) fn at_one_bps(size: Bytes) -> Duration {
     Duration::from_secs(1) * size.bits()
 }
@@ -116,7 +116,7 @@ mod tests {
     use serde::de::value::{Error, MapAccessDeserializer, MapDeserializer, StrDeserializer};
     use serde::de::{IntoDeserializer, value};
 
-    /// The table of the law called `name`, as a file's reader hands it over.
+    /// The table of the pattern `name`, as a deserializer yields it.
     fn read(name: &str, keys: &[(&str, &str)]) -> Result<Law, String> {
         let keys = keys.iter().map(|&(key, text)| {
             let text: StrDeserializer<'_, Error> = text.into_deserializer();

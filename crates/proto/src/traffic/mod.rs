@@ -1,7 +1,7 @@
-//! Background traffic: datagrams that cross the network beside a connection and react to nothing.
+//! Background traffic: unresponsive datagrams that share the network with connections.
 //!
-//! A [`Source`] sends packets of one size at instants that a [`Law`] chooses; a [`Sink`] counts those
-//! that arrive. What was sent and did not arrive is lost, or still on its way.
+//! A [`Source`] sends packets of constant size with the departure times of a [`Law`]; a [`Sink`] counts
+//! arrivals. Packets sent but not received are lost or still in flight.
 
 mod departures;
 mod law;
@@ -14,5 +14,5 @@ pub use law::{Law, Periods};
 pub use sink::{Sink, SinkStats};
 pub use source::{Plan, Source, SourceStats};
 
-/// What the headers of a datagram take: 20 B of IPv4 without options (RFC 791), 8 B of UDP (RFC 768).
+/// Headers of a datagram: 20 B of IPv4 without options (RFC 791) and 8 B of UDP (RFC 768).
 pub const HEADERS: Bytes = Bytes(28);

@@ -1,30 +1,27 @@
-//! Where background traffic ends.
+//! The sink of background traffic.
 
 use lasthop_base::{Bytes, Duration, Time};
 
 use crate::component::{Component, Out, Port};
 use crate::packet::{Body, Packet};
 
-/// What a sink counts of the datagrams that arrive. What a source counted beyond them is lost, or still
-/// on its way.
+/// Counters of received datagrams. The difference to the source's counters is lost or in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SinkStats {
-    /// Packets that arrived.
+    /// Packets received.
     pub packets: u64,
-    /// Their size, headers included.
+    /// Bytes received, headers included.
     pub bytes: Bytes,
-    /// The sum of their delays, from when each was sent until it was here as a whole. Over `packets` it
-    /// is the mean delay.
+    /// Sum of the one-way delays, from sending to complete arrival. Divided by `packets`, the mean delay.
     pub total_delay: Duration,
-    /// The longest of their delays.
+    /// The longest delay.
     pub greatest_delay: Duration,
-    /// When the last of them arrived.
+    /// Time of the last arrival.
     pub last_arrival: Time,
 }
 
 impl SinkStats {
-    /// What was counted since `earlier`, which was counted before; the longest delay and the last
-    /// arrival are those of all.
+    /// The difference to `earlier` counters; the longest delay and the last arrival are not differences.
     pub fn since(&self, earlier: &SinkStats) -> SinkStats {
         SinkStats {
             packets: self.packets - earlier.packets,
@@ -36,19 +33,19 @@ impl SinkStats {
     }
 }
 
-/// Counts the datagrams that arrive, of any number of sources, and answers nothing.
+/// Counts datagrams of any number of sources; sends nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
     stats: SinkStats,
 }
 
 impl Sink {
-    /// A sink that nothing has reached.
+    /// A sink without arrivals.
     pub fn new() -> Sink {
         Sink::default()
     }
 
-    /// What was counted so far.
+    /// The counters.
     pub fn stats(&self) -> &SinkStats {
         &self.stats
     }

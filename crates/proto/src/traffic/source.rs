@@ -1,4 +1,4 @@
-//! Who sends background traffic.
+//! The source of background traffic.
 
 use lasthop_base::{Bytes, Invalid, Stream, Time};
 
@@ -8,18 +8,17 @@ use crate::component::{Component, Out, Port};
 use crate::packet::{Body, Datagram, Dscp, Ecn, Packet};
 use crate::tcp::Connection;
 
-/// What a source sends, and when.
+/// Parameters of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Size of each packet, headers included: from [`HEADERS`] up to 65,535 B, the longest that IPv4
-    /// has.
+    /// Size of each packet, headers included: from [`HEADERS`] to 65,535 B, the IPv4 maximum.
     pub size: Bytes,
-    /// When the law begins.
+    /// Start of the pattern.
     pub start: Time,
-    /// From this instant on nothing is sent; [`Time::NEVER`] does not end. If it is not after the start,
-    /// nothing is sent at all.
+    /// Nothing is sent from this instant on; [`Time::NEVER`] for no end. A stop before the start sends
+    /// nothing at all.
     pub stop: Time,
-    /// When packets leave.
+    /// Pattern of departures.
     pub law: Law,
 }
 
@@ -27,7 +26,7 @@ impl Plan {
     /// Checks what the fields' types cannot express.
     ///
     /// # Errors
-    /// A size that no datagram has, or what the [law](Law::validate) cannot do.
+    /// A size that is invalid for a datagram, or an invalid [pattern](Law::validate).
     pub fn validate(&self) -> Result<(), Invalid> {
         if !(HEADERS..=Bytes(65_535)).contains(&self.size) {
             let problem = "found a size that no datagram has, expected one from \"28 B\", which its \
@@ -38,23 +37,23 @@ impl Plan {
     }
 }
 
-/// What a source counts.
+/// Counters of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceStats {
-    /// Packets handed to the network.
+    /// Packets sent.
     pub packets: u64,
-    /// Their size, headers included.
+    /// Bytes sent, headers included.
     pub bytes: Bytes,
 }
 
 impl SourceStats {
-    /// What was counted since `earlier`, which was counted before.
+    /// The difference to `earlier` counters.
     pub fn since(&self, earlier: &SourceStats) -> SourceStats {
         SourceStats { packets: self.packets - earlier.packets, bytes: self.bytes - earlier.bytes }
     }
 }
 
-/// Sends datagrams by a [`Plan`], whatever becomes of them, out of [`Port::ONLY`].
+/// Sends datagrams out of [`Port::ONLY`] with the parameters of a [`Plan`], regardless of losses.
 #[derive(Clone, Debug)]
 pub struct Source {
     connection: Connection,
@@ -65,10 +64,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source that has sent nothing; what is random in its law is drawn from `stream`.
+    /// An idle source; random departures are drawn from `stream`.
     ///
     /// # Panics
-    /// If the plan is not [valid](Plan::validate).
+    /// If the parameters are not [valid](Plan::validate).
     pub fn new(connection: Connection, plan: Plan, stream: Stream) -> Source {
         if let Err(invalid) = plan.validate() {
             panic!("{invalid}");
@@ -78,7 +77,7 @@ impl Source {
         Source { connection, size, stop, departures, stats: SourceStats::default() }
     }
 
-    /// What was counted so far.
+    /// The counters.
     pub fn stats(&self) -> &SourceStats {
         &self.stats
     }
@@ -115,7 +114,7 @@ mod tests {
 
     const CONNECTION: Connection = Connection { src: HostId(2), dst: HostId(1), flow: FlowId(3) };
 
-    /// 1,000 B each millisecond in seconds 3 to 4.
+    /// 1,000 B every millisecond from second 3 to 4.
     fn plan() -> Plan {
         let law = Law::Constant { rate: BitRate::from_bps(8_000_000).unwrap() };
         Plan { size: Bytes(1_000), start: at(3_000), stop: at(4_000), law }
@@ -129,7 +128,7 @@ mod tests {
         Source::new(CONNECTION, plan, Streams::new(1, 0).stream("traffic"))
     }
 
-    /// Everything that the plan sends, and when.
+    /// All packets that are sent, with their departure times.
     fn sent(plan: Plan) -> Vec<(Time, Packet)> {
         let (mut source, mut out, mut sent) = (source(plan), Out::default(), Vec::new());
         while source.next_wakeup() < Time::NEVER {

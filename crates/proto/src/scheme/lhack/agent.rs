@@ -1,4 +1,4 @@
-//! The base station's part.
+//! The base station's agent.
 
 use lasthop_base::{Bytes, Time};
 
@@ -6,11 +6,11 @@ use super::{FIRST_HOP, LAST_HOP, Lhack};
 use crate::component::{Component, Out, Port};
 use crate::packet::{Notice, NoticeCode, Packet};
 
-/// Acknowledges messages as they pass; keeps no state.
+/// Acknowledges passing messages; stateless.
 #[derive(Debug)]
 pub(super) struct Agent {
     size: Bytes,
-    /// What is said of a message that came through each port.
+    /// The notice code for messages that arrive through each port.
     codes: [Option<NoticeCode>; 2],
 }
 
@@ -22,14 +22,15 @@ impl Agent {
         Agent { size: scheme.size, codes }
     }
 
-    /// The acknowledgement of a message with data that came through `port`.
+    /// The acknowledgement of a data segment that arrived through `port`.
     fn answer(&self, packet: &Packet, port: Port) -> Option<Packet> {
         Notice::about(packet, self.codes[usize::from(port.0)]?, self.size)
     }
 }
 
 impl Component for Agent {
-    /// The message goes first; as its acknowledgement leaves by the other port, nobody can tell.
+    /// The message is forwarded first. Its acknowledgement leaves through the other port, so the order has no
+    /// effect.
     fn receive(&mut self, _now: Time, packet: Packet, port: Port, out: &mut Out) {
         out.send(port.across(), packet);
         if let Some(answer) = self.answer(&packet, port) {

@@ -1,22 +1,22 @@
-//! Last-hop acknowledgements: congestion or corruption?
+//! Last-hop acknowledgements, to distinguish congestion from corruption.
 //!
-//! **What it does.** The base station acknowledges each message with data that it is about to send over
-//! the air to the source in the fixed network (lhack), and each that it receives over the air to the
-//! mobile source (fhack). It keeps nothing. What is missing although an lhack came for it was lost on the
-//! last hop: the source resends it and leaves its window as it is. A mobile source sends a message again
-//! as soon as an fhack for a later one shows that it has none.
+//! **What it does.** The base station acknowledges each data message that it is about to send over the air to
+//! the source in the wired network (lhack), and each that it receives over the air to the mobile source
+//! (fhack). It keeps no state. A missing message for which an lhack arrived was lost on the last hop: the
+//! source retransmits it without reducing its window. A mobile source retransmits a message as soon as an
+//! fhack for a later one arrives first.
 //! **Source.** Cobb and Agrawal, "Congestion or Corruption? A Strategy for Efficient Wireless TCP
 //! Sessions", sections 4 and 6.
 //! **Parameters.** `size`: size of an lhack or fhack as an IP packet; 40 B (section 4). `last_hop`,
-//! `first_hop`: which of the two the base station sends; both, so that either end may be mobile.
-//! **Where we differ from the paper.** It takes messages to have numbers; here they are segments, and an
-//! acknowledgement of a hop names one by its first sequence number, as ICMP would. So copies of a message
-//! cannot be told apart: an lhack for an earlier copy counts for the last one. It does not say how a
-//! source sees that an fhack will not come: see `reaction.rs`. It has TCP Reno alone. Tahoe, which has no
-//! fast recovery, and SACK, which knows better what has left the network, judge losses as it says; their
-//! windows are extended by nothing. Nor does it say who acknowledges a message that the base station
-//! itself has no room for: here the queue is the link's, behind the agent, so that a message which finds
-//! it full was acknowledged already and passes for corrupted.
+//! `first_hop`: which of the two the base station sends; by default both, so either end may be mobile.
+//! **Differences from the paper.** The paper numbers messages; here they are segments, and a hop
+//! acknowledgement identifies one by its first sequence number, as ICMP would. Copies of a message are
+//! therefore indistinguishable: an lhack for an earlier copy counts for the last one. The paper does not say
+//! how a source detects a missing fhack: see `reaction.rs`. It covers TCP Reno only. Tahoe, which has no fast
+//! recovery, and SACK, which tracks delivered segments itself, classify losses in the same way; their windows
+//! are not extended. The paper also does not say who acknowledges a message that the base station has no room
+//! for: here the queue belongs to the link, behind the agent, so a message dropped by a full queue has
+//! already been acknowledged and is taken for corrupted.
 
 mod agent;
 mod reaction;
@@ -31,21 +31,21 @@ use crate::component::Component;
 use crate::packet::NoticeCode;
 use crate::tcp::Reaction;
 
-/// "Reached the last hop", an ICMP message of the type for experimental mobility protocols (RFC 4065).
+/// "Reached the last hop": an ICMP message of the type for experimental mobility protocols (RFC 4065).
 const LAST_HOP: NoticeCode = NoticeCode { kind: 41, code: 1 };
 
-/// "Passed the first hop", another.
+/// "Passed the first hop": likewise.
 const FIRST_HOP: NoticeCode = NoticeCode { kind: 41, code: 2 };
 
-/// Acknowledgements of hops.
+/// Acknowledgements for single hops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Lhack {
-    /// Size of an acknowledgement of a hop as an IP packet.
+    /// Size of a hop acknowledgement as an IP packet.
     pub size: Bytes,
-    /// Acknowledge what comes from the fixed network and is about to go on the air.
+    /// Acknowledge messages from the wired network before they are sent over the air.
     pub last_hop: bool,
-    /// Acknowledge what has come over the air.
+    /// Acknowledge messages received over the air.
     pub first_hop: bool,
 }
 

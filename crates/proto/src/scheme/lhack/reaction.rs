@@ -1,18 +1,20 @@
-//! The source's part.
+//! The source's reaction.
 //!
-//! **Bits.** For each outstanding message: lhack seen, fhack seen, since it was last sent.
-//! **A loss.** With the lhack of what is missing: corruption. Without, but also without its fhack, at a
-//! source that gets fhacks: lost on the first hop, or in a hand-off (section 6), so corruption as well.
-//! Else congestion; if both ends are mobile, an lhack that was itself lost makes it so (section 4).
-//! **The window.** While a loss by corruption is repaired, it is extended by the messages beyond the hole
-//! of which an lhack came, instead of by duplicates; a source that never got an lhack goes by duplicates.
-//! **The first hop.** It delivers in order: an fhack for a message that was sent after the last sending
-//! of one that has none shows that this one, or its fhack, was lost. It is sent again at once, and the
-//! window stays as it is. If copies of the later message may be confused, its first counts. Nothing sent
-//! later, no sign: then the timer has to see it. What went out between the lost copy and the repair
-//! overtakes the repair and makes duplicates at the destination, so that many more mean a loss of the
-//! repair. With SACK they do so for every hole, while this one is at the left edge. A repair whose loss
-//! was only that of its fhack reaches the destination twice, and the duplicate that this makes counts.
+//! **State.** For each outstanding message: whether an lhack and an fhack have arrived since its last
+//! transmission.
+//! **Classification of a loss.** With an lhack: corruption. Without an lhack and without an fhack, at a
+//! source that receives fhacks: lost on the first hop or in a hand-off (section 6), so corruption as well.
+//! Otherwise congestion; if both ends are mobile, a lost lhack also leads to this (section 4).
+//! **Window.** While a corruption loss is being repaired, the window is extended by the messages beyond the
+//! hole for which an lhack arrived, instead of by duplicate ACKs. A source that has never received an lhack
+//! uses duplicate ACKs.
+//! **First hop.** It delivers in order. If an fhack arrives for a message sent after the last transmission of
+//! another message without an fhack, the latter or its fhack was lost. It is retransmitted at once with an
+//! unchanged window. If copies of the later message cannot be distinguished, the first one counts. If nothing
+//! was sent later, only the timer detects the loss. Segments sent between the lost copy and the repair
+//! overtake the repair and cause duplicate ACKs at the destination, so the duplicate threshold is raised by
+//! their number. With SACK this applies to every hole while the repaired one is at the left edge. If only the
+//! fhack was lost, the repair is a duplicate at the destination and the duplicate ACK it causes is counted.
 
 use alloc::collections::VecDeque;
 
@@ -22,20 +24,20 @@ use super::{FIRST_HOP, LAST_HOP};
 use crate::packet::Notice;
 use crate::tcp::{Hole, Reaction, Response, Segment, SenderState, SeqNum};
 
-/// What is known of an outstanding message.
+/// State of an outstanding message.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     start: SeqNum,
     end: SeqNum,
     lhack: bool,
     fhack: bool,
-    /// Its last sending. Sendings are counted over all messages.
+    /// Number of its last transmission. Transmissions are counted over all messages.
     sent: u64,
-    /// The first of its sendings that an fhack may be about.
+    /// The first of its transmissions that an fhack may refer to.
     heard_from: u64,
-    /// The first of its sendings that were lost on the first hop and repaired; the last, if none were.
+    /// The first of its transmissions that repaired a first-hop loss; the last transmission if none did.
     lost_since: u64,
-    /// How many messages overtook its repair.
+    /// Number of messages that overtook its repair.
     overtaken: u32,
 }
 
@@ -46,17 +48,17 @@ impl Message {
     }
 }
 
-/// Tells congestion from corruption.
+/// Classifies losses as congestion or corruption.
 #[derive(Debug, Default)]
 pub(super) struct Judge {
-    /// What is outstanding, by sequence numbers, without gaps or overlaps.
+    /// Outstanding messages in sequence order, without gaps or overlaps.
     line: VecDeque<Message>,
     sendings: u64,
-    /// Sendings that come next and repair losses on the first hop.
+    /// Number of upcoming transmissions that repair first-hop losses.
     repairs: usize,
-    /// An lhack has come: the destination is mobile.
+    /// An lhack has arrived: the destination is mobile.
     heard_lhack: bool,
-    /// An fhack has come: the source is mobile.
+    /// An fhack has arrived: the source is mobile.
     heard_fhack: bool,
 }
 
@@ -67,13 +69,13 @@ impl Judge {
         }
     }
 
-    /// The message that `seq` is in.
+    /// The message that contains `seq`.
     fn around(&self, seq: SeqNum) -> Option<&Message> {
         let index = self.line.partition_point(|message| message.end <= seq);
         self.line.get(index).filter(|message| message.start <= seq)
     }
 
-    /// The message that begins with `seq`, as a notice names it.
+    /// The message that begins at `seq`, as identified by a notice.
     fn named(&mut self, seq: SeqNum) -> Option<&mut Message> {
         let index = self.line.partition_point(|message| message.start < seq);
         self.line.get_mut(index).filter(|message| message.start == seq)
@@ -91,14 +93,14 @@ impl Judge {
         let Some(message) = self.named(seq) else { return };
         message.fhack = true;
         let passed = message.heard_from;
-        // A message that was sent again in part has left a piece that is acknowledged.
+        // The rest of a partially retransmitted message may be acknowledged already.
         self.forget_before(sender.snd_una());
         for message in self.line.iter().filter(|message| !message.fhack && message.sent < passed) {
             self.repairs += usize::from(sender.resend(message.start.max(sender.snd_una())));
         }
     }
 
-    /// Makes a boundary at `seq`; says which message is the first behind it.
+    /// Splits the message that contains `seq`; returns the index of the first message from `seq` on.
     fn cut(&mut self, seq: SeqNum) -> usize {
         let index = self.line.partition_point(|message| message.end <= seq);
         match self.line.get_mut(index) {
@@ -112,7 +114,7 @@ impl Judge {
         }
     }
 
-    /// `message` was sent in place of the messages from `first` up to `after`: what it keeps of theirs.
+    /// `message` replaces the messages from `first` up to `after`; carries over their state.
     fn note_copies(&self, message: &mut Message, first: usize, after: usize, repair: bool) {
         let Some(old) = self.line.get(first).filter(|old| old.start < message.end) else { return };
         if repair {

@@ -1,18 +1,19 @@
-//! The base station's part.
+//! The base station's agent.
 //!
-//! **Connections.** One is noted with the first segment with data that comes for the air, and told from others
-//! by its addresses and flow. It is forgotten when its FIN is acknowledged, when either end resets it, with a
-//! SYN, and after a long silence. If the table is full, a new one takes the place of the one that was silent
-//! the longest.
-//! **Segments.** Each is noted once, however often it comes, and leaves when all of it is acknowledged. Of data
-//! that are cut anew the latest cut counts. If there are too many, the last in sequence leave or are not noted:
-//! those before them are asked for first, and by then others have left.
-//! **Duplicates.** As RFC 5681 section 2 has them: the same acknowledgement number and window again, no data,
-//! neither SYN nor FIN, and something outstanding, which here means what has passed. The first acknowledgement
-//! that is seen is one if it acknowledges nothing that has passed. A receiver without a window refuses what
-//! comes: what it asks for then was not lost. With SACK, no other duplicates (RFC 6675 section 2) are marked.
-//! **Cost.** At most two searches for a packet, one in each table, both binary; where a connection begins, a look
-//! at all that are noted.
+//! **Connections.** A connection is added with the first data segment towards the wireless link, and
+//! identified by its addresses and flow. It is removed when its FIN is acknowledged, on a reset, on a SYN,
+//! and after a long idle time. If the table is full, a new connection replaces the one that was idle longest.
+//! **Segments.** Each segment is cached once, however often it passes, and removed when it is fully
+//! acknowledged. If data are resegmented, the latest boundaries count. If the cache is full, the last
+//! segments in sequence are evicted or not cached: earlier ones are requested first, and by then others have
+//! been removed.
+//! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no
+//! SYN or FIN, and data outstanding, which here means segments that have passed. The first acknowledgement
+//! seen counts as a duplicate if it acknowledges none of these. A receiver with a closed window discards
+//! data, so what it requests then was not lost. With SACK, no other duplicates (RFC 6675 section 2) are
+//! marked.
+//! **Cost.** At most two binary searches per packet, one in each table; a scan of the connection table for
+//! each new connection.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -23,32 +24,32 @@ use crate::component::{Component, Out, Port, Probe};
 use crate::packet::{Body, Packet};
 use crate::tcp::{Connection, Flags, Segment, SeqNum};
 
-/// No window is larger (RFC 7323 section 2.3), so that numbers farther apart are of different windows.
+/// The largest window (RFC 7323 section 2.3): sequence numbers farther apart belong to different windows.
 const LARGEST_WINDOW: u32 = 1 << 30;
 
-/// Marks acknowledgements as they pass.
+/// Marks passing acknowledgements.
 #[derive(Debug)]
 pub(super) struct Agent {
     scheme: Wenp,
-    /// Connections whose data come for the air.
+    /// Connections with data towards the wireless link.
     connections: BTreeMap<Connection, Noted>,
     counts: Counts,
 }
 
-/// What it costs, since the beginning.
+/// Cost counters since the start.
 #[derive(Debug, Default)]
 struct Counts {
     packets: u64,
-    /// Searches in a table.
+    /// Table lookups.
     lookups: u64,
     marked: u64,
-    /// Segments that are noted now, of all connections, and the most at once.
+    /// Currently cached segments of all connections, and their peak.
     cached: usize,
     peak: usize,
 }
 
 impl Counts {
-    /// There were `before` segments of some connection; there are `after`.
+    /// Updates the counters after a connection's number of segments changed from `before` to `after`.
     fn note_cached(&mut self, before: usize, after: usize) {
         self.cached = self.cached - before + after;
         self.peak = self.peak.max(self.cached);
@@ -60,7 +61,7 @@ impl Agent {
         Agent { scheme: scheme.clone(), connections: BTreeMap::new(), counts: Counts::default() }
     }
 
-    /// A segment comes for the air.
+    /// A segment passes towards the wireless link.
     fn note(&mut self, now: Time, connection: Connection, segment: &Segment) {
         if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
             self.forget(connection);
@@ -89,7 +90,7 @@ impl Agent {
         self.counts.note_cached(before, noted.segments.len());
     }
 
-    /// Makes room for one more connection: what was silent for too long goes, or else what was so the longest.
+    /// Makes room for another connection: removes those that are idle, or else the one that was idle longest.
     fn make_room(&mut self, now: Time) {
         let Agent { scheme, connections, counts } = self;
         connections.retain(|_, noted| {
@@ -117,8 +118,8 @@ impl Agent {
         }
     }
 
-    /// A segment has come over the air that may acknowledge data of `connection`: whether what it asks for was
-    /// lost there.
+    /// A segment from the wireless link may acknowledge data of `connection`. Returns whether it requests a
+    /// segment that was lost on the air.
     fn tells_of_loss(&mut self, now: Time, connection: Connection, segment: &Segment) -> bool {
         if segment.flags.has(Flags::RST) {
             self.forget(connection);
@@ -144,20 +145,20 @@ impl Agent {
     }
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Debug)]
 struct Noted {
-    /// Segments that have passed, by sequence numbers, without overlaps.
+    /// Segments that have passed, in sequence order, without overlaps.
     segments: VecDeque<Span>,
-    /// The highest acknowledgement that was seen, and the window in the latest with it.
+    /// The highest acknowledgement number seen, and the window in the latest segment with it.
     acked: Option<(SeqNum, u32)>,
-    /// Where FIN ends, if it was seen.
+    /// End of the FIN, if it was seen.
     end: Option<SeqNum>,
-    /// When data or an acknowledgement of it last passed.
+    /// When data or an acknowledgement last passed.
     heard: Time,
 }
 
-/// The data of a segment: from `start` up to, not including, `end`.
+/// The data of a segment: from `start` (inclusive) to `end` (exclusive).
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: SeqNum,
@@ -173,7 +174,8 @@ impl Noted {
         now.since(self.heard) > scheme.idle
     }
 
-    /// Whether what is known cannot be of the window that `segment` is in.
+    /// Whether the state is outdated: `segment` is in a different window, or the connection was idle too
+    /// long.
     fn is_over(&self, now: Time, segment: &Segment, scheme: &Wenp) -> bool {
         let ends = [self.segments.front(), self.segments.back()].into_iter().flatten().map(|span| span.start);
         let mut known = ends.chain(self.acked.map(|(ack, _)| ack));
@@ -184,7 +186,7 @@ impl Noted {
         self.end = Some(segment.seq + segment.seq_len());
     }
 
-    /// Notes a segment with data, with at most so many others.
+    /// Caches a data segment, besides at most `most` others.
     fn note(&mut self, now: Time, segment: &Segment, most: usize) {
         self.heard = now;
         if segment.flags.has(Flags::FIN) {
@@ -200,7 +202,7 @@ impl Noted {
             if span.start <= new.start && new.end <= span.end {
                 return;
             }
-            // What lies within the new one goes; others keep what lies outside.
+            // Segments within the new one are removed; others keep the part outside of it.
             if span.start < new.start {
                 span.end = new.start;
                 first += 1;
@@ -215,7 +217,7 @@ impl Noted {
         self.segments.truncate(most);
     }
 
-    /// Takes an acknowledgement; says whether it is a duplicate that asks for a segment which has passed.
+    /// Processes an acknowledgement; returns whether it is a duplicate that requests a cached segment.
     fn acknowledge(&mut self, now: Time, segment: &Segment) -> bool {
         self.heard = now;
         let Segment { ack, wnd, .. } = *segment;
@@ -231,13 +233,13 @@ impl Noted {
         bare && wnd > 0 && repeats && self.segments.front().is_some_and(|span| span.start <= ack)
     }
 
-    /// Whether all of it was acknowledged, FIN too.
+    /// Whether everything is acknowledged, including the FIN.
     fn has_ended(&self) -> bool {
         self.acked.zip(self.end).is_some_and(|((ack, _), end)| ack >= end)
     }
 }
 
-/// Whether two numbers cannot be of one window, whichever comes first.
+/// Whether two sequence numbers cannot be in the same window, in either order.
 fn is_far(one: SeqNum, other: SeqNum) -> bool {
     one.max(other) - one.min(other) > LARGEST_WINDOW
 }
@@ -260,9 +262,8 @@ impl Component for Agent {
         out.send(port.across(), packet);
     }
 
-    /// Segments and connections that are noted now, segments at most so far; and since the beginning, packets
-    /// that came, searches in the tables, and acknowledgements that were marked. What has been silent for too
-    /// long still counts as noted until something else shows that it has.
+    /// Cached segments and connections, the peak of cached segments, and the totals of packets, table lookups
+    /// and marked acknowledgements. Idle connections count until another packet causes their removal.
     fn show(&self, probe: &mut dyn Probe) {
         let Counts { packets, lookups, marked, cached, peak } = self.counts;
         probe.value("cached_segments", cached as f64);

@@ -1,26 +1,28 @@
 //! Wireless enhancement proxy: radio network feedback in the acknowledgements.
 //!
-//! **What it does.** The base station notes which segments enter the wireless side: their headers, no payload.
-//! A duplicate acknowledgement that comes back from there and asks for one of them tells of a loss on the air,
-//! and gets the feedback bit. Nothing is sent beside. The source takes two such duplicates for a loss, where
-//! others have to be three, sends the segment again and cuts its window to a part `alpha` instead of a half.
-//! Everything else is standard: other losses, and all timeouts.
+//! **What it does.** The base station caches the headers of segments that enter the wireless side. A
+//! duplicate ACK from the wireless side that requests a cached segment indicates a loss on the air, and gets
+//! the feedback bit. No extra packets are sent. The source takes two such duplicates for a loss, where TCP
+//! otherwise requires three, retransmits the segment and reduces its window to the fraction `alpha` instead
+//! of a half. Other losses and all timeouts are handled as usual.
 //! **Source.** Jayanathan and Sirisena, "Improving TCP Performance over 802.11 WLAN with Radio Network
 //! Feedback", section V.
-//! **Parameters.** `alpha`: what a loss on the air leaves of the window in use, 0.75; between a half, as any
-//! other loss, and 1 (section V-B). `threshold`: duplicates with the bit that mean such a loss, 2; no more than
-//! TCP wants without. `bit`: which control bit of the TCP header it is, from FIN, which is 0; 8 is the paper's,
-//! next to CWR. This was NS (RFC 3540) and is AE of accurate ECN now (RFC 9768), which newer kernels use; 9 to
-//! 11 are still reserved. `cache`: most segments that are noted of a connection. A bound on each, so that one
-//! with a large window takes nothing from others; 1024 segments of 1460 B are 1.5 MB, where the paper's windows
-//! are of 64 KiB. `connections`: most connections that are noted, 256. `idle`: a connection of which nothing
-//! passed for so long is forgotten; 120 s, twice what RFC 6298 lets a sender bound its timeout by. `encrypted`:
-//! the base station cannot read headers of TCP, as with IPsec, and passes everything as it is.
-//! **Where we differ from the paper.** It does not say how tables are cleaned: see `agent.rs`; nor what the
-//! source makes of duplicates of which only some bear the bit, or of several holes: see `reaction.rs`. It
-//! modifies Reno; here Tahoe, NewReno and SACK react as well. What is noted has yet to pass the link's queue,
-//! which is behind the agent, so that a segment which finds it full passes for lost on the air. And copies are
-//! not told apart: a segment of which one copy came through counts as passed, wherever another was lost.
+//! **Parameters.** `alpha`: fraction of the window that remains after a loss on the air, 0.75; from a half,
+//! as for any other loss, to 1 (section V-B). `threshold`: number of marked duplicates that indicate such a
+//! loss, 2; at most TCP's own threshold. `bit`: which control bit of the TCP header, counted from FIN as 0; 8
+//! in the paper, next to CWR. This bit was NS (RFC 3540) and is now AE of accurate ECN (RFC 9768), which
+//! recent kernels use; 9 to 11 are still reserved. `cache`: maximum number of cached segments per connection,
+//! so that a connection with a large window does not displace others; 1024 segments of 1460 B are 1.5 MB,
+//! where the paper's windows are 64 KiB. `connections`: maximum number of connections, 256. `idle`: idle time
+//! after which a connection is removed; 120 s, twice the smallest upper bound of the RTO that RFC 6298
+//! permits. `encrypted`: the base station cannot read TCP headers, as with IPsec, and forwards packets
+//! unchanged.
+//! **Differences from the paper.** The paper does not say how tables are cleaned up: see `agent.rs`; nor how
+//! the source handles duplicates of which only some are marked, or several holes: see `reaction.rs`. It
+//! modifies Reno; here Tahoe, NewReno and SACK react as well. Segments are cached before they enter the
+//! link's queue, so a segment dropped by a full queue is taken for a loss on the air. Copies are not
+//! distinguished: once one copy of a segment has passed, it counts as passed even if another was lost in the
+//! wired network.
 
 mod agent;
 mod reaction;
@@ -41,19 +43,19 @@ use crate::tcp::{Flags, Reaction, Settings};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wenp {
-    /// What a loss on the air leaves of the window in use, 0.5 to 1.
+    /// Fraction of the window that remains after a loss on the air, 0.5 to 1.
     pub alpha: f64,
-    /// Duplicates with the bit that mean a loss on the air.
+    /// Number of marked duplicates that indicate a loss on the air.
     pub threshold: u32,
-    /// Place of the feedback bit among the control bits of the TCP header: 8, next to CWR, to 11.
+    /// Index of the feedback bit among the control bits of the TCP header, from 8 (next to CWR) to 11.
     pub bit: u8,
-    /// Most segments that the base station notes of a connection.
+    /// Maximum number of cached segments per connection.
     pub cache: u32,
-    /// Most connections that it notes.
+    /// Maximum number of connections.
     pub connections: u32,
-    /// How long a connection may be silent before it is forgotten.
+    /// Idle time after which a connection is removed.
     pub idle: Duration,
-    /// Headers of TCP are unreadable to the base station.
+    /// Whether TCP headers are unreadable to the base station.
     pub encrypted: bool,
 }
 

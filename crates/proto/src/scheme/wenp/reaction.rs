@@ -1,34 +1,36 @@
-//! The source's part.
+//! The source's reaction.
 //!
-//! **Which duplicates.** Those of a row that bear the bit, wherever in it they stand: as soon as there are
-//! `threshold`, the loss is one on the air. The paper waits for as many although the first says it all, since
-//! the base station cannot know what is only late. Duplicates without the bit count as they always do, and if a
-//! loss shows before there are as many with it, it is any other. So is one that comes to light by fewer
-//! duplicates than that: with SACK a single report of three segments does, as of a repair that is on its way.
-//! A segment that comes through the base station after others asked for it has the rest of the row marked.
-//! **After that.** What a row says once its loss was answered is about the repair, which has passed as well. TCP
-//! looks for no other loss in it, and with SACK counts no more of it: nothing changes, nor which other holes
-//! count as lost.
-//! **Several holes.** The duplicates that reveal the first one decide for all of the window, which is cut once.
-//! Partial acknowledgements, being no duplicates, bear no bit. So congestion behind a loss on the air costs no
-//! more than that one; and a loss on the air behind one by congestion no less.
-//! **Rows.** One ends when something new is acknowledged or TCP counts its duplicates anew.
+//! **Counting duplicates.** A run of duplicates indicates a loss on the air as soon as `threshold` of them
+//! are marked, in any position. The paper waits for that many although one mark is sufficient evidence,
+//! because the base station cannot distinguish losses from reordering. Unmarked duplicates count as usual; if
+//! they reveal a loss before enough are marked, it is handled like any other. So is a loss revealed by fewer
+//! than `threshold` duplicates: with SACK a single report of three segments is enough, for example of a
+//! repair still in flight. A segment that passes the base station after others have requested it has the rest
+//! of the run marked.
+//! **After the loss.** Marks that arrive after the loss was answered refer to the retransmission, which has
+//! passed as well. TCP looks for no further loss in this run, and with SACK counts no more duplicates:
+//! neither the window nor the set of lost segments changes.
+//! **Several holes.** The duplicates that reveal the first hole decide for the whole window, which is reduced
+//! once. Partial acknowledgements are not duplicates and are never marked. So congestion behind a loss on the
+//! air reduces the window no further, and a loss on the air behind a congestion loss no less.
+//! **End of a run.** A run ends when new data are acknowledged or TCP resets its duplicate counter.
 
 use lasthop_base::Time;
 
 use super::Wenp;
 use crate::tcp::{Evidence, Flags, Hole, Reaction, Response, Segment, SenderState};
 
-/// Answers losses as the feedback explains them. A row is the duplicates that ask for what is at the left edge.
+/// Responds to losses according to the feedback. A run is a sequence of duplicates for the segment at the
+/// left edge.
 #[derive(Debug)]
 pub(super) struct Feedback {
     alpha: f64,
     threshold: u32,
     bit: Flags,
-    /// Of the row, those that bear the bit, without what came last.
+    /// Marked duplicates of the run, without the latest segment.
     marked: u32,
-    /// What came last bears it, and this is how many duplicates there were before it: whether it is one itself
-    /// is up to TCP.
+    /// Number of duplicates before the latest segment if that is marked; TCP decides whether it is a
+    /// duplicate.
     last: Option<u32>,
 }
 
@@ -38,7 +40,7 @@ impl Feedback {
         Feedback { alpha, threshold, bit: scheme.flag(), marked: 0, last: None }
     }
 
-    /// Duplicates of the row that bear the bit.
+    /// Number of marked duplicates of the run.
     fn marked(&self, sender: &SenderState) -> u32 {
         self.marked + u32::from(self.last.is_some_and(|before| sender.dupacks() > before))
     }
