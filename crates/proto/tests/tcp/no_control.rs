@@ -9,25 +9,30 @@ use lasthop_proto::tcp::{
 
 use crate::dialogue::{Client, settings};
 
-const FLAVOURS: [Flavour; 6] = [
+const FLAVOURS: [Flavour; 7] = [
     Flavour::Tahoe,
     Flavour::Reno,
     Flavour::NewReno,
     Flavour::Sack,
     Flavour::GoBackN,
     Flavour::SelectiveRepeat,
+    Flavour::Prr,
 ];
 
 /// Calls `case` with a window of eight segments, and all that would keep a controlled one small at first.
 fn each(case: impl Fn(&Settings)) {
     for flavour in FLAVOURS {
         for rules in [Rules::Rfc, Rules::Ns2] {
+            if flavour == Flavour::Prr && rules == Rules::Ns2 {
+                continue;
+            }
             case(&Settings {
                 rules,
                 congestion: Congestion::None,
                 window: Bytes(8000).into(),
                 initial_window: InitialWindow::Segments(1),
                 delay_growth: true,
+                tlp: false,
                 ..settings(flavour, 1)
             });
         }

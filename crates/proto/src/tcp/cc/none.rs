@@ -38,4 +38,9 @@ impl Controller for NoControl {
     fn on_undo(&mut self, _before: &Window) {}
 
     fn on_idle(&mut self) {}
+
+    /// No recovery moves the window either.
+    fn governs_recovery(&self) -> bool {
+        true
+    }
 }

@@ -34,8 +34,10 @@ impl Prr {
         }
         tcp.time_out_records(now, again);
         tcp.report_losses(now);
-        let window = Self::window_for(tcp, 1);
-        tcp.window_mut().set_cwnd(window);
+        if tcp.settings.is_controlled() {
+            let window = Self::window_for(tcp, 1);
+            tcp.window_mut().set_cwnd(window);
+        }
         let doubted = tcp.settings.frto && (self.stage.is_calm() || self.timeouts > 0);
         self.stage = Stage::Loss(if doubted { AfterTimeout::Doubted } else { AfterTimeout::Justified });
         self.high = tcp.snd_max;
