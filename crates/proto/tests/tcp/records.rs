@@ -88,6 +88,21 @@ fn a_probe_repairs_a_lost_tail() {
     tcp.at(402).sack(1000, &[4000..5000]).sends_first("1000..2000").losses(1).timeouts(0);
 }
 
+/// A probe that was needless says nothing of the loss that an earlier one has repaired (RFC 8985 section 7.4): the
+/// window stays reduced.
+#[test]
+fn a_needless_probe_undoes_nothing() {
+    let mut tcp = Client::supplied(&Settings { tlp: true, dsack: true, ..records(8) });
+    tcp.supply(8000).sends_full(0..8).at(100).ack(7000).cwnd(15_000.0);
+    tcp.wakes_at(400).sends_full(7..8);
+    tcp.supply(1000).sends_full(8..9).at(600).ack(9000).ssthresh(7000.0).cwnd(7000.0);
+    assert_eq!(tcp.sender.stats().undone_reductions, 0);
+    tcp.supply(1000).sends_full(9..10);
+    tcp.times_out();
+    tcp.sends_full(9..10).ack(10_000).sack(10_000, &[9000..10_000]).sends_nothing().ssthresh(7000.0);
+    assert_eq!((tcp.sender.stats().tail_loss_probes, tcp.sender.stats().undone_reductions), (2, 0));
+}
+
 /// With new data to send, the probe is a new segment, whatever the window.
 #[test]
 fn a_probe_is_new_data_if_there_are_any() {

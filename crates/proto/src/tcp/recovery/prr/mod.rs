@@ -354,16 +354,17 @@ impl Prr {
 
     /// A loss was found by acknowledgements, or by their absence for the reordering window.
     fn enter_recovery(&mut self, tcp: &mut SenderState, now: Time) {
-        self.probe = None;
         tcp.timers.stop(Timer::Probe);
         self.high = tcp.snd_max;
         if let Stage::Reduced(reduction) = self.stage {
             // The window is being reduced already.
+            self.probe = None;
             tcp.note_loss_in_records(now);
             self.stage = Stage::Recovery(reduction);
             return;
         }
         self.begin_undo(tcp);
+        self.probe = None;
         let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
         tcp.answer_records_loss(now, Evidence::Sack);
         self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));

@@ -3,7 +3,7 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::{News, Prr};
+use super::{News, Prr, Undo};
 use crate::component::Out;
 use crate::tcp::reaction::Evidence;
 use crate::tcp::segment::Segment;
@@ -20,7 +20,7 @@ pub(super) struct TailLossProbe {
     /// `snd_max` when it was sent.
     pub(super) high: SeqNum,
     /// It was a retransmission.
-    resent: bool,
+    pub(super) resent: bool,
 }
 
 impl Prr {
@@ -46,7 +46,9 @@ impl Prr {
         let new = tcp.send_new(now, out);
         if !new {
             let Some(last) = tcp.records().segments.last().copied() else { return };
-            self.resend(tcp, now, &last, out);
+            // No retransmission that a reduction of the window could answer for.
+            let len = tcp.len_at(last.start).min(last.len());
+            tcp.emit(now, last.start, len, out);
         }
         tcp.stats.tail_loss_probes += 1;
         self.probe = Some(TailLossProbe { high: tcp.snd_max, resent: !new });
@@ -70,7 +72,7 @@ impl Prr {
         } else if segment.ack > probe.high {
             // The original was lost, for nothing has come twice.
             self.probe = None;
-            self.begin_undo(tcp);
+            self.undo = Undo::default();
             tcp.answer_records_loss(now, Evidence::Probe);
         } else if !news.advances && !news.sacks {
             // The probe itself has caused it: both copies have arrived.

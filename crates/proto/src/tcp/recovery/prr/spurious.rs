@@ -49,7 +49,9 @@ impl Prr {
 
     /// Remembers the window that is about to be reduced.
     pub(super) fn begin_undo(&mut self, tcp: &SenderState) {
-        self.undo.begin(tcp.snd_una, *tcp.window(), Self::resent_in_flight(tcp));
+        let probe = self.probe.is_some_and(|probe| probe.resent);
+        let resent = Self::resent_in_flight(tcp).saturating_sub(u32::from(probe));
+        self.undo.begin(tcp.snd_una, *tcp.window(), resent);
     }
 
     /// Retransmissions in the network.
