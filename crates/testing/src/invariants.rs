@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::Time;
-use lasthop_proto::tcp::{Receiver, Segment, Sender, SeqNum};
+use lasthop_proto::tcp::{Receiver, Segment, Sender, SeqNum, Settings};
 use lasthop_proto::{ComponentId, DropReason, Packet};
 use lasthop_sim::{Node, Tap, Wire};
+
+use crate::account::Account;
 
 /// Checks a connection while it runs. Panics, with the instant, when something does not hold.
 pub struct Invariants {
@@ -19,6 +21,8 @@ pub struct Invariants {
     snd_max: SeqNum,
     /// Bytes beyond the congestion window that limited transmit may send.
     slack: u32,
+    /// The books of a connection whose two ends exchange segments without a proxy between them.
+    account: Option<Account>,
     /// Packets that were lost.
     pub drops: u64,
     /// How often a component was handled.
@@ -36,9 +40,26 @@ impl Invariants {
             arrived: BTreeMap::new(),
             snd_max: first_byte,
             slack,
+            account: None,
             drops: 0,
             handled: 0,
         }
+    }
+
+    /// Both ends have these `settings`, and no proxy stands between them: their segments and counters are checked as
+    /// well. The sender has a scheme's reaction or none.
+    pub fn end_to_end(mut self, settings: &Settings, reacting: bool) -> Invariants {
+        self.account = Some(Account::new(settings, self.slack, reacting));
+        self
+    }
+
+    /// Whether all of `start..end` has arrived. Both lie within 2 GiB of what is in order.
+    fn has_arrived(&self, start: SeqNum, end: SeqNum) -> bool {
+        let in_order = self.in_order();
+        let base = self.first_byte + in_order as u32;
+        let offset = |seq: SeqNum| in_order as i64 + i64::from(seq.0.wrapping_sub(base.0) as i32);
+        let (start, end) = (offset(start).max(0) as u64, offset(end).max(0) as u64);
+        self.arrived.range(..=start).next_back().is_some_and(|(_, &to)| end <= to)
     }
 
     /// Bytes from the beginning of the stream that have arrived without a gap.
@@ -68,6 +89,23 @@ impl Invariants {
         assert_eq!(delivered, self.in_order(), "{}: delivered is not what arrived in order", self.now);
     }
 
+    /// What the sender takes for reported has arrived.
+    fn check_reports(&self, sender: &Sender) {
+        for block in sender.reported() {
+            assert!(self.has_arrived(block.start, block.end), "{}: {block:?} has not arrived", self.now);
+        }
+    }
+
+    /// The receiver tells the truth.
+    fn check_answer(&self, answer: &Segment) {
+        // SYN and FIN take a sequence number.
+        let edge = self.first_byte + self.in_order() as u32 + 1;
+        assert!(answer.ack <= edge, "{}: {} is acknowledged, {edge} expected", self.now, answer.ack);
+        for block in answer.sack.iter() {
+            assert!(self.has_arrived(block.start, block.end), "{}: {block:?} is reported", self.now);
+        }
+    }
+
     fn check_sender(&mut self, sender: &Sender) {
         assert!(
             sender.flight_size() == 0 || sender.timer_runs(),
@@ -81,8 +119,10 @@ impl Invariants {
         // FIN takes a sequence number but no room; so does a probe of a closed window.
         let (flight, pipe, rwnd) = (sender.flight_size(), sender.pipe(), sender.rwnd());
         assert!(flight <= rwnd + 1, "{}: {flight} bytes in flight, window of the receiver {rwnd}", self.now);
+        // The account is more exact.
         let limit = sender.usable_window() + self.slack + 1;
-        assert!(pipe <= limit, "{}: {pipe} bytes in the network, window {limit}", self.now);
+        let kept = self.account.is_some() || pipe <= limit;
+        assert!(kept, "{}: {pipe} bytes in the network, window {limit}", self.now);
     }
 
     /// After the run: the whole stream is there, and nothing came twice to the application.
@@ -91,6 +131,9 @@ impl Invariants {
         assert_eq!(self.in_order(), bytes);
         assert!(sender.stats().payload_sent.0 >= bytes);
         assert!(sender.stats().completed.is_some());
+        if let Some(account) = &self.account {
+            account.check_end(sender, receiver, bytes);
+        }
     }
 }
 
@@ -102,16 +145,29 @@ impl Tap for Invariants {
         if wire.to.0 == self.receiver {
             self.note_arrival(segment);
         }
+        if let Some(account) = &mut self.account {
+            account.note_segment(now, wire.from.0, packet, segment);
+            if wire.from.0 == self.receiver {
+                account.note_answer();
+                self.check_answer(segment);
+            }
+        }
     }
 
     fn drop(&mut self, _now: Time, _at: ComponentId, _packet: &Packet, _reason: DropReason) {
         self.drops += 1;
     }
 
-    fn handled(&mut self, _now: Time, _id: ComponentId, component: &Node) {
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         self.handled += 1;
         match component {
-            Node::Sender(sender) => self.check_sender(sender),
+            Node::Sender(sender) => {
+                if let Some(account) = &mut self.account {
+                    account.check_sender(now, id, sender);
+                    self.check_reports(sender);
+                }
+                self.check_sender(sender);
+            }
             Node::Receiver(receiver) => self.check_receiver(receiver),
             _ => {}
         }

@@ -9,11 +9,13 @@
 //!                 random                       (any settings)
 //! ```
 
+mod account;
 pub mod dialogue;
 pub mod invariants;
 pub mod ledger;
 pub mod net;
 pub mod random;
+pub mod reorder;
 pub mod stations;
 
 /// Runs `case` and names it if it fails.

@@ -97,13 +97,14 @@ pub fn transfer_with(
     let link = || WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited);
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
-    let slack = slack(settings, reaction.is_some());
+    let reacting = reaction.is_some();
+    let slack = slack(settings, reacting);
     let sender = net.add(Sender::new(CONNECTION, settings, transfer, reaction));
     let receiver = net.add(Receiver::new(CONNECTION, settings));
     let there = [net.add(link()), net.add(Box::new(Filter(data)) as Box<dyn Component>)];
     let back = [net.add(link()), net.add(acks)];
     ring(&mut net, &[sender, there[0], there[1], receiver, back[0], back[1]]);
-    let tap = Invariants::new(receiver, first_byte(settings), slack);
+    let tap = Invariants::new(receiver, first_byte(settings), slack).end_to_end(settings, reacting);
     let mut engine = net.build(tap);
     let ended = engine.run(&[sender], Time::ZERO + Duration::from_secs(3_600));
     finish(engine, (sender, receiver), ended, bytes)

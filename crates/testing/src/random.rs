@@ -1,11 +1,12 @@
 //! Drawing the settings of a random world.
 
-use lasthop_base::{Bytes, Duration, Stream};
+use lasthop_base::{Bytes, Duration, Probability, Stream};
 use lasthop_proto::tcp::{
     Congestion, Detection, Flavour, InitialThreshold, InitialWindow, Profile, RttArithmetic, RttSamples,
     Rules, Settings, SlowStartExit, WindowCounts,
 };
 use lasthop_sim::QueueLimit;
+use lasthop_sim::queue::{Management, codel, fq_codel, red};
 
 /// Every flavour.
 pub const FLAVOURS: [Flavour; 7] = [
@@ -132,5 +133,38 @@ pub fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
         0 => QueueLimit::Unlimited,
         1 => QueueLimit::Packets(2 + random.below(20) as u32),
         _ => QueueLimit::Bytes(packet * (2 + random.below(20))),
+    }
+}
+
+/// A discipline of any kind with any parameters.
+pub fn management(random: &mut Stream) -> Management {
+    let limit = queue(random, Bytes(1500));
+    let target = Duration::from_micros(1 + random.below(20_000));
+    let interval = Duration::from_micros(1 + random.below(200_000));
+    let mtu = Bytes(pick(random, &[0, 576, 1500, 9000]));
+    let ecn = coin(random);
+    match random.below(3) {
+        0 => Management::Codel(codel::Params { limit, target, interval, mtu, ecn }),
+        1 => {
+            let quantum = Bytes(1 + random.below(3_000));
+            let flows = 1 + random.below(6) as u32;
+            Management::FqCodel(fq_codel::Params { limit, quantum, flows, target, interval, mtu, ecn })
+        }
+        _ => {
+            let min = random.uniform() * 10.0;
+            let probability =
+                |random: &mut Stream| Probability::new(0.001 + 0.998 * random.uniform()).expect("in [0, 1]");
+            Management::Red(red::Params {
+                limit,
+                min,
+                max: min + 0.1 + random.uniform() * 20.0,
+                weight: probability(random),
+                max_probability: probability(random),
+                gentle: coin(random),
+                wait: coin(random),
+                mean_packet: Bytes(1 + random.below(1500)),
+                ecn,
+            })
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::detection::Repeat;
 use super::reaction::Reaction;
 use super::recovery::{self, Recovery};
 use super::rtt::RttEstimator;
-use super::segment::{Flags, Segment};
+use super::segment::{Flags, SackBlock, Segment};
 use super::seq::SeqNum;
 use super::settings::Settings;
 use super::state::SenderState;
@@ -178,6 +178,13 @@ impl Sender {
     /// less what SACK recovery knows to have left.
     pub fn pipe(&self) -> u32 {
         self.recovery.pipe(&self.state)
+    }
+
+    /// What the receiver has reported by SACK beyond the left edge, in order; ranges may touch.
+    pub fn reported(&self) -> impl Iterator<Item = SackBlock> {
+        let records = self.state.records.iter().flat_map(|records| records.segments.reported());
+        let ranges = if self.state.records.is_some() { &[] } else { self.state.sacked.as_slice() };
+        records.chain(ranges.iter().copied())
     }
 
     /// The receiver's window, bytes.

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Duration, Time};
 
 use super::delivery::{DeliveryRate, LostSegment, RateSample, Snapshot};
+use super::segment::SackBlock;
 use super::seq::SeqNum;
 
 /// Where a segment is thought to be.
@@ -166,6 +167,12 @@ impl SentSegments {
     /// All segments, from the left edge on.
     pub(super) fn iter(&self) -> impl Iterator<Item = &SentSegment> {
         self.segments.iter()
+    }
+
+    /// The segments that were reported, in order.
+    pub(super) fn reported(&self) -> impl Iterator<Item = SackBlock> {
+        let reported = |segment: &&SentSegment| segment.whereabouts == Whereabouts::Sacked;
+        self.segments.iter().filter(reported).map(|&SentSegment { start, end, .. }| SackBlock { start, end })
     }
 
     /// The segment in which `seq` lies.

@@ -11,10 +11,9 @@ use lasthop_sim::{
     Builder, Expansion, Exposed, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, RadioStats, Tap,
     Wire, WiredLink,
 };
-use lasthop_testing::random::pick;
+use lasthop_testing::random::{management, pick};
 
 use crate::bench::{packet, seq, us};
-use crate::worlds::management;
 
 const SINK: ComponentId = ComponentId(0);
 const LINK: ComponentId = ComponentId(1);

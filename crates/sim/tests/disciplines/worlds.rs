@@ -1,45 +1,12 @@
 //! What holds of every discipline, whatever comes and goes.
 
-use lasthop_base::{Bytes, Duration, Probability, Stream, Streams};
+use lasthop_base::{Bytes, Duration, Streams};
 use lasthop_proto::{DropReason, Ecn, Packet};
 use lasthop_sim::QueueLimit;
 use lasthop_sim::queue::{Discipline, Management, codel, fq_codel, red};
-use lasthop_testing::random::{coin, pick, queue};
+use lasthop_testing::random::{management, pick};
 
 use crate::bench::{Bench, seq, us};
-
-/// A discipline of any kind with any parameters.
-pub(crate) fn management(random: &mut Stream) -> Management {
-    let limit = queue(random, Bytes(1500));
-    let target = Duration::from_micros(1 + random.below(20_000));
-    let interval = Duration::from_micros(1 + random.below(200_000));
-    let mtu = Bytes(pick(random, &[0, 576, 1500, 9000]));
-    let ecn = coin(random);
-    match random.below(3) {
-        0 => Management::Codel(codel::Params { limit, target, interval, mtu, ecn }),
-        1 => {
-            let quantum = Bytes(1 + random.below(3_000));
-            let flows = 1 + random.below(6) as u32;
-            Management::FqCodel(fq_codel::Params { limit, quantum, flows, target, interval, mtu, ecn })
-        }
-        _ => {
-            let min = random.uniform() * 10.0;
-            let probability =
-                |random: &mut Stream| Probability::new(0.001 + 0.998 * random.uniform()).unwrap();
-            Management::Red(red::Params {
-                limit,
-                min,
-                max: min + 0.1 + random.uniform() * 20.0,
-                weight: probability(random),
-                max_probability: probability(random),
-                gentle: coin(random),
-                wait: coin(random),
-                mean_packet: Bytes(1 + random.below(1500)),
-                ecn,
-            })
-        }
-    }
-}
 
 struct Boxed(Box<dyn Discipline>);
 

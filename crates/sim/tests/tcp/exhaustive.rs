@@ -64,18 +64,14 @@ fn any_loss_of_the_first_twelve_data_packets() {
 /// With records of segments, every congestion control and every way to detect losses, paced or not.
 #[test]
 fn any_loss_of_the_first_nine_packets_under_every_control() {
-    for congestion in CONTROLS {
-        for detection in [Detection::Rack, Detection::Sack] {
-            for pacing in [false, true] {
-                let linux = Profile::Linux.settings();
-                let settings = Settings { congestion, detection, pacing, ..linux };
-                for pattern in 0..1u32 << 9 {
-                    let name = format!("{congestion:?}, {detection:?}, paced: {pacing}, lost {pattern:09b}");
-                    check(&name, || {
-                        transfer(&settings, segments(&settings, 30), by_order(pattern), nothing());
-                        transfer(&settings, segments(&settings, 30), nothing(), by_order(pattern));
-                    });
-                }
+    for (name, settings) in controls() {
+        for pacing in [false, true] {
+            let settings = Settings { pacing, ..settings.clone() };
+            for pattern in 0..1u32 << 9 {
+                check(&format!("{name}, paced: {pacing}, lost {pattern:09b}"), || {
+                    transfer(&settings, segments(&settings, 30), by_order(pattern), nothing());
+                    transfer(&settings, segments(&settings, 30), nothing(), by_order(pattern));
+                });
             }
         }
     }
@@ -92,10 +88,21 @@ fn any_loss_of_the_first_twelve_acknowledgements() {
     }
 }
 
+/// The profile of Linux with every congestion control and every way to detect losses.
+fn controls() -> Vec<(String, Settings)> {
+    let detections = [Detection::Rack, Detection::Sack];
+    let pairs = CONTROLS.into_iter().flat_map(|control| detections.map(|detection| (control, detection)));
+    let settings = |(congestion, detection)| {
+        let linux = Profile::Linux.settings();
+        (format!("{congestion:?}, {detection:?}"), Settings { congestion, detection, ..linux })
+    };
+    pairs.map(settings).collect()
+}
+
 /// One of the first twelve packets is lost, and any one of the retransmissions that follow.
 #[test]
 fn any_single_loss_of_a_retransmission() {
-    for (name, settings) in variants() {
+    for (name, settings) in variants().into_iter().chain(controls()) {
         for first in 0..12 {
             for again in 0..6 {
                 check(&format!("{name}, packet {first} lost, and retransmission {again}"), || {

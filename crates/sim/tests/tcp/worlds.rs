@@ -1,12 +1,12 @@
-//! Random worlds: a number and a scheme's name draw links, queues, channel, ARQ, TCP and file size; the
-//! invariants are the oracle.
+//! Random worlds: a scheme, a congestion control, a way to find and repair losses, and a number draw links, queues,
+//! channel, ARQ, TCP and file size; the invariants are the oracle.
 //!
-//! Each scheme draws from a stream with its name, so that a new scheme adds worlds and changes none.
-//! `LASTHOP_WORLDS=10000` tries that many of each scheme; `LASTHOP_WORLD=ebsn:17` replays one.
+//! The names are those of the stream that a world is drawn from: a new scheme or control adds worlds and changes none.
+//! `LASTHOP_WORLDS=200` tries that many of each combination; `LASTHOP_WORLD=ebsn:cubic:prr-rack:17` replays one.
 
 use std::env;
 use std::iter;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
@@ -14,18 +14,73 @@ use lasthop_proto::arq;
 use lasthop_proto::fec::{BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
 use lasthop_proto::scheme::{LinkUse, Scheme, Schemes};
-use lasthop_proto::tcp::{Receiver, Sender, Settings, Transfer};
+use lasthop_proto::tcp::{
+    Congestion, Detection, Flavour, Profile, Receiver, Rules, Sender, Settings, Transfer,
+};
 use lasthop_proto::{Component, Port};
-use lasthop_sim::{Builder, Expansion, Exposed, Fec, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::queue::{Discipline, Queue};
+use lasthop_sim::{
+    Builder, Expansion, Exposed, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WiredLink,
+};
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{CONNECTION, finish, first_byte, slack};
-use lasthop_testing::random::{coin, milliseconds, pick, queue, settings};
+use lasthop_testing::random::{self, CONTROLS, coin, management, milliseconds, pick, queue};
+use lasthop_testing::reorder::Reorder;
 
-/// Worlds of each scheme.
-const WORLDS: u64 = 1_000;
+/// Worlds of each combination.
+const WORLDS: u64 = 20;
 
-/// A world sends 40 segments at most. One that is still busy after so many times 65,536 wake-ups is livelocked.
+/// A world that is still busy after so many times 65,536 wake-ups is livelocked: it sends a few hundred segments at
+/// most.
 const MOST_ROUNDS: u32 = 50;
+
+/// The ways to find and repair losses.
+const REPAIRS: [(&str, Flavour, Detection); 8] = [
+    ("tahoe", Flavour::Tahoe, Detection::Rack),
+    ("reno", Flavour::Reno, Detection::Rack),
+    ("newreno", Flavour::NewReno, Detection::Rack),
+    ("sack", Flavour::Sack, Detection::Rack),
+    ("go-back-n", Flavour::GoBackN, Detection::Rack),
+    ("selective-repeat", Flavour::SelectiveRepeat, Detection::Rack),
+    ("prr-rack", Flavour::Prr, Detection::Rack),
+    ("prr-sack", Flavour::Prr, Detection::Sack),
+];
+
+/// What names a world, beside its number.
+#[derive(Clone, Copy)]
+struct Combination<'a> {
+    scheme: &'a dyn Scheme,
+    congestion: Congestion,
+    repair: (&'static str, Flavour, Detection),
+}
+
+impl Combination<'_> {
+    /// `scheme:control:repair`.
+    fn name(&self) -> String {
+        format!("{}:{:?}:{}", self.scheme.name(), self.congestion, self.repair.0).to_lowercase()
+    }
+
+    /// Settings with these controls, with which the scheme has no faults. There are none for some combinations.
+    fn settings(&self, random: &mut Stream) -> Option<Settings> {
+        let (_, flavour, detection) = self.repair;
+        let mut tries = iter::repeat_with(|| {
+            let drawn = random::settings(random);
+            let base = if random.below(4) == 0 { usual(random, &drawn) } else { drawn };
+            let rules = if flavour == Flavour::Prr { Rules::Rfc } else { base.rules };
+            Settings { flavour, detection, congestion: self.congestion, rules, ..base }
+        });
+        let works =
+            |settings: &Settings| settings.faults().is_empty() && self.scheme.faults(settings).is_empty();
+        tries.by_ref().take(100).find(works)
+    }
+}
+
+/// What a profile has, on the path of `drawn`.
+fn usual(random: &mut Stream, drawn: &Settings) -> Settings {
+    let profile = pick(random, &[Profile::Rfc, Profile::Linux, Profile::LinuxBbr, Profile::Freebsd]);
+    let Settings { packet_size, window, window_counts, iss, ecn, pacing, .. } = *drawn;
+    Settings { packet_size, window, window_counts, iss, ecn, pacing, ..profile.settings() }
+}
 
 fn probability(p: f64) -> Probability {
     Probability::new(p).expect("in [0, 1]")
@@ -47,7 +102,7 @@ fn channel(random: &mut Stream, frames: u32) -> Model {
     }
 }
 
-fn radio(random: &mut Stream, packet: Bytes, link: LinkUse) -> RadioConfig {
+fn radio(random: &mut Stream, link: LinkUse) -> RadioConfig {
     let retransmissions = pick(random, &[arq::Retransmissions::AtMost(3), arq::Retransmissions::Unlimited]);
     let recovery = if coin(random) {
         let backoff = arq::Backoff::Uniform(Duration::from_millis(1 + random.below(100)));
@@ -63,7 +118,7 @@ fn radio(random: &mut Stream, packet: Bytes, link: LinkUse) -> RadioConfig {
     RadioConfig {
         rate: BitRate::from_bps(19_200 + random.below(3_000_000)).expect("not zero"),
         delay: milliseconds(random, 20),
-        queue: queue(random, packet),
+        queue: QueueLimit::Unlimited,
         expansion: Expansion::new(1.0 + random.uniform()).expect("within bounds"),
         mtu,
         unit,
@@ -73,43 +128,94 @@ fn radio(random: &mut Stream, packet: Bytes, link: LinkUse) -> RadioConfig {
     }
 }
 
-/// Builds and runs world number `number` of `scheme`.
-fn world(scheme: &dyn Scheme, number: u64) {
+/// A queue before a link, of any discipline.
+fn discipline(random: &mut Stream, packet: Bytes) -> Queue {
+    if coin(random) { queue(random, packet).into() } else { Queue::Managed(management(random)) }
+}
+
+/// The discipline of a managed queue; none for drop-tail, which links have themselves.
+fn managed(queue: Queue, rate: BitRate, random: Stream) -> Option<Box<dyn Discipline>> {
+    match queue {
+        Queue::DropTail(_) => None,
+        Queue::Managed(management) => Some(management.build(|size| rate.time_for(size), random)),
+    }
+}
+
+fn wired(rate: BitRate, delay: Duration, queue: Queue, random: Stream) -> Node {
+    match (queue, managed(queue, rate, random)) {
+        (Queue::DropTail(limit), _) => WiredLink::new(rate, delay, limit).into(),
+        (_, discipline) => ManagedLink::new(rate, delay, discipline.expect("a managed queue")).into(),
+    }
+}
+
+/// Whether the path reorders and duplicates packets, and how much.
+fn disorder(random: &mut Stream) -> Option<(f64, f64, Duration)> {
+    let mut probability = || if coin(random) { 0.0 } else { random.uniform() * 0.1 };
+    let (late, twice) = (probability(), probability());
+    let most = milliseconds(random, 200);
+    (random.below(4) == 0).then_some((late, twice, most))
+}
+
+/// Builds and runs world number `number` of a combination; `false` if the combination cannot work.
+fn world(combination: &Combination, number: u64) -> bool {
+    let scheme = combination.scheme;
     let streams = Streams::new(number, 0);
-    let random = &mut streams.stream(&format!("world:{}", scheme.name()));
-    let settings = workable_settings(random, scheme);
+    let random = &mut streams.stream(&format!("world:{}", combination.name()));
+    let Some(settings) = combination.settings(random) else { return false };
     // Of a scheme that splits connections this is the wireless part, with the reaction of its sender.
     let settings = match scheme.split(&settings) {
         // Losses may last longer than a base station waits.
         Some(split) => Settings { user_timeout: None, ..split.wireless },
         None => settings,
     };
-    let config = radio(random, settings.packet_size, scheme.link());
-    let model = channel(random, Fragments::of(settings.packet_size, config.mtu.or(config.unit)).count());
+    let packet = settings.packet_size;
+    let air_queue = discipline(random, packet);
+    let config = radio(random, scheme.link());
+    let config = match air_queue {
+        Queue::DropTail(queue) => RadioConfig { queue, ..config },
+        Queue::Managed(_) => config,
+    };
+    let model = channel(random, Fragments::of(packet, config.mtu.or(config.unit)).count());
     let rate = BitRate::from_bps(56_000 + random.below(10_000_000)).expect("not zero");
-    let (delay, wired_queue) = (milliseconds(random, 100), queue(random, settings.packet_size));
-    let bytes = 1 + random.below(40 * u64::from(settings.mss()));
+    let (delay, wired_queue) = (milliseconds(random, 100), discipline(random, packet));
+    let disorder = disorder(random);
+    let segments = if random.below(8) == 0 { 400 } else { 40 };
+    let bytes = 1 + random.below(segments * u64::from(settings.mss()));
     let start = Time::ZERO + milliseconds(random, 1_000);
 
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start };
     let reaction = scheme.reaction();
-    let slack = slack(&settings, reaction.is_some());
+    let reacting = reaction.is_some();
+    let slack = slack(&settings, reacting);
     let sender = net.add(Sender::new(CONNECTION, &settings, transfer, reaction));
     let receiver = net.add(Receiver::new(CONNECTION, &settings));
-    let wired = [
-        net.add(WiredLink::new(rate, delay, wired_queue)),
-        net.add(WiredLink::new(rate, delay, wired_queue)),
-    ];
+    let wired = ["there", "back"]
+        .map(|way| net.add(wired(rate, delay, wired_queue, streams.stream(&format!("queue:{way}")))));
     let hop = ["down", "up"].map(|way| {
-        let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
-        net.add(RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff))
+        let [bits, backoff, red] =
+            ["bits", "backoff", "red"].map(|name| streams.stream(&format!("{name}:{way}")));
+        let channel = model.build(streams.stream("channel"));
+        net.add(match managed(air_queue, config.rate, red) {
+            Some(queue) => RadioLink::managed(config, queue, channel, bits, backoff),
+            None => RadioLink::new(config, channel, bits, backoff),
+        })
     });
     let agent = scheme.agent().map(|agent| net.add(agent as Box<dyn Component>));
     let only = |id| (id, Port::ONLY);
-    net.connect(only(sender), only(wired[0]));
+    // Reordering comes first on either way, as it would on the way through the network.
+    let [first, second] = match disorder {
+        Some((late, twice, most)) => [(sender, wired[0]), (receiver, hop[1])].map(|(end, link)| {
+            let random = streams.stream(&format!("order:{}", end.0));
+            let reorder = net.add(Box::new(Reorder::new(late, twice, most, random)) as Box<dyn Component>);
+            net.connect(only(reorder), only(link));
+            reorder
+        }),
+        None => [wired[0], hop[1]],
+    };
+    net.connect(only(sender), only(first));
     net.connect(only(wired[1]), only(sender));
-    net.connect(only(receiver), only(hop[1]));
+    net.connect(only(receiver), only(second));
     net.connect(only(hop[0]), only(receiver));
     match agent {
         Some(agent) => {
@@ -125,9 +231,12 @@ fn world(scheme: &dyn Scheme, number: u64) {
         }
     }
     if env::var_os("LASTHOP_WORLD").is_some() {
-        println!("{} over {config:?}, {model:?}; {bytes} B by {settings:#?}", scheme.name());
+        println!(
+            "{config:?}, {air_queue:?}, {model:?}, wired {rate}, {delay}, {wired_queue:?}, {disorder:?}"
+        );
+        println!("{bytes} B by {settings:#?}");
     }
-    let tap = Invariants::new(receiver, first_byte(&settings), slack);
+    let tap = Invariants::new(receiver, first_byte(&settings), slack).end_to_end(&settings, reacting);
     let mut engine = net.build(tap);
     let mut rounds = 0;
     let ended = engine.run_while(&[sender], Time::ZERO + Duration::from_secs(1_000_000), || {
@@ -136,38 +245,50 @@ fn world(scheme: &dyn Scheme, number: u64) {
     });
     let ended = ended.unwrap_or_else(|| panic!("still busy after {} wake-ups", engine.handled()));
     finish(engine, (sender, receiver), ended, bytes);
+    true
 }
 
-/// Settings of TCP with which `scheme` has no faults.
-fn workable_settings(random: &mut Stream, scheme: &dyn Scheme) -> Settings {
-    let mut tries = iter::repeat_with(|| settings(random)).take(100);
-    let found = tries.find(|settings| {
-        assert!(settings.faults().is_empty(), "{:?}", settings.faults());
-        scheme.faults(settings).is_empty()
-    });
-    found.unwrap_or_else(|| panic!("{} finds faults in all settings", scheme.name()))
+/// Every scheme with every control and every repair.
+fn combinations(schemes: &Schemes) -> impl Iterator<Item = Combination<'_>> {
+    schemes.all().flat_map(|scheme| {
+        CONTROLS.into_iter().flat_map(move |congestion| {
+            REPAIRS.into_iter().map(move |repair| Combination { scheme, congestion, repair })
+        })
+    })
+}
+
+/// Runs a world, and says how to run it again if it fails. Whether the combination works, unless it has failed.
+fn try_world(combination: &Combination, number: u64) -> Option<bool> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| world(combination, number)));
+    if outcome.is_err() {
+        let name = combination.name();
+        eprintln!(
+            "replay: LASTHOP_WORLD={name}:{number} cargo test -p lasthop-sim --test tcp worlds -- --nocapture"
+        );
+    }
+    outcome.ok()
 }
 
 #[test]
 fn invariants_hold_in_random_worlds() {
     let schemes = Schemes::default();
-    let worlds: Vec<(&dyn Scheme, u64)> = match env::var("LASTHOP_WORLD") {
-        Ok(one) => {
-            let (name, number) = one.split_once(':').expect("a world such as ebsn:17");
-            vec![(schemes.get(name).expect("a scheme"), number.parse().expect("a number"))]
-        }
-        Err(_) => {
-            let count = env::var("LASTHOP_WORLDS").map_or(WORLDS, |text| text.parse().expect("a number"));
-            schemes.all().flat_map(|scheme| (0..count).map(move |number| (scheme, number))).collect()
-        }
-    };
-    for (scheme, number) in worlds {
-        if let Err(reason) = catch_unwind(AssertUnwindSafe(|| world(scheme, number))) {
-            let name = scheme.name();
-            eprintln!(
-                "replay: LASTHOP_WORLD={name}:{number} cargo test -p lasthop-sim --test tcp worlds -- --nocapture"
-            );
-            resume_unwind(reason);
-        }
+    if let Ok(one) = env::var("LASTHOP_WORLD") {
+        let (name, number) = one.rsplit_once(':').expect("a world such as ebsn:cubic:prr-rack:17");
+        let combination = combinations(&schemes).find(|combination| combination.name() == name);
+        assert!(try_world(&combination.expect("a combination"), number.parse().expect("a number")).is_some());
+        return;
     }
+    let count = env::var("LASTHOP_WORLDS").map_or(WORLDS, |text| text.parse().expect("a number"));
+    let mut failed = 0;
+    for combination in combinations(&schemes) {
+        let outcomes: Vec<_> = (0..count).map(|number| try_world(&combination, number)).collect();
+        failed += outcomes.iter().filter(|outcome| outcome.is_none()).count();
+        // Controllers that need samples of the delivery rate work with records only; all else works together.
+        let samples =
+            matches!(combination.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
+        let works = !samples || combination.repair.1 == Flavour::Prr;
+        let idle = outcomes.contains(&Some(false));
+        assert!(!works || !idle, "{}: no settings without faults", combination.name());
+    }
+    assert_eq!(failed, 0, "worlds failed");
 }

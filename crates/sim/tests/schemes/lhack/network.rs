@@ -25,7 +25,7 @@ fn reaction() -> Option<Box<dyn Reaction>> {
 fn transfer(settings: &Settings, bytes: u64, stages: Vec<Stage>) {
     // Limited transmit goes on as long as duplicates are early, and after a repair of the first hop many are.
     let slack = if settings.limited_transmit { settings.window_payload() } else { slack(settings, true) };
-    let tap = |receiver| Invariants::new(receiver, first_byte(settings), slack);
+    let tap = |receiver| Invariants::new(receiver, first_byte(settings), slack).end_to_end(settings, true);
     let (engine, ends, ended) = run(settings, bytes, stages, reaction(), tap);
     finish(engine, ends, ended, bytes);
 }

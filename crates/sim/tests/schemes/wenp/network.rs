@@ -94,7 +94,9 @@ fn parameters(random: &mut Stream) -> Schemes {
 
 /// Runs a transfer under the scheme, with all that must hold.
 fn transfer(schemes: &Schemes, settings: &Settings, bytes: u64, stages: Vec<Stage>) {
-    let tap = |receiver| Invariants::new(receiver, first_byte(settings), slack(settings, true));
+    let tap = |receiver| {
+        Invariants::new(receiver, first_byte(settings), slack(settings, true)).end_to_end(settings, true)
+    };
     let (engine, ends, ended) = run(settings, bytes, stages, reaction(schemes), tap);
     finish(engine, ends, ended, bytes);
 }

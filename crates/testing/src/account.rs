@@ -1,0 +1,259 @@
+//! The books of one connection, kept from its segments and compared with what its ends say.
+
+use std::collections::VecDeque;
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::tcp::{Congestion, Flavour, Receiver, Segment, Sender, SenderStats, SeqNum, Settings};
+use lasthop_proto::{Component, ComponentId, Packet, Probe};
+
+/// What pacing may be off by: gaps are rounded to nanoseconds.
+const ROUNDING: Duration = Duration::from_nanos(2);
+
+/// Checks the segments and the counters of a connection.
+pub(crate) struct Account {
+    settings: Settings,
+    /// Bytes by which a sender may go beyond its window, and whether a scheme reacts in it.
+    slack: u32,
+    reacting: bool,
+    sender: Option<ComponentId>,
+    before: Option<View>,
+    /// What is known of segments that were sent and have not crossed the wire: all at the same instant.
+    sendings: VecDeque<Sending>,
+    last: Option<Departure>,
+    /// Windows before the reductions that may be undone.
+    reduced: Vec<(f64, f64)>,
+    counted: Counted,
+    /// One past the highest sequence number that was seen.
+    max: Option<SeqNum>,
+}
+
+/// The sender when it was last looked at.
+#[derive(Clone, Copy)]
+struct View {
+    stats: SenderStats,
+    cwnd: f64,
+    ssthresh: f64,
+    una: SeqNum,
+    max: SeqNum,
+}
+
+/// An event in which segments were sent.
+struct Sending {
+    segments: u64,
+    /// Bytes of payload per second that pacing lets out.
+    rate: Option<f64>,
+    /// Something that goes out whatever the rate.
+    urgent: bool,
+}
+
+/// A segment that has left.
+struct Departure {
+    at: Time,
+    /// No other leaves before this.
+    next: Time,
+}
+
+/// What was seen to leave the sender and the receiver.
+#[derive(Default)]
+struct Counted {
+    segments: u64,
+    wire_bytes: Bytes,
+    payload: Bytes,
+    again: u64,
+    bytes_again: Bytes,
+    /// Payload that had not been sent before.
+    new: u64,
+    answers: u64,
+}
+
+struct PacingRate(Option<f64>);
+
+impl Probe for PacingRate {
+    fn value(&mut self, name: &'static str, value: f64) {
+        if name == "pacing_rate_bps" {
+            self.0 = Some(value / 8.0).filter(|rate| rate.is_finite() && *rate > 0.0);
+        }
+    }
+}
+
+impl Account {
+    pub(crate) fn new(settings: &Settings, slack: u32, reacting: bool) -> Account {
+        Account {
+            settings: settings.clone(),
+            slack,
+            reacting,
+            sender: None,
+            before: None,
+            sendings: VecDeque::new(),
+            last: None,
+            reduced: Vec::new(),
+            counted: Counted::default(),
+            max: None,
+        }
+    }
+
+    /// A segment crosses a wire.
+    pub(crate) fn note_segment(&mut self, now: Time, from: ComponentId, packet: &Packet, segment: &Segment) {
+        if self.sender == Some(from) {
+            self.note_sent(now, packet, segment);
+        }
+    }
+
+    /// The receiver has sent something.
+    pub(crate) fn note_answer(&mut self) {
+        self.counted.answers += 1;
+    }
+
+    fn note_sent(&mut self, now: Time, packet: &Packet, segment: &Segment) {
+        let sending = self.sendings.front_mut().expect("a segment that nobody has counted");
+        sending.segments -= 1;
+        let (rate, urgent) = (sending.rate, sending.urgent);
+        if sending.segments == 0 {
+            self.sendings.pop_front();
+        }
+        self.counted.segments += 1;
+        self.counted.wire_bytes += packet.size;
+        self.counted.payload += Bytes(u64::from(segment.len));
+        let occupied = segment.seq_len();
+        if occupied == 0 {
+            return;
+        }
+        let end = segment.seq + segment.len;
+        let max = self.max.unwrap_or(segment.seq);
+        let fresh = if end > max { end - max.max(segment.seq) } else { 0 };
+        self.counted.new += u64::from(fresh);
+        if segment.seq < max {
+            self.counted.again += 1;
+            self.counted.bytes_again += packet.size - Bytes(u64::from(fresh));
+        }
+        self.max = Some(max.max(segment.seq + occupied));
+        if let Some(last) = &self.last {
+            let early = now + ROUNDING < last.next;
+            assert!(
+                !early || urgent,
+                "{now}: {segment:?} leaves before {}, sent after {}",
+                last.next,
+                last.at
+            );
+        }
+        self.last = rate.map(|rate| {
+            let gap = Duration::from_secs_f64(f64::from(occupied) / rate);
+            Departure { at: now, next: now + gap }
+        });
+    }
+
+    /// The sender has dealt with something.
+    pub(crate) fn check_sender(&mut self, now: Time, id: ComponentId, sender: &Sender) {
+        assert!(self.sender.is_none_or(|known| known == id), "a second sender");
+        self.sender = Some(id);
+        let stats = *sender.stats();
+        let view = View {
+            stats,
+            cwnd: sender.cwnd(),
+            ssthresh: sender.ssthresh(),
+            una: sender.snd_una(),
+            max: sender.snd_max(),
+        };
+        let Some(before) = self.before.replace(view) else { return self.note_sendings(sender, &stats) };
+        let did = stats.since(&before.stats);
+        self.note_sendings(sender, &did);
+        self.check_window(now, sender, &before, &did);
+        self.check_undo(now, &before, &view, &did);
+    }
+
+    fn note_sendings(&mut self, sender: &Sender, did: &SenderStats) {
+        if did.segments_sent > 0 {
+            let mut rate = PacingRate(None);
+            if self.settings.flavour == Flavour::Prr {
+                sender.show(&mut rate);
+            }
+            // A tail loss probe and a window probe have a timer of their own; what a reaction asks for is not paced.
+            let urgent = did.tail_loss_probes + did.window_probes + did.notices > 0;
+            self.sendings.push_back(Sending { segments: did.segments_sent, rate: rate.0, urgent });
+        }
+    }
+
+    /// Whatever was sent last had room in the window, but for a probe, the one segment that may always be in flight,
+    /// and the first retransmission of a loss.
+    fn check_window(&self, now: Time, sender: &Sender, before: &View, did: &SenderStats) {
+        let new = sender.snd_max() > before.max;
+        let by_records = self.settings.flavour == Flavour::Prr;
+        let exempt = match self.settings.flavour {
+            Flavour::Prr => 0,
+            // All that is lost goes out at once.
+            Flavour::SelectiveRepeat => u64::MAX,
+            // A step back skips what is reported, and counts it.
+            Flavour::Sack if sender.reported().next().is_some() => u64::MAX,
+            _ => 1,
+        };
+        let governed = new || did.retransmitted_segments > exempt;
+        if !governed || did.window_probes + did.notices > 0 {
+            return;
+        }
+        let by_itself = did.segments_sent == 1;
+        if by_itself && did.tail_loss_probes > 0 {
+            return;
+        }
+        let slack = if by_records && !self.reacting { 0 } else { self.slack };
+        let (pipe, window) = (sender.pipe(), sender.usable_window());
+        let alone = by_itself && pipe <= self.settings.mss() + 1;
+        // FIN takes a sequence number but no room.
+        assert!(alone || pipe <= window + slack + 1, "{now}: {pipe} bytes in the network, window {window}");
+    }
+
+    /// What is undone is as it was, and has grown by no more than what was acknowledged at that moment.
+    fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats) {
+        let found = did.fast_retransmits + did.timeouts > 0;
+        let own = matches!(self.settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::None);
+        if did.undone_reductions > 0 && !found && !own {
+            let mss = f64::from(self.settings.mss());
+            // Hybla grows by more than what is acknowledged.
+            let growth = match self.settings.congestion {
+                Congestion::Hybla => f64::INFINITY,
+                _ => f64::from(view.una - before.una) + 2.0 * mss,
+            };
+            let restored = |&(cwnd, ssthresh): &(f64, f64)| {
+                let whole = view.cwnd >= cwnd && view.cwnd <= cwnd.max(before.cwnd) + growth;
+                whole && view.ssthresh == ssthresh.max(before.ssthresh)
+            };
+            let found = self.reduced.iter().any(restored);
+            assert!(
+                found,
+                "{now}: undone to {} and {}, reduced from {:?}",
+                view.cwnd, view.ssthresh, self.reduced
+            );
+        }
+        if did.undone_reductions > 0 && found {
+            // The window that was restored was reduced again at once.
+            for (cwnd, ssthresh) in &mut self.reduced {
+                (*cwnd, *ssthresh) = (cwnd.max(before.cwnd), ssthresh.max(before.ssthresh));
+            }
+        } else if did.undone_reductions > 0 {
+            self.reduced.clear();
+        }
+        // A threshold of two segments falls no further.
+        let at_least = view.cwnd < before.cwnd && view.cwnd == view.ssthresh;
+        if found || at_least || view.ssthresh < before.ssthresh {
+            // A recovery may have ended at the threshold, and the next begun, with the same acknowledgement.
+            for window in [(before.cwnd, before.ssthresh), (before.ssthresh, before.ssthresh)] {
+                if !self.reduced.contains(&window) {
+                    self.reduced.push(window);
+                }
+            }
+        }
+    }
+
+    /// After the run: the ends have counted what was seen.
+    pub(crate) fn check_end(&self, sender: &Sender, receiver: &Receiver, bytes: u64) {
+        let (stats, counted) = (sender.stats(), &self.counted);
+        assert_eq!(stats.segments_sent, counted.segments, "segments sent");
+        assert_eq!(stats.wire_bytes_sent, counted.wire_bytes, "their size");
+        assert_eq!(stats.payload_sent, counted.payload, "their payload");
+        assert_eq!(stats.retransmitted_segments, counted.again, "segments sent again");
+        assert_eq!(stats.retransmitted_bytes, counted.bytes_again, "their size");
+        assert_eq!(counted.new, bytes, "payload sent for the first time");
+        assert_eq!((sender.acknowledged(), sender.unsent(), sender.flight_size()), (bytes, 0, 0));
+        assert_eq!(receiver.stats().acks_sent, counted.answers, "acknowledgements");
+        assert!(receiver.stats().duplicate_segments <= receiver.stats().segments);
+    }
+}
