@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,6 +73,26 @@ def test_results_that_cannot_be_completed_leave_everything_as_it_was(tmp_path: P
     with pytest.raises(AssertionError):
         fail(tmp_path / "deep", "another")
     assert results(tmp_path) == ["old", "taken"]
+
+
+def test_what_a_killed_command_has_left_is_removed_by_the_next(command: Command, tmp_path: Path) -> None:
+    options = ["run", str(EXAMPLE), "--pcap", "--out", str(tmp_path)]
+    line = [sys.executable, "-m", "lasthop", *options, *ENDLESS]
+    with subprocess.Popen(line, cwd=ROOT, stderr=subprocess.DEVNULL) as killed:
+        while not list(tmp_path.glob("*/*.pcapng")):
+            assert killed.poll() is None
+            time.sleep(0.01)
+        (left,) = tmp_path.glob(".lasthop-part-*")
+        beside = command(*options)
+        assert beside.returncode == 0
+        assert beside.stderr == f"warning: {left}: another command is writing to this directory\n"
+        assert list(left.glob("*.pcapng"))
+        killed.kill()
+    after = command(*options)
+    assert after.returncode == 0
+    assert after.stderr == f"warning: {left}: unfinished results of a command that was killed: removed\n"
+    assert not list(tmp_path.glob(".lasthop-part-*"))
+    assert command(*options).stderr == ""
 
 
 def test_an_interrupted_capture_leaves_no_half_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -17,6 +18,11 @@ from lasthop.cli.failure import RefusedError, warn
 from lasthop.files import write_text
 from lasthop.study.interrupt import interrupts_held
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 FILES = ".lasthop-files"
 """The list of files that the last command wrote, one name per line. The next command replaces them."""
 
@@ -29,6 +35,9 @@ class Output:
     Results are written into a staging directory. At the end of the block they are moved to their places, and
     files of an earlier command that this one did not write are removed. If the block fails or is interrupted,
     the directory stays as it was.
+
+    A running command holds a lock on its staging directory. One that is not locked was left by a killed
+    command, and is removed.
 
     Parameters
     ----------
@@ -45,9 +54,10 @@ class Output:
         self._made = not self.directory.exists()
         self.directory.mkdir(parents=True, exist_ok=True)
         for left in sorted(self.directory.glob(f"{_STAGING}*")):
-            warn(f"{left}: another command is writing there, or was killed; if none is running, delete it")
+            _remove_if_abandoned(left)
         try:
             self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self.directory))
+            self._lock = _lock(self.staging)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self.directory)) from None
         return self
@@ -66,6 +76,8 @@ class Output:
                 self._publish()
         finally:
             shutil.rmtree(self.staging, ignore_errors=True)
+            if self._lock is not None:
+                os.close(self._lock)
             if self._made:
                 # Fails, as it should, unless the directory is empty.
                 with suppress(OSError):
@@ -161,6 +173,50 @@ class Output:
         """Return a line that says what was written where."""
         kinds = [kind if kind.find(".") > 0 else f"{n} {kind}" for kind, n in self._written.items()]
         return f"{self.directory}: {', '.join(kinds)}"
+
+
+def _lock(directory: Path) -> int | None:
+    """Lock a directory until the returned descriptor is closed or the process ends.
+
+    Returns
+    -------
+    int or None
+        The descriptor. None where directories cannot be locked.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds the lock.
+    """
+    if fcntl is None:
+        return None
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno == errno.EWOULDBLOCK:
+            raise
+        return None
+    return descriptor
+
+
+def _remove_if_abandoned(staging: Path) -> None:
+    """Remove the staging directory of a command that was killed; warn if the command may be running."""
+    try:
+        lock = _lock(staging)
+    except BlockingIOError:
+        warn(f"{staging}: another command is writing to this directory")
+        return
+    except FileNotFoundError:
+        # That command has ended meanwhile.
+        return
+    if lock is None:
+        warn(f"{staging}: another command is writing there, or was killed; if none is running, delete it")
+        return
+    shutil.rmtree(staging, ignore_errors=True)
+    os.close(lock)
+    warn(f"{staging}: unfinished results of a command that was killed: removed")
 
 
 def _stem(name: str) -> str:
