@@ -1,6 +1,6 @@
 """The compiled part of Lasthop. Docstrings are in the extension itself: `help(lasthop.Scenario)`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self, final
@@ -72,6 +72,7 @@ class Scenario:
         trace: bool = False,
         series: bool = False,
         pcap: str | PathLike[str] | None = None,
+        progress: Callable[[float], object] | None = None,
     ) -> Run: ...
     def report(self, runs: Sequence[Run]) -> str: ...
     def __eq__(self, other: object, /) -> bool: ...

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from conftest import EXAMPLE, ROOT, interrupt, results
 
+from lasthop import load
 from lasthop.cli.table import Table
 
 WIDE_AREA = ROOT / "scenarios/ebsn-wide-area.toml"
@@ -25,6 +26,33 @@ def lasthop(*arguments: str | Path, **options: Any) -> subprocess.CompletedProce
     usual: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": ROOT}
     done: subprocess.CompletedProcess[str] = subprocess.run(line, text=True, check=False, **(usual | options))
     return done
+
+
+def test_a_run_shows_its_simulated_time() -> None:
+    reader, writer = pty.openpty()
+    endless = ("--set", "transfer.size=unlimited", "--set", "limit=100000000 s", "--scheme", "ebsn")
+    line = [sys.executable, "-m", "lasthop", "run", str(EXAMPLE), *endless]
+    options: dict[str, Any] = {"cwd": ROOT, "stdin": writer, "stdout": subprocess.DEVNULL, "stderr": writer}
+    shown = r"running ebsn \(1 of 1\), [^,]+, ([0-9.,]+) s of at most 100000000 s\s+simulated"
+    with subprocess.Popen(line, env=os.environ | {"COLUMNS": "160"}, **options) as running:
+        os.close(writer)
+        seen, text = list[float](), ""
+        while len(seen) < 3 or seen[0] == seen[-1]:
+            text += os.read(reader, 65536).decode()
+            seen = [float(seconds.replace(",", "")) for seconds in re.findall(shown, text)]
+        running.kill()
+    os.close(reader)
+    assert seen == sorted(seen)
+
+
+def test_an_exception_of_a_progress_function_ends_the_run() -> None:
+    def stop(seconds: float) -> None:
+        assert seconds > 0
+        raise LookupError("enough")
+
+    unlimited = ["transfer.size=unlimited", "limit=100000000 s"]
+    with pytest.raises(LookupError, match="enough"):
+        load(EXAMPLE, unlimited).run("ebsn", progress=stop)
 
 
 def test_letters_that_stdout_lacks_are_spelled(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Bytes, Observe};
+use lasthop_scenario::{Bytes, Observe, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -114,26 +114,35 @@ impl Size {
     }
 }
 
-/// Python's signals, heard while Rust runs.
-struct Signals {
-    heard: Instant,
-    /// What a signal's handler raised: for Ctrl-C, `KeyboardInterrupt`.
+/// Python's signals and the caller's progress function, served while Rust runs.
+struct Watch {
+    served: Instant,
+    progress: Option<Py<PyAny>>,
+    /// What a signal's handler or the progress function raised: for Ctrl-C, `KeyboardInterrupt`.
     raised: Option<PyErr>,
 }
 
-impl Signals {
-    fn new() -> Signals {
-        Signals { heard: Instant::now(), raised: None }
+impl Watch {
+    fn new(progress: Option<Py<PyAny>>) -> Watch {
+        Watch { served: Instant::now(), progress, raised: None }
     }
 
-    /// Lets Python handle its signals, if it has not done so for a while, and says whether their
-    /// handlers have raised nothing.
-    fn quiet(&mut self) -> bool {
-        if self.heard.elapsed() >= Duration::from_millis(100) {
-            self.raised = Python::attach(|py| py.check_signals()).err();
-            self.heard = Instant::now();
+    /// Ten times a second, lets Python handle its signals and reports the simulated time. False once either has
+    /// raised an exception.
+    fn keeps_going(&mut self, now: Time) -> bool {
+        if self.served.elapsed() >= Duration::from_millis(100) {
+            self.raised = Python::attach(|py| self.serve(py, now)).err();
+            self.served = Instant::now();
         }
         self.raised.is_none()
+    }
+
+    fn serve(&self, py: Python<'_>, now: Time) -> PyResult<()> {
+        py.check_signals()?;
+        if let Some(progress) = &self.progress {
+            progress.call1(py, (now.as_secs_f64(),))?;
+        }
+        Ok(())
     }
 }
 
@@ -357,6 +366,8 @@ impl Scenario {
     ///     Whether to keep the source's state over time, for `Run.series`.
     /// pcap : str or os.PathLike, optional
     ///     A pcapng file to write, as a capture at the source would show the run.
+    /// progress : callable, optional
+    ///     Called with the simulated time in seconds, ten times a second while the run lasts.
     ///
     /// Returns
     /// -------
@@ -366,10 +377,13 @@ impl Scenario {
     /// Raises
     /// ------
     /// ScenarioError
-    ///     If the scheme is unknown, or cannot work with this scenario's link.
+    ///     If the scheme is unknown, or cannot work with this scenario's link; or if the run does not fit into
+    ///     memory: too many packets wait, or trace and series have more than 4,000,000 rows.
     /// OSError
     ///     If the pcapng file cannot be written.
-    #[pyo3(signature = (scheme = None, *, seed = 1, run = 0, trace = false, series = false, pcap = None))]
+    #[pyo3(signature = (
+        scheme = None, *, seed = 1, run = 0, trace = false, series = false, pcap = None, progress = None
+    ))]
     #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn run(
         &self,
@@ -380,13 +394,15 @@ impl Scenario {
         trace: bool,
         series: bool,
         pcap: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Run> {
         let scenario = &self.0;
         let scheme = scheme.unwrap_or(&scenario.schemes[0]);
         let observe = Observe { trace, series, pcap: pcap.as_deref() };
-        let mut signals = Signals::new();
-        let result = py.detach(|| scenario.run_while(scheme, seed, run, observe, || signals.quiet()));
-        match signals.raised {
+        let mut watch = Watch::new(progress);
+        let result =
+            py.detach(|| scenario.run_while(scheme, seed, run, observe, |now| watch.keeps_going(now)));
+        match watch.raised {
             Some(error) => Err(error),
             None => result.map(|run| Run::new(scenario.clone(), run)).map_err(|error| run_error(py, &error)),
         }

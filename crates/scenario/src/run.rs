@@ -22,6 +22,9 @@ use crate::schema::Scenario;
 /// Packets before and on all links at which a run gives up: they take about half a gigabyte.
 const MOST_PACKETS_HELD: usize = 4_000_000;
 
+/// Rows of traces and series at which a run gives up: they take about half a gigabyte.
+const MOST_ROWS_RECORDED: usize = 4_000_000;
+
 /// Further parts of a connection that a file has addresses for.
 const MOST_CAPTURED_PARTS: usize = 63;
 
@@ -170,11 +173,11 @@ impl Scenario {
     /// [faults](Scenario::faults), if more packets are under way than fit into memory, or if the pcapng file
     /// cannot be written.
     pub fn run(&self, scheme: &str, seed: u64, run: u64, observe: Observe<'_>) -> Result<Run, RunError> {
-        self.run_while(scheme, seed, run, observe, || true)
+        self.run_while(scheme, seed, run, observe, |_| true)
     }
 
-    /// As [`run`](Scenario::run), but asks `keep_going` every few milliseconds, and stops as soon as
-    /// it says no.
+    /// As [`run`](Scenario::run), but calls `keep_going` every few milliseconds with the simulated time, and stops
+    /// as soon as it says no.
     ///
     /// # Errors
     /// Also if it was stopped.
@@ -184,7 +187,7 @@ impl Scenario {
         seed: u64,
         run: u64,
         observe: Observe<'_>,
-        keep_going: impl FnMut() -> bool,
+        keep_going: impl FnMut(Time) -> bool,
     ) -> Result<Run, RunError> {
         let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
         let (outcome, records) = if observe == Observe::default() {
@@ -245,13 +248,24 @@ impl Scenario {
     }
 }
 
+/// An error if `keep_going` says no.
+fn asked(mut keep_going: impl FnMut(Time) -> bool, now: Time) -> Result<(), RunError> {
+    keep_going(now).then_some(()).ok_or(RunError::Stopped)
+}
+
 impl Setup<'_> {
     /// One run with nothing recorded, as [`Scenario::run_while`] defines it.
     ///
     /// # Errors
     /// If it was stopped, or has too many packets under way.
-    pub fn run(&self, seed: u64, run: u64, keep_going: impl FnMut() -> bool) -> Result<Outcome, RunError> {
-        let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, keep_going);
+    pub fn run(
+        &self,
+        seed: u64,
+        run: u64,
+        mut keep_going: impl FnMut(Time) -> bool,
+    ) -> Result<Outcome, RunError> {
+        let check = |now, NoTap: &_| asked(&mut keep_going, now);
+        let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, check);
         outcome
     }
 
@@ -260,7 +274,7 @@ impl Setup<'_> {
         seed: u64,
         run: u64,
         observe: Observe<'_>,
-        keep_going: impl FnMut() -> bool,
+        mut keep_going: impl FnMut(Time) -> bool,
     ) -> Result<(Outcome, Records), RunError> {
         let world = self.world(seed, run);
         let flows = &world.flows;
@@ -283,8 +297,19 @@ impl Setup<'_> {
         let agents = self.layout.agents().filter(|_| observe.series);
         let (names, agents): (Vec<_>, Vec<_>) =
             agents.map(|(id, name)| (name, Recorder::new(id, FlowId(0)))).unzip();
+        let rows = |recorder: &Option<Recorder>| recorder.as_ref().map_or(0, Recorder::rows);
+        let check = |now, ((recorders, agents), _): &((Vec<_>, Vec<Recorder>), _)| {
+            let of_parts = recorders.iter().map(|(tracer, recorder): &(Option<Tracer>, _)| {
+                tracer.as_ref().map_or(0, Tracer::rows) + rows(recorder)
+            });
+            let recorded = of_parts.chain(agents.iter().map(Recorder::rows)).sum::<usize>();
+            if recorded > MOST_ROWS_RECORDED {
+                return Err(self.overrecorded(now));
+            }
+            asked(&mut keep_going, now)
+        };
         let (outcome, ((recorders, agents), capture)) =
-            self.play(world, ((recorders, agents), capture), keep_going);
+            self.play(world, ((recorders, agents), capture), check);
         capture.map(Pcapng::finish).transpose().map_err(failed)?;
         let parts = recorders
             .into_iter()
@@ -299,12 +324,13 @@ impl Setup<'_> {
         self.layout.world(self.scheme, Streams::new(seed, run))
     }
 
-    /// Plays the world before `tap`, and hands it back with what came of the run.
+    /// Plays the world before `tap`, and hands it back with the outcome of the run. Every few milliseconds `check`
+    /// is called with the simulated time, and its error ends the run.
     fn play<T: Tap>(
         &self,
         world: World,
         tap: T,
-        mut keep_going: impl FnMut() -> bool,
+        mut check: impl FnMut(Time, &T) -> Result<(), RunError>,
     ) -> (Result<Outcome, RunError>, T) {
         let World { builder, flows, traffic, applications, radios, managed, bsses } = world;
         let awaited = self.layout.awaited();
@@ -314,14 +340,13 @@ impl Setup<'_> {
         let drops = Drops::new(self.layout.network().flows.len());
         let mut engine = builder.build((drops, tap));
         // Called from one place alone, the engine's loop and what it does at each step are compiled as one.
-        let mut run_until = |engine: &mut Engine<_>, limit| loop {
+        let mut run_until = |engine: &mut Engine<(Drops, T)>, limit| loop {
             if let Some(ended) = engine.run_while(&awaited, limit, || false) {
                 return Ok(ended);
             } else if engine.packets_held() > MOST_PACKETS_HELD {
                 return Err(self.overfull(engine.now()));
-            } else if !keep_going() {
-                return Err(RunError::Stopped);
             }
+            check(engine.now(), &engine.tap().1)?;
         };
         let warmup = match begin > Time::ZERO {
             true => match run_until(&mut engine, begin) {
@@ -349,6 +374,16 @@ impl Setup<'_> {
         let message = format!(
             "after {now} more than {MOST_PACKETS_HELD} packets wait before links or are on their way; \
              give queues a limit, such as queue = \"100 packets\", or make rates or delays lower"
+        );
+        let place = Place::File { name: &self.scenario.file, text: "", span: None };
+        RunError::Scenario(ScenarioError::new(message, place))
+    }
+
+    /// Why a run whose records would fill the memory does not go on at `now`.
+    fn overrecorded(&self, now: Time) -> RunError {
+        let message = format!(
+            "after {now} the traces and series of this run have more than {MOST_ROWS_RECORDED} rows; lower the \
+             limit or the size of transfers, or run without traces and series"
         );
         let place = Place::File { name: &self.scenario.file, text: "", span: None };
         RunError::Scenario(ScenarioError::new(message, place))

@@ -11,7 +11,7 @@ use std::panic::catch_unwind;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lasthop_base::{Stream, Streams};
 use lasthop_scenario::{Observe, RunError, Scenario};
@@ -22,8 +22,8 @@ const SCENARIOS: u64 = 600;
 /// Wake-ups until a run is stopped, in units of 65,536.
 const POLLS: u32 = 3;
 
-/// How long one scenario may take with all its runs. Most take milliseconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How much CPU time one scenario may take with all its runs. Most take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 const MOST_MEMORY_KB: u64 = 3_000_000;
 
@@ -120,7 +120,7 @@ impl Draw {
             line(text, format!("delay = \"{}\"", self.span()));
         }
         if self.chance(0.4) {
-            line(text, format!("queue = \"{}\"", self.queue()));
+            self.discipline(text, table);
         }
         match self.0.below(4) {
             0 => line(text, format!("mtu = \"{}\"", self.size())),
@@ -146,31 +146,87 @@ impl Draw {
         self.arq(text, table);
     }
 
+    /// A few keys of a table of TCP's settings.
     fn tcp(&mut self, text: &mut String) {
-        writeln!(text, "[tcp]\nprofile = \"{}\"", pick(&mut self.0, &["rfc", "ns2", "ebsn"])).expect("text");
-        text.push_str("close = true\n");
-        for key in ["packet_size", "window"] {
-            if self.chance(0.2) {
-                writeln!(text, "{key} = \"{}\"", self.size()).expect("text");
-            }
+        let profile = pick(&mut self.0, &["linux", "linux-bbr", "freebsd", "rfc", "ns2", "ebsn"]);
+        writeln!(text, "profile = \"{profile}\"\nclose = true").expect("text");
+        if self.chance(0.2) {
+            writeln!(text, "packet_size = \"{}\"", self.size()).expect("text");
+        }
+        if self.chance(0.2) {
+            let hostile = ["1 packet", "65535 packets", "0 B", "1 B", "1 GiB", "1000 GB"];
+            let window = self.value(&["4 KiB", "65535 B", "10 packets", "6 MB"], &hostile);
+            writeln!(text, "window = \"{window}\"").expect("text");
         }
         for key in ["tick", "rto_initial", "rto_min", "rto_max", "ack_delay", "user_timeout"] {
             if self.chance(0.1) {
                 writeln!(text, "{key} = \"{}\"", self.span()).expect("text");
             }
         }
-        for key in ["max_burst", "dupthresh", "ack_every"] {
-            if self.chance(0.1) {
+        for key in ["max_burst", "dupthresh", "ack_every", "quick_acks", "sack_blocks", "backoff_max", "iss"]
+        {
+            if self.chance(0.07) {
                 writeln!(text, "{key} = {}", self.count()).expect("text");
             }
         }
+        for key in
+            ["ecn", "pacing", "tlp", "frto", "undo", "timestamps", "dsack", "handshake", "limited_transmit"]
+        {
+            if self.chance(0.15) {
+                writeln!(text, "{key} = {}", coin(&mut self.0)).expect("text");
+            }
+        }
+        let of_records = profile.starts_with("linux");
         if self.chance(0.3) {
-            let flavour = pick(&mut self.0, &["tahoe", "reno", "newreno", "sack"]);
+            let flavours = ["tahoe", "reno", "newreno", "sack", "prr", "go-back-n", "selective-repeat"];
+            let flavour = if of_records { "prr" } else { pick(&mut self.0, &flavours) };
             writeln!(text, "flavour = \"{flavour}\"").expect("text");
         }
-        if self.chance(0.1) {
-            text.push_str("congestion = \"none\"\n");
+        if self.chance(0.5) {
+            let of_samples = ["bbr", "bbr3", "westwood", "cubic", "vegas", "veno", "hybla", "reno"];
+            let others = ["aimd", "none", "cubic", "vegas", "veno", "hybla", "reno", "westwood"];
+            let congestion = pick(&mut self.0, if of_records { &of_samples } else { &others });
+            writeln!(text, "congestion = \"{congestion}\"").expect("text");
         }
+        for (key, words) in [
+            ("detection", &["rack", "sack"] as &[&str]),
+            ("slow_start_exit", &["loss", "hystart", "hystart++"]),
+            ("rtt_arithmetic", &["exact", "ticks", "nearest-tick", "linux"]),
+            ("rtt_samples", &["one-at-a-time", "every-ack"]),
+            ("initial_window", &["1 segment", "rfc5681", "65535 segments"]),
+            ("initial_ssthresh", &["unlimited", "window", "1 segment", "65535 segments"]),
+        ] {
+            if self.chance(0.1) {
+                writeln!(text, "{key} = \"{}\"", pick(&mut self.0, words)).expect("text");
+            }
+        }
+    }
+
+    /// The queue of `[wired]`, of `[radio]` or of a link: a drop-tail queue or another discipline.
+    fn discipline(&mut self, text: &mut String, table: &str) {
+        let (limit, size) = (self.queue(), self.size());
+        let (target, interval, n) = (self.span(), self.span(), self.count());
+        let (p, q) = (self.probability(), self.probability());
+        let ecn = coin(&mut self.0);
+        let line = match self.0.below(8) {
+            0 => String::from("queue.codel = {}"),
+            1 => String::from("queue.fq-codel = {}"),
+            2 => String::from("queue.red = {}"),
+            3 => format!(
+                "queue.codel = {{ limit = \"{limit}\", target = \"{target}\", interval = \"{interval}\", mtu = \
+                 \"{size}\", ecn = {ecn} }}"
+            ),
+            4 => format!(
+                "queue.fq-codel = {{ limit = \"{limit}\", quantum = \"{size}\", flows = {n}, target = \
+                 \"{target}\", interval = \"{interval}\" }}"
+            ),
+            5 => format!(
+                "queue.red = {{ limit = \"{limit}\", min = {n}, max = {n}.5, weight = {p}, max_probability = {q}, \
+                 mean_packet = \"{size}\", ecn = {ecn}, gentle = {ecn} }}"
+            ),
+            _ => format!("queue = \"{limit}\""),
+        };
+        writeln!(text, "{table}{line}").expect("text grows");
     }
 
     fn traffic(&mut self, text: &mut String, ends: (&str, &str)) {
@@ -223,6 +279,12 @@ impl Draw {
         let mut text = format!("schemes = [\"{}\"]\n", pick(&mut self.0, &all));
         let limit = self.value(&["10 s", "60 s"], &["1 ns", "600 s", "1000000 s", "10000000000 s"]);
         writeln!(text, "limit = \"{limit}\"").expect("text");
+        let sender = self.0.below(8);
+        match sender {
+            0 => text.push_str("sender = \"mine\"\n"),
+            1 => text.push_str("sender = \"linux-bbr\"\n"),
+            _ => {}
+        }
         if self.chance(0.2) {
             writeln!(text, "warmup = \"{}\"", self.span()).expect("text");
         }
@@ -243,9 +305,11 @@ impl Draw {
         if shape.contains("graph") {
             writeln!(text, "from = \"{}\"\nto = \"{}\"", ends.0, ends.1).expect("text");
         }
+        text.push_str("[tcp]\n");
         self.tcp(&mut text);
-        let (rate, delay, queue) = (self.rate(), self.span(), self.queue());
-        writeln!(text, "[wired]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"{queue}\"").expect("text");
+        let (rate, delay) = (self.rate(), self.span());
+        writeln!(text, "[wired]\nrate = \"{rate}\"\ndelay = \"{delay}\"").expect("text");
+        self.discipline(&mut text, "");
         writeln!(text, "[radio]\nrate = \"{}\"", self.rate()).expect("text");
         self.radio(&mut text, "");
         if self.chance(0.2) {
@@ -264,6 +328,22 @@ impl Draw {
         if self.chance(0.2) && !shape.contains("cell") {
             writeln!(text, "[link.{wireless}]").expect("text");
             self.radio(&mut text, "");
+        }
+        let connection = match shape {
+            _ if shape.contains("pairs") => "connection.2",
+            _ if shape.contains("stations") => "connection.3",
+            _ => "connection.transfer",
+        };
+        let host = format!("host.{}", if coin(&mut self.0) { ends.0 } else { ends.1 });
+        for table in [connection, &host] {
+            if self.chance(0.15) {
+                writeln!(text, "[{table}.tcp]").expect("text");
+                self.tcp(&mut text);
+            }
+        }
+        if sender == 0 {
+            text.push_str("[senders.mine]\n");
+            self.tcp(&mut text);
         }
         if self.chance(0.4) {
             self.traffic(&mut text, ends);
@@ -293,7 +373,7 @@ fn try_scenario(number: u64) -> bool {
         let observe =
             Observe { trace: number.is_multiple_of(4), series: number.is_multiple_of(2), pcap: None };
         let mut polls = 0;
-        let result = scenario.run_while(scheme, 1, run, observe, || {
+        let result = scenario.run_while(scheme, 1, run, observe, |_| {
             polls += 1;
             polls < POLLS
         });
@@ -309,6 +389,15 @@ fn try_scenario(number: u64) -> bool {
     true
 }
 
+/// The CPU time of the process, which a busy machine does not stretch; zero where nothing says so.
+fn cpu_time() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // After the name in parentheses, user and system time are the 12th and 13th field, in hundredths of a second.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let ticks: u64 = fields.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
+}
+
 /// What the process has in memory; zero where nothing says so.
 fn memory_kb() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -319,18 +408,18 @@ fn memory_kb() -> u64 {
 /// Ends the process, with the reason, if the scenario under way hangs or fills the memory: no panic could.
 fn watch(under_way: &'static AtomicU64) {
     thread::spawn(move || {
-        let (mut seen, mut since) = (u64::MAX, Instant::now());
+        let (mut seen, mut since) = (u64::MAX, Duration::ZERO);
         loop {
             thread::sleep(Duration::from_millis(20));
             let number = under_way.load(SeqCst);
             if number != seen {
-                (seen, since) = (number, Instant::now());
+                (seen, since) = (number, cpu_time());
             }
-            let memory = memory_kb();
-            if since.elapsed() > PATIENCE || memory > MOST_MEMORY_KB {
+            let (taken, memory) = (cpu_time() - since, memory_kb());
+            if taken > PATIENCE || memory > MOST_MEMORY_KB {
                 // What is printed by macros would be lost with the test.
-                let (elapsed, text) = (since.elapsed(), text_of(number));
-                let _ = writeln!(io::stderr(), "scenario {number}: {elapsed:?}, {memory} kB\n{text}");
+                let text = text_of(number);
+                let _ = writeln!(io::stderr(), "scenario {number}: {taken:?}, {memory} kB\n{text}");
                 process::exit(101);
             }
         }
@@ -419,6 +508,24 @@ fn a_run_whose_queue_would_fill_the_memory_ends_with_the_reason() {
         Scenario::parse(LAST_HOP, "test.toml", &[traffic, "wired.rate=1 kbps"]).expect("it is sound");
     let error = scenario.run("basic", 1, 0, Observe::default()).expect_err("it is too much").to_string();
     assert!(error.contains("more than 4000000 packets wait before links"), "{error}");
+}
+
+/// A trace of a run that does not end.
+#[test]
+fn a_run_whose_records_would_fill_the_memory_ends_with_the_reason() {
+    let fast = ["transfer.size=unlimited", "wired.rate=1 Gbps", "radio.rate=1 Gbps"];
+    let scenario = Scenario::parse(LAST_HOP, "test.toml", &fast).expect("it is sound");
+    let ended_at = |observe| {
+        // A run that came to its end would be printed in full.
+        let Err(error) = scenario.run("basic", 1, 0, observe) else { panic!("it is too much") };
+        let error = error.to_string();
+        let (at, reason) = error.split_once(" s the traces and series of this run ").expect("it says when");
+        assert!(reason.starts_with("have more than 4000000 rows; lower the limit or"), "{reason}");
+        at.rsplit_once("after ").expect("it says when").1.parse::<f64>().expect("seconds")
+    };
+    let trace = ended_at(Observe { trace: true, ..Observe::default() });
+    let both = ended_at(Observe { trace: true, series: true, ..Observe::default() });
+    assert!(10.0 < both && both < trace && trace < 30.0, "{both} and {trace}");
 }
 
 /// A proxy that no connection crosses shows nothing.

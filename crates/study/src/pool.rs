@@ -255,7 +255,7 @@ impl Shared {
         let setup = share.scenario.set_up(&share.scheme).expect("it was checked when it was submitted");
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
-            match attempt(share, run, || setup.run(share.seed, run, keep_going)) {
+            match attempt(share, run, || setup.run(share.seed, run, |_| keep_going())) {
                 Ok(Ok(Outcome { ended, metrics, .. })) => {
                     rows.push(Row { key: share.key, run, ended, metrics })
                 }

@@ -36,7 +36,13 @@ class Activity:
 
     def doing(self, what: str) -> None:
         """Show an activity of unknown length with its elapsed time."""
+        self._simulated = ""
         self._state: tuple[str, Progress | None, float] = (what, None, time.monotonic())
+
+    def simulated(self, seconds: float, limit: str) -> None:
+        """Show how far the run that is the current activity has come in simulated time."""
+        now = f"{seconds:,.1f}" if seconds >= 10 else f"{seconds:.3g}"
+        self._simulated = f", {now} s of at most {limit} simulated"
 
     def study(self, now: Progress, what: str = "") -> None:
         """Show the progress of a study; `what` names one of several."""
@@ -91,7 +97,7 @@ class Activity:
     def _line(self) -> str:
         what, now, since = self._state
         if now is None:
-            return f"{what}, {duration(time.monotonic() - since)}"
+            return f"{what}, {duration(time.monotonic() - since)}{self._simulated}"
         left = "" if now.seconds_left is None else f", {duration(now.seconds_left)} left"
         text = f"{now.done:,} of about {now.expected:,} runs, {now.rate:,.0f} a second{left}"
         return f"{what}: {text}" if what else text

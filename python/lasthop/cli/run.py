@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,9 @@ def execute(request: Request) -> None:
         pairs = [(each, scheme) for each in scenarios for scheme in each.schemes]
         for number, (each, scheme) in enumerate(pairs, 1):
             activity.doing(f"running {_name(each.sender, scheme)} ({number} of {len(pairs)})")
-            runs.append(_run(each, scheme, request, output))
+            limit = tomllib.loads(each.to_toml())["limit"]
+            progress = partial(activity.simulated, limit=limit)
+            runs.append(_run(each, scheme, request, output, progress))
         report = scenario.report(runs)
         if output is not None:
             output.text("scenario.toml", scenario.to_toml())
@@ -68,11 +72,17 @@ def execute(request: Request) -> None:
     _warn_of_unfinished(scenario, runs)
 
 
-def _run(scenario: Scenario, scheme: str, request: Request, output: Output | None) -> Run:
+def _run(
+    scenario: Scenario,
+    scheme: str,
+    request: Request,
+    output: Output | None,
+    progress: Callable[[float], object],
+) -> Run:
     name = _name(scenario.sender, scheme).replace(" ", "-")
     pcap = output.path(f"{name}.pcapng", "pcapng") if output is not None and request.pcap else None
     seed, run, record = request.seed, request.run, request.trace
-    return scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap)
+    return scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap, progress=progress)
 
 
 def _name(sender: str | None, scheme: str) -> str:

@@ -39,6 +39,11 @@ impl Recorder {
         Recorder { id, flow, shown: Shown::default(), series: Series::default() }
     }
 
+    /// How many rows there are so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.series.time_s.len()
+    }
+
     pub(crate) fn into_series(self) -> Series {
         self.series
     }

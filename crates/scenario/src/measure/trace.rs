@@ -83,6 +83,11 @@ impl Tracer {
         }
     }
 
+    /// How many events there are so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.events.time_s.len()
+    }
+
     pub(crate) fn into_events(self) -> Events {
         self.events
     }
