@@ -1,7 +1,7 @@
 //! The discrete-event engine: wakes components at their deadlines and carries out the effects they emit.
 
 use lasthop_base::Time;
-use lasthop_proto::{Component, ComponentId, Effect, Out, Port, Signal};
+use lasthop_proto::{ComponentId, Effect, Out, Port, Signal};
 
 use crate::node::Node;
 use crate::tap::{Tap, Wire, WireId};
@@ -214,8 +214,7 @@ impl<T: Tap> Engine<T> {
         self.now = due;
         let id = ComponentId(index as u16);
         let node = &mut self.nodes[index];
-        node.wake(due, self.out.attributed_to(id));
-        let wanted = node.next_wakeup();
+        let wanted = node.wake(due, self.out.attributed_to(id));
         assert!(
             !self.out.is_empty() || wanted > due,
             "component {index} woke at {due} without effect and asked to be woken at once"
@@ -238,8 +237,9 @@ impl<T: Tap> Engine<T> {
                     let (to, port) = wire.to;
                     // Packets are copied here only, as late as possible: this is the hottest path.
                     let packet = *packet;
-                    self.nodes[usize::from(to.0)].receive(self.now, packet, port, self.out.attributed_to(to));
-                    self.note_handled(to);
+                    let node = &mut self.nodes[usize::from(to.0)];
+                    let wanted = node.receive(self.now, packet, port, self.out.attributed_to(to));
+                    self.note_handled(to, wanted);
                 }
                 Effect::Drop(packet, reason) => self.tap.drop(self.now, *from, packet, *reason),
                 Effect::Signal(signal) => {
@@ -266,22 +266,19 @@ impl<T: Tap> Engine<T> {
         for watch in 0..self.watches.len() {
             let (watched, watcher) = self.watches[watch];
             if watched == from {
-                self.nodes[usize::from(watcher.0)].on_signal(
-                    self.now,
-                    &signal,
-                    self.out.attributed_to(watcher),
-                );
-                self.note_handled(watcher);
+                let node = &mut self.nodes[usize::from(watcher.0)];
+                let wanted = node.on_signal(self.now, &signal, self.out.attributed_to(watcher));
+                self.note_handled(watcher, wanted);
             }
         }
     }
 
-    fn note_handled(&mut self, id: ComponentId) {
+    /// Counts an event at component `id`, whose next deadline is `wanted`.
+    fn note_handled(&mut self, id: ComponentId, wanted: Time) {
         let index = usize::from(id.0);
-        let node = &self.nodes[index];
-        self.wakeups.advance(index, node.next_wakeup());
+        self.wakeups.advance(index, wanted);
         self.handled += 1;
-        self.tap.handled(self.now, id, node);
+        self.tap.handled(self.now, id, &self.nodes[index]);
     }
 
     /// The simulated time.

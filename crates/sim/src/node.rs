@@ -66,7 +66,43 @@ macro_rules! dispatch {
     };
 }
 
+/// The methods of [`Component`]. Those that may move the next deadline return it: the engine needs it after every call,
+/// and so dispatches once.
 impl Node {
+    /// [`Component::receive`]; returns [`Component::next_wakeup`].
+    pub fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) -> Time {
+        dispatch!(self, component => {
+            component.receive(now, packet, port, out);
+            component.next_wakeup()
+        })
+    }
+
+    /// [`Component::wake`]; returns [`Component::next_wakeup`].
+    pub fn wake(&mut self, now: Time, out: &mut Out) -> Time {
+        dispatch!(self, component => {
+            component.wake(now, out);
+            component.next_wakeup()
+        })
+    }
+
+    /// [`Component::on_signal`]; returns [`Component::next_wakeup`].
+    pub fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) -> Time {
+        dispatch!(self, component => {
+            component.on_signal(now, signal, out);
+            component.next_wakeup()
+        })
+    }
+
+    /// [`Component::next_wakeup`].
+    pub fn next_wakeup(&self) -> Time {
+        dispatch!(self, component => component.next_wakeup())
+    }
+
+    /// [`Component::show`].
+    pub fn show(&self, probe: &mut dyn Probe) {
+        dispatch!(self, component => component.show(probe));
+    }
+
     /// Packets queued or in flight, for links and BSSs.
     pub(crate) fn packets_held(&self) -> usize {
         match self {
@@ -76,28 +112,6 @@ impl Node {
             Node::Bss(bss) => bss.held(),
             _ => 0,
         }
-    }
-}
-
-impl Component for Node {
-    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
-        dispatch!(self, component => component.receive(now, packet, port, out));
-    }
-
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        dispatch!(self, component => component.wake(now, out));
-    }
-
-    fn next_wakeup(&self) -> Time {
-        dispatch!(self, component => component.next_wakeup())
-    }
-
-    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
-        dispatch!(self, component => component.on_signal(now, signal, out));
-    }
-
-    fn show(&self, probe: &mut dyn Probe) {
-        dispatch!(self, component => component.show(probe));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a sender's state was over time, as columns.
 
 use lasthop_base::Time;
-use lasthop_proto::{Component, ComponentId, FlowId, Probe};
+use lasthop_proto::{ComponentId, FlowId, Probe};
 use lasthop_sim::{Node, Tap};
 
 /// The quantities that the sender of a connection, or of one part of a split one, shows, with their values over

@@ -5,7 +5,7 @@ use lasthop_channel::{FrameLoss, Model};
 use lasthop_proto::arq::{self, Backoff, Retransmissions, selective_repeat, stop_and_wait};
 use lasthop_proto::tcp::Connection;
 use lasthop_proto::traffic::{Law, Plan, Sink, Source};
-use lasthop_proto::{Component, ComponentId, DropReason, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
+use lasthop_proto::{ComponentId, DropReason, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
 use lasthop_sim::queue::{Management, QueueStats, codel, fq_codel, red};
 use lasthop_sim::{
     Builder, Expansion, Exposed, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, RadioStats, Tap,
