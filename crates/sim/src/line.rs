@@ -169,7 +169,11 @@ impl<N: Copy> Line<N> {
 
     /// Passes the packets that have arrived by now to `each`, by reference to avoid a copy.
     pub(crate) fn hand_over(&mut self, now: Time, mut each: impl FnMut(&Packet, N)) {
-        while let Some(passage) = self.passages.front().filter(|passage| passage.arrival <= now) {
+        self.next_arrival = loop {
+            let Some(passage) = self.passages.front() else { break Time::NEVER };
+            if passage.arrival > now {
+                break passage.arrival;
+            }
             each(&passage.packet, passage.note);
             if self.started > 0 {
                 self.started -= 1;
@@ -177,8 +181,7 @@ impl<N: Copy> Line<N> {
                 self.waiting = self.waiting - passage.packet.size;
             }
             self.passages.pop_front();
-        }
-        self.next_arrival = self.passages.front().map_or(Time::NEVER, |passage| passage.arrival);
+        };
     }
 
     /// Arrival time of the next packet.
