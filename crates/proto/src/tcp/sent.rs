@@ -121,6 +121,9 @@ impl Records {
 
     /// Shows `visit` each segment that was found lost since the last call, for segments of `mss` bytes.
     pub(super) fn take_losses(&mut self, now: Time, mss: u32, mut visit: impl FnMut(&LostSegment)) {
+        if self.segments.unreported.is_empty() {
+            return;
+        }
         let (mss, delivered) = (u64::from(mss), self.rate.delivered());
         for (segment, losses) in self.segments.unreported.drain(..) {
             let sent = &segment.snapshot;
@@ -177,7 +180,13 @@ impl SentSegments {
 
     /// The segment in which `seq` lies.
     fn index_of(&self, seq: SeqNum) -> usize {
-        self.segments.partition_point(|segment| segment.end <= seq)
+        // Most segments are full: the length of the first one tells where `seq` lies, unless it is cut.
+        let Some(first) = self.segments.front().filter(|first| first.start <= seq) else { return 0 };
+        let guess = ((seq - first.start) / first.len()) as usize;
+        match self.segments.get(guess) {
+            Some(segment) if segment.start <= seq && seq < segment.end => guess,
+            _ => self.segments.partition_point(|segment| segment.end <= seq),
+        }
     }
 
     fn move_to(&mut self, index: usize, whereabouts: Whereabouts) {
@@ -244,8 +253,11 @@ impl SentSegments {
 
     /// Everything before `ack` is acknowledged; shows `visit` each segment that this removes as it was.
     pub(super) fn acknowledge(&mut self, ack: SeqNum, mut visit: impl FnMut(&SentSegment)) {
-        self.split_at(ack);
-        while let Some(segment) = self.segments.front().filter(|segment| segment.end <= ack) {
+        while let Some(segment) = self.segments.front().filter(|segment| segment.start < ack) {
+            if segment.end > ack {
+                self.split_at(ack);
+                continue;
+            }
             visit(segment);
             *self.counts.of(segment.whereabouts) -= 1;
             if segment.whereabouts == Whereabouts::InFlight {
