@@ -40,8 +40,8 @@ fn net(settings: &Settings, plan: Plan, run: u64, lost: [u32; 2]) -> Net {
     let mut net = Builder::new();
     let rate = BitRate::from_bps(1_000_000).unwrap();
     let script = || Script::new(plan, Streams::new(1, run), "test");
-    let client = net.add(Client::new(ASKS, ANSWERS, (settings, settings), None, script()));
-    let server = net.add(Server::new(ASKS, ANSWERS, (settings, settings), None, script()));
+    let client = net.add(Client::new(ASKS, ANSWERS, (settings, settings), Default::default(), script()));
+    let server = net.add(Server::new(ASKS, ANSWERS, (settings, settings), Default::default(), script()));
     for (from, to, pattern) in [(client, server, lost[0]), (server, client, lost[1])] {
         let link = net.add(WiredLink::new(rate, Duration::from_millis(10), QueueLimit::Unlimited));
         let filter = net.add(Box::new(Filter { pattern, count: 0 }) as Box<dyn Component>);
@@ -393,8 +393,8 @@ fn time_goes_on_where_nothing_takes_any() {
     let think = Law::Constant(Duration::ZERO);
     let plan = Plan { think, requests: None, ..plan() };
     let script = || Script::new(plan, Streams::new(1, 0), "test");
-    let asks = net.add(Client::new(ASKS, ANSWERS, (&bare(), &bare()), None, script()));
-    let answers = net.add(Server::new(ASKS, ANSWERS, (&bare(), &bare()), None, script()));
+    let asks = net.add(Client::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script()));
+    let answers = net.add(Server::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script()));
     for port in [REQUESTS, RESPONSES] {
         net.connect((asks, port), (answers, port));
         net.connect((answers, port), (asks, port));
@@ -426,7 +426,7 @@ fn the_greatest_response_time_is_after_the_warmup() {
 #[test]
 fn what_is_no_segment_changes_nothing() {
     let script = || Script::new(plan(), Streams::new(1, 0), "test");
-    let mut client = Client::new(ASKS, ANSWERS, (&bare(), &bare()), None, script());
+    let mut client = Client::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script());
     let mut out = Out::default();
     let body = Body::Datagram(lasthop_proto::Datagram { seq: 0, sent: Time::ZERO });
     let packet = Packet {

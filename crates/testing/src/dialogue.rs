@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::tcp::{
-    Connection, Flags, Flavour, InitialWindow, Reaction, Receiver, SackBlock, SackBlocks, Segment, Sender,
-    SeqNum, Settings, Timestamps, Transfer,
+    Connection, Flags, Flavour, InitialWindow, Reaction, Receiver, ReceiverReaction, SackBlock, SackBlocks,
+    Segment, Sender, SeqNum, Settings, Timestamps, Transfer,
 };
 use lasthop_proto::{
     Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal,
@@ -109,6 +109,13 @@ impl Script {
         }
     }
 
+    /// A control message about the byte at `offset`.
+    fn notice(&self, code: NoticeCode, offset: u32) -> Packet {
+        let Connection { src, dst, flow } = CONNECTION;
+        let body = Body::Notice(Notice { code, seq: self.seq(offset) });
+        Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
+    }
+
     /// `0..1000`, `0..1000 FIN`, `1000 FIN`, `1000 RST`, `SYN` or `ACK` for a segment of the sender; and
     /// `marked` if it has a code point.
     fn text(&self, packet: &Packet) -> String {
@@ -157,8 +164,17 @@ impl Client {
 
     /// The same with `bytes` to send.
     pub fn reacting_with(settings: &Settings, bytes: Option<u64>, reaction: Box<dyn Reaction>) -> Client {
+        Client::reacting_in_order(settings, bytes, vec![reaction])
+    }
+
+    /// The same with several reactions, in this order.
+    pub fn reacting_in_order(
+        settings: &Settings,
+        bytes: Option<u64>,
+        reactions: Vec<Box<dyn Reaction>>,
+    ) -> Client {
         let transfer = Transfer { bytes, start: Time::ZERO };
-        let sender = Sender::new(CONNECTION, settings, transfer, Some(reaction));
+        let sender = Sender::new(CONNECTION, settings, transfer, reactions);
         let mut client = Client::with(sender, settings);
         client.wakes_at(0);
         client
@@ -332,17 +348,7 @@ impl Client {
     }
 
     pub fn notice_of(&mut self, code: NoticeCode, offset: u32) -> &mut Client {
-        let Connection { src, dst, flow } = CONNECTION;
-        let notice = Notice { code, seq: self.script.seq(offset) };
-        let packet = Packet {
-            src,
-            dst,
-            flow,
-            size: Bytes(40),
-            dscp: Dscp::DEFAULT,
-            ecn: Ecn::NotEct,
-            body: Body::Notice(notice),
-        };
+        let packet = self.script.notice(code, offset);
         self.sender.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
         self.script.collect("a notice");
         self
@@ -484,7 +490,29 @@ pub struct Server {
 
 impl Server {
     pub fn start(settings: &Settings) -> Server {
-        Server { receiver: Receiver::new(CONNECTION, settings), script: Script::new(settings) }
+        Server::reacting_in_order(settings, Vec::new())
+    }
+
+    /// A receiver with reactions, in this order.
+    pub fn reacting_in_order(settings: &Settings, reactions: Vec<Box<dyn ReceiverReaction>>) -> Server {
+        let receiver = Receiver::new(CONNECTION, settings).with_reactions(reactions);
+        Server { receiver, script: Script::new(settings) }
+    }
+
+    /// A control message about the byte at `offset`, of no scheme.
+    pub fn notice(&mut self, offset: u32) -> &mut Server {
+        let packet = self.script.notice(NoticeCode { kind: 254, code: 0 }, offset);
+        self.receiver.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
+        self.script.collect("a notice");
+        self
+    }
+
+    /// Exactly so many acknowledgements were sent, each of everything before `offset`.
+    pub fn acks_times(&mut self, times: usize, offset: u32) -> &mut Server {
+        let sent = std::mem::take(&mut self.script.sent);
+        let found: Vec<u32> = sent.iter().map(|packet| self.script.offset(segment_of(packet).ack)).collect();
+        assert_eq!(found, vec![offset; times], "acknowledgements");
+        self
     }
 
     pub fn at(&mut self, milliseconds: u64) -> &mut Server {

@@ -8,7 +8,7 @@ use super::ends::Ends;
 use super::{REQUESTS, RESPONSES, Script};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
-use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
+use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
 
 /// Counters of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,12 +73,12 @@ impl Client {
         requests: Connection,
         responses: Connection,
         settings: (&Settings, &Settings),
-        reaction: Option<Box<dyn Reaction>>,
+        reactions: (Reactions, ReceiverReactions),
         mut script: Script,
     ) -> Client {
         let first = script.plan.start + script.think_time();
         Client {
-            ends: Ends::new((requests, REQUESTS), (responses, RESPONSES), settings, reaction),
+            ends: Ends::new((requests, REQUESTS), (responses, RESPONSES), settings, reactions),
             script: Box::new(script),
             state: State::Thinking(first),
             expected: 0,

@@ -1,12 +1,10 @@
 //! The TCP endpoints of a client or a server.
 
-use alloc::boxed::Box;
-
 use lasthop_base::Time;
 
 use crate::component::{Component, Effect, Out, Port};
 use crate::packet::Packet;
-use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
+use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
 
 /// The sender of one connection and the receiver of another.
 #[derive(Debug)]
@@ -27,10 +25,10 @@ impl Ends {
         (sends, sender_port): (Connection, Port),
         (receives, receiver_port): (Connection, Port),
         (sending, receiving): (&Settings, &Settings),
-        reaction: Option<Box<dyn Reaction>>,
+        (reactions, receiver_reactions): (Reactions, ReceiverReactions),
     ) -> Ends {
-        let sender = Sender::supplied(sends, sending, reaction).without_nagle();
-        let receiver = Receiver::new(receives, receiving);
+        let sender = Sender::supplied(sends, sending, reactions).without_nagle();
+        let receiver = Receiver::new(receives, receiving).with_reactions(receiver_reactions);
         Ends { sender, receiver, sender_port, receiver_port, closes: sending.close }
     }
 

@@ -8,7 +8,7 @@ use super::ends::Ends;
 use super::{REQUESTS, RESPONSES, Script};
 use crate::component::{Component, Out, Port};
 use crate::packet::Packet;
-use crate::tcp::{Connection, Reaction, Receiver, Sender, Settings};
+use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
 
 /// Responds to each request as soon as it is complete, with sizes from a [`Script`]. Uses the ports
 /// [`REQUESTS`] and [`RESPONSES`].
@@ -32,11 +32,11 @@ impl Server {
         requests: Connection,
         responses: Connection,
         settings: (&Settings, &Settings),
-        reaction: Option<Box<dyn Reaction>>,
+        reactions: (Reactions, ReceiverReactions),
         mut script: Script,
     ) -> Server {
         let expected = script.request();
-        let ends = Ends::new((responses, RESPONSES), (requests, REQUESTS), settings, reaction);
+        let ends = Ends::new((responses, RESPONSES), (requests, REQUESTS), settings, reactions);
         Server { ends, script: Box::new(script), expected, closed: false }
     }
 

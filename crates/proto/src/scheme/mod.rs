@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use crate::component::Component;
 use crate::fec::Covers;
 use crate::split::Split;
-use crate::tcp::{Reaction, Settings};
+use crate::tcp::{Reaction, ReceiverReaction, Settings};
 
 registry::register! {
     basic: Basic,
@@ -27,6 +27,7 @@ registry::register! {
     metp: Metp,
     vs_tcp: VsTcp,
     wenp: Wenp,
+    delayed_dupacks: DelayedDupacks,
 }
 
 /// What a scheme needs from the wireless link.
@@ -81,6 +82,11 @@ pub trait Scheme {
 
     /// The sender's reaction to the scheme's feedback.
     fn reaction(&self) -> Option<Box<dyn Reaction>> {
+        None
+    }
+
+    /// What the receiver does, of a connection that is not split.
+    fn receiver_reaction(&self) -> Option<Box<dyn ReceiverReaction>> {
         None
     }
 }

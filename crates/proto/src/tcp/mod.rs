@@ -2,12 +2,14 @@
 //! resend ([recovery]), when to give up ([round-trip estimation](RttEstimator)).
 
 pub mod cc;
+mod delayed_ack;
 mod delivery;
 mod detection;
 mod filter;
 mod ranges;
 mod reaction;
 mod receiver;
+mod receiver_reaction;
 pub mod recovery;
 mod rtt;
 mod samples;
@@ -23,8 +25,9 @@ use lasthop_base::{Bytes, Time};
 
 use crate::packet::{FlowId, HostId};
 
-pub use reaction::{Evidence, Hole, Reaction, Response};
+pub use reaction::{Evidence, Hole, Reaction, Reactions, Response};
 pub use receiver::Receiver;
+pub use receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
 pub use rtt::{RttEstimator, Ticks};
 pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 pub use sender::Sender;

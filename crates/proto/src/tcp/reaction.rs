@@ -1,5 +1,7 @@
 //! What a scheme makes the sender do.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use lasthop_base::Time;
@@ -11,7 +13,7 @@ use crate::packet::{Dscp, Notice};
 
 /// A scheme's hooks in the sender. The sender knows no scheme by name; a scheme's file implements
 /// those that it needs. A segment or a notice is heard of first; then each hole is judged before it is
-/// sent again, and each sending is told.
+/// sent again, and each sending is told. A sender may have [several](Reactions).
 pub trait Reaction: Debug + Send {
     /// The connection is about to begin: nothing was sent yet.
     fn on_start(&mut self, _sender: &mut SenderState) {}
@@ -52,6 +54,55 @@ pub trait Reaction: Debug + Send {
     /// are asked about and cut no more.
     fn judge(&mut self, _hole: Hole, _sender: &mut SenderState) -> Response {
         Response::Congestion
+    }
+
+    /// When [`on_timer`](Reaction::on_timer) is to be called. It may change with each call of another hook.
+    fn next_wakeup(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The time has come; the next one lies later. The sender then sends as after a notice.
+    fn on_timer(&mut self, _now: Time, _sender: &mut SenderState) {}
+}
+
+/// The reactions of a sender, in the order in which they are asked.
+///
+/// Each is told everything. Of what they decide, the first code point, the first extension and the first
+/// [`Response`] other than congestion count; each alters the duplicate threshold that the one before it has left.
+#[derive(Debug, Default)]
+pub struct Reactions(Vec<Box<dyn Reaction>>);
+
+impl From<Option<Box<dyn Reaction>>> for Reactions {
+    fn from(reaction: Option<Box<dyn Reaction>>) -> Reactions {
+        Reactions(reaction.into_iter().collect())
+    }
+}
+
+impl From<Vec<Box<dyn Reaction>>> for Reactions {
+    fn from(reactions: Vec<Box<dyn Reaction>>) -> Reactions {
+        Reactions(reactions)
+    }
+}
+
+impl Reactions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut dyn Reaction> {
+        self.0.iter_mut().map(|reaction| &mut **reaction as &mut dyn Reaction)
+    }
+
+    pub(super) fn dupthresh(&self, set: u32, sender: &SenderState) -> u32 {
+        self.0.iter().fold(set, |set, reaction| reaction.dupthresh(set, sender).max(1))
+    }
+
+    pub(super) fn extension(&self, sender: &SenderState) -> Option<u32> {
+        self.0.iter().find_map(|reaction| reaction.extension(sender))
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.0.iter().map(|reaction| reaction.next_wakeup()).min().unwrap_or(Time::NEVER)
     }
 }
 

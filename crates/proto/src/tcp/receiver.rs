@@ -4,14 +4,17 @@ use alloc::vec::Vec;
 
 use lasthop_base::{Bytes, Time};
 
+use super::delayed_ack::{Arrival, DelayedAck};
 use super::ranges::Ranges;
+use super::receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
 use super::segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 use super::seq::SeqNum;
-use super::settings::{Rules, Settings};
+use super::settings::Settings;
 use super::state::{latest_timestamp, timestamp};
+use super::timers::{Timer, Timers};
 use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port};
-use crate::packet::{Body, Dscp, Ecn, Packet};
+use crate::packet::{Body, Dscp, Ecn, Notice, Packet};
 
 /// Copies of what was sent further back than this have left the network (RFC 7323 section 5.5), bytes.
 const FURTHEST_BEHIND: i64 = 1 << 30;
@@ -40,11 +43,8 @@ pub struct Receiver {
     taken: u32,
     /// Blocks reported last, most recent first (RFC 2018 section 4).
     reported: Vec<SackBlock>,
-    /// Segments that an acknowledgement is owed for, and until when.
-    owed: u32,
-    /// Segments that are still acknowledged at once.
-    quick_acks: u32,
-    ack_deadline: Time,
+    delayed_ack: DelayedAck,
+    timers: Timers,
     /// ECN was agreed upon; the echo of a mark goes on until the sender says that it has answered it.
     ecn: bool,
     echoes: bool,
@@ -52,6 +52,9 @@ pub struct Receiver {
     ts_recent: Option<u32>,
     snd_nxt: SeqNum,
     stats: ReceiverStats,
+    reactions: ReceiverReactions,
+    /// Acknowledgements that reactions have asked for; they are sent once the hook has returned.
+    asked: u32,
 }
 
 impl Receiver {
@@ -69,18 +72,49 @@ impl Receiver {
             withheld: 0,
             taken: 0,
             reported: Vec::with_capacity(SackBlocks::MAX),
-            owed: 0,
-            quick_acks: settings.quick_acks,
-            ack_deadline: Time::NEVER,
+            delayed_ack: DelayedAck::new(settings),
+            timers: Timers::STOPPED,
             ecn: settings.ecn && !settings.handshake,
             echoes: false,
             last_ack_sent: SeqNum(settings.iss),
             ts_recent: None,
             snd_nxt: SeqNum(settings.iss),
             stats: ReceiverStats::default(),
+            reactions: ReceiverReactions::default(),
+            asked: 0,
             settings: settings.clone(),
         }
     }
+
+    /// The same with what schemes add to it.
+    pub fn with_reactions(self, reactions: impl Into<ReceiverReactions>) -> Receiver {
+        Receiver { reactions: reactions.into(), ..self }
+    }
+
+    // ---- what reactions may do and see --------------------------------------------------------------
+
+    /// Asks for `count` acknowledgements of what has arrived, as soon as the hook has returned. Reactions are
+    /// shown them as they are shown others.
+    pub fn acknowledge_now(&mut self, count: u32) {
+        self.asked += count;
+    }
+
+    /// The next sequence number expected (RFC 9293 section 3.3.1: RCV.NXT).
+    pub fn rcv_nxt(&self) -> SeqNum {
+        self.rcv_nxt
+    }
+
+    /// Whether something has arrived behind a gap.
+    pub fn has_gap(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// The settings of the connection.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    // ---- what the application does ------------------------------------------------------------------
 
     /// What was counted so far.
     pub fn stats(&self) -> &ReceiverStats {
@@ -168,6 +202,7 @@ impl Receiver {
             }
             return;
         }
+        self.react(|reaction, receiver| reaction.on_segment(now, segment, receiver));
         self.note_timestamp(segment);
         if self.ecn {
             // RFC 3168 section 6.1.3: a mark on the very packet that brings CWR begins the echo anew.
@@ -187,31 +222,19 @@ impl Receiver {
         self.store(now, segment);
         self.stats.duplicate_segments += u64::from(repeated.is_some_and(|part| part == whole(segment)));
         self.take_fin(segment);
-        // RFC 5681 section 4.2: out of order, filling a gap, or again: at once; FIN, too, for nothing
-        // follows it. RFC 9293 section 3.10.7.4: so, too, if some of it lies beyond the window.
-        let orderly = match self.settings.rules {
-            Rules::Rfc => in_order && !had_gap && self.rcv_nxt == whole(segment).end,
-            // The very last segment may come again; the first is acknowledged at once, SYN or not.
-            Rules::Ns2 => {
-                let last = segment.seq + segment.len == self.rcv_nxt;
-                last && self.queue.is_empty() && segment.seq != SeqNum(self.settings.iss)
-            }
+        let arrival = Arrival {
+            is_first: segment.seq == SeqNum(self.settings.iss),
+            in_order,
+            // FIN moves the edge further, and nothing follows it that an acknowledgement could wait for.
+            at_edge: self.rcv_nxt == whole(segment).end,
+            had_gap,
+            has_gap: !self.queue.is_empty(),
+            repeated: repeated == Some(whole(segment)),
         };
-        if !orderly {
-            self.owed = self.settings.ack_every;
-            if repeated == Some(whole(segment)) {
-                self.quick_acks = self.settings.quick_acks;
-            }
-        } else if self.quick_acks > 0 {
-            self.owed = self.settings.ack_every;
-            self.quick_acks -= 1;
-        } else {
-            self.owed += 1;
-        }
-        if self.owed >= self.settings.ack_every {
+        if self.delayed_ack.is_due(&arrival) {
             self.acknowledge(now, Some((segment, repeated)), out);
-        } else if self.ack_deadline == Time::NEVER {
-            self.ack_deadline = now + self.settings.ack_delay;
+        } else if !self.timers.runs(Timer::DelayedAck) {
+            self.timers.set(Timer::DelayedAck, now + self.settings.ack_delay);
         }
     }
 
@@ -237,7 +260,7 @@ impl Receiver {
 
     fn break_off(&mut self) {
         (self.reset, self.established) = (true, false);
-        self.ack_deadline = Time::NEVER;
+        self.timers = Timers::STOPPED;
     }
 
     /// Answers a segment of a connection that is no more (RFC 9293 section 3.10.7.1).
@@ -351,8 +374,8 @@ impl Receiver {
     /// Acknowledges everything received in order; `latest` is the segment that asks for it, with the
     /// part of it that was repeated.
     fn acknowledge(&mut self, now: Time, latest: Option<(&Segment, Option<SackBlock>)>, out: &mut Out) {
-        self.owed = 0;
-        self.ack_deadline = Time::NEVER;
+        self.delayed_ack.on_acknowledged();
+        self.timers.stop(Timer::DelayedAck);
         let sack = if self.settings.sack() {
             let (segment, repeated) = latest.unzip();
             self.report(segment, repeated.flatten().filter(|_| self.settings.dsack))
@@ -392,9 +415,54 @@ impl Receiver {
         blocks
     }
 
+    /// Calls a hook of each reaction. They are out of their place meanwhile, so that they may be given the
+    /// receiver.
+    #[inline]
+    fn react(&mut self, hook: impl FnMut(&mut dyn ReceiverReaction, &mut Receiver)) {
+        if !self.reactions.is_empty() {
+            self.call_reactions(hook);
+        }
+    }
+
+    fn call_reactions(&mut self, mut hook: impl FnMut(&mut dyn ReceiverReaction, &mut Receiver)) {
+        let mut reactions = core::mem::take(&mut self.reactions);
+        reactions.each().for_each(|reaction| hook(reaction, self));
+        self.reactions = reactions;
+        self.timers.set(Timer::Reaction, self.reactions.next_wakeup());
+    }
+
+    /// Sends the acknowledgements that reactions have asked for.
+    fn send_asked(&mut self, now: Time, out: &mut Out) {
+        for _ in 0..core::mem::take(&mut self.asked) {
+            self.acknowledge(now, None, out);
+        }
+    }
+
+    fn on_notice(&mut self, now: Time, notice: &Notice) {
+        self.react(|reaction, receiver| reaction.on_notice(now, notice, receiver));
+    }
+
+    fn on_timer(&mut self, now: Time, timer: Timer, out: &mut Out) {
+        match timer {
+            Timer::Reaction => self.wake_reactions(now),
+            _ => self.acknowledge(now, None, out),
+        }
+    }
+
+    /// # Panics
+    /// If a reaction does not set its timer to a later time.
+    fn wake_reactions(&mut self, now: Time) {
+        self.react(|reaction, receiver| {
+            if reaction.next_wakeup() <= now {
+                reaction.on_timer(now, receiver);
+                assert!(reaction.next_wakeup() > now, "{reaction:?} has not set its timer anew");
+            }
+        });
+    }
+
     fn send(&mut self, now: Time, seq: SeqNum, ack: SeqNum, flags: Flags, sack: SackBlocks, out: &mut Out) {
         let timestamps = self.settings.stamps();
-        let segment = Segment {
+        let mut segment = Segment {
             seq,
             ack,
             len: 0,
@@ -404,6 +472,15 @@ impl Receiver {
             timestamps: timestamps
                 .then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.unwrap_or(0) }),
         };
+        if flags & (Flags::SYN | Flags::RST) == Flags::default() {
+            let mut withheld = false;
+            self.react(|reaction, receiver| {
+                withheld = withheld || reaction.on_ack(now, &mut segment, receiver) == AckResponse::Withhold;
+            });
+            if withheld {
+                return;
+            }
+        }
         let Connection { src, dst, flow } = self.connection;
         let size = self.settings.header + option_bytes(&segment, &self.settings);
         let (dscp, body) = (Dscp::DEFAULT, Body::Tcp(segment));
@@ -420,16 +497,22 @@ fn whole(segment: &Segment) -> SackBlock {
 
 impl Component for Receiver {
     fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
-        if let Some(segment) = packet.segment() {
-            self.on_segment(now, segment, packet.ecn == Ecn::Ce, out);
+        match &packet.body {
+            Body::Tcp(segment) => self.on_segment(now, segment, packet.ecn == Ecn::Ce, out),
+            Body::Notice(notice) => self.on_notice(now, notice),
+            Body::Datagram(_) => {}
         }
+        self.send_asked(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.acknowledge(now, None, out);
+        while let Some(timer) = self.timers.due(now) {
+            self.on_timer(now, timer, out);
+        }
+        self.send_asked(now, out);
     }
 
     fn next_wakeup(&self) -> Time {
-        self.ack_deadline
+        self.timers.next()
     }
 }

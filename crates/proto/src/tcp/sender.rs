@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use lasthop_base::{Duration, Time};
 
 use super::detection::Repeat;
-use super::reaction::Reaction;
+use super::reaction::Reactions;
 use super::recovery::{self, Recovery};
 use super::rtt::RttEstimator;
 use super::segment::{Flags, SackBlock, Segment};
@@ -44,16 +44,16 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that begins `transfer` at its start; `reaction` is what a scheme adds to it.
+    /// A sender that begins `transfer` at its start; `reactions` are what schemes add to it.
     pub fn new(
         connection: Connection,
         settings: &Settings,
         transfer: Transfer,
-        reaction: Option<Box<dyn Reaction>>,
+        reactions: impl Into<Reactions>,
     ) -> Sender {
         Sender {
             phase: Phase::Waiting(transfer.start),
-            state: SenderState::new(connection, settings, transfer, reaction),
+            state: SenderState::new(connection, settings, transfer, reactions.into()),
             recovery: recovery::of(settings),
             probe_interval: None,
         }
@@ -64,13 +64,9 @@ impl Sender {
     ///
     /// While the stream goes on, it sends full segments, and all that is at hand if nothing is outstanding
     /// (RFC 9293 section 3.7.4: Nagle's algorithm); what is at hand when it is closed waits no longer.
-    pub fn supplied(
-        connection: Connection,
-        settings: &Settings,
-        reaction: Option<Box<dyn Reaction>>,
-    ) -> Sender {
+    pub fn supplied(connection: Connection, settings: &Settings, reactions: impl Into<Reactions>) -> Sender {
         let nothing = Transfer { bytes: Some(0), start: Time::NEVER };
-        let mut sender = Sender::new(connection, settings, nothing, reaction);
+        let mut sender = Sender::new(connection, settings, nothing, reactions);
         sender.state.closed = false;
         sender.state.nagle = true;
         sender
@@ -368,6 +364,12 @@ impl Sender {
                 self.recovery.on_timer(&mut self.state, now, timer, out);
                 self.recovery.send(&mut self.state, now, out);
             }
+            Timer::Reaction => {
+                self.state.wake_reactions(now);
+                self.go_on_after_reactions(now, out);
+            }
+            // The receiving half has it.
+            Timer::DelayedAck => self.state.timers.stop(timer),
         }
     }
 
@@ -412,6 +414,11 @@ impl Sender {
             return;
         }
         self.state.take_notice(now, notice);
+        self.go_on_after_reactions(now, out);
+    }
+
+    /// Sends what reactions have asked for, and what may be sent.
+    fn go_on_after_reactions(&mut self, now: Time, out: &mut Out) {
         if self.phase == Phase::Open {
             self.state.send_asked(now, out);
             self.recovery.send(&mut self.state, now, out);

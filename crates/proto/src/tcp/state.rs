@@ -13,7 +13,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use super::cc::{self, AckInfo, Controller, RateSample, RttInfo, Sending, Window};
 use super::detection::{Copies, Duplicates};
 use super::ranges::Ranges;
-use super::reaction::{Evidence, Hole, Reaction};
+use super::reaction::{Evidence, Hole, Reaction, Reactions};
 use super::rtt::RttEstimator;
 use super::samples::Samples;
 use super::segment::{Flags, Segment};
@@ -86,10 +86,9 @@ pub struct SenderState {
     pub(super) asked_since: Time,
     ts_recent: Option<u32>,
     pub(super) stats: SenderStats,
-    /// Where the segments begin that the reaction has asked for; they are sent once it is back in its
-    /// place.
+    /// Where the segments begin that reactions have asked for; they are sent once the hook has returned.
     asked: Vec<SeqNum>,
-    reaction: Option<Box<dyn Reaction>>,
+    reactions: Reactions,
 }
 
 impl SenderState {
@@ -97,7 +96,7 @@ impl SenderState {
         connection: Connection,
         settings: &Settings,
         transfer: Transfer,
-        reaction: Option<Box<dyn Reaction>>,
+        reactions: Reactions,
     ) -> SenderState {
         let mss = settings.mss();
         let iss = SeqNum(settings.iss);
@@ -140,7 +139,7 @@ impl SenderState {
             ts_recent: None,
             stats: SenderStats::default(),
             asked: Vec::new(),
-            reaction,
+            reactions,
             settings: settings.clone(),
         }
     }
@@ -320,13 +319,32 @@ impl SenderState {
         self.nagle = false;
     }
 
-    /// Calls a hook of the reaction, if there is one. It is out of its place meanwhile, so that it may
-    /// be given the sender.
-    fn react<T>(&mut self, hook: impl FnOnce(&mut dyn Reaction, &mut SenderState) -> T) -> Option<T> {
-        let mut reaction = self.reaction.take()?;
-        let answer = hook(&mut *reaction, self);
-        self.reaction = Some(reaction);
-        Some(answer)
+    /// Calls a hook of each reaction. They are out of their place meanwhile, so that they may be given the sender.
+    #[inline]
+    fn react(&mut self, hook: impl FnMut(&mut dyn Reaction, &mut SenderState)) {
+        if !self.reactions.is_empty() {
+            self.call_reactions(hook);
+        }
+    }
+
+    fn call_reactions(&mut self, mut hook: impl FnMut(&mut dyn Reaction, &mut SenderState)) {
+        let mut reactions = core::mem::take(&mut self.reactions);
+        reactions.each().for_each(|reaction| hook(reaction, self));
+        self.reactions = reactions;
+        self.timers.set(Timer::Reaction, self.reactions.next_wakeup());
+    }
+
+    /// A timer of the reactions ran out.
+    ///
+    /// # Panics
+    /// If a reaction does not set its timer to a later time.
+    pub(super) fn wake_reactions(&mut self, now: Time) {
+        self.react(|reaction, tcp| {
+            if reaction.next_wakeup() <= now {
+                reaction.on_timer(now, tcp);
+                assert!(reaction.next_wakeup() > now, "{reaction:?} has not set its timer anew");
+            }
+        });
     }
 
     /// The connection is about to begin.

@@ -1,8 +1,8 @@
-//! The timers of a sender, as a table of deadlines with one minimum.
+//! The timers of an end of a connection, as a table of deadlines with one minimum.
 
 use lasthop_base::Time;
 
-/// A timer of a sender. When several are due at the same instant, earlier ones in this list go first.
+/// A timer of a sender or a receiver. When several are due at the same instant, earlier ones in this list go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The time by which a reordered segment must have arrived (RFC 8985 section 6.3).
@@ -15,11 +15,22 @@ pub enum Timer {
     Persist,
     /// When the pacing rate lets out the next segment.
     Pacing,
+    /// Delayed acknowledgement (RFC 9293 section 3.8.6.3).
+    DelayedAck,
+    /// The earliest timer of the reactions.
+    Reaction,
 }
 
 impl Timer {
-    const ALL: [Timer; 5] =
-        [Timer::Reordering, Timer::Probe, Timer::Retransmission, Timer::Persist, Timer::Pacing];
+    const ALL: [Timer; 7] = [
+        Timer::Reordering,
+        Timer::Probe,
+        Timer::Retransmission,
+        Timer::Persist,
+        Timer::Pacing,
+        Timer::DelayedAck,
+        Timer::Reaction,
+    ];
 }
 
 /// A deadline for each [`Timer`]; [`Time::NEVER`] for those that are stopped.
@@ -51,8 +62,12 @@ impl Timers {
 
     /// Sets `timer`; [`Time::NEVER`] stops it.
     pub(super) fn set(&mut self, timer: Timer, deadline: Time) {
-        self.deadlines[timer as usize] = deadline;
-        self.next = self.deadlines.iter().copied().min().unwrap_or(Time::NEVER);
+        let before = core::mem::replace(&mut self.deadlines[timer as usize], deadline);
+        if deadline <= self.next {
+            self.next = deadline;
+        } else if before == self.next {
+            self.next = self.deadlines.iter().copied().min().unwrap_or(Time::NEVER);
+        }
     }
 
     /// Stops `timer`.

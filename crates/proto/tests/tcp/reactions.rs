@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use lasthop_base::Time;
+use lasthop_base::{Duration, Time};
 use lasthop_proto::tcp::{
-    Evidence, Flags, Flavour, Hole, Reaction, Response, Rules, Segment, SenderState, SeqNum, Settings,
+    AckResponse, Evidence, Flags, Flavour, Hole, Reaction, Receiver, ReceiverReaction, Response, Rules,
+    Segment, SenderState, SeqNum, Settings,
 };
 use lasthop_proto::{Dscp, Notice};
 
-use crate::dialogue::{Client, MSS, settings};
+use crate::dialogue::{Client, MSS, Server, settings};
 
 /// Writes down what it hears, in offsets from the first byte.
 #[derive(Debug)]
@@ -592,4 +593,184 @@ fn what_never_ends_has_nothing_left() {
             assert_eq!(heard(&log), [format!("from 1500: {}", places[1])]);
         }
     }
+}
+
+/// Several reactions hear the same, in their order. The first that takes a loss for something else than congestion
+/// is believed, and the others are asked nevertheless.
+#[test]
+fn the_first_answer_other_than_congestion_counts() {
+    let settings = settings(Flavour::Reno, 8);
+    let judge = |rule| -> Box<dyn Reaction> { Box::new(Judge { first_byte: SeqNum(settings.iss), rule }) };
+    let congestion = || judge(|_, _| Response::Congestion);
+    let corruption = || judge(|_, _| Response::Corruption);
+    let quarter = || judge(|_, _| Response::Reduce(0.25));
+    let cases = [
+        (vec![congestion(), corruption()], 8000.0),
+        (vec![corruption(), quarter()], 8000.0),
+        (vec![congestion(), quarter(), corruption()], 2000.0),
+        (vec![congestion(), congestion()], 4000.0),
+    ];
+    for (reactions, cwnd) in cases {
+        let mut tcp = Client::reacting_in_order(&settings, None, reactions);
+        tcp.sends_full(0..8).at(100).acks(3, 0).cwnd(cwnd);
+    }
+
+    let (first, second) = (Witness::new(&settings), Witness::new(&settings));
+    let mut tcp =
+        Client::reacting_in_order(&settings, Some(1000), vec![Box::new(first.0), Box::new(second.0)]);
+    tcp.sends_full(0..1).at(100).notice(0).ack(1000);
+    let told = heard(&first.1);
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(told, heard(&second.1));
+}
+
+/// Each reaction alters the threshold that the one before it has left, and none makes it zero.
+#[test]
+fn thresholds_add_up() {
+    #[derive(Debug)]
+    struct Adds(i64);
+    impl Reaction for Adds {
+        fn dupthresh(&self, set: u32, _sender: &SenderState) -> u32 {
+            (i64::from(set) + self.0) as u32
+        }
+    }
+    for (added, threshold) in [([1, 2], 6), ([-3, 1], 2), ([2, -5], 1)] {
+        let reactions = added.map(|added| -> Box<dyn Reaction> { Box::new(Adds(added)) });
+        let settings = Settings { limited_transmit: false, ..settings(Flavour::Reno, 8) };
+        let mut tcp = Client::reacting_in_order(&settings, None, reactions.into());
+        tcp.sends_full(0..8).at(100).acks(threshold - 1, 0).sends_nothing().ack(0).sends_first("0..1000");
+    }
+}
+
+/// Asks for the left edge each time that its timer runs out.
+#[derive(Debug)]
+struct Metronome {
+    interval: Duration,
+    next: Time,
+    left: u32,
+}
+
+impl Reaction for Metronome {
+    fn on_start(&mut self, _sender: &mut SenderState) {
+        self.next = Time::ZERO + self.interval;
+    }
+
+    fn next_wakeup(&self) -> Time {
+        if self.left > 0 { self.next } else { Time::NEVER }
+    }
+
+    fn on_timer(&mut self, now: Time, sender: &mut SenderState) {
+        assert_eq!(now, self.next);
+        self.left -= 1;
+        self.next = now + self.interval;
+        sender.resend(sender.snd_una());
+    }
+}
+
+/// A reaction has a timer of its own, beside those of TCP and of other reactions, and may ask for segments when it
+/// runs out. Once everything is acknowledged it is not called any more.
+#[test]
+fn a_reaction_has_a_timer() {
+    let every = |milliseconds, left| -> Box<dyn Reaction> {
+        Box::new(Metronome { interval: Duration::from_millis(milliseconds), next: Time::NEVER, left })
+    };
+    let mut tcp = Client::reacting_in_order(&settings(Flavour::Reno, 2), Some(2000), vec![every(40, 2)]);
+    tcp.sends_full(0..2).wakes_at(40).sends_full(0..1).wakes_at(80).sends_full(0..1).timer_at(1080);
+
+    let reactions = vec![every(40, 9), every(60, 9)];
+    let mut tcp = Client::reacting_in_order(&settings(Flavour::Reno, 2), Some(2000), reactions);
+    tcp.sends_full(0..2);
+    for (at, asked) in [(40, 1), (60, 1), (80, 1), (120, 2)] {
+        tcp.wakes_at(at);
+        assert_eq!(tcp.sent().len(), asked, "at {at} ms");
+    }
+    tcp.at(150).ack(2000).is_finished();
+}
+
+#[test]
+#[should_panic(expected = "has not set its timer anew")]
+fn a_reaction_whose_timer_stays_due_is_found() {
+    #[derive(Debug)]
+    struct Stuck;
+    impl Reaction for Stuck {
+        fn next_wakeup(&self) -> Time {
+            Time::ZERO + Duration::from_millis(10)
+        }
+    }
+    Client::reacting(&settings(Flavour::Reno, 2), Stuck).wakes_at(10);
+}
+
+/// Closes the window when it hears a notice, and opens it again after 100 ms with three acknowledgements; and marks
+/// each acknowledgement.
+#[derive(Debug)]
+struct Freezes(Option<Time>);
+
+impl ReceiverReaction for Freezes {
+    fn on_notice(&mut self, now: Time, _notice: &Notice, receiver: &mut Receiver) {
+        self.0 = Some(now + Duration::from_millis(100));
+        receiver.acknowledge_now(1);
+    }
+
+    fn on_ack(&mut self, _now: Time, ack: &mut Segment, _receiver: &mut Receiver) -> AckResponse {
+        ack.flags = ack.flags | Flags::CWR;
+        if self.0.is_some() {
+            ack.wnd = 0;
+        }
+        AckResponse::Send
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.0.unwrap_or(Time::NEVER)
+    }
+
+    fn on_timer(&mut self, _now: Time, receiver: &mut Receiver) {
+        self.0 = None;
+        receiver.acknowledge_now(3);
+    }
+}
+
+/// Withholds every other acknowledgement of an even number of bytes.
+#[derive(Debug, Default)]
+struct Withholds {
+    heard: Vec<u32>,
+    shown: u32,
+}
+
+impl ReceiverReaction for Withholds {
+    fn on_segment(&mut self, _now: Time, segment: &Segment, receiver: &mut Receiver) {
+        assert!(segment.seq >= receiver.rcv_nxt() && !receiver.has_gap(), "as it was before the segment");
+        self.heard.push(segment.len);
+    }
+
+    fn on_ack(&mut self, _now: Time, _ack: &mut Segment, _receiver: &mut Receiver) -> AckResponse {
+        self.shown += 1;
+        if self.shown % 2 == 1 { AckResponse::Send } else { AckResponse::Withhold }
+    }
+}
+
+/// A receiver's reaction alters acknowledgements, asks for some, hears notices and has a timer, beside that of
+/// delayed acknowledgements.
+#[test]
+fn a_receiver_may_react() {
+    let settings = Settings { ack_every: 2, ..settings(Flavour::Reno, 8) };
+    let window = settings.window_payload();
+    let mut tcp = Server::reacting_in_order(&settings, vec![Box::new(Freezes(None))]);
+    tcp.at(10).data(0..1000).is_silent().at(20).data(1000..2000);
+    let ack = tcp.answer();
+    assert!(ack.flags.has(Flags::CWR) && ack.wnd == window);
+    tcp.at(30).notice(2000).acks_with_window(2000, 0);
+    tcp.at(40).data(2000..3000).is_silent().wakes_at(130).acks_times(3, 3000).no_timer();
+    tcp.at(140).data(3000..4000).wakes_at(340).acks_with_window(4000, window);
+}
+
+/// What one reaction withholds is not counted as sent, and is not shown to the next.
+#[test]
+fn a_receiver_may_withhold_acknowledgements() {
+    let settings = Settings { ack_every: 1, ..settings(Flavour::Reno, 8) };
+    let reactions: Vec<Box<dyn ReceiverReaction>> =
+        vec![Box::new(Withholds::default()), Box::new(Freezes(None))];
+    let mut tcp = Server::reacting_in_order(&settings, reactions);
+    tcp.data(0..1000).acks(1000).data(1000..2000).is_silent().data(2000..3000).acks(3000);
+    tcp.data(3000..4000).is_silent().delivered(4000);
+    assert_eq!(tcp.receiver.stats().acks_sent, 2);
 }

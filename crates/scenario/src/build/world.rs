@@ -6,7 +6,7 @@ use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{LinkUse, Scheme};
 use lasthop_proto::split::{Proxy, Split};
-use lasthop_proto::tcp::Reaction;
+use lasthop_proto::tcp::{Reaction, ReceiverReactions};
 use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
 use lasthop_sim::network::{BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
 use lasthop_sim::queue::Queue;
@@ -330,6 +330,12 @@ impl Layout {
         self.tcp[usize::from(id.0)].of(part)
     }
 
+    /// What a scheme adds to the destination of a flow, which may not know of it (`plain`).
+    fn receiver_reactions(&self, id: FlowId, scheme: &dyn Scheme, plain: bool) -> ReceiverReactions {
+        let knows = !plain && self.tcp[usize::from(id.0)].split.is_none();
+        if knows { scheme.receiver_reaction().into() } else { ReceiverReactions::default() }
+    }
+
     fn source(&self, id: FlowId, scheme: &dyn Scheme, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         let connection = self.connection(id);
@@ -351,7 +357,8 @@ impl Layout {
                 let (sending, reaction) = self.first(id, scheme, false);
                 let settings = (sending, self.last(FlowId(id.0 + 1)));
                 let script = application::Script::new(*config, streams, &flow.name);
-                application::Client::new(connection, responses, settings, reaction, script).into()
+                let reactions = (reaction.into(), self.receiver_reactions(FlowId(id.0 + 1), scheme, false));
+                application::Client::new(connection, responses, settings, reactions, script).into()
             }
             Load::Responses(_) => unreachable!("the server is where the requests end"),
         }
@@ -360,7 +367,10 @@ impl Layout {
     fn sink(&self, id: FlowId, scheme: &dyn Scheme, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         match &flow.load {
-            Load::Transfer { .. } => tcp::Receiver::new(self.connection(id), self.last(id)).into(),
+            Load::Transfer { plain, .. } => {
+                let receiver = tcp::Receiver::new(self.connection(id), self.last(id));
+                receiver.with_reactions(self.receiver_reactions(id, scheme, *plain)).into()
+            }
             Load::Traffic(_) => traffic::Sink::new().into(),
             Load::Requests(config) => {
                 let answer = FlowId(id.0 + 1);
@@ -368,7 +378,8 @@ impl Layout {
                 let settings = (sending, self.last(id));
                 let script = application::Script::new(*config, streams, &flow.name);
                 let responses = self.connection(answer);
-                application::Server::new(self.connection(id), responses, settings, reaction, script).into()
+                let reactions = (reaction.into(), self.receiver_reactions(id, scheme, false));
+                application::Server::new(self.connection(id), responses, settings, reactions, script).into()
             }
             Load::Responses(_) => unreachable!("the client is where the requests begin"),
         }

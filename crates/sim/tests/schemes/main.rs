@@ -2,6 +2,7 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
+mod delayed_dupacks;
 mod lhack;
 mod selective_fec;
 mod split;

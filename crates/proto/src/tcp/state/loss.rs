@@ -22,7 +22,7 @@ impl SenderState {
     /// Duplicate acknowledgements that mean a loss.
     pub(in crate::tcp) fn dupthresh(&self) -> u32 {
         let set = self.settings.dupthresh;
-        self.reaction.as_ref().map_or(set, |reaction| reaction.dupthresh(set, self).max(1))
+        if self.reactions.is_empty() { set } else { self.reactions.dupthresh(set, self) }
     }
 
     /// Whether the duplicates at hand are too few to mean a loss.
@@ -79,7 +79,14 @@ impl SenderState {
     }
 
     fn ask(&mut self, hole: Hole) -> Response {
-        self.react(|reaction, tcp| reaction.judge(hole, tcp)).unwrap_or_default()
+        let mut response = Response::Congestion;
+        self.react(|reaction, tcp| {
+            let judged = reaction.judge(hole, tcp);
+            if response == Response::Congestion {
+                response = judged;
+            }
+        });
+        response
     }
 
     /// The timer ran out: asks what that means, closes the window accordingly, backs off, goes back to

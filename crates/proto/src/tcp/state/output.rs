@@ -31,7 +31,7 @@ impl SenderState {
     }
 
     fn asked_extension(&self) -> Option<u32> {
-        self.reaction.as_ref()?.extension(self)
+        self.reactions.extension(self)
     }
 
     /// Payload of the segment that would start at `seq`: a full one, or all that is left.
@@ -217,9 +217,7 @@ impl SenderState {
             self.note_in_samples(now, seq, end);
         }
         self.snd_max = self.snd_max.max(end);
-        if let Some(reaction) = &mut self.reaction {
-            reaction.on_sent(seq, end, again);
-        }
+        self.react(|reaction, _| reaction.on_sent(seq, end, again));
     }
 
     fn note_in_samples(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
@@ -289,7 +287,7 @@ impl SenderState {
             timestamps: timestamps.then(|| Timestamps { value, echo: self.ts_recent.unwrap_or(0) }),
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
-        let dscp = if self.reaction.is_some() { self.dscp(segment) } else { Dscp::DEFAULT };
+        let dscp = if self.reactions.is_empty() { Dscp::DEFAULT } else { self.dscp(segment) };
         let Connection { src, dst, flow } = self.connection;
         out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, ecn, body: Body::Tcp(segment) });
         self.stats.segments_sent += 1;
@@ -300,14 +298,21 @@ impl SenderState {
     }
 
     /// How the packet with this segment wants to be treated; one that only acknowledges is like any other.
-    // By value, and not inlined: the segments of those without a reaction then stay out of memory.
+    // By value, and not inlined: the segments of those without reactions then stay out of memory.
     #[inline(never)]
     fn dscp(&mut self, segment: Segment) -> Dscp {
         if segment.seq_len() == 0 {
             return Dscp::DEFAULT;
         }
         let again = segment.seq < self.snd_max;
-        self.react(|reaction, tcp| reaction.dscp(&segment, again, tcp)).unwrap_or_default()
+        let mut dscp = Dscp::DEFAULT;
+        self.react(|reaction, tcp| {
+            let asked = reaction.dscp(&segment, again, tcp);
+            if dscp == Dscp::DEFAULT {
+                dscp = asked;
+            }
+        });
+        dscp
     }
 
     /// Whether the receiver's window keeps in the segment that is due next.

@@ -13,7 +13,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use super::SenderState;
 use crate::component::Out;
 use crate::tcp::cc::{AckInfo, Controller, Loss, Window};
-use crate::tcp::reaction::Evidence;
+use crate::tcp::reaction::{Evidence, Reactions};
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::{InitialWindow, Settings};
@@ -75,7 +75,7 @@ fn a_controller_is_told_what_happened() {
         ..Settings::default()
     };
     let transfer = Transfer { bytes: None, start: Time::ZERO };
-    let mut tcp = SenderState::new(Connection::default(), &settings, transfer, None);
+    let mut tcp = SenderState::new(Connection::default(), &settings, transfer, Reactions::default());
     let log = Arc::new(Mutex::new(Vec::new()));
     tcp.cc = Box::new(Listener { window: Window::new(&settings), log: log.clone() });
     let told = || core::mem::take(&mut *log.lock().expect("one thread"));

@@ -1,0 +1,74 @@
+//! What a scheme makes the receiver do.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+
+use lasthop_base::Time;
+
+use super::receiver::Receiver;
+use super::segment::Segment;
+use crate::packet::Notice;
+
+/// A scheme's hooks in the receiver.
+pub trait ReceiverReaction: Debug + Send {
+    /// A segment of an open connection arrived and is about to be processed; `receiver` is as it was before.
+    fn on_segment(&mut self, _now: Time, _segment: &Segment, _receiver: &mut Receiver) {}
+
+    /// A control message about this connection arrived.
+    fn on_notice(&mut self, _now: Time, _notice: &Notice, _receiver: &mut Receiver) {}
+
+    /// An acknowledgement is about to go out, and may be altered.
+    fn on_ack(&mut self, _now: Time, _ack: &mut Segment, _receiver: &mut Receiver) -> AckResponse {
+        AckResponse::Send
+    }
+
+    /// When [`on_timer`](ReceiverReaction::on_timer) is to be called. It may change with each call of another hook.
+    fn next_wakeup(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The time has come; the next one lies later.
+    fn on_timer(&mut self, _now: Time, _receiver: &mut Receiver) {}
+}
+
+/// What becomes of an acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckResponse {
+    /// It goes out.
+    #[default]
+    Send,
+    /// It does not. What it says may be said later ([`Receiver::acknowledge_now`]).
+    Withhold,
+}
+
+/// The reactions of a receiver, in the order in which they are asked. An acknowledgement that one withholds is not
+/// shown to the next.
+#[derive(Debug, Default)]
+pub struct ReceiverReactions(Vec<Box<dyn ReceiverReaction>>);
+
+impl From<Option<Box<dyn ReceiverReaction>>> for ReceiverReactions {
+    fn from(reaction: Option<Box<dyn ReceiverReaction>>) -> ReceiverReactions {
+        ReceiverReactions(reaction.into_iter().collect())
+    }
+}
+
+impl From<Vec<Box<dyn ReceiverReaction>>> for ReceiverReactions {
+    fn from(reactions: Vec<Box<dyn ReceiverReaction>>) -> ReceiverReactions {
+        ReceiverReactions(reactions)
+    }
+}
+
+impl ReceiverReactions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut dyn ReceiverReaction> {
+        self.0.iter_mut().map(|reaction| &mut **reaction as &mut dyn ReceiverReaction)
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.0.iter().map(|reaction| reaction.next_wakeup()).min().unwrap_or(Time::NEVER)
+    }
+}

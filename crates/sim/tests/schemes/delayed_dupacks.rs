@@ -1,0 +1,58 @@
+//! Delayed duplicate acknowledgements: the receiver by hand, and a link that resends out of order.
+
+use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::tcp::{Flavour, Settings};
+use lasthop_testing::dialogue::{Server, settings};
+
+/// A receiver that acknowledges every segment, and delays for 50 ms.
+fn receiver() -> Server {
+    let schemes: Schemes = toml::from_str("[delayed-dupacks]\ndelay = \"50 ms\"").expect("sound parameters");
+    let settings = Settings { ack_every: 1, ..settings(Flavour::NewReno, 8) };
+    let reaction = schemes.delayed_dupacks.receiver_reaction().expect("the receiver's part");
+    Server::reacting_in_order(&settings, vec![reaction])
+}
+
+/// TR 99-003: the first two duplicates of a row go out at once, and later ones wait; what is missing comes within the
+/// delay, so that they are never sent.
+#[test]
+fn what_the_link_repairs_in_time_causes_two_duplicates() {
+    let mut tcp = receiver();
+    tcp.at(10).data(0..1000).acks(1000);
+    tcp.at(20).data(2000..3000).acks(1000).at(21).data(3000..4000).acks(1000);
+    tcp.at(22).data(4000..5000).is_silent().at(23).data(5000..6000).is_silent();
+    tcp.at(60).data(1000..2000).acks(6000).no_timer();
+}
+
+/// After the delay, counted from the first duplicate that waits, all that wait are sent, and the rest of the row as it
+/// comes.
+#[test]
+fn what_the_link_does_not_repair_is_asked_for_after_the_delay() {
+    let mut tcp = receiver();
+    tcp.at(10).data(0..1000).acks(1000);
+    tcp.at(20).data(2000..3000).acks(1000).at(21).data(3000..4000).acks(1000);
+    tcp.at(22).data(4000..5000).is_silent().at(40).data(5000..6000).is_silent();
+    tcp.wakes_at(72).acks_times(2, 1000).no_timer();
+    tcp.at(80).data(6000..7000).acks(1000).at(90).data(7000..8000).acks(1000);
+    tcp.at(100).data(1000..2000).acks(8000);
+}
+
+/// Each row has a delay of its own, the very first too.
+#[test]
+fn a_new_acknowledgement_ends_the_row() {
+    let mut tcp = receiver();
+    tcp.at(10).data(1000..2000).acks(0).data(2000..3000).acks(0).data(3000..4000).is_silent();
+    tcp.data(5000..6000).is_silent().at(30).data(0..1000).acks(4000).no_timer();
+    tcp.data(6000..7000).acks(4000).data(7000..8000).acks(4000).at(40).data(8000..9000).is_silent();
+    tcp.wakes_at(90).acks_times(1, 4000);
+}
+
+/// What comes again while nothing is missing is no duplicate of a row.
+#[test]
+fn needless_retransmissions_are_acknowledged_at_once() {
+    let mut tcp = receiver();
+    tcp.at(10).data(0..1000).acks(1000);
+    for at in 20..26 {
+        tcp.at(at).data(0..1000).acks(1000);
+    }
+    tcp.no_timer();
+}
