@@ -687,8 +687,8 @@ fn a_reaction_has_a_timer() {
     tcp.at(150).ack(2000).is_finished();
 }
 
-#[test]
 #[should_panic(expected = "has not set its timer anew")]
+#[test]
 fn a_reaction_whose_timer_stays_due_is_found() {
     #[derive(Debug)]
     struct Stuck;
