@@ -152,7 +152,7 @@ impl ReceiverStats {
 /// real stacks do. ns-2 counts eight bytes per block and nothing else.
 fn option_bytes(segment: &Segment, settings: &Settings) -> Bytes {
     let blocks = segment.sack.len() as u64;
-    if settings.rules == Rules::Ns2 {
+    if settings.counts_only_sack_blocks() {
         return Bytes(8 * blocks);
     }
     let syn = segment.flags.has(Flags::SYN);

@@ -647,6 +647,11 @@ impl Settings {
         self.rules == Rules::Ns2
     }
 
+    /// Whether the blocks of SACK are all that options take, eight bytes each, as in ns-2.
+    pub(super) fn counts_only_sack_blocks(&self) -> bool {
+        self.rules == Rules::Ns2
+    }
+
     /// What is wrong with the settings, each with the key at fault; empty if they can be used.
     pub fn faults(&self) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();
