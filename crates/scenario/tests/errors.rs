@@ -508,6 +508,21 @@ fn every_wrong_split_is_told_what_and_where() {
 
 /// Numbers that are larger than any packet or window are told of as well.
 #[test]
+fn a_name_that_is_a_number_is_not_written_as_an_index() {
+    let text = with("[wired]", "[connection.1]\nfrom = \"fixed\"\nto = \"mobile\"\n[wired]");
+    for (assignment, expected) in [
+        ("connection.1.star=1 s", "unknown key connection.1.star, expected"),
+        ("connection.1.via=[\"fixed\", \"x\"]", "connection.1.via[1]: found \"x\""),
+        ("connection.1.tcp.dupthresh=0", "connection.1.tcp.dupthresh: found 0"),
+        ("traffic.2.from=5", "traffic.2.from: found 5"),
+        ("schemes=[\"ebsn\", \"nosuch\"]", "schemes[1]: found \"nosuch\""),
+    ] {
+        let error = Scenario::parse(&text, "test.toml", &[assignment]).expect_err("it is refused");
+        assert!(error.message().starts_with(expected), "{assignment}: {}", error.message());
+    }
+}
+
+#[test]
 fn absurd_sizes_are_faults() {
     let largest = "\"1000000 GB\"";
     for key in ["buffer", "initial_size", "largest_size", "smallest_size", "step"]

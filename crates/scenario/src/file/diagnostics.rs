@@ -113,15 +113,24 @@ fn choice(culprit: Option<&DeValue<'_>>, path: &[String]) -> String {
     }
 }
 
-/// A path as people write it: `schemes[1]`, `radio.rate`.
+/// Tables whose keys are names from the file, which may be numbers: `[connection.1]`.
+const NAMED: [&str; 5] = ["application", "connection", "host", "senders", "traffic"];
+
+/// A path as people write it: `schemes[1]`, `radio.rate`, `connection.1.size`.
 fn dotted<S: AsRef<str>>(path: &[S]) -> String {
-    path.iter().map(AsRef::as_ref).fold(String::new(), |dotted: String, key: &str| {
-        match key.parse::<usize>() {
-            Ok(index) if !dotted.is_empty() => format!("{dotted}[{index}]"),
-            _ if dotted.is_empty() => key.to_owned(),
-            _ => format!("{dotted}.{key}"),
+    let mut dotted = String::new();
+    let mut table = None;
+    for key in path.iter().map(AsRef::as_ref) {
+        match table {
+            None => dotted.push_str(key),
+            Some(table) if key.parse::<usize>().is_ok() && !NAMED.contains(&table) => {
+                dotted.push_str(&format!("[{key}]"));
+            }
+            Some(_) => dotted.push_str(&format!(".{key}")),
         }
-    })
+        table = Some(key);
+    }
+    dotted
 }
 
 /// Serde's name for a value that it found: "integer `2`".
