@@ -297,6 +297,43 @@ fn in_a_collision_the_longest_frame_counts() {
     }
 }
 
+/// After a collision station 0, whose frame was the shorter one, sends while the other sender waits for an ACK. At the
+/// instant at which that wait ends it is over for a packet that comes then, which draws a backoff as on any busy
+/// medium; but not for the one that waited, whose backoff stands.
+#[test]
+fn an_ack_timeout_ends_at_its_last_instant() {
+    let cw = Some(Cw { min: 1, max: 1 });
+    // The first backoffs are none, so that station 0 is first; the next one of the other sender is a slot.
+    let seed_for = |other: &str| {
+        (0..).find(|&seed| {
+            let mut other = Draws::of(seed, other);
+            [other.slots(1), other.slots(1), Draws::of(seed, "0").slots(1)] == [0, 1, 0]
+        })
+    };
+
+    let config = BssConfig { cw, short_retry_limit: RetryLimit::at_most(1), ..BssConfig::default() };
+    let mut bench = Bench::perfect(config, seed_for("ap").unwrap(), 2);
+    let timeout = LONG + SIFS + ACK;
+    let log = play(&mut bench, &[(0, down(0, 1)), (0, up(1, 0)), (0, up(2, 0)), (timeout, down(3, 1))]);
+    let begin = LONG + DIFS;
+    assert!(log.contains(&(us(begin + SHORT), Deliver(Port::WIRED, 2))));
+    assert!(begin < timeout && timeout < begin + SHORT);
+    let free = begin + SHORT + SIFS + ACK + DIFS;
+    assert!(log.contains(&(us(free + SLOT + LONG), Deliver(port(1), 3))), "{log:?}");
+
+    // A packet of 160 B is on the air for 335: its ACK timeout ends when the carrier of station 0 is noticed.
+    let medium = 335;
+    let begin = SHORT + SIFS + ACK + DIFS;
+    assert_eq!(begin + SLOT, medium + SIFS + ACK);
+    let config = BssConfig { cw, ..BssConfig::default() };
+    let mut bench = Bench::perfect(config, seed_for("1").unwrap(), 2);
+    let log = play(&mut bench, &[(0, up(0, 0)), (0, (port(1), packet(1, SERVER, 160)))]);
+    let free = begin + SHORT + SIFS + ACK + DIFS;
+    let expected =
+        [(us(begin + SHORT), Deliver(Port::WIRED, 0)), (us(free + medium), Deliver(Port::WIRED, 1))];
+    assert_eq!(log, expected);
+}
+
 /// The channel destroys a frame from station 0. Those who are not meant take it for whole: for them the
 /// medium is busy until its ACK would have ended. The access point waits for EIFS.
 #[test]
