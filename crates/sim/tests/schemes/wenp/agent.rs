@@ -364,6 +364,20 @@ fn sequence_numbers_wrap() {
     }
 }
 
+/// Numbers up to 2^30 apart are of one window; a byte more, and they are not.
+#[test]
+fn a_window_is_as_large_as_numbers_allow() {
+    let far = 1u32 << 30;
+    for (beyond, segments) in [(0, 3), (1, 1)] {
+        let mut station = Station::new();
+        station.sends(0..3).leaves(1000).comes(ONE, data(1000 + far + beyond, 1000)).notes(segments, 1);
+    }
+    for (beyond, segments) in [(0, 4), (1, 1)] {
+        let mut station = Station::new();
+        station.sends(0..3).comes(ONE, data(2000u32.wrapping_sub(far + beyond), 1000)).notes(segments, 1);
+    }
+}
+
 /// Data of a mobile source pass, their acknowledgements too: nothing is noted, or searched for in vain.
 #[test]
 fn a_mobile_source_passes() {
