@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyFixedUnicode};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// As long as the longest word in a column of events, `attempts-exhausted`.
+/// Length of the longest string in a column of events, `attempts-exhausted`.
 const WORD: usize = 18;
 
 pub(crate) fn events<'py>(py: Python<'py>, events: &Events) -> PyResult<Bound<'py, PyDict>> {

@@ -1,4 +1,4 @@
-//! Errors as Python raises them.
+//! Conversion of errors to Python exceptions.
 
 use std::io;
 
@@ -38,8 +38,8 @@ pub(crate) fn scenario_error(py: Python<'_>, error: &lasthop_scenario::ScenarioE
 pub(crate) fn run_error(py: Python<'_>, error: &RunError) -> PyErr {
     match error {
         RunError::Scenario(error) => scenario_error(py, error),
-        // Python picks the subclass of OSError by the kind.
-        // Only a signal stops a run, and what its handler raised is told in place of this.
+        // Python selects the subclass of `OSError` by the error kind.
+        // A run is stopped by a signal only, and the exception of its handler replaces this one.
         RunError::Stopped => PyKeyboardInterrupt::new_err(error.to_string()),
         RunError::Capture(_, cause) => io::Error::new(cause.kind(), error.to_string()).into(),
     }

@@ -1,5 +1,5 @@
-//! Lasthop for Python: `lasthop._lasthop`. Names and meanings are those of `lasthop-scenario` and
-//! `lasthop-study`; there is no logic here.
+//! Python bindings of Lasthop: `lasthop._lasthop`. Names and meanings are those of `lasthop-scenario` and
+//! `lasthop-study`; the bindings contain no logic.
 //!
 //! ```text
 //! lasthop (Python) ──> _lasthop ──> Scenario, Run  (lasthop-scenario)

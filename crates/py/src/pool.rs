@@ -1,4 +1,4 @@
-//! Runs on many threads.
+//! A pool of threads for runs.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +14,10 @@ use pyo3::types::PyTuple;
 use crate::error::scenario_error;
 use crate::scenario::Scenario;
 
-/// Worker threads that carry out runs while Python does something else.
+/// Worker threads that execute runs in the background.
 ///
-/// Rows come in no particular order, but each is what `Scenario.run` gives, however many threads
-/// there are. As a context manager it cancels what is left at the end, and waits for its threads.
+/// The order of rows is unspecified, but each row equals the result of `Scenario.run`, for any number of
+/// threads. Leaving the context manager cancels remaining runs and waits for the threads.
 ///
 /// Parameters
 /// ----------
@@ -27,7 +27,7 @@ use crate::scenario::Scenario;
 /// Attributes
 /// ----------
 /// pending : int
-///     How many runs were submitted and are not yet collected.
+///     Number of submitted runs that are not collected yet.
 ///
 /// Examples
 /// --------
@@ -68,14 +68,14 @@ impl Pool {
         Ok(Pool(Mutex::new(Some(Arc::new(lasthop_study::Pool::new(jobs))))))
     }
 
-    /// Enqueue runs, behind those before them.
+    /// Enqueue runs.
     ///
     /// Parameters
     /// ----------
     /// key : int
-    ///     What their rows are to be called by: a whole number of 64 bits.
+    ///     A 64-bit integer that identifies their rows.
     /// scenario : Scenario
-    ///     What is run.
+    ///     The scenario to run.
     /// scheme : str
     ///     The scheme's name.
     /// seed : int
@@ -83,7 +83,7 @@ impl Pool {
     /// first_run : int
     ///     The number of the first run in the study.
     /// runs : int
-    ///     How many runs, with the numbers from there on.
+    ///     Number of runs, numbered consecutively.
     ///
     /// Raises
     /// ------
@@ -109,26 +109,26 @@ impl Pool {
         pool.submit(batch).map_err(|error| scenario_error(py, &error))
     }
 
-    /// Wait for rows and take all that there are.
+    /// Wait for rows and return all available ones.
     ///
-    /// Other threads of Python go on meanwhile. Signals are heard when it returns.
+    /// Other Python threads continue meanwhile. Signals are handled after the return.
     ///
     /// Parameters
     /// ----------
     /// timeout_s : float
-    ///     How long to wait for at least one row, if any is to come.
+    ///     How long to wait for at least one row.
     ///
     /// Returns
     /// -------
     /// list of tuple
-    ///     For each finished run that was not collected before: its key, its number, why it ended
-    ///     (``"finished"``, ``"time-limit"`` or ``"idle"``) and a tuple with the values of `METRICS`.
+    ///     For each newly finished run: its key, its run number, why it ended (``"finished"``,
+    ///     ``"time-limit"`` or ``"idle"``) and a tuple with the values of `METRICS`.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     If a run failed, which is a fault of Lasthop's; it says how to replay it. All other runs
-    ///     were dropped, and those that had finished collected before.
+    ///     If a run failed because of a bug in Lasthop; the message says how to replay it. All other
+    ///     runs are cancelled, after the rows of finished runs were collected.
     fn collect<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let patience = Duration::try_from_secs_f64(timeout_s)
             .map_err(|_| PyValueError::new_err("timeout_s: expected a number of seconds from 0"))?;
@@ -144,7 +144,7 @@ impl Pool {
         self.open().map_or(0, |pool| pool.pending())
     }
 
-    /// Drop every run that is not collected: at once what has not begun, soon what is running.
+    /// Cancel all runs that are not collected: pending ones at once, running ones within milliseconds.
     fn cancel(&self) {
         if let Some(pool) = self.open() {
             pool.cancel();
@@ -180,7 +180,7 @@ fn tuple<'py>(py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyTuple>> {
     (row.key, row.run, ended_key(row.ended), PyTuple::new(py, values)?).into_pyobject(py)
 }
 
-/// A value as Python has it.
+/// A metric value as a Python object.
 struct Plain(Value);
 
 impl<'py> IntoPyObject<'py> for Plain {

@@ -1,4 +1,4 @@
-//! Runs.
+//! Results of runs.
 
 use std::sync::Arc;
 
@@ -11,31 +11,31 @@ use serde::Serialize;
 
 use crate::columns;
 
-/// What came of a run. Made by `Scenario.run`.
+/// The result of a run. Created by `Scenario.run`.
 ///
 /// Attributes
 /// ----------
 /// sender : str or None
 ///     The sender, if the scenario names one.
 /// label : str
-///     The scheme, after the sender if there is one: what tables and figures call the run.
+///     The name of the run in tables and figures: the scheme, prefixed by the sender if there is one.
 /// scheme : str
 ///     The scheme that was run.
 /// seed : int
-///     The study's seed.
+///     The seed of the study.
 /// run : int
 ///     The number of the run in the study.
 /// ended : str
 ///     Why it ended: ``"finished"``, ``"time-limit"`` or ``"idle"``.
 /// metrics : dict
-///     What it is measured by, all connections together, in the order in which docs/metrics.md defines
-///     it; None for what the run does not have.
+///     Metrics over all connections together, in the order of docs/metrics.md; None for metrics that do
+///     not apply to the run.
 /// connections : dict of str to dict
-///     What each connection is measured by, by name.
+///     Metrics of each connection, by name.
 /// traffic : dict of str to dict
-///     What each source of other traffic is measured by, by name.
+///     Metrics of each source of other traffic, by name.
 /// applications : dict of str to dict
-///     What each application is measured by, by name.
+///     Metrics of each application, by name.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Run {
     scenario: Arc<lasthop_scenario::Scenario>,
@@ -77,11 +77,11 @@ impl Run {
     }
 }
 
-/// Metrics as Python has them.
+/// Metrics as Python objects.
 fn plain<'py, M: Serialize>(py: Python<'py>, metrics: &M) -> PyResult<Bound<'py, PyAny>> {
     let json = serde_json::to_string(metrics);
     let json = json.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    // JSON has all the kinds of values that metrics have, and keeps their order and every bit.
+    // JSON supports all kinds of values that metrics have, and preserves their order and precision.
     py.import("json")?.call_method1("loads", (json,))
 }
 
@@ -151,7 +151,7 @@ impl Run {
     /// Returns
     /// -------
     /// list of (str, str)
-    ///     The nodes between which each part is, in the order of the connection's way.
+    ///     The first and last node of each part, in path order.
     ///
     /// Raises
     /// ------
@@ -163,14 +163,14 @@ impl Run {
         Ok(parts.iter().map(|part| (part.from.clone(), part.to.clone())).collect())
     }
 
-    /// Return what happened to each packet of a connection, or of one part of a split one.
+    /// Return the packet trace of a connection, or of one part of a split connection.
     ///
     /// Parameters
     /// ----------
     /// connection : str, optional
     ///     Its name. By default the first.
     /// part : int, default 0
-    ///     Which of its `parts`: 0 is the one that begins at the source.
+    ///     Index of the part in `parts`: 0 is the part that begins at the source.
     ///
     /// Returns
     /// -------
@@ -197,19 +197,19 @@ impl Run {
         columns::events(py, self.part(connection, part)?.events.as_ref().ok_or_else(missing)?)
     }
 
-    /// Return the state of a connection's source over time, or of where a part of a split one begins.
+    /// Return the time series of a connection's sender, or of the sender of one part of a split connection.
     ///
     /// Parameters
     /// ----------
     /// connection : str, optional
     ///     Its name. By default the first.
     /// part : int, default 0
-    ///     Which of its `parts`: 0 is the one that begins at the source.
+    ///     Index of the part in `parts`: 0 is the part that begins at the source.
     ///
     /// Returns
     /// -------
     /// dict of str to numpy.ndarray
-    ///     ``time_s`` and a column for each quantity: a row at the beginning and after each change.
+    ///     ``time_s`` and a column for each quantity: a row at the start and after each change.
     ///
     /// Raises
     /// ------
@@ -230,13 +230,13 @@ impl Run {
         columns::series(py, self.part(connection, part)?.series.as_ref().ok_or_else(missing)?)
     }
 
-    /// Return what the scheme's agents at base stations showed over time.
+    /// Return the time series of the scheme's agents at base stations.
     ///
     /// Returns
     /// -------
     /// dict of str to dict of str to numpy.ndarray
-    ///     For each agent that shows something, by its link or by the access point of its cell: `time_s` and
-    ///     a column for each quantity. Empty without ``series=True``.
+    ///     For each agent that reports quantities, keyed by its link or by the access point of its cell:
+    ///     `time_s` and a column for each quantity. Empty without ``series=True``.
     fn agents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let each = |(name, series): &(String, _)| Ok((name.clone(), columns::series(py, series)?));
         self.run.agents.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)

@@ -12,27 +12,27 @@ use pyo3::types::{IntoPyDict, PyDict};
 use crate::error::{run_error, scenario_error};
 use crate::run::Run;
 
-/// What is simulated: a transfer over a wired link and a wireless last hop.
+/// A simulation scenario: for example a transfer over a wired link and a wireless last hop.
 ///
-/// Made by `Scenario.load` from a file or by `Scenario.parse` from text; it cannot be changed.
+/// Created by `Scenario.load` from a file or by `Scenario.parse` from text; immutable.
 ///
 /// Attributes
 /// ----------
 /// title : str
-///     What it is, in a line.
+///     A one-line description.
 /// file : str
-///     The name of the file that it was read from.
+///     The name of the file.
 /// sender : str or None
-///     Whose TCP sends, if the scenario says so.
+///     The name of the TCP sender, if the scenario states one.
 /// schemes : list of str
 ///     The schemes to compare.
 /// sweep : dict of str to list of str
-///     The parameters that are varied, in their order, each by its path and with its values as an
-///     override takes them.
+///     The varied parameters in order, each with its path and its values in the syntax of an
+///     override.
 /// hash : str
-///     A name for what determines the result of a run beside its scheme, seed and number, whatever
-///     the formatting: 16 hexadecimal digits. Title, schemes and sweep are no part of it; so a point
-///     of a sweep has the same hash in every study.
+///     Identifies everything that determines the result of a run except scheme, seed and run number:
+///     16 hexadecimal digits. Formatting, title, schemes and sweep do not affect it, so a point of a
+///     sweep has the same hash in every study.
 ///
 /// Examples
 /// --------
@@ -56,15 +56,15 @@ impl Scenario {
     }
 }
 
-/// One combination of a sweep's values. Made by `Scenario.points`.
+/// One combination of values of a sweep. Created by `Scenario.points`.
 ///
 /// Attributes
 /// ----------
 /// parameters : dict of str to str
-///     The parameters that the sweep varies, in its order, each by its path and with its value as an
-///     override takes it.
+///     The varied parameters, in the order of the sweep, each with its path and its value in the
+///     syntax of an override.
 /// scenario : Scenario
-///     The scenario with these values. It has no sweep.
+///     The scenario with these values, without a sweep.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Point {
     parameters: Vec<(String, String)>,
@@ -95,7 +95,7 @@ impl Point {
     }
 }
 
-/// A size as Python gives it.
+/// A size passed from Python.
 #[derive(FromPyObject)]
 enum Size {
     Number(u64),
@@ -155,17 +155,17 @@ impl Scenario {
     /// path : str or os.PathLike
     ///     The TOML file.
     /// overrides : sequence of str, optional
-    ///     Settings to lay over it in their order, each as ``"radio.rate=2 Mbps"``.
+    ///     Settings that override those of the file, in order, each like ``"radio.rate=2 Mbps"``.
     ///
     /// Returns
     /// -------
     /// Scenario
-    ///     The scenario, checked.
+    ///     The validated scenario.
     ///
     /// Raises
     /// ------
     /// ScenarioError
-    ///     If the file cannot be read, or is not a sound scenario.
+    ///     If the file cannot be read, or the scenario is invalid.
     #[staticmethod]
     #[pyo3(signature = (path, overrides = Vec::new()), text_signature = "(path, overrides=())")]
     fn load(py: Python<'_>, path: PathBuf, overrides: Vec<String>) -> PyResult<Scenario> {
@@ -178,21 +178,21 @@ impl Scenario {
     /// Parameters
     /// ----------
     /// text : str
-    ///     What a scenario file would hold.
+    ///     The contents of a scenario file.
     /// name : str, optional
-    ///     What messages call it.
+    ///     The name used in messages.
     /// overrides : sequence of str, optional
     ///     As in `load`.
     ///
     /// Returns
     /// -------
     /// Scenario
-    ///     The scenario, checked.
+    ///     The validated scenario.
     ///
     /// Raises
     /// ------
     /// ScenarioError
-    ///     If it is not a sound scenario.
+    ///     If the scenario is invalid.
     #[staticmethod]
     #[pyo3(
         signature = (text, name = "<string>", overrides = Vec::new()),
@@ -203,12 +203,12 @@ impl Scenario {
         scenario.map(|scenario| Scenario(Arc::new(scenario))).map_err(|error| scenario_error(py, &error))
     }
 
-    /// Write the canonical form: every default and every unit spelled out.
+    /// Return the canonical form, with all defaults and units written out.
     ///
     /// Returns
     /// -------
     /// str
-    ///     TOML; reading it gives this scenario.
+    ///     TOML text; parsing it yields an equal scenario.
     fn to_toml(&self) -> String {
         self.0.to_toml()
     }
@@ -243,36 +243,36 @@ impl Scenario {
         self.0.hash()
     }
 
-    /// Return the scenarios that the sweep makes.
+    /// Return the points of the sweep.
     ///
     /// Returns
     /// -------
     /// list of Point
-    ///     One for each combination of values, in the order of the file, the last parameter varying
-    ///     fastest. Without a sweep it is this scenario alone.
+    ///     One for each combination of values, in the order of the file; the last parameter varies
+    ///     fastest. Without a sweep, this scenario alone.
     fn points(&self, py: Python<'_>) -> PyResult<Vec<Point>> {
         let points = self.0.points().map_err(|error| scenario_error(py, &error))?;
         Ok(points.into_iter().map(Point::new).collect())
     }
 
-    /// Return when the channel is bad.
+    /// Return the bad periods of the channel.
     ///
-    /// Its states depend on the seed and the run number only: every scheme meets the same ones.
+    /// Channel states depend on the seed and the run number only, and are the same for every scheme.
     ///
     /// Parameters
     /// ----------
     /// until : float
-    ///     The time in seconds at which to stop; never beyond the scenario's limit.
+    ///     End of the period of interest in seconds; at most the time limit of the scenario.
     /// seed : int, default 1
     ///     The study's seed.
     /// run : int, default 0
-    ///     The run's number.
+    ///     The run number.
     ///
     /// Returns
     /// -------
     /// list of (float, float)
-    ///     The first and the last second of each bad period that begins before `until`. Empty for a
-    ///     channel without states.
+    ///     Start and end in seconds of each bad period that begins before `until`. Empty for a channel
+    ///     without states.
     ///
     /// Examples
     /// --------
@@ -284,32 +284,33 @@ impl Scenario {
         self.0.bad_periods(seed, run, until)
     }
 
-    /// Return how often a packet is lost on a wireless link, as the channel's closed form has it.
+    /// Return the packet loss probability of a wireless link, from the closed form of its channel.
     ///
-    /// It is sent once, at a random instant long after the run's beginning, and without a code. Packets whose
-    /// beginnings depend on the channel meet another rate: those of a sender that waits for acknowledgements,
-    /// for example.
+    /// The packet is sent once, uncoded, at a random instant of the stationary channel. Packets whose start
+    /// depends on the channel have a different loss rate: for example those of a sender that waits for
+    /// acknowledgements.
     ///
     /// Parameters
     /// ----------
     /// size : str or int
-    ///     The packet's size, headers included: ``"552 B"``, or a number of bytes.
+    ///     The packet size, headers included: ``"552 B"``, or a number of bytes.
     /// link : str, optional
-    ///     The link's name, such as ``"base-mobile"``. By default the first wireless link that a connection
-    ///     crosses. The direction is that of the data. In a cell a packet is lost with its data frame, with
-    ///     which nobody else's collides, or above the MAC.
+    ///     The name of the link, such as ``"base-mobile"``. By default the first wireless link that a
+    ///     connection crosses. The direction is that of the data. In a cell, a packet is lost with its
+    ///     data frame, assuming no collisions, or above the MAC.
     ///
     /// Returns
     /// -------
     /// float
-    ///     The probability. What link layers add, cut and fill up is counted as a run does.
+    ///     The probability. Overhead, fragmentation and padding of the link layer are included.
     ///
     /// Raises
     /// ------
     /// ScenarioError
-    ///     If there is no such link, or no closed form: of hand-offs, and of links whose code protects all.
+    ///     If the link does not exist, or has no closed form because of hand-offs or a code that protects
+    ///     everything.
     /// ValueError
-    ///     If `size` is no size.
+    ///     If `size` is invalid.
     ///
     /// Examples
     /// --------
@@ -323,7 +324,7 @@ impl Scenario {
         self.0.packet_loss(size, link).map_err(|error| scenario_error(py, &error))
     }
 
-    /// Return what the wireless links can do and a scheme does not let them.
+    /// Return the capabilities of the wireless links that a scheme disables.
     ///
     /// Parameters
     /// ----------
@@ -333,8 +334,8 @@ impl Scenario {
     /// Returns
     /// -------
     /// list of str
-    ///     ``"arq"`` if the links could recover losses and send each frame once, ``"fec"`` if they could
-    ///     correct errors and do not.
+    ///     ``"arq"`` if the links have an ARQ that is off under this scheme, ``"fec"`` if they have a code
+    ///     that is unused.
     ///
     /// Examples
     /// --------
@@ -348,22 +349,21 @@ impl Scenario {
 
     /// Run the scenario with one scheme.
     ///
-    /// The result depends on the arguments and on nothing else. Runs of different schemes with the
-    /// same seed and run number meet the same fades. Other threads of Python go on meanwhile, and
-    /// Ctrl-C ends it.
+    /// The result depends only on the arguments. Runs of different schemes with the same seed and run number
+    /// meet the same fades. Other Python threads continue meanwhile, and Ctrl-C stops the run.
     ///
     /// Parameters
     /// ----------
     /// scheme : str, optional
-    ///     The scheme's name. By default the first that the scenario names.
+    ///     The name of the scheme. By default the first scheme of the scenario.
     /// seed : int, default 1
-    ///     The study's seed.
+    ///     The seed of the study.
     /// run : int, default 0
-    ///     The number of the run in the study.
+    ///     The run number within the study.
     /// trace : bool, default False
-    ///     Whether to keep what happened to each packet, for `Run.events`.
+    ///     Whether to record packet traces, for `Run.events`.
     /// series : bool, default False
-    ///     Whether to keep the source's state over time, for `Run.series`.
+    ///     Whether to record time series of senders, for `Run.series`.
     /// pcap : str or os.PathLike, optional
     ///     A pcapng file to write, as a capture at the source would show the run.
     /// progress : callable, optional
@@ -372,7 +372,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// Run
-    ///     What came of it.
+    ///     The result.
     ///
     /// Raises
     /// ------
@@ -408,7 +408,7 @@ impl Scenario {
         }
     }
 
-    /// Write the results of several runs of this scenario as one JSON document.
+    /// Return the results of several runs of this scenario as one JSON document.
     ///
     /// Parameters
     /// ----------

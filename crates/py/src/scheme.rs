@@ -1,18 +1,18 @@
-//! The schemes that exist.
+//! The registered schemes.
 
 use lasthop_scenario::Schemes;
 use pyo3::prelude::*;
 
-/// Something that may be done about a bad last hop.
+/// A remedy for losses on the last hop.
 ///
 /// Attributes
 /// ----------
 /// name : str
-///     Its name in scenarios and on the command line.
+///     The name in scenarios and on the command line.
 /// summary : str
-///     One line: what it does.
+///     A one-line description.
 /// source : str
-///     Where it was proposed: paper and section.
+///     The paper and section that proposed it.
 #[pyclass(frozen, get_all, module = "lasthop._lasthop")]
 pub(crate) struct Scheme {
     name: &'static str,
@@ -27,7 +27,7 @@ impl Scheme {
     }
 }
 
-/// Return every scheme that exists.
+/// Return all schemes.
 ///
 /// Returns
 /// -------

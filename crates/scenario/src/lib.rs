@@ -1,8 +1,8 @@
 //! Scenario files, single runs and their results.
 //!
-//! A [`Scenario`] is read from TOML; [`Scenario::run`] is a pure function of the scenario, a scheme's
-//! name, a seed and a run number; [`report`] says how results are written. [`Scenario::points`] gives
-//! the scenarios that a [`Sweep`] makes.
+//! A [`Scenario`] is read from TOML. [`Scenario::run`] is a pure function of the scenario, a scheme name, a
+//! seed and a run number; [`report`] defines the JSON format of results. [`Scenario::points`] expands a
+//! [`Sweep`] into scenarios.
 //!
 //! ```text
 //! TOML ──file──> schema ──build──> components ──run──> measure ──> metrics, series, traces, JSON

@@ -1,4 +1,4 @@
-//! One run of a scenario.
+//! Single runs of a scenario.
 
 use std::fmt;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::measure::{
 };
 use crate::schema::Scenario;
 
-/// Packets before and on all links at which a run gives up: they take about half a gigabyte.
+/// Limit of packets in queues and in flight: about half a gigabyte of memory.
 const MOST_PACKETS_HELD: usize = 4_000_000;
 
 /// Rows of traces and series at which a run gives up: they take about half a gigabyte.
@@ -28,78 +28,78 @@ const MOST_ROWS_RECORDED: usize = 4_000_000;
 /// Further parts of a connection that a file has addresses for.
 const MOST_CAPTURED_PARTS: usize = 63;
 
-/// What to record of a run beside its metrics. What is not asked for costs nothing.
+/// What to record besides the metrics. Recording that is off costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observe<'a> {
-    /// What happened to each packet.
+    /// Packet traces.
     pub trace: bool,
-    /// What the state of each sender was over time.
+    /// Time series of each sender's state.
     pub series: bool,
-    /// A pcapng file to write, as a capture at the first connection's source would show the run, and at the base
-    /// stations that split it; losses anywhere are recorded on an interface of their own.
+    /// Path of a pcapng file to write: a capture at the first connection's source and at the base stations
+    /// that split it, with all losses on a separate interface.
     pub pcap: Option<&'a Path>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The sender, if the scenario names one.
     pub sender: Option<String>,
     /// The scheme that was run.
     pub scheme: String,
-    /// The study's seed.
+    /// The seed of the study.
     pub seed: u64,
     /// The number of the run in the study.
     pub run: u64,
     /// Why it ended.
     pub ended: Ended,
-    /// What it is measured by: all connections together.
+    /// Metrics of the run, over all connections together.
     pub metrics: Metrics,
-    /// Each connection, in the order of the scenario.
+    /// The connections, in the order of the scenario.
     pub connections: Vec<ConnectionRun>,
-    /// Each source of other traffic by its name, in the order of the scenario.
+    /// Traffic sources by name, in the order of the scenario.
     pub traffic: Vec<(String, TrafficMetrics)>,
-    /// Each application by its name, in the order of the scenario.
+    /// Applications by name, in the order of the scenario.
     pub applications: Vec<(String, ApplicationMetrics)>,
-    /// What the scheme's agents showed over time, by the links that they are at, or by the access points of
-    /// their cells, if that was asked for; of those that show something.
+    /// Time series of the scheme's agents, if requested, by the name of their link or their cell's access
+    /// point. Agents that report nothing are omitted.
     pub agents: Vec<(String, Series)>,
-    /// How often a component dealt with a wake-up, a packet or a signal: how much work it was.
+    /// Number of wake-ups, packets and signals handled: the work of the run.
     pub handled: u64,
 }
 
-/// What came of one connection in a run.
+/// The result of one connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionRun {
     /// Its name.
     pub name: String,
-    /// What it is measured by.
+    /// Its metrics.
     pub metrics: ConnectionMetrics,
-    /// Its parts in the order of its way: one, or several if base stations split it.
+    /// Its parts in path order: one, or several if base stations split it.
     pub parts: Vec<PartRun>,
 }
 
-/// What was recorded of a part of a connection.
+/// The recordings of one part of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartRun {
-    /// The node at which it begins.
+    /// The node at which the part begins.
     pub from: String,
-    /// The node at which it ends.
+    /// The node at which the part ends.
     pub to: String,
-    /// What happened to each packet, if that was asked for.
+    /// Packet trace, if requested.
     pub events: Option<Events>,
-    /// The sender's state over time, if that was asked for.
+    /// Time series of the sender, if requested.
     pub series: Option<Series>,
 }
 
-/// Why there was no run.
+/// Why a run failed.
 #[derive(Debug)]
 pub enum RunError {
     /// The scenario cannot be run with this scheme, or at all.
     Scenario(ScenarioError),
     /// The pcapng file could not be written.
     Capture(PathBuf, io::Error),
-    /// The run was told to stop before its end.
+    /// The run was interrupted.
     Stopped,
 }
 
@@ -115,12 +115,12 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Why a run ended, what it is measured by and how much work it was.
+/// Metrics of a run, why it ended, and its work.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Why it ended.
     pub ended: Ended,
-    /// All its connections together, and its network.
+    /// All connections together, and the network.
     pub metrics: Metrics,
     connections: Vec<ConnectionMetrics>,
     traffic: Vec<TrafficMetrics>,
@@ -128,19 +128,19 @@ pub struct Outcome {
     handled: u64,
 }
 
-/// What was recorded of a part of a connection.
+/// The recordings of one part of a connection.
 type Record = (Option<Events>, Option<Series>);
 
-/// What was recorded of a run.
+/// The recordings of a run.
 #[derive(Default)]
 struct Records {
-    /// Of the parts of all connections, in their order.
+    /// Parts of all connections, in order.
     parts: Vec<Record>,
-    /// Of agents that show something.
+    /// Agents that report quantities.
     agents: Vec<(String, Series)>,
 }
 
-/// A scenario and one of the schemes that can work with it: what all runs of a study share.
+/// A scenario with one of its schemes: common to all runs of a study.
 #[derive(Clone)]
 #[allow(missing_debug_implementations, reason = "a scheme has none")]
 pub struct Setup<'a> {
@@ -150,10 +150,9 @@ pub struct Setup<'a> {
 }
 
 impl Scenario {
-    /// When the first wireless link's channel is bad in run number `run` of a study seeded with `seed`, in
-    /// seconds: the spans that begin before `until_s` and within the scenario's limit. Every scheme meets
-    /// the same ones. None on a channel without states, and none of a scenario with
-    /// [faults](Scenario::faults).
+    /// The bad periods of the first wireless link's channel in run number `run` with `seed`, in seconds:
+    /// those that begin before `until_s` and the time limit. They are the same for every scheme. Empty for a
+    /// channel without states, and for a scenario with [faults](Scenario::faults).
     pub fn bad_periods(&self, seed: u64, run: u64, until_s: f64) -> Vec<(f64, f64)> {
         let until = Time::ZERO + self.limit.min(Duration::from_secs_f64(until_s));
         let Ok(network) = self.network() else { return Vec::new() };
@@ -161,16 +160,16 @@ impl Scenario {
         periods.iter().map(|(start, end)| (start.as_secs_f64(), end.as_secs_f64())).collect()
     }
 
-    /// Run number `run` of a study seeded with `seed`, with the scheme called `scheme`, until all
-    /// transfers that have an end are finished, or the limit is reached.
+    /// Runs the scenario with the scheme `scheme`, until all finite transfers have finished or the time limit
+    /// is reached. `run` is the run number within a study with seed `seed`.
     ///
-    /// A pure function of its arguments: whatever is random comes from streams derived from `seed`,
-    /// `run` and the part that draws. The air is drawn alike for every scheme, so that runs of
-    /// different schemes with the same `seed` and `run` are a pair.
+    /// A pure function of its arguments: all random streams are derived from `seed`, `run` and the name of
+    /// their component. Channel states are the same for every scheme, so runs of different schemes with the
+    /// same `seed` and `run` are paired.
     ///
     /// # Errors
-    /// If the scheme is unknown or cannot work with these links, if a scenario made in code has
-    /// [faults](Scenario::faults), if more packets are under way than fit into memory, or if the pcapng file
+    /// If the scheme is unknown or does not support these links, if a scenario made in code has
+    /// [faults](Scenario::faults), if the packets in flight exceed the memory limit, or if the pcapng file
     /// cannot be written.
     pub fn run(&self, scheme: &str, seed: u64, run: u64, observe: Observe<'_>) -> Result<Run, RunError> {
         self.run_while(scheme, seed, run, observe, |_| true)
@@ -180,7 +179,7 @@ impl Scenario {
     /// as soon as it says no.
     ///
     /// # Errors
-    /// Also if it was stopped.
+    /// Also if the run was stopped.
     pub fn run_while(
         &self,
         scheme: &str,
@@ -228,10 +227,10 @@ impl Scenario {
         })
     }
 
-    /// The scenario with the scheme called `scheme`, ready to be run many times.
+    /// Prepares the scenario with the scheme `scheme` for many runs.
     ///
     /// # Errors
-    /// If the scheme is unknown or cannot work with these links, or if a scenario made in code has
+    /// If the scheme is unknown or does not support these links, or if a scenario made in code has
     /// [faults](Scenario::faults).
     pub fn set_up(&self, scheme: &str) -> Result<Setup<'_>, ScenarioError> {
         let refuse = |message| {
@@ -254,7 +253,7 @@ fn asked(mut keep_going: impl FnMut(Time) -> bool, now: Time) -> Result<(), RunE
 }
 
 impl Setup<'_> {
-    /// One run with nothing recorded, as [`Scenario::run_while`] defines it.
+    /// A run without recording, as defined by [`Scenario::run_while`].
     ///
     /// # Errors
     /// If it was stopped, or has too many packets under way.
@@ -362,14 +361,14 @@ impl Setup<'_> {
         (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
     }
 
-    /// Why a run without connections writes no pcapng file.
+    /// The error for a capture of a run without connections.
     fn nothing_to_capture(&self) -> RunError {
         let message = "pcap: found no connection, expected one, at whose source packets are captured; add a table [transfer]";
         let place = Place::File { name: &self.scenario.file, text: "", span: None };
         RunError::Scenario(ScenarioError::new(String::from(message), place))
     }
 
-    /// Why a run whose packets would fill the memory does not go on at `now`.
+    /// The error for a run whose packets exceed the memory limit at `now`.
     fn overfull(&self, now: Time) -> RunError {
         let message = format!(
             "after {now} more than {MOST_PACKETS_HELD} packets wait before links or are on their way; \
@@ -401,7 +400,7 @@ impl Setup<'_> {
                     traffic.push(measured.traffic(traffic.len(), plan.start, plan.stop));
                 }
                 Load::Requests(_) => applications.push(measured.application(applications.len())),
-                // Measured with its requests.
+                // Measured together with its requests.
                 Load::Responses(_) => {}
             }
         }
@@ -410,7 +409,7 @@ impl Setup<'_> {
         Outcome { ended, metrics, connections, traffic, applications, handled }
     }
 
-    /// What is captured of the further parts of connection number `index`.
+    /// The captures of the further parts of connection number `index`.
     fn captured_parts(&self, index: usize) -> Vec<CapturedPart> {
         let further = self.layout.parts()[index].iter().skip(1);
         let captured = further.map(|part| {
@@ -438,7 +437,7 @@ impl Setup<'_> {
             description: format!("The source of the data in {}", self.scenario.title),
             wires: vec![flow.sent, flow.returned],
             losses: true,
-            // A segment fits an IP packet: the settings have no faults.
+            // A segment fits an IP packet: the settings are valid.
             mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
             largest_window: tcp.window_payload(),
             sack_permitted: tcp.sack(),
@@ -448,7 +447,7 @@ impl Setup<'_> {
     }
 }
 
-/// Where in the engine something is counted.
+/// Ids of the components with counters.
 struct Places<'a> {
     layout: &'a Layout,
     flows: Vec<Flow>,

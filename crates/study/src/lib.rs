@@ -1,7 +1,7 @@
 //! Many runs of scenarios on many threads.
 //!
-//! A [`Pool`] takes [batches](Batch) of runs and hands back [rows](Row) of metrics. It keeps all cores busy and
-//! decides nothing: which points to run, and how often, is the business of its user (`lasthop.study` in Python).
+//! A [`Pool`] takes [batches](Batch) of runs and returns [rows](Row) of metrics. It keeps all cores busy and
+//! makes no decisions: its user (`lasthop.study` in Python) chooses the points and the numbers of runs.
 //!
 //! ```text
 //! Batch (scenario, scheme, seed, runs) ──> queue ──> workers ──> rows ──> collect

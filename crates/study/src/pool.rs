@@ -1,4 +1,4 @@
-//! Many runs on many threads: batches in, rows out.
+//! A thread pool for runs: takes batches, returns rows.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -14,40 +14,40 @@ use std::time::{Duration, Instant};
 
 use lasthop_scenario::{Ended, Metrics, Outcome, RunError, Scenario, ScenarioError, Sweep};
 
-/// How long a worker goes on before it hands in its rows and asks for more: long enough that asking
-/// costs nothing, short enough that rows arrive as they are made and workers finish together.
+/// How long a worker computes before it delivers its rows and takes more runs: long enough to make the
+/// overhead negligible, short enough for timely rows and for workers to finish together.
 const TURN: Duration = Duration::from_millis(5);
 
 /// Runs of one scenario with one scheme.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// What its rows are called by.
+    /// Identifies the batch in its rows.
     pub key: i64,
-    /// What is run.
+    /// The scenario to run.
     pub scenario: Arc<Scenario>,
     /// The scheme's name.
     pub scheme: String,
-    /// The study's seed.
+    /// The seed of the study.
     pub seed: u64,
-    /// The numbers of the runs in the study.
+    /// The run numbers.
     pub runs: Range<u64>,
 }
 
-/// What came of one run.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The key of its batch.
     pub key: i64,
-    /// The number of the run in the study.
+    /// The run number.
     pub run: u64,
     /// Why it ended.
     pub ended: Ended,
-    /// What it is measured by.
+    /// Its metrics.
     pub metrics: Metrics,
 }
 
-/// A run that cannot go on, with the reason; or one that panicked, which is a fault of Lasthop's: then with the
-/// scenario and how to replay it.
+/// The error of a run that failed, or that panicked because of a bug in Lasthop; then with the scenario and
+/// the command to replay it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(String);
 
@@ -82,11 +82,11 @@ impl Failure {
     }
 }
 
-/// Worker threads that carry out batches of runs.
+/// Worker threads that execute batches of runs.
 ///
-/// Rows come in no particular order, but each is what [`Scenario::run`] gives for its scenario,
-/// scheme, seed and run number, however many threads there are. Dropping the pool cancels what is
-/// left and waits for the threads.
+/// The order of rows is unspecified, but each row equals the result of [`Scenario::run`] for its scenario,
+/// scheme, seed and run number, for any number of threads. Dropping the pool cancels pending runs and waits
+/// for the threads.
 #[derive(Debug)]
 pub struct Pool {
     shared: Arc<Shared>,
@@ -96,29 +96,29 @@ pub struct Pool {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Tells workers that there is something to do, or that all is over.
+    /// Wakes workers when there is work, or at shutdown.
     work: Condvar,
-    /// Tells collectors that there is something to collect, or that nothing will come.
+    /// Wakes collectors when there are rows, or when none will come.
     news: Condvar,
-    /// Counts how often everything was dropped: what began in an earlier epoch is of no use now.
-    /// Changes under the lock of `state`; a run reads it without.
+    /// Number of cancellations so far; results from an earlier epoch are discarded. Written under the lock of
+    /// `state`, and read by runs without it.
     epoch: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Batches with runs that have not begun, each with a number of its own.
+    /// Batches with pending runs, each with an id.
     queue: VecDeque<(u64, Batch)>,
     submitted: u64,
     rows: Vec<Row>,
     failure: Option<Failure>,
-    /// Runs submitted whose row, or failure, was not collected.
+    /// Submitted runs whose row or failure is not collected yet.
     pending: u64,
     closed: bool,
 }
 
 impl Pool {
-    /// A pool of `jobs` threads; by default as many as there are cores.
+    /// A pool of `jobs` threads; by default one per core.
     pub fn new(jobs: Option<NonZeroUsize>) -> Pool {
         let jobs = jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         let shared = Arc::new(Shared::default());
@@ -131,7 +131,7 @@ impl Pool {
         Pool { shared, workers }
     }
 
-    /// Enqueues a batch, behind those before it.
+    /// Enqueues a batch.
     ///
     /// # Errors
     /// If its scenario cannot be run with its scheme.
@@ -148,12 +148,11 @@ impl Pool {
         Ok(())
     }
 
-    /// Waits for at least one row, but no longer than `patience` nor when none is to come, and takes
-    /// all that there are.
+    /// Waits up to `patience` for at least one row, and returns all available rows. Returns at once if no
+    /// rows will come.
     ///
     /// # Errors
-    /// If a run panicked. The pool has then dropped all other runs; their rows that were made before
-    /// are collected first.
+    /// If a run failed. All other runs are then cancelled; rows of finished runs are returned first.
     pub fn collect(&self, patience: Duration) -> Result<Vec<Row>, Failure> {
         let nothing_yet =
             |state: &mut State| state.rows.is_empty() && state.failure.is_none() && state.pending > 0;
@@ -170,13 +169,13 @@ impl Pool {
         }
     }
 
-    /// How many runs were submitted and are not yet collected.
+    /// Number of submitted runs that are not collected yet.
     pub fn pending(&self) -> u64 {
         self.shared.lock().pending
     }
 
-    /// Drops every run that is not collected: what has not begun at once, and what is running within
-    /// milliseconds. The pool can then be used anew.
+    /// Cancels all runs that are not collected: pending ones at once, running ones within milliseconds. The
+    /// pool remains usable.
     pub fn cancel(&self) {
         let mut state = self.shared.lock();
         self.shared.drop_runs(&mut state);
@@ -193,23 +192,23 @@ impl Drop for Pool {
         self.shared.lock().closed = true;
         self.shared.work.notify_all();
         for worker in self.workers.drain(..) {
-            // A worker catches the panics of its runs; if it has died of another, it is gone too.
+            // Workers catch panics of runs; a worker that died of another panic is ignored.
             let _ = worker.join();
         }
     }
 }
 
-/// How fast the runs of a batch are, and so how many of them make a turn.
+/// The speed of a batch's runs, which determines the number of runs per turn.
 struct Pace {
     batch: u64,
     runs: u64,
 }
 
 impl Pace {
-    /// What is right for the next turn with this batch, if `runs` of them have just taken `elapsed`.
+    /// The pace for the next turn with this batch, after `runs` runs took `elapsed`.
     fn after(batch: u64, runs: u64, elapsed: Duration) -> Pace {
         let fitting = TURN.as_nanos() * u128::from(runs) / elapsed.as_nanos().max(1);
-        // One run may be much shorter than the next.
+        // Limited, because the next run may take much longer.
         Pace { batch, runs: (fitting as u64).clamp(1, 8 * runs) }
     }
 }
@@ -219,7 +218,7 @@ impl Shared {
         self.state.lock().expect("no thread panics with the lock")
     }
 
-    /// The life of one of `workers` workers.
+    /// Main loop of one of `workers` workers.
     fn serve(&self, workers: u64) {
         let mut pace = Pace { batch: 0, runs: 1 };
         while let Some((epoch, number, share)) = self.take(&pace, workers) {
@@ -230,9 +229,9 @@ impl Shared {
         }
     }
 
-    /// Waits for work and takes a share of the first batch: a turn's, if the worker knows its pace,
-    /// and at the batch's end so little that others have some too. With it come the epoch and the
-    /// batch's number. None when all is over.
+    /// Waits for work and takes runs of the first batch: as many as fit a turn at the known pace, and fewer
+    /// near the end of the batch, to leave some for other workers. Returns the epoch, the batch id and the
+    /// runs; `None` at shutdown.
     fn take(&self, pace: &Pace, workers: u64) -> Option<(u64, u64, Batch)> {
         let idle = |state: &mut State| state.queue.is_empty() && !state.closed;
         let mut state = self.work.wait_while(self.lock(), idle).expect("no thread panics with the lock");
@@ -249,7 +248,7 @@ impl Shared {
         Some((self.epoch.load(Relaxed), number, share))
     }
 
-    /// The rows of all runs of `share` before one that failed, or before all was dropped.
+    /// The rows of all runs of `share` until one fails or everything is cancelled.
     fn carry_out(&self, share: &Batch, epoch: u64) -> (Vec<Row>, Option<Failure>) {
         let keep_going = || self.epoch.load(Relaxed) == epoch;
         let setup = share.scenario.set_up(&share.scheme).expect("it was checked when it was submitted");
@@ -281,16 +280,16 @@ impl Shared {
         self.news.notify_all();
     }
 
-    /// Drops what has not begun, and lets what is running stop.
+    /// Cancels pending runs, and lets running ones stop.
     fn drop_runs(&self, state: &mut State) {
         self.epoch.fetch_add(1, Relaxed);
         state.queue.clear();
     }
 }
 
-/// What `action`, which is run number `run` of `batch`, gives, or the account of its panic.
+/// The result of `action`, which is run number `run` of `batch`, or the failure if it panics.
 fn attempt<T>(batch: &Batch, run: u64, action: impl FnOnce() -> T) -> Result<T, Failure> {
-    // A run's state dies with it: nothing that a panic left half done is seen by anyone.
+    // The state of a run is dropped with it, so no inconsistent state is visible after a panic.
     catch_unwind(AssertUnwindSafe(action)).map_err(|panic| Failure::new(batch, run, &*panic))
 }
 

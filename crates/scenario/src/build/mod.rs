@@ -1,4 +1,4 @@
-//! From a scenario to the components that play it.
+//! Construction of the components of a run from a scenario.
 //!
 //! ```text
 //! Scenario ──survey──> Network ──with a scheme──> Layout ──with random streams──> World

@@ -1,4 +1,4 @@
-//! The network of a scenario: its graph, what each link is, and the flows with their paths.
+//! The network of a scenario: its graph, the parameters of its links, and its flows with their paths.
 
 use lasthop_base::{Duration, Streams, Time};
 use lasthop_channel::Model;
@@ -8,21 +8,21 @@ use lasthop_sim::wlan::{AboveMac, BssConfig, Station, StationStreams};
 
 use crate::schema::{Radio, Wired};
 
-/// The network of a scenario: everything that its runs have in common.
+/// The network of a scenario, common to all its runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     pub(crate) graph: Graph,
-    /// The nodes' names, by their places in the graph.
+    /// Names of the nodes, indexed as in the graph.
     pub(crate) names: Vec<String>,
-    /// The links, by their places in the graph.
+    /// The links, indexed as in the graph.
     pub(crate) links: Vec<NetworkLink>,
-    /// What all BSSs have in common.
+    /// Parameters common to all BSSs.
     pub(crate) bss: BssConfig,
     /// The flows: connections first, then other traffic, then the requests and the responses of each
     /// application.
     pub(crate) flows: Vec<Flow>,
     pub(crate) connections: usize,
-    /// When a run ends at the latest.
+    /// Time limit of a run.
     pub(crate) limit: Time,
 }
 
@@ -31,36 +31,36 @@ pub(crate) struct Network {
 pub(crate) enum NetworkLink {
     Wired(Wired),
     Radio(Box<LastHop>),
-    /// From an access point to a station.
+    /// A link from an access point to a station.
     Station(Box<StationPlan>),
 }
 
 /// A wireless link.
 #[derive(Clone, Debug)]
 pub(crate) struct LastHop {
-    /// Towards the mobile host.
+    /// Direction to the mobile host.
     pub(crate) down: Radio,
-    /// Towards the base station.
+    /// Direction to the base station.
     pub(crate) up: Radio,
-    /// Whether the latter has a channel of its own.
+    /// Whether `up` has a channel of its own.
     pub(crate) up_has_channel: bool,
-    /// Which of its ends is the mobile host.
+    /// Index of the end that is the mobile host.
     pub(crate) mobile: usize,
-    /// What is added to the names of its random streams.
+    /// Suffix of the names of its random streams.
     pub(crate) suffix: String,
 }
 
-/// A station as a network has it.
+/// Parameters of a station.
 #[derive(Clone, Debug)]
 pub(crate) struct StationPlan {
-    /// What its random streams are called after.
+    /// Name of its random streams.
     pub(crate) name: String,
     pub(crate) channel: Model,
     pub(crate) drop: AboveMac,
 }
 
 impl StationPlan {
-    /// The station in a run, through which these hosts are reached.
+    /// The station in a run; `hosts` are reached through it.
     pub(crate) fn station(&self, hosts: Vec<HostId>, streams: Streams) -> Station {
         Station {
             hosts,
@@ -71,30 +71,30 @@ impl StationPlan {
     }
 }
 
-/// What goes from one node to another.
+/// Packets from one node to another.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) name: String,
     pub(crate) path: FlowPath,
     pub(crate) load: Load,
-    /// TCP at both of its ends.
+    /// TCP settings of both endpoints.
     pub(crate) tcp: tcp::Settings,
 }
 
-/// What a flow carries.
+/// The contents of a flow.
 #[derive(Clone, Debug)]
 pub(crate) enum Load {
     Transfer {
         transfer: tcp::Transfer,
-        /// By how much it may begin later, at random.
+        /// Upper bound of a random delay of the start.
         spread: Duration,
-        /// Whether its source knows nothing of the scheme.
+        /// Whether the source has no reaction of the scheme.
         plain: bool,
     },
     Traffic(traffic::Plan),
-    /// The requests of an application. The responses are the next flow.
+    /// The requests of an application. The next flow carries the responses.
     Requests(application::Plan),
-    /// The responses of an application to the requests that its path answers.
+    /// The responses of an application to the requests of the flow that its path `answers`.
     Responses(application::Plan),
 }
 
@@ -103,8 +103,8 @@ impl Flow {
         self.path.nodes[0]
     }
 
-    /// Whether it carries a transfer that has an end, or as many requests or responses as are stated. A run
-    /// waits for its end.
+    /// Whether the flow is finite: a transfer of given size, or a given number of requests or responses. A
+    /// run waits for its end.
     pub(crate) fn ends(&self) -> bool {
         match &self.load {
             Load::Transfer { transfer, .. } => transfer.bytes.is_some(),
@@ -124,18 +124,17 @@ impl Flow {
 }
 
 impl Network {
-    /// TCP of each connection.
+    /// TCP settings of all connections.
     pub(crate) fn settings(&self) -> impl Iterator<Item = &tcp::Settings> {
         self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.tcp)
     }
 
-    /// The wireless links that connections cross, those of applications too, as they are in the direction that
-    /// the data take.
+    /// The wireless links that connections and applications cross, each in the direction of the data.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
         self.crossed().map(|(_, radio)| radio)
     }
 
-    /// The same, each with the link that it is.
+    /// Like [`radios`](Network::radios), with the link ids.
     pub(crate) fn crossed(&self) -> impl Iterator<Item = (LinkId, &Radio)> {
         self.steps().filter_map(|(link, from)| match &self.links[usize::from(link.0)] {
             NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == from => Some((link, &hop.up)),
@@ -144,7 +143,7 @@ impl Network {
         })
     }
 
-    /// Whether a connection crosses two wireless links one after the other, the base station of one being the
+    /// Whether a connection crosses two consecutive wireless links, where the base station of one is the
     /// mobile host of the other.
     pub(crate) fn has_chained_radios(&self) -> bool {
         let mobile = |link: LinkId| match &self.links[usize::from(link.0)] {
@@ -165,8 +164,8 @@ impl Network {
         self.steps().any(|(link, _)| self.graph.station(link).is_some())
     }
 
-    /// The links on the ways of connections, or of other traffic if there are none, each with the node that the data
-    /// come from.
+    /// The links on the paths of connections, or of other traffic if there are none, each with the node at
+    /// which the data enter it.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
         let any_tcp = self.flows.iter().any(Flow::is_tcp);
         let paths =

@@ -3,26 +3,26 @@
 use lasthop_proto::{ComponentId, HostId, Port};
 use lasthop_sim::network::{ComponentKind, FlowPath, Graph, LinkId, PortRef, Wiring};
 
-/// A connection, or one of the several that a split one comes to, in the order of its way.
+/// A connection, or one part of a split connection, in path order.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionPart {
-    /// The nodes at which it begins and ends.
+    /// First and last node of the part.
     pub(crate) nodes: [HostId; 2],
-    /// Whether TCP is that of a wireless part.
+    /// Whether the part uses the TCP settings of the wireless part.
     pub(crate) wireless: bool,
-    /// Where its sender is.
+    /// Port of the sender.
     pub(crate) sender: PortRef,
-    /// Where its receiver is.
+    /// Port of the receiver.
     pub(crate) receiver: PortRef,
-    /// The links that it crosses, in both directions.
+    /// The links crossed, in both directions.
     pub(crate) links: Vec<ComponentId>,
 }
 
-/// Where a flow meets a link at which connections are split: the port of the proxy by which its data come in.
+/// A link with a proxy on the path of a flow, and the proxy's port through which the data enter.
 pub(crate) type Crossing = (LinkId, Port);
 
-/// Where the flow that takes `path` meets links with a proxy, in the order of its way. `proxies` says at which
-/// of its ends each link has one, if at any.
+/// The links with a proxy on `path`, in path order. `proxies` gives the end at which each link has a proxy,
+/// if any.
 pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPath) -> Vec<Crossing> {
     let links: Vec<LinkId> = path
         .nodes
@@ -33,7 +33,7 @@ pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPa
         let stays = |a: usize, b: usize| b < links.len() && graph.stays_within(links[a], links[b]);
         stays(index, index + 1) || (index > 0 && stays(index - 1, index))
     };
-    // What an access point hands on within its BSS passes no agent.
+    // Packets forwarded within a BSS bypass the agent.
     let steps = path.nodes.windows(2).enumerate().filter(|(index, _)| !within(*index));
     let crossings = steps.filter_map(|(index, step)| {
         let at = proxies[usize::from(links[index].0)]?;
@@ -42,7 +42,7 @@ pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPa
     crossings.collect()
 }
 
-/// The parts of the connection that is flow number `index` and is split at `crossings`.
+/// The parts of the connection that is flow number `index`, split at `crossings`.
 pub(crate) fn parts(
     graph: &Graph,
     wiring: &Wiring,
@@ -79,7 +79,7 @@ pub(crate) fn parts(
         });
         match proxy {
             None => part.links.extend(directions),
-            // The proxy is before the link.
+            // The proxy is at the first end of the link.
             Some((proxy, Port::WIRED)) => {
                 part.nodes[1] = step[0];
                 part.receiver = (proxy, Port::WIRED);
@@ -87,7 +87,7 @@ pub(crate) fn parts(
                 part = begin(step[0], true, (proxy, Port::RADIO));
                 part.links.extend(directions);
             }
-            // The proxy is behind it.
+            // The proxy is at the second end of the link.
             Some((proxy, from)) => {
                 part.wireless = true;
                 part.links.extend(directions);

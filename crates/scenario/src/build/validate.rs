@@ -1,4 +1,4 @@
-//! What the schema's types cannot say: which values do not go together, or mean nothing.
+//! Constraints that the schema's types cannot express: values that are invalid or do not go together.
 
 use std::iter;
 
@@ -10,12 +10,12 @@ use super::network::Network;
 use crate::file::alternatives;
 use crate::schema::{Radio, Scenario};
 
-/// A value that cannot stand as it is.
+/// An invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where it stands: keys, and numbers of elements in lists.
+    /// Path of the value: keys, and indices of list elements.
     pub path: Vec<String>,
-    /// What was found, what was expected, and the remedy if it is not plain.
+    /// What was found, what was expected, and how to fix it.
     pub problem: String,
 }
 
@@ -26,16 +26,16 @@ impl Fault {
 }
 
 impl Scenario {
-    /// What is wrong beyond what types can say; empty if the scenario can run. One that was read
-    /// from a file has no faults.
+    /// The errors that types cannot express; empty if the scenario can run. A scenario read from a file has
+    /// none.
     pub fn faults(&self) -> Vec<Fault> {
         self.survey().err().unwrap_or_default()
     }
 
-    /// The network that it describes.
+    /// The network of the scenario.
     ///
     /// # Errors
-    /// All that is wrong with the scenario, one fault at least.
+    /// All errors of the scenario, at least one.
     pub(crate) fn survey(&self) -> Result<Network, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut check = |holds: bool, path: &str, problem: &dyn Fn() -> String| {
@@ -61,7 +61,7 @@ impl Scenario {
         }
     }
 
-    /// `[tcp]`, and TCP of each connection that differs from it.
+    /// `[tcp]`, and the TCP settings of each connection that differ from it.
     fn all_tcp<'a>(&'a self, network: &'a Network) -> impl Iterator<Item = &'a Settings> {
         iter::once(&self.tcp).chain(network.settings().filter(|tcp| **tcp != self.tcp))
     }
@@ -90,8 +90,8 @@ impl Scenario {
         wrong.collect()
     }
 
-    /// What the wireless links that connections cross can do and the scheme called `name` does not let them:
-    /// `"arq"` to recover losses, `"fec"` to correct errors.
+    /// Capabilities of the wireless links on connection paths that the scheme `name` disables: `"arq"` for
+    /// loss recovery, `"fec"` for error correction.
     pub fn unused_by(&self, name: &str) -> Vec<&'static str> {
         let (Some(scheme), Ok(network)) = (self.scheme.get(name), self.survey()) else { return Vec::new() };
         let LinkUse { recovers, protects } = scheme.link();
@@ -101,7 +101,7 @@ impl Scenario {
         [(arq, "arq"), (fec, "fec")].into_iter().filter_map(|(unused, what)| unused.then_some(what)).collect()
     }
 
-    /// The scheme called `name`, if it can work with this scenario's links; otherwise the reason.
+    /// The scheme called `name` if it supports the links of this scenario; otherwise the reason.
     pub(crate) fn workable(&self, name: &str, network: &Network) -> Result<&dyn Scheme, String> {
         let Some(scheme) = self.scheme.get(name) else {
             let names = self.scheme.all().map(Scheme::name);

@@ -1,5 +1,5 @@
-//! From a network to the components that play it, and the places in the engine to look at
-//! afterwards. Runs, metrics and traces know only [`World`].
+//! The components of a run, and their ids and ports for measurement. Runs, metrics and traces use only
+//! [`World`].
 
 use lasthop_base::{Bytes, Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
@@ -17,9 +17,8 @@ use super::network::{LastHop, Load, Network, NetworkLink};
 use super::split_segments::{self, ConnectionPart, Crossing};
 use crate::schema::{Protect, Radio, Wired};
 
-/// When the first wireless link's channel is bad in a run: the spans that begin before `until`, each
-/// from its first to its last instant. A channel's states depend on the run's number and on nothing
-/// that is sent.
+/// The bad periods of the first wireless link's channel in a run that begin before `until`, each with its
+/// start and end. Channel states depend on the run number only, not on packets.
 pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> Vec<(Time, Time)> {
     let first = network.links.iter().find_map(|link| match link {
         NetworkLink::Radio(hop) => Some(channel_of(&hop.down, &["channel", &hop.suffix].concat(), streams)),
@@ -39,22 +38,22 @@ pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> V
     periods
 }
 
-/// What all runs of a scenario with a scheme have in common: which component is where.
+/// The ids and ports of all components, common to all runs of a scenario with a scheme.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     network: Network,
     wiring: Wiring,
     /// Whether the agents are proxies.
     splits: bool,
-    /// Where each flow is split.
+    /// The links at which each flow is split.
     crossings: Vec<Vec<Crossing>>,
-    /// Its parts; none of one that is no connection.
+    /// The parts of each flow; empty unless it is a connection.
     parts: Vec<Vec<ConnectionPart>>,
-    /// TCP of each flow.
+    /// TCP settings of each flow.
     tcp: Vec<Tcp>,
 }
 
-/// TCP on the parts of one connection.
+/// TCP settings of the parts of a connection.
 #[derive(Clone, Debug)]
 struct Tcp {
     wired: tcp::Settings,
@@ -71,23 +70,23 @@ impl Tcp {
     }
 }
 
-/// Everything that is simulated.
+/// The components of a run.
 pub(crate) struct World {
     pub(crate) builder: Builder,
     /// The connections.
     pub(crate) flows: Vec<Flow>,
-    /// The ends of other traffic.
+    /// The sinks and sources of other traffic.
     pub(crate) traffic: Vec<(ComponentId, ComponentId)>,
     /// The clients and servers of applications.
     pub(crate) applications: Vec<(ComponentId, ComponentId)>,
     pub(crate) radios: Vec<ComponentId>,
-    /// Wired links whose queues have a discipline.
+    /// Wired links with a queue discipline.
     pub(crate) managed: Vec<ComponentId>,
-    /// The BSSs, each with the number of its stations.
+    /// The BSSs, each with its number of stations.
     pub(crate) bsses: Vec<(ComponentId, usize)>,
 }
 
-/// Where a connection meets the network.
+/// Components and wires of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
     pub(crate) id: FlowId,
@@ -95,9 +94,9 @@ pub(crate) struct Flow {
     pub(crate) source: HostId,
     pub(crate) sender: ComponentId,
     pub(crate) receiver: ComponentId,
-    /// From the sender into the network.
+    /// The wire from the sender into the network.
     pub(crate) sent: WireId,
-    /// From the network into the sender.
+    /// The wire from the network to the sender.
     pub(crate) returned: WireId,
 }
 
@@ -136,16 +135,16 @@ impl Layout {
         Layout { network, wiring, splits, crossings, parts, tcp }
     }
 
-    /// The components that relay flow number `index`, a connection, in the order of its way.
+    /// The relays of flow number `index`, a connection, in path order.
     pub(crate) fn relays(&self, index: usize) -> impl Iterator<Item = ComponentId> {
         self.parts[index][1..].iter().map(|part| part.sender.0)
     }
 
-    /// The components for whose end a run waits: where what has an end begins, and what relays it.
+    /// The components that a run waits for: sources of finite flows, and their relays.
     pub(crate) fn awaited(&self) -> Vec<ComponentId> {
         let mut awaited = Vec::new();
         for (index, flow) in self.network.flows.iter().enumerate().filter(|(_, flow)| flow.ends()) {
-            // Who asks knows when all was answered.
+            // The client finishes last, so only the client is awaited.
             if !matches!(flow.load, Load::Responses(_)) {
                 awaited.push(self.wiring.flows[index].source.0);
             }
@@ -154,8 +153,8 @@ impl Layout {
         awaited
     }
 
-    /// The agents, each with the name of its link, or of the access point of its BSS. A proxy that splits
-    /// connections is none, even if none crosses it: what it shows belongs to their parts.
+    /// The agents, each with the name of its link, or of the access point of its BSS. Proxies are excluded:
+    /// their quantities are reported per part.
     pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
         let components = self.wiring.components.iter().enumerate().filter(|_| !self.splits);
         components.filter_map(|(index, kind)| {
@@ -166,12 +165,12 @@ impl Layout {
         })
     }
 
-    /// TCP on a part of flow number `index`, a connection.
+    /// TCP settings of one part of flow number `index`, a connection.
     pub(crate) fn settings(&self, index: usize, part: &ConnectionPart) -> &tcp::Settings {
         self.tcp[index].of(part)
     }
 
-    /// The wires that begin or end at a place.
+    /// The wires that begin or end at a port.
     pub(crate) fn wires_at(&self, place: PortRef) -> Vec<WireId> {
         let wires = (0..).zip(&self.wiring.wires);
         wires.filter(|(_, (from, to))| *from == place || *to == place).map(|(id, _)| WireId(id)).collect()
@@ -186,7 +185,7 @@ impl Layout {
         &self.network
     }
 
-    /// The components of one run.
+    /// Builds the components of one run.
     pub(crate) fn world(&self, scheme: &dyn Scheme, streams: Streams) -> World {
         let mut builder = Builder::new();
         let (mut radios, mut managed, mut bsses) = (Vec::new(), Vec::new(), Vec::new());
@@ -282,8 +281,8 @@ impl Layout {
             let hosts = self.wiring.reached.get(&(id, index as u16));
             station.station(hosts.into_iter().flatten().copied().collect(), streams)
         });
-        // Called after its access point, so that a BSS that is added shifts nothing. This may be a station of
-        // another BSS, with a backoff of its own.
+        // Named after the access point, so that adding a BSS does not change other streams. The access point
+        // may be a station of another BSS, with a separate stream.
         let ap = &self.network.names[usize::from(self.network.graph.ends(links[0])[0].0)];
         let backoff = streams.stream(&["ap-backoff:", ap].concat());
         Bss::new(self.network.bss, backoff, stations.collect())
@@ -294,7 +293,7 @@ impl Layout {
         tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
     }
 
-    /// The proxy of a link, which splits the connections that cross it.
+    /// The proxy of a link, which splits the connections that cross the link.
     fn proxy(&self, link: LinkId, scheme: &dyn Scheme) -> Proxy {
         let mut proxy = Proxy::new();
         for (index, crossings) in self.crossings.iter().enumerate() {
@@ -311,7 +310,7 @@ impl Layout {
         proxy
     }
 
-    /// TCP at the source of a flow, and what a scheme adds to it, which may not know of it (`plain`).
+    /// TCP settings and scheme reaction at the source of a flow; no reaction if `plain`.
     fn first(
         &self,
         id: FlowId,
@@ -324,7 +323,7 @@ impl Layout {
         (tcp.of(part), if knows { scheme.reaction() } else { None })
     }
 
-    /// TCP at the destination of a flow.
+    /// TCP settings at the destination of a flow.
     fn last(&self, id: FlowId) -> &tcp::Settings {
         let part = self.parts[usize::from(id.0)].last().expect("a connection has a part");
         self.tcp[usize::from(id.0)].of(part)
@@ -390,8 +389,8 @@ impl LastHop {
     /// The direction that leads away from one of its ends.
     fn direction(&self, from: usize, link: LinkUse, streams: Streams, limit: Time) -> RadioLink {
         let (radio, direction) = if from == self.mobile { (&self.up, "up") } else { (&self.down, "down") };
-        // Both directions take the channel's stream from its beginning, so that they meet the same fades,
-        // unless they have channels of their own.
+        // Both directions use copies of the channel's stream, so that they meet the same fades, unless they
+        // have separate channels.
         let own = from == self.mobile && self.up_has_channel;
         let channel = if own { "uplink-channel" } else { "channel" };
         let channel = channel_of(radio, &[channel, &self.suffix].concat(), streams);
@@ -410,7 +409,7 @@ impl LastHop {
     }
 }
 
-/// The channel of one direction, whose states are drawn from the stream called `name`.
+/// The channel of one direction, with its states drawn from the stream `name`.
 fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
     let channel = radio.channel.build(streams.stream(name));
     match radio.handoff {
@@ -419,7 +418,7 @@ fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
     }
 }
 
-/// One direction of a last hop as a scheme wants it.
+/// Parameters of one direction of a last hop under a scheme.
 fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
     let covers = match radio.protect {
         Protect::Scheme => link.protects,

@@ -1,15 +1,15 @@
-//! What serde and the TOML parser say about a wrong file, in the words of one who writes it.
+//! Translation of messages from serde and the TOML parser into terms of scenario files.
 
 use std::ops::Range;
 
 use toml::de::DeValue;
 
-/// `problem` about the key at `path`; numbers in the path pick elements of a list.
+/// `problem` prefixed with the key at `path`; numbers in the path are indices of list elements.
 pub(crate) fn at<S: AsRef<str>>(path: &[S], problem: &str) -> String {
     if path.is_empty() { problem.to_owned() } else { format!("{}: {problem}", dotted(path)) }
 }
 
-/// What is wrong where the text is not TOML.
+/// The message for text that is not valid TOML.
 pub(crate) fn syntax(message: &str, text: &str, span: &Range<usize>) -> String {
     let start = text[..text.floor_char_boundary(span.start)].rfind('\n').map_or(0, |newline| newline + 1);
     let line = text[start..].lines().next().unwrap_or_default();
@@ -22,8 +22,8 @@ pub(crate) fn syntax(message: &str, text: &str, span: &Range<usize>) -> String {
     format!("not TOML: {message}{hint}")
 }
 
-/// What is wrong at the key `path`, where the value `culprit` stands. `expected` says what should
-/// stand at a key that is missing there.
+/// The message for an error at the key `path` with the value `culprit`. `expected` gives the expected
+/// contents of a missing key.
 pub(crate) fn complaint(
     message: &str,
     path: &[String],
@@ -69,13 +69,13 @@ pub(crate) fn complaint(
     }
 }
 
-/// What serde expected, if `message` complains about a wrong type.
+/// What serde expected, if `message` reports a wrong type.
 pub(crate) fn expectation(message: &str) -> Option<String> {
     let (_, wanted) = message.strip_prefix("invalid type: ")?.split_once(", expected ")?;
     Some(in_words(wanted).to_owned())
 }
 
-/// The end of "found "`word`", expected one of ...": what may stand here, and which is meant.
+/// The end of "found "`word`", expected one of ...": the alternatives, and the most similar one.
 pub(crate) fn alternatives<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let near = candidates
@@ -93,13 +93,13 @@ pub(crate) fn alternatives<'a>(word: &str, candidates: impl IntoIterator<Item = 
     format!("expected {list}{}", near.unwrap_or_default())
 }
 
-/// The first name and the others in serde's "`word`, expected one of `a`, `b`".
+/// The first name and the others in serde's message "`word`, expected one of `a`, `b`".
 fn names(rest: &str) -> (&str, impl Iterator<Item = &str>) {
     let mut names = rest.split('`').skip(1).step_by(2);
     (names.next().unwrap_or_default(), names)
 }
 
-/// What is wrong with `culprit`, which should name one alternative of several.
+/// The message for a `culprit` that should name one of several alternatives.
 fn choice(culprit: Option<&DeValue<'_>>, path: &[String]) -> String {
     match culprit {
         Some(DeValue::Table(table)) if !table.is_empty() => {
@@ -133,7 +133,7 @@ fn dotted<S: AsRef<str>>(path: &[S]) -> String {
     dotted
 }
 
-/// Serde's name for a value that it found: "integer `2`".
+/// Plain English for the value that serde found: "integer `2`".
 fn plain(found: &str) -> &str {
     match found {
         "map" => "a table",
@@ -145,7 +145,7 @@ fn plain(found: &str) -> &str {
     }
 }
 
-/// Serde's name for what it expected.
+/// Plain English for what serde expected.
 fn in_words(wanted: &str) -> &str {
     match wanted {
         "f64" => "a number",

@@ -1,5 +1,5 @@
-//! A scenario file as TOML, with overrides laid over it: the tree from which a scenario is read,
-//! in which every key still knows where it was written.
+//! A scenario file as a TOML tree with overrides applied, in which every key keeps the location where it was
+//! written.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use super::error::{Place, ScenarioError};
 use crate::build::Fault;
 use crate::schema::is_choice;
 
-/// A TOML document, and what was laid over it: overrides, and the values of a sweep.
+/// A TOML document with applied overrides and sweep values.
 ///
-/// Spans below the length of the text are places in it. Every key and value that was laid over it
-/// has a mark, which is an empty span of its own beyond.
+/// Spans below the length of the text are locations in the text. Keys and values from overrides have marks:
+/// distinct empty spans beyond the end of the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Document<'a> {
     name: &'a str,
@@ -27,17 +27,17 @@ pub(crate) struct Document<'a> {
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
-/// Where what is marked was written.
+/// Where a marked key or value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// In the text.
+    /// In the text of the file.
     Text(Range<usize>),
-    /// In the override with this number.
+    /// In the override with this index.
     Override(usize),
 }
 
-/// The origin of each mark. The first mark is one beyond the length of the text, because a span may
-/// be empty at the end of it.
+/// The origin of each mark. The first mark is one beyond the length of the text, because an empty span may
+/// occur at the end of the text.
 #[derive(Clone, Debug)]
 struct Marks {
     base: usize,
@@ -45,14 +45,14 @@ struct Marks {
 }
 
 impl Marks {
-    /// A new mark for what was written at `origin`.
+    /// A new mark for a key or value written at `origin`.
     fn mark(&mut self, origin: Origin) -> Range<usize> {
         let place = self.base + self.origins.len();
         self.origins.push(origin);
         place..place
     }
 
-    /// Where `span`, of a key or value of the document, was written.
+    /// Where the key or value with this span was written.
     fn origin(&self, span: &Range<usize>) -> Origin {
         let mark = span.start.checked_sub(self.base);
         mark.map_or_else(|| Origin::Text(span.clone()), |mark| self.origins[mark].clone())
@@ -60,7 +60,7 @@ impl Marks {
 }
 
 impl<'a> Document<'a> {
-    /// Reads the TOML in `text`; `name` is what messages call it.
+    /// Parses the TOML in `text`; `name` is used in messages.
     pub(crate) fn parse(text: &'a str, name: &'a str) -> Result<Document<'a>, ScenarioError> {
         match DeTable::parse(text) {
             Ok(root) => {
@@ -75,8 +75,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Lays `assignment`, `a.b.c=VALUE`, over the document. The value is TOML if it reads as such,
-    /// and otherwise a string, so that quotes may be left out.
+    /// Applies the override `assignment`, `a.b.c=VALUE`. The value is parsed as TOML, or else taken as a
+    /// string, so quotes may be omitted.
     pub(crate) fn set(&mut self, assignment: &'a str) -> Result<(), ScenarioError> {
         let refuse = |message: &str| Err(ScenarioError::new(message.to_owned(), Place::Override(assignment)));
         let Some((path, text)) = assignment.split_once('=') else {
@@ -100,8 +100,8 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// Lays `value`, which was written at `value_at`, over the document where `keys` lead, each of
-    /// which was written where it says.
+    /// Sets the key path `keys` to `value`. Each key and the value carry the location where they were
+    /// written.
     pub(crate) fn lay(
         &mut self,
         keys: &[(String, Origin)],
@@ -117,27 +117,27 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Takes the value of the top-level key `key` out of the document.
+    /// Removes the top-level key `key` and returns its value.
     pub(crate) fn remove(&mut self, key: &str) -> Option<Value<'a>> {
         self.root.remove(key)
     }
 
-    /// A document of one key, `name`, and its value, which is a part of this document's.
+    /// A document with a single key, `name`, and its value, which is part of this document.
     pub(crate) fn part(&self, name: &str, value: &Value<'a>) -> Document<'a> {
         let root = DeTable::from_iter([(named(name, value.span()), value.clone())]);
         Document { root, ..self.clone() }
     }
 
-    /// The overrides, in their order, as paths.
+    /// The paths of the overrides, in order.
     pub(crate) fn overridden(&self) -> impl Iterator<Item = String> {
         let path = |assignment: &&str| assignment.split('=').next().map(bare);
         self.overrides.iter().filter_map(path)
     }
 
-    /// Reads the document as a `T`.
+    /// Deserializes the document as a `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, ScenarioError> {
         deserialize(&self.root).map_err(|error| {
-            // What is missing at the top level has no place.
+            // A missing top-level key has no location.
             let span = error.span().filter(|span| *span != (0..0));
             let path = span.as_ref().and_then(|span| path_in(&self.root, span)).unwrap_or_default();
             let culprit = self.find(&borrowed(&path)).map(|(_, value)| value.get_ref());
@@ -147,7 +147,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The error about the first key or string that would break a table or a report, if there is one.
+    /// The error for the first key or string that would break tables or reports, if any.
     pub(crate) fn unprintable(&self) -> Option<ScenarioError> {
         let (path, span, letter) = unprintable_in(&self.root)?;
         let path: Vec<String> = path.iter().map(|key| escaped(key)).collect();
@@ -157,31 +157,30 @@ impl<'a> Document<'a> {
         Some(ScenarioError::new(diagnostics::at(&borrowed(&path), &problem), self.place(Some(span))))
     }
 
-    /// The error about `fault`, at the place of its key, or of the nearest one above that the
-    /// document has.
+    /// The error for `fault`, located at its key, or at the nearest parent that exists in the document.
     pub(crate) fn fault(&self, fault: &Fault) -> ScenarioError {
         let path = borrowed(&fault.path);
         let span = (1..=path.len()).rev().find_map(|depth| self.span_of(&path[..depth]));
         ScenarioError::new(diagnostics::at(&path, &fault.problem), self.place(span))
     }
 
-    /// What messages call it.
+    /// The name used in messages.
     pub(crate) fn name(&self) -> &str {
         self.name
     }
 
-    /// The keys that the table at the top-level key `table` has.
+    /// The keys of the top-level table `table`.
     pub(crate) fn keys_of(&self, table: &str) -> impl Iterator<Item = &str> {
         let table = self.root.get(table).and_then(|value| value.get_ref().as_table());
         table.into_iter().flat_map(|table| table.keys().map(|key| key.get_ref().as_ref()))
     }
 
-    /// The error about what was written at `origin`.
+    /// The error for what was written at `origin`.
     pub(crate) fn error(&self, message: String, origin: &Origin) -> ScenarioError {
         ScenarioError::new(message, self.place_of(Some(origin.clone())))
     }
 
-    /// Where `span`, of a key or value of the document, was written.
+    /// Where the key or value with this span was written.
     pub(crate) fn origin(&self, span: &Range<usize>) -> Origin {
         self.marks.origin(span)
     }
@@ -198,8 +197,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// What serde expects at `key` of the table at `path`, where nothing stands: it says so when it
-    /// finds a boolean there.
+    /// What serde expects at the missing key `key` of the table at `path`: found by deserializing a boolean
+    /// there.
     fn expected_at<T: DeserializeOwned>(&self, path: &[String], key: &str) -> Option<String> {
         let mut root = self.root.clone();
         let keys = [&borrowed(path)[..], &[key]].concat();
@@ -215,7 +214,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The value at `path`, in which a number picks an element of a list, and the span of its key.
+    /// The value at `path`, in which numbers index lists, and the span of its key.
     fn find(&self, path: &[&str]) -> Option<(Range<usize>, &Value<'a>)> {
         let (first, rest) = path.split_first()?;
         let (key, value) = self.root.get_key_value(*first)?;
@@ -227,12 +226,12 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A dotted path with nothing but its keys and dots.
+/// A dotted path without quotes and spaces.
 pub(crate) fn bare(path: &str) -> String {
     keys_of(path).collect::<Vec<_>>().join(".")
 }
 
-/// The keys of a dotted path. No key has a dot in it, so that quotes mean nothing.
+/// The keys of a dotted path. Keys contain no dots, so quotes are ignored.
 fn keys_of(path: &str) -> impl Iterator<Item = &str> {
     path.split('.').map(|key| key.trim().trim_matches(['"', '\'']))
 }
@@ -245,7 +244,7 @@ fn deserialize<T: DeserializeOwned>(root: &DeTable<'_>) -> Result<T, toml::de::E
     T::deserialize(toml::Deserializer::from(Spanned::new(0..0, root.clone())))
 }
 
-/// The path of the key, or of the element of a list, whose name or value is at `span`.
+/// The path of the key or list element whose name or value has the given span.
 fn path_in(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
     table.iter().find_map(|(key, value)| {
         let rest = match value.get_ref() {
@@ -260,7 +259,7 @@ fn path_in(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
     })
 }
 
-/// The first key or string with a letter that is none to print: the path to it, where it stands, the letter.
+/// The first key or string with an unprintable character: its path, its span, and the character.
 fn unprintable_in(table: &DeTable<'_>) -> Option<(Vec<String>, Range<usize>, char)> {
     table.iter().find_map(|(key, value)| {
         let name = key.get_ref().to_string();
@@ -286,8 +285,8 @@ fn unprintable_value(value: &Value<'_>) -> Option<(Vec<String>, Range<usize>, ch
     }
 }
 
-/// Whether a letter ends a line, moves the cursor, or turns the direction of the letters beside it. TOML allows
-/// tabs as they are, and so do names.
+/// Whether a character ends a line, moves the cursor or changes the text direction. TOML allows literal tabs,
+/// and so do names.
 fn is_unprintable(letter: &char) -> bool {
     letter.is_control() && *letter != '\t'
         || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -301,8 +300,8 @@ fn escaped(key: &str) -> String {
     key.chars().map(escape).collect()
 }
 
-/// Puts `value` where `keys` lead, making tables on the way; `mark` gives a span for the key with a
-/// number. The error is the number of the key that is in the way: its value is no table.
+/// Inserts `value` at the path `keys`, creating tables as needed; `mark` returns a span for the key with a
+/// given index. On error, returns the index of the key whose value is not a table.
 fn insert<'a>(
     root: &mut DeTable<'a>,
     keys: &[&str],

@@ -1,12 +1,12 @@
-//! What is wrong with a scenario, and where.
+//! Scenario errors with their locations.
 
 use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// What is wrong with a scenario, and where. It displays as a message of several lines: what was
-/// found and what was expected, the place, and the line with a mark under the culprit.
+/// An error in a scenario. It displays as several lines: what was found and expected, the location, and the
+/// source line with the offending text underlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     message: String,
@@ -15,9 +15,9 @@ pub struct ScenarioError {
     rendered: String,
 }
 
-/// Where something is wrong.
+/// Location of an error.
 pub(crate) enum Place<'a> {
-    /// In a file; without a span, in all of it.
+    /// In a file; without a span, the file as a whole.
     File { name: &'a str, text: &'a str, span: Option<Range<usize>> },
     /// In an override on the command line.
     Override(&'a str),
@@ -48,12 +48,12 @@ impl ScenarioError {
         ScenarioError { message, origin: name.to_owned(), position: Some(position), rendered }
     }
 
-    /// Whether both errors are about the same place.
+    /// Whether both errors have the same location.
     pub(crate) fn same_place(&self, other: &ScenarioError) -> bool {
         (&self.origin, self.position) == (&other.origin, other.position)
     }
 
-    /// The error with `note` at the end of its message.
+    /// Appends `note` to the message.
     pub(crate) fn noting(mut self, note: &str) -> ScenarioError {
         self.rendered.insert_str(self.message.len(), note);
         self.message.push_str(note);
@@ -65,7 +65,7 @@ impl ScenarioError {
         &self.message
     }
 
-    /// The file's name, or the `--set` option that is wrong.
+    /// The file name, or the `--set` option.
     pub fn origin(&self) -> &str {
         &self.origin
     }
@@ -75,7 +75,7 @@ impl ScenarioError {
         self.position.map(|(line, _)| line)
     }
 
-    /// The column of that line in characters, from 1.
+    /// The column in characters, from 1.
     pub fn column(&self) -> Option<usize> {
         self.position.map(|(_, column)| column)
     }
@@ -89,7 +89,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// As much of `span` as is on its first line, on whole characters inside `text`.
+/// The part of `span` on its first line, at character boundaries of `text`.
 fn one_line(text: &str, span: Range<usize>) -> Range<usize> {
     let start = text.floor_char_boundary(span.start);
     let end = text.ceil_char_boundary(span.end.max(start));

@@ -1,4 +1,4 @@
-//! From the table `[sweep]` of a document to the scenarios that it makes.
+//! Expansion of the `[sweep]` table of a document into scenarios.
 
 use std::collections::HashMap;
 
@@ -11,43 +11,43 @@ use super::error::ScenarioError;
 use super::range::{self, Range};
 use crate::schema::{Axis, Point, Scenario, Sweep, text};
 
-/// More points are a slip.
+/// Maximum number of points; more are probably a mistake.
 const MOST: usize = 100_000;
 
-/// What is no parameter of one scenario.
+/// Keys that cannot be varied.
 const FIXED: [&str; 3] = ["title", "schemes", "sweep"];
 
-/// An axis as it is written.
+/// An axis as written.
 struct Draft {
     path: String,
-    /// The path's keys, each with its place.
+    /// The keys of the path, each with its location.
     keys: Vec<(String, Origin)>,
     values: Vec<Written>,
 }
 
 impl Draft {
-    /// Where its last key is written.
+    /// Location of the last key.
     fn at(&self) -> &Origin {
         &self.keys[self.keys.len() - 1].1
     }
 }
 
-/// A value as it is written.
+/// A value as written.
 struct Written {
-    /// As TOML.
+    /// The value in TOML syntax.
     toml: String,
     at: Origin,
 }
 
-/// The scenarios of a sweep: a document for each point, made of a common one.
+/// The points of a sweep: documents derived from a common one.
 struct Grid<'a> {
     base: &'a Document<'a>,
     drafts: &'a [Draft],
-    /// The values of each axis, as laid over the document.
+    /// The values of each axis, as applied to the document.
     values: Vec<Vec<DeValue<'a>>>,
 }
 
-/// The sweep in `table`, which was taken out of the document `base`, and its points.
+/// Expands the sweep in `table`, which was removed from the document `base`.
 pub(crate) fn expand(
     base: &Document<'_>,
     table: document::Value<'_>,
@@ -62,7 +62,7 @@ pub(crate) fn expand(
     Ok((Sweep { axes, stated: by_profile.then(|| settings().collect()) }, points))
 }
 
-/// The axes in the order in which they are written, those of overrides last.
+/// The axes in the order in which they are written, followed by those from overrides.
 fn drafts(base: &Document<'_>, table: &document::Value<'_>) -> Result<Vec<Draft>, ScenarioError> {
     let DeValue::Table(table_of_paths) = table.get_ref() else {
         let problem = String::from("sweep: found a value, expected a table");
@@ -92,15 +92,14 @@ fn drafts(base: &Document<'_>, table: &document::Value<'_>) -> Result<Vec<Draft>
     Ok(drafts)
 }
 
-/// Whether one path leads to the other, or past it.
+/// Whether one path is a prefix of the other.
 fn related(one: &str, other: &str) -> bool {
     let leads =
         |a: &str, b: &str| b.strip_prefix(a).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     leads(one, other) || leads(other, one)
 }
 
-/// Whether an override gives the parameter a value, and so takes it out of the sweep, unless a later
-/// one has brought it there.
+/// Whether a later override sets this parameter, which removes it from the sweep.
 fn is_fixed_by_override(base: &Document<'_>, draft: &Draft) -> bool {
     base.overridden().enumerate().any(|(index, path)| {
         let later = matches!(draft.at(), Origin::Override(own) if *own > index);
@@ -108,7 +107,7 @@ fn is_fixed_by_override(base: &Document<'_>, draft: &Draft) -> bool {
     })
 }
 
-/// Adds the axes in `table`, to which the keys `above` lead, with their places.
+/// Adds the axes in `table` under the key path `above`.
 fn collect(
     base: &Document<'_>,
     table: &DeTable<'_>,
@@ -143,13 +142,13 @@ fn collect(
     Ok(())
 }
 
-/// Whether a table is a range rather than the beginning of a path.
+/// Whether a table is a range, not part of a path.
 fn is_range(table: &DeTable<'_>) -> bool {
     let plain = |key: &&str| table.get(*key).is_some_and(|value| !value.get_ref().is_table());
     range::KEYS.iter().any(plain)
 }
 
-/// The values in the list or range at `path`.
+/// The values of the list or range at `path`.
 fn written(
     base: &Document<'_>,
     path: &str,
@@ -211,13 +210,13 @@ impl<'a> Grid<'a> {
         Ok(())
     }
 
-    /// The points, the last axis varying fastest.
+    /// The points; the last axis varies fastest.
     fn points(&self) -> Result<Vec<Point>, ScenarioError> {
         let count = self.drafts.iter().map(|draft| draft.values.len()).product();
         (0..count).map(|index| self.point(&self.picks(index))).collect()
     }
 
-    /// Which value of each axis makes the point with number `index`.
+    /// The index of each axis' value at point number `index`.
     fn picks(&self, mut index: usize) -> Vec<usize> {
         let mut picks = vec![0; self.drafts.len()];
         for (pick, draft) in picks.iter_mut().zip(self.drafts).rev() {
@@ -245,7 +244,7 @@ impl<'a> Grid<'a> {
         Ok(Point { parameters, scenario })
     }
 
-    /// The scenario with some axes' values, each given by the numbers of the axis and the value.
+    /// The scenario with the given values, as pairs of axis index and value index.
     fn scenario(&self, picks: &[(usize, usize)]) -> Result<Scenario, ScenarioError> {
         let mut document = self.base.clone();
         for &(axis, pick) in picks {
@@ -256,7 +255,7 @@ impl<'a> Grid<'a> {
         Scenario::read(&document)
     }
 
-    /// The error of a point, with the point's name unless one of its values is wrong by itself.
+    /// The error of a point, with the name of the point unless a value is invalid by itself.
     fn blame(&self, error: ScenarioError, picks: &[(usize, usize)]) -> ScenarioError {
         let by_itself = picks.iter().any(|&(axis, pick)| {
             let draft = &self.drafts[axis];

@@ -1,4 +1,4 @@
-//! Reading and writing scenarios.
+//! Reading and writing of scenarios.
 
 use std::fs;
 use std::hash::Hasher;
@@ -17,11 +17,10 @@ use crate::build::Fault;
 use crate::schema::{Point, Scenario, Sweep};
 
 impl Scenario {
-    /// Reads the file at `path`, with `overrides` laid over it in their order, each as
-    /// `"radio.rate=2 Mbps"`.
+    /// Reads the file at `path` and applies `overrides` in order, each in the form `"radio.rate=2 Mbps"`.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not a sound scenario.
+    /// If the file cannot be read, or the scenario is invalid.
     pub fn load<S: AsRef<str>>(path: &Path, overrides: &[S]) -> Result<Scenario, ScenarioError> {
         let name = path.display().to_string();
         let whole = |message| ScenarioError::new(message, Place::File { name: &name, text: "", span: None });
@@ -35,11 +34,10 @@ impl Scenario {
         }
     }
 
-    /// Reads the scenario in `text`, which messages call `name`, with `overrides` laid over it in
-    /// their order.
+    /// Parses the scenario in `text` and applies `overrides` in order; messages call the text `name`.
     ///
     /// # Errors
-    /// If it is not a sound scenario.
+    /// If the scenario is invalid.
     pub fn parse<S: AsRef<str>>(text: &str, name: &str, overrides: &[S]) -> Result<Scenario, ScenarioError> {
         let mut document = Document::parse(text, name)?;
         for assignment in overrides {
@@ -48,7 +46,7 @@ impl Scenario {
         Scenario::expand(&mut document).map(|(scenario, _)| scenario)
     }
 
-    /// The scenario that `document` holds, and its points.
+    /// The scenario in `document`, and its points.
     fn expand(document: &mut Document<'_>) -> Result<(Scenario, Vec<Point>), ScenarioError> {
         let mut scenario = Scenario::read(document)?;
         let Some(table) = document.remove("sweep") else {
@@ -60,7 +58,7 @@ impl Scenario {
         Ok((scenario, points))
     }
 
-    /// The scenario that `document` holds, but for its sweep.
+    /// The scenario in `document`, without its sweep.
     pub(crate) fn read(document: &Document<'_>) -> Result<Scenario, ScenarioError> {
         if let Some(error) = document.unprintable() {
             return Err(error);
@@ -80,22 +78,22 @@ impl Scenario {
         }
     }
 
-    /// The scenarios that the [sweep](Sweep) makes: one for each combination of values, in the order
-    /// of the file, the last parameter varying fastest. Without a sweep it is this scenario alone.
+    /// The points of the [sweep](Sweep): one scenario per combination of values, in the order of the file;
+    /// the last parameter varies fastest. Without a sweep, this scenario alone.
     ///
     /// # Errors
-    /// Never for a scenario that was read. In one that was changed in code, a point may be unsound.
+    /// If a point is invalid, which cannot happen for a scenario read from a file.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
         let text = self.to_toml();
         let (_, points) = Scenario::expand(&mut Document::parse(&text, &self.file)?)?;
         Ok(points)
     }
 
-    /// Gives TCP its profile's settings wherever the document says nothing.
+    /// Sets all TCP settings that the document does not state to those of its profile.
     fn settle_profile(&mut self, document: &Document<'_>) {
         let table = |settings| Table::try_from(settings).expect("settings are a table");
         let stated = table(&self.tcp);
-        // Without one, the profile is the default one, which need not be that of settings made in code.
+        // The default profile of files may differ from that of settings made in code.
         let profile = if document.keys_of("tcp").any(|key| key == "profile") {
             self.tcp.profile
         } else {
@@ -108,20 +106,20 @@ impl Scenario {
         self.tcp = settled.try_into().expect("settings survive a round trip");
     }
 
-    /// The canonical form: the same scenario with every default and every unit spelled out, in the
-    /// order of the schema. Reading it gives this scenario. Only if the sweep varies TCP's profile,
-    /// what the profile gives is left to it.
+    /// The canonical form: the same scenario with all defaults and units written out, in the order of the
+    /// schema. Parsing it yields an equal scenario. If the sweep varies the TCP profile, settings given by
+    /// the profile are omitted.
     pub fn to_toml(&self) -> String {
         let mut table = Table::try_from(self).expect("a scenario is a table of plain values");
         self.sweep.leave_to_profiles(&mut table);
         table.to_string() + &self.sweep.to_toml()
     }
 
-    /// A name for what determines the result of a run beside its scheme, seed and number, whatever
-    /// the formatting: the FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical
-    /// form](Scenario::to_toml) with an empty title, no schemes, no senders, no sweep, and of the schemes'
-    /// parameters only those of schemes that differ from their defaults. So a point has the same hash in
-    /// every study, and as a scenario by itself; and a scheme that is added changes none.
+    /// Identifies everything that determines the result of a run except scheme, seed and run number: the
+    /// FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical form](Scenario::to_toml) without
+    /// title, schemes, senders and sweep, and with scheme parameters only where they differ from the
+    /// defaults. Hence a point has the same hash in every study and as a scenario by itself, and adding a
+    /// scheme changes no hash.
     pub fn hash(&self) -> String {
         let plain = Scenario {
             title: String::new(),

@@ -1,4 +1,4 @@
-//! Scenario files: reading TOML, saying what is wrong with it and where, and expanding sweeps.
+//! Scenario files: TOML parsing, error messages with locations, and expansion of sweeps.
 //!
 //! ```text
 //! text ──parse──> Document ──overrides──> Document ──serde──> Scenario ──[sweep]──> points

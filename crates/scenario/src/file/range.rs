@@ -1,4 +1,4 @@
-//! Values at equal distances: `{ from = "1 s", to = "4 s", step = "1 s" }`.
+//! Ranges of values: `{ from = "1 s", to = "4 s", step = "1 s" }`.
 
 use lasthop_base::{BitRate, Bytes, Duration};
 use serde::Deserialize;
@@ -6,25 +6,25 @@ use toml::Value;
 
 use crate::build::Fault;
 
-/// More values on one axis are a slip.
+/// Maximum number of values on an axis; more are probably a mistake.
 const MOST: u64 = 10_000;
 
-/// The keys of a range; what has one of them, and no table there, is meant to be one.
+/// The keys of a range. A table with one of them at a place where no table is expected is a range.
 pub(crate) const KEYS: [&str; 5] = ["from", "to", "step", "count", "scale"];
 
-/// A range as it is written, with either `step` or `count`.
+/// A range as written, with either `step` or `count`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a range such as { from = \"1 s\", to = \"4 s\", step = \"1 s\" }")]
 pub(crate) struct Range {
     /// The first value.
     from: Value,
-    /// The last value, or with a step one that is not passed.
+    /// The last value; with a step, an upper bound.
     to: Value,
-    /// From one value to the next.
+    /// Increment.
     step: Option<Value>,
-    /// How many values.
+    /// Number of values.
     count: Option<u64>,
-    /// Whether `count` values have equal differences, as by default, or equal ratios.
+    /// Whether `count` values have equal differences (the default) or equal ratios.
     #[serde(default)]
     scale: Scale,
 }
@@ -37,14 +37,14 @@ enum Scale {
     Log,
 }
 
-/// What the numbers of a range count.
+/// The unit of the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Unit {
     Number,
     Nanoseconds,
     Bytes,
     BitsPerSecond,
-    /// Anything else, such as `packets` or `%`.
+    /// Any other unit, such as `packets` or `%`.
     Word(String),
 }
 
@@ -56,7 +56,7 @@ impl Range {
             _ if index == 0 => from,
             _ if index == count - 1 => to,
             Scale::Linear => from + (to - from) * index as f64 / (count - 1) as f64,
-            // Nobody asks for more than four digits of these, and the platform has no say in them.
+            // Rounded to four digits, which also hides differences between platforms.
             Scale::Log => rounded(from * libm::pow(to / from, index as f64 / (count - 1) as f64), 4),
         };
         let numbers: Vec<f64> = match (&self.step, self.count) {
@@ -76,7 +76,7 @@ impl Range {
         Ok(numbers.into_iter().map(|number| unit.write(number)).collect())
     }
 
-    /// What the ends count, and how many of it they are.
+    /// The unit of the bounds, and their values.
     fn ends(&self) -> Result<(Unit, f64, f64), Fault> {
         let expected = "expected a number or a quantity, such as \"1 s\"";
         let unknown = || Fault::new("from", format!("found {}, {expected}", self.from));
@@ -88,7 +88,7 @@ impl Range {
         Ok((unit, from, to))
     }
 
-    /// The number at `key`, which counts the same as `from` does.
+    /// The value at `key`, in the same unit as `from`.
     fn alike(&self, unit: &Unit, key: &str, value: &Value) -> Result<f64, Fault> {
         let problem = || format!("found {value}, expected what goes with {}", self.from);
         unit.read(value).ok_or_else(|| Fault::new(key, problem()))
@@ -102,7 +102,7 @@ impl Range {
         if length <= 0.0 {
             return Err(Fault::new("step", format!("found {step}, expected more than nothing")));
         }
-        // A step that fits but for the error of its arithmetic fits.
+        // A step that divides the range up to a rounding error counts as dividing it.
         let last = ((to - from) / length + 1e-6).floor();
         if last >= MOST as f64 {
             let problem = format!("found {step}, which makes more than {MOST} values");
@@ -124,7 +124,7 @@ impl Range {
 }
 
 impl Unit {
-    /// What `value` counts, and how many of it there are.
+    /// The unit of `value`, and its number.
     fn of(value: &Value) -> Option<(Unit, f64)> {
         let word = match value {
             Value::String(text) => split(text)?.1.to_owned(),
@@ -134,7 +134,7 @@ impl Unit {
         units.into_iter().find_map(|unit| unit.read(value).map(|number| (unit, number)))
     }
 
-    /// How many of this unit `value` is.
+    /// `value` as a number of this unit.
     fn read(&self, value: &Value) -> Option<f64> {
         match (self, value) {
             (Unit::Number, Value::Integer(number)) => Some(*number as f64),
@@ -153,11 +153,11 @@ impl Unit {
         }
     }
 
-    /// `number` of this unit, to the precision that it has.
+    /// `number` of this unit, rounded to the unit's precision.
     fn write(&self, number: f64) -> Value {
         let tidy = rounded(number, 12);
         match self {
-            // A number that may have a fraction may also be whole, but not the other way round.
+            // Fractional numbers may be written as whole ones, but not vice versa.
             Unit::Number if tidy.fract() == 0.0 => Value::Integer(tidy as i64),
             Unit::Number => Value::Float(tidy),
             Unit::Nanoseconds => Value::String(Duration::from_nanos(number.round() as u64).to_string()),
@@ -180,7 +180,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim_start()))
 }
 
-/// `number` to `digits` significant decimal digits.
+/// `number` rounded to `digits` significant digits.
 fn rounded(number: f64, digits: usize) -> f64 {
     format!("{number:.*e}", digits - 1).parse().expect("a number is written as a number")
 }

@@ -1,4 +1,4 @@
-//! The counters of a run's components at one instant.
+//! Counters of a run's components at one instant.
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::application::ClientStats;
@@ -9,35 +9,35 @@ use lasthop_proto::{ComponentId, DropReason, Packet};
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{RadioStats, Tap};
 
-/// What the parts of a run have counted by some instant.
+/// The counters of all components at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// The instant.
+    /// The time of the counters.
     pub(crate) at: Time,
     pub(crate) connections: Vec<Ends>,
     pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
     pub(crate) applications: Vec<Dialogue>,
     pub(crate) radios: Vec<RadioStats>,
-    /// Packets that the queues of wired links marked.
+    /// Packets marked by the queues of wired links.
     pub(crate) marked: u64,
     pub(crate) bsses: Vec<BssCounts>,
     pub(crate) drops: Drops,
 }
 
-/// What the ends of a connection have counted, and what is between them.
+/// Counters of a connection's endpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) sender: SenderStats,
     pub(crate) receiver: ReceiverStats,
-    /// Payload that was acknowledged to the sender.
+    /// Payload acknowledged to the sender.
     pub(crate) acknowledged: Bytes,
-    /// Bytes that the source has sent and nobody has acknowledged to it, SYN and FIN included.
+    /// Bytes sent and not acknowledged, including SYN and FIN.
     pub(crate) in_flight: Bytes,
     pub(crate) relayed: Relayed,
 }
 
 impl Ends {
-    /// Payload that had left the source and not reached the destination, of a transfer of `size`.
+    /// Payload sent by the source that has not reached the destination, for a transfer of `size`.
     pub(super) fn under_way(&self, size: Option<Bytes>) -> Bytes {
         if self.sender.payload_sent == Bytes::ZERO {
             return Bytes::ZERO;
@@ -47,19 +47,19 @@ impl Ends {
     }
 }
 
-/// What the two ends of an application have counted.
+/// Counters of an application's endpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dialogue {
     pub(crate) client: ClientStats,
-    /// The sending ends of its connections: the client's and the server's.
+    /// The senders of its two connections: the client's and the server's.
     pub(crate) senders: [SenderStats; 2],
-    /// Payload that reached the server.
+    /// Payload delivered to the server.
     pub(crate) asked: Bytes,
-    /// Payload that reached the client.
+    /// Payload delivered to the client.
     pub(crate) answered: Bytes,
 }
 
-/// What the base stations that split a connection have counted, and what they hold.
+/// Counters of the base stations that split a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Relayed {
     pub(super) segments_sent: u64,
@@ -83,7 +83,7 @@ impl Relayed {
         self.held += relay.held();
     }
 
-    /// What was counted since `earlier`, which was counted before.
+    /// The difference to `earlier` counters.
     pub(super) fn since(&self, earlier: &Relayed) -> Relayed {
         Relayed {
             segments_sent: self.segments_sent - earlier.segments_sent,
@@ -97,7 +97,7 @@ impl Relayed {
     }
 }
 
-/// Counts what is lost of each flow, by reason.
+/// Counts the packets lost per flow, by reason.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Drops {
     pub(super) flows: Vec<FlowDrops>,
@@ -112,7 +112,7 @@ pub(super) struct FlowDrops {
 }
 
 impl Drops {
-    /// Of so many flows.
+    /// Counters for `flows` flows.
     pub(crate) fn new(flows: usize) -> Drops {
         Drops { flows: vec![FlowDrops::default(); flows] }
     }
@@ -123,7 +123,7 @@ impl FlowDrops {
         self.queue_full + self.active_queue + self.corrupted + self.discarded
     }
 
-    /// What was counted since `earlier`, which was counted before.
+    /// The difference to `earlier` counters.
     pub(super) fn since(&self, earlier: &FlowDrops) -> FlowDrops {
         FlowDrops {
             queue_full: self.queue_full - earlier.queue_full,
@@ -147,7 +147,7 @@ impl Tap for Drops {
     }
 }
 
-/// How long the media of BSSs were busy, and how often frames collided on them.
+/// Busy time and collisions of BSSs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BssCounts {
     pub(crate) attempts: u64,
@@ -157,7 +157,7 @@ pub(crate) struct BssCounts {
 }
 
 impl BssCounts {
-    /// Of a BSS with so many stations.
+    /// Counters of a BSS with `stations` stations.
     pub(crate) fn of(bss: &Bss, stations: usize) -> BssCounts {
         let stats = bss.stats();
         let mut counts =
@@ -176,7 +176,7 @@ impl BssCounts {
 mod tests {
     use super::*;
 
-    /// Each count is `factor` times its own prime number; the others are as they are at the end.
+    /// Each counter is `factor` times its own prime number; the others have their final values.
     fn relayed(factor: u64, end: u64) -> Relayed {
         Relayed {
             segments_sent: 2 * factor,

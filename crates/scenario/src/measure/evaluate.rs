@@ -1,4 +1,4 @@
-//! From counters to metrics.
+//! Metrics computed from counters.
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_sim::RadioStats;
@@ -6,21 +6,22 @@ use lasthop_sim::RadioStats;
 use super::counts::{BssCounts, Counts, Ends, FlowDrops};
 use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
 
-/// What a run counted: all of it, and what of it belongs to the warm-up.
+/// The counters at the end of a run, and at the end of the warm-up.
 pub(crate) struct Measured<'a> {
     pub(crate) end: &'a Counts,
     pub(crate) warmup: &'a Counts,
 }
 
 impl Measured<'_> {
-    /// The connection with number `index`, whose transfer of `size` was to begin at `start`.
+    /// Metrics of connection number `index`, a transfer of `size` scheduled at `start`.
     pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> Connection {
         let end = &self.end.connections[index];
         let before = self.warmup.connections.get(index).copied().unwrap_or_default();
         let Ends { sender: total, receiver: received, .. } = *end;
         let (sender, receiver) = (total.since(&before.sender), received.since(&before.receiver));
         let relayed = end.relayed.since(&before.relayed);
-        // What was under way at the end of the warm-up is delivered after it, and so counts as sent after it.
+        // Data in flight at the end of the warm-up are delivered afterwards, and therefore count as sent
+        // afterwards.
         let payload_sent = sender.payload_sent + before.under_way(size);
         let undelivered = end.acknowledged.0.saturating_sub(received.delivered.0);
         let drops = self.drops(index);
@@ -60,7 +61,7 @@ impl Measured<'_> {
         Connection { metrics, span, ends: size.is_some(), payload_sent }
     }
 
-    /// The source of traffic with number `index`, which was to send from `start` until `stop`.
+    /// Metrics of traffic source number `index`, scheduled from `start` until `stop`.
     pub(crate) fn traffic(&self, index: usize, start: Time, stop: Time) -> TrafficMetrics {
         let (source, sink) = self.end.traffic[index];
         let (sent_before, arrived_before) = self.warmup.traffic.get(index).copied().unwrap_or_default();
@@ -77,13 +78,13 @@ impl Measured<'_> {
         }
     }
 
-    /// The application with number `index`.
+    /// Metrics of application number `index`.
     pub(crate) fn application(&self, index: usize) -> ApplicationMetrics {
         let end = &self.end.applications[index];
         let before = self.warmup.applications.get(index).copied().unwrap_or_default();
         let client = end.client.since(&before.client);
         let senders = [0, 1].map(|sender| end.senders[sender].since(&before.senders[sender]));
-        // Two flows for each application, behind all others.
+        // Each application has two flows, after all others.
         let first = self.end.connections.len() + self.end.traffic.len() + 2 * index;
         let lost = [first, first + 1].map(|flow| self.drops(flow).total());
         let answered = client.responses > 0;
@@ -101,7 +102,7 @@ impl Measured<'_> {
         }
     }
 
-    /// All of them together.
+    /// Metrics of all connections together.
     pub(crate) fn total(&self, connections: &[Connection]) -> Metrics {
         let metrics = || connections.iter().map(|each| &each.metrics);
         let sum = |count: fn(&ConnectionMetrics) -> u64| metrics().map(count).sum();
@@ -154,7 +155,7 @@ impl Measured<'_> {
         }
     }
 
-    /// What was lost of a flow; connections come first.
+    /// Packets lost of a flow; connections come first.
     fn drops(&self, flow: usize) -> FlowDrops {
         let before = self.warmup.drops.flows.get(flow).copied().unwrap_or_default();
         self.end.drops.flows[flow].since(&before)
@@ -170,24 +171,24 @@ impl Measured<'_> {
         total(self.end) - total(self.warmup)
     }
 
-    /// From `start`, or the end of the warm-up, until `end`; of no length if that is earlier.
+    /// The time from `start`, or the end of the warm-up if later, until `end`; empty if `end` is earlier.
     fn span(&self, start: Time, end: Time) -> Span {
         let start = start.max(self.warmup.at);
         Span { start, end: end.max(start) }
     }
 }
 
-/// What is known of a connection: its metrics, and what their sum over several needs besides.
+/// The metrics of a connection, with what their sum over several connections requires.
 pub(crate) struct Connection {
     pub(crate) metrics: ConnectionMetrics,
     span: Span,
-    /// Whether its transfer has an end.
+    /// Whether its transfer is finite.
     ends: bool,
-    /// With what was under way at the end of the warm-up.
+    /// Payload sent, including data in flight at the end of the warm-up.
     payload_sent: Bytes,
 }
 
-/// A time that is measured.
+/// A measured time interval.
 #[derive(Clone, Copy, Default)]
 struct Span {
     start: Time,
@@ -199,7 +200,7 @@ impl Span {
         self.end.since(self.start)
     }
 
-    /// From the beginning of the first until the end of the last.
+    /// From the earlier start to the later end.
     fn and(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
@@ -213,7 +214,7 @@ fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
-/// Bits per second.
+/// Rate in bits per second.
 fn rate(size: Bytes, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { size.bits() as f64 / time.as_secs_f64() }
 }
@@ -226,7 +227,7 @@ fn share(part: Bytes, whole: Bytes) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Of wired links and wireless ones, since the end of the warm-up.
+    /// For wired and wireless links, since the end of the warm-up.
     #[test]
     fn marks_of_all_links_are_summed() {
         let counts = |wired, radios: [u64; 2]| {
@@ -242,7 +243,7 @@ mod tests {
     fn jains_index_is_one_for_equals_and_a_share_for_one_who_has_all() {
         assert_eq!(jain([3.0, 3.0, 3.0].into_iter()), Some(1.0));
         assert_eq!(jain([0.0, 5.0, 0.0, 0.0].into_iter()), Some(0.25));
-        // By hand: 9² over 3 times 35.
+        // By hand: 9² / (3 × 35).
         assert_eq!(jain([1.0, 3.0, 5.0].into_iter()), Some(81.0 / 105.0));
         assert_eq!(jain([0.0, 0.0].into_iter()), None);
     }

@@ -1,15 +1,15 @@
-//! The metrics of a run: their names, meanings and order.
+//! Names, definitions and order of the metrics.
 
 use serde::Serialize;
 
-/// One metric of one run.
+/// Value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A quantity in the unit of its name; none if the run does not have it.
+    /// A quantity in the unit of its name; `None` if it does not apply to the run.
     Real(Option<f64>),
-    /// A number of things.
+    /// A count.
     Count(u64),
-    /// Yes or no.
+    /// A boolean.
     Truth(bool),
 }
 
@@ -37,7 +37,7 @@ impl From<bool> for Value {
     }
 }
 
-/// Defines structs of metrics, so that names and values are listed once.
+/// Defines structs of metrics, so that names and values are listed only once.
 macro_rules! metrics {
     ($($(#[$of:meta])* struct $set:ident { $($(#[$doc:meta])* $name:ident: $type:ty,)* })*) => {
         $(
@@ -48,10 +48,10 @@ macro_rules! metrics {
             }
 
             impl $set {
-                /// The metrics' names, in their order.
+                /// The names of the metrics, in order.
                 pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
-                /// The metrics' values, in the order of their [names]($set::NAMES).
+                /// The values of the metrics, in the order of their [names]($set::NAMES).
                 pub fn values(&self) -> impl ExactSizeIterator<Item = Value> + use<> {
                     [$(Value::from(self.$name)),*].into_iter()
                 }
@@ -61,136 +61,134 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// What a connection is measured by, or several together. Names carry units; bytes of packets
-    /// include their headers. All counts are from the end of the warm-up on.
+    /// Metrics of a connection, or of several together. Names include units; bytes of packets include
+    /// headers. All counters start at the end of the warm-up.
     struct ConnectionMetrics {
-        /// Payload delivered in order, in bits, over the time from the transfer's start, or the end of
-        /// the warm-up if that is later, until its last byte reached the destination, or until the run
-        /// ended if it did not. Of several connections, all that they delivered, over the time from the
-        /// first one's beginning until the last one's end.
+        /// Goodput: payload delivered in order, in bits, divided by the time from the start of the transfer,
+        /// or the end of the warm-up if later, until its last byte reached the destination, or the end of the
+        /// run. For several connections, their total over the time from the first start to the last end.
         throughput_bps: f64,
-        /// Payload delivered in order over payload sent by the source, copies included: 1 if nothing was
-        /// sent twice or lost. After a warm-up, what was under way at its end counts as delivered only.
-        /// Null if nothing was sent.
+        /// Payload delivered in order divided by payload sent by the source, retransmissions included: 1 if
+        /// nothing was retransmitted or lost. Data in flight at the end of the warm-up count as delivered
+        /// only. Null if nothing was sent.
         goodput: Option<f64>,
-        /// Time from the transfer's start until its last byte reached the destination. Null if it did not.
-        /// Of several connections that of the slowest with an end.
+        /// Time from the start of the transfer until its last byte reached the destination. Null if it did
+        /// not. For several connections, that of the slowest finite one.
         completion_time_s: Option<f64>,
-        /// Whether the last byte reached the destination, of all that have one.
+        /// Whether the last byte of every finite transfer reached the destination.
         finished: bool,
-        /// Whether the source, or a base station that sends on for it, gave up or was reset. Of several
+        /// Whether the source, or a base station that relays for it, aborted or was reset. For several
         /// connections, whether any was.
         aborted: bool,
-        /// Payload that reached the destination's application, in order.
+        /// Payload delivered in order to the destination's application.
         delivered_bytes: u64,
-        /// Segments that the source sent, of any kind, copies included.
+        /// Segments of any kind sent by the source, retransmissions included.
         segments_sent: u64,
-        /// Those of them that had been sent before, in whole or in part.
+        /// Segments retransmitted by the source, in whole or in part.
         retransmitted_segments: u64,
-        /// Their bytes, headers included, except payload that was new.
+        /// Bytes retransmitted by the source, including the headers of retransmitted segments.
         retransmitted_bytes: u64,
         /// Retransmission timeouts of the source.
         timeouts: u64,
-        /// Losses that the source detected from acknowledgements, by duplicates or by time.
+        /// Losses that the source detected from acknowledgements.
         fast_retransmits: u64,
         /// Tail loss probes of the source (RFC 8985 section 7).
         tail_loss_probes: u64,
-        /// Timeouts that the source found to be spurious, and undid.
+        /// Timeouts that the source found to be spurious and undid.
         spurious_timeouts: u64,
-        /// Reductions of the congestion window that the source undid, those of spurious timeouts included.
+        /// Congestion window reductions that the source undid, including those of spurious timeouts.
         undone_reductions: u64,
-        /// Control messages of the scheme that reached the source.
+        /// Control messages of the scheme received by the source.
         notices: u64,
-        /// Acknowledgements that the destination sent, and resets.
+        /// Acknowledgements and resets sent by the destination.
         acks_sent: u64,
-        /// Segments that base stations sent of a connection that they split, copies included. Zero if none
-        /// does, as all metrics of relays.
+        /// Segments sent by base stations that split the connection, retransmissions included. Zero if none
+        /// does, like all relay metrics.
         relay_segments_sent: u64,
-        /// Payload in them.
+        /// Payload of these segments.
         relay_payload_bytes: u64,
-        /// Those of them that had been sent before, in whole or in part.
+        /// Segments retransmitted by base stations, in whole or in part.
         relay_retransmitted_segments: u64,
         /// Retransmission timeouts of base stations.
         relay_timeouts: u64,
-        /// The most bytes that base stations held at once, each as far as it has taken over what the next
-        /// has not acknowledged; from the beginning of the run. Of several connections that of the one with
-        /// the most.
+        /// Peak of the bytes buffered at a base station (received and not yet acknowledged by the next hop),
+        /// since the start of the run. For several connections, the largest.
         relay_peak_bytes: u64,
-        /// Bytes that base stations held when the run ended.
+        /// Bytes buffered at base stations at the end of the run.
         relay_held_bytes: u64,
-        /// Payload that was acknowledged to the source, and had not reached the destination when the run
-        /// ended. More than zero only if a base station acknowledges in the destination's place.
+        /// Payload acknowledged to the source that had not reached the destination at the end of the run.
+        /// Positive only if a base station acknowledges on behalf of the destination.
         acknowledged_undelivered_bytes: u64,
-        /// Packets of both directions that a link gave up after its last permitted attempt.
+        /// Packets of both directions given up by a link after its last permitted attempt.
         link_discards: u64,
-        /// Packets of both directions that arrived damaged over a link that does not recover errors, or were
-        /// dropped above the MAC of a cell.
+        /// Packets of both directions that arrived corrupted over a link without ARQ, or were dropped above
+        /// the MAC of a cell.
         lost_on_air: u64,
-        /// Packets of both directions that found a queue full.
+        /// Packets of both directions dropped by a full queue.
         queue_drops: u64,
-        /// Packets of both directions that the discipline of a queue dropped to signal congestion.
+        /// Packets of both directions dropped by a queue discipline to signal congestion.
         aqm_drops: u64,
     }
 
-    /// What a run is measured by beside its connections.
+    /// Metrics of the network.
     struct NetworkMetrics {
-        /// Units sent over the air, in both directions, each as often as it was sent; in a cell, data frames.
+        /// Units sent over the air in both directions, retransmissions included; in a cell, data frames.
         link_attempts: u64,
-        /// Those of them that did not survive; in a cell, also those that collided.
+        /// Transmissions of units that were lost; in a cell, including collisions.
         link_failures: u64,
-        /// Bits put on the air, in both directions, after expansion and coding; those of cells are not counted.
+        /// Bits sent over the air in both directions, after expansion and coding; without cells.
         link_bits: u64,
-        /// Packets that the disciplines of queues marked in place of dropping them, of other traffic too.
+        /// Packets marked by queue disciplines instead of a drop, including other traffic.
         ecn_marks: u64,
-        /// Times that frames collided in cells.
+        /// Collisions in cells.
         collisions: u64,
-        /// How long there were frames on the air of cells.
+        /// Time during which frames were on the air in cells.
         busy_time_s: f64,
-        /// Jain's index of the throughputs of the connections that were there after the warm-up: 1 if they
-        /// are equal, 1/n if one of n has all. Null if nothing was delivered.
+        /// Jain's fairness index of the throughputs of connections active after the warm-up: 1 if all are
+        /// equal, 1/n if one of n has everything. Null if nothing was delivered.
         fairness: Option<f64>,
     }
 
-    /// What a source of other traffic is measured by, from the end of the warm-up on.
+    /// Metrics of a source of other traffic, from the end of the warm-up on.
     struct TrafficMetrics {
-        /// Packets that it sent.
+        /// Packets sent.
         sent_packets: u64,
-        /// Packets that arrived.
+        /// Packets received.
         delivered_packets: u64,
-        /// Packets that were lost anywhere.
+        /// Packets lost.
         lost_packets: u64,
-        /// What arrived, headers included, in bits, over the time from the source's start, or the end of
-        /// the warm-up if that is later, until it had stopped and the last one arrived, or the run ended.
+        /// Bits received, headers included, divided by the time from the start of the source, or the end of
+        /// the warm-up if later, until it stopped and its last packet arrived, or the end of the run.
         throughput_bps: f64,
-        /// Mean time from sending to arrival. Null if nothing arrived.
+        /// Mean one-way delay. Null if nothing arrived.
         mean_delay_s: Option<f64>,
     }
 
-    /// What an application is measured by, from the end of the warm-up on.
+    /// Metrics of an application, from the end of the warm-up on.
     struct ApplicationMetrics {
-        /// Requests that the client made.
+        /// Requests sent.
         requests: u64,
-        /// Responses that reached the client as a whole.
+        /// Responses received completely.
         responses: u64,
-        /// Mean time from when the client handed a request to TCP until the last byte of its response was
-        /// there. Null if no response was.
+        /// Mean time from handing a request to TCP until the last byte of its response was delivered. Null
+        /// without responses.
         mean_response_time_s: Option<f64>,
-        /// The longest of these times. Null likewise.
+        /// The longest of these times. Null without responses.
         greatest_response_time_s: Option<f64>,
-        /// Payload that reached the server, in order.
+        /// Payload delivered in order to the server.
         request_bytes: u64,
-        /// Payload that reached the client, in order.
+        /// Payload delivered in order to the client.
         response_bytes: u64,
-        /// Segments of both that had been sent before, in whole or in part.
+        /// Segments retransmitted by client and server, in whole or in part.
         retransmitted_segments: u64,
-        /// Retransmission timeouts of both.
+        /// Retransmission timeouts of client and server.
         timeouts: u64,
-        /// Packets of both that were lost anywhere.
+        /// Packets of both connections that were lost.
         lost_packets: u64,
     }
 }
 
-/// What a run is measured by: all its connections together, and its network.
+/// Metrics of a run: all connections together, and the network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metrics {
     /// The connections.
@@ -202,12 +200,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The metrics' names, in their order.
+    /// The names of the metrics, in order.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ConnectionMetrics::NAMES.iter().chain(NetworkMetrics::NAMES).copied()
     }
 
-    /// The metrics' values, in the order of their [names](Metrics::names).
+    /// The values of the metrics, in the order of their [names](Metrics::names).
     pub fn values(&self) -> impl Iterator<Item = Value> + use<> {
         self.connections.values().chain(self.network.values())
     }

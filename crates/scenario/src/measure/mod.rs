@@ -1,11 +1,11 @@
-//! What a run is measured by, and what is recorded of it.
+//! Measurement: metrics, traces and time series of a run.
 //!
 //! ```text
 //! engine ──counters──> counts ──> evaluate ──> metrics ──> report (JSON)
 //!    └─────taps──────> trace (packets), series (a sender's state)
 //! ```
 //!
-//! [`packet_loss`] is computed, not measured: the closed form of a link's channel.
+//! [`packet_loss`] is not measured: it computes the closed form of a link's channel.
 
 mod counts;
 mod evaluate;

@@ -1,4 +1,4 @@
-//! How often a packet is lost on a wireless link, as its channel's closed form has it.
+//! Packet loss probability of a wireless link, from the closed form of its channel.
 
 use lasthop_base::{Bytes, Duration};
 use lasthop_proto::frag::Fragments;
@@ -8,24 +8,23 @@ use crate::build::{Network, NetworkLink};
 use crate::file::{Place, ScenarioError, alternatives};
 use crate::schema::{Protect, Radio, Scenario};
 
-/// Instants at which the state of a channel may change while a packet is on the air: work for seconds.
+/// Maximum number of possible state changes of the channel while a packet is on the air: seconds of work.
 const MOST_INSTANTS: f64 = 1e7;
 
-/// The largest packet of IP.
+/// The maximum size of an IP packet.
 const LARGEST: Bytes = Bytes(65_535);
 
 impl Scenario {
-    /// The probability that a packet of this size, headers included, is lost on the wireless link called
-    /// `link`, by default the first that a connection crosses: one that is sent once, at a random instant long
-    /// after the run's beginning, and without a code. See
-    /// [`Model::loss_probability`](lasthop_channel::Model::loss_probability).
+    /// The probability that a packet of `size`, headers included, is lost on the wireless link `link`, by
+    /// default the first that a connection crosses. The packet is sent once, uncoded, at a random instant of
+    /// the stationary channel. See [`Model::loss_probability`](lasthop_channel::Model::loss_probability).
     ///
-    /// The direction is the one that the data of a connection take, or that to the mobile host if none crosses
-    /// the link. In a cell a packet is lost with its data frame, with which nobody else's collides, or above the
-    /// MAC.
+    /// The direction is that of a connection's data, or to the mobile host if no connection crosses the link.
+    /// In a cell, a packet is lost with its data frame, assuming no collisions, or above the MAC.
     ///
     /// # Errors
-    /// If the scenario has [faults](Scenario::faults), there is no such link, or it has no closed form.
+    /// If the scenario has [faults](Scenario::faults), the link does not exist, or its loss has no closed
+    /// form.
     pub fn packet_loss(&self, size: Bytes, link: Option<&str>) -> Result<f64, ScenarioError> {
         let wrong = |message: String| {
             ScenarioError::new(message, Place::File { name: &self.file, text: "", span: None })
@@ -72,11 +71,11 @@ impl Scenario {
     }
 }
 
-/// How many units a packet is on the air, how many of their bits errors can hit, and how long they take.
+/// The number of units of a packet, the number of bits exposed to errors, and the total air time.
 fn on_air(radio: &Radio, size: Bytes) -> (u32, u64, Duration) {
     let units = match radio.unit {
         None => Fragments::of(size, radio.mtu),
-        // The last one is filled up.
+        // The last unit is padded.
         Some(unit) => {
             let count = u64::from(Fragments::of(size, Some(unit)).count());
             Fragments::of(unit.get() * count, Some(unit))
@@ -91,7 +90,7 @@ fn on_air(radio: &Radio, size: Bytes) -> (u32, u64, Duration) {
     (units.count(), exposed, time)
 }
 
-/// The wireless link called `link`, or the first that a connection crosses.
+/// The wireless link `link`, or the first that a connection crosses.
 fn wireless(network: &Network, link: Option<&str>) -> Result<LinkId, String> {
     let is_wireless = |id: &LinkId| !matches!(network.links[usize::from(id.0)], NetworkLink::Wired(_));
     let Some(wanted) = link else {
@@ -110,7 +109,7 @@ fn wireless(network: &Network, link: Option<&str>) -> Result<LinkId, String> {
     })
 }
 
-/// What a link is called.
+/// The name of a link.
 fn name(network: &Network, link: LinkId) -> String {
     network.graph.ends(link).map(|end| network.names[usize::from(end.0)].as_str()).join("-")
 }

@@ -1,4 +1,4 @@
-//! Results as JSON. The keys are a contract: they may be added to, and never change their meaning.
+//! JSON format of results. Keys may be added, but never change their meaning.
 //!
 //! ```json
 //! {
@@ -19,11 +19,11 @@
 //! }
 //! ```
 //!
-//! A result whose scenario names a sender has the key `sender`, too. `hash` is that of [what determines a
-//! run](Scenario::hash), of the scenario without a choice of senders if several were run. `ended` is `"finished"`, `"time-limit"` or
-//! `"idle"`. The metrics are those of [`Metrics`], in its order, then by name those of each connection
-//! ([`ConnectionMetrics`]), of other traffic ([`TrafficMetrics`]) and of each application
-//! ([`ApplicationMetrics`]); a metric that a run does not have is null.
+//! A result also has the key `sender` if its scenario names one. `hash` is [`Scenario::hash`], computed
+//! without the choice of sender if several were run. `ended` is `"finished"`, `"time-limit"` or `"idle"`. The
+//! metrics are those of [`Metrics`], in its order, followed by name by those of each connection
+//! ([`ConnectionMetrics`]), traffic source ([`TrafficMetrics`]) and application ([`ApplicationMetrics`]). A
+//! metric that does not apply to a run is null.
 
 use std::fmt;
 
@@ -35,10 +35,10 @@ use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, TrafficMetr
 use crate::run::Run;
 use crate::schema::Scenario;
 
-/// This version of Lasthop.
+/// The version of Lasthop.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Runs that cannot share a report: there are none, or their seeds or run numbers differ.
+/// Error for runs that cannot share a report: none, or with different seeds or run numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unrelated;
 
@@ -78,7 +78,7 @@ struct Outcome<'a> {
     applications: IndexMap<&'a str, &'a ApplicationMetrics>,
 }
 
-/// Why a run ended, in a word: `finished`, `time-limit` or `idle`.
+/// The JSON value for the end of a run: `finished`, `time-limit` or `idle`.
 pub fn ended_key(ended: Ended) -> &'static str {
     match ended {
         Ended::Finished => "finished",
@@ -88,10 +88,10 @@ pub fn ended_key(ended: Ended) -> &'static str {
 }
 
 impl Scenario {
-    /// Runs of this scenario as one JSON document: [the contract](self).
+    /// Runs of this scenario as one JSON document in the [documented format](self).
     ///
     /// # Errors
-    /// If there are none, or their seeds or run numbers differ.
+    /// If `runs` is empty, or their seeds or run numbers differ.
     pub fn report(&self, runs: &[&Run]) -> Result<String, Unrelated> {
         let &Run { seed, run, .. } = *runs.first().ok_or(Unrelated)?;
         if runs.iter().any(|other| (other.seed, other.run) != (seed, run)) {

@@ -1,17 +1,16 @@
-//! What a sender's state was over time, as columns.
+//! Time series of a sender's state, as columns.
 
 use lasthop_base::Time;
 use lasthop_proto::{ComponentId, FlowId, Probe};
 use lasthop_sim::{Node, Tap};
 
-/// The quantities that the sender of a connection, or of one part of a split one, shows, with their values over
-/// time: a row at the beginning and after
-/// each event that changed one of them. A value holds until the next row.
+/// The quantities that the sender of a connection, or of one part of a split connection, reports over time: a
+/// row at the start and after each event that changed one of them. A value holds until the next row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// When, in seconds.
+    /// Time in seconds.
     pub time_s: Vec<f64>,
-    /// Each quantity's name, with its unit, and its values; not a number where there is none yet.
+    /// Name of each quantity, with its unit, and its values; NaN where undefined.
     pub columns: Vec<(&'static str, Vec<f64>)>,
 }
 
@@ -23,7 +22,7 @@ pub(crate) struct Recorder {
     series: Series,
 }
 
-/// The values that were shown last.
+/// The most recent values.
 #[derive(Default)]
 struct Shown(Vec<(&'static str, f64)>);
 
@@ -34,7 +33,7 @@ impl Probe for Shown {
 }
 
 impl Recorder {
-    /// Of the sender of `flow` that is the component `id`, or in it.
+    /// A recorder for the sender of `flow`, which is component `id` or inside it.
     pub(crate) fn new(id: ComponentId, flow: FlowId) -> Recorder {
         Recorder { id, flow, shown: Shown::default(), series: Series::default() }
     }
@@ -65,7 +64,7 @@ impl Tap for Recorder {
         if columns.is_empty() {
             columns.extend(self.shown.0.iter().map(|&(name, _)| (name, Vec::new())));
         }
-        // Bits are compared, because what is not a number differs from itself.
+        // Compared bitwise, because NaN differs from itself.
         let same = |((_, column), (_, value)): (&(_, Vec<f64>), &(_, f64))| {
             column.last().is_some_and(|last| last.to_bits() == value.to_bits())
         };

@@ -1,4 +1,4 @@
-//! What happened to each packet of a connection, as columns.
+//! Packet traces of a connection, as columns.
 
 use std::collections::HashMap;
 
@@ -9,35 +9,35 @@ use lasthop_sim::{Node, Tap, Wire};
 
 use crate::build::{ConnectionPart, Flow};
 
-/// What happened to the packets of a connection, or of one part of a split one, in the order in which it did:
-/// row *i* of each column belongs to event *i*. The source of a part is where it begins.
+/// Trace of the packets of a connection, or of one part of a split connection, in chronological order: row
+/// *i* of each column belongs to event *i*. The source of a part is the node at which it begins.
 ///
-/// - `sent`, `delivered`, `lost`: a segment left the source, reached its destination, or did not.
-/// - `ack-sent`, `ack-received`, `ack-lost`: likewise an acknowledgement, or a reset by the destination.
-/// - `notice-received`, `notice-lost`: a scheme's control message reached the source, or did not.
-/// - `timeout`, `fast-retransmit`: the source concluded that data were lost.
+/// - `sent`, `delivered`, `lost`: a data segment left the source, reached its destination, or was lost.
+/// - `ack-sent`, `ack-received`, `ack-lost`: likewise for an acknowledgement, or a reset by the destination.
+/// - `notice-received`, `notice-lost`: a control message of the scheme reached the source, or was lost.
+/// - `timeout`, `fast-retransmit`: the source detected a loss.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
-    /// When, in seconds.
+    /// Time in seconds.
     pub time_s: Vec<f64>,
-    /// What.
+    /// Event name.
     pub event: Vec<&'static str>,
-    /// The number of a data segment, counted from 0: the offset of its first byte over the largest
-    /// payload of a segment. For an acknowledgement the number that it expects next; for a notice the
-    /// one that it is about; for a conclusion of the source the first that is not acknowledged. −1
-    /// for a segment of the source without data, and for RST.
+    /// Number of a data segment, from 0: the offset of its first byte divided by the maximum payload of a
+    /// segment. For an acknowledgement, the number that it expects next; for a notice, the number of its
+    /// subject; for a detected loss, the first unacknowledged number. −1 for a segment of the source without
+    /// data, and for RST.
     pub packet: Vec<i64>,
-    /// Which copy of these data it is, counted from 1 in the order in which they left; else 0. Where data are
-    /// sent again that began a segment never before, it is the second at least.
+    /// Transmission number of these data, from 1 in the order of sending; otherwise 0. Retransmitted data at
+    /// the start of a new segment boundary have number 2 at least.
     pub transmission: Vec<i64>,
-    /// Size as an IP packet; 0 where there is none.
+    /// Size as an IP packet; 0 if there is none.
     pub size_bytes: Vec<i64>,
-    /// Why the packet was lost: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted` or `scripted`; else
-    /// empty.
+    /// Reason of a loss: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted` or `scripted`;
+    /// otherwise empty.
     pub reason: Vec<&'static str>,
 }
 
-/// What becomes of a packet.
+/// What happened to a packet.
 #[derive(Clone, Copy)]
 enum Fate {
     Sent,
@@ -45,7 +45,7 @@ enum Fate {
     Lost(DropReason),
 }
 
-/// Records [`Events`] of one part of a connection.
+/// Records the [`Events`] of one part of a connection.
 pub(crate) struct Tracer {
     flow: Flow,
     part: ConnectionPart,
@@ -53,20 +53,20 @@ pub(crate) struct Tracer {
     whole: bool,
     mss: i64,
     first_data: SeqNum,
-    /// Offset of the last sequence number seen, near which others are understood.
+    /// Offset of the last sequence number seen; others are unwrapped relative to it.
     near: i64,
     acknowledged: i64,
-    /// For each offset how many segments that begin there have left the source, and how many have met their
-    /// end.
+    /// For each offset, the number of segments beginning there that were sent, and that were delivered or
+    /// lost.
     copies: HashMap<i64, (i64, i64)>,
-    /// The end of what has left the source.
+    /// End of the data sent so far.
     sent: i64,
     counted: SenderStats,
     events: Events,
 }
 
 impl Tracer {
-    /// Of a part on which TCP has these settings; `whole` if the connection has no other.
+    /// A tracer of a part with these TCP settings; `whole` if the connection has no other part.
     pub(crate) fn new(flow: Flow, part: ConnectionPart, whole: bool, settings: &Settings) -> Tracer {
         Tracer {
             flow,
@@ -92,7 +92,7 @@ impl Tracer {
         self.events
     }
 
-    /// The offset in the stream of `seq`: the one nearest to the last that was seen.
+    /// The stream offset of `seq`: the one nearest to the last offset seen.
     fn offset(&mut self, seq: SeqNum) -> i64 {
         let near = self.first_data + self.near as u32;
         self.near += i64::from(seq.0.wrapping_sub(near.0) as i32);
@@ -143,9 +143,9 @@ impl Tracer {
         }
     }
 
-    /// Which copy of these data it is. Copies meet their end in the order in which they left.
+    /// Transmission number of these data. Copies are delivered or lost in the order in which they were sent.
     fn count_copy(&mut self, offset: i64, fate: Fate) -> i64 {
-        // What has left before may be cut anew.
+        // Retransmitted data may have different segment boundaries.
         let earlier = i64::from(offset >= 0 && offset < self.sent);
         let (left, ended) = self.copies.entry(offset).or_insert((earlier, earlier));
         let count = if let Fate::Sent = fate { left } else { ended };
@@ -160,7 +160,7 @@ impl Tap for Tracer {
             return;
         }
         let ConnectionPart { sender, receiver, .. } = self.part;
-        // Others of a connection's parts leave and enter a proxy by its other port.
+        // The other parts of the connection use the other port of the proxy.
         if wire.from == sender || wire.from == receiver {
             self.record(now, packet, Fate::Sent);
         } else if wire.to == sender || wire.to == receiver {

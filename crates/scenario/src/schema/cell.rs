@@ -6,7 +6,7 @@ use lasthop_sim::QueueLimit;
 use lasthop_sim::wlan::{AboveMac, ApQueue, BssConfig, Cw, Dsss, Phy, RetryLimit};
 use serde::{Deserialize, Serialize};
 
-/// 802.11 cells, all alike but for what `[link.NAME]` says of single stations: the table `[cell]`.
+/// 802.11 cells: the table `[cell]`. All cells are alike, except for stations with a table `[link.NAME]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Cell {
@@ -15,23 +15,22 @@ pub struct Cell {
     /// The contention window. By default that of the physical layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cw: Option<Cw>,
-    /// Data frames longer than this, MAC header included, are sent after RTS and CTS. By default none are.
+    /// Data frames longer than this, MAC header included, are preceded by RTS/CTS. By default none are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rts_threshold: Option<Bytes>,
-    /// How often a data frame that is sent without RTS, or an RTS, may fail. 7 by default.
+    /// Retry limit of RTS frames and of data frames without RTS. By default 7.
     pub short_retry_limit: RetryLimit,
-    /// How often a data frame that is sent after RTS may fail. 4 by default.
+    /// Retry limit of data frames after RTS. By default 4.
     pub long_retry_limit: RetryLimit,
-    /// How much may wait at the access point: for each station, or for all together. By default unlimited.
+    /// Queue capacity at the access point: per station, or in total. By default unlimited.
     pub queue: QueueLimit,
-    /// Whether what waits at the access point for different stations waits in one queue. By default each
-    /// station has its own, and they take turns.
+    /// Whether the access point has a single queue. By default each station has its own, served round robin.
     pub shared_queue: bool,
-    /// How much may wait at a station. By default unlimited.
+    /// Queue capacity at a station. By default unlimited.
     pub station_queue: QueueLimit,
-    /// Which data frames survive the air. By default all that do not collide.
+    /// Frame errors. By default only collisions lose frames.
     pub channel: Model,
-    /// What is lost of what a MAC has received and acknowledged. By default nothing.
+    /// Losses of packets that a MAC has received and acknowledged. By default none.
     pub drop: AboveMac,
 }
 
@@ -54,7 +53,7 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// What the access point and its stations have in common.
+    /// Parameters common to the access point and its stations.
     pub(crate) fn config(&self) -> BssConfig {
         BssConfig {
             phy: self.phy,

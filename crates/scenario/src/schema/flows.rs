@@ -1,5 +1,4 @@
-//! The schema of what the hosts send: `[transfer]`, `[connection.NAME]`, `[traffic.NAME]` and
-//! `[application.NAME]`.
+//! The schema of flows: `[transfer]`, `[connection.NAME]`, `[traffic.NAME]` and `[application.NAME]`.
 
 use lasthop_base::{Bytes, Duration};
 use lasthop_proto::traffic::Law;
@@ -8,33 +7,33 @@ use serde::{Deserialize, Serialize};
 
 use super::serde_words;
 
-/// A bulk transfer: the table `[transfer]`. It is what all connections have in common, and the only
-/// connection itself if there are no tables `[connection.NAME]`.
+/// A bulk transfer: the table `[transfer]`. It gives the defaults of all connections, and is the only
+/// connection if there are no `[connection.NAME]` tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the key size")]
 pub struct Transfer {
-    /// Payload; none if there is always more to send. Required: it is what the run is about.
+    /// Payload; `None` if unlimited. Required.
     #[serde(with = "serde_words::amount")]
     pub size: Option<Bytes>,
-    /// When it begins. By default at once.
+    /// Start time. By default 0.
     #[serde(default)]
     pub start: Duration,
-    /// By how much it may begin later, at random, each connection by itself. By default not at all: equal
-    /// connections then do the same at the same instants.
+    /// Upper bound of a random delay of each connection's start. By default zero: equal connections are then
+    /// synchronised.
     #[serde(default)]
     pub spread: Duration,
-    /// The host that sends. By default as the topology has it; a graph has no default.
+    /// The sending host. By default given by the topology; a graph has no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The host that receives, likewise.
+    /// The receiving host. By default given by the topology; a graph has no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The nodes between them; both directions take this way. By default the way over the fewest links.
+    /// Intermediate nodes, for both directions. By default the path with the fewest links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
 }
 
-/// How one of several connections differs from `[transfer]`: the table `[connection.NAME]`.
+/// Overrides of `[transfer]` for one of several connections: the table `[connection.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Connection {
@@ -56,80 +55,79 @@ pub struct Connection {
     /// As in `[transfer]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// Whether its source knows nothing of the scheme: it has no reaction. By default it knows.
+    /// Whether the source has no reaction of the scheme. By default it has.
     pub plain: bool,
-    /// How TCP differs from what `[tcp]` and the hosts say, at both ends.
+    /// Overrides of `[tcp]` and the hosts' settings, at both ends.
     #[serde(skip_serializing_if = "tcp::Override::is_none")]
     pub tcp: tcp::Override,
 }
 
-/// What is particular to one host: the table `[host.NAME]`.
+/// Settings of a single host: the table `[host.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Host {
-    /// How TCP differs from what `[tcp]` says, in what this host sends and, of what it receives, in its window
-    /// and its acknowledgements.
+    /// Overrides of `[tcp]` for what this host sends, and for its receive window and its acknowledgements.
     #[serde(skip_serializing_if = "tcp::Override::is_none")]
     pub tcp: tcp::Override,
 }
 
-/// Datagrams that no one answers: the table `[traffic.NAME]`.
+/// Unresponsive datagrams: the table `[traffic.NAME]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys from, to, packet_size and law")]
 pub struct Traffic {
-    /// The node that sends. Its packets wait before its links like any others.
+    /// The sending node. Its packets are queued before its links like all others.
     pub from: String,
-    /// The node that counts them.
+    /// The receiving node.
     pub to: String,
-    /// The nodes between them. By default the way over the fewest links.
+    /// Intermediate nodes. By default the path with the fewest links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
     /// Size of each packet, headers included.
     pub packet_size: Bytes,
-    /// When it begins. By default at once.
+    /// Start time. By default 0.
     #[serde(default)]
     pub start: Duration,
-    /// When it ends. By default never.
+    /// Stop time. By default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// When packets leave.
+    /// Departure pattern.
     pub law: Law,
 }
 
-/// Someone who asks and is answered over TCP, one request after the other: the table `[application.NAME]`.
+/// A request/response application over TCP, with one request at a time: the table `[application.NAME]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stated")]
 pub struct Application {
-    /// A usual kind of application, which gives the laws that are not stated.
+    /// A typical application, which gives the distributions that are not stated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<application::Kind>,
-    /// The host that asks.
+    /// The client's host.
     pub from: String,
-    /// The host that answers.
+    /// The server's host.
     pub to: String,
-    /// The nodes between them; both directions take this way. By default the way over the fewest links.
+    /// Intermediate nodes, for both directions. By default the path with the fewest links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// The size of requests. Required, as the other laws are, unless there is a kind.
+    /// Distribution of request sizes. Like the other distributions, required unless `kind` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<application::Law<Bytes>>,
-    /// The size of responses.
+    /// Distribution of response sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<application::Law<Bytes>>,
-    /// How long the client thinks before its first request, and after each response.
+    /// Distribution of think times: before the first request, and after each response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<application::Law<Duration>>,
-    /// When it begins to think. By default at once.
+    /// Start of the first think time. By default 0.
     pub start: Duration,
-    /// When it ends: what was asked before is still answered. By default never.
+    /// Time of the last request at the latest; pending responses are completed. By default never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// How many requests it makes; a run waits for their responses. By default any number, and no run waits.
+    /// Number of requests; a run waits for their responses. By default unlimited, and no run waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }
 
-/// An application as a file states it.
+/// An application as written in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys from and to")]
 struct Stated {
@@ -146,7 +144,7 @@ struct Stated {
     requests: Option<u64>,
 }
 
-/// The kind's laws are spelled out.
+/// Fills in the distributions of the kind.
 impl From<Stated> for Application {
     fn from(stated: Stated) -> Application {
         let Stated { kind, from, to, via, request, response, think, start, stop, requests } = stated;

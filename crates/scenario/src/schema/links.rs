@@ -13,37 +13,38 @@ use serde::{Deserialize, Serialize};
 use super::serde_words;
 use super::topology::Edge;
 
-/// Full-duplex wired links: the table `[wired]`. Both directions are alike and independent.
+/// Full-duplex wired links: the table `[wired]`. Both directions have the same parameters and are
+/// independent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
 pub struct Wired {
     /// Rate of each direction.
     pub rate: BitRate,
-    /// Propagation delay, one way. By default none, as in the EBSN paper, which neglects it.
+    /// Propagation delay, one way. By default zero: the EBSN paper neglects it.
     #[serde(default)]
     pub delay: Duration,
-    /// How much may wait before each direction, not counting the packet that is being sent. By
-    /// default unlimited: no loss but on the air.
+    /// Queue capacity of each direction, not counting the packet in transmission. By default unlimited.
     #[serde(default)]
     pub queue: Queue,
 }
 
-/// Defines [`Radio`]; [`Link`], in which each of its keys may be left out; and how one is laid over the other. A
-/// parameter is named here and where it is used, and nowhere else.
+/// Defines [`Radio`]; [`Link`], in which every key is optional; and the application of one to the other. A
+/// parameter is listed only here and where it is used.
 ///
-/// Each is its attributes, key and type, and the module that reads it where it may be left out if serde cannot. Its
-/// default is its type's. The groups are there since links list `delay` and `queue` first.
+/// Each entry has attributes, key, type, and the serde module of its optional form if needed. Its default is
+/// that of its type. The groups exist because links list `delay` and `queue` first.
 macro_rules! radio_schema {
     (
         unit { $($(#[$unit_meta:meta])* $unit:ident: $unit_type:ty $(, optional as $unit_words:literal)?;)* }
         queue { $($(#[$queue_meta:meta])* $queue:ident: $queue_type:ty $(, optional as $queue_words:literal)?;)* }
         rest { $($(#[$rest_meta:meta])* $rest:ident: $rest_type:ty $(, optional as $rest_words:literal)?;)* }
     ) => {
-        /// Wireless links, alike in both directions but for what `uplink` says: the table `[radio]`.
+        /// Wireless links: the table `[radio]`. Both directions have the same parameters, except for
+        /// `uplink`.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
         pub struct Radio {
-            /// Raw rate of each direction: at which expanded bits are sent.
+            /// Raw bit rate of each direction; expanded bits are sent at this rate.
             pub rate: BitRate,
             $($(#[$unit_meta])* #[serde(default)] pub $unit: $unit_type,)*
             $($(#[$queue_meta])* #[serde(default)] pub $queue: $queue_type,)*
@@ -51,7 +52,7 @@ macro_rules! radio_schema {
         }
 
         impl Radio {
-            /// A link of this rate, and otherwise by default.
+            /// A link with this rate and default parameters.
             pub(crate) fn new(rate: BitRate) -> Radio {
                 Radio {
                     rate,
@@ -62,10 +63,9 @@ macro_rules! radio_schema {
             }
         }
 
-        /// How one link differs from `[wired]` or `[radio]`: the table `[link.NAME]`; or how the direction of a
-        /// wireless link differs that leads to the base station: `uplink`; or how a station differs from `[cell]`. A
-        /// wired link has the first three keys only, a link of a cell `channel` and `drop`, and all others all but
-        /// `drop`.
+        /// Overrides for a single link: the table `[link.NAME]` for `[wired]`, `[radio]` or a station of
+        /// `[cell]`, or `uplink` for the direction to the base station. Wired links have the first three keys
+        /// only, links of a cell `channel` and `drop`, wireless links all but `drop`.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default, expecting = "a table")]
         #[allow(missing_docs, reason = "they are those of Wired and Radio")]
@@ -89,7 +89,7 @@ macro_rules! radio_schema {
         }
 
         impl Link {
-            /// What a wireless link comes to; none if nothing gives its rate.
+            /// The wireless link with these overrides; `None` if its rate is not stated.
             pub(crate) fn radio(&self, usual: Option<&Radio>) -> Option<Radio> {
                 let usual = usual.cloned().or_else(|| self.rate.map(Radio::new))?;
                 let own = self.clone();
@@ -101,7 +101,7 @@ macro_rules! radio_schema {
                 })
             }
 
-            /// Its keys, and which of them are stated.
+            /// The keys, each with whether it is stated.
             fn keys(&self) -> Vec<(&'static str, bool)> {
                 vec![
                     ("rate", self.rate.is_some()),
@@ -117,67 +117,65 @@ macro_rules! radio_schema {
 
 radio_schema! {
     unit {
-        /// How many bits the lower layers put on the air for each bit of a packet. By default 1.
+        /// Ratio of bits on the air to bits of the packet. By default 1.
         expansion: Expansion;
-        /// Largest unit on the air as IP counts it: larger packets are fragmented. None by default.
+        /// Maximum unit size, as counted by IP: larger packets are fragmented. By default none.
         #[serde(with = "serde_words::mtu")]
         mtu: Option<Mtu>, optional as "serde_words::mtu::optional";
-        /// The size of every unit on the air, in place of a largest one: the last of a packet is filled up.
-        /// None by default.
+        /// Fixed unit size; the last unit of a packet is padded. Excludes `mtu`. By default none.
         #[serde(with = "serde_words::mtu")]
         unit: Option<Mtu>, optional as "serde_words::mtu::optional";
     }
     queue {
-        /// Propagation delay, one way. By default none: a last hop of 1 km takes 3 µs.
+        /// Propagation delay, one way. By default zero: a last hop of 1 km takes 3 µs.
         delay: Duration;
-        /// How much may wait before each direction. By default unlimited: no loss but on the air.
+        /// Queue capacity of each direction. By default unlimited.
         queue: Queue;
     }
     rest {
-        /// Which bits the channel's error rates apply to. By default all on the air.
+        /// The bits that the channel's error rates apply to. By default all bits on the air.
         errors_on: Exposed;
-        /// Which units survive the air. Both directions meet the same fades. By default all survive: errors
-        /// are what a scenario adds.
+        /// Channel model. Both directions meet the same fades. By default without errors.
         channel: Model;
-        /// How the direction towards the base station differs. A channel of its own has fades of its own. By
-        /// default it does not differ.
+        /// Overrides for the direction to the base station. Its own channel, if given, has independent fades.
+        /// By default none.
         #[serde(skip_serializing_if = "Option::is_none")]
         uplink: Option<Box<Link>>;
-        /// When the mobile host changes cells. By default never.
+        /// Hand-offs of the mobile host. By default none.
         #[serde(skip_serializing_if = "Option::is_none")]
         handoff: Option<Handoff>;
-        /// How the link recovers errors, for those schemes that want it to. By default not at all.
+        /// ARQ, for schemes that use it. By default none.
         arq: arq::Config;
-        /// The code by which the link protects. By default there is none.
+        /// Error-correcting code. By default none.
         #[serde(with = "serde_words::code")]
         fec: Option<BlockCode>, optional as "serde_words::code::optional";
-        /// What it protects by it. By default what the scheme wants it to.
+        /// What the code protects. By default determined by the scheme.
         protect: Protect;
     }
 }
 
-/// What a link protects by its code.
+/// What a link protects with its code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protect {
-    /// What the scheme wants it to, if anything.
+    /// What the scheme selects, if anything.
     #[default]
     Scheme,
-    /// Units that it sends again, whatever the scheme.
+    /// Retransmitted units, whatever the scheme.
     Repeats,
     /// Everything, whatever the scheme.
     All,
 }
 
 impl Wired {
-    /// A link of this rate, and otherwise by default.
+    /// A link with this rate and default parameters.
     pub(crate) fn new(rate: BitRate) -> Wired {
         Wired { rate, delay: Duration::ZERO, queue: Queue::default() }
     }
 }
 
 impl Link {
-    /// What a wired link comes to; none if nothing gives its rate.
+    /// The wired link with these overrides; `None` if its rate is not stated.
     pub(crate) fn wired(&self, usual: Option<&Wired>) -> Option<Wired> {
         let usual = usual.cloned().or_else(|| self.rate.map(Wired::new))?;
         Some(Wired {
@@ -187,7 +185,7 @@ impl Link {
         })
     }
 
-    /// The first of its keys that means nothing on such a link, and on which others it does.
+    /// The first stated key that does not apply to the kind of link, and the kinds to which it applies.
     pub(crate) fn first_strange_key(&self, edge: &Edge) -> Option<(&'static str, &'static str)> {
         let stated = self.keys().into_iter().filter_map(|(key, stated)| stated.then_some(key));
         let home = |key: &str| match key {
@@ -204,7 +202,7 @@ impl Link {
         stated.filter(|key| !fits(key)).map(|key| (key, home(key))).next()
     }
 
-    /// Whether it says something of `key`.
+    /// Whether `key` is stated.
     pub(crate) fn states(&self, key: &str) -> bool {
         self.keys().contains(&(key, true))
     }

@@ -9,8 +9,8 @@
 //! └── sweep       [sweep]
 //! ```
 //!
-//! A field with its doc comment and its default is a key. What the types cannot say, such as values that do
-//! not go together, is checked in [`build`](crate::build).
+//! Each field is a key, with its doc comment and its default. Constraints between values are checked in
+//! [`build`](crate::build).
 
 mod cell;
 mod flows;

@@ -1,5 +1,4 @@
-//! The schema of a scenario file. These structs are its one definition: what a file may say, what
-//! it means, and what holds where it says nothing.
+//! The schema of a scenario file: its keys, their meanings and their defaults.
 
 use indexmap::IndexMap;
 use lasthop_base::Duration;
@@ -14,8 +13,8 @@ use super::sweep::Sweep;
 use super::topology::Topology;
 use crate::file::alternatives;
 
-/// Whether a scenario lets one alternative among several be chosen at these keys, each with a table of
-/// its own. An override that names another alternative replaces the one in the file.
+/// Whether the keys lead to a choice between several alternatives, each with its own table. An override that
+/// names another alternative replaces the one in the file.
 pub(crate) fn is_choice(keys: &[&str]) -> bool {
     let of_link = match keys {
         ["topology"] | ["traffic", _, "law"] | ["cell", "phy" | "channel"] | ["wired", "queue"] => {
@@ -29,95 +28,93 @@ pub(crate) fn is_choice(keys: &[&str]) -> bool {
     matches!(of_link, ["queue"] | ["channel"] | ["arq"] | ["arq", "stop-and-wait", "backoff"])
 }
 
-/// What is simulated: connections, applications and other traffic over wired links and wireless last hops. The
-/// simplest is a transfer from a fixed host over a wired link to a base station, and on over a
+/// A simulation scenario: connections, applications and other traffic over wired links and wireless last
+/// hops. The simplest one is a transfer from a fixed host over a wired link to a base station, and over a
 /// wireless last hop to a mobile host.
 ///
-/// [`Scenario::load`] and [`Scenario::parse`] read one; [`Scenario::to_toml`] writes it with every
-/// default spelled out. A scenario that was read is known to be sound.
+/// [`Scenario::load`] and [`Scenario::parse`] read a scenario; [`Scenario::to_toml`] writes it with all
+/// defaults. A scenario read from a file is valid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a scenario")]
 pub struct Scenario {
-    /// The name of the file that it was read from; empty if it was made in code.
+    /// The name of the file; empty if the scenario was made in code.
     #[serde(skip)]
     pub file: String,
-    /// What it is, in a line. Empty by default.
+    /// A one-line description. By default empty.
     #[serde(default)]
     pub title: String,
-    /// The simulated time at which a run that has not finished ends. By default 600 s: long beyond
-    /// any transfer of the papers', and soon simulated.
+    /// Time limit of a run, in simulated time. By default 600 s: longer than any transfer in the papers, and
+    /// quick to simulate.
     #[serde(default = "default_limit")]
     pub limit: Duration,
-    /// The simulated time from which on everything is counted: what was delivered, sent or lost before
-    /// is left out. By default from the beginning.
+    /// Warm-up: counters start at this simulated time. By default 0.
     #[serde(default)]
     pub warmup: Duration,
-    /// The schemes to compare, by name. By default `basic` alone: plain TCP.
+    /// Names of the schemes to compare. By default `basic` alone: plain TCP.
     #[serde(default = "default_schemes")]
     pub schemes: Vec<String>,
-    /// What connects the hosts. By default a fixed host, a base station and a mobile host.
+    /// The topology. By default a fixed host, a base station and a mobile host.
     #[serde(default)]
     pub topology: Topology,
-    /// What is sent. Required, unless there are applications or other traffic, and no connections: then there is none.
+    /// The transfer. Required, unless there are applications or other traffic and no connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Transfer>,
-    /// Connections, by name, each as `transfer` has it but for what it says itself. A dumbbell has one for
-    /// each pair, called by its number, and every other shape one: to name some of these says how they
-    /// differ, and with any other name only those are there that are named.
+    /// Connections by name, each overriding `transfer`. A dumbbell has one connection per pair, named by its
+    /// number, and every other topology has one. Tables with these names override them; with any other name,
+    /// only the named connections exist.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub connection: IndexMap<String, Connection>,
-    /// Other traffic, by name. By default none.
+    /// Other traffic by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub traffic: IndexMap<String, Traffic>,
-    /// Applications that ask and answer, by name. By default none.
+    /// Request/response applications by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub application: IndexMap<String, Application>,
-    /// Whose TCP sends: a profile, or one of `senders`. It replaces what `[tcp]` says of senders, and leaves
-    /// the sizes of packets and windows, the handshake and the close. By default `[tcp]` holds as it is.
+    /// Name of the TCP sender: a profile, or one of `senders`. It replaces the sender settings in `[tcp]`,
+    /// but not packet and window sizes, handshake and close. By default `[tcp]` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender: Option<String>,
-    /// Senders to choose from beside the profiles, by name. By default none.
+    /// Further senders by name, besides the profiles. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub senders: IndexMap<String, tcp::Override>,
-    /// TCP at both ends. The profile, by default `linux`, gives every setting that is not stated.
+    /// TCP settings of both ends. Settings not stated come from the profile, by default `linux`.
     #[serde(default = "default_tcp")]
     pub tcp: tcp::Settings,
-    /// How single hosts differ from this, by name. By default not at all.
+    /// Overrides of `[tcp]` for single hosts, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub host: IndexMap<String, Host>,
-    /// What wired links have in common. Required if the topology has one that says no rate itself.
+    /// Parameters of wired links. Required if the topology has a wired link without its own rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wired: Option<Wired>,
-    /// What wireless links have in common, likewise.
+    /// Parameters of wireless links. Required if the topology has a wireless link without its own rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radio: Option<Radio>,
-    /// What 802.11 cells have in common. By default 802.11b at 11 Mb/s; not said if there is none.
+    /// Parameters of 802.11 cells. By default 802.11b at 11 Mb/s; absent if there are no cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<Cell>,
-    /// How single links differ from these, by name. By default not at all.
+    /// Overrides for single links, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub link: IndexMap<String, Link>,
-    /// The parameters of each scheme. Those of schemes that do not run mean nothing.
+    /// Parameters of each scheme. Those of schemes that are not run have no effect.
     #[serde(default)]
     pub scheme: Schemes,
-    /// Which parameters are varied. By default none.
+    /// The parameters to vary. By default none.
     #[serde(default, skip_serializing, deserialize_with = "Sweep::elsewhere")]
     pub sweep: Sweep,
 }
 
 impl Scenario {
-    /// TCP with `sender` in place of what `[tcp]` says of one; nothing if no profile and none of `senders` is
-    /// called so.
+    /// TCP settings with the sender `sender`; `None` if neither a profile nor one of `senders` has this name.
     fn tcp_of_sender(&self, sender: &str) -> Option<tcp::Settings> {
         let own = self.senders.get(sender).map(|own| own.of(&default_tcp()));
         let replaced = own.or_else(|| tcp::Profile::named(sender).map(tcp::Profile::settings))?;
         Some(replaced.on_path_of(&self.tcp))
     }
 
-    /// Puts the sender that is stated into `tcp`.
+    /// Applies the stated sender to `tcp`.
     ///
     /// # Errors
-    /// If there is none called so: what was expected.
+    /// The known names, if the sender is unknown.
     pub(crate) fn settle_sender(&mut self) -> Result<(), String> {
         let Some(sender) = self.sender.as_deref() else { return Ok(()) };
         match self.tcp_of_sender(sender) {
@@ -134,7 +131,7 @@ impl Scenario {
     }
 }
 
-/// The TCP of a server as people have it today.
+/// A current TCP server.
 fn default_tcp() -> tcp::Settings {
     tcp::Profile::default().settings()
 }

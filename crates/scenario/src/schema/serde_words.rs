@@ -1,5 +1,5 @@
-//! Values that a scenario writes either as a quantity or as a word: `"64 KiB"` or `"unlimited"`.
-//! Each module is for serde's `with`, and its `optional` for a key that may be left out.
+//! Serde modules for values written either as a quantity or as a word: `"64 KiB"` or `"unlimited"`. Use with
+//! serde's `with`, or `optional` for an optional key.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use lasthop_base::Bytes;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 
-/// Makes the module `optional` of a module for values of a type.
+/// Defines the submodule `optional` for a type.
 macro_rules! optional {
     ($type:ty) => {
         pub(crate) mod optional {
@@ -28,7 +28,7 @@ macro_rules! optional {
     };
 }
 
-/// A string; anything else is refused with `expected`, which says what may stand here.
+/// Deserializes a string; other types are rejected with `expected` as the expectation.
 fn text<'de, D: Deserializer<'de>>(from: D, expected: &'static str) -> Result<String, D::Error> {
     struct Text(&'static str);
     impl Visitor<'_> for Text {
@@ -43,8 +43,7 @@ fn text<'de, D: Deserializer<'de>>(from: D, expected: &'static str) -> Result<St
     from.deserialize_any(Text(expected))
 }
 
-/// Reads a quantity. Its own complaint knows of quantities only, so `expected` takes the place of
-/// what it expects.
+/// Parses a quantity. The expectation in its error mentions quantities only, so it is replaced by `expected`.
 fn quantity<T: FromStr<Err: Display>, E: Error>(text: &str, expected: &str) -> Result<T, E> {
     text.parse().map_err(|error: T::Err| {
         let complaint = error.to_string();
@@ -54,7 +53,7 @@ fn quantity<T: FromStr<Err: Display>, E: Error>(text: &str, expected: &str) -> R
     })
 }
 
-/// How much there is to send.
+/// The amount of data to send.
 pub(crate) mod amount {
     use super::*;
 
@@ -77,7 +76,7 @@ pub(crate) mod amount {
     optional!(Option<Bytes>);
 }
 
-/// The largest unit on the air.
+/// The maximum unit size on the air.
 pub(crate) mod mtu {
     use lasthop_proto::frag::Mtu;
 
@@ -102,7 +101,7 @@ pub(crate) mod mtu {
     optional!(Option<Mtu>);
 }
 
-/// The code by which a link protects.
+/// The error-correcting code of a link.
 pub(crate) mod code {
     use lasthop_proto::fec::BlockCode;
     use serde::de::value::{MapAccessDeserializer, StrDeserializer};

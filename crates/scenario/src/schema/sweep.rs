@@ -1,4 +1,4 @@
-//! Many scenarios in one file: the table `[sweep]`.
+//! Parameter sweeps: the table `[sweep]`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::scenario::Scenario;
 
-/// The parameters that a scenario varies, and their values: the table `[sweep]`.
+/// The parameters to vary, with their values: the table `[sweep]`.
 ///
 /// ```toml
 /// [sweep]
@@ -16,57 +16,55 @@ use super::scenario::Scenario;
 /// radio.channel.two-state.bad_ber = { from = 1e-4, to = 1e-2, count = 5, scale = "log" }
 /// ```
 ///
-/// A key is a path in the scenario, in quotes or not; it may lead to anything but `title`, `schemes`
-/// and the sweep itself. Values are written as they would be there, or as a range: with `step`, from
-/// one value to the next until `to` would be passed; with `count`, that many values from `from` to
-/// `to`, at equal differences or, on a logarithmic scale, equal ratios (to four digits).
+/// A key is a path in the scenario, quoted or not, except `title`, `schemes` and `sweep`. Values are written
+/// as at that path, or as a range: with `step`, from `from` up to at most `to`; with `count`, that many
+/// values from `from` to `to` with equal differences or, on a logarithmic scale, equal ratios (rounded to
+/// four digits).
 ///
-/// [`Scenario::points`] gives one scenario for each combination of values.
+/// [`Scenario::points`] yields one scenario for each combination of values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sweep {
     pub(crate) axes: Vec<Axis>,
-    /// The settings of TCP that the scenario states, if its sweep varies the profile, which gives
-    /// all others.
+    /// TCP settings stated in the scenario, if the sweep varies the profile; the profiles give all others.
     pub(crate) stated: Option<BTreeSet<String>>,
 }
 
-/// A parameter and its values in canonical form.
+/// A parameter with its values in canonical form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
     pub(crate) path: String,
     pub(crate) values: Vec<Value>,
 }
 
-/// One combination of a sweep's values.
+/// One combination of values of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The parameters that the sweep varies, in its order, each by its path and its value as `--set`
-    /// takes it.
+    /// Path and value of each varied parameter, in the order of the sweep; values in the syntax of `--set`.
     pub parameters: Vec<(String, String)>,
-    /// The scenario with these values. It has no sweep.
+    /// The scenario with these values, without a sweep.
     pub scenario: Scenario,
 }
 
 impl Sweep {
-    /// The parameters in their order, each by its path and its values as `--set` takes them.
+    /// The parameters in order, each with its path and its values in the syntax of `--set`.
     pub fn axes(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
         self.axes.iter().map(|axis| (axis.path.as_str(), axis.values.iter().map(text).collect()))
     }
 
-    /// Whether nothing is varied.
+    /// Whether no parameter is varied.
     pub fn is_empty(&self) -> bool {
         self.axes.is_empty()
     }
 
-    /// Leaves to the profiles of the sweep what is theirs to give, in the canonical form `scenario`.
+    /// Removes the settings that the profiles of the sweep determine from the canonical form `scenario`.
     pub(crate) fn leave_to_profiles(&self, scenario: &mut Table) {
         if let (Some(stated), Some(Value::Table(tcp))) = (&self.stated, scenario.get_mut("tcp")) {
             tcp.retain(|key, _| key == "profile" || stated.contains(key));
         }
     }
 
-    /// The table as TOML; nothing if it is empty. Values that are tables stay in their lists, as those
-    /// set beside the lists would lose their place among the axes.
+    /// The table as TOML; empty if nothing is varied. Values that are tables are written inline, because
+    /// separate tables would change the order of the axes.
     pub(crate) fn to_toml(&self) -> String {
         let quoted = |path: &String| Value::String(path.clone());
         let line =
@@ -75,14 +73,14 @@ impl Sweep {
         if lines.is_empty() { lines } else { format!("\n[sweep]\n{lines}") }
     }
 
-    /// For the schema, which knows the key `sweep` and nothing of what it holds: paths are checked
-    /// where it is known what stands at them, and in what file.
+    /// Deserializer for the key `sweep` in the schema, which ignores the contents: paths are checked where
+    /// their types and locations are known.
     pub(crate) fn elsewhere<'de, D: Deserializer<'de>>(from: D) -> Result<Sweep, D::Error> {
         IgnoredAny::deserialize(from).map(|_| Sweep::default())
     }
 }
 
-/// The value as `--set` takes it: text without quotes, all else as TOML.
+/// The value in the syntax of `--set`: strings without quotes, all else as TOML.
 pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

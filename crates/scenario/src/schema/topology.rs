@@ -1,9 +1,9 @@
-//! The schema of what connects the hosts: `[topology]`.
+//! The schema of the topology: `[topology]`.
 
 use serde::{Deserialize, Serialize};
 
-/// Nodes and the links between them: a usual shape, or a graph. Links are called by their ends,
-/// `"R1-R2"`; each is as `[wired]` or `[radio]` says, but for what `[link.NAME]` says.
+/// Nodes and links: a predefined shape, or a graph. Links are named by their ends, `"R1-R2"`. Their
+/// parameters are those of `[wired]` or `[radio]`, overridden by `[link.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
@@ -12,11 +12,11 @@ pub enum Topology {
     LastHop,
     /// A chain of routers.
     Path(Path),
-    /// Pairs of hosts whose ways share one link.
+    /// Pairs of hosts whose paths share one link.
     Dumbbell(Dumbbell),
     /// A server, an access point and the stations of its cell.
     Cell(Stations),
-    /// Any links.
+    /// Arbitrary links.
     Graph(Graph),
 }
 
@@ -24,7 +24,7 @@ pub enum Topology {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
-    /// Routers between the two hosts, one at least.
+    /// Number of routers between the two hosts, at least one.
     pub routers: u16,
     /// Which of the two hosts are mobile. By default the destination.
     #[serde(default)]
@@ -36,23 +36,23 @@ pub struct Path {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dumbbell {
-    /// Pairs of a source and a destination, one at least.
+    /// Number of source-destination pairs, at least one.
     pub pairs: u16,
     /// Which of the hosts are mobile. By default the destinations.
     #[serde(default)]
     pub wireless: Wireless,
 }
 
-/// `server-ap`, which is wired, and `ap-MH1`, `ap-MH2`, ..., which are one 802.11 cell: the table
+/// `server-ap`, which is wired, and `ap-MH1`, `ap-MH2`, ..., which form one 802.11 cell: the table
 /// `[topology.cell]`. Every station downloads from the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stations {
-    /// Stations, one at least.
+    /// Number of stations, at least one.
     pub stations: u16,
 }
 
-/// Which hosts of a shape are mobile, and so linked to the rest by `[radio]`.
+/// Which hosts of a shape are mobile, and therefore connected by `[radio]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wireless {
@@ -77,22 +77,23 @@ impl Wireless {
     }
 }
 
-/// Any links, each by the names of its ends: the table `[topology.graph]`.
+/// Arbitrary links, named by their ends: the table `[topology.graph]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Graph {
     /// Wired links, such as `"R1-R2"`.
     #[serde(default)]
     pub wired: Vec<String>,
-    /// Wireless links, the base station first: `"base-mobile"`.
+    /// Wireless links, with the base station first: `"base-mobile"`.
     #[serde(default)]
     pub radio: Vec<String>,
-    /// Links of 802.11 cells, the access point first: `"ap-laptop"`. Those of one access point are one cell.
+    /// Links of 802.11 cells, with the access point first: `"ap-laptop"`. Links of the same access point form
+    /// one cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cell: Vec<String>,
 }
 
-/// A link of a topology: the names of its ends, which of them is mobile, and whether it is in a cell.
+/// A link of a topology: the names of its ends, the mobile end if any, and whether it belongs to a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) ends: [String; 2],
@@ -105,7 +106,7 @@ impl Edge {
         Edge { ends: [a.to_owned(), b.to_owned()], mobile, in_cell: false }
     }
 
-    /// From an access point to a station.
+    /// A link from an access point to a station.
     fn of_cell(ap: &str, station: &str) -> Edge {
         Edge { in_cell: true, ..Edge::new(ap, station, Some(1)) }
     }
@@ -115,7 +116,7 @@ impl Edge {
     }
 }
 
-/// A connection that a shape has by itself: from whom to whom it goes.
+/// A default connection of a shape: its name and its ends.
 pub(crate) struct Pair {
     pub(crate) name: String,
     pub(crate) from: String,
@@ -128,11 +129,11 @@ impl Pair {
     }
 }
 
-/// What a connection is called that is the only one.
+/// The name of the only connection.
 const ONLY: &str = "transfer";
 
 impl Topology {
-    /// The links, in their order; those of a graph whose names are no names of links are left out.
+    /// The links in order, without those of a graph whose names are invalid.
     pub(crate) fn edges(&self) -> Vec<Edge> {
         match self {
             Topology::LastHop => {
@@ -170,7 +171,7 @@ impl Topology {
         }
     }
 
-    /// Whether some of the links are a cell.
+    /// Whether the topology has a cell.
     pub(crate) fn has_cell(&self) -> bool {
         match self {
             Topology::Cell(_) => true,
@@ -179,7 +180,7 @@ impl Topology {
         }
     }
 
-    /// The connections that a shape has if the scenario names none.
+    /// The connections of a shape if the scenario names none.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         match self {
             Topology::LastHop => vec![Pair::new(ONLY, "fixed", "mobile")],
@@ -190,13 +191,13 @@ impl Topology {
             Topology::Cell(Stations { stations }) => {
                 (1..=*stations).map(|n| Pair::new(&n.to_string(), "server", &format!("MH{n}"))).collect()
             }
-            // Whom it is from and to the scenario must say.
+            // A graph has no default ends.
             Topology::Graph(_) => vec![Pair::new(ONLY, "", "")],
         }
     }
 }
 
-/// The ends of a link by its name, if it is one.
+/// The ends of a link, if `name` is a valid link name.
 pub(crate) fn split(name: &str) -> Option<(&str, &str)> {
     let (a, b) = name.split_once('-')?;
     let named = |node: &str| !node.is_empty() && node.chars().all(|c| c.is_alphanumeric() || c == '_');

@@ -1,5 +1,4 @@
-//! What a scenario may ask of a computer: bounds beyond which a run would not end within days, or not fit into
-//! memory.
+//! Resource limits: scenarios beyond them would run for days or exhaust memory.
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::traffic::{Law, Plan};
@@ -12,41 +11,42 @@ use crate::schema::{Radio, Wired};
 /// About three years.
 const LONGEST_LIMIT: Duration = Duration::from_secs(100_000_000);
 
-/// Bits that a link may carry until the limit: 1 Tb/s for 1000 s.
+/// Bits that a link may carry until the time limit: 1 Tb/s for 1000 s.
 const MOST_BITS: f64 = 1e15;
 
-/// Attempts that a link may make until the limit if nothing else ends them: they take hours.
+/// Attempts that an ARQ without a limit may make until the time limit: hours of work.
 const MOST_ATTEMPTS: f64 = 1e11;
 
 /// A packet without payload.
 const SMALLEST_PACKET: Bytes = Bytes(40);
 
-/// Periods of a channel with states, or hand-offs, until the limit. They are drawn as far as a link asks, all at once after a long silence: a second.
+/// Periods of a channel with states, or hand-offs, until the time limit. After a long silence they are drawn
+/// all at once, which takes about a second.
 const MOST_PERIODS: f64 = 2e7;
 
-/// Periods of a channel while one unit is on the air. All of them are in memory then.
+/// Periods of a channel while one unit is on the air; all of them are held in memory.
 const MOST_PERIODS_IN_UNIT: f64 = 1e6;
 
-/// Packets that one source of traffic may send until the limit.
+/// Packets that a traffic source may send until the time limit.
 const MOST_DATAGRAMS: f64 = 1e9;
 
-/// Segments in a window: as many as 1 GiB has of 1 KiB. Without congestion control all leave at once.
+/// Segments in a window: 1 GiB of 1 KiB segments. Without congestion control they are sent at once.
 const MOST_SEGMENTS: u32 = 1 << 20;
 
-/// IP's largest packet.
+/// The maximum size of an IP packet.
 const LARGEST_PACKET: Bytes = Bytes(65_535);
 
-/// Components that an engine can number, one number being none.
+/// Components of an engine; one id is reserved.
 const MOST_COMPONENTS: usize = 65_535;
 
 impl Survey<'_> {
-    /// What the numbers of nodes, links and flows cannot be: each has 16 bits, and so has a component's.
+    /// Checks the numbers of nodes, links, flows and components, whose ids have 16 bits.
     pub(super) fn check_size(&mut self) {
         let scenario = self.scenario;
         let edges = scenario.topology.edges().len();
         let connections = scenario.connection.len().max(scenario.topology.pairs().len());
         let flows = connections + scenario.traffic.len() + 2 * scenario.application.len();
-        // A link has two directions and perhaps an agent; each of its ends may be a router of its own.
+        // A link has two directions and possibly an agent; each of its ends may need a router.
         let most = 5 * edges + 2 * flows;
         if most > MOST_COMPONENTS {
             let problem = format!(
@@ -57,7 +57,7 @@ impl Survey<'_> {
         }
     }
 
-    /// What would take too long or too much memory.
+    /// Reports what would take too long or too much memory.
     pub(super) fn check_bounds(&mut self) {
         let limit = self.scenario.limit;
         if limit > LONGEST_LIMIT {
@@ -116,7 +116,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Windows of all connections, and of their wireless parts.
+    /// Checks the windows of all connections, and of their wireless parts.
     fn check_windows(&mut self) {
         let scenario = self.scenario;
         let flows: Vec<_> = self.network.flows.iter().filter(|flow| flow.is_tcp()).cloned().collect();
@@ -125,7 +125,7 @@ impl Survey<'_> {
         for (path, tcp) in [(vec!["tcp", "window"], &scenario.tcp)].into_iter().chain(own) {
             self.check_window(&path, tcp);
             for scheme in scenario.schemes.iter().filter_map(|name| scenario.scheme.get(name)) {
-                // What else is wrong with its parameters is found later.
+                // Other invalid parameters of the scheme are reported elsewhere.
                 if scheme.faults(tcp).is_empty()
                     && let Some(split) = scheme.split(tcp)
                 {
@@ -167,7 +167,7 @@ impl Survey<'_> {
         }
         let unit = radio.unit.or(radio.mtu).map_or(LARGEST_PACKET, |unit| unit.get().min(LARGEST_PACKET));
         let unit = radio.unit.map_or(unit.min(self.largest_packet()), |unit| unit.get());
-        // A code adds less than that again.
+        // A code adds less than the same amount again.
         let on_air = radio.rate.time_for_bits(radio.expansion.on_air(2 * unit.bits()));
         say(self, "channel", &|survey, path| {
             survey.check_periods(path, radio.channel.mean_cycle_s(), on_air);
@@ -180,7 +180,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Attempts without end need time.
+    /// Checks the number of attempts without a limit: each takes time.
     fn check_attempts(&mut self, path: &[&str], radio: &Radio) {
         let (retransmissions, wait) = match radio.arq {
             arq::Config::None => return,
@@ -202,7 +202,7 @@ impl Survey<'_> {
     /// The largest packet that may cross a link.
     fn largest_packet(&self) -> Bytes {
         let traffic = self.scenario.traffic.values().map(|traffic| traffic.packet_size);
-        // A scheme may cut larger segments on its wireless part, and has messages of its own.
+        // A scheme may use larger segments on the wireless part, and has control messages.
         let splits = self.scenario.schemes.iter().filter_map(|name| self.scenario.scheme.get(name));
         let split = splits.filter_map(|scheme| scheme.split(&self.scenario.tcp));
         let own = self.network.settings().map(|tcp| tcp.packet_size);
@@ -210,7 +210,7 @@ impl Survey<'_> {
         sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(LARGEST_PACKET)
     }
 
-    /// Checks periods that come every `cycle` seconds, beside units that are `on_air` so long.
+    /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.
     fn check_periods(&mut self, path: &[&str], cycle: Option<f64>, on_air: Duration) {
         let Some(cycle) = cycle else { return };
         let limit = self.scenario.limit;
@@ -240,7 +240,7 @@ impl Survey<'_> {
             Law::Poisson { rate } => ("poisson", rate.as_bps() as f64 / size.bits() as f64),
             Law::OnOff { rate, on, off, .. } => {
                 let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
-                // Each burst has a packet more than its length says.
+                // Each burst may have one packet more than its length suggests.
                 ("on-off", (1.0 + on * rate.as_bps() as f64 / size.bits() as f64) / (on + off))
             }
         };

@@ -1,4 +1,4 @@
-//! The flows of a network (connections, other traffic, applications), and what is wrong with them.
+//! The flows of a network (connections, other traffic, applications), with error checks.
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
@@ -40,9 +40,9 @@ impl Survey<'_> {
         self.network.connections = self.network.flows.len();
     }
 
-    /// Adds the connection called `name`, which is as `usual` but for what it says itself.
+    /// Adds the connection `name`: `usual`, overridden by `own`.
     fn add_connection(&mut self, name: &str, usual: &Transfer, own: &Connection, pair: Option<&Pair>) {
-        // A value stands where the connection says it, or else where all connections do.
+        // Where a value is stated: in the connection's table, or else in [transfer].
         let key = |key, is_own| if is_own { vec!["connection", name, key] } else { vec!["transfer", key] };
         let start = own.start.unwrap_or(usual.start);
         let spread = own.spread.unwrap_or(usual.spread);
@@ -70,8 +70,8 @@ impl Survey<'_> {
         }
     }
 
-    /// TCP of a connection along `nodes`: `[tcp]`, as the hosts at its ends change it, and then `own`, the
-    /// connection of that name, itself.
+    /// TCP settings of a connection along `nodes`: `[tcp]`, overridden by the hosts at its ends and then by
+    /// `own`, the name and the table of the connection.
     fn tcp(&mut self, nodes: &[HostId], own: Option<(&str, &tcp::Override)>) -> tcp::Settings {
         let scenario = self.scenario;
         let of_host = |node: &HostId| {
@@ -90,7 +90,7 @@ impl Survey<'_> {
         settings
     }
 
-    /// What is wrong with the hosts that the scenario names.
+    /// Checks the hosts named in `[host.NAME]`.
     pub(super) fn check_hosts(&mut self) {
         for (name, host) in &self.scenario.host {
             if !self.network.names.contains(name) {
@@ -129,7 +129,7 @@ impl Survey<'_> {
         }
     }
 
-    /// From when until when something goes on.
+    /// Validated start and stop times.
     fn times(&mut self, table: [&str; 2], start: Duration, stop: Option<Duration>) -> (Time, Time) {
         self.check_start(&[table[0], table[1], "start"], start);
         if let Some(stop) = stop.filter(|stop| *stop <= start) {
@@ -177,7 +177,7 @@ impl Survey<'_> {
         }
     }
 
-    /// What an application asks for; none if it does not say.
+    /// The parameters of an application; `None` if some are missing.
     fn application(&mut self, name: &str, stated: &Application) -> Option<application::Plan> {
         let Application { request, response, think, start, stop, requests, .. } = *stated;
         let (start, stop) = self.times(["application", name], start, stop);

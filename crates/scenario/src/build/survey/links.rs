@@ -1,4 +1,4 @@
-//! The links of a network, each with its exceptions, and what is wrong with them.
+//! The links of a network with their overrides, and their error checks.
 
 use lasthop_base::Invalid;
 use lasthop_proto::HostId;
@@ -9,7 +9,7 @@ use crate::file::alternatives;
 use crate::schema::{Cell, Edge, Link, Protect, Radio, Topology, split};
 
 impl Survey<'_> {
-    /// What a shape's numbers, and a graph's names, cannot be.
+    /// Checks the numbers of a shape and the link names of a graph.
     pub(super) fn check_shape(&mut self) {
         match &self.scenario.topology {
             Topology::LastHop => {}
@@ -70,7 +70,7 @@ impl Survey<'_> {
         node
     }
 
-    /// The exceptions must be of links that there are.
+    /// Checks that every `[link.NAME]` table names an existing link.
     fn check_exceptions(&mut self, edges: &[Edge]) {
         for (name, link) in &self.scenario.link {
             let Some(place) = edges.iter().position(|edge| edge.name() == *name) else {
@@ -151,7 +151,7 @@ impl Survey<'_> {
         }
     }
 
-    /// What the types of a cell's parameters cannot say.
+    /// Checks constraints that the types of a cell's parameters cannot express.
     fn check_cell(&mut self, cell: &Cell) {
         if let Err(invalid) = cell.config().validate() {
             let keys = ["cell"].into_iter().chain(invalid.field.split('.')).collect::<Vec<_>>();
@@ -159,9 +159,9 @@ impl Survey<'_> {
         }
     }
 
-    /// The random streams of a wireless link, or of a station, are called after its mobile host, which a shape
-    /// names alike however many routers it has: so the host meets the same fades. One with several links needs
-    /// their names; the plainest shape leaves out even the host's.
+    /// Suffix of the names of the random streams of a wireless link or a station. It is the name of the
+    /// mobile host, which does not depend on the number of routers, so the host meets the same fades in every
+    /// topology. A host with several links needs their names; in the simplest topology the suffix is empty.
     fn suffix(&self, edge: &Edge, mobile: usize, edges: &[Edge]) -> String {
         let host = |edge: &Edge| edge.mobile.map(|mobile| edge.ends[mobile].clone());
         let links = edges.iter().filter(|other| host(other) == host(edge)).count();
@@ -172,13 +172,14 @@ impl Survey<'_> {
         }
     }
 
-    /// What the types of the parameters of a wireless link, or of its direction `up`, cannot say.
+    /// Checks constraints that the types of a wireless link's parameters, or of its direction `up`, cannot
+    /// express.
     fn check_radio(&mut self, name: &str, radio: &Radio, up: bool) {
         let wrong = |key, checked: Result<(), Invalid>| {
             checked.err().map(|invalid| (format!("{key}.{}", invalid.field), invalid.problem))
         };
         let handoff = radio.handoff.map_or(Ok(()), |handoff| handoff.validate());
-        // Said of the exception, if one of them is.
+        // An error in an override is reported at the override.
         let exceptional = |key| {
             let table = self.table_of(name, key, up);
             (table.last() == Some(&"uplink"), table.len())
@@ -224,7 +225,7 @@ impl Survey<'_> {
         }
     }
 
-    /// The table that says `key` of a wireless link, or of its direction `up`.
+    /// The table that states `key` for a wireless link, or for its direction `up`.
     pub(super) fn table_of<'a>(&self, name: &'a str, key: &str, up: bool) -> Vec<&'a str> {
         let states = |link: Option<&Link>| link.is_some_and(|link| link.states(key));
         let own = self.scenario.link.get(name);

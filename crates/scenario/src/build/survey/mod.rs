@@ -1,4 +1,4 @@
-//! The survey of a scenario: its [`Network`], or all that is wrong with its links and flows.
+//! Construction of the [`Network`] of a scenario, or the list of all its errors.
 
 mod bounds;
 mod flows;
@@ -16,7 +16,7 @@ use super::network::Network;
 use super::validate::Fault;
 use crate::schema::{Cell, Scenario};
 
-/// Collects the network, or what is wrong with it.
+/// Collects the network and the errors.
 struct Survey<'a> {
     scenario: &'a Scenario,
     nodes: BTreeMap<String, HostId>,
@@ -25,10 +25,10 @@ struct Survey<'a> {
 }
 
 impl Scenario {
-    /// The network that the scenario describes.
+    /// The network of the scenario.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors in links and flows.
     pub(crate) fn network(&self) -> Result<Network, Vec<Fault>> {
         let network = Network {
             graph: Graph::new(),
@@ -65,7 +65,7 @@ impl Survey<'_> {
         self.note(Fault { path, problem: problem.into() });
     }
 
-    /// Notes a fault once: what flows or links have in common is wrong only once.
+    /// Records a fault once: values shared by several flows or links are reported only once.
     fn note(&mut self, fault: Fault) {
         if !self.faults.contains(&fault) {
             self.faults.push(fault);

@@ -1,4 +1,4 @@
-//! The paths of flows, and what is wrong with them.
+//! The paths of flows, and their error checks.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::build::network::{Load, Network};
 use crate::file::alternatives;
 
 impl Survey<'_> {
-    /// The nodes from one to another: by way of those that are given, or over the fewest links.
+    /// The nodes on a path: through the given intermediate nodes, or over the fewest links.
     pub(super) fn path(
         &mut self,
         from: &str,
@@ -68,7 +68,8 @@ impl Survey<'_> {
         found
     }
 
-    /// A BSS sends all that is for one host to one place: to a station, or out of the BSS.
+    /// Checks that a BSS forwards all packets for a host in the same direction: to one station, or out of the
+    /// BSS.
     pub(super) fn check_stations(&mut self) {
         let mut known: BTreeMap<(BssId, HostId), (Option<u16>, usize)> = BTreeMap::new();
         let mut wrong = Vec::new();
@@ -117,8 +118,8 @@ impl Survey<'_> {
     }
 }
 
-/// The BSSs that send packets on which take this way, each with the station that it sends them to; none if
-/// they leave the BSS.
+/// The BSSs that forward packets on this path, each with the station that they go to; `None` if they leave
+/// the BSS.
 fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(BssId, Option<u16>)> {
     let steps =
         nodes.windows(2).map(|step| (graph.link(step[0], step[1]).expect("it follows links"), step[0]));
@@ -128,14 +129,14 @@ fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(BssId, Option<u16>)> {
         if graph.ends(link)[0] == from {
             return Some((bss, Some(station)));
         }
-        // Down again in the same BSS: the next step says where.
+        // Back into the same BSS: the next step determines the station.
         let inside = steps.get(index + 1).is_some_and(|&(next, _)| graph.stays_within(link, next));
         (!inside).then_some((bss, None))
     });
     ways.collect()
 }
 
-/// Where the ends and the way of a flow are written.
+/// The keys that state the ends and the path of a flow.
 pub(super) struct Keys<'a> {
     pub(super) from: Vec<&'a str>,
     pub(super) to: Vec<&'a str>,
