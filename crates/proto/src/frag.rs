@@ -74,7 +74,7 @@ impl Fragments {
 
 /// Outcome of the reassembly of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Reassembled {
     /// Every fragment arrived.
     Complete,
     /// The sending end gave up before every fragment had arrived.
@@ -87,13 +87,13 @@ pub struct Reassembly {
     /// Fragments whose outcome is not known yet.
     pending: u32,
     /// The outcome if all pending fragments arrive.
-    outcome: Outcome,
+    outcome: Reassembled,
 }
 
 impl Reassembly {
     /// Expects `fragments` fragments.
     pub const fn of(fragments: u32) -> Reassembly {
-        Reassembly { pending: fragments, outcome: Outcome::Complete }
+        Reassembly { pending: fragments, outcome: Reassembled::Complete }
     }
 
     /// A fragment has arrived.
@@ -106,11 +106,11 @@ impl Reassembly {
 
     /// The missing fragments will not arrive.
     pub fn abandon(&mut self) {
-        *self = Reassembly { pending: 0, outcome: Outcome::Abandoned };
+        *self = Reassembly { pending: 0, outcome: Reassembled::Abandoned };
     }
 
     /// The outcome, once it is known for all fragments.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<Reassembled> {
         (self.pending == 0).then_some(self.outcome)
     }
 }
@@ -162,7 +162,7 @@ mod tests {
         packet.arrived();
         assert_eq!(packet.outcome(), None);
         packet.arrived();
-        assert_eq!(packet.outcome(), Some(Outcome::Complete));
+        assert_eq!(packet.outcome(), Some(Reassembled::Complete));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         let mut packet = Reassembly::of(9);
         packet.arrived();
         packet.abandon();
-        assert_eq!(packet.outcome(), Some(Outcome::Abandoned));
+        assert_eq!(packet.outcome(), Some(Reassembled::Abandoned));
     }
 
     #[test]

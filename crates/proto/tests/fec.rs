@@ -7,7 +7,7 @@
 //! the part in which its middle lies, by fractions.
 
 use lasthop_base::{Bytes, Streams};
-use lasthop_proto::fec::{BlockCode, Decoder, Part, units};
+use lasthop_proto::fec::{BlockCode, Decoder, Interval, units};
 use lasthop_proto::frag::Mtu;
 
 /// Some code that corrects `t` of `n`.
@@ -19,12 +19,12 @@ fn paper() -> BlockCode {
     "bch-255-131-18".parse().unwrap()
 }
 
-fn parts(parts: &[(f64, f64)]) -> Vec<Part> {
-    parts.iter().map(|&(share, ber)| Part { share, ber }).collect()
+fn parts(parts: &[(f64, f64)]) -> Vec<Interval> {
+    parts.iter().map(|&(share, ber)| Interval { share, ber }).collect()
 }
 
-fn throughout(ber: f64) -> [Part; 1] {
-    [Part { share: 1.0, ber }]
+fn throughout(ber: f64) -> [Interval; 1] {
+    [Interval { share: 1.0, ber }]
 }
 
 fn close(what: &str, found: f64, expected: f64, relative: f64) {
@@ -160,7 +160,7 @@ fn small_codes_agree_with_every_pattern_of_errors() {
             .map(|&(edge, ber)| {
                 let share = (edge - before) / f64::from(bits);
                 before = edge;
-                Part { share, ber }
+                Interval { share, ber }
             })
             .collect();
         let mut decoder = Decoder::new(correcting(n, t));

@@ -24,8 +24,8 @@ pub use measure::{
     ApplicationMetrics, ConnectionMetrics, Events, Metrics, NetworkMetrics, Series, TrafficMetrics, Value,
     report,
 };
-pub use run::{ConnectionRun, Observe, Outcome, PartRun, Run, RunError, Setup};
+pub use run::{ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup};
 pub use schema::{
-    Application, Cell, Connection, Dumbbell, Graph, Host, Link, Path, Point, Protect, Radio, Scenario,
-    Stations, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
+    Application, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride, LinkProtection, Path,
+    Point, Radio, Scenario, Stations, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
 };

@@ -11,22 +11,22 @@ use lasthop_proto::scheme::Scheme;
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
-use crate::build::{self, Flow, Layout, Load, World};
-use crate::file::{Place, ScenarioError, diagnostics};
+use crate::build::{self, ConnectionComponents, Layout, Workload, World};
+use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
-    ApplicationMetrics, BssCounts, ConnectionMetrics, Counts, Dialogue, Drops, Ends, Events, Measured,
-    Metrics, Recorder, Relayed, Series, Tracer, TrafficMetrics,
+    ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics, Counters, DropTap,
+    EndpointCounters, Events, Measured, Metrics, Recorder, RelayCounters, Series, Tracer, TrafficMetrics,
 };
 use crate::schema::Scenario;
 
 /// Limit of packets in queues and in flight: about half a gigabyte of memory.
-const MOST_PACKETS_HELD: usize = 4_000_000;
+const MAX_PACKETS_HELD: usize = 4_000_000;
 
 /// Rows of traces and series at which a run gives up: they take about half a gigabyte.
-const MOST_ROWS_RECORDED: usize = 4_000_000;
+const MAX_ROWS_RECORDED: usize = 4_000_000;
 
 /// Further parts of a connection that a file has addresses for.
-const MOST_CAPTURED_PARTS: usize = 63;
+const MAX_CAPTURED_PARTS: usize = 63;
 
 /// What to record besides the metrics. Recording that is off costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl std::error::Error for RunError {}
 
 /// Metrics of a run, why it ended, and its work.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RunSummary {
     /// Why it ended.
     pub ended: Ended,
     /// All connections together, and the network.
@@ -129,13 +129,13 @@ pub struct Outcome {
 }
 
 /// The recordings of one part of a connection.
-type Record = (Option<Events>, Option<Series>);
+type PartRecording = (Option<Events>, Option<Series>);
 
 /// The recordings of a run.
 #[derive(Default)]
-struct Records {
+struct Recordings {
     /// Parts of all connections, in order.
-    parts: Vec<Record>,
+    parts: Vec<PartRecording>,
     /// Agents that report quantities.
     agents: Vec<(String, Series)>,
 }
@@ -190,16 +190,16 @@ impl Scenario {
     ) -> Result<Run, RunError> {
         let setup = self.set_up(scheme).map_err(RunError::Scenario)?;
         let (outcome, records) = if observe == Observe::default() {
-            (setup.run(seed, run, keep_going)?, Records::default())
+            (setup.run(seed, run, keep_going)?, Recordings::default())
         } else {
             setup.run_observed(seed, run, observe, keep_going)?
         };
-        let Outcome { ended, metrics, connections, traffic, applications, handled } = outcome;
+        let RunSummary { ended, metrics, connections, traffic, applications, handled } = outcome;
         let network = setup.layout.network();
         let (transfers, others) = network.flows.split_at(connections.len());
         let (others, dialogues) = others.split_at(traffic.len());
-        let Records { parts: records, agents } = records;
-        let mut records = records.into_iter().chain(iter::repeat_with(Record::default));
+        let Recordings { parts: records, agents } = records;
+        let mut records = records.into_iter().chain(iter::repeat_with(PartRecording::default));
         let name = |node: HostId| network.names[usize::from(node.0)].clone();
         let connections = transfers.iter().zip(connections).zip(setup.layout.parts());
         let connections = connections.map(|((flow, metrics), parts)| {
@@ -234,10 +234,10 @@ impl Scenario {
     /// [faults](Scenario::faults).
     pub fn set_up(&self, scheme: &str) -> Result<Setup<'_>, ScenarioError> {
         let refuse = |message| {
-            let place = Place::File { name: &self.file, text: "", span: None };
-            ScenarioError::new(message, place)
+            let location = Location::File { name: &self.file, text: "", span: None };
+            ScenarioError::new(message, location)
         };
-        let network = self.survey().map_err(|faults| {
+        let network = self.resolve().map_err(|faults| {
             let fault = &faults[0];
             refuse(diagnostics::at(&fault.path, &fault.problem))
         })?;
@@ -262,7 +262,7 @@ impl Setup<'_> {
         seed: u64,
         run: u64,
         mut keep_going: impl FnMut(Time) -> bool,
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<RunSummary, RunError> {
         let check = |now, NoTap: &_| asked(&mut keep_going, now);
         let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, check);
         outcome
@@ -274,17 +274,17 @@ impl Setup<'_> {
         run: u64,
         observe: Observe<'_>,
         mut keep_going: impl FnMut(Time) -> bool,
-    ) -> Result<(Outcome, Records), RunError> {
+    ) -> Result<(RunSummary, Recordings), RunError> {
         let world = self.world(seed, run);
-        let flows = &world.flows;
+        let connections = &world.connections;
         let failed = |error| RunError::Capture(observe.pcap.unwrap_or(Path::new("")).to_owned(), error);
-        let capture = match (observe.pcap, flows.first()) {
+        let capture = match (observe.pcap, connections.first()) {
             (Some(_), None) => return Err(self.nothing_to_capture()),
             (Some(path), Some(flow)) => Some(self.capture(*flow, path).map_err(failed)?),
             (None, _) => None,
         };
         let parts = self.layout.parts();
-        let recorders = flows.iter().zip(parts).enumerate().flat_map(|(index, (flow, parts))| {
+        let recorders = connections.iter().zip(parts).enumerate().flat_map(|(index, (flow, parts))| {
             parts.iter().map(move |part| {
                 let whole = parts.len() == 1;
                 let settings = self.layout.settings(index, part);
@@ -302,7 +302,7 @@ impl Setup<'_> {
                 tracer.as_ref().map_or(0, Tracer::rows) + rows(recorder)
             });
             let recorded = of_parts.chain(agents.iter().map(Recorder::rows)).sum::<usize>();
-            if recorded > MOST_ROWS_RECORDED {
+            if recorded > MAX_ROWS_RECORDED {
                 return Err(self.overrecorded(now));
             }
             asked(&mut keep_going, now)
@@ -315,7 +315,7 @@ impl Setup<'_> {
             .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
         let agents = names.into_iter().zip(agents.into_iter().map(Recorder::into_series));
         let agents = agents.filter(|(_, series)| !series.time_s.is_empty());
-        let records = Records { parts: parts.collect(), agents: agents.collect() };
+        let records = Recordings { parts: parts.collect(), agents: agents.collect() };
         Ok((outcome?, records))
     }
 
@@ -330,32 +330,40 @@ impl Setup<'_> {
         world: World,
         tap: T,
         mut check: impl FnMut(Time, &T) -> Result<(), RunError>,
-    ) -> (Result<Outcome, RunError>, T) {
-        let World { builder, flows, traffic, applications, radios, managed, bsses } = world;
+    ) -> (Result<RunSummary, RunError>, T) {
+        let World { builder, connections, traffic, applications, radios, managed, bsses } = world;
         let awaited = self.layout.awaited();
-        let places = Places { layout: &self.layout, flows, traffic, applications, radios, managed, bsses };
+        let counted = CountedComponents {
+            layout: &self.layout,
+            connections,
+            traffic,
+            applications,
+            radios,
+            managed,
+            bsses,
+        };
         let begin = Time::ZERO + self.scenario.warmup;
         let limit = Time::ZERO + self.scenario.limit;
-        let drops = Drops::new(self.layout.network().flows.len());
+        let drops = DropTap::new(self.layout.network().flows.len());
         let mut engine = builder.build((drops, tap));
         // Called from one place alone, the engine's loop and what it does at each step are compiled as one.
-        let mut run_until = |engine: &mut Engine<(Drops, T)>, limit| loop {
+        let mut run_until = |engine: &mut Engine<(DropTap, T)>, limit| loop {
             if let Some(ended) = engine.run_while(&awaited, limit, || false) {
                 return Ok(ended);
-            } else if engine.packets_held() > MOST_PACKETS_HELD {
+            } else if engine.packets_held() > MAX_PACKETS_HELD {
                 return Err(self.overfull(engine.now()));
             }
             check(engine.now(), &engine.tap().1)?;
         };
         let warmup = match begin > Time::ZERO {
             true => match run_until(&mut engine, begin) {
-                Ok(_) => places.counts(&engine),
+                Ok(_) => counted.counts(&engine),
                 Err(error) => return (Err(error), engine.into_tap().1),
             },
-            false => Counts { at: begin, ..Counts::default() },
+            false => Counters { at: begin, ..Counters::default() },
         };
         let ended = run_until(&mut engine, limit);
-        let (end, handled) = (places.counts(&engine), engine.handled());
+        let (end, handled) = (counted.counts(&engine), engine.handled());
         let (_, tap) = engine.into_tap();
         let measured = Measured { warmup: &warmup, end: &end };
         (ended.map(|ended| self.measure(ended, &measured, handled)), tap)
@@ -364,49 +372,49 @@ impl Setup<'_> {
     /// The error for a capture of a run without connections.
     fn nothing_to_capture(&self) -> RunError {
         let message = "pcap: found no connection, expected one, at whose source packets are captured; add a table [transfer]";
-        let place = Place::File { name: &self.scenario.file, text: "", span: None };
-        RunError::Scenario(ScenarioError::new(String::from(message), place))
+        let location = Location::File { name: &self.scenario.file, text: "", span: None };
+        RunError::Scenario(ScenarioError::new(String::from(message), location))
     }
 
     /// The error for a run whose packets exceed the memory limit at `now`.
     fn overfull(&self, now: Time) -> RunError {
         let message = format!(
-            "after {now} more than {MOST_PACKETS_HELD} packets wait before links or are on their way; \
+            "after {now} more than {MAX_PACKETS_HELD} packets wait before links or are on their way; \
              give queues a limit, such as queue = \"100 packets\", or make rates or delays lower"
         );
-        let place = Place::File { name: &self.scenario.file, text: "", span: None };
-        RunError::Scenario(ScenarioError::new(message, place))
+        let location = Location::File { name: &self.scenario.file, text: "", span: None };
+        RunError::Scenario(ScenarioError::new(message, location))
     }
 
     /// Why a run whose records would fill the memory does not go on at `now`.
     fn overrecorded(&self, now: Time) -> RunError {
         let message = format!(
-            "after {now} the traces and series of this run have more than {MOST_ROWS_RECORDED} rows; lower the \
+            "after {now} the traces and series of this run have more than {MAX_ROWS_RECORDED} rows; lower the \
              limit or the size of transfers, or run without traces and series"
         );
-        let place = Place::File { name: &self.scenario.file, text: "", span: None };
+        let location = Location::File { name: &self.scenario.file, text: "", span: None };
         RunError::Scenario(ScenarioError::new(message, place))
     }
 
-    fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> Outcome {
+    fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> RunSummary {
         let (mut connections, mut traffic, mut applications) = (Vec::new(), Vec::new(), Vec::new());
         for flow in &self.layout.network().flows {
-            match &flow.load {
-                Load::Transfer { transfer, .. } => {
+            match &flow.workload {
+                Workload::Transfer { transfer, .. } => {
                     let size = transfer.bytes.map(Bytes);
                     connections.push(measured.connection(connections.len(), size, transfer.start));
                 }
-                Load::Traffic(plan) => {
-                    traffic.push(measured.traffic(traffic.len(), plan.start, plan.stop));
+                Workload::Traffic(config) => {
+                    traffic.push(measured.traffic(traffic.len(), config.start, config.stop));
                 }
-                Load::Requests(_) => applications.push(measured.application(applications.len())),
+                Workload::Requests(_) => applications.push(measured.application(applications.len())),
                 // Measured together with its requests.
-                Load::Responses(_) => {}
+                Workload::Responses(_) => {}
             }
         }
         let metrics = measured.total(&connections);
         let connections = connections.into_iter().map(|each| each.metrics).collect();
-        Outcome { ended, metrics, connections, traffic, applications, handled }
+        RunSummary { ended, metrics, connections, traffic, applications, handled }
     }
 
     /// The captures of the further parts of connection number `index`.
@@ -426,10 +434,10 @@ impl Setup<'_> {
                 sack_permitted: tcp.sack(),
             }
         });
-        captured.take(MOST_CAPTURED_PARTS).collect()
+        captured.take(MAX_CAPTURED_PARTS).collect()
     }
 
-    fn capture(&self, flow: Flow, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
+    fn capture(&self, flow: ConnectionComponents, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {
         let index = usize::from(flow.id.0);
         let tcp = self.layout.settings(index, &self.layout.parts()[index][0]);
         let capture = Capture {
@@ -448,9 +456,9 @@ impl Setup<'_> {
 }
 
 /// Ids of the components with counters.
-struct Places<'a> {
+struct CountedComponents<'a> {
     layout: &'a Layout,
-    flows: Vec<Flow>,
+    connections: Vec<ConnectionComponents>,
     traffic: Vec<(ComponentId, ComponentId)>,
     applications: Vec<(ComponentId, ComponentId)>,
     radios: Vec<ComponentId>,
@@ -458,15 +466,15 @@ struct Places<'a> {
     bsses: Vec<(ComponentId, usize)>,
 }
 
-impl Places<'_> {
-    fn counts<T: Tap>(&self, engine: &Engine<(Drops, T)>) -> Counts {
-        let connections = self.flows.iter().enumerate().map(|(index, flow)| {
+impl CountedComponents<'_> {
+    fn counts<T: Tap>(&self, engine: &Engine<(DropTap, T)>) -> Counters {
+        let connections = self.connections.iter().enumerate().map(|(index, flow)| {
             let (Node::Sender(sender), Node::Receiver(receiver)) =
                 (engine.node(flow.sender), engine.node(flow.receiver))
             else {
                 unreachable!("a connection has a sender and a receiver")
             };
-            let mut relayed = Relayed::default();
+            let mut relayed = RelayCounters::default();
             for proxy in self.layout.relays(index) {
                 let Node::Proxy(proxy) = engine.node(proxy) else {
                     unreachable!("a connection is split by proxies")
@@ -475,7 +483,13 @@ impl Places<'_> {
             }
             let acknowledged = Bytes(sender.acknowledged());
             let in_flight = Bytes(u64::from(sender.flight_size()));
-            Ends { sender: *sender.stats(), receiver: *receiver.stats(), acknowledged, in_flight, relayed }
+            EndpointCounters {
+                sender: *sender.stats(),
+                receiver: *receiver.stats(),
+                acknowledged,
+                in_flight,
+                relayed,
+            }
         });
         let traffic =
             self.traffic.iter().map(|&(source, sink)| match (engine.node(source), engine.node(sink)) {
@@ -487,7 +501,7 @@ impl Places<'_> {
             else {
                 unreachable!("an application has a client and a server")
             };
-            Dialogue {
+            ApplicationCounters {
                 client: *client.stats(),
                 senders: [*client.sender().stats(), *server.sender().stats()],
                 asked: server.receiver().stats().delivered,
@@ -503,10 +517,10 @@ impl Places<'_> {
             _ => unreachable!("a managed link was put there"),
         });
         let bsses = self.bsses.iter().map(|&(id, stations)| match engine.node(id) {
-            Node::Bss(bss) => BssCounts::of(bss, stations),
+            Node::Bss(bss) => BssCounters::of(bss, stations),
             _ => unreachable!("a BSS was put there"),
         });
-        Counts {
+        Counters {
             at: engine.now(),
             connections: connections.collect(),
             traffic: traffic.collect(),

@@ -4,7 +4,7 @@ mod common;
 
 use common::SCENARIO;
 use lasthop_base::{Bytes, Streams};
-use lasthop_proto::application::{Kind, Law};
+use lasthop_proto::application::{ApplicationKind, Distribution};
 use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::{ApplicationMetrics, Ended, Observe, Run, Scenario};
 
@@ -271,7 +271,7 @@ vs-tcp.wireless.user_timeout = "2 h"
 }
 
 /// The sizes that are drawn from the stream called `name`, in all.
-fn drawn(law: Law<Bytes>, name: &str, run: u64, count: u64) -> u64 {
+fn drawn(law: Distribution<Bytes>, name: &str, run: u64, count: u64) -> u64 {
     let mut stream = Streams::new(1, run).stream(name);
     (0..count).map(|_| law.draw(&mut stream).0).sum()
 }
@@ -512,7 +512,11 @@ fn the_same_run_gives_the_same_bytes() {
 #[test]
 fn a_kind_is_spelled_out() {
     let stated = "[application.x]\nfrom = \"a\"\nto = \"b\"\nkind = ";
-    for (name, kind) in [("http", Kind::Http), ("database", Kind::Database), ("email", Kind::Email)] {
+    for (name, kind) in [
+        ("http", ApplicationKind::Http),
+        ("database", ApplicationKind::Database),
+        ("email", ApplicationKind::Email),
+    ] {
         let scenario = read(&format!("{OFFICE}{stated}{name:?}"), &[]);
         let x = &scenario.application["x"];
         assert_eq!((x.request, x.response), (Some(kind.request()), Some(kind.response())));
@@ -520,7 +524,10 @@ fn a_kind_is_spelled_out() {
         let again = read(&scenario.to_toml(), &[]);
         assert_eq!(again, scenario);
         let own = read(&format!("{OFFICE}{stated}{name:?}\nthink.constant = \"3 s\""), &[]);
-        assert_eq!(own.application["x"].think, Some(Law::Constant(lasthop_base::Duration::from_secs(3))));
+        assert_eq!(
+            own.application["x"].think,
+            Some(Distribution::Constant(lasthop_base::Duration::from_secs(3)))
+        );
         assert_eq!(own.application["x"].response, Some(kind.response()));
         assert_ne!(own.hash(), scenario.hash());
     }

@@ -1,7 +1,9 @@
 //! A client and a server over two wired links that lose what a test says.
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
-use lasthop_proto::application::{Client, ClientStats, Law, Plan, REQUESTS, RESPONSES, Script, Server};
+use lasthop_proto::application::{
+    Client, ClientStats, Config, Distribution, REQUESTS, RESPONSES, Script, Server,
+};
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Settings};
 use lasthop_proto::{
     Body, Component, ComponentId, DropReason, Dscp, Ecn, FlowId, HostId, Out, Packet, Port, Signal,
@@ -36,10 +38,10 @@ struct Net {
 }
 
 /// 1 Mb/s and 10 ms each way.
-fn net(settings: &Settings, plan: Plan, run: u64, lost: [u32; 2]) -> Net {
+fn net(settings: &Settings, config: Config, run: u64, lost: [u32; 2]) -> Net {
     let mut net = Builder::new();
     let rate = BitRate::from_bps(1_000_000).unwrap();
-    let script = || Script::new(plan, Streams::new(1, run), "test");
+    let script = || Script::new(config, Streams::new(1, run), "test");
     let client = net.add(Client::new(ASKS, ANSWERS, (settings, settings), Default::default(), script()));
     let server = net.add(Server::new(ASKS, ANSWERS, (settings, settings), Default::default(), script()));
     for (from, to, pattern) in [(client, server, lost[0]), (server, client, lost[1])] {
@@ -54,11 +56,11 @@ fn net(settings: &Settings, plan: Plan, run: u64, lost: [u32; 2]) -> Net {
     Net { builder: net, client, server }
 }
 
-fn plan() -> Plan {
-    Plan {
-        request: Law::Constant(Bytes(460)),
-        response: Law::Constant(Bytes(960)),
-        think: Law::Constant(Duration::from_millis(100)),
+fn config() -> Config {
+    Config {
+        request: Distribution::Constant(Bytes(460)),
+        response: Distribution::Constant(Bytes(960)),
+        think: Distribution::Constant(Duration::from_millis(100)),
         start: Time::ZERO,
         stop: Time::NEVER,
         requests: Some(3),
@@ -108,7 +110,7 @@ fn server<T: Tap>(engine: &Engine<T>, id: ComponentId) -> &Server {
 /// response, and takes 0.32 ms; the response of 960 B takes 8 ms.
 #[test]
 fn a_dialogue_by_hand() {
-    let Net { builder, client: asks, .. } = net(&bare(), plan(), 0, [0, 0]);
+    let Net { builder, client: asks, .. } = net(&bare(), config(), 0, [0, 0]);
     let mut engine = builder.build(Sent::default());
     assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
     let stats = *client(&engine, asks).stats();
@@ -135,7 +137,7 @@ fn a_dialogue_by_hand() {
 fn opening_and_closing_by_hand() {
     let settings = Settings { ack_every: 1, ..Settings::default() };
     let Net { builder, client: asks, server: answers } =
-        net(&settings, Plan { requests: Some(1), ..plan() }, 0, [0, 0]);
+        net(&settings, Config { requests: Some(1), ..config() }, 0, [0, 0]);
     let mut engine = builder.build(Sent::default());
     assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
     // SYN takes 44 B, 0.352 ms. The server acknowledges it and sends a SYN of its own.
@@ -183,14 +185,14 @@ fn cycles_of_constant_messages_are_exact() {
         let think = Duration::from_millis(think);
         // Behind the acknowledgement of the request's last segment; those of the others have left before.
         let took = wire(request) + delay + link(40) + wire(response) + delay;
-        let plan = Plan {
-            request: Law::Constant(Bytes(request)),
-            response: Law::Constant(Bytes(response)),
-            think: Law::Constant(think),
+        let config = Config {
+            request: Distribution::Constant(Bytes(request)),
+            response: Distribution::Constant(Bytes(response)),
+            think: Distribution::Constant(think),
             requests: Some(200),
-            ..plan()
+            ..config()
         };
-        let Net { builder, client: asks, server: answers } = net(&bare(), plan, 0, [0, 0]);
+        let Net { builder, client: asks, server: answers } = net(&bare(), config, 0, [0, 0]);
         let mut engine = builder.build(NoTap);
         assert_eq!(engine.run(&[asks], Time::NEVER), Ended::Finished);
         let stats = *client(&engine, asks).stats();
@@ -207,9 +209,9 @@ fn cycles_of_constant_messages_are_exact() {
 /// The end of a response does not wait for the acknowledgement of its beginning, which may be delayed.
 #[test]
 fn the_end_of_a_message_does_not_wait() {
-    let plan = Plan { response: Law::Constant(Bytes(1_461)), requests: Some(1), ..plan() };
+    let config = Config { response: Distribution::Constant(Bytes(1_461)), requests: Some(1), ..config() };
     let settings = Settings { handshake: false, close: false, ..Settings::default() };
-    let Net { builder, client: asks, .. } = net(&settings, plan, 0, [0, 0]);
+    let Net { builder, client: asks, .. } = net(&settings, config, 0, [0, 0]);
     let mut engine = builder.build(NoTap);
     assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
     let took = Duration::from_micros(14_000 + 12_000 + 328 + 10_000);
@@ -217,13 +219,13 @@ fn the_end_of_a_message_does_not_wait() {
 }
 
 /// Random laws, for what is asked in the k-th place.
-fn random(requests: u64) -> Plan {
-    Plan {
-        request: Law::Exponential(Bytes(700)),
-        response: Law::Pareto { least: Bytes(1), most: Bytes(20_000), shape: 0.5 },
-        think: Law::Exponential(Duration::from_millis(30)),
+fn random(requests: u64) -> Config {
+    Config {
+        request: Distribution::Exponential(Bytes(700)),
+        response: Distribution::Pareto { least: Bytes(1), most: Bytes(20_000), shape: 0.5 },
+        think: Distribution::Exponential(Duration::from_millis(30)),
         requests: Some(requests),
-        ..plan()
+        ..config()
     }
 }
 
@@ -232,17 +234,17 @@ fn check_answered(
     engine: &mut Engine<impl Tap>,
     asks: ComponentId,
     answers: ComponentId,
-    plan: Plan,
+    config: Config,
     run: u64,
 ) {
     assert_eq!(engine.run(&[asks], at(3_600_000_000)), Ended::Finished);
-    let count = plan.requests.unwrap();
+    let count = config.requests.unwrap();
     let mut sizes = [Bytes(0); 2];
-    for (size, (law, name)) in
-        sizes.iter_mut().zip([(plan.request, "request:test"), (plan.response, "response:test")])
+    for (size, (distribution, name)) in
+        sizes.iter_mut().zip([(config.request, "request:test"), (config.response, "response:test")])
     {
         let mut stream = Streams::new(1, run).stream(name);
-        *size = (0..count).map(|_| law.draw(&mut stream)).sum();
+        *size = (0..count).map(|_| distribution.draw(&mut stream)).sum();
     }
     let stats = client(engine, asks).stats();
     assert_eq!((stats.requests, stats.responses), (count, count));
@@ -269,10 +271,10 @@ fn every_small_loss_pattern_is_survived() {
     for (index, lost) in patterns.chain(both).enumerate() {
         let run = index as u64 % 7;
         for settings in &variants {
-            let plan = random(4);
-            let Net { builder, client: asks, server: answers } = net(settings, plan, run, lost);
+            let config = random(4);
+            let Net { builder, client: asks, server: answers } = net(settings, config, run, lost);
             let mut engine = builder.build(NoTap);
-            let mut case = || check_answered(&mut engine, asks, answers, plan, run);
+            let mut case = || check_answered(&mut engine, asks, answers, config, run);
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut case));
             if let Err(reason) = result {
                 eprintln!("lost {lost:?} (first on the right) with {settings:?}");
@@ -335,8 +337,8 @@ impl Tap for Progress {
 #[test]
 fn a_stop_is_the_last_instant_of_none() {
     let until = |stop: u64| {
-        let plan = Plan { requests: None, stop: at(stop), ..plan() };
-        let Net { builder, client: asks, server: answers } = net(&Settings::default(), plan, 0, [0, 0]);
+        let config = Config { requests: None, stop: at(stop), ..config() };
+        let Net { builder, client: asks, server: answers } = net(&Settings::default(), config, 0, [0, 0]);
         let mut engine = builder.build(Sent::default());
         let ended = engine.run(&[asks], at(10_000_000));
         assert_eq!(ended, Ended::Finished);
@@ -370,8 +372,8 @@ fn a_dialogue_that_is_lost_is_over() {
     // So many packets pass, and then none.
     for passes in 0..12 {
         for lost in [[u32::MAX << passes; 2], [u32::MAX << passes, 0], [0, u32::MAX << passes]] {
-            let plan = Plan { requests: Some(50), ..plan() };
-            let Net { builder, client: asks, server: answers } = net(&settings, plan, 0, lost);
+            let config = Config { requests: Some(50), ..config() };
+            let Net { builder, client: asks, server: answers } = net(&settings, config, 0, lost);
             let mut engine = builder.build(Sent::default());
             assert_ne!(engine.run(&[asks], at(3_600_000_000)), Ended::TimeLimit, "{lost:?}");
             assert_eq!(engine.run(&[], at(3_600_000_000)), Ended::Idle, "{lost:?}");
@@ -390,9 +392,9 @@ fn a_dialogue_that_is_lost_is_over() {
 #[test]
 fn time_goes_on_where_nothing_takes_any() {
     let mut net = Builder::new();
-    let think = Law::Constant(Duration::ZERO);
-    let plan = Plan { think, requests: None, ..plan() };
-    let script = || Script::new(plan, Streams::new(1, 0), "test");
+    let think = Distribution::Constant(Duration::ZERO);
+    let config = Config { think, requests: None, ..config() };
+    let script = || Script::new(config, Streams::new(1, 0), "test");
     let asks = net.add(Client::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script()));
     let answers = net.add(Server::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script()));
     for port in [REQUESTS, RESPONSES] {
@@ -411,7 +413,7 @@ fn time_goes_on_where_nothing_takes_any() {
 fn the_greatest_response_time_is_after_the_warmup() {
     // The first request is lost, and takes a second longer.
     let greatest = |warmup| {
-        let Net { builder, client: asks, .. } = net(&bare(), Plan { warmup, ..plan() }, 0, [1, 0]);
+        let Net { builder, client: asks, .. } = net(&bare(), Config { warmup, ..config() }, 0, [1, 0]);
         let mut engine = builder.build(NoTap);
         engine.run(&[asks], at(10_000_000));
         client(&engine, asks).stats().greatest_response_time
@@ -425,7 +427,7 @@ fn the_greatest_response_time_is_after_the_warmup() {
 
 #[test]
 fn what_is_no_segment_changes_nothing() {
-    let script = || Script::new(plan(), Streams::new(1, 0), "test");
+    let script = || Script::new(config(), Streams::new(1, 0), "test");
     let mut client = Client::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script());
     let mut out = Out::default();
     let body = Body::Datagram(lasthop_proto::Datagram { seq: 0, sent: Time::ZERO });
@@ -447,13 +449,13 @@ fn what_is_no_segment_changes_nothing() {
 
 #[test]
 #[should_panic(expected = "think.exponential")]
-fn an_invalid_plan_is_no_script() {
-    let think = Law::Exponential(Duration::ZERO);
-    Script::new(Plan { think, ..plan() }, Streams::new(1, 0), "test");
+fn an_invalid_config_is_no_script() {
+    let think = Distribution::Exponential(Duration::ZERO);
+    Script::new(Config { think, ..config() }, Streams::new(1, 0), "test");
 }
 
 #[test]
 #[should_panic(expected = "requests")]
 fn a_dialogue_without_requests_is_none() {
-    Script::new(Plan { requests: Some(0), ..plan() }, Streams::new(1, 0), "test");
+    Script::new(Config { requests: Some(0), ..config() }, Streams::new(1, 0), "test");
 }

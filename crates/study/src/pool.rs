@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Ended, Metrics, Outcome, RunError, Scenario, ScenarioError, Sweep};
+use lasthop_scenario::{Ended, Metrics, RunError, RunSummary, Scenario, ScenarioError, Sweep};
 
 /// How long a worker computes before it delivers its rows and takes more runs: long enough to make the
 /// overhead negligible, short enough for timely rows and for workers to finish together.
@@ -255,7 +255,7 @@ impl Shared {
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
             match attempt(share, run, || setup.run(share.seed, run, |_| keep_going())) {
-                Ok(Ok(Outcome { ended, metrics, .. })) => {
+                Ok(Ok(RunSummary { ended, metrics, .. })) => {
                     rows.push(Row { key: share.key, run, ended, metrics })
                 }
                 Ok(Err(RunError::Stopped)) => break,

@@ -1,7 +1,7 @@
 //! What tests of several crates share.
 //!
 //! [`dialogue`] plays the network to one end of a connection, without a simulator. [`net`] and [`stations`] build
-//! small networks in the engine, and [`invariants`] and [`ledger`] say what must hold in them whatever is lost.
+//! small networks in the engine, and [`invariants`] and [`endpoint_invariants`] say what must hold in them whatever is lost.
 //!
 //! ```text
 //! proto/tests ──> dialogue                     (one end, by hand)
@@ -11,8 +11,8 @@
 
 mod account;
 pub mod dialogue;
+pub mod endpoint_invariants;
 pub mod invariants;
-pub mod ledger;
 pub mod net;
 pub mod random;
 pub mod reorder;

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Time};
 
-use super::ends::Ends;
+use super::endpoints::Endpoints;
 use super::{REQUESTS, RESPONSES, Script};
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
@@ -20,7 +20,7 @@ pub struct ClientStats {
     /// Sum of all response times, each from handing the request to TCP until the last byte of the response
     /// was delivered.
     pub total_response_time: Duration,
-    /// The longest response time among the responses received after the [warm-up](super::Plan::warmup).
+    /// The longest response time among the responses received after the [warm-up](super::Config::warmup).
     pub greatest_response_time: Duration,
 }
 
@@ -56,7 +56,7 @@ enum State {
 /// either connection is aborted or reset; the other one is then aborted.
 #[derive(Debug)]
 pub struct Client {
-    ends: Ends,
+    endpoints: Endpoints,
     /// Boxed because its streams are large.
     script: Box<Script>,
     state: State,
@@ -76,9 +76,9 @@ impl Client {
         reactions: (Reactions, ReceiverReactions),
         mut script: Script,
     ) -> Client {
-        let first = script.plan.start + script.think_time();
+        let first = script.config.start + script.think_time();
         Client {
-            ends: Ends::new((requests, REQUESTS), (responses, RESPONSES), settings, reactions),
+            endpoints: Endpoints::new((requests, REQUESTS), (responses, RESPONSES), settings, reactions),
             script: Box::new(script),
             state: State::Thinking(first),
             expected: 0,
@@ -94,12 +94,12 @@ impl Client {
 
     /// The sender of the request connection.
     pub fn sender(&self) -> &Sender {
-        &self.ends.sender
+        &self.endpoints.sender
     }
 
     /// The receiver of the response connection.
     pub fn receiver(&self) -> &Receiver {
-        &self.ends.receiver
+        &self.endpoints.receiver
     }
 
     fn send_request(&mut self, now: Time, out: &mut Out) {
@@ -107,27 +107,27 @@ impl Client {
         self.expected += response;
         self.stats.requests += 1;
         self.state = State::Waiting { since: now, until_delivered: self.expected };
-        self.ends.drive_sender(out, |sender, out| sender.supply(now, request, out));
+        self.endpoints.drive_sender(out, |sender, out| sender.supply(now, request, out));
     }
 
     /// Called after every event: processes a complete response, and signals the end of the application.
-    fn go_on(&mut self, now: Time, out: &mut Out) {
-        if self.ends.is_lost() && !self.finished {
-            self.ends.give_up(now, out);
+    fn update(&mut self, now: Time, out: &mut Out) {
+        if self.endpoints.is_lost() && !self.finished {
+            self.endpoints.abort_both(now, out);
             (self.state, self.finished) = (State::Over, true);
             out.signal(Signal::Finished);
         }
         if let State::Waiting { since, until_delivered } = self.state
-            && self.ends.delivered() >= until_delivered
+            && self.endpoints.delivered() >= until_delivered
         {
             let time = now.since(since);
             self.stats.responses += 1;
             self.stats.total_response_time += time;
-            if now > self.script.plan.warmup {
+            if now > self.script.config.warmup {
                 self.stats.greatest_response_time = self.stats.greatest_response_time.max(time);
             }
-            let plan = &self.script.plan;
-            if plan.requests == Some(self.stats.requests) || now >= plan.stop {
+            let config = &self.script.config;
+            if config.requests == Some(self.stats.requests) || now >= config.stop {
                 self.stop(now, out);
             } else {
                 // Without this, links without delay would lead to endless requests at the same instant.
@@ -135,8 +135,8 @@ impl Client {
                 self.state = State::Thinking((now + self.script.think_time()).max(least));
             }
         }
-        let all_closed = self.ends.sender.stats().completed.is_some()
-            && (!self.ends.closes || self.ends.receiver.has_ended());
+        let all_closed = self.endpoints.sender.stats().completed.is_some()
+            && (!self.endpoints.closes || self.endpoints.receiver.has_ended());
         if all_closed && !self.finished {
             self.finished = true;
             out.signal(Signal::Finished);
@@ -147,7 +147,7 @@ impl Client {
     fn stop(&mut self, now: Time, out: &mut Out) {
         self.state = State::Over;
         if self.stats.requests > 0 {
-            self.ends.drive_sender(out, |sender, out| sender.close(now, out));
+            self.endpoints.drive_sender(out, |sender, out| sender.close(now, out));
         } else {
             self.finished = true;
             out.signal(Signal::Finished);
@@ -157,27 +157,27 @@ impl Client {
 
 impl Component for Client {
     fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
-        self.ends.receive(now, packet, port, out);
-        self.go_on(now, out);
+        self.endpoints.receive(now, packet, port, out);
+        self.update(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.ends.wake(now, out);
+        self.endpoints.wake(now, out);
         if let State::Thinking(due) = self.state {
-            if now >= self.script.plan.stop {
+            if now >= self.script.config.stop {
                 self.stop(now, out);
             } else if now >= due {
                 self.send_request(now, out);
             }
         }
-        self.go_on(now, out);
+        self.update(now, out);
     }
 
     fn next_wakeup(&self) -> Time {
         let own = match self.state {
-            State::Thinking(due) => due.min(self.script.plan.stop),
+            State::Thinking(due) => due.min(self.script.config.stop),
             State::Waiting { .. } | State::Over => Time::NEVER,
         };
-        own.min(self.ends.next_wakeup())
+        own.min(self.endpoints.next_wakeup())
     }
 }

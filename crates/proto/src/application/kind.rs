@@ -3,13 +3,13 @@
 use lasthop_base::{Bytes, Duration};
 use serde::{Deserialize, Serialize};
 
-use super::Law;
+use super::Distribution;
 
 /// A typical application, with its distributions of sizes and think times. The OPNET defaults that the WENP
 /// paper used (section VI) are not public; these values come from the sources given with each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ApplicationKind {
     /// Web browsing: the main object of each page, without embedded objects. After the web browsing model of
     /// the cdma2000 evaluation methodology (3GPP2 C.R1002).
     Http,
@@ -46,31 +46,31 @@ const MAIL_SIGMA: f64 = 2.0;
 /// Chosen here: mean reading time.
 const MAIL_READING: Duration = Duration::from_secs(60);
 
-impl Kind {
+impl ApplicationKind {
     /// Distribution of request sizes.
-    pub const fn request(self) -> Law<Bytes> {
+    pub const fn request(self) -> Distribution<Bytes> {
         match self {
-            Kind::Http => Law::Constant(HTTP_REQUEST),
-            Kind::Database => Law::Uniform { least: STATEMENT[0], most: STATEMENT[1] },
-            Kind::Email => Law::Constant(FETCH),
+            ApplicationKind::Http => Distribution::Constant(HTTP_REQUEST),
+            ApplicationKind::Database => Distribution::Uniform { least: STATEMENT[0], most: STATEMENT[1] },
+            ApplicationKind::Email => Distribution::Constant(FETCH),
         }
     }
 
     /// Distribution of response sizes.
-    pub const fn response(self) -> Law<Bytes> {
+    pub const fn response(self) -> Distribution<Bytes> {
         match self {
-            Kind::Http => Law::Lognormal { median: HTTP_MEDIAN, sigma: HTTP_SIGMA },
-            Kind::Database => Law::Exponential(SCREEN),
-            Kind::Email => Law::Lognormal { median: MAIL_MEDIAN, sigma: MAIL_SIGMA },
+            ApplicationKind::Http => Distribution::Lognormal { median: HTTP_MEDIAN, sigma: HTTP_SIGMA },
+            ApplicationKind::Database => Distribution::Exponential(SCREEN),
+            ApplicationKind::Email => Distribution::Lognormal { median: MAIL_MEDIAN, sigma: MAIL_SIGMA },
         }
     }
 
     /// Distribution of think times.
-    pub const fn think(self) -> Law<Duration> {
+    pub const fn think(self) -> Distribution<Duration> {
         match self {
-            Kind::Http => Law::Exponential(HTTP_READING),
-            Kind::Database => Law::Exponential(ORDERING),
-            Kind::Email => Law::Exponential(MAIL_READING),
+            ApplicationKind::Http => Distribution::Exponential(HTTP_READING),
+            ApplicationKind::Database => Distribution::Exponential(ORDERING),
+            ApplicationKind::Email => Distribution::Exponential(MAIL_READING),
         }
     }
 }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_sound() {
-        for kind in [Kind::Http, Kind::Database, Kind::Email] {
+        for kind in [ApplicationKind::Http, ApplicationKind::Database, ApplicationKind::Email] {
             assert_eq!(kind.request().validate(), Ok(()));
             assert_eq!(kind.response().validate(), Ok(()));
             assert_eq!(kind.think().validate(), Ok(()));

@@ -4,7 +4,7 @@
 //! TCP is unidirectional here, so an application uses two connections: requests from the [`Client`] to the
 //! [`Server`], and responses back. Each application component contains the sender of one and the receiver of
 //! the other. Both know the size of every message in advance, because they draw from streams of the same name
-//! with the same [`Plan`].
+//! with the same [`Config`].
 //!
 //! Nagle's algorithm is off, as in most request/response programs (`TCP_NODELAY`). Otherwise the end of a
 //! response would wait for the acknowledgement of its beginning, and the acknowledgement for the delayed ACK
@@ -13,16 +13,16 @@
 //! The server responds at once; its processing time is not modelled.
 
 mod client;
-mod ends;
+mod distribution;
+mod endpoints;
 mod kind;
-mod law;
 mod script;
 mod server;
 
 pub use client::{Client, ClientStats};
-pub use kind::Kind;
-pub use law::{Amount, Law};
-pub use script::{Plan, Script};
+pub use distribution::{Amount, Distribution};
+pub use kind::ApplicationKind;
+pub use script::{Config, Script};
 pub use server::Server;
 
 use crate::component::Port;

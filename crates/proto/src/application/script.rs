@@ -2,17 +2,17 @@
 
 use lasthop_base::{Bytes, Duration, Invalid, Stream, Streams, Time};
 
-use super::Law;
+use super::Distribution;
 
 /// Parameters of an application.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct Config {
     /// Distribution of request sizes.
-    pub request: Law<Bytes>,
+    pub request: Distribution<Bytes>,
     /// Distribution of response sizes.
-    pub response: Law<Bytes>,
+    pub response: Distribution<Bytes>,
     /// Distribution of think times: before the first request, and after each response.
-    pub think: Law<Duration>,
+    pub think: Distribution<Duration>,
     /// When the first think time begins.
     pub start: Time,
     /// No requests are sent from this instant on; [`Time::NEVER`] for no end.
@@ -23,7 +23,7 @@ pub struct Plan {
     pub warmup: Time,
 }
 
-impl Plan {
+impl Config {
     /// Checks what the fields' types cannot express.
     ///
     /// # Errors
@@ -43,38 +43,38 @@ impl Plan {
 /// response and think time do not depend on the network.
 #[derive(Clone, Debug)]
 pub struct Script {
-    pub(super) plan: Plan,
+    pub(super) config: Config,
     requests: Stream,
     responses: Stream,
-    thoughts: Stream,
+    think_times: Stream,
 }
 
 impl Script {
     /// The script of the application called `name` in a run.
     ///
     /// # Panics
-    /// If the parameters are not [valid](Plan::validate).
-    pub fn new(plan: Plan, streams: Streams, name: &str) -> Script {
-        if let Err((key, invalid)) = plan.validate() {
+    /// If the parameters are not [valid](Config::validate).
+    pub fn new(config: Config, streams: Streams, name: &str) -> Script {
+        if let Err((key, invalid)) = config.validate() {
             panic!("{key}.{invalid}");
         }
         let stream = |of: &str| streams.stream(&[of, name].concat());
         let (requests, responses) = (stream("request:"), stream("response:"));
-        Script { plan, requests, responses, thoughts: stream("think:") }
+        Script { config, requests, responses, think_times: stream("think:") }
     }
 
     /// The size of the next request.
     pub(super) fn request(&mut self) -> u64 {
-        self.plan.request.draw(&mut self.requests).0
+        self.config.request.draw(&mut self.requests).0
     }
 
     /// The size of the next response.
     pub(super) fn response(&mut self) -> u64 {
-        self.plan.response.draw(&mut self.responses).0
+        self.config.response.draw(&mut self.responses).0
     }
 
     /// The next think time.
     pub(super) fn think_time(&mut self) -> Duration {
-        self.plan.think.draw(&mut self.thoughts)
+        self.config.think.draw(&mut self.think_times)
     }
 }

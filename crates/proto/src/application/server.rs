@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use lasthop_base::Time;
 
-use super::ends::Ends;
+use super::endpoints::Endpoints;
 use super::{REQUESTS, RESPONSES, Script};
 use crate::component::{Component, Out, Port};
 use crate::packet::Packet;
@@ -17,7 +17,7 @@ use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Set
 /// Closes it when the client has closed the request connection, and aborts it when that one is lost.
 #[derive(Debug)]
 pub struct Server {
-    ends: Ends,
+    endpoints: Endpoints,
     /// Boxed because its streams are large.
     script: Box<Script>,
     /// Bytes of all requests up to and including the current one.
@@ -36,56 +36,56 @@ impl Server {
         mut script: Script,
     ) -> Server {
         let expected = script.request();
-        let ends = Ends::new((responses, RESPONSES), (requests, REQUESTS), settings, reactions);
-        Server { ends, script: Box::new(script), expected, closed: false }
+        let endpoints = Endpoints::new((responses, RESPONSES), (requests, REQUESTS), settings, reactions);
+        Server { endpoints, script: Box::new(script), expected, closed: false }
     }
 
     /// The sender of the response connection.
     pub fn sender(&self) -> &Sender {
-        &self.ends.sender
+        &self.endpoints.sender
     }
 
     /// The receiver of the request connection.
     pub fn receiver(&self) -> &Receiver {
-        &self.ends.receiver
+        &self.endpoints.receiver
     }
 
     /// Called after every event: responds to complete requests.
-    fn go_on(&mut self, now: Time, out: &mut Out) {
-        if self.ends.is_lost() {
+    fn update(&mut self, now: Time, out: &mut Out) {
+        if self.endpoints.is_lost() {
             if !self.closed {
                 self.closed = true;
-                self.ends.give_up(now, out);
+                self.endpoints.abort_both(now, out);
             }
             return;
         }
-        if self.ends.delivered() >= self.expected {
+        if self.endpoints.delivered() >= self.expected {
             self.expected += self.script.request();
             let response = self.script.response();
-            self.ends.drive_sender(out, |sender, out| sender.supply(now, response, out));
+            self.endpoints.drive_sender(out, |sender, out| sender.supply(now, response, out));
         }
-        if self.ends.receiver.has_ended() && !self.closed {
+        if self.endpoints.receiver.has_ended() && !self.closed {
             self.closed = true;
-            self.ends.drive_sender(out, |sender, out| sender.close(now, out));
+            self.endpoints.drive_sender(out, |sender, out| sender.close(now, out));
         }
     }
 }
 
 impl Component for Server {
     fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
-        self.ends.receive(now, packet, port, out);
+        self.endpoints.receive(now, packet, port, out);
         if port == REQUESTS {
-            self.ends.drive_sender(out, |sender, out| sender.open(now, out));
+            self.endpoints.drive_sender(out, |sender, out| sender.open(now, out));
         }
-        self.go_on(now, out);
+        self.update(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.ends.wake(now, out);
-        self.go_on(now, out);
+        self.endpoints.wake(now, out);
+        self.update(now, out);
     }
 
     fn next_wakeup(&self) -> Time {
-        self.ends.next_wakeup()
+        self.endpoints.next_wakeup()
     }
 }

@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn each_law_has_its_mean_and_its_spread() {
         let ms = Duration::from_millis;
-        for (law, mean, sd) in [
+        for (backoff, mean, sd) in [
             (Backoff::Uniform(ms(700)), 0.35, 0.7 / 12f64.powf(0.5)),
             (Backoff::Exponential(ms(50)), 0.05, 0.05),
             (Backoff::Fixed(ms(20)), 0.02, 0.0),
@@ -54,15 +54,18 @@ mod tests {
             let n = 100_000;
             let (mut sum, mut squares) = (0.0, 0.0);
             for _ in 0..n {
-                let deviation = law.draw(&mut stream).as_secs_f64() - mean;
+                let deviation = backoff.draw(&mut stream).as_secs_f64() - mean;
                 sum += deviation;
                 squares += deviation * deviation;
             }
             let n = f64::from(n);
-            assert!((sum / n).abs() <= 5.0 * sd / n.sqrt(), "{law:?}: the mean is off by {}", sum / n);
+            assert!((sum / n).abs() <= 5.0 * sd / n.sqrt(), "{backoff:?}: the mean is off by {}", sum / n);
             // The squared deviation of an exponential variate has the largest spread: √8 times its mean.
             let off = squares / n - sd * sd;
-            assert!(off.abs() <= 5.0 * 8f64.sqrt() * sd * sd / n.sqrt(), "{law:?}: variance off by {off}");
+            assert!(
+                off.abs() <= 5.0 * 8f64.sqrt() * sd * sd / n.sqrt(),
+                "{backoff:?}: variance off by {off}"
+            );
         }
     }
 

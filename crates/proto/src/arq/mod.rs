@@ -168,12 +168,12 @@ mod tests {
         let uniform = Backoff::Uniform(tenth);
         assert_eq!(read("retransmissions", 13), Ok(stop_and_wait(Retransmissions::AtMost(13), uniform)));
         assert_eq!(read("retransmissions", "unlimited"), Ok(stop_and_wait(unlimited, uniform)));
-        for (law, backoff) in [
+        for (name, backoff) in [
             ("uniform", Backoff::Uniform(tenth * 7)),
             ("exponential", Backoff::Exponential(tenth * 7)),
             ("fixed", Backoff::Fixed(tenth * 7)),
         ] {
-            assert_eq!(read("backoff", table(law, "700 ms")), Ok(stop_and_wait(unlimited, backoff)));
+            assert_eq!(read("backoff", table(name, "700 ms")), Ok(stop_and_wait(unlimited, backoff)));
         }
         let name: serde::de::value::StrDeserializer<'_, Error> = "none".into_deserializer();
         assert_eq!(Config::deserialize(name), Ok(Config::default()));

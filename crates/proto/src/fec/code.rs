@@ -25,7 +25,7 @@ pub struct BlockCode {
 }
 
 /// Longer than any code in use: the BCH codes of DVB-S2 are shortened from 2¹⁶ − 1 bits.
-const LONGEST: u32 = 65_535;
+const MAX_CODEWORD: u32 = 65_535;
 
 impl BlockCode {
     /// A code with codewords of `n` bits and `k` data bits that corrects up to `t` errors.
@@ -35,8 +35,8 @@ impl BlockCode {
     /// the 2^k codewords must not overlap, so the number of words with up to t errors, C(n, 0) + ... + C(n,
     /// t), is at most 2^(n − k). The error names what was found and expected.
     pub fn new(n: u32, k: u32, t: u32) -> Result<BlockCode, String> {
-        if !(2..=LONGEST).contains(&n) {
-            return Err(format!("found n = {n}, expected codewords of 2 to {LONGEST} bits"));
+        if !(2..=MAX_CODEWORD).contains(&n) {
+            return Err(format!("found n = {n}, expected codewords of 2 to {MAX_CODEWORD} bits"));
         }
         if !(1..n).contains(&k) {
             return Err(format!("found k = {k}, expected 1 to {} data bits in codewords of {n}", n - 1));
@@ -107,7 +107,7 @@ fn spheres_fit(n: u32, k: u32, t: u32) -> bool {
 /// is no such code. Its generator has the roots α, α², ..., α^2t and their conjugates, α^i with α^2i: one
 /// check bit for each (Lin, Costello: Error Control Coding, chapter 6).
 fn bch_data_bits(n: u32, t: u32) -> Option<u32> {
-    if !(3..=LONGEST).contains(&n) || !(n + 1).is_power_of_two() || t == 0 || t >= n.div_ceil(2) {
+    if !(3..=MAX_CODEWORD).contains(&n) || !(n + 1).is_power_of_two() || t == 0 || t >= n.div_ceil(2) {
         return None;
     }
     let conjugates = |root: u32| {

@@ -46,7 +46,7 @@ pub enum Covers {
 
 /// A part of a unit's air time with a constant bit error rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct Interval {
     /// Share of the unit's air time.
     pub share: f64,
     /// Bit error probability, independent for each bit.
@@ -102,7 +102,7 @@ impl Decoder {
     ///
     /// # Panics
     /// If `parts` is empty.
-    pub fn unit_survival(&mut self, bits: u64, parts: &[Part]) -> f64 {
+    pub fn unit_survival(&mut self, bits: u64, parts: &[Interval]) -> f64 {
         libm::exp(self.ln_unit_survival(bits, parts))
     }
 
@@ -111,7 +111,7 @@ impl Decoder {
     ///
     /// # Panics
     /// As [`unit_survival`](Decoder::unit_survival).
-    pub fn message_survival(&mut self, bits: u64, parts: &[Part]) -> f64 {
+    pub fn message_survival(&mut self, bits: u64, parts: &[Interval]) -> f64 {
         libm::exp(self.ln_survival(bits, bits, parts))
     }
 
@@ -120,19 +120,19 @@ impl Decoder {
     ///
     /// # Panics
     /// As [`unit_survival`](Decoder::unit_survival).
-    pub fn unit_error(&mut self, bits: u64, parts: &[Part]) -> f64 {
+    pub fn unit_error(&mut self, bits: u64, parts: &[Interval]) -> f64 {
         // The logarithm is at most zero; negating it would turn 0 into −0.
         libm::expm1(self.ln_unit_survival(bits, parts)).abs()
     }
 
-    fn ln_unit_survival(&mut self, bits: u64, parts: &[Part]) -> f64 {
+    fn ln_unit_survival(&mut self, bits: u64, parts: &[Interval]) -> f64 {
         let n = u64::from(self.code.n());
         let coded = if bits < n { bits } else { bits - bits % n };
         self.ln_survival(bits, coded, parts)
     }
 
     /// ln of the probability that the codewords in the first `coded` of `bits` bits are decoded.
-    fn ln_survival(&mut self, bits: u64, coded: u64, parts: &[Part]) -> f64 {
+    fn ln_survival(&mut self, bits: u64, coded: u64, parts: &[Interval]) -> f64 {
         let (last, before) = parts.split_last().expect("a unit is on the air in one part at least");
         let (mut sum, mut at, mut share) = (0.0, 0, 0.0);
         for part in before {

@@ -21,7 +21,7 @@ use lasthop_base::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
-use crate::split::{Recovery, Split};
+use crate::split::{LossRecovery, Split};
 use crate::tcp::{Changes, Settings};
 
 /// A split connection without congestion control on the wireless part.
@@ -29,7 +29,7 @@ use crate::tcp::{Changes, Settings};
 #[serde(deny_unknown_fields, default)]
 pub struct Metp {
     /// Loss recovery on the wireless part.
-    pub recovery: Recovery,
+    pub recovery: LossRecovery,
     /// Capacity of the base station's buffer per connection.
     pub buffer: Bytes,
     /// Further differences of TCP on the wireless part.
@@ -38,7 +38,7 @@ pub struct Metp {
 
 impl Default for Metp {
     fn default() -> Metp {
-        Metp { recovery: Recovery::default(), buffer: Bytes(65_536), wireless: Changes::default() }
+        Metp { recovery: LossRecovery::default(), buffer: Bytes(65_536), wireless: Changes::default() }
     }
 }
 
@@ -60,7 +60,7 @@ impl Scheme for Metp {
     }
 
     fn split(&self, tcp: &Settings) -> Option<Split> {
-        Some(self.recovery.alone(Split::new(&self.wireless, tcp, self.buffer)))
+        Some(self.recovery.without_congestion_control(Split::new(&self.wireless, tcp, self.buffer)))
     }
 
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {

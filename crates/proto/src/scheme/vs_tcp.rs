@@ -30,7 +30,7 @@ use lasthop_base::{Bytes, Probability, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
-use crate::split::{Recovery, Split};
+use crate::split::{LossRecovery, Split};
 use crate::tcp::{Changes, Flags, Hole, Reaction, Response, Segment, SenderState, Settings, WindowCounts, WindowSize};
 
 /// Granularity of sizes in bytes.
@@ -57,7 +57,7 @@ pub struct VsTcp {
     /// Number of packets over which method 2 computes the loss rate.
     pub loss_window: u32,
     /// Loss recovery on the wireless part.
-    pub recovery: Recovery,
+    pub recovery: LossRecovery,
     /// Capacity of the base station's buffer per connection.
     pub buffer: Bytes,
     /// Further differences of TCP on the wireless part.
@@ -116,7 +116,7 @@ impl Default for VsTcp {
             growth: Growth::PerWindow,
             wanted_loss: Probability::new(0.1).expect("a probability"),
             loss_window: 5,
-            recovery: Recovery::default(),
+            recovery: LossRecovery::default(),
             buffer: Bytes(65_536),
             wireless: Changes::default(),
         }
@@ -153,7 +153,7 @@ impl Scheme for VsTcp {
             (window, _) => window,
         };
         let wireless = Settings { packet_size, window, ..asked };
-        Some(self.recovery.alone(Split { wireless, ..split }))
+        Some(self.recovery.without_congestion_control(Split { wireless, ..split }))
     }
 
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
@@ -209,22 +209,22 @@ impl Scheme for VsTcp {
 
     fn reaction(&self) -> Option<Box<dyn Reaction>> {
         let size = self.initial_size.0 as f64;
-        Some(Box::new(Sizer { scheme: self.clone(), size, packets: None, outcomes: Outcomes::of(self.loss_window) }))
+        Some(Box::new(SizeController { scheme: self.clone(), size, packets: None, outcomes: LossWindow::of(self.loss_window) }))
     }
 }
 
 /// Controls the segment size.
 #[derive(Debug)]
-struct Sizer {
+struct SizeController {
     scheme: VsTcp,
     /// The size before rounding.
     size: f64,
     /// Packets in a window that is counted in packets.
     packets: Option<u32>,
-    outcomes: Outcomes,
+    outcomes: LossWindow,
 }
 
-impl Sizer {
+impl SizeController {
     fn note(&mut self, lost: bool, sender: &mut SenderState) {
         match self.scheme.method {
             Method::Halve if lost => self.halve(),
@@ -267,7 +267,7 @@ impl Sizer {
     }
 }
 
-impl Reaction for Sizer {
+impl Reaction for SizeController {
     fn on_start(&mut self, sender: &mut SenderState) {
         self.packets = match sender.settings().window {
             WindowSize::Bytes(_) => None,
@@ -289,17 +289,17 @@ impl Reaction for Sizer {
     }
 }
 
-/// Outcomes of the most recent packets.
+/// LossWindow of the most recent packets.
 #[derive(Debug)]
-struct Outcomes {
+struct LossWindow {
     lost: VecDeque<bool>,
     losses: u32,
 }
 
-impl Outcomes {
+impl LossWindow {
     /// `count` packets without losses.
-    fn of(count: u32) -> Outcomes {
-        Outcomes { lost: (0..count).map(|_| false).collect(), losses: 0 }
+    fn of(count: u32) -> LossWindow {
+        LossWindow { lost: (0..count).map(|_| false).collect(), losses: 0 }
     }
 
     /// Adds an outcome and returns the loss rate.

@@ -4,7 +4,7 @@
 //! of the base station. The [`Proxy`] is common to all.
 
 mod chain;
-mod recovery;
+mod loss_recovery;
 mod relay;
 
 use alloc::boxed::Box;
@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Duration, Time};
 
 pub use chain::{Chain, Piece};
-pub use recovery::Recovery;
+pub use loss_recovery::LossRecovery;
 pub use relay::Relay;
 
 use crate::component::{Component, Out, Port, Signal};

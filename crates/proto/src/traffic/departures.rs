@@ -2,14 +2,14 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 
-use super::law::{Law, Periods, at_one_bps};
+use super::pattern::{Pattern, Periods, at_one_bps};
 
 /// The departure times of a traffic source. Each is the exact instant rounded down: the remainder of the
 /// division by the rate is carried over to the next gap, so rounding errors do not accumulate over millions
 /// of packets.
 #[derive(Clone, Debug)]
 pub(super) struct Departures {
-    law: Law,
+    pattern: Pattern,
     /// Transmission time of a packet at one bit per second.
     at_one_bps: Duration,
     stream: Stream,
@@ -21,15 +21,15 @@ pub(super) struct Departures {
 }
 
 impl Departures {
-    /// Departures of packets of `size`, for which `law` is valid; `due` is the first.
-    pub(super) fn new(law: Law, size: Bytes, start: Time, stream: Stream) -> Departures {
+    /// Departures of packets of `size`, for which `pattern` is valid; `due` is the first.
+    pub(super) fn new(pattern: Pattern, size: Bytes, start: Time, stream: Stream) -> Departures {
         let at_one_bps = at_one_bps(size);
         let mut departures =
-            Departures { law, at_one_bps, stream, due: start, rest: 0, burst_end: Time::NEVER };
-        match law {
-            Law::Constant { .. } => {}
-            Law::Poisson { .. } => departures.advance(),
-            Law::OnOff { on, off, periods, .. } => {
+            Departures { pattern, at_one_bps, stream, due: start, rest: 0, burst_end: Time::NEVER };
+        match pattern {
+            Pattern::Constant { .. } => {}
+            Pattern::Poisson { .. } => departures.advance(),
+            Pattern::OnOff { on, off, periods, .. } => {
                 departures.begin_burst(start, on, periods);
                 departures.skip_silence(on, off, periods);
             }
@@ -44,13 +44,13 @@ impl Departures {
 
     /// Moves on to the next departure.
     pub(super) fn advance(&mut self) {
-        match self.law {
-            Law::Constant { rate } => self.move_by(self.at_one_bps, rate),
-            Law::Poisson { rate } => {
+        match self.pattern {
+            Pattern::Constant { rate } => self.move_by(self.at_one_bps, rate),
+            Pattern::Poisson { rate } => {
                 let gap = self.stream.exponential(self.at_one_bps);
                 self.move_by(gap, rate);
             }
-            Law::OnOff { rate, on, off, periods } => {
+            Pattern::OnOff { rate, on, off, periods } => {
                 self.move_by(self.at_one_bps, rate);
                 self.skip_silence(on, off, periods);
             }
@@ -90,13 +90,13 @@ mod tests {
     /// Takes 333,333⅓ ns at 3 Mb/s.
     const SIZE: Bytes = Bytes(125);
 
-    fn departures(law: Law, start: Time) -> Departures {
-        Departures::new(law, SIZE, start, Streams::new(1, 0).stream("traffic"))
+    fn departures(pattern: Pattern, start: Time) -> Departures {
+        Departures::new(pattern, SIZE, start, Streams::new(1, 0).stream("traffic"))
     }
 
     /// The first `n` departures in nanoseconds.
-    fn instants(law: Law, start: u64, n: usize) -> Vec<u64> {
-        let mut departures = departures(law, Time::from_nanos(start));
+    fn instants(pattern: Pattern, start: u64, n: usize) -> Vec<u64> {
+        let mut departures = departures(pattern, Time::from_nanos(start));
         let mut next = || {
             let due = departures.due();
             departures.advance();
@@ -109,26 +109,26 @@ mod tests {
         BitRate::from_bps(3_000_000).unwrap()
     }
 
-    fn on_off(on: u64, off: u64, periods: Periods) -> Law {
+    fn on_off(on: u64, off: u64, periods: Periods) -> Pattern {
         let ns = Duration::from_nanos;
-        Law::OnOff { rate: rate(), on: ns(on), off: ns(off), periods }
+        Pattern::OnOff { rate: rate(), on: ns(on), off: ns(off), periods }
     }
 
     #[test]
     fn a_gap_that_is_no_whole_number_of_nanoseconds_does_not_drift() {
-        let found = instants(Law::Constant { rate: rate() }, 7, 1_000_001);
+        let found = instants(Pattern::Constant { rate: rate() }, 7, 1_000_001);
         assert!(found.iter().zip(0..).all(|(&at, k): (&u64, u64)| at == 7 + k * 1_000_000 / 3));
     }
 
     #[test]
     fn the_first_leaves_at_the_start_unless_it_is_random() {
-        for (law, at_once) in [
-            (Law::Constant { rate: rate() }, true),
+        for (pattern, at_once) in [
+            (Pattern::Constant { rate: rate() }, true),
             (on_off(1_000, 1, Periods::Fixed), true),
             (on_off(1_000, 1, Periods::Exponential), true),
-            (Law::Poisson { rate: rate() }, false),
+            (Pattern::Poisson { rate: rate() }, false),
         ] {
-            assert_eq!(instants(law, 5, 1) == [5], at_once, "{law:?}");
+            assert_eq!(instants(pattern, 5, 1) == [5], at_once, "{pattern:?}");
         }
     }
 
@@ -166,12 +166,13 @@ mod tests {
 
     #[test]
     fn the_same_stream_gives_the_same_instants() {
-        for law in [Law::Poisson { rate: rate() }, on_off(1_000_000, 1_000_000, Periods::Exponential)] {
-            assert_eq!(instants(law, 0, 1_000), instants(law, 0, 1_000));
-            let mut other = Departures::new(law, SIZE, Time::ZERO, Streams::new(2, 0).stream("traffic"));
+        for pattern in [Pattern::Poisson { rate: rate() }, on_off(1_000_000, 1_000_000, Periods::Exponential)]
+        {
+            assert_eq!(instants(pattern, 0, 1_000), instants(pattern, 0, 1_000));
+            let mut other = Departures::new(pattern, SIZE, Time::ZERO, Streams::new(2, 0).stream("traffic"));
             other.advance();
             other.advance();
-            assert_ne!(other.due().as_nanos(), instants(law, 0, 3)[2]);
+            assert_ne!(other.due().as_nanos(), instants(pattern, 0, 3)[2]);
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Background traffic: unresponsive datagrams that share the network with connections.
 //!
-//! A [`Source`] sends packets of constant size with the departure times of a [`Law`]; a [`Sink`] counts
+//! A [`Source`] sends packets of constant size with the departure times of a [`Pattern`]; a [`Sink`] counts
 //! arrivals. Packets sent but not received are lost or still in flight.
 
 mod departures;
-mod law;
+mod pattern;
 mod sink;
 mod source;
 
 use lasthop_base::Bytes;
 
-pub use law::{Law, Periods};
+pub use pattern::{Pattern, Periods};
 pub use sink::{Sink, SinkStats};
-pub use source::{Plan, Source, SourceStats};
+pub use source::{Config, Source, SourceStats};
 
 /// Headers of a datagram: 20 B of IPv4 without options (RFC 791) and 8 B of UDP (RFC 768).
 pub const HEADERS: Bytes = Bytes(28);

@@ -3,14 +3,14 @@
 use lasthop_base::{Bytes, Invalid, Stream, Time};
 
 use super::departures::Departures;
-use super::{HEADERS, Law};
+use super::{HEADERS, Pattern};
 use crate::component::{Component, Out, Port};
 use crate::packet::{Body, Datagram, Dscp, Ecn, Packet};
 use crate::tcp::Connection;
 
 /// Parameters of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Config {
     /// Size of each packet, headers included: from [`HEADERS`] to 65,535 B, the IPv4 maximum.
     pub size: Bytes,
     /// Start of the pattern.
@@ -19,21 +19,21 @@ pub struct Plan {
     /// nothing at all.
     pub stop: Time,
     /// Pattern of departures.
-    pub law: Law,
+    pub pattern: Pattern,
 }
 
-impl Plan {
+impl Config {
     /// Checks what the fields' types cannot express.
     ///
     /// # Errors
-    /// A size that is invalid for a datagram, or an invalid [pattern](Law::validate).
+    /// A size that is invalid for a datagram, or an invalid [pattern](Pattern::validate).
     pub fn validate(&self) -> Result<(), Invalid> {
         if !(HEADERS..=Bytes(65_535)).contains(&self.size) {
             let problem = "found a size that no datagram has, expected one from \"28 B\", which its \
                            headers take, to \"65535 B\"";
             return Err(Invalid { field: "size", problem });
         }
-        self.law.validate(self.size)
+        self.pattern.validate(self.size)
     }
 }
 
@@ -53,7 +53,7 @@ impl SourceStats {
     }
 }
 
-/// Sends datagrams out of [`Port::ONLY`] with the parameters of a [`Plan`], regardless of losses.
+/// Sends datagrams out of [`Port::ONLY`] with the parameters of a [`Config`], regardless of losses.
 #[derive(Clone, Debug)]
 pub struct Source {
     connection: Connection,
@@ -67,13 +67,13 @@ impl Source {
     /// An idle source; random departures are drawn from `stream`.
     ///
     /// # Panics
-    /// If the parameters are not [valid](Plan::validate).
-    pub fn new(connection: Connection, plan: Plan, stream: Stream) -> Source {
-        if let Err(invalid) = plan.validate() {
+    /// If the parameters are not [valid](Config::validate).
+    pub fn new(connection: Connection, config: Config, stream: Stream) -> Source {
+        if let Err(invalid) = config.validate() {
             panic!("{invalid}");
         }
-        let Plan { size, start, stop, law } = plan;
-        let departures = Departures::new(law, size, start, stream);
+        let Config { size, start, stop, pattern } = config;
+        let departures = Departures::new(pattern, size, start, stream);
         Source { connection, size, stop, departures, stats: SourceStats::default() }
     }
 
@@ -115,22 +115,22 @@ mod tests {
     const CONNECTION: Connection = Connection { src: HostId(2), dst: HostId(1), flow: FlowId(3) };
 
     /// 1,000 B every millisecond from second 3 to 4.
-    fn plan() -> Plan {
-        let law = Law::Constant { rate: BitRate::from_bps(8_000_000).unwrap() };
-        Plan { size: Bytes(1_000), start: at(3_000), stop: at(4_000), law }
+    fn config() -> Config {
+        let pattern = Pattern::Constant { rate: BitRate::from_bps(8_000_000).unwrap() };
+        Config { size: Bytes(1_000), start: at(3_000), stop: at(4_000), pattern }
     }
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    fn source(plan: Plan) -> Source {
-        Source::new(CONNECTION, plan, Streams::new(1, 0).stream("traffic"))
+    fn source(config: Config) -> Source {
+        Source::new(CONNECTION, config, Streams::new(1, 0).stream("traffic"))
     }
 
     /// All packets that are sent, with their departure times.
-    fn sent(plan: Plan) -> Vec<(Time, Packet)> {
-        let (mut source, mut out, mut sent) = (source(plan), Out::default(), Vec::new());
+    fn sent(config: Config) -> Vec<(Time, Packet)> {
+        let (mut source, mut out, mut sent) = (source(config), Out::default(), Vec::new());
         while source.next_wakeup() < Time::NEVER {
             let now = source.next_wakeup();
             source.wake(now, &mut out);
@@ -141,13 +141,13 @@ mod tests {
             sent.push((now, packet));
         }
         assert_eq!(source.stats().packets, sent.len() as u64);
-        assert_eq!(source.stats().bytes, plan.size * sent.len() as u64);
+        assert_eq!(source.stats().bytes, config.size * sent.len() as u64);
         sent
     }
 
     #[test]
     fn packets_are_numbered_and_say_when_they_were_sent() {
-        let sent = sent(plan());
+        let sent = sent(config());
         assert_eq!(sent.len(), 1_000);
         for (seq, (now, packet)) in (0..).zip(sent) {
             let body = Body::Datagram(Datagram { seq, sent: at(3_000 + seq) });
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn nothing_leaves_at_the_stop_or_after_it() {
-        let until = |stop| sent(Plan { stop, ..plan() }).len();
+        let until = |stop| sent(Config { stop, ..config() }).len();
         let nanosecond = Duration::from_nanos(1);
         for (stop, count) in [
             (at(0), 0),
@@ -178,13 +178,13 @@ mod tests {
 
     #[test]
     fn a_random_source_may_stop_before_its_first_packet() {
-        let law = Law::Poisson { rate: BitRate::from_bps(8).unwrap() };
-        assert_eq!(sent(Plan { law, ..plan() }), []);
+        let pattern = Pattern::Poisson { rate: BitRate::from_bps(8).unwrap() };
+        assert_eq!(sent(Config { pattern, ..config() }), []);
     }
 
     #[test]
     fn one_that_never_stops_goes_on() {
-        let mut source = source(Plan { stop: Time::NEVER, ..plan() });
+        let mut source = source(Config { stop: Time::NEVER, ..config() });
         let mut out = Out::default();
         for ms in 3_000..13_000 {
             assert_eq!(source.next_wakeup(), at(ms));
@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn what_arrives_changes_nothing() {
-        let (mut source, mut out) = (source(plan()), Out::default());
-        let (_, packet) = sent(plan())[0];
+        let (mut source, mut out) = (source(config()), Out::default());
+        let (_, packet) = sent(config())[0];
         source.receive(at(0), packet, Port::ONLY, &mut out);
         assert!(out.is_empty());
         assert_eq!((source.next_wakeup(), *source.stats()), (at(3_000), SourceStats::default()));
@@ -205,15 +205,15 @@ mod tests {
     #[test]
     fn a_packet_has_room_for_its_headers_and_fits_in_ipv4() {
         for (size, valid) in [(0, false), (27, false), (28, true), (65_535, true), (65_536, false)] {
-            let checked = Plan { size: Bytes(size), ..plan() }.validate();
+            let checked = Config { size: Bytes(size), ..config() }.validate();
             assert_eq!(checked.map_err(|invalid| invalid.field), if valid { Ok(()) } else { Err("size") });
         }
     }
 
     #[test]
     #[should_panic(expected = "constant.rate: found a rate at which packets leave less than 1 ns apart")]
-    fn an_invalid_plan_is_no_source() {
-        let law = Law::Constant { rate: BitRate::from_bps(u64::MAX).unwrap() };
-        source(Plan { law, ..plan() });
+    fn an_invalid_config_is_no_source() {
+        let pattern = Pattern::Constant { rate: BitRate::from_bps(u64::MAX).unwrap() };
+        source(Config { pattern, ..config() });
     }
 }

@@ -1,18 +1,18 @@
 //! Construction of the components of a run from a scenario.
 //!
 //! ```text
-//! Scenario ──survey──> Network ──with a scheme──> Layout ──with random streams──> World
+//! Scenario ──resolve─> Network ──with a scheme──> Layout ──with random streams──> World
 //!                 └──> faults                     (all runs)                      (one run)
 //! ```
 
 mod network;
+mod resolve;
 mod split_segments;
-mod survey;
 mod validate;
 mod world;
 
 pub use validate::Fault;
 
-pub(crate) use network::{Load, Network, NetworkLink};
+pub(crate) use network::{Network, NetworkLink, Workload};
 pub(crate) use split_segments::ConnectionPart;
-pub(crate) use world::{Flow, Layout, World, bad_periods};
+pub(crate) use world::{ConnectionComponents, Layout, World, bad_periods};

@@ -32,7 +32,7 @@ pub(crate) enum NetworkLink {
     Wired(Wired),
     Radio(Box<LastHop>),
     /// A link from an access point to a station.
-    Station(Box<StationPlan>),
+    Station(Box<StationConfig>),
 }
 
 /// A wireless link.
@@ -52,14 +52,14 @@ pub(crate) struct LastHop {
 
 /// Parameters of a station.
 #[derive(Clone, Debug)]
-pub(crate) struct StationPlan {
+pub(crate) struct StationConfig {
     /// Name of its random streams.
     pub(crate) name: String,
     pub(crate) channel: Model,
     pub(crate) drop: AboveMac,
 }
 
-impl StationPlan {
+impl StationConfig {
     /// The station in a run; `hosts` are reached through it.
     pub(crate) fn station(&self, hosts: Vec<HostId>, streams: Streams) -> Station {
         Station {
@@ -76,14 +76,14 @@ impl StationPlan {
 pub(crate) struct Flow {
     pub(crate) name: String,
     pub(crate) path: FlowPath,
-    pub(crate) load: Load,
+    pub(crate) workload: Workload,
     /// TCP settings of both endpoints.
     pub(crate) tcp: tcp::Settings,
 }
 
 /// The contents of a flow.
 #[derive(Clone, Debug)]
-pub(crate) enum Load {
+pub(crate) enum Workload {
     Transfer {
         transfer: tcp::Transfer,
         /// Upper bound of a random delay of the start.
@@ -91,11 +91,11 @@ pub(crate) enum Load {
         /// Whether the source has no reaction of the scheme.
         plain: bool,
     },
-    Traffic(traffic::Plan),
+    Traffic(traffic::Config),
     /// The requests of an application. The next flow carries the responses.
-    Requests(application::Plan),
+    Requests(application::Config),
     /// The responses of an application to the requests of the flow that its path `answers`.
-    Responses(application::Plan),
+    Responses(application::Config),
 }
 
 impl Flow {
@@ -106,16 +106,16 @@ impl Flow {
     /// Whether the flow is finite: a transfer of given size, or a given number of requests or responses. A
     /// run waits for its end.
     pub(crate) fn ends(&self) -> bool {
-        match &self.load {
-            Load::Transfer { transfer, .. } => transfer.bytes.is_some(),
-            Load::Requests(plan) | Load::Responses(plan) => plan.requests.is_some(),
-            Load::Traffic(_) => false,
+        match &self.workload {
+            Workload::Transfer { transfer, .. } => transfer.bytes.is_some(),
+            Workload::Requests(config) | Workload::Responses(config) => config.requests.is_some(),
+            Workload::Traffic(_) => false,
         }
     }
 
     /// Whether it is a TCP connection.
     pub(crate) fn is_tcp(&self) -> bool {
-        !matches!(self.load, Load::Traffic(_))
+        !matches!(self.workload, Workload::Traffic(_))
     }
 
     pub(crate) fn destination(&self) -> HostId {

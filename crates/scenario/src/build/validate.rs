@@ -29,14 +29,14 @@ impl Scenario {
     /// The errors that types cannot express; empty if the scenario can run. A scenario read from a file has
     /// none.
     pub fn faults(&self) -> Vec<Fault> {
-        self.survey().err().unwrap_or_default()
+        self.resolve().err().unwrap_or_default()
     }
 
     /// The network of the scenario.
     ///
     /// # Errors
     /// All errors of the scenario, at least one.
-    pub(crate) fn survey(&self) -> Result<Network, Vec<Fault>> {
+    pub(crate) fn resolve(&self) -> Result<Network, Vec<Fault>> {
         let mut faults = Vec::new();
         let mut check = |holds: bool, path: &str, problem: &dyn Fn() -> String| {
             if !holds {
@@ -93,7 +93,7 @@ impl Scenario {
     /// Capabilities of the wireless links on connection paths that the scheme `name` disables: `"arq"` for
     /// loss recovery, `"fec"` for error correction.
     pub fn unused_by(&self, name: &str) -> Vec<&'static str> {
-        let (Some(scheme), Ok(network)) = (self.scheme.get(name), self.survey()) else { return Vec::new() };
+        let (Some(scheme), Ok(network)) = (self.scheme.get(name), self.resolve()) else { return Vec::new() };
         let LinkUse { recovers, protects } = scheme.link();
         let any = |has: fn(&Radio) -> bool| network.radios().any(has);
         let arq = !recovers && any(|radio| radio.arq != arq::Config::None);

@@ -13,9 +13,9 @@ use lasthop_sim::queue::Queue;
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{Builder, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WireId, WiredLink};
 
-use super::network::{LastHop, Load, Network, NetworkLink};
+use super::network::{LastHop, Network, NetworkLink, Workload};
 use super::split_segments::{self, ConnectionPart, Crossing};
-use crate::schema::{Protect, Radio, Wired};
+use crate::schema::{LinkProtection, Radio, Wired};
 
 /// The bad periods of the first wireless link's channel in a run that begin before `until`, each with its
 /// start and end. Channel states depend on the run number only, not on packets.
@@ -74,7 +74,7 @@ impl Tcp {
 pub(crate) struct World {
     pub(crate) builder: Builder,
     /// The connections.
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) connections: Vec<ConnectionComponents>,
     /// The sinks and sources of other traffic.
     pub(crate) traffic: Vec<(ComponentId, ComponentId)>,
     /// The clients and servers of applications.
@@ -88,7 +88,7 @@ pub(crate) struct World {
 
 /// Components and wires of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flow {
+pub(crate) struct ConnectionComponents {
     pub(crate) id: FlowId,
     /// The host that sends the data.
     pub(crate) source: HostId,
@@ -145,7 +145,7 @@ impl Layout {
         let mut awaited = Vec::new();
         for (index, flow) in self.network.flows.iter().enumerate().filter(|(_, flow)| flow.ends()) {
             // The client finishes last, so only the client is awaited.
-            if !matches!(flow.load, Load::Responses(_)) {
+            if !matches!(flow.workload, Workload::Responses(_)) {
                 awaited.push(self.wiring.flows[index].source.0);
             }
             awaited.extend(self.relays(index));
@@ -214,8 +214,8 @@ impl Layout {
         let to = |place: PortRef| {
             wires[self.wiring.wires.iter().position(|wire| wire.1 == place).expect("it receives")]
         };
-        let connections = self.wiring.flows[..self.network.connections].iter();
-        let flows = connections.enumerate().map(|(index, ends)| Flow {
+        let ends = self.wiring.flows[..self.network.connections].iter();
+        let connections = ends.enumerate().map(|(index, ends)| ConnectionComponents {
             id: FlowId(index as u16),
             source: self.network.flows[index].source(),
             sender: ends.source.0,
@@ -223,15 +223,15 @@ impl Layout {
             sent: from(ends.source),
             returned: to(ends.source),
         });
-        let ends = |wanted: fn(&Load) -> bool| {
+        let ends = |wanted: fn(&Workload) -> bool| {
             let flows = self.network.flows.iter().zip(&self.wiring.flows);
-            let of = flows.filter(move |(flow, _)| wanted(&flow.load));
+            let of = flows.filter(move |(flow, _)| wanted(&flow.workload));
             of.map(|(_, FlowEnds { source, sink })| (source.0, sink.0)).collect()
         };
         World {
-            flows: flows.collect(),
-            traffic: ends(|load| matches!(load, Load::Traffic(_))),
-            applications: ends(|load| matches!(load, Load::Requests(_))),
+            connections: connections.collect(),
+            traffic: ends(|workload| matches!(workload, Workload::Traffic(_))),
+            applications: ends(|workload| matches!(workload, Workload::Requests(_))),
             builder,
             radios,
             managed,
@@ -338,8 +338,8 @@ impl Layout {
     fn source(&self, id: FlowId, scheme: &dyn Scheme, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         let connection = self.connection(id);
-        match &flow.load {
-            Load::Transfer { transfer, spread, plain } => {
+        match &flow.workload {
+            Workload::Transfer { transfer, spread, plain } => {
                 let mut transfer = *transfer;
                 if !spread.is_zero() {
                     transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
@@ -347,11 +347,11 @@ impl Layout {
                 let (settings, reaction) = self.first(id, scheme, *plain);
                 tcp::Sender::new(connection, settings, transfer, reaction).into()
             }
-            Load::Traffic(config) => {
+            Workload::Traffic(config) => {
                 let stream = streams.stream(&format!("traffic:{}", flow.name));
                 traffic::Source::new(connection, *config, stream).into()
             }
-            Load::Requests(config) => {
+            Workload::Requests(config) => {
                 let responses = self.connection(FlowId(id.0 + 1));
                 let (sending, reaction) = self.first(id, scheme, false);
                 let settings = (sending, self.last(FlowId(id.0 + 1)));
@@ -359,19 +359,19 @@ impl Layout {
                 let reactions = (reaction.into(), self.receiver_reactions(FlowId(id.0 + 1), scheme, false));
                 application::Client::new(connection, responses, settings, reactions, script).into()
             }
-            Load::Responses(_) => unreachable!("the server is where the requests end"),
+            Workload::Responses(_) => unreachable!("the server is where the requests end"),
         }
     }
 
     fn sink(&self, id: FlowId, scheme: &dyn Scheme, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
-        match &flow.load {
-            Load::Transfer { plain, .. } => {
+        match &flow.workload {
+            Workload::Transfer { plain, .. } => {
                 let receiver = tcp::Receiver::new(self.connection(id), self.last(id));
                 receiver.with_reactions(self.receiver_reactions(id, scheme, *plain)).into()
             }
-            Load::Traffic(_) => traffic::Sink::new().into(),
-            Load::Requests(config) => {
+            Workload::Traffic(_) => traffic::Sink::new().into(),
+            Workload::Requests(config) => {
                 let answer = FlowId(id.0 + 1);
                 let (sending, reaction) = self.first(answer, scheme, false);
                 let settings = (sending, self.last(id));
@@ -380,7 +380,7 @@ impl Layout {
                 let reactions = (reaction.into(), self.receiver_reactions(id, scheme, false));
                 application::Server::new(self.connection(id), responses, settings, reactions, script).into()
             }
-            Load::Responses(_) => unreachable!("the client is where the requests begin"),
+            Workload::Responses(_) => unreachable!("the client is where the requests begin"),
         }
     }
 }
@@ -421,9 +421,9 @@ fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
 /// Parameters of one direction of a last hop under a scheme.
 fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
     let covers = match radio.protect {
-        Protect::Scheme => link.protects,
-        Protect::Repeats => Some(Covers::Repeats),
-        Protect::All => Some(Covers::All),
+        LinkProtection::Scheme => link.protects,
+        LinkProtection::Repeats => Some(Covers::Repeats),
+        LinkProtection::All => Some(Covers::All),
     };
     RadioConfig {
         rate: radio.rate,

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::diagnostics;
-use super::error::{Place, ScenarioError};
+use super::error::{Location, ScenarioError};
 use crate::build::Fault;
 use crate::schema::is_choice;
 
@@ -70,7 +70,7 @@ impl<'a> Document<'a> {
             Err(error) => {
                 let span = error.span().unwrap_or_default();
                 let message = diagnostics::syntax(error.message(), text, &span);
-                Err(ScenarioError::new(message, Place::File { name, text, span: Some(span) }))
+                Err(ScenarioError::new(message, Location::File { name, text, span: Some(span) }))
             }
         }
     }
@@ -78,7 +78,8 @@ impl<'a> Document<'a> {
     /// Applies the override `assignment`, `a.b.c=VALUE`. The value is parsed as TOML, or else taken as a
     /// string, so quotes may be omitted.
     pub(crate) fn set(&mut self, assignment: &'a str) -> Result<(), ScenarioError> {
-        let refuse = |message: &str| Err(ScenarioError::new(message.to_owned(), Place::Override(assignment)));
+        let refuse =
+            |message: &str| Err(ScenarioError::new(message.to_owned(), Location::Override(assignment)));
         let Some((path, text)) = assignment.split_once('=') else {
             return refuse("expected KEY=VALUE, such as radio.rate=2Mbps");
         };
@@ -143,7 +144,7 @@ impl<'a> Document<'a> {
             let culprit = self.find(&borrowed(&path)).map(|(_, value)| value.get_ref());
             let expected = |key: &str| self.expected_at::<T>(&path, key);
             let message = diagnostics::complaint(error.message(), &path, culprit, &expected);
-            ScenarioError::new(message, self.place(span))
+            ScenarioError::new(message, self.location(span))
         })
     }
 
@@ -154,14 +155,14 @@ impl<'a> Document<'a> {
         let code = u32::from(letter);
         let problem =
             format!("found the control character U+{code:04X}, expected a line of text; leave it out");
-        Some(ScenarioError::new(diagnostics::at(&borrowed(&path), &problem), self.place(Some(span))))
+        Some(ScenarioError::new(diagnostics::at(&borrowed(&path), &problem), self.location(Some(span))))
     }
 
     /// The error for `fault`, located at its key, or at the nearest parent that exists in the document.
     pub(crate) fn fault(&self, fault: &Fault) -> ScenarioError {
         let path = borrowed(&fault.path);
         let span = (1..=path.len()).rev().find_map(|depth| self.span_of(&path[..depth]));
-        ScenarioError::new(diagnostics::at(&path, &fault.problem), self.place(span))
+        ScenarioError::new(diagnostics::at(&path, &fault.problem), self.location(span))
     }
 
     /// The name used in messages.
@@ -177,7 +178,7 @@ impl<'a> Document<'a> {
 
     /// The error for what was written at `origin`.
     pub(crate) fn error(&self, message: String, origin: &Origin) -> ScenarioError {
-        ScenarioError::new(message, self.place_of(Some(origin.clone())))
+        ScenarioError::new(message, self.location_of(Some(origin.clone())))
     }
 
     /// Where the key or value with this span was written.
@@ -185,15 +186,15 @@ impl<'a> Document<'a> {
         self.marks.origin(span)
     }
 
-    fn place(&self, span: Option<Range<usize>>) -> Place<'_> {
-        self.place_of(span.map(|span| self.origin(&span)))
+    fn location(&self, span: Option<Range<usize>>) -> Location<'_> {
+        self.location_of(span.map(|span| self.origin(&span)))
     }
 
-    fn place_of(&self, origin: Option<Origin>) -> Place<'_> {
+    fn location_of(&self, origin: Option<Origin>) -> Location<'_> {
         match origin {
-            Some(Origin::Override(index)) => Place::Override(self.overrides[index]),
-            Some(Origin::Text(span)) => Place::File { name: self.name, text: self.text, span: Some(span) },
-            None => Place::File { name: self.name, text: self.text, span: None },
+            Some(Origin::Override(index)) => Location::Override(self.overrides[index]),
+            Some(Origin::Text(span)) => Location::File { name: self.name, text: self.text, span: Some(span) },
+            None => Location::File { name: self.name, text: self.text, span: None },
         }
     }
 

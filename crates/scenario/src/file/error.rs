@@ -16,7 +16,7 @@ pub struct ScenarioError {
 }
 
 /// Location of an error.
-pub(crate) enum Place<'a> {
+pub(crate) enum Location<'a> {
     /// In a file; without a span, the file as a whole.
     File { name: &'a str, text: &'a str, span: Option<Range<usize>> },
     /// In an override on the command line.
@@ -24,10 +24,10 @@ pub(crate) enum Place<'a> {
 }
 
 impl ScenarioError {
-    pub(crate) fn new(message: String, place: Place<'_>) -> ScenarioError {
-        match place {
-            Place::File { name, text, span } => ScenarioError::in_file(message, name, text, span),
-            Place::Override(assignment) => ScenarioError::at(message, format!("--set {assignment}")),
+    pub(crate) fn new(message: String, location: Location<'_>) -> ScenarioError {
+        match location {
+            Location::File { name, text, span } => ScenarioError::in_file(message, name, text, span),
+            Location::Override(assignment) => ScenarioError::at(message, format!("--set {assignment}")),
         }
     }
 
@@ -49,7 +49,7 @@ impl ScenarioError {
     }
 
     /// Whether both errors have the same location.
-    pub(crate) fn same_place(&self, other: &ScenarioError) -> bool {
+    pub(crate) fn same_location(&self, other: &ScenarioError) -> bool {
         (&self.origin, self.position) == (&other.origin, other.position)
     }
 

@@ -12,7 +12,7 @@ use super::range::{self, Range};
 use crate::schema::{Axis, Point, Scenario, Sweep, text};
 
 /// Maximum number of points; more are probably a mistake.
-const MOST: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 
 /// Keys that cannot be varied.
 const FIXED: [&str; 3] = ["title", "schemes", "sweep"];
@@ -201,9 +201,11 @@ impl<'a> Grid<'a> {
         let mut points = 1usize;
         for draft in self.drafts {
             points = points.saturating_mul(draft.values.len());
-            if points > MOST {
-                let problem =
-                    format!("sweep: found {points} points up to {}, expected at most {MOST}", draft.path);
+            if points > MAX_POINTS {
+                let problem = format!(
+                    "sweep: found {points} points up to {}, expected at most {MAX_POINTS}",
+                    draft.path
+                );
                 return Err(self.base.error(problem, draft.at()));
             }
         }
@@ -260,7 +262,7 @@ impl<'a> Grid<'a> {
         let by_itself = picks.iter().any(|&(axis, pick)| {
             let draft = &self.drafts[axis];
             let mut places = draft.keys.iter().map(|(_, at)| at).chain([&draft.values[pick].at]);
-            let here = places.any(|at| error.same_place(&self.base.error(String::new(), at)));
+            let here = places.any(|at| error.same_location(&self.base.error(String::new(), at)));
             here && self.scenario(&[(axis, pick)]).err().as_ref() == Some(&error)
         });
         if by_itself {

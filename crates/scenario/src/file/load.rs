@@ -11,7 +11,7 @@ use lasthop_proto::tcp;
 use toml::{Table, Value};
 
 use super::document::Document;
-use super::error::{Place, ScenarioError};
+use super::error::{Location, ScenarioError};
 use super::grid;
 use crate::build::Fault;
 use crate::schema::{Point, Scenario, Sweep};
@@ -23,7 +23,8 @@ impl Scenario {
     /// If the file cannot be read, or the scenario is invalid.
     pub fn load<S: AsRef<str>>(path: &Path, overrides: &[S]) -> Result<Scenario, ScenarioError> {
         let name = path.display().to_string();
-        let whole = |message| ScenarioError::new(message, Place::File { name: &name, text: "", span: None });
+        let whole =
+            |message| ScenarioError::new(message, Location::File { name: &name, text: "", span: None });
         let bytes = fs::read(path).map_err(|error| whole(format!("cannot read the file: {error}")))?;
         match std::str::from_utf8(&bytes) {
             Ok(text) => Scenario::parse(text, &name, overrides),

@@ -15,4 +15,4 @@ mod range;
 pub use error::ScenarioError;
 
 pub(crate) use diagnostics::alternatives;
-pub(crate) use error::Place;
+pub(crate) use error::Location;

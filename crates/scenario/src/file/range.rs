@@ -7,7 +7,7 @@ use toml::Value;
 use crate::build::Fault;
 
 /// Maximum number of values on an axis; more are probably a mistake.
-const MOST: u64 = 10_000;
+const MAX_VALUES: u64 = 10_000;
 
 /// The keys of a range. A table with one of them at a place where no table is expected is a range.
 pub(crate) const KEYS: [&str; 5] = ["from", "to", "step", "count", "scale"];
@@ -104,16 +104,16 @@ impl Range {
         }
         // A step that divides the range up to a rounding error counts as dividing it.
         let last = ((to - from) / length + 1e-6).floor();
-        if last >= MOST as f64 {
-            let problem = format!("found {step}, which makes more than {MOST} values");
+        if last >= MAX_VALUES as f64 {
+            let problem = format!("found {step}, which makes more than {MAX_VALUES} values");
             return Err(Fault::new("step", problem));
         }
         Ok((0..=last as u64).map(|index| from + index as f64 * length).collect())
     }
 
     fn check_count(&self, count: u64, from: f64) -> Result<(), Fault> {
-        if !(2..=MOST).contains(&count) {
-            return Err(Fault::new("count", format!("found {count}, expected 2 to {MOST}")));
+        if !(2..=MAX_VALUES).contains(&count) {
+            return Err(Fault::new("count", format!("found {count}, expected 2 to {MAX_VALUES}")));
         }
         if self.scale == Scale::Log && from <= 0.0 {
             let problem = format!("found {} on a logarithmic scale, expected more than nothing", self.from);

@@ -3,21 +3,21 @@
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_sim::RadioStats;
 
-use super::counts::{BssCounts, Counts, Ends, FlowDrops};
+use super::counters::{BssCounters, Counters, DropCounters, EndpointCounters};
 use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
 
 /// The counters at the end of a run, and at the end of the warm-up.
 pub(crate) struct Measured<'a> {
-    pub(crate) end: &'a Counts,
-    pub(crate) warmup: &'a Counts,
+    pub(crate) end: &'a Counters,
+    pub(crate) warmup: &'a Counters,
 }
 
 impl Measured<'_> {
     /// Metrics of connection number `index`, a transfer of `size` scheduled at `start`.
-    pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> Connection {
+    pub(crate) fn connection(&self, index: usize, size: Option<Bytes>, start: Time) -> MeasuredConnection {
         let end = &self.end.connections[index];
         let before = self.warmup.connections.get(index).copied().unwrap_or_default();
-        let Ends { sender: total, receiver: received, .. } = *end;
+        let EndpointCounters { sender: total, receiver: received, .. } = *end;
         let (sender, receiver) = (total.since(&before.sender), received.since(&before.receiver));
         let relayed = end.relayed.since(&before.relayed);
         // Data in flight at the end of the warm-up are delivered afterwards, and therefore count as sent
@@ -58,7 +58,7 @@ impl Measured<'_> {
             queue_drops: drops.queue_full,
             aqm_drops: drops.active_queue,
         };
-        Connection { metrics, span, ends: size.is_some(), payload_sent }
+        MeasuredConnection { metrics, span, ends: size.is_some(), payload_sent }
     }
 
     /// Metrics of traffic source number `index`, scheduled from `start` until `stop`.
@@ -103,13 +103,13 @@ impl Measured<'_> {
     }
 
     /// Metrics of all connections together.
-    pub(crate) fn total(&self, connections: &[Connection]) -> Metrics {
+    pub(crate) fn total(&self, connections: &[MeasuredConnection]) -> Metrics {
         let metrics = || connections.iter().map(|each| &each.metrics);
         let sum = |count: fn(&ConnectionMetrics) -> u64| metrics().map(count).sum();
         let with_an_end = || connections.iter().filter(|each| each.ends).map(|each| &each.metrics);
         let delivered = Bytes(sum(|each| each.delivered_bytes));
         let sent = Bytes(connections.iter().map(|each| each.payload_sent.0).sum());
-        let span = connections.iter().map(|each| each.span).reduce(Span::and).unwrap_or_default();
+        let span = connections.iter().map(|each| each.span).reduce(Interval::and).unwrap_or_default();
         let times = with_an_end().map(|each| each.completion_time_s);
         let there = connections.iter().filter(|each| !each.span.length().is_zero());
         Metrics {
@@ -156,32 +156,32 @@ impl Measured<'_> {
     }
 
     /// Packets lost of a flow; connections come first.
-    fn drops(&self, flow: usize) -> FlowDrops {
+    fn drops(&self, flow: usize) -> DropCounters {
         let before = self.warmup.drops.flows.get(flow).copied().unwrap_or_default();
         self.end.drops.flows[flow].since(&before)
     }
 
     fn on_air(&self, count: fn(&RadioStats) -> u64) -> u64 {
-        let total = |counts: &Counts| counts.radios.iter().map(count).sum::<u64>();
+        let total = |counts: &Counters| counts.radios.iter().map(count).sum::<u64>();
         total(self.end) - total(self.warmup)
     }
 
-    fn in_bsses(&self, count: fn(&BssCounts) -> u64) -> u64 {
-        let total = |counts: &Counts| counts.bsses.iter().map(count).sum::<u64>();
+    fn in_bsses(&self, count: fn(&BssCounters) -> u64) -> u64 {
+        let total = |counts: &Counters| counts.bsses.iter().map(count).sum::<u64>();
         total(self.end) - total(self.warmup)
     }
 
     /// The time from `start`, or the end of the warm-up if later, until `end`; empty if `end` is earlier.
-    fn span(&self, start: Time, end: Time) -> Span {
+    fn span(&self, start: Time, end: Time) -> Interval {
         let start = start.max(self.warmup.at);
-        Span { start, end: end.max(start) }
+        Interval { start, end: end.max(start) }
     }
 }
 
 /// The metrics of a connection, with what their sum over several connections requires.
-pub(crate) struct Connection {
+pub(crate) struct MeasuredConnection {
     pub(crate) metrics: ConnectionMetrics,
-    span: Span,
+    span: Interval,
     /// Whether its transfer is finite.
     ends: bool,
     /// Payload sent, including data in flight at the end of the warm-up.
@@ -190,19 +190,19 @@ pub(crate) struct Connection {
 
 /// A measured time interval.
 #[derive(Clone, Copy, Default)]
-struct Span {
+struct Interval {
     start: Time,
     end: Time,
 }
 
-impl Span {
+impl Interval {
     fn length(self) -> Duration {
         self.end.since(self.start)
     }
 
     /// From the earlier start to the later end.
-    fn and(self, other: Span) -> Span {
-        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    fn and(self, other: Interval) -> Interval {
+        Interval { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
     fn marks_of_all_links_are_summed() {
         let counts = |wired, radios: [u64; 2]| {
             let radios = radios.map(|marked| RadioStats { marked, ..RadioStats::default() });
-            Counts { marked: wired, radios: radios.to_vec(), ..Counts::default() }
+            Counters { marked: wired, radios: radios.to_vec(), ..Counters::default() }
         };
         let (warmup, end) = (counts(2, [10, 0]), counts(7, [13, 400]));
         let measured = Measured { warmup: &warmup, end: &end };

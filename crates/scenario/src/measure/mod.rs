@@ -1,13 +1,13 @@
 //! Measurement: metrics, traces and time series of a run.
 //!
 //! ```text
-//! engine ──counters──> counts ──> evaluate ──> metrics ──> report (JSON)
+//! engine ─────────────> counters ─> evaluate ──> metrics ──> report (JSON)
 //!    └─────taps──────> trace (packets), series (a sender's state)
 //! ```
 //!
 //! [`packet_loss`] is not measured: it computes the closed form of a link's channel.
 
-mod counts;
+mod counters;
 mod evaluate;
 mod metrics;
 mod packet_loss;
@@ -19,7 +19,9 @@ pub use metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics
 pub use series::Series;
 pub use trace::Events;
 
-pub(crate) use counts::{BssCounts, Counts, Dialogue, Drops, Ends, Relayed};
+pub(crate) use counters::{
+    ApplicationCounters, BssCounters, Counters, DropTap, EndpointCounters, RelayCounters,
+};
 pub(crate) use evaluate::Measured;
 pub(crate) use series::Recorder;
 pub(crate) use trace::Tracer;

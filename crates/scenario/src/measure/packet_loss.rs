@@ -5,14 +5,14 @@ use lasthop_proto::frag::Fragments;
 use lasthop_sim::network::LinkId;
 
 use crate::build::{Network, NetworkLink};
-use crate::file::{Place, ScenarioError, alternatives};
-use crate::schema::{Protect, Radio, Scenario};
+use crate::file::{Location, ScenarioError, alternatives};
+use crate::schema::{LinkProtection, Radio, Scenario};
 
 /// Maximum number of possible state changes of the channel while a packet is on the air: seconds of work.
-const MOST_INSTANTS: f64 = 1e7;
+const MAX_INSTANTS: f64 = 1e7;
 
 /// The maximum size of an IP packet.
-const LARGEST: Bytes = Bytes(65_535);
+const MAX_PACKET: Bytes = Bytes(65_535);
 
 impl Scenario {
     /// The probability that a packet of `size`, headers included, is lost on the wireless link `link`, by
@@ -27,12 +27,14 @@ impl Scenario {
     /// form.
     pub fn packet_loss(&self, size: Bytes, link: Option<&str>) -> Result<f64, ScenarioError> {
         let wrong = |message: String| {
-            ScenarioError::new(message, Place::File { name: &self.file, text: "", span: None })
+            ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None })
         };
-        if size == Bytes::ZERO || size > LARGEST {
-            return Err(wrong(format!("packet loss: found a packet of {size}, expected 1 B to {LARGEST}")));
+        if size == Bytes::ZERO || size > MAX_PACKET {
+            return Err(wrong(format!(
+                "packet loss: found a packet of {size}, expected 1 B to {MAX_PACKET}"
+            )));
         }
-        let network = self.survey().map_err(|faults| {
+        let network = self.resolve().map_err(|faults| {
             let fault = &faults[0];
             wrong(format!("{}: {}", fault.path.join("."), fault.problem))
         })?;
@@ -60,11 +62,11 @@ impl Scenario {
         if radio.handoff.is_some() {
             return lacks("the hand-offs");
         }
-        if radio.fec.is_some() && radio.protect == Protect::All {
+        if radio.fec.is_some() && radio.protect == LinkProtection::All {
             return lacks("the code");
         }
         let (units, bits, on_air) = on_air(radio, size);
-        if radio.channel.loss_instants(on_air) > MOST_INSTANTS {
+        if radio.channel.loss_instants(on_air) > MAX_INSTANTS {
             return lacks("so many periods in a packet");
         }
         Ok(radio.channel.loss_probability(units, bits, on_air))

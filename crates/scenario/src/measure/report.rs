@@ -56,7 +56,7 @@ struct Report<'a> {
     scenario: Provenance<'a>,
     seed: u64,
     run: u64,
-    results: Vec<Outcome<'a>>,
+    results: Vec<ResultEntry<'a>>,
 }
 
 #[derive(Serialize)]
@@ -67,7 +67,7 @@ struct Provenance<'a> {
 }
 
 #[derive(Serialize)]
-struct Outcome<'a> {
+struct ResultEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sender: Option<&'a str>,
     scheme: &'a str,
@@ -97,7 +97,7 @@ impl Scenario {
         if runs.iter().any(|other| (other.seed, other.run) != (seed, run)) {
             return Err(Unrelated);
         }
-        let results = runs.iter().map(|run| Outcome {
+        let results = runs.iter().map(|run| ResultEntry {
             sender: run.sender.as_deref(),
             scheme: &run.scheme,
             ended: ended_key(run.ended),

@@ -7,7 +7,7 @@ use lasthop_proto::tcp::{Flags, SenderStats, SeqNum, Settings};
 use lasthop_proto::{Body, ComponentId, DropReason, Packet};
 use lasthop_sim::{Node, Tap, Wire};
 
-use crate::build::{ConnectionPart, Flow};
+use crate::build::{ConnectionComponents, ConnectionPart};
 
 /// Trace of the packets of a connection, or of one part of a split connection, in chronological order: row
 /// *i* of each column belongs to event *i*. The source of a part is the node at which it begins.
@@ -39,7 +39,7 @@ pub struct Events {
 
 /// What happened to a packet.
 #[derive(Clone, Copy)]
-enum Fate {
+enum PacketEvent {
     Sent,
     Arrived,
     Lost(DropReason),
@@ -47,7 +47,7 @@ enum Fate {
 
 /// Records the [`Events`] of one part of a connection.
 pub(crate) struct Tracer {
-    flow: Flow,
+    flow: ConnectionComponents,
     part: ConnectionPart,
     /// Whether the connection has no other part.
     whole: bool,
@@ -67,7 +67,12 @@ pub(crate) struct Tracer {
 
 impl Tracer {
     /// A tracer of a part with these TCP settings; `whole` if the connection has no other part.
-    pub(crate) fn new(flow: Flow, part: ConnectionPart, whole: bool, settings: &Settings) -> Tracer {
+    pub(crate) fn new(
+        flow: ConnectionComponents,
+        part: ConnectionPart,
+        whole: bool,
+        settings: &Settings,
+    ) -> Tracer {
         Tracer {
             flow,
             part,
@@ -109,46 +114,46 @@ impl Tracer {
         events.reason.push("");
     }
 
-    fn record(&mut self, now: Time, packet: &Packet, fate: Fate) {
+    fn record(&mut self, now: Time, packet: &Packet, event: PacketEvent) {
         match &packet.body {
             Body::Tcp(segment) if packet.src == self.flow.source => {
                 let offset = if segment.len > 0 { self.offset(segment.seq) } else { -1 };
-                let transmission = self.count_copy(offset, fate);
+                let transmission = self.count_copy(offset, event);
                 self.sent = self.sent.max(offset + i64::from(segment.len));
                 let number = if segment.len > 0 { offset / self.mss } else { -1 };
-                let event = named(fate, ["sent", "delivered", "lost"]);
+                let event = named(event, ["sent", "delivered", "lost"]);
                 self.push(now, event, number, transmission, packet.size);
             }
             Body::Tcp(segment) if segment.flags.has(Flags::RST) => {
-                let event = named(fate, ["ack-sent", "ack-received", "ack-lost"]);
+                let event = named(event, ["ack-sent", "ack-received", "ack-lost"]);
                 self.push(now, event, -1, 0, packet.size);
             }
             Body::Tcp(segment) => {
                 let next = (self.offset(segment.ack) + self.mss - 1) / self.mss;
-                if let Fate::Arrived = fate {
+                if let PacketEvent::Arrived = event {
                     self.acknowledged = self.acknowledged.max(next);
                 }
-                let event = named(fate, ["ack-sent", "ack-received", "ack-lost"]);
+                let event = named(event, ["ack-sent", "ack-received", "ack-lost"]);
                 self.push(now, event, next, 0, packet.size);
             }
             Body::Notice(notice) => {
                 let number = self.offset(notice.seq) / self.mss;
-                let event = named(fate, ["notice-sent", "notice-received", "notice-lost"]);
+                let event = named(event, ["notice-sent", "notice-received", "notice-lost"]);
                 self.push(now, event, number, 0, packet.size);
             }
             Body::Datagram(_) => return,
         }
-        if let (Fate::Lost(why), Some(reason)) = (fate, self.events.reason.last_mut()) {
+        if let (PacketEvent::Lost(why), Some(reason)) = (event, self.events.reason.last_mut()) {
             *reason = reason_key(why);
         }
     }
 
     /// Transmission number of these data. Copies are delivered or lost in the order in which they were sent.
-    fn count_copy(&mut self, offset: i64, fate: Fate) -> i64 {
+    fn count_copy(&mut self, offset: i64, event: PacketEvent) -> i64 {
         // Retransmitted data may have different segment boundaries.
         let earlier = i64::from(offset >= 0 && offset < self.sent);
         let (left, ended) = self.copies.entry(offset).or_insert((earlier, earlier));
-        let count = if let Fate::Sent = fate { left } else { ended };
+        let count = if let PacketEvent::Sent = event { left } else { ended };
         *count += 1;
         *count
     }
@@ -162,15 +167,15 @@ impl Tap for Tracer {
         let ConnectionPart { sender, receiver, .. } = self.part;
         // The other parts of the connection use the other port of the proxy.
         if wire.from == sender || wire.from == receiver {
-            self.record(now, packet, Fate::Sent);
+            self.record(now, packet, PacketEvent::Sent);
         } else if wire.to == sender || wire.to == receiver {
-            self.record(now, packet, Fate::Arrived);
+            self.record(now, packet, PacketEvent::Arrived);
         }
     }
 
     fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
         if packet.flow == self.flow.id && (self.whole || self.part.links.contains(&at)) {
-            self.record(now, packet, Fate::Lost(reason));
+            self.record(now, packet, PacketEvent::Lost(reason));
         }
     }
 
@@ -196,11 +201,11 @@ impl Tap for Tracer {
     }
 }
 
-fn named(fate: Fate, [sent, arrived, lost]: [&'static str; 3]) -> &'static str {
-    match fate {
-        Fate::Sent => sent,
-        Fate::Arrived => arrived,
-        Fate::Lost(_) => lost,
+fn named(event: PacketEvent, [sent, arrived, lost]: [&'static str; 3]) -> &'static str {
+    match event {
+        PacketEvent::Sent => sent,
+        PacketEvent::Arrived => arrived,
+        PacketEvent::Lost(_) => lost,
     }
 }
 

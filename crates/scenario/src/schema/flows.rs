@@ -1,7 +1,7 @@
 //! The schema of flows: `[transfer]`, `[connection.NAME]`, `[traffic.NAME]` and `[application.NAME]`.
 
 use lasthop_base::{Bytes, Duration};
-use lasthop_proto::traffic::Law;
+use lasthop_proto::traffic::Pattern;
 use lasthop_proto::{application, tcp};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub struct Transfer {
 /// Overrides of `[transfer]` for one of several connections: the table `[connection.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct Connection {
+pub struct ConnectionOverride {
     /// As in `[transfer]`.
     #[serde(skip_serializing_if = "Option::is_none", with = "serde_words::amount::optional")]
     pub size: Option<Option<Bytes>>,
@@ -91,7 +91,7 @@ pub struct Traffic {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
     /// Departure pattern.
-    pub law: Law,
+    pub law: Pattern,
 }
 
 /// A request/response application over TCP, with one request at a time: the table `[application.NAME]`.
@@ -100,7 +100,7 @@ pub struct Traffic {
 pub struct Application {
     /// A typical application, which gives the distributions that are not stated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<application::Kind>,
+    pub kind: Option<application::ApplicationKind>,
     /// The client's host.
     pub from: String,
     /// The server's host.
@@ -110,13 +110,13 @@ pub struct Application {
     pub via: Option<Vec<String>>,
     /// Distribution of request sizes. Like the other distributions, required unless `kind` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub request: Option<application::Law<Bytes>>,
+    pub request: Option<application::Distribution<Bytes>>,
     /// Distribution of response sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub response: Option<application::Law<Bytes>>,
+    pub response: Option<application::Distribution<Bytes>>,
     /// Distribution of think times: before the first request, and after each response.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub think: Option<application::Law<Duration>>,
+    pub think: Option<application::Distribution<Duration>>,
     /// Start of the first think time. By default 0.
     pub start: Duration,
     /// Time of the last request at the latest; pending responses are completed. By default never.
@@ -131,13 +131,13 @@ pub struct Application {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys from and to")]
 struct Stated {
-    kind: Option<application::Kind>,
+    kind: Option<application::ApplicationKind>,
     from: String,
     to: String,
     via: Option<Vec<String>>,
-    request: Option<application::Law<Bytes>>,
-    response: Option<application::Law<Bytes>>,
-    think: Option<application::Law<Duration>>,
+    request: Option<application::Distribution<Bytes>>,
+    response: Option<application::Distribution<Bytes>>,
+    think: Option<application::Distribution<Duration>>,
     #[serde(default)]
     start: Duration,
     stop: Option<Duration>,
@@ -153,9 +153,9 @@ impl From<Stated> for Application {
             from,
             to,
             via,
-            request: request.or(kind.map(application::Kind::request)),
-            response: response.or(kind.map(application::Kind::response)),
-            think: think.or(kind.map(application::Kind::think)),
+            request: request.or(kind.map(application::ApplicationKind::request)),
+            response: response.or(kind.map(application::ApplicationKind::response)),
+            think: think.or(kind.map(application::ApplicationKind::think)),
             start,
             stop,
             requests,

@@ -28,7 +28,7 @@ pub struct Wired {
     pub queue: Queue,
 }
 
-/// Defines [`Radio`]; [`Link`], in which every key is optional; and the application of one to the other. A
+/// Defines [`Radio`]; [`LinkOverride`], in which every key is optional; and the application of one to the other. A
 /// parameter is listed only here and where it is used.
 ///
 /// Each entry has attributes, key, type, and the serde module of its optional form if needed. Its default is
@@ -69,7 +69,7 @@ macro_rules! radio_schema {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default, expecting = "a table")]
         #[allow(missing_docs, reason = "they are those of Wired and Radio")]
-        pub struct Link {
+        pub struct LinkOverride {
             #[serde(skip_serializing_if = "Option::is_none")]
             pub rate: Option<BitRate>,
             $(
@@ -88,7 +88,7 @@ macro_rules! radio_schema {
             pub drop: Option<AboveMac>,
         }
 
-        impl Link {
+        impl LinkOverride {
             /// The wireless link with these overrides; `None` if its rate is not stated.
             pub(crate) fn radio(&self, usual: Option<&Radio>) -> Option<Radio> {
                 let usual = usual.cloned().or_else(|| self.rate.map(Radio::new))?;
@@ -140,7 +140,7 @@ radio_schema! {
         /// Overrides for the direction to the base station. Its own channel, if given, has independent fades.
         /// By default none.
         #[serde(skip_serializing_if = "Option::is_none")]
-        uplink: Option<Box<Link>>;
+        uplink: Option<Box<LinkOverride>>;
         /// Hand-offs of the mobile host. By default none.
         #[serde(skip_serializing_if = "Option::is_none")]
         handoff: Option<Handoff>;
@@ -150,14 +150,14 @@ radio_schema! {
         #[serde(with = "serde_words::code")]
         fec: Option<BlockCode>, optional as "serde_words::code::optional";
         /// What the code protects. By default determined by the scheme.
-        protect: Protect;
+        protect: LinkProtection;
     }
 }
 
 /// What a link protects with its code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Protect {
+pub enum LinkProtection {
     /// What the scheme selects, if anything.
     #[default]
     Scheme,
@@ -174,7 +174,7 @@ impl Wired {
     }
 }
 
-impl Link {
+impl LinkOverride {
     /// The wired link with these overrides; `None` if its rate is not stated.
     pub(crate) fn wired(&self, usual: Option<&Wired>) -> Option<Wired> {
         let usual = usual.cloned().or_else(|| self.rate.map(Wired::new))?;

@@ -21,11 +21,11 @@ mod sweep;
 mod topology;
 
 pub use cell::Cell;
-pub use flows::{Application, Connection, Host, Traffic, Transfer};
-pub use links::{Link, Protect, Radio, Wired};
+pub use flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
+pub use links::{LinkOverride, LinkProtection, Radio, Wired};
 pub use scenario::Scenario;
 pub use sweep::{Point, Sweep};
-pub use topology::{Dumbbell, Graph, Path, Stations, Topology, Wireless};
+pub use topology::{Dumbbell, GraphTopology, Path, Stations, Topology, Wireless};
 
 pub(crate) use scenario::is_choice;
 pub(crate) use sweep::{Axis, text};

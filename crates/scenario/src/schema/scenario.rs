@@ -7,8 +7,8 @@ use lasthop_proto::tcp;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
-use super::flows::{Application, Connection, Host, Traffic, Transfer};
-use super::links::{Link, Radio, Wired};
+use super::flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
+use super::links::{LinkOverride, Radio, Wired};
 use super::sweep::Sweep;
 use super::topology::Topology;
 use crate::file::alternatives;
@@ -63,7 +63,7 @@ pub struct Scenario {
     /// number, and every other topology has one. Tables with these names override them; with any other name,
     /// only the named connections exist.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub connection: IndexMap<String, Connection>,
+    pub connection: IndexMap<String, ConnectionOverride>,
     /// Other traffic by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub traffic: IndexMap<String, Traffic>,
@@ -94,7 +94,7 @@ pub struct Scenario {
     pub cell: Option<Cell>,
     /// Overrides for single links, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub link: IndexMap<String, Link>,
+    pub link: IndexMap<String, LinkOverride>,
     /// Parameters of each scheme. Those of schemes that are not run have no effect.
     #[serde(default)]
     pub scheme: Schemes,

@@ -17,7 +17,7 @@ pub enum Topology {
     /// A server, an access point and the stations of its cell.
     Cell(Stations),
     /// Arbitrary links.
-    Graph(Graph),
+    Graph(GraphTopology),
 }
 
 /// `source-R1`, `R1-R2`, ... and `Rn-destination`: the table `[topology.path]`.
@@ -80,7 +80,7 @@ impl Wireless {
 /// Arbitrary links, named by their ends: the table `[topology.graph]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Graph {
+pub struct GraphTopology {
     /// Wired links, such as `"R1-R2"`.
     #[serde(default)]
     pub wired: Vec<String>,

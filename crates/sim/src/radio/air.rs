@@ -2,7 +2,7 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
-use lasthop_proto::fec::{self, Decoder, Part};
+use lasthop_proto::fec::{self, Decoder, Interval};
 use lasthop_proto::frag::Mtu;
 
 use super::fragmenter::Coding;
@@ -19,7 +19,7 @@ pub(super) struct Air {
     /// Fixed size of all units, if configured.
     unit: Option<Mtu>,
     /// Buffer for the bit error rates that a coded unit meets.
-    parts: Vec<Part>,
+    parts: Vec<Interval>,
     /// The two most recent sizes. Units have few different sizes: full ones, and the remainders of packets.
     recent: [Unit; 2],
 }
@@ -102,7 +102,7 @@ impl Air {
         let Air { channel, decoder, parts, unit: filled, .. } = self;
         parts.clear();
         let whole =
-            channel.exposure(start, end, &mut |share, ber| parts.push(Part { share, ber: ber.get() }));
+            channel.exposure(start, end, &mut |share, ber| parts.push(Interval { share, ber: ber.get() }));
         let decoder = decoder.as_mut().expect("a coded unit has a code");
         let decoded = match filled {
             Some(_) => decoder.unit_survival(unit.exposed, parts),

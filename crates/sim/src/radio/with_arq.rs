@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::arq::{Arq, Attempt, Next, Verdict};
-use lasthop_proto::frag::{Outcome, Reassembly};
+use lasthop_proto::frag::{Reassembled, Reassembly};
 use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signal};
 
 use super::air::{Air, Unit};
@@ -223,7 +223,7 @@ impl WithArq {
             let Some(outcome) = pending.reassembly.outcome() else { break };
             self.started -= 1;
             self.first += 1;
-            if outcome == Outcome::Abandoned {
+            if outcome == Reassembled::Abandoned {
                 self.line.remove(self.completed);
             } else {
                 pending.arrival = now + self.delay;

@@ -2,7 +2,7 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::tcp::Connection;
-use lasthop_proto::traffic::{Law, Plan, Sink, Source};
+use lasthop_proto::traffic::{Config, Pattern, Sink, Source};
 use lasthop_proto::{DropReason, Ecn, FlowId, HostId, Port};
 use lasthop_sim::queue::codel::Params;
 use lasthop_sim::queue::{Codel, Discipline};
@@ -196,9 +196,9 @@ fn an_unresponsive_source_meets_a_closed_form() {
         let rate = BitRate::from_bps(8_000_000).unwrap();
         let link = net.add(ManagedLink::new(rate, Duration::from_millis(10), queue));
         let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(0) };
-        let law = Law::Constant { rate: BitRate::from_bps(16_000_000).unwrap() };
-        let plan = Plan { size: Bytes(1_000), start: Time::ZERO, stop: Time::NEVER, law };
-        let source = net.add(Source::new(connection, plan, Streams::new(1, 0).stream("unused")));
+        let pattern = Pattern::Constant { rate: BitRate::from_bps(16_000_000).unwrap() };
+        let config = Config { size: Bytes(1_000), start: Time::ZERO, stop: Time::NEVER, pattern };
+        let source = net.add(Source::new(connection, config, Streams::new(1, 0).stream("unused")));
         net.connect((source, Port::ONLY), (link, Port::ONLY));
         net.connect((link, Port::ONLY), (sink, Port::ONLY));
         let mut engine = net.build(NoTap);

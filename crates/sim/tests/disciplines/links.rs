@@ -4,7 +4,7 @@ use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time}
 use lasthop_channel::{FrameLoss, Model};
 use lasthop_proto::arq::{self, Backoff, Retransmissions, selective_repeat, stop_and_wait};
 use lasthop_proto::tcp::Connection;
-use lasthop_proto::traffic::{Law, Plan, Sink, Source};
+use lasthop_proto::traffic::{Pattern, Config, Sink, Source};
 use lasthop_proto::{ComponentId, DropReason, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
 use lasthop_sim::queue::{Management, QueueStats, codel, fq_codel, red};
 use lasthop_sim::{
@@ -52,11 +52,12 @@ fn run(seed: u64, link: impl FnOnce(Streams) -> Node) -> (Record, u64) {
     for index in 0..3 {
         let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(index) };
         let rate = BitRate::from_bps(100_000 + random.below(400_000)).unwrap();
-        let law = pick(&mut random, &[Law::Constant { rate }, Law::Poisson { rate }]);
+        let pattern = pick(&mut random, &[Pattern::Constant { rate }, Pattern::Poisson { rate }]);
         let size = Bytes(40 + random.below(1_400));
         let stop = Time::ZERO + Duration::from_secs(4);
-        let plan = Plan { size, start: Time::ZERO + random.up_to(Duration::from_millis(9)), stop, law };
-        let source = net.add(Source::new(connection, plan, streams.stream(&format!("traffic:{index}"))));
+        let config =
+            Config { size, start: Time::ZERO + random.up_to(Duration::from_millis(9)), stop, pattern };
+        let source = net.add(Source::new(connection, config, streams.stream(&format!("traffic:{index}"))));
         net.connect((source, Port::ONLY), (LINK, Port::ONLY));
     }
     let mut engine = net.build(Record::default());

@@ -1,7 +1,7 @@
 //! How packets leave a source.
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::traffic::{Law, Periods, Plan};
+use lasthop_proto::traffic::{Config, Pattern, Periods};
 use lasthop_sim::QueueLimit;
 
 use crate::net::{Net, SERVICE, always, load};
@@ -13,8 +13,8 @@ const SECONDS: u64 = 1_000;
 /// The instants, in seconds, at which a Poisson source sends.
 fn poisson_instants() -> Vec<f64> {
     let stop = Time::ZERO + Duration::from_secs(SECONDS);
-    let plan = Plan { stop, ..always(Law::Poisson { rate: load(500) }) };
-    let mut net = Net::new(1, &[plan], QueueLimit::Unlimited);
+    let config = Config { stop, ..always(Pattern::Poisson { rate: load(500) }) };
+    let mut net = Net::new(1, &[config], QueueLimit::Unlimited);
     net.until(Duration::from_secs(SECONDS + 1));
     let sent = &net.engine.tap().sent;
     assert_eq!(sent.len() as u64, net.sent_by(0));
@@ -62,8 +62,8 @@ fn gaps_vary_as_much_as_they_last() {
 
 /// Lengths are in gaps within a burst.
 fn on_off(on: u64, off: u64, periods: Periods) -> Net {
-    let law = Law::OnOff { rate: load(1_000), on: SERVICE * on, off: SERVICE * off, periods };
-    Net::new(on, &[always(law)], QueueLimit::Unlimited)
+    let pattern = Pattern::OnOff { rate: load(1_000), on: SERVICE * on, off: SERVICE * off, periods };
+    Net::new(on, &[always(pattern)], QueueLimit::Unlimited)
 }
 
 /// Periods that a whole number of gaps fits into: packets leave at rate · on/(on + off), exactly.

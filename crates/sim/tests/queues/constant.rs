@@ -1,7 +1,7 @@
 //! Constant arrivals and constant services: D/D/1. Everything is exact.
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::traffic::{Law, Plan};
+use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_sim::QueueLimit;
 
 use crate::net::{DELAY, Net, SERVICE, always, load};
@@ -9,9 +9,9 @@ use crate::net::{DELAY, Net, SERVICE, always, load};
 /// What a constant source at so many thousandths of the link's rate sends in so many seconds has all
 /// arrived, or is lost.
 fn run(thousandths: u64, seconds: u64, limit: QueueLimit) -> Net {
-    let law = Law::Constant { rate: load(thousandths) };
-    let plan = Plan { stop: Time::ZERO + Duration::from_secs(seconds), ..always(law) };
-    let mut net = Net::new(1, &[plan], limit);
+    let pattern = Pattern::Constant { rate: load(thousandths) };
+    let config = Config { stop: Time::ZERO + Duration::from_secs(seconds), ..always(pattern) };
+    let mut net = Net::new(1, &[config], limit);
     net.until(Duration::from_secs(2 * seconds));
     // One each millisecond would be the link's whole rate, and the first leaves at once.
     assert_eq!(net.sent_by(0), (seconds * thousandths).div_ceil(1_000) * 1_000);

@@ -1,7 +1,7 @@
 //! A queue with a limit: M/D/1/K.
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::traffic::{Law, Plan};
+use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_sim::QueueLimit;
 
 use crate::net::{DELAY, Net, SERVICE, SIZE, always, load};
@@ -22,7 +22,7 @@ fn at_least(arrivals: &[f64], count: usize) -> f64 {
     1.0 - arrivals[..count].iter().sum::<f64>()
 }
 
-/// The long-run law of how many packets a departure leaves behind, from none to `room` − 1, where
+/// The long-run distribution of how many packets a departure leaves behind, from none to `room` − 1, where
 /// `room` counts the packet in service.
 ///
 /// A departure that leaves n > 0 is followed by a service, in which A packets arrive; the next leaves
@@ -71,26 +71,29 @@ fn the_solver_knows_the_cases_that_need_none() {
 #[test]
 fn the_solvers_law_is_that_of_the_chain() {
     for (load, room) in [(0.5, 3), (0.8, 11), (1.0, 31), (1.2, 6)] {
-        let law = left_behind(load, room);
+        let distribution = left_behind(load, room);
         let arrivals = arrivals_in_a_service(load, room);
         let mut next = vec![0.0; room];
-        for (left, probability) in law.iter().enumerate() {
+        for (left, probability) in distribution.iter().enumerate() {
             let stay = left.saturating_sub(1);
             let places = room - 1 - stay;
             (0..places).for_each(|count| next[stay + count] += probability * arrivals[count]);
             next[room - 1] += probability * at_least(&arrivals, places);
         }
-        for (found, expected) in next.iter().zip(&law) {
-            assert!((found - expected).abs() < 1e-12, "load {load}, room {room}: {next:?}, not {law:?}");
+        for (found, expected) in next.iter().zip(&distribution) {
+            assert!(
+                (found - expected).abs() < 1e-12,
+                "load {load}, room {room}: {next:?}, not {distribution:?}"
+            );
         }
     }
 }
 
 /// A source at so many thousandths of the link's rate, and room for so many packets to wait.
 fn net(thousandths: u64, waiting: u32) -> Net {
-    let law = Law::Poisson { rate: load(thousandths) };
+    let pattern = Pattern::Poisson { rate: load(thousandths) };
     let seed = thousandths * 100 + u64::from(waiting);
-    Net::new(seed, &[always(law)], QueueLimit::Packets(waiting))
+    Net::new(seed, &[always(pattern)], QueueLimit::Packets(waiting))
 }
 
 /// Where losses are rare, more packets are sent.
@@ -124,8 +127,8 @@ fn as_good_as_none_are_lost_where_there_is_room() {
 #[test]
 fn nothing_vanishes() {
     let rate = load(1_200);
-    let plan = Plan { stop: Time::ZERO + Duration::from_secs(10), ..always(Law::Poisson { rate }) };
-    let mut net = Net::new(1, &[plan, plan], QueueLimit::Packets(5));
+    let config = Config { stop: Time::ZERO + Duration::from_secs(10), ..always(Pattern::Poisson { rate }) };
+    let mut net = Net::new(1, &[config, config], QueueLimit::Packets(5));
     net.until(Duration::from_secs(11));
     let sent = net.sent_by(0) + net.sent_by(1);
     let (lost, sink) = (net.engine.tap().lost, net.sink());

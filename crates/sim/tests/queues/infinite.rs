@@ -1,15 +1,15 @@
 //! A queue without a limit: M/D/1.
 
 use lasthop_base::Duration;
-use lasthop_proto::traffic::Law;
+use lasthop_proto::traffic::Pattern;
 use lasthop_sim::QueueLimit;
 
 use crate::net::{DELAY, Estimate, Net, SERVICE, always, load};
 
 /// Mean wait of packets whose Poisson sources use so many thousandths of the link each, in services.
 fn mean_wait(loads: &[u64], stretch: Duration) -> Estimate {
-    let plans: Vec<_> = loads.iter().map(|&each| always(Law::Poisson { rate: load(each) })).collect();
-    let mut net = Net::new(loads[0], &plans, QueueLimit::Unlimited);
+    let configs: Vec<_> = loads.iter().map(|&each| always(Pattern::Poisson { rate: load(each) })).collect();
+    let mut net = Net::new(loads[0], &configs, QueueLimit::Unlimited);
     let passage = (SERVICE + DELAY).as_secs_f64();
     let wait = net.ratio(stretch, |net| {
         let sink = net.sink();

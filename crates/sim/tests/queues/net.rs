@@ -2,7 +2,7 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::tcp::Connection;
-use lasthop_proto::traffic::{Law, Plan, Sink, SinkStats, Source};
+use lasthop_proto::traffic::{Config, Pattern, Sink, SinkStats, Source};
 use lasthop_proto::{ComponentId, DropReason, FlowId, HostId, Packet, Port};
 use lasthop_sim::{Builder, Engine, Node, QueueLimit, Tap, Wire, WiredLink};
 
@@ -19,9 +19,9 @@ pub(crate) fn load(thousandths: u64) -> BitRate {
     BitRate::from_bps(LINK_BPS / 1_000 * thousandths).unwrap()
 }
 
-/// Sends by `law` from the beginning on and for ever.
-pub(crate) fn always(law: Law) -> Plan {
-    Plan { size: SIZE, start: Time::ZERO, stop: Time::NEVER, law }
+/// Sends by `pattern` from the beginning on and for ever.
+pub(crate) fn always(pattern: Pattern) -> Config {
+    Config { size: SIZE, start: Time::ZERO, stop: Time::NEVER, pattern }
 }
 
 /// The instants at which packets leave sources, and how many are lost.
@@ -47,22 +47,22 @@ impl Tap for Watch {
 const SINK: ComponentId = ComponentId(0);
 const LINK: ComponentId = ComponentId(1);
 
-/// A run of sources with these plans, and with room for so many packets before the link.
+/// A run of sources with these configs, and with room for so many packets before the link.
 pub(crate) struct Net {
     pub(crate) engine: Engine<Watch>,
 }
 
 impl Net {
-    pub(crate) fn new(seed: u64, plans: &[Plan], limit: QueueLimit) -> Net {
+    pub(crate) fn new(seed: u64, configs: &[Config], limit: QueueLimit) -> Net {
         let mut net = Builder::new();
         assert_eq!(net.add(Sink::new()), SINK);
         let rate = BitRate::from_bps(LINK_BPS).unwrap();
         assert_eq!(net.add(WiredLink::new(rate, DELAY, limit)), LINK);
         net.connect((LINK, Port::ONLY), (SINK, Port::ONLY));
-        for (index, plan) in plans.iter().enumerate() {
+        for (index, config) in configs.iter().enumerate() {
             let connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(index as u16) };
             let stream = Streams::new(seed, 0).stream(&format!("traffic:{index}"));
-            let source = net.add(Source::new(connection, *plan, stream));
+            let source = net.add(Source::new(connection, *config, stream));
             net.connect((source, Port::ONLY), (LINK, Port::ONLY));
         }
         Net { engine: net.build(Watch::default()) }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Sender};
 use lasthop_base::{BitRate, Duration, Probability, Streams, Time};
 use lasthop_channel::{Channel, FixedPeriods, FrameLoss, Handoff, Iid, Model, Sojourn, State};
 use lasthop_proto::arq::{Backoff, Config, Retransmissions};
-use lasthop_proto::fec::{BlockCode, Covers, Decoder, Part};
+use lasthop_proto::fec::{BlockCode, Covers, Decoder, Interval};
 use lasthop_proto::{DropReason, Dscp, Packet};
 use lasthop_sim::{Expansion, Exposed, Fec, RadioConfig, RadioStats};
 
@@ -473,7 +473,7 @@ fn periods(good_ber: f64, bad_ber: f64) -> Box<dyn Channel> {
 #[test]
 fn a_unit_that_crosses_states_is_decoded_with_the_exact_probability() {
     let (good, bad, n) = (0.002, 0.06, 4_000);
-    let part = |millis: f64, ber| Part { share: millis / 24.0, ber };
+    let part = |millis: f64, ber| Interval { share: millis / 24.0, ber };
     let mut survivals = Vec::new();
     for (offset, parts) in [
         (0, vec![part(10.0, good), part(14.0, bad)]),

@@ -12,7 +12,7 @@ use lasthop_proto::tcp::{
 use lasthop_proto::{Component, ComponentId, Effect, Out, Packet, Port, Probe, Signal};
 use lasthop_sim::{Builder, Ended, Node, Tap, WiredLink};
 use lasthop_testing::check;
-use lasthop_testing::ledger::{Books, Desk, Ledger};
+use lasthop_testing::endpoint_invariants::{ReceiverInvariants, RelayInvariants, SenderInvariants};
 use lasthop_testing::net::{CONNECTION, Loses, join};
 use lasthop_testing::random::{coin, milliseconds, pick, queue, settings};
 
@@ -33,7 +33,7 @@ fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out), mut see: impl
 /// Has something to send now and then.
 struct Feeder {
     sender: Sender,
-    ledger: Ledger,
+    invariants: SenderInvariants,
     random: Stream,
     /// What is still to be supplied.
     left: u64,
@@ -42,15 +42,15 @@ struct Feeder {
 
 impl Feeder {
     fn new(settings: &Settings, reaction: Option<Box<dyn Reaction>>, random: Stream, bytes: u64) -> Feeder {
-        let ledger = Ledger::new(settings, reaction.is_some());
+        let invariants = SenderInvariants::new(settings, reaction.is_some());
         let sender = Sender::supplied(CONNECTION, settings, reaction);
-        Feeder { sender, ledger, random, left: bytes, next: Time::ZERO }
+        Feeder { sender, invariants, random, left: bytes, next: Time::ZERO }
     }
 
     fn sender(&mut self, now: Time, out: &mut Out, act: impl FnOnce(&mut Sender, &mut Out)) {
-        let Feeder { sender, ledger, .. } = self;
-        through(out, Port::ONLY, |out| act(sender, out), |segment| ledger.see(segment));
-        ledger.check(sender, now);
+        let Feeder { sender, invariants, .. } = self;
+        through(out, Port::ONLY, |out| act(sender, out), |segment| invariants.check_segment(segment));
+        invariants.check(sender, now);
     }
 }
 
@@ -68,7 +68,7 @@ impl Component for Feeder {
         }
         if self.left == 0 {
             self.next = Time::NEVER;
-            self.ledger.closed = true;
+            self.invariants.closed = true;
             return self.sender(now, out, |sender, out| sender.close(now, out));
         }
         let most = if coin(&mut self.random) { 50 } else { 5_000 };
@@ -77,7 +77,7 @@ impl Component for Feeder {
         let pause = if coin(&mut self.random) { 30 } else { 5_000 };
         self.next = now + Duration::from_millis(1) + milliseconds(&mut self.random, pause);
         self.left -= bytes;
-        self.ledger.supplied += bytes;
+        self.invariants.supplied += bytes;
         self.sender(now, out, |sender, out| sender.supply(now, bytes, out));
     }
 
@@ -86,14 +86,14 @@ impl Component for Feeder {
     }
 
     fn show(&self, probe: &mut dyn Probe) {
-        probe.value("supplied", self.ledger.supplied as f64);
+        probe.value("supplied", self.invariants.supplied as f64);
     }
 }
 
 /// Reads something now and then.
 struct Reader {
     receiver: Receiver,
-    desk: Desk,
+    invariants: ReceiverInvariants,
     random: Stream,
     next: Time,
 }
@@ -102,12 +102,12 @@ impl Reader {
     fn new(settings: &Settings, random: Stream) -> Reader {
         let mut receiver = Receiver::new(CONNECTION, settings);
         receiver.pause();
-        Reader { receiver, desk: Desk::new(settings), random, next: Time::ZERO }
+        Reader { receiver, invariants: ReceiverInvariants::new(settings), random, next: Time::ZERO }
     }
 
     fn receiver(&mut self, out: &mut Out, act: impl FnOnce(&mut Receiver, &mut Out)) {
         let mut answer = None;
-        let Reader { receiver, desk, .. } = self;
+        let Reader { receiver, invariants, .. } = self;
         through(
             out,
             Port::ONLY,
@@ -116,9 +116,9 @@ impl Reader {
                 assert!(answer.replace(*segment).is_none(), "two answers");
             },
         );
-        answer.iter().for_each(|answer| desk.see(answer, receiver.has_ended()));
-        assert!(receiver.unread() <= u64::from(desk.buffer), "too many bytes are unread");
-        assert_eq!(desk.read + receiver.unread(), receiver.stats().delivered.0);
+        answer.iter().for_each(|answer| invariants.check_segment(answer, receiver.has_ended()));
+        assert!(receiver.unread() <= u64::from(invariants.buffer), "too many bytes are unread");
+        assert_eq!(invariants.read + receiver.unread(), receiver.stats().delivered.0);
     }
 }
 
@@ -137,7 +137,7 @@ impl Component for Reader {
         self.next = now + Duration::from_millis(1) + milliseconds(&mut self.random, 500);
         let most = if coin(&mut self.random) { 100 } else { 10_000 };
         let most = self.random.below(most).min(self.receiver.unread());
-        self.desk.read += most;
+        self.invariants.read += most;
         self.receiver(out, |receiver, out| assert_eq!(receiver.read(now, most, out), most));
         if self.receiver.has_ended() && self.receiver.unread() == 0 {
             self.next = Time::NEVER;
@@ -150,7 +150,7 @@ impl Component for Reader {
     }
 
     fn show(&self, probe: &mut dyn Probe) {
-        probe.value("read", self.desk.read as f64);
+        probe.value("read", self.invariants.read as f64);
     }
 }
 
@@ -240,15 +240,15 @@ fn world(number: u64) {
     if env::var_os("LASTHOP_WORLD").is_some() {
         println!("{bytes} B through {buffer} {from:?}, cut anew: {recuts}, by {wired:#?} and {radio:#?}");
     }
-    let books = Books::new(proxy, from, &wired, &split, recuts && from == Port::WIRED);
-    let mut engine = net.build((Shown::default(), books));
+    let relay_invariants = RelayInvariants::new(proxy, from, &wired, &split, recuts && from == Port::WIRED);
+    let mut engine = net.build((Shown::default(), relay_invariants));
     let ended = engine.run(&[feeder, proxy, reader], Time::ZERO + Duration::from_secs(1_000_000));
-    let (Shown(shown), books) = engine.tap();
+    let (Shown(shown), relay_invariants) = engine.tap();
     assert_eq!(ended, Ended::Finished, "{} of {bytes} B were read", shown["read"]);
     for name in ["supplied", "read"] {
         assert_eq!(shown[name], bytes as f64, "{name}");
     }
-    books.check_end(bytes);
+    relay_invariants.check_end(bytes);
 }
 
 #[test]

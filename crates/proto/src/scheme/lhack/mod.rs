@@ -77,6 +77,6 @@ impl Scheme for Lhack {
     }
 
     fn reaction(&self) -> Option<Box<dyn Reaction>> {
-        Some(Box::<reaction::Judge>::default())
+        Some(Box::<reaction::LossClassifier>::default())
     }
 }

@@ -50,7 +50,7 @@ impl Message {
 
 /// Classifies losses as congestion or corruption.
 #[derive(Debug, Default)]
-pub(super) struct Judge {
+pub(super) struct LossClassifier {
     /// Outstanding messages in sequence order, without gaps or overlaps.
     line: VecDeque<Message>,
     sendings: u64,
@@ -62,7 +62,7 @@ pub(super) struct Judge {
     heard_fhack: bool,
 }
 
-impl Judge {
+impl LossClassifier {
     fn forget_before(&mut self, edge: SeqNum) {
         while self.line.front().is_some_and(|message| message.end <= edge) {
             self.line.pop_front();
@@ -70,27 +70,27 @@ impl Judge {
     }
 
     /// The message that contains `seq`.
-    fn around(&self, seq: SeqNum) -> Option<&Message> {
+    fn containing(&self, seq: SeqNum) -> Option<&Message> {
         let index = self.line.partition_point(|message| message.end <= seq);
         self.line.get(index).filter(|message| message.start <= seq)
     }
 
     /// The message that begins at `seq`, as identified by a notice.
-    fn named(&mut self, seq: SeqNum) -> Option<&mut Message> {
+    fn starting_at(&mut self, seq: SeqNum) -> Option<&mut Message> {
         let index = self.line.partition_point(|message| message.start < seq);
         self.line.get_mut(index).filter(|message| message.start == seq)
     }
 
     fn on_lhack(&mut self, seq: SeqNum) {
         self.heard_lhack = true;
-        if let Some(message) = self.named(seq) {
+        if let Some(message) = self.starting_at(seq) {
             message.lhack = true;
         }
     }
 
     fn on_fhack(&mut self, seq: SeqNum, sender: &mut SenderState) {
         self.heard_fhack = true;
-        let Some(message) = self.named(seq) else { return };
+        let Some(message) = self.starting_at(seq) else { return };
         message.fhack = true;
         let passed = message.heard_from;
         // The rest of a partially retransmitted message may be acknowledged already.
@@ -101,7 +101,7 @@ impl Judge {
     }
 
     /// Splits the message that contains `seq`; returns the index of the first message from `seq` on.
-    fn cut(&mut self, seq: SeqNum) -> usize {
+    fn split_at(&mut self, seq: SeqNum) -> usize {
         let index = self.line.partition_point(|message| message.end <= seq);
         match self.line.get_mut(index) {
             Some(message) if message.start < seq => {
@@ -127,7 +127,7 @@ impl Judge {
     }
 }
 
-impl Reaction for Judge {
+impl Reaction for LossClassifier {
     fn on_notice(&mut self, _now: Time, notice: &Notice, sender: &mut SenderState) {
         match notice.code {
             LAST_HOP => self.on_lhack(notice.seq),
@@ -146,8 +146,8 @@ impl Reaction for Judge {
         if !again {
             return self.line.push_back(message);
         }
-        let first = self.cut(start);
-        let after = self.cut(end);
+        let first = self.split_at(start);
+        let after = self.split_at(end);
         let repair = self.repairs > 0;
         self.repairs -= usize::from(repair);
         self.note_copies(&mut message, first, after, repair);
@@ -156,7 +156,7 @@ impl Reaction for Judge {
     }
 
     fn dupthresh(&self, set: u32, sender: &SenderState) -> u32 {
-        set + self.around(sender.snd_una()).map_or(0, |message| message.overtaken)
+        set + self.containing(sender.snd_una()).map_or(0, |message| message.overtaken)
     }
 
     fn extension(&self, sender: &SenderState) -> Option<u32> {
@@ -169,7 +169,7 @@ impl Reaction for Judge {
 
     fn judge(&mut self, hole: Hole, _sender: &mut SenderState) -> Response {
         let corrupted = |message: &Message| message.lhack || (self.heard_fhack && !message.fhack);
-        match self.around(hole.seq) {
+        match self.containing(hole.seq) {
             Some(message) if corrupted(message) => Response::Corruption,
             _ => Response::Congestion,
         }

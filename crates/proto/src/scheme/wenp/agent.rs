@@ -32,13 +32,13 @@ const LARGEST_WINDOW: u32 = 1 << 30;
 pub(super) struct Agent {
     scheme: Wenp,
     /// Connections with data towards the wireless link.
-    connections: BTreeMap<Connection, Noted>,
-    counts: Counts,
+    connections: BTreeMap<Connection, ConnectionState>,
+    counts: CostCounters,
 }
 
 /// Cost counters since the start.
 #[derive(Debug, Default)]
-struct Counts {
+struct CostCounters {
     packets: u64,
     /// Table lookups.
     lookups: u64,
@@ -48,9 +48,9 @@ struct Counts {
     peak: usize,
 }
 
-impl Counts {
+impl CostCounters {
     /// Updates the counters after a connection's number of segments changed from `before` to `after`.
-    fn note_cached(&mut self, before: usize, after: usize) {
+    fn update_cached(&mut self, before: usize, after: usize) {
         self.cached = self.cached - before + after;
         self.peak = self.peak.max(self.cached);
     }
@@ -58,141 +58,141 @@ impl Counts {
 
 impl Agent {
     pub(super) fn new(scheme: &Wenp) -> Agent {
-        Agent { scheme: scheme.clone(), connections: BTreeMap::new(), counts: Counts::default() }
+        Agent { scheme: scheme.clone(), connections: BTreeMap::new(), counts: CostCounters::default() }
     }
 
     /// A segment passes towards the wireless link.
-    fn note(&mut self, now: Time, connection: Connection, segment: &Segment) {
+    fn on_downlink(&mut self, now: Time, connection: Connection, segment: &Segment) {
         if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
-            self.forget(connection);
+            self.look_up_and_remove(connection);
         } else if segment.len > 0 {
-            self.note_data(now, connection, segment);
+            self.cache_data(now, connection, segment);
         } else if segment.flags.has(Flags::FIN) {
             self.counts.lookups += 1;
-            if let Some(noted) = self.connections.get_mut(&connection) {
-                noted.note_end(segment);
+            if let Some(state) = self.connections.get_mut(&connection) {
+                state.record_fin(segment);
             }
         }
     }
 
-    fn note_data(&mut self, now: Time, connection: Connection, segment: &Segment) {
+    fn cache_data(&mut self, now: Time, connection: Connection, segment: &Segment) {
         self.counts.lookups += 2;
-        let noted = match self.connections.get_mut(&connection) {
-            Some(noted) if !noted.is_over(now, segment, &self.scheme) => noted,
+        let state = match self.connections.get_mut(&connection) {
+            Some(state) if !state.is_outdated(now, segment, &self.scheme) => state,
             _ => {
-                self.forget_noted(connection);
+                self.remove(connection);
                 self.make_room(now);
-                self.connections.entry(connection).or_insert_with(|| Noted::new(now))
+                self.connections.entry(connection).or_insert_with(|| ConnectionState::new(now))
             }
         };
-        let before = noted.segments.len();
-        noted.note(now, segment, self.scheme.cache as usize);
-        self.counts.note_cached(before, noted.segments.len());
+        let before = state.segments.len();
+        state.cache(now, segment, self.scheme.cache as usize);
+        self.counts.update_cached(before, state.segments.len());
     }
 
     /// Makes room for another connection: removes those that are idle, or else the one that was idle longest.
     fn make_room(&mut self, now: Time) {
         let Agent { scheme, connections, counts } = self;
-        connections.retain(|_, noted| {
-            let stays = !noted.is_silent(now, scheme);
+        connections.retain(|_, state| {
+            let stays = !state.is_idle(now, scheme);
             if !stays {
-                counts.note_cached(noted.segments.len(), 0);
+                counts.update_cached(state.segments.len(), 0);
             }
             stays
         });
         if connections.len() >= scheme.connections as usize {
-            let longest = connections.iter().min_by_key(|(_, noted)| noted.heard);
+            let longest = connections.iter().min_by_key(|(_, state)| state.last_active);
             let longest = longest.map(|(&connection, _)| connection);
-            longest.into_iter().for_each(|connection| self.forget_noted(connection));
+            longest.into_iter().for_each(|connection| self.remove(connection));
         }
     }
 
-    fn forget(&mut self, connection: Connection) {
+    fn look_up_and_remove(&mut self, connection: Connection) {
         self.counts.lookups += 1;
-        self.forget_noted(connection);
+        self.remove(connection);
     }
 
-    fn forget_noted(&mut self, connection: Connection) {
-        if let Some(noted) = self.connections.remove(&connection) {
-            self.counts.note_cached(noted.segments.len(), 0);
+    fn remove(&mut self, connection: Connection) {
+        if let Some(state) = self.connections.remove(&connection) {
+            self.counts.update_cached(state.segments.len(), 0);
         }
     }
 
     /// A segment from the wireless link may acknowledge data of `connection`. Returns whether it requests a
     /// segment that was lost on the air.
-    fn tells_of_loss(&mut self, now: Time, connection: Connection, segment: &Segment) -> bool {
+    fn indicates_loss(&mut self, now: Time, connection: Connection, segment: &Segment) -> bool {
         if segment.flags.has(Flags::RST) {
-            self.forget(connection);
+            self.look_up_and_remove(connection);
             return false;
         }
         if !segment.flags.has(Flags::ACK) {
             return false;
         }
         self.counts.lookups += 1;
-        let Some(noted) = self.connections.get_mut(&connection) else { return false };
-        if noted.is_silent(now, &self.scheme) {
-            self.forget_noted(connection);
+        let Some(state) = self.connections.get_mut(&connection) else { return false };
+        if state.is_idle(now, &self.scheme) {
+            self.remove(connection);
             return false;
         }
-        let before = noted.segments.len();
+        let before = state.segments.len();
         self.counts.lookups += 1;
-        let asks = noted.acknowledge(now, segment);
-        self.counts.note_cached(before, noted.segments.len());
-        if noted.has_ended() {
-            self.forget_noted(connection);
+        let requests_lost = state.acknowledge(now, segment);
+        self.counts.update_cached(before, state.segments.len());
+        if state.has_ended() {
+            self.remove(connection);
         }
-        asks
+        requests_lost
     }
 }
 
 /// State of a connection.
 #[derive(Debug)]
-struct Noted {
+struct ConnectionState {
     /// Segments that have passed, in sequence order, without overlaps.
-    segments: VecDeque<Span>,
+    segments: VecDeque<CachedSegment>,
     /// The highest acknowledgement number seen, and the window in the latest segment with it.
     acked: Option<(SeqNum, u32)>,
     /// End of the FIN, if it was seen.
     end: Option<SeqNum>,
     /// When data or an acknowledgement last passed.
-    heard: Time,
+    last_active: Time,
 }
 
 /// The data of a segment: from `start` (inclusive) to `end` (exclusive).
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct CachedSegment {
     start: SeqNum,
     end: SeqNum,
 }
 
-impl Noted {
-    fn new(now: Time) -> Noted {
-        Noted { segments: VecDeque::new(), acked: None, end: None, heard: now }
+impl ConnectionState {
+    fn new(now: Time) -> ConnectionState {
+        ConnectionState { segments: VecDeque::new(), acked: None, end: None, last_active: now }
     }
 
-    fn is_silent(&self, now: Time, scheme: &Wenp) -> bool {
-        now.since(self.heard) > scheme.idle
+    fn is_idle(&self, now: Time, scheme: &Wenp) -> bool {
+        now.since(self.last_active) > scheme.idle
     }
 
     /// Whether the state is outdated: `segment` is in a different window, or the connection was idle too
     /// long.
-    fn is_over(&self, now: Time, segment: &Segment, scheme: &Wenp) -> bool {
+    fn is_outdated(&self, now: Time, segment: &Segment, scheme: &Wenp) -> bool {
         let ends = [self.segments.front(), self.segments.back()].into_iter().flatten().map(|span| span.start);
         let mut known = ends.chain(self.acked.map(|(ack, _)| ack));
-        self.is_silent(now, scheme) || known.any(|seq| is_far(seq, segment.seq))
+        self.is_idle(now, scheme) || known.any(|seq| is_far(seq, segment.seq))
     }
 
-    fn note_end(&mut self, segment: &Segment) {
+    fn record_fin(&mut self, segment: &Segment) {
         self.end = Some(segment.seq + segment.seq_len());
     }
 
     /// Caches a data segment, besides at most `most` others.
-    fn note(&mut self, now: Time, segment: &Segment, most: usize) {
-        self.heard = now;
+    fn cache(&mut self, now: Time, segment: &Segment, most: usize) {
+        self.last_active = now;
         if segment.flags.has(Flags::FIN) {
-            self.note_end(segment);
+            self.record_fin(segment);
         }
-        let new = Span { start: segment.seq, end: segment.seq + segment.len };
+        let new = CachedSegment { start: segment.seq, end: segment.seq + segment.len };
         if self.acked.is_some_and(|(ack, _)| new.end <= ack) {
             return;
         }
@@ -219,7 +219,7 @@ impl Noted {
 
     /// Processes an acknowledgement; returns whether it is a duplicate that requests a cached segment.
     fn acknowledge(&mut self, now: Time, segment: &Segment) -> bool {
-        self.heard = now;
+        self.last_active = now;
         let Segment { ack, wnd, .. } = *segment;
         if self.acked.is_some_and(|(acked, _)| ack < acked) {
             return false;
@@ -251,8 +251,8 @@ impl Component for Agent {
         match &mut packet.body {
             Body::Tcp(segment) if !self.scheme.encrypted => {
                 if port == Port::WIRED {
-                    self.note(now, Connection { src, dst, flow }, segment);
-                } else if self.tells_of_loss(now, Connection { src: dst, dst: src, flow }, segment) {
+                    self.on_downlink(now, Connection { src, dst, flow }, segment);
+                } else if self.indicates_loss(now, Connection { src: dst, dst: src, flow }, segment) {
                     segment.flags = segment.flags | self.scheme.flag();
                     self.counts.marked += 1;
                 }
@@ -265,7 +265,7 @@ impl Component for Agent {
     /// Cached segments and connections, the peak of cached segments, and the totals of packets, table lookups
     /// and marked acknowledgements. Idle connections count until another packet causes their removal.
     fn show(&self, probe: &mut dyn Probe) {
-        let Counts { packets, lookups, marked, cached, peak } = self.counts;
+        let CostCounters { packets, lookups, marked, cached, peak } = self.counts;
         probe.value("cached_segments", cached as f64);
         probe.value("cached_segments_peak", peak as f64);
         probe.value("connections", self.connections.len() as f64);

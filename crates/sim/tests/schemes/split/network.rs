@@ -3,15 +3,15 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::scheme::{Scheme, Schemes};
-use lasthop_proto::split::{Proxy, Recovery, Split};
+use lasthop_proto::split::{LossRecovery, Proxy, Split};
 use lasthop_proto::tcp::{
     Changes, Flavour, InitialWindow, Profile, Receiver, Rules, Sender, Settings, Transfer,
 };
 use lasthop_proto::{ComponentId, Port};
 use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, Tap, WiredLink};
 use lasthop_testing::check;
+use lasthop_testing::endpoint_invariants::RelayInvariants;
 use lasthop_testing::invariants::Invariants;
-use lasthop_testing::ledger::Books;
 use lasthop_testing::net::{CONNECTION, Loses, by_order, first_byte, join, nothing, segments, slack};
 
 /// A scheme that splits connections, and from where the data come.
@@ -85,7 +85,7 @@ fn i_tcp() -> Vec<Case> {
 fn metp() -> Vec<Case> {
     let mut cases = Vec::new();
     for rules in [Rules::Rfc, Rules::Ns2] {
-        for recovery in [Recovery::GoBackN, Recovery::SelectiveRepeat] {
+        for recovery in [LossRecovery::GoBackN, LossRecovery::SelectiveRepeat] {
             let (wired, wireless) = sides(rules, Flavour::NewReno);
             let mut schemes = Schemes::default();
             (schemes.metp.wireless, schemes.metp.recovery) = (wireless, recovery);
@@ -100,7 +100,7 @@ fn vs_tcp() -> Vec<Case> {
     let mut cases = Vec::new();
     for rules in [Rules::Rfc, Rules::Ns2] {
         for (method, recovery) in
-            [(1, Recovery::GoBackN), (2, Recovery::GoBackN), (1, Recovery::SelectiveRepeat)]
+            [(1, LossRecovery::GoBackN), (2, LossRecovery::GoBackN), (1, LossRecovery::SelectiveRepeat)]
         {
             let (wired, wireless) = sides(rules, Flavour::NewReno);
             let mut schemes = Schemes::default();
@@ -169,7 +169,7 @@ fn play(case: &Case, buffer: u64, losses: [[Loses; 2]; 2]) -> (u64, Time, u64) {
     let bytes = segments(&case.wired, 8) + 123;
     let tap = |[_, proxy, sink]: [ComponentId; 3]| {
         let invariants = Invariants::new(sink, first_byte(far), slack(near, case.from == Port::RADIO));
-        (invariants, Books::new(proxy, case.from, &case.wired, &split, case.from == Port::WIRED))
+        (invariants, RelayInvariants::new(proxy, case.from, &case.wired, &split, case.from == Port::WIRED))
     };
     let (mut engine, [source, proxy, sink]) = relayed(case, (bytes, buffer), losses, tap);
     let ended = engine.run(&[source, proxy], minutes(600));
@@ -283,7 +283,7 @@ fn a_run_waits_for_those_that_it_is_told() {
     let losses = || [lost(true, 0), lost(true, 0)];
     let start = || {
         relayed(case, (20_000, 15_000), losses(), |[_, proxy, _]| {
-            Books::new(proxy, case.from, &case.wired, &case.split(15_000), false)
+            RelayInvariants::new(proxy, case.from, &case.wired, &case.split(15_000), false)
         })
     };
     let (mut engine, [source, proxy, sink]) = start();

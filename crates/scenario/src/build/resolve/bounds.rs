@@ -1,45 +1,45 @@
 //! Resource limits: scenarios beyond them would run for days or exhaust memory.
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
-use lasthop_proto::traffic::{Law, Plan};
+use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
 
-use super::Survey;
-use crate::build::network::{Load, NetworkLink};
+use super::Resolver;
+use crate::build::network::{NetworkLink, Workload};
 use crate::schema::{Radio, Wired};
 
 /// About three years.
-const LONGEST_LIMIT: Duration = Duration::from_secs(100_000_000);
+const MAX_LIMIT: Duration = Duration::from_secs(100_000_000);
 
 /// Bits that a link may carry until the time limit: 1 Tb/s for 1000 s.
-const MOST_BITS: f64 = 1e15;
+const MAX_BITS: f64 = 1e15;
 
 /// Attempts that an ARQ without a limit may make until the time limit: hours of work.
-const MOST_ATTEMPTS: f64 = 1e11;
+const MAX_ATTEMPTS: f64 = 1e11;
 
 /// A packet without payload.
-const SMALLEST_PACKET: Bytes = Bytes(40);
+const MIN_PACKET: Bytes = Bytes(40);
 
 /// Periods of a channel with states, or hand-offs, until the time limit. After a long silence they are drawn
 /// all at once, which takes about a second.
-const MOST_PERIODS: f64 = 2e7;
+const MAX_PERIODS: f64 = 2e7;
 
 /// Periods of a channel while one unit is on the air; all of them are held in memory.
-const MOST_PERIODS_IN_UNIT: f64 = 1e6;
+const MAX_PERIODS_IN_UNIT: f64 = 1e6;
 
 /// Packets that a traffic source may send until the time limit.
-const MOST_DATAGRAMS: f64 = 1e9;
+const MAX_DATAGRAMS: f64 = 1e9;
 
 /// Segments in a window: 1 GiB of 1 KiB segments. Without congestion control they are sent at once.
-const MOST_SEGMENTS: u32 = 1 << 20;
+const MAX_SEGMENTS: u32 = 1 << 20;
 
 /// The maximum size of an IP packet.
-const LARGEST_PACKET: Bytes = Bytes(65_535);
+const MAX_PACKET: Bytes = Bytes(65_535);
 
 /// Components of an engine; one id is reserved.
-const MOST_COMPONENTS: usize = 65_535;
+const MAX_COMPONENTS: usize = 65_535;
 
-impl Survey<'_> {
+impl Resolver<'_> {
     /// Checks the numbers of nodes, links, flows and components, whose ids have 16 bits.
     pub(super) fn check_size(&mut self) {
         let scenario = self.scenario;
@@ -48,10 +48,10 @@ impl Survey<'_> {
         let flows = connections + scenario.traffic.len() + 2 * scenario.application.len();
         // A link has two directions and possibly an agent; each of its ends may need a router.
         let most = 5 * edges + 2 * flows;
-        if most > MOST_COMPONENTS {
+        if most > MAX_COMPONENTS {
             let problem = format!(
                 "found {edges} links and {flows} flows, which may take {most} components, expected at most \
-                 {MOST_COMPONENTS}; leave some out"
+                 {MAX_COMPONENTS}; leave some out"
             );
             self.fault(&["topology"], problem);
         }
@@ -60,9 +60,9 @@ impl Survey<'_> {
     /// Reports what would take too long or too much memory.
     pub(super) fn check_bounds(&mut self) {
         let limit = self.scenario.limit;
-        if limit > LONGEST_LIMIT {
+        if limit > MAX_LIMIT {
             let problem = format!(
-                "found \"{limit}\", expected at most \"{LONGEST_LIMIT}\", which is three years; no run gets so far"
+                "found \"{limit}\", expected at most \"{MAX_LIMIT}\", which is three years; no run gets so far"
             );
             return self.fault(&["limit"], problem);
         }
@@ -83,18 +83,18 @@ impl Survey<'_> {
                 NetworkLink::Station(station) => {
                     let own = self.scenario.link.get(&name).is_some_and(|link| link.states("channel"));
                     let table = if own { vec!["link", name.as_str()] } else { vec!["cell"] };
-                    let (_, on_air) = self.network.bss.phy.exposed(LARGEST_PACKET);
+                    let (_, on_air) = self.network.bss.phy.exposed(MAX_PACKET);
                     let cycle = station.channel.mean_cycle_s();
                     self.check_periods(&[&table[..], &["channel"]].concat(), cycle, on_air);
                 }
             }
         }
-        let plans = self.network.flows.iter().filter_map(|flow| match &flow.load {
-            Load::Traffic(plan) => Some((flow.name.clone(), *plan)),
+        let configs = self.network.flows.iter().filter_map(|flow| match &flow.workload {
+            Workload::Traffic(config) => Some((flow.name.clone(), *config)),
             _ => None,
         });
-        for (name, plan) in plans.collect::<Vec<_>>() {
-            self.check_datagrams(&name, plan);
+        for (name, config) in configs.collect::<Vec<_>>() {
+            self.check_datagrams(&name, config);
         }
     }
 
@@ -105,9 +105,9 @@ impl Survey<'_> {
 
     fn check_window(&mut self, path: &[&str], tcp: &tcp::Settings) {
         let segments = tcp.window_payload() / tcp.mss();
-        if segments > MOST_SEGMENTS {
+        if segments > MAX_SEGMENTS {
             let problem = format!(
-                "found {}, which is {segments} segments of {}, expected at most {MOST_SEGMENTS} segments; choose a \
+                "found {}, which is {segments} segments of {}, expected at most {MAX_SEGMENTS} segments; choose a \
                  smaller window or larger packets",
                 tcp.window,
                 Bytes(u64::from(tcp.mss()))
@@ -137,8 +137,8 @@ impl Survey<'_> {
 
     fn check_rate(&mut self, path: &[&str], rate: BitRate) {
         let limit = self.scenario.limit;
-        if rate.as_bps() as f64 * limit.as_secs_f64() > MOST_BITS {
-            let longest = Duration::from_secs_f64(MOST_BITS / rate.as_bps() as f64);
+        if rate.as_bps() as f64 * limit.as_secs_f64() > MAX_BITS {
+            let longest = Duration::from_secs_f64(MAX_BITS / rate.as_bps() as f64);
             let problem = format!(
                 "found \"{rate}\" and a limit of \"{limit}\", in which a link carries more packets than a run gets \
                  through, expected a lower rate, or a limit of at most \"{longest}\""
@@ -148,34 +148,34 @@ impl Survey<'_> {
     }
 
     fn check_hop(&mut self, name: &str, radio: &Radio, up: bool) {
-        let path = |survey: &Self, key: &'static str| -> Vec<String> {
-            let table = survey.table_of(name, key, up);
+        let path = |resolver: &Self, key: &'static str| -> Vec<String> {
+            let table = resolver.table_of(name, key, up);
             table.into_iter().chain([key]).map(str::to_owned).collect()
         };
-        let say = |survey: &mut Self, key, check: &dyn Fn(&mut Self, &[&str])| {
-            let path = path(survey, key);
-            check(survey, &path.iter().map(String::as_str).collect::<Vec<_>>());
+        let say = |resolver: &mut Self, key, check: &dyn Fn(&mut Self, &[&str])| {
+            let path = path(resolver, key);
+            check(resolver, &path.iter().map(String::as_str).collect::<Vec<_>>());
         };
-        say(self, "rate", &|survey, path| survey.check_rate(path, radio.rate));
-        if radio.unit.is_some_and(|unit| unit.get() > LARGEST_PACKET) {
-            say(self, "unit", &|survey, path| {
+        say(self, "rate", &|resolver, path| resolver.check_rate(path, radio.rate));
+        if radio.unit.is_some_and(|unit| unit.get() > MAX_PACKET) {
+            say(self, "unit", &|resolver, path| {
                 let problem =
-                    format!("found more than the largest packet, expected at most \"{LARGEST_PACKET}\"");
-                survey.fault(path, problem);
+                    format!("found more than the largest packet, expected at most \"{MAX_PACKET}\"");
+                resolver.fault(path, problem);
             });
             return;
         }
-        let unit = radio.unit.or(radio.mtu).map_or(LARGEST_PACKET, |unit| unit.get().min(LARGEST_PACKET));
+        let unit = radio.unit.or(radio.mtu).map_or(MAX_PACKET, |unit| unit.get().min(MAX_PACKET));
         let unit = radio.unit.map_or(unit.min(self.largest_packet()), |unit| unit.get());
         // A code adds less than the same amount again.
         let on_air = radio.rate.time_for_bits(radio.expansion.on_air(2 * unit.bits()));
-        say(self, "channel", &|survey, path| {
-            survey.check_periods(path, radio.channel.mean_cycle_s(), on_air);
+        say(self, "channel", &|resolver, path| {
+            resolver.check_periods(path, radio.channel.mean_cycle_s(), on_air);
         });
-        say(self, "arq", &|survey, path| survey.check_attempts(path, radio));
+        say(self, "arq", &|resolver, path| resolver.check_attempts(path, radio));
         if let Some(every) = radio.handoff.and_then(|handoff| handoff.every) {
-            say(self, "handoff", &|survey, path| {
-                survey.check_periods(&[path, &["every"]].concat(), Some(every.as_secs_f64()), on_air);
+            say(self, "handoff", &|resolver, path| {
+                resolver.check_periods(&[path, &["every"]].concat(), Some(every.as_secs_f64()), on_air);
             });
         }
     }
@@ -187,13 +187,13 @@ impl Survey<'_> {
             arq::Config::StopAndWait(params) => (params.retransmissions, params.backoff.mean()),
             arq::Config::SelectiveRepeat(params) => (params.retransmissions, params.feedback_delay),
         };
-        let unit = radio.unit.map_or(SMALLEST_PACKET, |unit| unit.get());
+        let unit = radio.unit.map_or(MIN_PACKET, |unit| unit.get());
         let attempt = radio.rate.time_for_bits(radio.expansion.on_air(unit.bits())) + wait;
         let attempts = self.scenario.limit.as_secs_f64() / attempt.as_secs_f64();
-        if retransmissions == arq::Retransmissions::Unlimited && attempts > MOST_ATTEMPTS {
+        if retransmissions == arq::Retransmissions::Unlimited && attempts > MAX_ATTEMPTS {
             let problem = format!(
                 "found unlimited retransmissions, up to {attempts:.0} until the limit, expected at most \
-                 {MOST_ATTEMPTS:.0}; give them a number, wait longer between them, or choose a lower rate"
+                 {MAX_ATTEMPTS:.0}; give them a number, wait longer between them, or choose a lower rate"
             );
             self.fault(path, problem);
         }
@@ -207,7 +207,7 @@ impl Survey<'_> {
         let split = splits.filter_map(|scheme| scheme.split(&self.scenario.tcp));
         let own = self.network.settings().map(|tcp| tcp.packet_size);
         let sizes = traffic.chain(own).chain(split.map(|split| split.wireless.packet_size));
-        sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(LARGEST_PACKET)
+        sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(MAX_PACKET)
     }
 
     /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.
@@ -215,38 +215,38 @@ impl Survey<'_> {
         let Some(cycle) = cycle else { return };
         let limit = self.scenario.limit;
         let (within_limit, within_unit) = (limit.as_secs_f64() / cycle, on_air.as_secs_f64() / cycle);
-        if within_limit > MOST_PERIODS {
-            let longest = Duration::from_secs_f64(MOST_PERIODS * cycle);
+        if within_limit > MAX_PERIODS {
+            let longest = Duration::from_secs_f64(MAX_PERIODS * cycle);
             let problem = format!(
-                "found {within_limit:.0} periods until the limit of \"{limit}\", expected at most {MOST_PERIODS:.0}; \
+                "found {within_limit:.0} periods until the limit of \"{limit}\", expected at most {MAX_PERIODS:.0}; \
                  make them longer, or choose a limit of at most \"{longest}\""
             );
             self.fault(path, problem);
-        } else if within_unit > MOST_PERIODS_IN_UNIT {
+        } else if within_unit > MAX_PERIODS_IN_UNIT {
             let problem = format!(
                 "found {within_unit:.0} periods while one unit is on the air for \"{on_air}\", expected at most \
-                 {MOST_PERIODS_IN_UNIT:.0}; make them longer, or units shorter by mtu"
+                 {MAX_PERIODS_IN_UNIT:.0}; make them longer, or units shorter by mtu"
             );
             self.fault(path, problem);
         }
     }
 
-    fn check_datagrams(&mut self, name: &str, plan: Plan) {
-        let Plan { size, start, stop, law } = plan;
+    fn check_datagrams(&mut self, name: &str, config: Config) {
+        let Config { size, start, stop, pattern } = config;
         let end = stop.min(Time::ZERO + self.scenario.limit);
         let span = end.since(start.min(end)).as_secs_f64();
-        let (key, per_second) = match law {
-            Law::Constant { rate } => ("constant", rate.as_bps() as f64 / size.bits() as f64),
-            Law::Poisson { rate } => ("poisson", rate.as_bps() as f64 / size.bits() as f64),
-            Law::OnOff { rate, on, off, .. } => {
+        let (key, per_second) = match pattern {
+            Pattern::Constant { rate } => ("constant", rate.as_bps() as f64 / size.bits() as f64),
+            Pattern::Poisson { rate } => ("poisson", rate.as_bps() as f64 / size.bits() as f64),
+            Pattern::OnOff { rate, on, off, .. } => {
                 let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
                 // Each burst may have one packet more than its length suggests.
                 ("on-off", (1.0 + on * rate.as_bps() as f64 / size.bits() as f64) / (on + off))
             }
         };
-        if per_second * span > MOST_DATAGRAMS {
+        if per_second * span > MAX_DATAGRAMS {
             let problem = format!(
-                "found {:.0} packets until the limit or the stop, expected at most {MOST_DATAGRAMS:.0}; choose a \
+                "found {:.0} packets until the limit or the stop, expected at most {MAX_DATAGRAMS:.0}; choose a \
                  lower rate, longer silences, larger packets or an earlier stop",
                 per_second * span
             );

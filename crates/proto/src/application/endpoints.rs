@@ -8,7 +8,7 @@ use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Set
 
 /// The sender of one connection and the receiver of another.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct Endpoints {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
     /// Port of the sender's packets.
@@ -19,17 +19,17 @@ pub(super) struct Ends {
     pub(super) closes: bool,
 }
 
-impl Ends {
+impl Endpoints {
     /// A sender and a receiver, each with its port.
     pub(super) fn new(
         (sends, sender_port): (Connection, Port),
         (receives, receiver_port): (Connection, Port),
         (sending, receiving): (&Settings, &Settings),
         (reactions, receiver_reactions): (Reactions, ReceiverReactions),
-    ) -> Ends {
+    ) -> Endpoints {
         let sender = Sender::supplied(sends, sending, reactions).without_nagle();
         let receiver = Receiver::new(receives, receiving).with_reactions(receiver_reactions);
-        Ends { sender, receiver, sender_port, receiver_port, closes: sending.close }
+        Endpoints { sender, receiver, sender_port, receiver_port, closes: sending.close }
     }
 
     /// Bytes delivered in order.
@@ -43,7 +43,7 @@ impl Ends {
     }
 
     /// Aborts the remaining connection after the other was lost.
-    pub(super) fn give_up(&mut self, now: Time, out: &mut Out) {
+    pub(super) fn abort_both(&mut self, now: Time, out: &mut Out) {
         through(out, self.sender_port, |out| self.sender.abort(now, out));
         if !self.receiver.is_reset() && !self.receiver.has_ended() {
             through(out, self.receiver_port, |out| self.receiver.abort(now, out));

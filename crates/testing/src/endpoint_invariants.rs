@@ -10,7 +10,7 @@ use lasthop_sim::{Node, Tap, Wire};
 use crate::net::{CONNECTION, first_byte, slack};
 
 /// What must hold of a sender that is supplied, after anything that happens to it.
-pub struct Ledger {
+pub struct SenderInvariants {
     first_byte: SeqNum,
     /// Bytes supplied so far.
     pub supplied: u64,
@@ -20,16 +20,16 @@ pub struct Ledger {
     slack: u32,
 }
 
-impl Ledger {
+impl SenderInvariants {
     /// Of a sender with a reaction or without.
-    pub fn new(settings: &Settings, reacting: bool) -> Ledger {
+    pub fn new(settings: &Settings, reacting: bool) -> SenderInvariants {
         let (supplied, closed) = (0, false);
         let first_byte = first_byte(settings);
-        Ledger { first_byte, supplied, closed, sent: first_byte, slack: slack(settings, reacting) }
+        SenderInvariants { first_byte, supplied, closed, sent: first_byte, slack: slack(settings, reacting) }
     }
 
     /// Nothing is sent that was not supplied. Streams are short here.
-    pub fn see(&self, segment: &Segment) {
+    pub fn check_segment(&self, segment: &Segment) {
         let end = segment.seq + segment.len;
         assert!(
             segment.len == 0 || end <= self.first_byte + self.supplied as u32,
@@ -57,7 +57,7 @@ impl Ledger {
 }
 
 /// What must hold of a receiver whose application reads at its own pace.
-pub struct Desk {
+pub struct ReceiverInvariants {
     /// The size of its buffer.
     pub buffer: u32,
     worth: u32,
@@ -70,12 +70,19 @@ pub struct Desk {
     pub read: u64,
 }
 
-impl Desk {
+impl ReceiverInvariants {
     /// Of a receiver with these settings.
-    pub fn new(settings: &Settings) -> Desk {
+    pub fn new(settings: &Settings) -> ReceiverInvariants {
         let buffer = settings.window_payload();
         let worth = settings.mss().min(buffer / 2).max(1);
-        Desk { buffer, worth, edge: None, ended: false, first_byte: first_byte(settings), read: 0 }
+        ReceiverInvariants {
+            buffer,
+            worth,
+            edge: None,
+            ended: false,
+            first_byte: first_byte(settings),
+            read: 0,
+        }
     }
 
     /// Its buffer is no larger than that.
@@ -86,7 +93,7 @@ impl Desk {
 
     /// The right edge of the window stays, or moves right by what is worth telling, and no further than
     /// there is room.
-    pub fn see(&mut self, answer: &Segment, ended: bool) {
+    pub fn check_segment(&mut self, answer: &Segment, ended: bool) {
         let fin = u32::from(ended && !std::mem::replace(&mut self.ended, ended));
         let edge = answer.ack + answer.wnd;
         let moved = self.edge.map_or(0, |old| edge - (old + fin));
@@ -98,13 +105,13 @@ impl Desk {
 }
 
 /// What must hold of a relay after everything that happens to it, and of all that leaves it.
-pub struct Books {
+pub struct RelayInvariants {
     proxy: ComponentId,
     from: Port,
     buffer: u64,
-    desk: Desk,
+    receiver: ReceiverInvariants,
     near_first: SeqNum,
-    ledger: Ledger,
+    sender: SenderInvariants,
     /// Bytes that the far side has acknowledged.
     released: u64,
     /// Bytes that the relay holds.
@@ -116,20 +123,26 @@ pub struct Books {
     closed: bool,
 }
 
-impl Books {
+impl RelayInvariants {
     /// Of the only relay of a proxy, whose data come in by `from`; whether its sender has a reaction.
-    pub fn new(proxy: ComponentId, from: Port, wired: &Settings, split: &Split, reacting: bool) -> Books {
+    pub fn new(
+        proxy: ComponentId,
+        from: Port,
+        wired: &Settings,
+        split: &Split,
+        reacting: bool,
+    ) -> RelayInvariants {
         let wireless = &split.wireless;
         let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
-        let mut desk = Desk::new(near);
-        desk.limit_to(split.buffer);
-        Books {
+        let mut receiver = ReceiverInvariants::new(near);
+        receiver.limit_to(split.buffer);
+        RelayInvariants {
             proxy,
             from,
             buffer: split.buffer.0,
-            desk,
+            receiver,
             near_first: first_byte(near),
-            ledger: Ledger::new(far, reacting),
+            sender: SenderInvariants::new(far, reacting),
             released: 0,
             held: 0,
             peak: 0,
@@ -150,21 +163,21 @@ impl Books {
         assert!(self.unread <= self.held, "{now}: {} bytes are unread", self.unread);
         self.peak = self.peak.max(self.held);
         assert_eq!(relay.peak().0, self.peak, "{now}: the peak");
-        self.desk.read = taken - self.unread;
+        self.receiver.read = taken - self.unread;
         self.ended = relay.receiver().has_ended();
         self.closed |= self.ended;
-        (self.ledger.supplied, self.ledger.closed) = (taken, self.closed);
-        self.ledger.check(relay.sender(), now);
+        (self.sender.supplied, self.sender.closed) = (taken, self.closed);
+        self.sender.check(relay.sender(), now);
     }
 
     /// A stream of so many bytes has come to its end.
     pub fn check_end(&self, bytes: u64) {
-        assert_eq!((self.ledger.supplied, self.released, self.held, self.unread), (bytes, bytes, 0, 0));
+        assert_eq!((self.sender.supplied, self.released, self.held, self.unread), (bytes, bytes, 0, 0));
         assert!(self.ended, "it has seen FIN");
     }
 }
 
-impl Tap for Books {
+impl Tap for RelayInvariants {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
         if wire.from.0 != self.proxy {
             return;
@@ -172,9 +185,9 @@ impl Tap for Books {
         assert_eq!((packet.flow, packet.src == CONNECTION.src), (CONNECTION.flow, wire.from.1 != self.from));
         let segment = packet.segment().expect("a proxy sends segments");
         if wire.from.1 != self.from {
-            return self.ledger.see(segment);
+            return self.sender.check_segment(segment);
         }
-        self.desk.see(segment, self.ended);
+        self.receiver.check_segment(segment, self.ended);
         // SYN-ACK and FIN take a sequence number, but no room.
         let edge = segment.ack + segment.wnd;
         let room = self.near_first + (self.released + self.buffer) as u32 + u32::from(self.ended);

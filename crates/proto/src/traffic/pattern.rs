@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Law {
+pub enum Pattern {
     /// Constant bit rate: one packet every size/rate, the first at the start.
     Constant {
         /// The rate.
@@ -67,16 +67,16 @@ impl Periods {
     }
 }
 
-impl Law {
+impl Pattern {
     /// Checks what the parameters' types cannot express, for packets of this size.
     ///
     /// # Errors
     /// Packets that are sent less than a nanosecond apart, or a period of length zero.
     pub fn validate(&self, size: Bytes) -> Result<(), Invalid> {
         match *self {
-            Law::Constant { rate } => slow_enough("constant.rate", rate, size),
-            Law::Poisson { rate } => slow_enough("poisson.rate", rate, size),
-            Law::OnOff { rate, on, off, .. } => {
+            Pattern::Constant { rate } => slow_enough("constant.rate", rate, size),
+            Pattern::Poisson { rate } => slow_enough("poisson.rate", rate, size),
+            Pattern::OnOff { rate, on, off, .. } => {
                 slow_enough("on-off.rate", rate, size)?;
                 above_zero("on-off.on", on)?;
                 above_zero("on-off.off", off)
@@ -117,14 +117,15 @@ mod tests {
     use serde::de::{IntoDeserializer, value};
 
     /// The table of the pattern `name`, as a deserializer yields it.
-    fn read(name: &str, keys: &[(&str, &str)]) -> Result<Law, String> {
+    fn read(name: &str, keys: &[(&str, &str)]) -> Result<Pattern, String> {
         let keys = keys.iter().map(|&(key, text)| {
             let text: StrDeserializer<'_, Error> = text.into_deserializer();
             (key, text)
         });
         let table = MapAccessDeserializer::new(MapDeserializer::new(keys));
         let laws = MapDeserializer::new([(name, table)].into_iter());
-        Law::deserialize(MapAccessDeserializer::new(laws)).map_err(|error: value::Error| error.to_string())
+        Pattern::deserialize(MapAccessDeserializer::new(laws))
+            .map_err(|error: value::Error| error.to_string())
     }
 
     fn bps(bps: u64) -> BitRate {
@@ -135,10 +136,10 @@ mod tests {
     fn what_a_file_says_is_what_is_meant() {
         let rate = bps(400_000);
         let (on, off) = (Duration::from_millis(500), Duration::from_secs(2));
-        let on_off = |periods| Law::OnOff { rate, on, off, periods };
+        let on_off = |periods| Pattern::OnOff { rate, on, off, periods };
         let keys = [("rate", "400 kbps"), ("on", "500 ms"), ("off", "2 s"), ("periods", "fixed")];
-        assert_eq!(read("constant", &keys[..1]), Ok(Law::Constant { rate }));
-        assert_eq!(read("poisson", &keys[..1]), Ok(Law::Poisson { rate }));
+        assert_eq!(read("constant", &keys[..1]), Ok(Pattern::Constant { rate }));
+        assert_eq!(read("poisson", &keys[..1]), Ok(Pattern::Poisson { rate }));
         assert_eq!(read("on-off", &keys[..3]), Ok(on_off(Periods::Exponential)));
         assert_eq!(read("on-off", &keys), Ok(on_off(Periods::Fixed)));
     }
@@ -163,8 +164,8 @@ mod tests {
     fn a_period_has_a_length() {
         let (some, none) = (Duration::from_nanos(1), Duration::ZERO);
         let check = |on, off| {
-            let law = Law::OnOff { rate: bps(1_000), on, off, periods: Periods::Fixed };
-            law.validate(Bytes(1_000)).map_err(|invalid| invalid.field)
+            let pattern = Pattern::OnOff { rate: bps(1_000), on, off, periods: Periods::Fixed };
+            pattern.validate(Bytes(1_000)).map_err(|invalid| invalid.field)
         };
         assert_eq!(check(some, some), Ok(()));
         assert_eq!(check(none, some), Err("on-off.on"));
@@ -175,15 +176,15 @@ mod tests {
     fn packets_leave_a_nanosecond_apart_at_least() {
         let fastest = 28 * 8 * 1_000_000_000;
         let (on, off, periods) = (Duration::from_secs(1), Duration::from_secs(1), Periods::Fixed);
-        for (law, field) in [
-            ((|rate| Law::Constant { rate }) as fn(BitRate) -> Law, "constant.rate"),
-            (|rate| Law::Poisson { rate }, "poisson.rate"),
+        for (pattern, field) in [
+            ((|rate| Pattern::Constant { rate }) as fn(BitRate) -> Pattern, "constant.rate"),
+            (|rate| Pattern::Poisson { rate }, "poisson.rate"),
         ] {
-            assert_eq!(law(bps(fastest)).validate(Bytes(28)), Ok(()));
-            assert_eq!(law(bps(fastest + 1)).validate(Bytes(28)).unwrap_err().field, field);
-            assert_eq!(law(bps(fastest + 1)).validate(Bytes(29)), Ok(()));
+            assert_eq!(pattern(bps(fastest)).validate(Bytes(28)), Ok(()));
+            assert_eq!(pattern(bps(fastest + 1)).validate(Bytes(28)).unwrap_err().field, field);
+            assert_eq!(pattern(bps(fastest + 1)).validate(Bytes(29)), Ok(()));
         }
-        let burst = Law::OnOff { rate: bps(fastest + 1), on, off, periods };
+        let burst = Pattern::OnOff { rate: bps(fastest + 1), on, off, periods };
         assert_eq!(burst.validate(Bytes(28)).unwrap_err().field, "on-off.rate");
         assert_eq!(burst.validate(Bytes(1_000_000_000_000_000_000)), Ok(()), "the largest that can be read");
     }

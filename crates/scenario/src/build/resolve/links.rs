@@ -3,12 +3,12 @@
 use lasthop_base::Invalid;
 use lasthop_proto::HostId;
 
-use super::Survey;
-use crate::build::network::{LastHop, NetworkLink, StationPlan};
+use super::Resolver;
+use crate::build::network::{LastHop, NetworkLink, StationConfig};
 use crate::file::alternatives;
-use crate::schema::{Cell, Edge, Link, Protect, Radio, Topology, split};
+use crate::schema::{Cell, Edge, LinkOverride, LinkProtection, Radio, Topology, split};
 
-impl Survey<'_> {
+impl Resolver<'_> {
     /// Checks the numbers of a shape and the link names of a graph.
     pub(super) fn check_shape(&mut self) {
         match &self.scenario.topology {
@@ -105,7 +105,7 @@ impl Survey<'_> {
             let usual = self.scenario.cell.clone().unwrap_or_default();
             self.check_cell(&usual);
             let suffix = self.suffix(edge, 1, edges);
-            let station = StationPlan {
+            let station = StationConfig {
                 name: suffix.trim_start_matches(':').to_owned(),
                 channel: exception.channel.unwrap_or(usual.channel),
                 drop: exception.drop.unwrap_or(usual.drop),
@@ -196,7 +196,7 @@ impl Survey<'_> {
             wrong("arq", radio.arq.validate()),
             wrong("queue", radio.queue.validate()),
             (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
-            (radio.protect != Protect::Scheme && radio.fec.is_none()).then(|| {
+            (radio.protect != LinkProtection::Scheme && radio.fec.is_none()).then(|| {
                 let problem =
                     "found something to protect, and no code by which; add fec = \"bch-255-131-18\"";
                 (String::from("protect"), problem)
@@ -227,7 +227,7 @@ impl Survey<'_> {
 
     /// The table that states `key` for a wireless link, or for its direction `up`.
     pub(super) fn table_of<'a>(&self, name: &'a str, key: &str, up: bool) -> Vec<&'a str> {
-        let states = |link: Option<&Link>| link.is_some_and(|link| link.states(key));
+        let states = |link: Option<&LinkOverride>| link.is_some_and(|link| link.states(key));
         let own = self.scenario.link.get(name);
         let own_uplink = own.and_then(|link| link.uplink.as_ref()).and_then(|uplink| uplink.as_deref());
         let uplink = self.scenario.radio.as_ref().and_then(|radio| radio.uplink.as_deref());

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// A quantity with a distribution: a whole number of units.
 pub trait Amount: Copy + PartialOrd {
     /// The smallest value.
-    const LEAST: Self;
+    const MIN: Self;
     /// The largest value.
-    const MOST: Self;
+    const MAX: Self;
     /// Error message for a value outside these limits.
     const OUTSIDE: &'static str;
 
@@ -21,8 +21,8 @@ pub trait Amount: Copy + PartialOrd {
 
 /// A message has at least one byte. The maximum exceeds what any run can send.
 impl Amount for Bytes {
-    const LEAST: Bytes = Bytes(1);
-    const MOST: Bytes = Bytes(1_000_000_000_000);
+    const MIN: Bytes = Bytes(1);
+    const MAX: Bytes = Bytes(1_000_000_000_000);
     const OUTSIDE: &'static str =
         "found a size that no message has, expected one from \"1 B\" to \"1000 GB\"";
 
@@ -37,8 +37,8 @@ impl Amount for Bytes {
 
 /// In nanoseconds. The maximum never ends.
 impl Amount for Duration {
-    const LEAST: Duration = Duration::ZERO;
-    const MOST: Duration = Duration::from_nanos(u64::MAX);
+    const MIN: Duration = Duration::ZERO;
+    const MAX: Duration = Duration::from_nanos(u64::MAX);
     const OUTSIDE: &'static str = "found a time that is none";
 
     fn units(self) -> u64 {
@@ -62,7 +62,7 @@ impl Amount for Duration {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Law<Q> {
+pub enum Distribution<Q> {
     /// Constant.
     Constant(Q),
     /// Exponential, with this mean.
@@ -92,7 +92,7 @@ pub enum Law<Q> {
     },
 }
 
-impl<Q: Amount> Law<Q> {
+impl<Q: Amount> Distribution<Q> {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl<Q: Amount> Law<Q> {
     pub fn validate(&self) -> Result<(), Invalid> {
         let check =
             |holds: bool, field, problem| if holds { Ok(()) } else { Err(Invalid { field, problem }) };
-        let possible = |field, amount: Q| check((Q::LEAST..=Q::MOST).contains(&amount), field, Q::OUTSIDE);
+        let possible = |field, amount: Q| check((Q::MIN..=Q::MAX).contains(&amount), field, Q::OUTSIDE);
         let some = |field, amount: Q| {
             check(amount.units() > 0, field, "found zero, expected more; what does not vary is \"constant\"")
         };
@@ -109,17 +109,17 @@ impl<Q: Amount> Law<Q> {
             check(least <= most, field, problem)
         };
         match *self {
-            Law::Constant(amount) => possible("constant", amount),
-            Law::Exponential(mean) => {
+            Distribution::Constant(amount) => possible("constant", amount),
+            Distribution::Exponential(mean) => {
                 some("exponential", mean)?;
                 possible("exponential", mean)
             }
-            Law::Uniform { least, most } => {
+            Distribution::Uniform { least, most } => {
                 possible("uniform.least", least)?;
                 possible("uniform.most", most)?;
                 order("uniform.most", least, most)
             }
-            Law::Pareto { least, most, shape } => {
+            Distribution::Pareto { least, most, shape } => {
                 some("pareto.least", least)?;
                 possible("pareto.least", least)?;
                 possible("pareto.most", most)?;
@@ -127,7 +127,7 @@ impl<Q: Amount> Law<Q> {
                 let problem = "found a shape that is none, expected one above 0 and up to 100, such as 1.2";
                 check(shape > 0.0 && shape <= 100.0, "pareto.shape", problem)
             }
-            Law::Lognormal { median, sigma } => {
+            Distribution::Lognormal { median, sigma } => {
                 some("lognormal.median", median)?;
                 possible("lognormal.median", median)?;
                 let problem = "found a deviation that is none, expected one from 0 to 10, such as 1.4";
@@ -138,23 +138,24 @@ impl<Q: Amount> Law<Q> {
 
     /// Draws a value.
     pub fn draw(&self, stream: &mut Stream) -> Q {
-        let rounded =
-            |units: f64| Q::of((libm::round(units) as u64).clamp(Q::LEAST.units(), Q::MOST.units()));
+        let rounded = |units: f64| Q::of((libm::round(units) as u64).clamp(Q::MIN.units(), Q::MAX.units()));
         match *self {
-            Law::Constant(amount) => amount,
+            Distribution::Constant(amount) => amount,
             // 1 − u is in (0, 1], so the logarithm is finite.
-            Law::Exponential(mean) => rounded(-libm::log(1.0 - stream.uniform()) * mean.units() as f64),
-            Law::Uniform { least, most } => {
+            Distribution::Exponential(mean) => {
+                rounded(-libm::log(1.0 - stream.uniform()) * mean.units() as f64)
+            }
+            Distribution::Uniform { least, most } => {
                 let span = Duration::from_nanos(most.units() - least.units());
                 Q::of(least.units() + stream.up_to(span).as_nanos())
             }
-            Law::Pareto { least, most, shape } => {
+            Distribution::Pareto { least, most, shape } => {
                 let (low, high) = (least.units() as f64, most.units() as f64);
                 // Inverts P(X > x) = (x^−shape − high^−shape) / (low^−shape − high^−shape).
                 let beyond = 1.0 - stream.uniform() * (1.0 - libm::pow(low / high, shape));
                 rounded((low * libm::pow(beyond, -1.0 / shape)).clamp(low, high))
             }
-            Law::Lognormal { median, sigma } => {
+            Distribution::Lognormal { median, sigma } => {
                 rounded(median.units() as f64 * libm::exp(sigma * stream.normal()))
             }
         }
@@ -167,21 +168,21 @@ mod tests {
     use alloc::vec::Vec;
     use lasthop_base::Streams;
 
-    fn draws<Q: Amount>(law: Law<Q>, n: usize) -> Vec<u64> {
-        assert_eq!(law.validate(), Ok(()));
-        let mut stream = Streams::new(1, 0).stream("laws");
-        (0..n).map(|_| law.draw(&mut stream).units()).collect()
+    fn draws<Q: Amount>(distribution: Distribution<Q>, n: usize) -> Vec<u64> {
+        assert_eq!(distribution.validate(), Ok(()));
+        let mut stream = Streams::new(1, 0).stream("distributions");
+        (0..n).map(|_| distribution.draw(&mut stream).units()).collect()
     }
 
     /// In bytes.
-    fn laws() -> [Law<Bytes>; 5] {
+    fn distributions() -> [Distribution<Bytes>; 5] {
         let (least, most) = (Bytes(100), Bytes(1_000_000));
         [
-            Law::Constant(Bytes(350)),
-            Law::Exponential(Bytes(20_000)),
-            Law::Uniform { least, most },
-            Law::Pareto { least, most, shape: 1.2 },
-            Law::Lognormal { median: Bytes(4_000), sigma: 1.4 },
+            Distribution::Constant(Bytes(350)),
+            Distribution::Exponential(Bytes(20_000)),
+            Distribution::Uniform { least, most },
+            Distribution::Pareto { least, most, shape: 1.2 },
+            Distribution::Lognormal { median: Bytes(4_000), sigma: 1.4 },
         ]
     }
 
@@ -195,23 +196,27 @@ mod tests {
             (part(x) - part(1e6)) / (part(100.0) - part(1e6))
         };
         let n = 200_000;
-        for law in laws() {
-            let draws = draws(law, n);
+        for distribution in distributions() {
+            let draws = draws(distribution, n);
             for x in [150.0, 400.0, 1_000.0, 4_000.0, 30_000.0, 300_000.0] {
                 // Draws are rounded, so those beyond x are those above x + 1/2.
                 let edge: f64 = x + 0.5;
-                let beyond = match law {
-                    Law::Constant(size) => f64::from(size.0 as f64 > edge),
-                    Law::Exponential(mean) => (-edge / mean.0 as f64).exp(),
-                    Law::Uniform { least, most } => (most.0 as f64 - x) / ((most.0 - least.0) as f64 + 1.0),
-                    Law::Pareto { .. } => pareto(edge),
-                    Law::Lognormal { median, sigma } => normal((edge / median.0 as f64).ln() / sigma),
+                let beyond = match distribution {
+                    Distribution::Constant(size) => f64::from(size.0 as f64 > edge),
+                    Distribution::Exponential(mean) => (-edge / mean.0 as f64).exp(),
+                    Distribution::Uniform { least, most } => {
+                        (most.0 as f64 - x) / ((most.0 - least.0) as f64 + 1.0)
+                    }
+                    Distribution::Pareto { .. } => pareto(edge),
+                    Distribution::Lognormal { median, sigma } => {
+                        normal((edge / median.0 as f64).ln() / sigma)
+                    }
                 };
                 let found = draws.iter().filter(|&&draw| draw as f64 > edge).count() as f64 / n as f64;
                 let error = (beyond * (1.0 - beyond) / n as f64).sqrt();
                 assert!(
                     (found - beyond).abs() <= 5.0 * error + 1e-12,
-                    "{law:?} beyond {x}: {found}, {beyond}"
+                    "{distribution:?} beyond {x}: {found}, {beyond}"
                 );
             }
         }
@@ -220,54 +225,56 @@ mod tests {
     #[test]
     fn bounds_are_kept() {
         let (least, most) = (Bytes(7), Bytes(9));
-        for law in [Law::Uniform { least, most }, Law::Pareto { least, most, shape: 0.1 }] {
-            let mut found = draws(law, 1_000);
+        for distribution in
+            [Distribution::Uniform { least, most }, Distribution::Pareto { least, most, shape: 0.1 }]
+        {
+            let mut found = draws(distribution, 1_000);
             found.sort_unstable();
             found.dedup();
-            assert_eq!(found, [7, 8, 9], "{law:?}");
+            assert_eq!(found, [7, 8, 9], "{distribution:?}");
         }
         // Sizes below one byte become one byte; huge sizes are clamped.
-        assert!(draws(Law::Exponential(Bytes(1)), 1_000).iter().all(|&size| size >= 1));
+        assert!(draws(Distribution::Exponential(Bytes(1)), 1_000).iter().all(|&size| size >= 1));
         assert_eq!(
-            *draws(Law::Lognormal { median: Bytes::MOST, sigma: 10.0 }, 100).iter().max().unwrap(),
-            Bytes::MOST.0
+            *draws(Distribution::Lognormal { median: Bytes::MAX, sigma: 10.0 }, 100).iter().max().unwrap(),
+            Bytes::MAX.0
         );
         // Think times may be zero and may never end.
         let span = |ns| Duration::from_nanos(ns);
-        assert_eq!(draws(Law::Uniform { least: span(0), most: span(u64::MAX) }, 3).len(), 3);
-        assert!(draws(Law::Exponential(span(1)), 100).contains(&0));
+        assert_eq!(draws(Distribution::Uniform { least: span(0), most: span(u64::MAX) }, 3).len(), 3);
+        assert!(draws(Distribution::Exponential(span(1)), 100).contains(&0));
     }
 
     #[test]
     fn the_same_stream_gives_the_same_amounts() {
-        for law in laws() {
-            assert_eq!(draws(law, 100), draws(law, 100));
+        for distribution in distributions() {
+            assert_eq!(draws(distribution, 100), draws(distribution, 100));
         }
     }
 
     #[test]
     fn a_parameter_that_means_nothing_is_refused() {
-        let fault = |law: Law<Bytes>| law.validate().unwrap_err().field;
+        let fault = |distribution: Distribution<Bytes>| distribution.validate().unwrap_err().field;
         let (none, some, much) = (Bytes(0), Bytes(10), Bytes(1_000_000_000_001));
         for size in [none, much] {
-            assert_eq!(fault(Law::Constant(size)), "constant");
-            assert_eq!(fault(Law::Exponential(size)), "exponential");
-            assert_eq!(fault(Law::Uniform { least: size, most: size }), "uniform.least");
-            assert_eq!(fault(Law::Pareto { least: size, most: size, shape: 1.0 }), "pareto.least");
-            assert_eq!(fault(Law::Lognormal { median: size, sigma: 1.0 }), "lognormal.median");
+            assert_eq!(fault(Distribution::Constant(size)), "constant");
+            assert_eq!(fault(Distribution::Exponential(size)), "exponential");
+            assert_eq!(fault(Distribution::Uniform { least: size, most: size }), "uniform.least");
+            assert_eq!(fault(Distribution::Pareto { least: size, most: size, shape: 1.0 }), "pareto.least");
+            assert_eq!(fault(Distribution::Lognormal { median: size, sigma: 1.0 }), "lognormal.median");
         }
-        assert_eq!(fault(Law::Uniform { least: some, most: much }), "uniform.most");
-        assert_eq!(fault(Law::Pareto { least: some, most: much, shape: 1.0 }), "pareto.most");
-        assert_eq!(fault(Law::Uniform { least: some, most: Bytes(9) }), "uniform.most");
-        assert_eq!(fault(Law::Pareto { least: some, most: Bytes(9), shape: 1.0 }), "pareto.most");
+        assert_eq!(fault(Distribution::Uniform { least: some, most: much }), "uniform.most");
+        assert_eq!(fault(Distribution::Pareto { least: some, most: much, shape: 1.0 }), "pareto.most");
+        assert_eq!(fault(Distribution::Uniform { least: some, most: Bytes(9) }), "uniform.most");
+        assert_eq!(fault(Distribution::Pareto { least: some, most: Bytes(9), shape: 1.0 }), "pareto.most");
         for shape in [0.0, -1.0, 101.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(fault(Law::Pareto { least: some, most: some, shape }), "pareto.shape");
+            assert_eq!(fault(Distribution::Pareto { least: some, most: some, shape }), "pareto.shape");
         }
         for sigma in [-0.1, 10.1, f64::NAN] {
-            assert_eq!(fault(Law::Lognormal { median: some, sigma }), "lognormal.sigma");
+            assert_eq!(fault(Distribution::Lognormal { median: some, sigma }), "lognormal.sigma");
         }
         let nothing = Duration::ZERO;
-        assert_eq!(Law::Constant(nothing).validate(), Ok(()));
-        assert_eq!(Law::Exponential(nothing).validate().unwrap_err().field, "exponential");
+        assert_eq!(Distribution::Constant(nothing).validate(), Ok(()));
+        assert_eq!(Distribution::Exponential(nothing).validate().unwrap_err().field, "exponential");
     }
 }

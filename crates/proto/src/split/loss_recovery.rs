@@ -12,7 +12,7 @@ use crate::tcp::{Changes, Congestion, Flavour, Settings};
 /// Loss recovery on a hop that delivers in order and cannot be congested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Recovery {
+pub enum LossRecovery {
     /// Retransmit everything from the loss on.
     #[default]
     GoBackN,
@@ -20,23 +20,23 @@ pub enum Recovery {
     SelectiveRepeat,
 }
 
-impl Recovery {
+impl LossRecovery {
     /// The split with this loss recovery and without congestion control on its wireless part.
-    pub fn alone(self, split: Split) -> Split {
+    pub fn without_congestion_control(self, split: Split) -> Split {
         let flavour = match self {
-            Recovery::GoBackN => Flavour::GoBackN,
-            Recovery::SelectiveRepeat => Flavour::SelectiveRepeat,
+            LossRecovery::GoBackN => Flavour::GoBackN,
+            LossRecovery::SelectiveRepeat => Flavour::SelectiveRepeat,
         };
         Split { wireless: Settings { flavour, congestion: Congestion::None, ..split.wireless }, ..split }
     }
 
     /// Invalid parameters of a scheme with this wireless part, given the changes requested in the scenario:
     /// those may not override what the scheme sets.
-    pub fn faults(self, split: Option<Split>, asked: &Changes) -> Vec<(String, String)> {
+    pub fn faults(self, split: Option<Split>, requested: &Changes) -> Vec<(String, String)> {
         let mut faults = split.map_or_else(Vec::new, |split| split.faults());
         let chosen = [
-            ("flavour", asked.flavour.is_some(), "; choose by recovery"),
-            ("congestion", asked.congestion.is_some(), ""),
+            ("flavour", requested.flavour.is_some(), "; choose by recovery"),
+            ("congestion", requested.congestion.is_some(), ""),
         ];
         for (key, _, remedy) in chosen.into_iter().filter(|chosen| chosen.1) {
             faults.push((format!("wireless.{key}"), format!("found it, but it is the scheme's{remedy}")));

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use lasthop_proto::HostId;
 use lasthop_sim::network::{BssId, Graph, LinkId};
 
-use super::Survey;
-use crate::build::network::{Load, Network};
+use super::Resolver;
+use crate::build::network::{Network, Workload};
 use crate::file::alternatives;
 
-impl Survey<'_> {
+impl Resolver<'_> {
     /// The nodes on a path: through the given intermediate nodes, or over the fewest links.
     pub(super) fn path(
         &mut self,
@@ -105,9 +105,9 @@ impl Survey<'_> {
                 network.flows[first].name
             );
             let flow = network.flows[index].name.clone();
-            if matches!(network.flows[index].load, Load::Requests(_) | Load::Responses(_)) {
+            if matches!(network.flows[index].workload, Workload::Requests(_) | Workload::Responses(_)) {
                 self.fault(&["application", &flow], problem);
-            } else if matches!(network.flows[index].load, Load::Traffic(_)) {
+            } else if matches!(network.flows[index].workload, Workload::Traffic(_)) {
                 self.fault(&["traffic", &flow], problem);
             } else if self.scenario.connection.contains_key(&flow) {
                 self.fault(&["connection", &flow], problem);

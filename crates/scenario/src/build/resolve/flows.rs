@@ -4,13 +4,13 @@ use lasthop_base::{Duration, Time};
 use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::network::FlowPath;
 
-use super::Survey;
+use super::Resolver;
 use super::routes::Keys;
-use crate::build::network::{Flow, Load};
+use crate::build::network::{Flow, Workload};
 use crate::file::alternatives;
-use crate::schema::{Application, Connection, Pair, Traffic, Transfer};
+use crate::schema::{Application, ConnectionOverride, Pair, Traffic, Transfer};
 
-impl Survey<'_> {
+impl Resolver<'_> {
     pub(super) fn add_connections(&mut self) {
         let scenario = self.scenario;
         let Some(transfer) = &scenario.transfer else {
@@ -21,7 +21,7 @@ impl Survey<'_> {
             return;
         };
         let pairs = scenario.topology.pairs();
-        let usual = Connection::default();
+        let usual = ConnectionOverride::default();
         let own = |name: &str| scenario.connection.get(name).unwrap_or(&usual);
         let ends_are_stated = transfer.from.is_some() || transfer.to.is_some();
         let only_pairs = scenario.connection.keys().all(|name| pairs.iter().any(|pair| pair.name == *name));
@@ -41,7 +41,13 @@ impl Survey<'_> {
     }
 
     /// Adds the connection `name`: `usual`, overridden by `own`.
-    fn add_connection(&mut self, name: &str, usual: &Transfer, own: &Connection, pair: Option<&Pair>) {
+    fn add_connection(
+        &mut self,
+        name: &str,
+        usual: &Transfer,
+        own: &ConnectionOverride,
+        pair: Option<&Pair>,
+    ) {
         // Where a value is stated: in the connection's table, or else in [transfer].
         let key = |key, is_own| if is_own { vec!["connection", name, key] } else { vec!["transfer", key] };
         let start = own.start.unwrap_or(usual.start);
@@ -63,10 +69,10 @@ impl Survey<'_> {
         let (from, to) = (from.map_or("", String::as_str), to.map_or("", String::as_str));
         if let Some(nodes) = self.path(from, to, via.map(Vec::as_slice), &keys) {
             let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
-            let load = Load::Transfer { transfer, spread, plain: own.plain };
+            let workload = Workload::Transfer { transfer, spread, plain: own.plain };
             let path = FlowPath { nodes, one_way: false, answers: None };
             let tcp = self.tcp(&path.nodes, Some((name, &own.tcp)));
-            self.network.flows.push(Flow { name: name.to_owned(), path, load, tcp });
+            self.network.flows.push(Flow { name: name.to_owned(), path, workload, tcp });
         }
     }
 
@@ -114,17 +120,17 @@ impl Survey<'_> {
     }
 
     pub(super) fn add_traffic(&mut self) {
-        for (name, load) in &self.scenario.traffic {
+        for (name, traffic) in &self.scenario.traffic {
             let key = |key| vec!["traffic", name, key];
             if self.network.flows.iter().any(|flow| flow.name == *name) {
                 self.fault(&["traffic", name], "found the name of a connection, expected another one");
             }
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
-            let plan = self.plan(name, load);
-            if let Some(nodes) = self.path(&load.from, &load.to, load.via.as_deref(), &keys) {
+            let config = self.traffic_config(name, traffic);
+            if let Some(nodes) = self.path(&traffic.from, &traffic.to, traffic.via.as_deref(), &keys) {
                 let path = FlowPath { nodes, one_way: true, answers: None };
-                let (load, tcp) = (Load::Traffic(plan), self.scenario.tcp.clone());
-                self.network.flows.push(Flow { name: name.clone(), path, load, tcp });
+                let (workload, tcp) = (Workload::Traffic(config), self.scenario.tcp.clone());
+                self.network.flows.push(Flow { name: name.clone(), path, workload, tcp });
             }
         }
     }
@@ -140,18 +146,18 @@ impl Survey<'_> {
         (Time::ZERO + start, stop.map_or(Time::NEVER, |stop| Time::ZERO + stop))
     }
 
-    fn plan(&mut self, name: &str, load: &Traffic) -> traffic::Plan {
-        let Traffic { packet_size, start, stop, law, .. } = *load;
+    fn traffic_config(&mut self, name: &str, traffic: &Traffic) -> traffic::Config {
+        let Traffic { packet_size, start, stop, law, .. } = *traffic;
         let (start, stop) = self.times(["traffic", name], start, stop);
-        let plan = traffic::Plan { size: packet_size, start, stop, law };
-        if let Err(invalid) = plan.validate() {
+        let config = traffic::Config { size: packet_size, start, stop, pattern: law };
+        if let Err(invalid) = config.validate() {
             let keys: Vec<&str> = match invalid.field {
                 "size" => vec!["packet_size"],
                 law => ["law"].into_iter().chain(law.split('.')).collect(),
             };
             self.fault(&[vec!["traffic", name], keys].concat(), invalid.problem);
         }
-        plan
+        config
     }
 
     pub(super) fn add_applications(&mut self) {
@@ -163,22 +169,24 @@ impl Survey<'_> {
             }
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
             let Application { from, to, via, .. } = application;
-            let plan = self.application(name, application);
-            let Some((nodes, plan)) = self.path(from, to, via.as_deref(), &keys).zip(plan) else { continue };
+            let config = self.application_config(name, application);
+            let Some((nodes, config)) = self.path(from, to, via.as_deref(), &keys).zip(config) else {
+                continue;
+            };
             let back = nodes.iter().rev().copied().collect();
             let asked = FlowId(self.network.flows.len() as u16);
-            for (nodes, answers, load) in
-                [(nodes, None, Load::Requests(plan)), (back, Some(asked), Load::Responses(plan))]
+            for (nodes, answers, workload) in
+                [(nodes, None, Workload::Requests(config)), (back, Some(asked), Workload::Responses(config))]
             {
                 let path = FlowPath { nodes, one_way: false, answers };
                 let tcp = self.tcp(&path.nodes, None);
-                self.network.flows.push(Flow { name: name.clone(), path, load, tcp });
+                self.network.flows.push(Flow { name: name.clone(), path, workload, tcp });
             }
         }
     }
 
     /// The parameters of an application; `None` if some are missing.
-    fn application(&mut self, name: &str, stated: &Application) -> Option<application::Plan> {
+    fn application_config(&mut self, name: &str, stated: &Application) -> Option<application::Config> {
         let Application { request, response, think, start, stop, requests, .. } = *stated;
         let (start, stop) = self.times(["application", name], start, stop);
         let laws = [
@@ -194,12 +202,12 @@ impl Survey<'_> {
         }
         let warmup = Time::ZERO + self.scenario.warmup;
         let (request, response, think) = (request?, response?, think?);
-        let plan = application::Plan { request, response, think, start, stop, requests, warmup };
-        if let Err((key, invalid)) = plan.validate() {
+        let config = application::Config { request, response, think, start, stop, requests, warmup };
+        if let Err((key, invalid)) = config.validate() {
             let keys = invalid.field.split('.').filter(|key| !key.is_empty());
             let path: Vec<&str> = ["application", name, key].into_iter().chain(keys).collect();
             self.fault(&path, invalid.problem);
         }
-        Some(plan)
+        Some(config)
     }
 }

@@ -11,32 +11,32 @@ use lasthop_sim::{RadioStats, Tap};
 
 /// The counters of all components at one instant.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct Counters {
     /// The time of the counters.
     pub(crate) at: Time,
-    pub(crate) connections: Vec<Ends>,
+    pub(crate) connections: Vec<EndpointCounters>,
     pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
-    pub(crate) applications: Vec<Dialogue>,
+    pub(crate) applications: Vec<ApplicationCounters>,
     pub(crate) radios: Vec<RadioStats>,
     /// Packets marked by the queues of wired links.
     pub(crate) marked: u64,
-    pub(crate) bsses: Vec<BssCounts>,
-    pub(crate) drops: Drops,
+    pub(crate) bsses: Vec<BssCounters>,
+    pub(crate) drops: DropTap,
 }
 
 /// Counters of a connection's endpoints.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ends {
+pub(crate) struct EndpointCounters {
     pub(crate) sender: SenderStats,
     pub(crate) receiver: ReceiverStats,
     /// Payload acknowledged to the sender.
     pub(crate) acknowledged: Bytes,
     /// Bytes sent and not acknowledged, including SYN and FIN.
     pub(crate) in_flight: Bytes,
-    pub(crate) relayed: Relayed,
+    pub(crate) relayed: RelayCounters,
 }
 
-impl Ends {
+impl EndpointCounters {
     /// Payload sent by the source that has not reached the destination, for a transfer of `size`.
     pub(super) fn under_way(&self, size: Option<Bytes>) -> Bytes {
         if self.sender.payload_sent == Bytes::ZERO {
@@ -49,7 +49,7 @@ impl Ends {
 
 /// Counters of an application's endpoints.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dialogue {
+pub(crate) struct ApplicationCounters {
     pub(crate) client: ClientStats,
     /// The senders of its two connections: the client's and the server's.
     pub(crate) senders: [SenderStats; 2],
@@ -61,7 +61,7 @@ pub(crate) struct Dialogue {
 
 /// Counters of the base stations that split a connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Relayed {
+pub(crate) struct RelayCounters {
     pub(super) segments_sent: u64,
     pub(super) payload_sent: Bytes,
     pub(super) retransmitted_segments: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Relayed {
     pub(super) held: Bytes,
 }
 
-impl Relayed {
+impl RelayCounters {
     pub(crate) fn add(&mut self, relay: &Relay) {
         let sender = relay.sender().stats();
         self.segments_sent += sender.segments_sent;
@@ -84,8 +84,8 @@ impl Relayed {
     }
 
     /// The difference to `earlier` counters.
-    pub(super) fn since(&self, earlier: &Relayed) -> Relayed {
-        Relayed {
+    pub(super) fn since(&self, earlier: &RelayCounters) -> RelayCounters {
+        RelayCounters {
             segments_sent: self.segments_sent - earlier.segments_sent,
             payload_sent: self.payload_sent - earlier.payload_sent,
             retransmitted_segments: self.retransmitted_segments - earlier.retransmitted_segments,
@@ -97,35 +97,35 @@ impl Relayed {
     }
 }
 
-/// Counts the packets lost per flow, by reason.
+/// Counters the packets lost per flow, by reason.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Drops {
-    pub(super) flows: Vec<FlowDrops>,
+pub(crate) struct DropTap {
+    pub(super) flows: Vec<DropCounters>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FlowDrops {
+pub(super) struct DropCounters {
     pub(super) queue_full: u64,
     pub(super) active_queue: u64,
     pub(super) corrupted: u64,
     pub(super) discarded: u64,
 }
 
-impl Drops {
+impl DropTap {
     /// Counters for `flows` flows.
-    pub(crate) fn new(flows: usize) -> Drops {
-        Drops { flows: vec![FlowDrops::default(); flows] }
+    pub(crate) fn new(flows: usize) -> DropTap {
+        DropTap { flows: vec![DropCounters::default(); flows] }
     }
 }
 
-impl FlowDrops {
+impl DropCounters {
     pub(super) fn total(&self) -> u64 {
         self.queue_full + self.active_queue + self.corrupted + self.discarded
     }
 
     /// The difference to `earlier` counters.
-    pub(super) fn since(&self, earlier: &FlowDrops) -> FlowDrops {
-        FlowDrops {
+    pub(super) fn since(&self, earlier: &DropCounters) -> DropCounters {
+        DropCounters {
             queue_full: self.queue_full - earlier.queue_full,
             active_queue: self.active_queue - earlier.active_queue,
             corrupted: self.corrupted - earlier.corrupted,
@@ -134,7 +134,7 @@ impl FlowDrops {
     }
 }
 
-impl Tap for Drops {
+impl Tap for DropTap {
     fn drop(&mut self, _now: Time, _at: ComponentId, packet: &Packet, reason: DropReason) {
         let flow = &mut self.flows[usize::from(packet.flow.0)];
         match reason {
@@ -149,19 +149,19 @@ impl Tap for Drops {
 
 /// Busy time and collisions of BSSs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BssCounts {
+pub(crate) struct BssCounters {
     pub(crate) attempts: u64,
     pub(crate) failed_attempts: u64,
     pub(crate) collisions: u64,
     pub(crate) busy: Duration,
 }
 
-impl BssCounts {
+impl BssCounters {
     /// Counters of a BSS with `stations` stations.
-    pub(crate) fn of(bss: &Bss, stations: usize) -> BssCounts {
+    pub(crate) fn of(bss: &Bss, stations: usize) -> BssCounters {
         let stats = bss.stats();
         let mut counts =
-            BssCounts { collisions: stats.collisions, busy: stats.busy_time, ..BssCounts::default() };
+            BssCounters { collisions: stats.collisions, busy: stats.busy_time, ..BssCounters::default() };
         for station in (0..stations).map(|index| bss.station(index)) {
             for way in [station.down, station.up] {
                 counts.attempts += way.attempts;
@@ -177,8 +177,8 @@ mod tests {
     use super::*;
 
     /// Each counter is `factor` times its own prime number; the others have their final values.
-    fn relayed(factor: u64, end: u64) -> Relayed {
-        Relayed {
+    fn relayed(factor: u64, end: u64) -> RelayCounters {
+        RelayCounters {
             segments_sent: 2 * factor,
             payload_sent: Bytes(3 * factor),
             retransmitted_segments: 5 * factor,
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn losses_before_are_left_out_by_reason() {
-        let drops = |factor: u64| FlowDrops {
+        let drops = |factor: u64| DropCounters {
             queue_full: 2 * factor,
             corrupted: 3 * factor,
             discarded: 5 * factor,

@@ -17,7 +17,7 @@ use super::validate::Fault;
 use crate::schema::{Cell, Scenario};
 
 /// Collects the network and the errors.
-struct Survey<'a> {
+struct Resolver<'a> {
     scenario: &'a Scenario,
     nodes: BTreeMap<String, HostId>,
     network: Network,
@@ -39,27 +39,27 @@ impl Scenario {
             connections: 0,
             limit: Time::ZERO + self.limit,
         };
-        let mut survey = Survey { scenario: self, nodes: BTreeMap::new(), network, faults: Vec::new() };
-        survey.check_shape();
-        survey.check_size();
-        if survey.faults.is_empty() {
-            survey.add_links();
+        let mut resolver = Resolver { scenario: self, nodes: BTreeMap::new(), network, faults: Vec::new() };
+        resolver.check_shape();
+        resolver.check_size();
+        if resolver.faults.is_empty() {
+            resolver.add_links();
         }
-        if survey.faults.is_empty() {
-            survey.check_hosts();
-            survey.add_connections();
-            survey.add_traffic();
-            survey.add_applications();
-            survey.check_stations();
+        if resolver.faults.is_empty() {
+            resolver.check_hosts();
+            resolver.add_connections();
+            resolver.add_traffic();
+            resolver.add_applications();
+            resolver.check_stations();
         }
-        if survey.faults.is_empty() && self.tcp.faults().is_empty() {
-            survey.check_bounds();
+        if resolver.faults.is_empty() && self.tcp.faults().is_empty() {
+            resolver.check_bounds();
         }
-        if survey.faults.is_empty() { Ok(survey.network) } else { Err(survey.faults) }
+        if resolver.faults.is_empty() { Ok(resolver.network) } else { Err(resolver.faults) }
     }
 }
 
-impl Survey<'_> {
+impl Resolver<'_> {
     fn fault(&mut self, path: &[&str], problem: impl Into<String>) {
         let path = path.iter().map(|key| (*key).to_owned()).collect();
         self.note(Fault { path, problem: problem.into() });
