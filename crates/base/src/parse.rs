@@ -40,7 +40,7 @@ pub(crate) fn signed_quantity(text: &str, quantity: Quantity<'_>) -> Result<f64,
 }
 
 fn too_large(text: &str, Quantity { what, example, .. }: Quantity<'_>) -> UnitError {
-    unexpected(text, &format!("{what} that is not so large, such as \"{example}\""))
+    unexpected(text, &format!("{what} within range, such as \"{example}\""))
 }
 
 /// The number and the factor of its unit to the base unit.

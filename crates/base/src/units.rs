@@ -368,7 +368,7 @@ mod tests {
         for (text, problem) in [
             ("5", "without a unit, expected a ratio in decibels such as \"5 dB\""),
             ("5 db", "expected a ratio in decibels such as \"5 dB\"; did you mean \"5 dB\"?"),
-            (&endless, "expected a ratio in decibels that is not so large, such as \"5 dB\""),
+            (&endless, "expected a ratio in decibels within range, such as \"5 dB\""),
         ] {
             let message = text.parse::<Decibels>().unwrap_err().to_string();
             assert!(message.ends_with(problem), "{message}");

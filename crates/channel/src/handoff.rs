@@ -31,8 +31,8 @@ impl Handoff {
     pub fn validate(&self) -> Result<(), Invalid> {
         above_zero("lasts", self.lasts)?;
         if self.every.is_some_and(|every| every <= self.lasts) {
-            let problem = "found no more than lasts, expected the time from the beginning of one \
-                           hand-off to that of the next";
+            let problem = "found at most lasts, expected the time from the start of one \
+                           hand-off to the start of the next";
             return Err(Invalid { field: "every", problem });
         }
         Ok(())

@@ -77,7 +77,7 @@ impl RayleighGilbert {
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         if !(-15.0..=150.0).contains(&self.fading_margin.get()) {
             let field = "rayleigh-gilbert.fading_margin";
-            let problem = "found a margin with which one of the states never comes, expected one from \
+            let problem = "found a margin at which one of the states never occurs, expected one from \
                            \"-15 dB\" to \"150 dB\"; a channel with one state only is \"iid\"";
             return Err(Invalid { field, problem });
         }

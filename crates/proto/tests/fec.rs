@@ -389,7 +389,7 @@ mod scenario_file {
                 255,
                 131,
                 40,
-                "found t = 40, expected 28 at most: no code with 124 check bits in 255 corrects more \
+                "found t = 40, expected at most 28: no code with 124 check bits in 255 corrects more \
                  (Hamming bound)",
             ),
             (

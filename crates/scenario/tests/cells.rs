@@ -468,7 +468,7 @@ fn datagrams_may_take_a_way_that_acknowledgements_may_not() {
     assert!(traffic(&result, "y").delivered_packets > 0);
     let connection = format!("connection.y={{{other}}}");
     let error = Scenario::parse(text, "test.toml", &[connection]).unwrap_err().to_string();
-    assert!(error.contains("the cell of ap would have to send what is for laptop"), "{error}");
+    assert!(error.contains("the cell of ap would have to send packets for laptop"), "{error}");
 }
 
 /// Media that share nothing do not notice each other.

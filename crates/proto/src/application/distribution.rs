@@ -23,8 +23,7 @@ pub trait Amount: Copy + PartialOrd {
 impl Amount for Bytes {
     const MIN: Bytes = Bytes(1);
     const MAX: Bytes = Bytes(1_000_000_000_000);
-    const OUTSIDE: &'static str =
-        "found a size that no message has, expected one from \"1 B\" to \"1000 GB\"";
+    const OUTSIDE: &'static str = "found an invalid message size, expected one from \"1 B\" to \"1000 GB\"";
 
     fn units(self) -> u64 {
         self.0
@@ -39,7 +38,7 @@ impl Amount for Bytes {
 impl Amount for Duration {
     const MIN: Duration = Duration::ZERO;
     const MAX: Duration = Duration::from_nanos(u64::MAX);
-    const OUTSIDE: &'static str = "found a time that is none";
+    const OUTSIDE: &'static str = "found an invalid time";
 
     fn units(self) -> u64 {
         self.as_nanos()
@@ -102,10 +101,14 @@ impl<Q: Amount> Distribution<Q> {
             |holds: bool, field, problem| if holds { Ok(()) } else { Err(Invalid { field, problem }) };
         let possible = |field, amount: Q| check((Q::MIN..=Q::MAX).contains(&amount), field, Q::OUTSIDE);
         let some = |field, amount: Q| {
-            check(amount.units() > 0, field, "found zero, expected more; what does not vary is \"constant\"")
+            check(
+                amount.units() > 0,
+                field,
+                "found zero, expected more than zero; a constant value is \"constant\"",
+            )
         };
         let order = |field, least: Q, most: Q| {
-            let problem = "found less than the least, expected as much at least";
+            let problem = "found a maximum below the minimum";
             check(least <= most, field, problem)
         };
         match *self {
@@ -124,13 +127,13 @@ impl<Q: Amount> Distribution<Q> {
                 possible("pareto.least", least)?;
                 possible("pareto.most", most)?;
                 order("pareto.most", least, most)?;
-                let problem = "found a shape that is none, expected one above 0 and up to 100, such as 1.2";
+                let problem = "found an invalid shape, expected a number above 0, at most 100, such as 1.2";
                 check(shape > 0.0 && shape <= 100.0, "pareto.shape", problem)
             }
             Distribution::Lognormal { median, sigma } => {
                 some("lognormal.median", median)?;
                 possible("lognormal.median", median)?;
-                let problem = "found a deviation that is none, expected one from 0 to 10, such as 1.4";
+                let problem = "found an invalid deviation, expected a number from 0 to 10, such as 1.4";
                 check((0.0..=10.0).contains(&sigma), "lognormal.sigma", problem)
             }
         }

@@ -44,7 +44,7 @@ impl BlockCode {
         if !spheres_fit(n, k, t) {
             let most = (0..t.min(n)).rev().find(|&fewer| spheres_fit(n, k, fewer)).unwrap_or(0);
             return Err(format!(
-                "found t = {t}, expected {most} at most: no code with {} check bits in {n} corrects more \
+                "found t = {t}, expected at most {most}: no code with {} check bits in {n} corrects more \
                  (Hamming bound)",
                 n - k
             ));

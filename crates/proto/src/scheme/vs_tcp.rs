@@ -172,7 +172,7 @@ impl Scheme for VsTcp {
             }
         }
         if self.wireless.packet_size.is_some() {
-            let problem = "found it, but it is the scheme's; choose by largest_size";
+            let problem = "found it, but the scheme sets it; choose by largest_size";
             faults.push((String::from("wireless.packet_size"), String::from(problem)));
         }
         let mut check = |holds: bool, key: &str, problem: String| {
@@ -190,7 +190,7 @@ impl Scheme for VsTcp {
         check(
             largest_size >= smallest_size,
             "largest_size",
-            format!("found {largest_size}, expected no less than the smallest size, {smallest_size}"),
+            format!("found {largest_size}, expected at least the smallest size, {smallest_size}"),
         );
         let between = initial_size >= smallest_size && initial_size <= largest_size;
         check(
@@ -198,7 +198,7 @@ impl Scheme for VsTcp {
             "initial_size",
             format!("found {initial_size}, expected {smallest_size} to {largest_size}: the smallest and largest size"),
         );
-        check(step > Bytes::ZERO, "step", String::from("found 0 B, expected more"));
+        check(step > Bytes::ZERO, "step", String::from("found 0 B, expected more than zero"));
         check(
             (1..=1000).contains(&loss_window),
             "loss_window",

@@ -39,7 +39,7 @@ impl LossRecovery {
             ("congestion", requested.congestion.is_some(), ""),
         ];
         for (key, _, remedy) in chosen.into_iter().filter(|chosen| chosen.1) {
-            faults.push((format!("wireless.{key}"), format!("found it, but it is the scheme's{remedy}")));
+            faults.push((format!("wireless.{key}"), format!("found it, but the scheme sets it{remedy}")));
         }
         faults
     }

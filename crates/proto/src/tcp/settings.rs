@@ -692,7 +692,9 @@ impl Settings {
         check("dupthresh", self.dupthresh >= 1, &|| String::from("found 0, expected at least 1"));
         check("ack_every", self.ack_every >= 1, &|| String::from("found 0, expected at least 1"));
         check("tick", !self.tick.is_zero(), &|| String::from("found 0 s, expected a tick above zero"));
-        check("rto_initial", !self.rto_initial.is_zero(), &|| String::from("found 0 s, expected more"));
+        check("rto_initial", !self.rto_initial.is_zero(), &|| {
+            String::from("found 0 s, expected more than zero")
+        });
         check("rto_max", self.rto_max >= self.rto_min.max(self.tick), &|| {
             format!(
                 "found {}, expected at least rto_min ({}) and one tick ({})",
@@ -700,7 +702,7 @@ impl Settings {
             )
         });
         let waits = self.user_timeout.is_none_or(|timeout| !timeout.is_zero());
-        check("user_timeout", waits, &|| String::from("found 0 s, expected more"));
+        check("user_timeout", waits, &|| String::from("found 0 s, expected more than zero"));
         let blocks = 1..=SackBlocks::MAX as u32;
         check("sack_blocks", blocks.contains(&self.sack_blocks), &|| {
             format!("found {}, expected 1 to 4", self.sack_blocks)

@@ -93,8 +93,8 @@ pub(super) fn at_one_bps(size: Bytes) -> Duration {
 
 fn slow_enough(field: &'static str, rate: BitRate, size: Bytes) -> Result<(), Invalid> {
     if rate.as_bps() > at_one_bps(size).as_nanos() {
-        let problem = "found a rate at which packets leave less than 1 ns apart, which is as finely as \
-                       time is counted; expected a lower one, such as \"400 kbps\"";
+        let problem = "found a rate at which packets leave less than 1 ns apart, the resolution of simulated \
+                       time; expected a lower one, such as \"400 kbps\"";
         return Err(Invalid { field, problem });
     }
     Ok(())

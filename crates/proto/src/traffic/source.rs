@@ -29,8 +29,8 @@ impl Config {
     /// A size that is invalid for a datagram, or an invalid [pattern](Pattern::validate).
     pub fn validate(&self) -> Result<(), Invalid> {
         if !(HEADERS..=Bytes(65_535)).contains(&self.size) {
-            let problem = "found a size that no datagram has, expected one from \"28 B\", which its \
-                           headers take, to \"65535 B\"";
+            let problem = "found an invalid datagram size, expected one from \"28 B\", the size of \
+                           its headers, to \"65535 B\"";
             return Err(Invalid { field: "size", problem });
         }
         self.pattern.validate(self.size)

@@ -43,7 +43,7 @@ impl Scenario {
                 faults.push(Fault::new(path, problem()));
             }
         };
-        check(!self.limit.is_zero(), "limit", &|| String::from("found \"0 s\", expected more"));
+        check(!self.limit.is_zero(), "limit", &|| String::from("found \"0 s\", expected more than zero"));
         let (warmup, limit) = (self.warmup, self.limit);
         check(warmup < limit || limit.is_zero(), "warmup", &|| {
             format!("found \"{warmup}\", expected less than the limit, which is \"{limit}\"")
@@ -128,10 +128,10 @@ impl Scenario {
             "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
              leave the scheme out"
         } else if ends && !splits.is_empty() && network.settings().any(|tcp| !tcp.close) {
-            "needs connections that say where they end, and these do not; \
+            "needs connections that are closed with FIN, and these are not; \
              add close = true to [tcp], or leave the scheme out"
         } else if ends && splits.iter().any(|split| !split.wireless.close) {
-            "needs connections that say where they end, and their wireless parts do not; \
+            "needs connections that are closed with FIN, and their wireless parts are not; \
              leave wireless.close out"
         } else {
             return Ok(scheme);

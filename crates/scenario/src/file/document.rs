@@ -153,8 +153,9 @@ impl<'a> Document<'a> {
         let (path, span, letter) = unprintable_in(&self.root)?;
         let path: Vec<String> = path.iter().map(|key| escaped(key)).collect();
         let code = u32::from(letter);
-        let problem =
-            format!("found the control character U+{code:04X}, expected a line of text; leave it out");
+        let problem = format!(
+            "found the control character U+{code:04X}, expected a single line of text; remove the character"
+        );
         Some(ScenarioError::new(diagnostics::at(&borrowed(&path), &problem), self.location(Some(span))))
     }
 

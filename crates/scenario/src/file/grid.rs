@@ -77,7 +77,8 @@ fn drafts(base: &Document<'_>, table: &document::Value<'_>) -> Result<Vec<Draft>
         if let Some(index) = rival {
             let rival = &drafts[index].path;
             if *rival != draft.path {
-                let problem = format!("sweep: found {} beside {rival}, expected one of them", draft.path);
+                let problem =
+                    format!("sweep: found {} beside {rival}, expected only one of them", draft.path);
                 return Err(base.error(problem, draft.at()));
             }
             if !matches!(draft.at(), Origin::Override(_)) {
@@ -124,10 +125,10 @@ fn collect(
         }
         if FIXED.contains(&keys[0].0.as_str()) {
             let remedy = match keys[0].0.as_str() {
-                "schemes" => "all that the key schemes lists are compared at every point",
+                "schemes" => "all schemes in the key schemes are compared at every point",
                 _ => "expected a parameter such as tcp.packet_size",
             };
-            let problem = format!("sweep: found {}, which is no parameter; {remedy}", keys[0].0);
+            let problem = format!("sweep: found {}, which is not a parameter; {remedy}", keys[0].0);
             return Err(base.error(problem, &at));
         }
         match value.get_ref() {
@@ -237,7 +238,7 @@ impl<'a> Grid<'a> {
             match at_path(&table, &draft.path) {
                 Some(value) => Ok((draft.path.clone(), text(value))),
                 None => {
-                    let problem = format!("sweep: {} has no meaning beside the other parameters", draft.path);
+                    let problem = format!("sweep: {} has no effect with the other parameters", draft.path);
                     Err(self.base.error(problem, draft.at()))
                 }
             }
@@ -272,7 +273,7 @@ impl<'a> Grid<'a> {
             let draft = &self.drafts[axis];
             format!("{} = {}", draft.path, draft.values[pick].toml)
         });
-        error.noting(&format!("; this is at the point {}", name.collect::<Vec<_>>().join(", ")))
+        error.noting(&format!("; at the point {}", name.collect::<Vec<_>>().join(", ")))
     }
 
     /// The axes with their values in canonical form.

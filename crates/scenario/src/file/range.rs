@@ -66,10 +66,10 @@ impl Range {
                 (0..count).map(|index| number(index, count)).collect()
             }
             (Some(_), Some(_)) => {
-                return Err(Fault::new("count", "found it beside step, expected one of them"));
+                return Err(Fault::new("count", "found it together with step, expected only one of them"));
             }
             (None, None) => {
-                let problem = String::from("found neither step nor count, expected one of them");
+                let problem = String::from("found neither step nor count, expected only one of them");
                 return Err(Fault { path: Vec::new(), problem });
             }
         };
@@ -90,7 +90,7 @@ impl Range {
 
     /// The value at `key`, in the same unit as `from`.
     fn alike(&self, unit: &Unit, key: &str, value: &Value) -> Result<f64, Fault> {
-        let problem = || format!("found {value}, expected what goes with {}", self.from);
+        let problem = || format!("found {value}, expected the same unit as {}", self.from);
         unit.read(value).ok_or_else(|| Fault::new(key, problem()))
     }
 
@@ -100,7 +100,7 @@ impl Range {
         }
         let length = self.alike(unit, "step", step)?;
         if length <= 0.0 {
-            return Err(Fault::new("step", format!("found {step}, expected more than nothing")));
+            return Err(Fault::new("step", format!("found {step}, expected more than zero")));
         }
         // A step that divides the range up to a rounding error counts as dividing it.
         let last = ((to - from) / length + 1e-6).floor();
@@ -116,7 +116,7 @@ impl Range {
             return Err(Fault::new("count", format!("found {count}, expected 2 to {MAX_VALUES}")));
         }
         if self.scale == Scale::Log && from <= 0.0 {
-            let problem = format!("found {} on a logarithmic scale, expected more than nothing", self.from);
+            let problem = format!("found {} on a logarithmic scale, expected more than zero", self.from);
             return Err(Fault::new("from", problem));
         }
         Ok(())

@@ -50,7 +50,7 @@ impl Default for Params {
 
 impl Params {
     pub(super) fn validate(&self) -> Result<(), Invalid> {
-        let zero = "found \"0 s\", expected more";
+        let zero = "found \"0 s\", expected more than zero";
         if self.target.is_zero() {
             return Err(Invalid { field: "codel.target", problem: zero });
         }

@@ -61,16 +61,16 @@ impl Params {
     pub(super) fn validate(&self) -> Result<(), Invalid> {
         let wrong = |field, problem| Err(Invalid { field, problem });
         if self.target.is_zero() {
-            return wrong("fq-codel.target", "found \"0 s\", expected more");
+            return wrong("fq-codel.target", "found \"0 s\", expected more than zero");
         }
         if self.interval.is_zero() {
-            return wrong("fq-codel.interval", "found \"0 s\", expected more");
+            return wrong("fq-codel.interval", "found \"0 s\", expected more than zero");
         }
         if self.quantum == Bytes::ZERO {
-            return wrong("fq-codel.quantum", "found \"0 B\", expected a packet's size at least");
+            return wrong("fq-codel.quantum", "found \"0 B\", expected at least the size of a packet");
         }
         if self.flows == 0 {
-            return wrong("fq-codel.flows", "found 0, expected one queue at least");
+            return wrong("fq-codel.flows", "found 0, expected at least one queue");
         }
         Ok(())
     }

@@ -140,7 +140,7 @@ impl<'de> Deserialize<'de> for Queue {
                 match (stated.next(), stated.next()) {
                     (Some(management), None) => Ok(Queue::Managed(management)),
                     (None, _) => Err(de::Error::custom(format!("found an empty table, expected {EXPECTED}"))),
-                    _ => Err(de::Error::custom("found several disciplines, expected one of them")),
+                    _ => Err(de::Error::custom("found several disciplines, expected only one of them")),
                 }
             }
         }

@@ -73,16 +73,19 @@ impl Params {
     pub(super) fn validate(&self) -> Result<(), Invalid> {
         let wrong = |field, problem| Err(Invalid { field, problem });
         if !(self.min >= 0.0 && self.min.is_finite()) {
-            return wrong("red.min", "found less than none, expected a number of packets, 0 or more");
+            return wrong("red.min", "found a negative number, expected 0 packets or more");
         }
         if !(self.max > self.min && self.max.is_finite()) {
-            return wrong("red.max", "found no more than min, expected a number of packets above it");
+            return wrong("red.max", "found at most min, expected a number of packets above min");
         }
         if self.weight.get() == 0.0 {
-            return wrong("red.weight", "found 0, by which the average never moves; expected more");
+            return wrong(
+                "red.weight",
+                "found 0, with which the average never changes; expected more than zero",
+            );
         }
         if self.mean_packet == Bytes::ZERO {
-            return wrong("red.mean_packet", "found \"0 B\", expected the size of a usual packet");
+            return wrong("red.mean_packet", "found \"0 B\", expected the size of a typical packet");
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ pub struct Cw {
 impl Cw {
     fn validate(&self) -> Result<(), Invalid> {
         let possible = |cw: u32| cw < 1 << 16 && (cw + 1).is_power_of_two();
-        let problem = "expected one less than a power of two, up to 65535, such as 31";
+        let problem = "expected a power of two minus one, up to 65535, such as 31";
         if !possible(self.min) {
             return Err(Invalid { field: "cw.min", problem });
         }

@@ -197,12 +197,12 @@ impl Phy {
         let (field, problem) = match self {
             Phy::Dsss(phy) if phy.control_rate > phy.data_rate => (
                 "phy.dsss.control_rate",
-                "found a rate above data_rate, expected one that is not above it, such as \"1 Mbps\"",
+                "found a rate above data_rate, expected at most data_rate, such as \"1 Mbps\"",
             ),
             // The default control rate may exceed an explicit data rate.
             Phy::Ofdm(phy) if phy.control_rate > phy.data_rate => (
                 "phy.ofdm.control_rate",
-                "found a rate above data_rate, expected one that is not above it, such as \"6 Mbps\"; \
+                "found a rate above data_rate, expected at most data_rate, such as \"6 Mbps\"; \
                  without one it is \"24 Mbps\"",
             ),
             Phy::Dsss(_) | Phy::Ofdm(_) => return Ok(()),

@@ -106,7 +106,7 @@ impl Scheme for Wenp {
         let Wenp { alpha, threshold, bit, cache, connections, idle, .. } = *self;
         let wants_one = || String::from("found 0, expected at least 1");
         let between = (0.5..=1.0).contains(&alpha);
-        check(between, "alpha", format!("found {alpha}, expected 0.5, as for any loss, to 1"));
+        check(between, "alpha", format!("found {alpha}, expected 0.5 (as for any other loss) to 1"));
         let own = tcp.dupthresh;
         let comes_first = format!("found {threshold}, expected 1 to {own}: tcp.dupthresh, without the bit");
         check((1..=own).contains(&threshold), "threshold", comes_first);
@@ -114,7 +114,7 @@ impl Scheme for Wenp {
         check(reserved, "bit", format!("found {bit}, expected 8, next to CWR, to 11: the reserved bits of the header"));
         check(cache > 0, "cache", wants_one());
         check(connections > 0, "connections", wants_one());
-        check(!idle.is_zero(), "idle", String::from("found 0 s, expected more"));
+        check(!idle.is_zero(), "idle", String::from("found 0 s, expected more than zero"));
         faults
     }
 

@@ -61,9 +61,8 @@ impl Resolver<'_> {
     pub(super) fn check_bounds(&mut self) {
         let limit = self.scenario.limit;
         if limit > MAX_LIMIT {
-            let problem = format!(
-                "found \"{limit}\", expected at most \"{MAX_LIMIT}\", which is three years; no run gets so far"
-            );
+            let problem =
+                format!("found \"{limit}\", expected at most \"{MAX_LIMIT}\", which is three years");
             return self.fault(&["limit"], problem);
         }
         self.check_windows();

@@ -123,7 +123,7 @@ impl Resolver<'_> {
         for (name, traffic) in &self.scenario.traffic {
             let key = |key| vec!["traffic", name, key];
             if self.network.flows.iter().any(|flow| flow.name == *name) {
-                self.fault(&["traffic", name], "found the name of a connection, expected another one");
+                self.fault(&["traffic", name], "found the name of a connection, expected a different name");
             }
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
             let config = self.traffic_config(name, traffic);
@@ -164,7 +164,7 @@ impl Resolver<'_> {
         for (name, application) in &self.scenario.application {
             let key = |key| vec!["application", name, key];
             if self.network.flows.iter().any(|flow| flow.name == *name) {
-                let problem = "found the name of a connection or of other traffic, expected another one";
+                let problem = "found the name of a connection or of other traffic, expected a different name";
                 self.fault(&["application", name], problem);
             }
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
@@ -196,7 +196,7 @@ impl Resolver<'_> {
         ];
         for (key, usual, _) in laws.into_iter().filter(|law| !law.2) {
             let problem = format!(
-                "missing key {key}, expected a law such as {key}.{usual}, or a kind such as \"http\""
+                "missing key {key}, expected a distribution such as {key}.{usual}, or a kind such as \"http\""
             );
             self.fault(&["application", name], problem);
         }

@@ -18,7 +18,7 @@ impl Resolver<'_> {
             Topology::Cell(cell) => self.check_number("cell", "stations", cell.stations),
             Topology::Graph(graph) => {
                 if graph.wired.is_empty() && graph.radio.is_empty() && graph.cell.is_empty() {
-                    self.fault(&["topology", "graph"], "found no links, expected one at least");
+                    self.fault(&["topology", "graph"], "found no links, expected at least one");
                 }
                 for (key, names) in [("wired", &graph.wired), ("radio", &graph.radio), ("cell", &graph.cell)]
                 {
@@ -185,9 +185,9 @@ impl Resolver<'_> {
             (table.last() == Some(&"uplink"), table.len())
         };
         let two_sizes = if exceptional("mtu") > exceptional("unit") {
-            ("mtu", "found a largest unit beside a size of every one, unit; expected one of them")
+            ("mtu", "found mtu together with unit, expected only one of them")
         } else {
-            ("unit", "found a size of every unit beside a largest one, mtu; expected one of them")
+            ("unit", "found unit together with mtu, expected only one of them")
         };
         let cramped = radio.unit.zip(radio.fec).filter(|(unit, code)| unit.get().bits() < code.n().into());
         let found = [
@@ -197,15 +197,11 @@ impl Resolver<'_> {
             wrong("queue", radio.queue.validate()),
             (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
             (radio.protect != LinkProtection::Scheme && radio.fec.is_none()).then(|| {
-                let problem =
-                    "found something to protect, and no code by which; add fec = \"bch-255-131-18\"";
+                let problem = "found it without a code; add fec = \"bch-255-131-18\"";
                 (String::from("protect"), problem)
             }),
             cramped.map(|_| {
-                (
-                    String::from("unit"),
-                    "found a size with no room for a codeword of fec, expected a larger one",
-                )
+                (String::from("unit"), "found a size below a codeword of fec, expected a larger one")
             }),
         ];
         for (field, problem) in found.into_iter().flatten() {
@@ -221,7 +217,10 @@ impl Resolver<'_> {
         }
         for key in ["handoff", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key))) {
             let table = self.table_of(name, key, true);
-            self.fault(&[table, vec![key]].concat(), "found it for one direction, expected it for both only");
+            self.fault(
+                &[table, vec![key]].concat(),
+                "found it for one direction, expected it for both directions only",
+            );
         }
     }
 

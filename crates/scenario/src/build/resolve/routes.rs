@@ -21,7 +21,7 @@ impl Resolver<'_> {
         let start = self.known(from, &keys.from)?;
         let end = self.known(to, &keys.to)?;
         if start == end {
-            let problem = format!("found \"{to}\", where it comes from, expected another node");
+            let problem = format!("found \"{to}\", where the flow starts, expected a different node");
             self.fault(&keys.to, problem);
             return None;
         }
@@ -45,7 +45,7 @@ impl Resolver<'_> {
             let problem = if self.network.graph.link(pair[0], pair[1]).is_none() {
                 format!("no link leads from \"{here}\" to \"{next}\"")
             } else if nodes[..=step].contains(&pair[1]) {
-                format!("found \"{next}\" a second time on the way, expected it once")
+                format!("found \"{next}\" a second time on the path, expected it once")
             } else {
                 continue;
             };
@@ -98,8 +98,8 @@ impl Resolver<'_> {
                 None => String::from("out of it"),
             });
             let problem = format!(
-                "the cell of {} would have to send what is for {} {here}, but {there} for {}; \
-                 expected one way for both, such as by another via",
+                "the cell of {} would have to send packets for {} {here}, but {there} for {}; \
+                 expected the same direction for both; change via of one of them",
                 name(network.graph.ends(links[0])[0]),
                 name(dst),
                 network.flows[first].name

@@ -526,9 +526,18 @@ fn parameters_have_bounds() {
         let [(key, problem)] = faults.as_slice() else { panic!("one fault: {faults:?}") };
         format!("{key}: {problem}")
     };
-    assert_eq!(fault(|s| s.wenp.alpha = 0.49), "alpha: found 0.49, expected 0.5, as for any loss, to 1");
-    assert_eq!(fault(|s| s.wenp.alpha = 1.01), "alpha: found 1.01, expected 0.5, as for any loss, to 1");
-    assert_eq!(fault(|s| s.wenp.alpha = f64::NAN), "alpha: found NaN, expected 0.5, as for any loss, to 1");
+    assert_eq!(
+        fault(|s| s.wenp.alpha = 0.49),
+        "alpha: found 0.49, expected 0.5 (as for any other loss) to 1"
+    );
+    assert_eq!(
+        fault(|s| s.wenp.alpha = 1.01),
+        "alpha: found 1.01, expected 0.5 (as for any other loss) to 1"
+    );
+    assert_eq!(
+        fault(|s| s.wenp.alpha = f64::NAN),
+        "alpha: found NaN, expected 0.5 (as for any other loss) to 1"
+    );
     let own = "expected 1 to 3: tcp.dupthresh, without the bit";
     assert_eq!(fault(|s| s.wenp.threshold = 0), format!("threshold: found 0, {own}"));
     assert_eq!(fault(|s| s.wenp.threshold = 4), format!("threshold: found 4, {own}"));
@@ -537,7 +546,7 @@ fn parameters_have_bounds() {
     assert_eq!(fault(|s| s.wenp.bit = 12), format!("bit: found 12, {reserved}"));
     assert_eq!(fault(|s| s.wenp.cache = 0), "cache: found 0, expected at least 1");
     assert_eq!(fault(|s| s.wenp.connections = 0), "connections: found 0, expected at least 1");
-    assert_eq!(fault(|s| s.wenp.idle = Duration::ZERO), "idle: found 0 s, expected more");
+    assert_eq!(fault(|s| s.wenp.idle = Duration::ZERO), "idle: found 0 s, expected more than zero");
     let bounds: [fn(&mut Schemes); 4] =
         [|s| s.wenp.alpha = 0.5, |s| s.wenp.alpha = 1.0, |s| s.wenp.bit = 11, |s| s.wenp.threshold = 3];
     assert!(bounds.iter().all(|&change| with(change).wenp_faults().is_empty()));
