@@ -114,11 +114,11 @@ impl Size {
     }
 }
 
-/// Python's signals and the caller's progress function, served while Rust runs.
+/// Handling of Python signals and calls of the progress function while Rust code runs.
 struct Watch {
     served: Instant,
     progress: Option<Py<PyAny>>,
-    /// What a signal's handler or the progress function raised: for Ctrl-C, `KeyboardInterrupt`.
+    /// The exception raised by a signal handler (`KeyboardInterrupt` for Ctrl-C) or the progress function.
     raised: Option<PyErr>,
 }
 
@@ -127,8 +127,8 @@ impl Watch {
         Watch { served: Instant::now(), progress, raised: None }
     }
 
-    /// Ten times a second, lets Python handle its signals and reports the simulated time. False once either has
-    /// raised an exception.
+    /// Ten times a second, lets Python handle signals and reports the simulated time. Returns false once either
+    /// has raised an exception.
     fn keeps_going(&mut self, now: Time) -> bool {
         if self.served.elapsed() >= Duration::from_millis(100) {
             self.raised = Python::attach(|py| self.serve(py, now)).err();
@@ -365,9 +365,9 @@ impl Scenario {
     /// series : bool, default False
     ///     Whether to record time series of senders, for `Run.series`.
     /// pcap : str or os.PathLike, optional
-    ///     A pcapng file to write, as a capture at the source would show the run.
+    ///     Path of a pcapng file to write, captured at the source.
     /// progress : callable, optional
-    ///     Called with the simulated time in seconds, ten times a second while the run lasts.
+    ///     Called with the simulated time in seconds, ten times a second during the run.
     ///
     /// Returns
     /// -------
@@ -377,8 +377,8 @@ impl Scenario {
     /// Raises
     /// ------
     /// ScenarioError
-    ///     If the scheme is unknown, or cannot work with this scenario's link; or if the run does not fit into
-    ///     memory: too many packets wait, or trace and series have more than 4,000,000 rows.
+    ///     If the scheme is unknown or does not support the links of this scenario; or if the run exceeds the
+    ///     memory limit: too many packets in flight, or more than 4,000,000 rows in trace and series.
     /// OSError
     ///     If the pcapng file cannot be written.
     #[pyo3(signature = (

@@ -22,10 +22,10 @@ use crate::schema::Scenario;
 /// Limit of packets in queues and in flight: about half a gigabyte of memory.
 const MAX_PACKETS_HELD: usize = 4_000_000;
 
-/// Rows of traces and series at which a run gives up: they take about half a gigabyte.
+/// Limit of rows in traces and series: about half a gigabyte of memory.
 const MAX_ROWS_RECORDED: usize = 4_000_000;
 
-/// Further parts of a connection that a file has addresses for.
+/// Maximum number of further connection parts that a capture file has addresses for.
 const MAX_CAPTURED_PARTS: usize = 63;
 
 /// What to record besides the metrics. Recording that is off costs nothing.
@@ -175,8 +175,8 @@ impl Scenario {
         self.run_while(scheme, seed, run, observe, |_| true)
     }
 
-    /// As [`run`](Scenario::run), but calls `keep_going` every few milliseconds with the simulated time, and stops
-    /// as soon as it says no.
+    /// Like [`run`](Scenario::run), but calls `keep_going` with the simulated time every few milliseconds and stops
+    /// once it returns false.
     ///
     /// # Errors
     /// Also if the run was stopped.
@@ -247,8 +247,8 @@ impl Scenario {
     }
 }
 
-/// An error if `keep_going` says no.
-fn asked(mut keep_going: impl FnMut(Time) -> bool, now: Time) -> Result<(), RunError> {
+/// An error if `keep_going` returns false.
+fn check_progress(mut keep_going: impl FnMut(Time) -> bool, now: Time) -> Result<(), RunError> {
     keep_going(now).then_some(()).ok_or(RunError::Stopped)
 }
 
@@ -256,14 +256,14 @@ impl Setup<'_> {
     /// A run without recording, as defined by [`Scenario::run_while`].
     ///
     /// # Errors
-    /// If it was stopped, or has too many packets under way.
+    /// If the run was stopped, or too many packets are in flight.
     pub fn run(
         &self,
         seed: u64,
         run: u64,
         mut keep_going: impl FnMut(Time) -> bool,
     ) -> Result<RunSummary, RunError> {
-        let check = |now, NoTap: &_| asked(&mut keep_going, now);
+        let check = |now, NoTap: &_| check_progress(&mut keep_going, now);
         let (outcome, NoTap) = self.play(self.world(seed, run), NoTap, check);
         outcome
     }
@@ -305,7 +305,7 @@ impl Setup<'_> {
             if recorded > MAX_ROWS_RECORDED {
                 return Err(self.overrecorded(now));
             }
-            asked(&mut keep_going, now)
+            check_progress(&mut keep_going, now)
         };
         let (outcome, ((recorders, agents), capture)) =
             self.play(world, ((recorders, agents), capture), check);
@@ -323,8 +323,8 @@ impl Setup<'_> {
         self.layout.world(self.scheme, Streams::new(seed, run))
     }
 
-    /// Plays the world before `tap`, and hands it back with the outcome of the run. Every few milliseconds `check`
-    /// is called with the simulated time, and its error ends the run.
+    /// Runs the world with `tap` as observer, and returns the tap with the result. Calls `check` with the
+    /// simulated time every few milliseconds; an error ends the run.
     fn play<T: Tap>(
         &self,
         world: World,
@@ -346,7 +346,7 @@ impl Setup<'_> {
         let limit = Time::ZERO + self.scenario.limit;
         let drops = DropTap::new(self.layout.network().flows.len());
         let mut engine = builder.build((drops, tap));
-        // Called from one place alone, the engine's loop and what it does at each step are compiled as one.
+        // Called from a single place, so that the engine's loop is inlined.
         let mut run_until = |engine: &mut Engine<(DropTap, T)>, limit| loop {
             if let Some(ended) = engine.run_while(&awaited, limit, || false) {
                 return Ok(ended);
@@ -386,14 +386,14 @@ impl Setup<'_> {
         RunError::Scenario(ScenarioError::new(message, location))
     }
 
-    /// Why a run whose records would fill the memory does not go on at `now`.
+    /// The error for a run whose recordings exceed the memory limit at `now`.
     fn overrecorded(&self, now: Time) -> RunError {
         let message = format!(
             "after {now} the traces and series of this run have more than {MAX_ROWS_RECORDED} rows; lower the \
              limit or the size of transfers, or run without traces and series"
         );
         let location = Location::File { name: &self.scenario.file, text: "", span: None };
-        RunError::Scenario(ScenarioError::new(message, place))
+        RunError::Scenario(ScenarioError::new(message, location))
     }
 
     fn measure(&self, ended: Ended, measured: &Measured<'_>, handled: u64) -> RunSummary {
