@@ -69,7 +69,7 @@ impl Range {
                 return Err(Fault::new("count", "found it together with step, expected only one of them"));
             }
             (None, None) => {
-                let problem = String::from("found neither step nor count, expected only one of them");
+                let problem = String::from("found neither step nor count, expected one of them");
                 return Err(Fault { path: Vec::new(), problem });
             }
         };
