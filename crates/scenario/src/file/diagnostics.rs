@@ -113,10 +113,10 @@ fn choice(culprit: Option<&DeValue<'_>>, path: &[String]) -> String {
     }
 }
 
-/// Tables whose keys are names from the file, which may be numbers: `[connection.1]`.
+/// Tables whose keys are user-defined names, possibly numbers: `[connection.1]`.
 const NAMED: [&str; 5] = ["application", "connection", "host", "senders", "traffic"];
 
-/// A path as people write it: `schemes[1]`, `radio.rate`, `connection.1.size`.
+/// A path in the format `schemes[1]`, `radio.rate`, `connection.1.size`.
 fn dotted<S: AsRef<str>>(path: &[S]) -> String {
     let mut dotted = String::new();
     let mut table = None;
