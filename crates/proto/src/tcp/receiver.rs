@@ -234,7 +234,7 @@ impl Receiver {
         if self.delayed_ack.is_due(&arrival) {
             self.acknowledge(now, Some((segment, repeated)), out);
         } else if !self.timers.runs(Timer::DelayedAck) {
-            self.timers.set(Timer::DelayedAck, now + self.settings.ack_delay);
+            self.timers.set(Timer::DelayedAck, self.settings.expiry(now, self.settings.ack_delay));
         }
     }
 

@@ -172,7 +172,9 @@ impl RttEstimator {
         match self.estimate {
             Estimate::Linux(LinuxEstimate { srtt: 0, .. }) => (self.initial * self.factor()).min(self.max),
             Estimate::Linux(LinuxEstimate { srtt, rttvar, .. }) => {
-                (Duration::from_nanos((srtt >> 3) + rttvar) * self.factor()).min(self.max)
+                let tick = self.tick.as_nanos();
+                let rto = Duration::from_nanos(((srtt >> 3) + rttvar).next_multiple_of(tick));
+                (rto * self.factor()).min(self.max)
             }
             Estimate::Exact { srtt: None, .. } => (self.initial * self.factor()).min(self.max),
             Estimate::Exact { srtt: Some(srtt), rttvar } => {

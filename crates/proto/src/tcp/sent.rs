@@ -33,6 +33,8 @@ pub(super) struct SentSegment {
     /// How often it was sent; at least once.
     pub(super) transmissions: u32,
     pub(super) whereabouts: Whereabouts,
+    /// It was found lost, and has not arrived since, retransmitted or not.
+    found_lost: bool,
     /// What had been delivered when it was last sent.
     pub(super) snapshot: Snapshot,
 }
@@ -41,6 +43,11 @@ impl SentSegment {
     /// Whether it was sent more than once.
     pub(super) fn is_retransmission(&self) -> bool {
         self.transmissions > 1
+    }
+
+    /// Whether its retransmission is in the network, in place of a transmission that was found lost.
+    fn is_repair(&self) -> bool {
+        self.found_lost && self.whereabouts == Whereabouts::InFlight
     }
 
     /// Its sequence numbers.
@@ -55,6 +62,8 @@ pub(super) struct Counts {
     pub(super) in_flight: u32,
     pub(super) sacked: u32,
     pub(super) lost: u32,
+    /// Of those in flight, the segments that were found lost before.
+    pub(super) repairs: u32,
 }
 
 impl Counts {
@@ -191,6 +200,7 @@ impl SentSegments {
 
     fn move_to(&mut self, index: usize, whereabouts: Whereabouts) {
         let segment = &mut self.segments[index];
+        self.counts.repairs -= u32::from(segment.is_repair());
         *self.counts.of(segment.whereabouts) -= 1;
         *self.counts.of(whereabouts) += 1;
         match (segment.whereabouts, whereabouts) {
@@ -200,6 +210,12 @@ impl SentSegments {
             _ => {}
         }
         segment.whereabouts = whereabouts;
+        match whereabouts {
+            Whereabouts::Lost => segment.found_lost = true,
+            Whereabouts::Sacked => segment.found_lost = false,
+            Whereabouts::InFlight => {}
+        }
+        self.counts.repairs += u32::from(segment.is_repair());
         if whereabouts == Whereabouts::Lost {
             self.first_lost =
                 if self.counts.lost == 1 { segment.start } else { self.first_lost.min(segment.start) };
@@ -215,6 +231,7 @@ impl SentSegments {
         let right = SentSegment { start: seq, ..*segment };
         segment.end = seq;
         *self.counts.of(right.whereabouts) += 1;
+        self.counts.repairs += u32::from(right.is_repair());
         self.segments.insert(index + 1, right);
         if right.whereabouts == Whereabouts::InFlight {
             let place = self.transmissions.partition_point(|sent| sent.sent_at <= right.sent_at);
@@ -243,7 +260,9 @@ impl SentSegments {
         let start = start.max(edge);
         if start < end {
             let whereabouts = Whereabouts::InFlight;
-            let segment = SentSegment { start, end, sent_at: now, transmissions: 1, whereabouts, snapshot };
+            let (transmissions, found_lost) = (1, false);
+            let segment =
+                SentSegment { start, end, sent_at: now, transmissions, whereabouts, found_lost, snapshot };
             self.segments.push_back(segment);
             self.transmissions.push_back(Transmission { start, sent_at: now });
             self.counts.in_flight += 1;
@@ -260,6 +279,7 @@ impl SentSegments {
             }
             visit(segment);
             *self.counts.of(segment.whereabouts) -= 1;
+            self.counts.repairs -= u32::from(segment.is_repair());
             if segment.whereabouts == Whereabouts::InFlight {
                 self.bytes_in_flight -= segment.len();
             }
@@ -392,13 +412,15 @@ impl SentSegments {
     pub(super) fn unmark_lost(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].whereabouts == Whereabouts::Lost {
-                let segment = self.segments[index];
                 self.move_to(index, Whereabouts::InFlight);
+                let segment = self.segments[index];
                 let place = self.transmissions.partition_point(|sent| sent.sent_at <= segment.sent_at);
                 let transmission = Transmission { start: segment.start, sent_at: segment.sent_at };
                 self.transmissions.insert(place, transmission);
             }
+            self.segments[index].found_lost = false;
         }
+        self.counts.repairs = 0;
     }
 
     /// The lost segment with the lowest sequence number.
@@ -420,6 +442,7 @@ impl SentSegments {
         for segment in &self.segments {
             assert!(segment.start < segment.end);
             *counts.of(segment.whereabouts) += 1;
+            counts.repairs += u32::from(segment.is_repair());
             if segment.whereabouts == Whereabouts::Lost {
                 assert!(self.first_lost <= segment.start, "a lost segment lies before the first");
             }
@@ -456,7 +479,7 @@ mod tests {
     }
 
     fn counts(in_flight: u32, sacked: u32, lost: u32) -> Counts {
-        Counts { in_flight, sacked, lost }
+        Counts { in_flight, sacked, lost, repairs: 0 }
     }
 
     #[test]
@@ -480,7 +503,7 @@ mod tests {
         // The retransmission stands behind all others now.
         let (lost, next) = sent.lose_in_time_order(|segment| segment.sent_at < at(20));
         assert_eq!((lost, next.map(|next| (next.start, next.transmissions))), (8, Some((BASE, 2))));
-        assert_eq!(sent.counts(), counts(1, 0, 9));
+        assert_eq!(sent.counts(), Counts { repairs: 1, ..counts(1, 0, 9) });
         sent.unmark_lost();
         assert_eq!(sent.counts(), counts(10, 0, 0));
         assert_eq!(sent.lose_in_time_order(|segment| segment.sent_at < at(2)).0, 1);

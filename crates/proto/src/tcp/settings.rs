@@ -8,11 +8,12 @@ mod text;
 use alloc::string::String;
 use alloc::{format, vec::Vec};
 
-use lasthop_base::{Bytes, Duration};
+use lasthop_base::{Bytes, Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use super::segment::SackBlocks;
 use super::seq::SeqNum;
+use super::timers::on_wheel;
 
 /// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -490,6 +491,8 @@ impl Profile {
                 rtt_arithmetic: RttArithmetic::Linux,
                 rto_min: Duration::from_millis(200),
                 rto_max: Duration::from_secs(120),
+                // As in Debian's kernels: CONFIG_HZ is 250.
+                tick: Duration::from_millis(4),
                 ack_delay: Duration::from_millis(40),
                 quick_acks: 16,
                 dsack: true,
@@ -569,6 +572,14 @@ impl Settings {
     /// Payload of a full segment, in bytes.
     pub fn mss(&self) -> u32 {
         (self.packet_size.0 - self.header.0) as u32
+    }
+
+    /// When a timer runs out that is set at `now` to `delay`, as the profile's clock has it.
+    pub(super) fn expiry(&self, now: Time, delay: Duration) -> Time {
+        match self.rtt_arithmetic {
+            RttArithmetic::Linux => on_wheel(now, delay, self.tick),
+            _ => now + delay,
+        }
     }
 
     /// The window in bytes of payload.

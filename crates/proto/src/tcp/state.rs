@@ -444,7 +444,8 @@ impl SenderState {
 
     /// Sets the timer if data are outstanding, stops it otherwise.
     pub(super) fn rearm(&mut self, now: Time) {
-        let deadline = if self.outstanding() { now + self.rtt.rto() } else { Time::NEVER };
+        let deadline =
+            if self.outstanding() { self.settings.expiry(now, self.rtt.rto()) } else { Time::NEVER };
         self.set_retransmission_timer(deadline);
     }
 

@@ -1,6 +1,25 @@
 //! The timers of an end of a connection, as a table of deadlines with one minimum.
 
-use lasthop_base::Time;
+use lasthop_base::{Duration, Time};
+
+/// Ticks up to which Linux's timer wheel keeps a timer to the tick; beyond, each level is eight times longer and
+/// coarser.
+const WHEEL_LEVEL: u64 = 63;
+
+/// When a timer of Linux runs out that is set at `now` to `delay`: a whole number of ticks, counted from the next
+/// tick; timers of 63 ticks and more are rounded up to a multiple of 8, of 504 and more to one of 64, and so on
+/// (`kernel/time/timer.c`).
+pub(super) fn on_wheel(now: Time, delay: Duration, tick: Duration) -> Time {
+    let tick = tick.as_nanos();
+    let delay = delay.as_nanos().div_ceil(tick);
+    let (mut level, mut longest) = (0, WHEEL_LEVEL);
+    while delay >= longest && level < 8 {
+        level += 1;
+        longest = longest.saturating_mul(8);
+    }
+    let due = (now.as_nanos() / tick).saturating_add(delay) >> (3 * level);
+    Time::from_nanos(((due + 1) << (3 * level)).saturating_mul(tick))
+}
 
 /// A timer of a sender or a receiver. When several are due at the same instant, earlier ones in this list go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +106,21 @@ impl Timers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// With ticks of 4 ms: what Linux with 250 ticks a second does.
+    #[test]
+    fn the_wheel_of_linux_rounds_up() {
+        let due = |now, delay| {
+            let ms = Duration::from_millis;
+            on_wheel(Time::ZERO + ms(now), ms(delay), ms(4)).as_nanos() / 1_000_000
+        };
+        // Ten ticks from the next one on.
+        assert_eq!([due(0, 40), due(1, 40), due(3, 38), due(4, 40)], [44, 44, 44, 48]);
+        // Sixty-two are counted exactly, and of more only every eighth is there.
+        assert_eq!([due(0, 248), due(0, 252), due(0, 284), due(8, 280)], [252, 256, 288, 320]);
+        assert_eq!([due(0, 2012), due(0, 2016)], [2016, 2048]);
+        assert!(due(0, 120_000) >= 120_000);
+    }
 
     #[test]
     fn the_earliest_deadline_is_next_and_ties_go_in_order() {

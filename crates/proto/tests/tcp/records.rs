@@ -18,12 +18,12 @@ fn records(initial: u32) -> Settings {
 }
 
 /// Two segments above a hole are too few to be sure: the reordering window, a quarter of the round trip, has to
-/// pass (RFC 8985 section 6.2).
+/// pass (RFC 8985 section 6.2), and the 2 ms that Linux allows its timers.
 #[test]
 fn a_hole_below_few_segments_is_lost_when_the_reordering_window_is_over() {
     let mut tcp = Client::start_with(&records(3), Some(3000));
     tcp.sends_full(0..3).at(100).sack(0, &[1000..2000]).sack(0, &[1000..3000]).sends_nothing();
-    tcp.timer_at(125).wakes_at(125).sends_full(0..1).losses(1).ssthresh(2000.0);
+    tcp.timer_at(127).wakes_at(127).sends_full(0..1).losses(1).ssthresh(2000.0);
 }
 
 /// Three segments above it are enough at once, as long as nothing has come out of order. Proportional rate
@@ -55,6 +55,21 @@ fn a_lost_retransmission_is_sent_again() {
     tcp.at(210).sack(0, &[1000..13000]).sends_first("0..1000").losses(1).timeouts(0);
 }
 
+/// A loss found during a recovery whose repair has not arrived when that ends begins the next recovery, as in Linux:
+/// the window is reduced again.
+#[test]
+fn a_loss_during_recovery_begins_the_next() {
+    let mut tcp = Client::start(&records(10));
+    tcp.sends_full(0..10).at(100);
+    tcp.sack(0, &[1000..4000]).sends_first("0..1000").losses(1).ssthresh(5000.0);
+    tcp.at(110).sack(0, &[1000..10000]).sends_first("11000..12000");
+    // The first new segment is lost and sent again, before the first repair is acknowledged.
+    tcp.at(195).sack(0, &[1000..10000, 11000..12000]).losses(1);
+    let missing = tcp.bare_ack(10_000).ack;
+    assert!(tcp.sent().iter().any(|segment| segment.seq == missing));
+    tcp.at(200).sack(10000, &[11000..12000]).losses(2).ssthresh(2000.0);
+}
+
 /// By count alone, a lost retransmission is left to the timer.
 #[test]
 fn a_count_of_reports_says_nothing_of_retransmissions() {
@@ -72,8 +87,8 @@ fn after_reordering_three_segments_are_not_enough() {
     tcp.sends_full(0..10).at(100).sack(0, &[1000..2000]).sends_full(10..11);
     tcp.at(101).ack(2000).sends_full(11..13).at(102);
     tcp.sack(2000, &[3000..4000]).sends_full(13..14).sack(2000, &[3000..5000]).sends_full(14..15);
-    tcp.sack(2000, &[3000..6000]).sends_full(15..16).losses(0).timer_at(127);
-    tcp.wakes_at(127).sends_first("2000..3000").losses(1);
+    tcp.sack(2000, &[3000..6000]).sends_full(15..16).losses(0).timer_at(129);
+    tcp.wakes_at(129).sends_first("2000..3000").losses(1);
 }
 
 /// The last segments have nothing behind them: a probe after two round trips sends the last one again, well

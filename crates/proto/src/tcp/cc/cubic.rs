@@ -193,6 +193,7 @@ impl Controller for Cubic {
 
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
         let threshold = self.curve.threshold(self.in_use(loss), factor);
+        self.window.reset();
         self.window.set_ssthresh(threshold);
         self.window.set_cwnd(self.window.ssthresh());
     }
@@ -263,6 +264,19 @@ mod tests {
             let loss = Loss { now: self.now, flight, rwnd: u32::MAX, again: false, max: SeqNum(self.una) };
             self.cubic.on_loss(&loss, None);
         }
+    }
+
+    /// What was acknowledged towards an increase before a loss counts no more after it (Linux
+    /// `tcp_init_cwnd_reduction`).
+    #[test]
+    fn a_loss_forgets_the_count_towards_an_increase() {
+        let mut flow = Flow::new(Duration::from_millis(100), 4);
+        flow.ack();
+        flow.lose();
+        assert!((flow.segments() - 2.0).abs() < 0.01);
+        // At most one segment for every two acknowledged.
+        flow.ack();
+        assert!((flow.segments() - 2.0).abs() < 0.01);
     }
 
     /// RFC 9438 section 4.2: W(t) = C (t - K)³ + W_max, with K the cube root of W_max (1 - β) / C. The window is

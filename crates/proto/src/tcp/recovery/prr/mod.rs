@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 
 use lasthop_base::{Duration, Time};
 
-use self::probe::TailLossProbe;
+use self::probe::{SLACK, TailLossProbe};
 use self::reduction::Reduction;
 use self::undo::Undo;
 use super::Recovery;
@@ -324,10 +324,12 @@ impl Prr {
             self.end_recovery(tcp);
         }
         let found = self.detect(tcp, now);
+        let counts = tcp.records().segments.counts();
         match self.stage {
             Stage::Recovery(_) => {}
             Stage::Loss(_) if !found.retransmission => {}
-            _ if tcp.records().segments.counts().lost > 0 => self.enter_recovery(tcp, now),
+            // As in Linux, losses found during the last recovery whose repair has not arrived begin the next one.
+            _ if counts.lost + counts.repairs > 0 => self.enter_recovery(tcp, now),
             _ => self.keep_open(tcp),
         }
         found.lost
@@ -338,7 +340,10 @@ impl Prr {
         let context = self.context(tcp, now);
         let found = self.detector.detect(&context, &mut tcp.records_mut().segments);
         match found.look_again {
-            Some(at) => tcp.timers.set(Timer::Reordering, at),
+            Some(at) => {
+                let due = tcp.settings.expiry(now, at.since(now) + SLACK);
+                tcp.timers.set(Timer::Reordering, due);
+            }
             None => tcp.timers.stop(Timer::Reordering),
         }
         found
@@ -567,11 +572,14 @@ impl Prr {
         if self.detect(tcp, now).lost == 0 {
             return;
         }
-        if !matches!(self.stage, Stage::Recovery(_) | Stage::Loss(_)) {
+        let begins = !matches!(self.stage, Stage::Recovery(_));
+        if begins {
             self.enter_recovery(tcp, now);
         }
         tcp.report_losses(now);
-        self.reduce(tcp, 1, false);
+        if begins {
+            self.reduce(tcp, 1, false);
+        }
         tcp.rearm(now);
     }
 

@@ -11,8 +11,8 @@ use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 use crate::tcp::timers::Timer;
 
-/// The least time beyond two round-trip times (Linux: two jiffies, RFC 8985 section 7.2).
-const SLACK: Duration = Duration::from_millis(2);
+/// What Linux allows for its own delay in timers of recovery, beyond the time that a segment may take.
+pub(super) const SLACK: Duration = Duration::from_millis(2);
 
 /// A probe whose answer is awaited.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,8 @@ impl Prr {
         let alone = Self::in_flight(tcp) == 1;
         let timeout = srtt * 2 + if alone { tcp.settings.rto_min } else { SLACK };
         let latest = tcp.timers.deadline(Timer::Retransmission);
-        tcp.timers.set(Timer::Probe, (now + timeout).min(latest));
+        let due = tcp.settings.expiry(now, timeout);
+        tcp.timers.set(Timer::Probe, due.min(latest));
     }
 
     /// The probe timer ran out: sends a new segment if there is one, else the last one again (RFC 8985 section
