@@ -427,6 +427,11 @@ impl Bbr {
         }
     }
 
+    /// The window in a round-trip time, with the gain of Startup.
+    fn initial_rate(&self, rtt: Duration) -> f64 {
+        HIGH_GAIN * self.window.bytes().cwnd / rtt.as_secs_f64() * PACING_MARGIN
+    }
+
     fn save_cwnd(&mut self) {
         let cwnd = self.window.cwnd();
         let calm = self.trouble == Trouble::None && self.mode != Mode::ProbeRtt;
@@ -502,10 +507,14 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, _ack: &AckInfo) {}
 
-    /// The connection begins: its least round-trip time cannot be out of date.
+    /// The connection begins: its least round-trip time cannot be out of date, and the rate is the initial window in a
+    /// round-trip time, below which it does not fall during Startup.
     fn on_rtt(&mut self, info: &RttInfo) {
         if self.min_rtt.is_none() {
             self.min_rtt_at = info.now;
+        }
+        if self.pacing_rate.is_none() {
+            self.pacing_rate = Some(self.initial_rate(info.rtt));
         }
     }
 
@@ -571,8 +580,7 @@ impl Controller for Bbr {
     }
 
     fn pacing_rate(&self, srtt: Duration) -> f64 {
-        // Before the first sample: the initial window in a round-trip time.
-        self.pacing_rate.unwrap_or(HIGH_GAIN * self.window.bytes().cwnd / srtt.as_secs_f64() * PACING_MARGIN)
+        self.pacing_rate.unwrap_or(self.initial_rate(srtt))
     }
 
     fn needs_pacing(&self) -> bool {
@@ -604,5 +612,26 @@ mod tests {
             RateSample { now, rtt: Some(rtt), newly_delivered, delivery_rate: rate, ..RateSample::default() };
         bbr.on_sample(&sample);
         assert_eq!(bbr.mode, Mode::Startup);
+    }
+
+    /// The first acknowledgement covers a part of the initial window only, and so shows a low rate: Startup goes on at
+    /// that of the window (Linux: bbr_init_pacing_rate_from_rtt; draft-ietf-ccwg-bbr section 5.6.2).
+    #[test]
+    fn the_first_sample_does_not_slow_startup_down() {
+        let mut bbr = Bbr::new(&Settings::default(), 1);
+        let (rtt, una) = (Duration::from_millis(100), SeqNum(0));
+        let now = Time::ZERO + rtt;
+        bbr.on_rtt(&RttInfo { now, rtt, una, max: una });
+        let rate = Some(1460.0 / 0.1);
+        let sample = RateSample {
+            now,
+            rtt: Some(rtt),
+            newly_delivered: 1460,
+            delivery_rate: rate,
+            ..RateSample::default()
+        };
+        bbr.on_sample(&sample);
+        let expected = HIGH_GAIN * PACING_MARGIN * 14_600.0 / 0.1;
+        assert!((bbr.pacing_rate(rtt) / expected - 1.0).abs() < 1e-9, "{}", bbr.pacing_rate(rtt));
     }
 }
