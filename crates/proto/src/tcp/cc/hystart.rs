@@ -76,6 +76,7 @@ impl HyStart {
 
     /// A round-trip time was measured in slow start, with a window of `cwnd` segments: whether slow start ends.
     pub(super) fn ends_slow_start(&mut self, info: &RttInfo, cwnd: u32) -> bool {
+        self.least_ever = Some(self.least_ever.map_or(info.rtt, |least| least.min(info.rtt)));
         // As Linux has it, smaller windows do not even begin rounds.
         let is_small = self.exit == SlowStartExit::Hystart && cwnd < LOW_WINDOW;
         if self.exit == SlowStartExit::Loss || self.found || is_small {
@@ -84,7 +85,6 @@ impl HyStart {
         if info.una > self.round_ends {
             self.begin_round(info);
         }
-        self.least_ever = Some(self.least_ever.map_or(info.rtt, |least| least.min(info.rtt)));
         self.found = match self.exit {
             SlowStartExit::Loss => false,
             SlowStartExit::Hystart => self.train_is_long(info) || self.delay_has_risen(info),
