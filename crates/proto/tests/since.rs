@@ -33,6 +33,7 @@ fn receiver(factor: u64, instant: u64) -> ReceiverStats {
         last_delivery: Time::from_nanos(instant),
         segments: 3 * factor,
         duplicate_segments: 5 * factor,
+        outdated_segments: 11 * factor,
         acks_sent: 7 * factor,
     }
 }

@@ -17,6 +17,11 @@ pub struct Invariants {
     now: Time,
     /// Which bytes of the stream have arrived, as offset ranges from its beginning.
     arrived: BTreeMap<u64, u64>,
+    /// The segment that is about to be taken or rejected.
+    arriving: Option<Segment>,
+    /// Segments that were rejected for their timestamps, and the latest timestamp of one that was not.
+    outdated: u64,
+    stamp: Option<u32>,
     /// The highest sequence number that had been sent when the sender was last looked at.
     snd_max: SeqNum,
     /// Bytes beyond the congestion window that limited transmit may send.
@@ -38,6 +43,9 @@ impl Invariants {
             first_byte,
             now: Time::ZERO,
             arrived: BTreeMap::new(),
+            arriving: None,
+            outdated: 0,
+            stamp: None,
             snd_max: first_byte,
             slack,
             account: None,
@@ -65,6 +73,21 @@ impl Invariants {
     /// Bytes from the beginning of the stream that have arrived without a gap.
     fn in_order(&self) -> u64 {
         self.arrived.get(&0).copied().unwrap_or(0)
+    }
+
+    /// The segment that has arrived counts unless it was rejected, and that it is only if it is older than another.
+    fn take_or_reject(&mut self, receiver: &Receiver) {
+        let Some(segment) = self.arriving.take() else { return };
+        let value = segment.timestamps.map(|ts| ts.value);
+        if receiver.stats().outdated_segments > self.outdated {
+            self.outdated += 1;
+            let age = self.stamp.zip(value).map(|(latest, value)| latest.wrapping_sub(value) as i32);
+            assert!(age.is_some_and(|age| age > 0), "{}: {segment:?} is rejected", self.now);
+        } else {
+            let newest = |latest: &u32| value.is_none_or(|value| latest.wrapping_sub(value) as i32 >= 0);
+            self.stamp = self.stamp.filter(newest).or(value);
+            self.note_arrival(&segment);
+        }
     }
 
     fn note_arrival(&mut self, segment: &Segment) {
@@ -143,7 +166,7 @@ impl Tap for Invariants {
         self.now = now;
         let Some(segment) = packet.segment() else { return };
         if wire.to.0 == self.receiver {
-            self.note_arrival(segment);
+            self.arriving = Some(*segment);
         }
         if let Some(account) = &mut self.account {
             account.note_segment(now, wire.from.0, packet, segment);
@@ -168,7 +191,10 @@ impl Tap for Invariants {
                 }
                 self.check_sender(sender);
             }
-            Node::Receiver(receiver) => self.check_receiver(receiver),
+            Node::Receiver(receiver) => {
+                self.take_or_reject(receiver);
+                self.check_receiver(receiver);
+            }
             _ => {}
         }
     }

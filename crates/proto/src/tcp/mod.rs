@@ -6,6 +6,7 @@ mod delayed_ack;
 mod delivery;
 mod detection;
 mod filter;
+mod paws;
 mod ranges;
 mod reaction;
 mod receiver;
@@ -106,6 +107,8 @@ pub struct ReceiverStats {
     pub segments: u64,
     /// Those of them that brought nothing new.
     pub duplicate_segments: u64,
+    /// Those of them that were rejected because their timestamps are older than one that has arrived (RFC 7323).
+    pub outdated_segments: u64,
     /// Acknowledgements sent, and segments with RST.
     pub acks_sent: u64,
 }
@@ -142,6 +145,7 @@ impl ReceiverStats {
             last_delivery: self.last_delivery,
             segments: self.segments - earlier.segments,
             duplicate_segments: self.duplicate_segments - earlier.duplicate_segments,
+            outdated_segments: self.outdated_segments - earlier.outdated_segments,
             acks_sent: self.acks_sent - earlier.acks_sent,
         }
     }

@@ -5,12 +5,13 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Time};
 
 use super::delayed_ack::{Arrival, DelayedAck};
+use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
 use super::receiver_reaction::{AckResponse, ReceiverReaction, ReceiverReactions};
 use super::segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
 use super::seq::SeqNum;
 use super::settings::Settings;
-use super::state::{latest_timestamp, timestamp};
+use super::state::timestamp;
 use super::timers::{Timer, Timers};
 use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port};
@@ -49,7 +50,7 @@ pub struct Receiver {
     ecn: bool,
     echoes: bool,
     last_ack_sent: SeqNum,
-    ts_recent: Option<u32>,
+    ts_recent: RecentTimestamp,
     snd_nxt: SeqNum,
     stats: ReceiverStats,
     reactions: ReceiverReactions,
@@ -77,7 +78,7 @@ impl Receiver {
             ecn: settings.ecn && !settings.handshake,
             echoes: false,
             last_ack_sent: SeqNum(settings.iss),
-            ts_recent: None,
+            ts_recent: RecentTimestamp::default(),
             snd_nxt: SeqNum(settings.iss),
             stats: ReceiverStats::default(),
             reactions: ReceiverReactions::default(),
@@ -202,8 +203,15 @@ impl Receiver {
             }
             return;
         }
+        if self.is_outdated(now, segment) {
+            return self.answer_outdated(now, segment, out);
+        }
         self.react(|reaction, receiver| reaction.on_segment(now, segment, receiver));
-        self.note_timestamp(segment);
+        let expected = segment.seq == self.rcv_nxt && self.fin.is_none();
+        let acceptable = expected || self.is_acceptable(segment);
+        if acceptable {
+            self.note_timestamp(now, segment);
+        }
         if self.ecn {
             // RFC 3168 section 6.1.3: a mark on the very packet that brings CWR begins the echo anew.
             self.echoes = marked || (self.echoes && !segment.flags.has(Flags::CWR));
@@ -211,8 +219,7 @@ impl Receiver {
         if segment.seq_len() == 0 {
             return;
         }
-        let expected = segment.seq == self.rcv_nxt && self.fin.is_none();
-        if !expected && !self.is_acceptable(segment) {
+        if !acceptable {
             return self.acknowledge(now, None, out);
         }
         self.stats.segments += 1;
@@ -235,6 +242,24 @@ impl Receiver {
             self.acknowledge(now, Some((segment, repeated)), out);
         } else if !self.timers.runs(Timer::DelayedAck) {
             self.timers.set(Timer::DelayedAck, self.settings.expiry(now, self.settings.ack_delay));
+        }
+    }
+
+    /// Whether the segment is older than one that has moved the left edge (RFC 7323 section 5.3, R1). Where copies are
+    /// told apart, timestamps are no more than names.
+    fn is_outdated(&self, now: Time, segment: &Segment) -> bool {
+        let stamped = segment.timestamps.filter(|_| !self.settings.tells_copies());
+        stamped.is_some_and(|ts| self.ts_recent.lead(now, ts.value).is_some())
+    }
+
+    /// Answers a segment that is too old, of which nothing is taken; it may be reported as a duplicate, as in Linux.
+    fn answer_outdated(&mut self, now: Time, segment: &Segment, out: &mut Out) {
+        if segment.seq_len() > 0 {
+            let repeated = self.repeated_part(segment);
+            self.stats.segments += 1;
+            self.stats.outdated_segments += 1;
+            self.stats.duplicate_segments += u64::from(repeated == Some(whole(segment)));
+            self.acknowledge(now, Some((segment, repeated)), out);
         }
     }
 
@@ -275,7 +300,7 @@ impl Receiver {
 
     /// RFC 9293 section 3.10.7.2; a repeated SYN is answered again.
     fn on_syn(&mut self, now: Time, segment: &Segment, out: &mut Out) {
-        self.ts_recent = segment.timestamps.map(|ts| ts.value);
+        self.ts_recent = RecentTimestamp::of_syn(now, segment.timestamps.map(|ts| ts.value));
         if !self.established {
             self.established = true;
             self.rcv_nxt = segment.seq + 1;
@@ -364,10 +389,10 @@ impl Receiver {
         }
     }
 
-    fn note_timestamp(&mut self, segment: &Segment) {
+    fn note_timestamp(&mut self, now: Time, segment: &Segment) {
         let echoed = |_: &Timestamps| self.settings.tells_copies() || segment.seq <= self.last_ack_sent;
         if let Some(ts) = segment.timestamps.filter(echoed) {
-            self.ts_recent = Some(latest_timestamp(self.ts_recent, ts.value));
+            self.ts_recent.note(now, ts.value);
         }
     }
 
@@ -469,8 +494,7 @@ impl Receiver {
             wnd: self.window(),
             flags,
             sack,
-            timestamps: timestamps
-                .then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.unwrap_or(0) }),
+            timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.echo() }),
         };
         if flags & (Flags::SYN | Flags::RST) == Flags::default() {
             let mut withheld = false;

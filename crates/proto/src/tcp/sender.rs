@@ -232,9 +232,12 @@ impl Sender {
             }
             return;
         }
+        if self.is_outdated(now, segment) {
+            return;
+        }
         self.state.heard = now;
         self.state.announce(now, segment);
-        self.state.note_timestamp(segment);
+        self.state.note_timestamp(now, segment);
         let opens = self.phase == Phase::SynSent;
         if opens {
             self.on_syn_acknowledged(now, segment, out);
@@ -264,6 +267,16 @@ impl Sender {
         expected && acknowledges && segment.ack <= tcp.snd_max
     }
 
+    /// Whether the segment is older than one that has arrived (RFC 7323 section 5.3). A duplicate that was overtaken
+    /// within a timeout may report something still, as Linux has it.
+    fn is_outdated(&self, now: Time, segment: &Segment) -> bool {
+        let tcp = &self.state;
+        let Some(ts) = segment.timestamps.filter(|_| !tcp.settings.tells_copies()) else { return false };
+        let Some(lead) = tcp.ts_recent.lead(now, ts.value) else { return false };
+        let repeats = segment.seq_len() == 0 && segment.ack == tcp.snd_una && segment.wnd == tcp.rwnd;
+        !repeats || lead > tcp.rtt.rto()
+    }
+
     /// Whether the segment resets the connection: before it is open, RST that acknowledges our SYN (RFC 9293
     /// section 3.10.7.3), then one with exactly the sequence number that is expected (section 3.10.7.4, RFC
     /// 5961 section 3.2). No other is answered by a challenge: the peer has nothing to add.
@@ -288,6 +301,10 @@ impl Sender {
     fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         let tcp = &mut self.state;
         if segment.ack < tcp.snd_una {
+            // One that was overtaken still reports, as Linux has it.
+            if tcp.records.is_some() && !segment.sack.is_empty() {
+                self.recovery.on_duplicate(tcp, now, segment, out);
+            }
             return;
         }
         let window_changed = segment.wnd != tcp.rwnd;

@@ -12,6 +12,7 @@ use lasthop_base::{Bytes, Duration, Time};
 
 use super::cc::{self, AckInfo, Controller, RateSample, RttInfo, Sending, Window};
 use super::detection::{Copies, Duplicates};
+use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
 use super::reaction::{Evidence, Hole, Reaction, Reactions};
 use super::rtt::RttEstimator;
@@ -84,7 +85,7 @@ pub struct SenderState {
     /// Since when the peer owes an answer: when something became outstanding, or a window was probed whose
     /// last probe had been answered.
     pub(super) asked_since: Time,
-    ts_recent: Option<u32>,
+    pub(super) ts_recent: RecentTimestamp,
     pub(super) stats: SenderStats,
     /// Where the segments begin that reactions have asked for; they are sent once the hook has returned.
     asked: Vec<SeqNum>,
@@ -136,7 +137,7 @@ impl SenderState {
             last_sent: Time::ZERO,
             heard: Time::ZERO,
             asked_since: Time::ZERO,
-            ts_recent: None,
+            ts_recent: RecentTimestamp::default(),
             stats: SenderStats::default(),
             asked: Vec::new(),
             reactions,
@@ -602,9 +603,9 @@ impl SenderState {
     }
 
     /// Remembers the peer's timestamp for the echo (RFC 7323 section 4.3).
-    pub(super) fn note_timestamp(&mut self, segment: &Segment) {
+    pub(super) fn note_timestamp(&mut self, now: Time, segment: &Segment) {
         if let Some(ts) = segment.timestamps {
-            self.ts_recent = Some(latest_timestamp(self.ts_recent, ts.value));
+            self.ts_recent.note(now, ts.value);
         }
     }
 
@@ -662,12 +663,6 @@ impl Pace {
             self.next = now.max(self.next) + Duration::from_secs_f64(f64::from(bytes) / rate);
         }
     }
-}
-
-/// The later of the timestamp kept for the echo and the one that arrived: packets may overtake each
-/// other (RFC 7323 section 4.3).
-pub(super) fn latest_timestamp(recent: Option<u32>, arrived: u32) -> u32 {
-    recent.filter(|recent| (arrived.wrapping_sub(*recent) as i32) < 0).unwrap_or(arrived)
 }
 
 /// The timestamp clock: microseconds, modulo 2³² (RFC 7323 section 5.4 asks for 1 ms to 1 s; a finer

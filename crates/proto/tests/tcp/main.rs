@@ -13,6 +13,7 @@ mod hostile;
 mod karn;
 mod no_control;
 mod one_hop;
+mod paws;
 mod reactions;
 mod reading;
 mod reassembly;

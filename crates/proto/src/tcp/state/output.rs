@@ -284,7 +284,7 @@ impl SenderState {
             wnd: self.settings.window_payload(),
             flags,
             sack: SackBlocks::default(),
-            timestamps: timestamps.then(|| Timestamps { value, echo: self.ts_recent.unwrap_or(0) }),
+            timestamps: timestamps.then(|| Timestamps { value, echo: self.ts_recent.echo() }),
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
         let dscp = if self.reactions.is_empty() { Dscp::DEFAULT } else { self.dscp(segment) };
