@@ -1,0 +1,89 @@
+//! RACK-TLP by the worked examples of RFC 8985: sections 3.4 and 3.5, and those in the text. Without congestion
+//! control, so that nothing but the detection of losses decides. The round trip takes 100 ms.
+
+use lasthop_base::Duration;
+use lasthop_proto::tcp::{Congestion, Flavour, Settings};
+
+use crate::dialogue::{Client, settings};
+
+fn rack(tlp: bool) -> Settings {
+    Settings {
+        congestion: Congestion::None,
+        rto_min: Duration::from_millis(200),
+        tlp,
+        dsack: true,
+        ..settings(Flavour::Prr, 10)
+    }
+}
+
+/// Section 3.4: the last three of four segments are lost. A probe finds that out, and that the first of the repairs
+/// is lost as well is found by the second.
+#[test]
+fn fast_recovery() {
+    let mut tcp = Client::start_with(&rack(true), Some(4000));
+    tcp.sends_full(0..4).at(100).ack(1000).sends_nothing();
+    // Two round trips later.
+    tcp.wakes_at(302).sends_full(3..4);
+    tcp.at(402).sack(1000, &[3000..4000]).sends_full(1..3);
+    tcp.at(502).sack(1000, &[2000..4000]).sends_full(1..2);
+    tcp.at(602).ack(4000).is_finished().timeouts(0);
+}
+
+/// Section 3.5: of three segments the first is lost, and the others were sent just before its timeout. Only the first
+/// is sent again: the others may still arrive.
+#[test]
+fn a_timeout_spares_what_was_sent_just_now() {
+    let mut tcp = Client::supplied_without_nagle(&rack(false));
+    tcp.supply(1000).sends_full(0..1).at(100).ack(1000).at(1000).supply(1000).sends_full(1..2);
+    tcp.at(1290).supply(2000).sends_full(2..4).wakes_at(1300).sends_full(1..2).timeouts(1);
+    assert_eq!(tcp.sender.pipe(), 3000);
+    tcp.at(1390).sack(1000, &[2000..3000]).sends_nothing();
+    tcp.at(1391).sack(1000, &[2000..4000]).sends_nothing();
+    tcp.at(1400).ack(4000).is_not_finished().timeouts(1);
+    // What was sent a round trip before is lost with the first.
+    tcp.at(2000).supply(1000).sends_full(4..5).at(2010).supply(1000).sends_full(5..6);
+    let first = tcp.times_out();
+    assert!(first > 2110);
+    tcp.sends_full(4..6);
+}
+
+/// Section 3.3.1, reordering by less than the window: a segment that was overtaken by one is not sent again if it
+/// arrives within a quarter of the least round trip, and the two milliseconds that Linux adds for its timer.
+#[test]
+fn small_reordering_is_waited_for() {
+    for (arrives, resent) in [(126, false), (128, true)] {
+        let mut tcp = Client::start_with(&rack(false), Some(4000));
+        tcp.sends_full(0..4).at(100).sack(0, &[1000..2000]).sends_nothing().timer_at(127);
+        if resent {
+            tcp.wakes_at(127).sends_full(0..1);
+        }
+        tcp.at(arrives).ack(2000).sends_nothing().losses(u64::from(resent));
+    }
+}
+
+/// Section 6.2 step 4: after a reordering the window widens by a quarter of the least round trip with each round trip
+/// whose retransmissions were needless, as far as the smoothed round trip, and is narrow again after sixteen recoveries.
+#[test]
+fn needless_retransmissions_widen_the_window() {
+    let mut tcp = Client::start(&Settings { undo: false, ..rack(false) });
+    let edge = tcp.sent().len() as u32;
+    // One that was overtaken: the path reorders.
+    tcp.at(100).sack(0, &[1000..2000]).sent();
+    tcp.at(101).ack(2000).sent();
+    let (mut now, mut left) = (200, 2_u32);
+    assert!(edge > 100);
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        tcp.at(now).sack(left * 1000, &[(left + 1) * 1000..(left + 2) * 1000]).sent();
+        let look = tcp.times_out();
+        waits.push(look - now);
+        let again = tcp.sent();
+        assert_eq!(again.len(), 1);
+        // The original arrives, and then its copy, a round trip after it was sent.
+        tcp.at(look + 1).ack((left + 2) * 1000).sent();
+        tcp.at(look + 100).sack((left + 2) * 1000, &[left * 1000..(left + 1) * 1000]).sent();
+        (now, left) = (look + 101, left + 2);
+    }
+    assert!(waits.is_sorted(), "{waits:?}");
+    assert!(waits[3] > waits[0], "{waits:?}");
+}
