@@ -396,7 +396,7 @@ mod scenario_file {
                 7,
                 1,
                 4_000_000_000_u32,
-                "found t = 4000000000, expected 3 at most: no code with 6 check bits in 7 corrects more \
+                "found t = 4000000000, expected at most 3: no code with 6 check bits in 7 corrects more \
                  (Hamming bound)",
             ),
         ] {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::segment::SackBlock;
 use super::seq::SeqNum;
 
-/// Bytes of one window, as sorted ranges that neither overlap nor touch.
+/// A set of sequence numbers within one window, as sorted ranges that neither overlap nor touch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges(Vec<SackBlock>);
 
@@ -22,7 +22,7 @@ impl Ranges {
         &self.0
     }
 
-    /// Adds `start..end`; says how many bytes were new.
+    /// Adds `start..end`; returns the number of new bytes.
     pub(super) fn insert(&mut self, start: SeqNum, end: SeqNum) -> u32 {
         if end <= start {
             return 0;
@@ -39,7 +39,7 @@ impl Ranges {
         (end - start) - known
     }
 
-    /// Forgets all before `edge`.
+    /// Removes everything before `edge`.
     pub(super) fn forget_before(&mut self, edge: SeqNum) {
         let gone = self.0.partition_point(|range| range.end <= edge);
         self.0.drain(..gone);
@@ -48,18 +48,18 @@ impl Ranges {
         }
     }
 
-    /// The range that holds `seq`.
+    /// The range that contains `seq`.
     pub(super) fn around(&self, seq: SeqNum) -> Option<SackBlock> {
         let index = self.0.partition_point(|range| range.end <= seq);
         self.0.get(index).copied().filter(|range| range.start <= seq)
     }
 
-    /// Where the first range behind `seq` begins.
+    /// Start of the first range after `seq`.
     pub(super) fn next_start(&self, seq: SeqNum) -> Option<SeqNum> {
         self.0.get(self.0.partition_point(|range| range.start <= seq)).map(|range| range.start)
     }
 
-    /// One past the last byte.
+    /// End of the last range.
     pub(super) fn end(&self) -> Option<SeqNum> {
         self.0.last().map(|range| range.end)
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use lasthop_base::Streams;
 
-    /// Against a plain array of flags, with the window lying across the wrap.
+    /// Compared with an array of flags, for a window across the wrap-around.
     #[test]
     fn agrees_with_a_bitmap() {
         const SIZE: u32 = 64;

@@ -1,4 +1,4 @@
-//! The receiving end of a connection as a component.
+//! The receiver: the receiving end of a TCP connection.
 
 use alloc::vec::Vec;
 
@@ -17,36 +17,37 @@ use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port};
 use crate::packet::{Body, Dscp, Ecn, Notice, Packet};
 
-/// Copies of what was sent further back than this have left the network (RFC 7323 section 5.5), bytes.
+/// Maximum distance of a retransmission behind `rcv_nxt` in bytes; older segments have left the network (RFC
+/// 7323 section 5.5).
 const FURTHEST_BEHIND: i64 = 1 << 30;
 
-/// A TCP receiver whose application reads everything at once, or, [paused](Receiver::pause), as it is told.
-/// Segments arrive and leave by [`Port::ONLY`].
+/// A TCP receiver. Its application reads everything at once, unless it is [paused](Receiver::pause). Uses
+/// [`Port::ONLY`] for input and output.
 #[derive(Debug)]
 pub struct Receiver {
     connection: Connection,
     settings: Settings,
     buffer: u32,
     established: bool,
-    /// The connection is no more.
+    /// The connection is closed by a reset.
     reset: bool,
     rcv_nxt: SeqNum,
-    /// Data behind `rcv_nxt` that arrived out of order.
+    /// Out-of-order data above `rcv_nxt`.
     queue: Ranges,
-    /// The peer's FIN, once it is known where it stands.
+    /// Sequence number of the peer's FIN, once known.
     fin: Option<SeqNum>,
-    /// The application reads only what it is told to.
+    /// Whether the application reads only on request.
     paused: bool,
-    /// Bytes by which the window falls short of the buffer: those in order that the application has not
-    /// read, and those that it has, of which the sender has yet to be told.
+    /// Bytes by which the window is smaller than the buffer: data in order that the application has not read,
+    /// plus data read that the advertised window does not reflect yet.
     withheld: u32,
-    /// Of those, the bytes that it has read.
+    /// The part of them that the application has read.
     taken: u32,
-    /// Blocks reported last, most recent first (RFC 2018 section 4).
+    /// Most recently reported SACK blocks, most recent first (RFC 2018 section 4).
     reported: Vec<SackBlock>,
     delayed_ack: DelayedAck,
     timers: Timers,
-    /// ECN was agreed upon; the echo of a mark goes on until the sender says that it has answered it.
+    /// Whether ECN was negotiated, and whether ECE is set until the sender responds with CWR.
     ecn: bool,
     echoes: bool,
     last_ack_sent: SeqNum,
@@ -54,12 +55,12 @@ pub struct Receiver {
     snd_nxt: SeqNum,
     stats: ReceiverStats,
     reactions: ReceiverReactions,
-    /// Acknowledgements that reactions have asked for; they are sent once the hook has returned.
+    /// Acknowledgements requested by reactions, sent after the hook returns.
     asked: u32,
 }
 
 impl Receiver {
-    /// A receiver that waits for SYN, or for data if there is no handshake.
+    /// A receiver in state LISTEN, or ESTABLISHED without a handshake.
     pub fn new(connection: Connection, settings: &Settings) -> Receiver {
         Receiver {
             connection,
@@ -87,15 +88,15 @@ impl Receiver {
         }
     }
 
-    /// The same with what schemes add to it.
+    /// Adds the reactions of schemes.
     pub fn with_reactions(self, reactions: impl Into<ReceiverReactions>) -> Receiver {
         Receiver { reactions: reactions.into(), ..self }
     }
 
-    // ---- what reactions may do and see --------------------------------------------------------------
+    // ---- interface for reactions ---------------------------------------------------------------------
 
-    /// Asks for `count` acknowledgements of what has arrived, as soon as the hook has returned. Reactions are
-    /// shown them as they are shown others.
+    /// Requests `count` acknowledgements of everything received, sent after the hook returns. Reactions see
+    /// them like any others.
     pub fn acknowledge_now(&mut self, count: u32) {
         self.asked += count;
     }
@@ -105,7 +106,7 @@ impl Receiver {
         self.rcv_nxt
     }
 
-    /// Whether something has arrived behind a gap.
+    /// Whether out-of-order data are present.
     pub fn has_gap(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -115,20 +116,19 @@ impl Receiver {
         &self.settings
     }
 
-    // ---- what the application does ------------------------------------------------------------------
+    // ---- interface for the application ---------------------------------------------------------------
 
-    /// What was counted so far.
+    /// The counters.
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 
-    /// The application stops reading: what arrives from now on fills the buffer, until it is
-    /// [read](Receiver::read).
+    /// Pauses the application: arriving data stay in the buffer until they are [read](Receiver::read).
     pub fn pause(&mut self) {
         self.paused = true;
     }
 
-    /// The application reads everything and goes on reading. The sender is told as
+    /// Reads everything and resumes automatic reading. Updates the sender's window as
     /// [`read`](Receiver::read) does.
     pub fn resume(&mut self, now: Time, out: &mut Out) {
         self.paused = false;
@@ -139,10 +139,9 @@ impl Receiver {
         }
     }
 
-    /// A paused application reads at most so many bytes; says how many there were. The window grows, and
-    /// the sender is told so at once, when it can grow by a full segment or half the buffer; till then its
-    /// right edge stays where it is, whatever is acknowledged meanwhile (RFC 9293 section 3.8.6.2.2). After
-    /// the peer's FIN nobody is told: nothing is to come that would need the room.
+    /// Reads at most `most` bytes for a paused application; returns the number of bytes read. A window update
+    /// is sent at once when the window can grow by a full segment or half the buffer. Until then the right
+    /// edge of the window does not move (RFC 9293 section 3.8.6.2.2). No update is sent after the peer's FIN.
     pub fn read(&mut self, now: Time, most: u64, out: &mut Out) -> u64 {
         let read = most.min(self.unread());
         self.taken += read as u32;
@@ -158,16 +157,15 @@ impl Receiver {
         u64::from(self.withheld - self.taken)
     }
 
-    /// Whether the stream has ended: the peer's FIN was taken, with all data before it (RFC 9293 section
-    /// 3.10.7.4). What is unread then is all that is left. A peer that does not close never says so.
+    /// Whether the peer's FIN and all data before it were received (RFC 9293 section 3.10.7.4). Never true
+    /// for a peer that does not close.
     pub fn has_ended(&self) -> bool {
         self.fin.is_some_and(|fin| fin < self.rcv_nxt)
     }
 
-    /// Resets the connection: tells the sender by RST, if the connection is open (RFC 9293 section 3.10.5),
-    /// and acknowledges nothing any more. That the RST may get lost is no harm: what the sender sends to a
-    /// connection that is no more is answered by RST, whichever end has reset it (RFC 9293 sections 3.5.2
-    /// and 3.10.7.1). Reset already, it stays so. What arrived in order before can still be
+    /// Aborts the connection: sends RST if the connection is open (RFC 9293 section 3.10.5), and stops
+    /// acknowledging. If the RST is lost, later segments of the sender are answered with RST (RFC 9293
+    /// sections 3.5.2 and 3.10.7.1). No effect after a reset. Data received in order can still be
     /// [read](Receiver::read).
     pub fn abort(&mut self, now: Time, out: &mut Out) {
         if self.established {
@@ -182,13 +180,13 @@ impl Receiver {
         self.reset
     }
 
-    /// Whether the sender shall be told of a window that can grow by so many bytes.
+    /// Whether to send a window update for a growth by `growth` bytes.
     fn is_worth_telling(&self, growth: u32) -> bool {
         let least = self.settings.mss().min(self.buffer / 2).max(1);
         growth >= least && !self.has_ended() && !self.reset
     }
 
-    /// Bytes beyond `rcv_nxt` that the sender may send (RFC 9293 section 3.3.1: RCV.WND).
+    /// The receive window beyond `rcv_nxt` in bytes (RFC 9293 section 3.3.1: RCV.WND).
     fn window(&self) -> u32 {
         self.buffer - self.withheld
     }
@@ -213,7 +211,7 @@ impl Receiver {
             self.note_timestamp(now, segment);
         }
         if self.ecn {
-            // RFC 3168 section 6.1.3: a mark on the very packet that brings CWR begins the echo anew.
+            // RFC 3168 section 6.1.3: a mark on a packet with CWR restarts the echo.
             self.echoes = marked || (self.echoes && !segment.flags.has(Flags::CWR));
         }
         if segment.seq_len() == 0 {
@@ -232,7 +230,7 @@ impl Receiver {
         let arrival = Arrival {
             is_first: segment.seq == SeqNum(self.settings.iss),
             in_order,
-            // FIN moves the edge further, and nothing follows it that an acknowledgement could wait for.
+            // A FIN is acknowledged at once: no data follow that a delayed ACK could wait for.
             at_edge: self.rcv_nxt == whole(segment).end,
             had_gap,
             has_gap: !self.queue.is_empty(),
@@ -273,9 +271,10 @@ impl Receiver {
         }
     }
 
-    /// The sender has given up (RFC 9293 section 3.10.7.4). Its RST stands behind all that it has sent, and
-    /// how much of that arrived it cannot know; so any is taken that lies in the window, or behind the
-    /// byte of a probe and FIN, which take no room there (section 3.8.6.1: RST, window or not).
+    /// Processes a RST (RFC 9293 section 3.10.7.4). The sender places it after all data sent, but does not
+    /// know how much arrived. Therefore a RST is accepted anywhere in the window, or just after the byte of a
+    /// window probe and FIN, which do not count against the window (section 3.8.6.1: RST is processed even
+    /// with a zero window).
     fn on_rst(&mut self, segment: &Segment) {
         let furthest = self.rcv_nxt + self.window() + 2;
         if self.established && segment.seq >= self.rcv_nxt && segment.seq <= furthest {
@@ -288,7 +287,7 @@ impl Receiver {
         self.timers = Timers::STOPPED;
     }
 
-    /// Answers a segment of a connection that is no more (RFC 9293 section 3.10.7.1).
+    /// Answers a segment for a closed connection with RST (RFC 9293 section 3.10.7.1).
     fn refuse(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         let (seq, ack, flags) = if segment.flags.has(Flags::ACK) {
             (segment.ack, SeqNum(0), Flags::RST)
@@ -298,7 +297,7 @@ impl Receiver {
         self.send(now, seq, ack, flags, SackBlocks::default(), out);
     }
 
-    /// RFC 9293 section 3.10.7.2; a repeated SYN is answered again.
+    /// RFC 9293 section 3.10.7.2; a retransmitted SYN is answered again.
     fn on_syn(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         self.ts_recent = RecentTimestamp::of_syn(now, segment.timestamps.map(|ts| ts.value));
         if !self.established {
@@ -313,27 +312,26 @@ impl Receiver {
         self.snd_nxt = self.snd_iss() + 1;
     }
 
-    /// Our own sequence numbers begin where the sender's do: it sends us no fewer surprises.
+    /// The receiver uses the sender's ISS as its own.
     fn snd_iss(&self) -> SeqNum {
         SeqNum(self.settings.iss)
     }
 
-    /// Where the payload of a segment begins and ends, counted from the next byte expected. What lies more than
-    /// 2 GiB away lies behind.
+    /// Start and end of the payload relative to `rcv_nxt`. Distances above 2 GiB count as negative.
     fn offsets(&self, segment: &Segment) -> (i64, i64) {
         let start = i64::from(segment.seq.0.wrapping_sub(self.rcv_nxt.0) as i32);
         (start, start + i64::from(segment.len))
     }
 
-    /// Whether something of the segment may be new or a copy of what was sent not long ago (RFC 9293 section
-    /// 3.10.7.4: acceptable). Nothing is after FIN.
+    /// Whether the segment may contain new data or a recent retransmission (RFC 9293 section 3.10.7.4:
+    /// acceptable). Nothing is acceptable after FIN.
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let (start, end) = self.offsets(segment);
         let after_fin = self.fin.is_some_and(|fin| segment.seq > fin);
         start <= i64::from(self.window()) && end >= -FURTHEST_BEHIND && !after_fin
     }
 
-    /// The part of the segment that has arrived before, if there is one (RFC 2883).
+    /// The part of the segment that is a duplicate, if any (RFC 2883).
     fn repeated_part(&self, segment: &Segment) -> Option<SackBlock> {
         let SackBlock { start, end } = whole(segment);
         let below = SackBlock { start, end: end.min(self.rcv_nxt) };
@@ -341,10 +339,9 @@ impl Receiver {
         if start < self.rcv_nxt { Some(below) } else { queued() }.filter(|part| part.start < part.end)
     }
 
-    /// Puts the payload where it belongs and delivers what is in order. What lies beyond the window, or behind FIN,
-    /// is not kept.
+    /// Stores the payload and delivers data in order. Data beyond the window or after FIN are discarded.
     fn store(&mut self, now: Time, segment: &Segment) {
-        // What comes in order, and that is most, passes an empty queue by.
+        // Fast path: data in order with an empty reassembly queue.
         let in_order = segment.seq == self.rcv_nxt && self.queue.is_empty() && self.fin.is_none();
         if in_order && segment.len <= self.window() {
             self.deliver(now, self.rcv_nxt + segment.len);
@@ -364,7 +361,7 @@ impl Receiver {
         }
     }
 
-    /// Delivers all before `end`.
+    /// Delivers everything before `end`.
     fn deliver(&mut self, now: Time, end: SeqNum) {
         let delivered = end - self.rcv_nxt;
         self.rcv_nxt = end;
@@ -373,8 +370,8 @@ impl Receiver {
         self.stats.last_delivery = now;
     }
 
-    /// Remembers FIN, and takes it once all data before it have arrived. One that contradicts what has arrived, or
-    /// an earlier one, is none.
+    /// Records a FIN, and processes it once all data before it have arrived. A FIN inconsistent with the data
+    /// received or with an earlier FIN is ignored.
     fn take_fin(&mut self, segment: &Segment) {
         if segment.flags.has(Flags::FIN) && self.fin.is_none() {
             let (_, end) = self.offsets(segment);
@@ -396,8 +393,8 @@ impl Receiver {
         }
     }
 
-    /// Acknowledges everything received in order; `latest` is the segment that asks for it, with the
-    /// part of it that was repeated.
+    /// Acknowledges everything received in order. `latest` is the segment that triggers the ACK, with its
+    /// duplicate part.
     fn acknowledge(&mut self, now: Time, latest: Option<(&Segment, Option<SackBlock>)>, out: &mut Out) {
         self.delayed_ack.on_acknowledged();
         self.timers.stop(Timer::DelayedAck);
@@ -407,16 +404,16 @@ impl Receiver {
         } else {
             SackBlocks::default()
         };
-        // Our FIN rides on the acknowledgement of the peer's; should it be lost, the peer's FIN comes
-        // again and so does ours.
+        // The FIN of this side is sent with the acknowledgement of the peer's. If it is lost, the peer
+        // retransmits its FIN, and this one is sent again.
         let closed = self.settings.close && self.has_ended();
         let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let flags = if self.echoes { flags | Flags::ECE } else { flags };
         self.send(now, self.snd_nxt, self.rcv_nxt, flags, sack, out);
     }
 
-    /// The blocks to report: the repeated part first (RFC 2883), then the block around the latest
-    /// segment, then those reported before (RFC 2018 section 4).
+    /// The SACK blocks to report: the duplicate part first (RFC 2883), then the block with the latest
+    /// segment, then blocks reported before (RFC 2018 section 4).
     fn report(&mut self, latest: Option<&Segment>, repeated: Option<SackBlock>) -> SackBlocks {
         let fit = SackBlocks::MAX - usize::from(self.settings.stamps());
         let most = fit.min(self.settings.sack_blocks as usize);
@@ -440,8 +437,8 @@ impl Receiver {
         blocks
     }
 
-    /// Calls a hook of each reaction. They are out of their place meanwhile, so that they may be given the
-    /// receiver.
+    /// Calls a hook of each reaction. The reactions are moved out of the receiver meanwhile, so that the hook
+    /// can borrow it.
     #[inline]
     fn react(&mut self, hook: impl FnMut(&mut dyn ReceiverReaction, &mut Receiver)) {
         if !self.reactions.is_empty() {
@@ -456,7 +453,7 @@ impl Receiver {
         self.timers.set(Timer::Reaction, self.reactions.next_wakeup());
     }
 
-    /// Sends the acknowledgements that reactions have asked for.
+    /// Sends the acknowledgements requested by reactions.
     fn send_asked(&mut self, now: Time, out: &mut Out) {
         for _ in 0..core::mem::take(&mut self.asked) {
             self.acknowledge(now, None, out);

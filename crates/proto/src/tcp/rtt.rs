@@ -1,10 +1,10 @@
-//! When to give up: round-trip estimation and the retransmission timeout (RFC 6298).
+//! Round-trip time estimation and the retransmission timeout (RFC 6298).
 
 use lasthop_base::{Duration, Time};
 
 use super::settings::{RttArithmetic, Settings};
 
-/// The timeout of data whose SYN timed out (RFC 6298 section 5.7).
+/// Initial RTO for data after the SYN timed out (RFC 6298 section 5.7).
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 /// Estimates the round-trip time and derives the retransmission timeout.
@@ -32,7 +32,7 @@ struct LinuxEstimate {
     srtt: u64,
     /// Smoothed deviation.
     mdev: u64,
-    /// The greatest deviation of this round trip, no less than the least timeout.
+    /// Maximum deviation in this round trip, at least the minimum RTO.
     mdev_max: u64,
     rttvar: u64,
 }
@@ -50,7 +50,7 @@ impl LinuxEstimate {
         let error = rtt as i64 - (self.srtt >> 3) as i64;
         self.srtt = (self.srtt as i64 + error).max(1) as u64;
         let mut change = error.abs() - (self.mdev >> 2) as i64;
-        // A sample far below the average says little about how long to wait.
+        // A sample far below the average has a reduced weight.
         if error < 0 && change > 0 {
             change >>= 3;
         }
@@ -61,7 +61,7 @@ impl LinuxEstimate {
         }
     }
 
-    /// A round trip is over.
+    /// Ends a round trip.
     fn end_round(&mut self, least: u64) {
         if self.mdev_max < self.rttvar {
             self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
@@ -79,15 +79,15 @@ pub struct Ticks {
     pub srtt: u64,
     /// Mean deviation, in quarters of a tick.
     pub rttvar: u64,
-    /// Whether the timeout is derived from samples yet.
+    /// Whether the RTO is derived from samples.
     sampled: bool,
-    /// The timeout before backoff, in ticks, since the last sample.
+    /// RTO before backoff in ticks, as of the last sample.
     rto: u64,
 }
 
 impl Ticks {
-    /// No sample yet. The deviation starts at 12 s, as BSD has it (TCPTV_SRTTDFLT); only a backoff
-    /// that discards the estimate before the first sample ever reads it.
+    /// No samples. The deviation starts at 12 s as in BSD (TCPTV_SRTTDFLT); it is used only by a backoff that
+    /// discards the estimate before the first sample.
     fn new(tick: Duration) -> Ticks {
         let rttvar = 4 * (Duration::from_secs(12).as_nanos() / tick.as_nanos());
         Ticks { rtt: 0, srtt: 0, rttvar, sampled: false, rto: 0 }
@@ -110,7 +110,7 @@ impl Ticks {
 }
 
 impl RttEstimator {
-    /// An estimator without a sample.
+    /// An estimator without samples.
     pub fn new(settings: &Settings) -> RttEstimator {
         let ticks = |nearest| Estimate::Ticks { nearest, ticks: Ticks::new(settings.tick) };
         RttEstimator {
@@ -129,8 +129,8 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a sample: data sent at `sent` were acknowledged at `now`. Ends the backoff (RFC 6298
-    /// section 5; Karn and Partridge 1987).
+    /// Adds a sample: data sent at `sent` were acknowledged at `now`. Ends the backoff (RFC 6298 section 5;
+    /// Karn and Partridge 1987).
     pub fn sample(&mut self, sent: Time, now: Time) {
         self.backoff = 1;
         let tick = self.tick.as_nanos();
@@ -157,15 +157,14 @@ impl RttEstimator {
         }
     }
 
-    /// A round trip is over: only then do some estimates shrink.
+    /// Ends a round trip; some estimates decrease only then.
     pub fn end_round(&mut self) {
         if let Estimate::Linux(estimate) = &mut self.estimate {
             estimate.end_round(self.min.as_nanos());
         }
     }
 
-    /// The retransmission timeout as the timer is to be set now, backoff included (RFC 6298 sections
-    /// 2.2-2.5 and 5.5).
+    /// The retransmission timeout, backoff included (RFC 6298 sections 2.2-2.5 and 5.5).
     #[inline]
     pub fn rto(&self) -> Duration {
         let two_ticks = self.tick * 2;
@@ -183,7 +182,7 @@ impl RttEstimator {
             }
             Estimate::Ticks { ticks, .. } => {
                 let rto = if ticks.sampled { self.tick * ticks.rto } else { self.initial };
-                // One tick could end within a moment of being set.
+                // A timeout of one tick could expire almost immediately.
                 (rto.max(self.min) * self.factor()).min(self.max).max(two_ticks)
             }
         }
@@ -193,24 +192,24 @@ impl RttEstimator {
         u64::from(self.backoff)
     }
 
-    /// Doubles the timeout, up to its limits (RFC 6298 section 5.5).
+    /// Doubles the RTO, up to its limits (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         let limited = self.backoff_max != 0 && self.backoff >= self.backoff_max;
-        // From 64 on, no further than needed to reach the greatest timeout.
+        // Beyond 64, only as far as needed to reach the maximum RTO.
         if !limited && (self.backoff < 64 || self.rto() < self.max) {
             self.backoff = self.backoff.saturating_mul(2);
         }
         if let Estimate::Ticks { ticks, .. } = &mut self.estimate
             && self.backoff > 8
         {
-            // BSD: the estimate is worth nothing by now; the next sample counts as the first.
+            // BSD discards the estimate at this point; the next sample counts as the first.
             ticks.rttvar += ticks.srtt >> 3;
             ticks.srtt = 0;
         }
     }
 
-    /// SYN timed out, and its acknowledgement gave no sample: the timeout of the data begins at 3 s if
-    /// that of SYN began lower, since the path may be slower than was assumed (RFC 6298 section 5.7).
+    /// Raises the RTO for data to 3 s after the SYN timed out and its acknowledgement gave no sample (RFC
+    /// 6298 section 5.7).
     pub fn restart_after_lost_syn(&mut self) {
         if self.initial < RTO_AFTER_LOST_SYN {
             self.initial = RTO_AFTER_LOST_SYN;
@@ -218,17 +217,17 @@ impl RttEstimator {
         }
     }
 
-    /// Ends the backoff without a sample, on progress that proves the path alive.
+    /// Ends the backoff without a sample, when progress shows that the path works.
     pub fn end_backoff(&mut self) {
         self.backoff = 1;
     }
 
-    /// The factor on the timeout: 1, 2, 4, ...
+    /// The backoff factor: 1, 2, 4, ...
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// The smoothed round-trip time (RFC 6298: SRTT), if there is one.
+    /// The smoothed round-trip time (RFC 6298: SRTT); `None` without samples.
     pub fn srtt(&self) -> Option<Duration> {
         match self.estimate {
             Estimate::Linux(LinuxEstimate { srtt, .. }) => {
@@ -250,7 +249,7 @@ impl RttEstimator {
         }
     }
 
-    /// The estimate in ticks, if that is what it is kept in.
+    /// The estimate in ticks, if it is kept in ticks.
     pub fn ticks(&self) -> Option<Ticks> {
         match self.estimate {
             Estimate::Exact { .. } | Estimate::Linux(_) => None,

@@ -1,10 +1,10 @@
-//! TCP segments as values.
+//! TCP segments.
 
 use core::ops::{BitAnd, BitOr, Deref};
 
 use super::seq::SeqNum;
 
-/// A TCP segment (RFC 9293 section 3.1); its payload is a length.
+/// A TCP segment (RFC 9293 section 3.1), with its payload represented by its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Segment {
     /// Sequence number of the first byte, or of SYN.
@@ -13,25 +13,25 @@ pub struct Segment {
     pub ack: SeqNum,
     /// Payload in bytes.
     pub len: u32,
-    /// Advertised window in bytes, already scaled (RFC 7323 section 2).
+    /// Advertised window in bytes, after scaling (RFC 7323 section 2).
     pub wnd: u32,
     /// Control bits.
     pub flags: Flags,
-    /// Selective acknowledgements, most recent first (RFC 2018).
+    /// SACK blocks, most recent first (RFC 2018).
     pub sack: SackBlocks,
     /// The timestamps option (RFC 7323 section 3).
     pub timestamps: Option<Timestamps>,
 }
 
 impl Segment {
-    /// Sequence numbers that the segment occupies: its payload, SYN and FIN (RFC 9293: SEG.LEN).
+    /// Length in sequence space: payload, SYN and FIN (RFC 9293: SEG.LEN).
     pub fn seq_len(&self) -> u32 {
         self.len + u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN))
     }
 }
 
-/// The control bits of the TCP header, in their places on the wire: bits 0 to 7, from FIN to CWR, and the four
-/// that RFC 9293 section 3.1 reserves, 8 to 11, the first of which is next to CWR.
+/// Control bits of the TCP header at their wire positions: bits 0 to 7 from FIN to CWR, and the reserved bits
+/// 8 to 11 (RFC 9293 section 3.1), of which bit 8 is next to CWR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
 
@@ -40,13 +40,13 @@ impl Flags {
     pub const FIN: Flags = Flags(0x01);
     /// Synchronise sequence numbers.
     pub const SYN: Flags = Flags(0x02);
-    /// The connection is no more (RFC 9293 section 3.5.2).
+    /// Reset the connection (RFC 9293 section 3.5.2).
     pub const RST: Flags = Flags(0x04);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
-    /// ECN-Echo: a segment with a congestion mark has come (RFC 3168 section 6.1).
+    /// ECN-Echo: a segment with a congestion mark was received (RFC 3168 section 6.1).
     pub const ECE: Flags = Flags(0x40);
-    /// Congestion window reduced: the answer to ECN-Echo.
+    /// Congestion window reduced: the response to ECN-Echo.
     pub const CWR: Flags = Flags(0x80);
 
     /// Whether all bits of `other` are set.
@@ -69,24 +69,24 @@ impl BitOr for Flags {
     }
 }
 
-/// Bytes that arrived out of order: from `start` up to, not including, `end`.
+/// A block of data received out of order: from `start` (inclusive) to `end` (exclusive).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
-    /// First byte.
+    /// First sequence number.
     pub start: SeqNum,
-    /// One past the last byte.
+    /// One past the last sequence number.
     pub end: SeqNum,
 }
 
 impl SackBlock {
-    /// Whether it reports something sent beyond `una` and before `max`: a duplicate report (RFC 2883), or one of data
-    /// never sent, does not.
+    /// Whether the block reports data sent, above `una` and below `max`. Duplicate reports (RFC 2883) and
+    /// data never sent are not news.
     pub(super) fn is_news(&self, una: SeqNum, max: SeqNum) -> bool {
         self.start > una && self.start < self.end && self.start < max && self.end <= max
     }
 }
 
-/// Up to four blocks: all that the header has room for (RFC 2018 section 3).
+/// Up to four SACK blocks, the maximum that fits a header (RFC 2018 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [SackBlock; SackBlocks::MAX],
@@ -94,10 +94,10 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The most blocks that fit a header without other options.
+    /// The maximum number of blocks in a header without other options.
     pub const MAX: usize = 4;
 
-    /// Adds a block behind the others; one too many is left out.
+    /// Appends a block; ignored if full.
     pub fn push(&mut self, block: SackBlock) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.len)) {
             *slot = block;
@@ -113,7 +113,7 @@ impl Deref for SackBlocks {
     }
 }
 
-/// The timestamps option: a clock's value and the echo of the other side's, in microseconds.
+/// The timestamps option: the sender's clock and the echo of the peer's, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamps {
     /// TSval.

@@ -4,8 +4,8 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A TCP sequence number. Comparison is modular, so it means something only between numbers less
-/// than 2³¹ apart, as those of one window are.
+/// A TCP sequence number. Comparison is modular, and valid only between numbers less than 2³¹ apart, such as
+/// those of one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SeqNum(pub u32);
 
@@ -41,7 +41,7 @@ impl Sub<u32> for SeqNum {
     }
 }
 
-/// Bytes from `earlier` up to this number.
+/// Distance from `earlier` in bytes.
 ///
 /// # Panics
 /// In debug builds, if `earlier` is later.

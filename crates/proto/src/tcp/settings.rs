@@ -1,6 +1,6 @@
-//! Everything about a TCP connection that may be chosen, and the profiles that choose it.
+//! Settings of a TCP connection, and the profiles that define them.
 //!
-//! [`Settings`] is the schema of the `[tcp]` table of a scenario, which has the profile `linux` if it names none.
+//! [`Settings`] is the schema of the `[tcp]` table in scenario files, where the default profile is `linux`.
 //! In code the default is `rfc`.
 
 mod text;
@@ -19,69 +19,69 @@ use super::timers::on_wheel;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// What the RFCs have long recommended: RFC 5681, 6298, 6582, 6675, 6928.
+    /// RFC 5681, 6298, 6582, 6675 and 6928.
     Rfc,
-    /// The one-way TCP of ns-2.35 with its own defaults: segments are counted, not bytes.
+    /// One-way TCP of ns-2.35 with its defaults: windows count segments, not bytes.
     Ns2,
-    /// What a Linux server runs by default: CUBIC, RACK-TLP, PRR, F-RTO, timestamps, an initial window of ten
-    /// segments, a least timeout of 200 ms. What scenarios have that name none.
+    /// A Linux server with default settings: CUBIC, RACK-TLP, PRR, F-RTO, timestamps, an initial window of
+    /// ten segments, a minimum RTO of 200 ms. The default in scenario files.
     #[default]
     Linux,
-    /// The same with BBR (version 1) in place of CUBIC.
+    /// The Linux server with BBR (version 1) instead of CUBIC.
     LinuxBbr,
-    /// What a FreeBSD 14 server runs by default: CUBIC with HyStart++, losses found by SACK and repaired by PRR, no
-    /// probes.
+    /// A FreeBSD 14 server with default settings: CUBIC with HyStart++, SACK loss detection, PRR, no tail
+    /// loss probes.
     Freebsd,
-    /// The 1996 TCP of the EBSN paper (TR-96-014 section 3.3): Tahoe, a 100 ms clock, a 4 KB window.
+    /// TCP of the EBSN paper (TR-96-014 section 3.3): Tahoe, a 100 ms clock, a 4 KB window.
     Ebsn,
 }
 
-/// How losses are found and repaired.
+/// Loss detection and recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
     /// Fast retransmit, then slow start from one segment (Jacobson 1988).
     Tahoe,
-    /// Fast recovery that ends with the first new acknowledgement (RFC 5681).
+    /// Fast recovery until the first new acknowledgement (RFC 5681).
     Reno,
-    /// Fast recovery that repairs every hole of the window (RFC 6582).
+    /// Fast recovery of all losses in a window (RFC 6582).
     #[default]
     #[serde(rename = "newreno")]
     NewReno,
-    /// Selective acknowledgements (RFC 6675; with [`Rules::Ns2`] ns-2's older pipe rule).
+    /// SACK-based recovery (RFC 6675; with [`Rules::Ns2`] the older pipe algorithm of ns-2).
     Sack,
-    /// For a single hop that delivers in order: what was sent before something that has arrived, and has
-    /// not arrived itself, is lost. Everything from the first loss on is sent again.
+    /// For a single hop that delivers in order: if a later transmission is acknowledged first, the gap is
+    /// lost. Retransmits everything from the first loss on.
     ///
-    /// Every segment bears a timestamp of its own, and each acknowledgement echoes that of the segment
-    /// that causes it: so copies are told apart.
+    /// Every segment carries a unique timestamp, echoed by the acknowledgement that it triggers, so that
+    /// copies can be distinguished.
     GoBackN,
-    /// The same, but only what is lost is sent again; acknowledgements are selective (RFC 2018).
+    /// Like `GoBackN`, but retransmits only lost segments, using SACK (RFC 2018).
     SelectiveRepeat,
-    /// A record of each segment in flight, losses found as [`Detection`] says, and repaired at a rate in
-    /// proportion to what is delivered (RFC 6937); with tail loss probes, F-RTO and undo if they are on.
+    /// Per-segment records, loss detection by [`Detection`], and proportional rate reduction (RFC 6937);
+    /// optionally with tail loss probes, F-RTO and undo.
     Prr,
 }
 
-/// How losses are found, where recovery keeps a record of each segment.
+/// Loss detection with per-segment records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detection {
-    /// By time: what was sent a round trip before something that has arrived is lost (RFC 8985).
+    /// By time: a segment is lost if one sent a reordering window later was delivered (RACK, RFC 8985).
     #[default]
     Rack,
-    /// By count: what has `dupthresh` reported segments above it is lost (RFC 6675).
+    /// By count: a segment is lost if `dupthresh` segments above it were SACKed (RFC 6675).
     Sack,
 }
 
-/// How the congestion window opens, and how far a loss closes it.
+/// Congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
     /// Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681).
     #[default]
     Aimd,
-    /// The same by acknowledged bytes and in whole segments (RFC 5681 with RFC 3465, as in Linux).
+    /// The same with byte counting and in whole segments (RFC 5681 with RFC 3465, as in Linux).
     Reno,
     /// CUBIC (RFC 9438, as in Linux), with HyStart.
     Cubic,
@@ -97,26 +97,26 @@ pub enum Congestion {
     Westwood,
     /// Hybla (Caini and Firrincieli 2004, as in Linux).
     Hybla,
-    /// None: the receiver's window alone limits what is in flight. For a hop of one's own, on which nothing
-    /// can be congested.
+    /// No congestion control: only the receive window limits the data in flight. For a dedicated hop that
+    /// cannot be congested.
     None,
 }
 
-/// When the first slow start ends, for controllers that look ([`Congestion::Cubic`]).
+/// End of the initial slow start, for controllers that support it ([`Congestion::Cubic`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStartExit {
-    /// With the first loss.
+    /// At the first loss.
     Loss,
-    /// When acknowledgements come in long trains, or the round-trip time rises (Ha and Rhee 2011, as in Linux).
+    /// HyStart: at long ACK trains or a delay increase (Ha and Rhee 2011, as in Linux).
     Hystart,
-    /// When the round-trip time rises, by way of a slower slow start (HyStart++, RFC 9406).
+    /// HyStart++: at a delay increase, after conservative slow start (RFC 9406).
     #[default]
     #[serde(rename = "hystart++")]
     HystartPlusPlus,
 }
 
-/// Whose rules count where standards and ns-2 differ in detail.
+/// Whether RFCs or ns-2 apply where they differ in detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
@@ -131,19 +131,19 @@ pub enum Rules {
     Ns2,
 }
 
-/// How much may be in flight before anything was acknowledged.
+/// The initial window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InitialWindow {
     /// Two to four segments by their size (RFC 5681 section 3.1).
     Rfc5681,
-    /// Ten segments, but no more than 14,600 bytes or two segments (RFC 6928).
+    /// Ten segments, but at most 14,600 bytes or two segments, whichever is larger (RFC 6928).
     Rfc6928,
     /// A number of segments.
     Segments(u32),
 }
 
 impl InitialWindow {
-    /// The window in bytes for segments of `mss` bytes.
+    /// The initial window in bytes for segments of `mss` bytes.
     pub fn bytes(self, mss: u32) -> u32 {
         match self {
             InitialWindow::Rfc5681 if mss > 2190 => 2 * mss,
@@ -155,18 +155,18 @@ impl InitialWindow {
     }
 }
 
-/// Where slow start ends the first time.
+/// The initial slow start threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InitialThreshold {
-    /// Nowhere: it goes on until a loss (RFC 5681 section 3.1: arbitrarily high).
+    /// Unlimited: slow start until the first loss (RFC 5681 section 3.1: arbitrarily high).
     Unlimited,
-    /// At the receiver's window.
+    /// The receive window.
     Window,
-    /// At a number of segments.
+    /// A number of segments.
     Segments(u32),
 }
 
-/// What the round-trip estimator calculates with.
+/// Arithmetic of the round-trip time estimator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttArithmetic {
@@ -178,13 +178,13 @@ pub enum RttArithmetic {
     Ticks,
     /// Whole ticks in scaled integers; a sample is the time measured, to the nearest tick.
     NearestTick,
-    /// Exact time as Linux has it: the variation is at least the least timeout, and shrinks once per round trip
-    /// only; deviations below the average count less.
+    /// Exact time as in Linux: the variation is at least the minimum RTO and decreases only once per round
+    /// trip; deviations below the average have a reduced weight.
     Linux,
 }
 
-/// Which acknowledgements give a round-trip sample; never one of data sent more than once (Karn and
-/// Partridge 1987), unless timestamps tell the copies apart.
+/// Which acknowledgements yield a round-trip time sample. Retransmitted data never do (Karn and Partridge
+/// 1987), unless timestamps distinguish the copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSamples {
@@ -195,17 +195,17 @@ pub enum RttSamples {
     EveryAck,
 }
 
-/// How large a window is.
+/// Size of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WindowSize {
-    /// So many bytes, of what [`WindowCounts`] says.
+    /// In bytes, of the kind given by [`WindowCounts`].
     Bytes(Bytes),
-    /// As many bytes of payload as so many full packets hold.
+    /// The payload of this number of full packets.
     Packets(u32),
 }
 
 impl WindowSize {
-    /// The size, where a packet holds `mss` bytes of payload.
+    /// The size in bytes for packets with `mss` bytes of payload.
     pub fn bytes(self, mss: u32) -> Bytes {
         match self {
             WindowSize::Bytes(size) => size,
@@ -220,30 +220,30 @@ impl From<Bytes> for WindowSize {
     }
 }
 
-/// How a window given in bytes is filled.
+/// What a window in bytes counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowCounts {
-    /// Payload bytes, as TCP does.
+    /// Payload, as in TCP.
     #[default]
     Payload,
-    /// Whole packets with their headers, as simulators that count segments do.
+    /// Whole packets including headers, as in simulators that count segments.
     Packets,
 }
 
-/// Defines the settings and the ways in which they may be changed, so that each is listed once.
+/// Defines the settings and their overrides from a single list.
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
-        /// The settings of a TCP connection, both ends.
+        /// Settings of a TCP connection, for both ends.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Settings {
-            /// The named set that gives every setting that is not stated.
+            /// The profile, which determines all settings not stated.
             pub profile: Profile,
             $($(#[$doc])* pub $name: $type,)*
         }
 
-        /// How settings differ from others: any of them but the profile. By default they do not.
+        /// Overrides of settings, except the profile. Empty by default.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default, expecting = "a table")]
         pub struct Changes {
@@ -254,12 +254,13 @@ macro_rules! settings {
             )*
         }
 
-        /// TCP of one connection or host, where it differs: another profile, which replaces all settings, and
-        /// any of them. By default it does not differ.
+        /// Overrides for one connection or host: another profile, which replaces all settings, and single
+        /// settings. Empty by default.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default, expecting = "a table")]
         pub struct Override {
-            /// The named set that gives every setting that is not stated here. By default those of `[tcp]` hold.
+            /// The profile, which determines all settings not stated here. By default the settings of `[tcp]`
+            /// apply.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub profile: Option<Profile>,
             $(
@@ -270,7 +271,7 @@ macro_rules! settings {
         }
 
         impl Override {
-            /// The settings in place of `settings`.
+            /// Applies the overrides to `settings`.
             pub fn of(&self, settings: &Settings) -> Settings {
                 let base = self.profile.map_or_else(|| settings.clone(), Profile::settings);
                 Settings {
@@ -279,14 +280,14 @@ macro_rules! settings {
                 }
             }
 
-            /// Whether nothing differs.
+            /// Whether there are no overrides.
             pub fn is_none(&self) -> bool {
                 *self == Override::default()
             }
         }
 
         impl Changes {
-            /// The changed `settings`.
+            /// Applies the overrides to `settings`.
             pub fn of(&self, settings: &Settings) -> Settings {
                 Settings {
                     profile: settings.profile,
@@ -298,31 +299,31 @@ macro_rules! settings {
 }
 
 settings! {
-    /// How losses are found and repaired.
+    /// Loss detection and recovery.
     flavour: Flavour,
-    /// How losses are found (flavour `prr` only).
+    /// Loss detection (flavour `prr` only).
     detection: Detection,
-    /// How the congestion window opens, and how far a loss closes it.
+    /// Congestion control.
     congestion: Congestion,
-    /// When slow start ends without a loss (CUBIC only).
+    /// End of the initial slow start (CUBIC only).
     slow_start_exit: SlowStartExit,
     /// Whose rules count where the standards and ns-2 differ in detail.
     rules: Rules,
 
-    /// The largest packet, headers included.
+    /// Maximum packet size, headers included.
     packet_size: Bytes,
-    /// IP and TCP headers of each packet, options aside.
+    /// Size of IP and TCP headers without options.
     header: Bytes,
-    /// The receiver's buffer: the largest window it advertises.
+    /// The receive buffer: the largest window advertised.
     window: WindowSize,
-    /// Whether a window in bytes holds payload or whole packets.
+    /// Whether a window in bytes counts payload or whole packets.
     window_counts: WindowCounts,
-    /// How much may be in flight before anything was acknowledged.
+    /// The initial window.
     initial_window: InitialWindow,
-    /// Start with one segment; the initial window counts from the first acknowledgement on (ns-2 rules
-    /// only; with a handshake, the RFCs have it so anyway).
+    /// Start with one segment; the initial window applies from the first acknowledgement on (ns-2 rules only;
+    /// with a handshake the RFCs require it anyway).
     delay_growth: bool,
-    /// Where slow start ends the first time.
+    /// The initial slow start threshold.
     initial_ssthresh: InitialThreshold,
     /// Initial sequence number (RFC 9293 section 3.4.1 wants it unpredictable; a study wants it known).
     iss: u32,
@@ -331,20 +332,20 @@ settings! {
     /// Close with FIN from both ends once all data are sent.
     close: bool,
 
-    /// Duplicate acknowledgements that mean a loss (RFC 5681: 3).
+    /// Duplicate ACK threshold (RFC 5681: 3).
     dupthresh: u32,
-    /// Send new data on the first duplicate acknowledgements (RFC 3042).
+    /// Limited transmit: send new data on the first duplicate ACKs (RFC 3042).
     limited_transmit: bool,
-    /// Most segments sent at once; 0 for no limit.
+    /// Maximum burst in segments; 0 for no limit.
     max_burst: u32,
-    /// After an idle timeout, start again with the initial window (RFC 5681 section 4.1).
+    /// Restart from the initial window after an idle period (RFC 5681 section 4.1).
     idle_restart: bool,
-    /// Halve exactly; otherwise halves are cut to whole segments (ns-2 rules only).
+    /// Halve exactly; otherwise round down to whole segments (ns-2 rules only).
     halve_exactly: bool,
     /// One fast retransmit per window of data (RFC 6582 section 4.1: "recover").
     careful: bool,
-    /// NewReno: a partial acknowledgement takes the bytes that it acknowledges out of the inflated
-    /// window (RFC 6582 section 3.2 step 3); otherwise it takes all of the inflation.
+    /// NewReno: a partial acknowledgement deflates the window by the bytes acknowledged (RFC 6582 section 3.2
+    /// step 3); otherwise by the whole inflation.
     partial_deflation: bool,
     /// NewReno: only the first partial acknowledgement restarts the timer ("Impatient", RFC 6582
     /// section 3.2 step 3); otherwise each does ("Slow-but-Steady").
@@ -352,52 +353,52 @@ settings! {
     /// SACK with ns-2 rules: each partial acknowledgement sends two segments (ns-2 `partial_ack_`).
     partial_ack_sends: bool,
 
-    /// Probe for the loss of the last segments before the timeout (RFC 8985 section 7; flavour `prr` only).
+    /// Tail loss probes (RFC 8985 section 7; flavour `prr` only).
     tlp: bool,
-    /// Find out whether a timeout was spurious (RFC 5682; flavour `prr` only).
+    /// F-RTO: detect spurious timeouts (RFC 5682; flavour `prr` only).
     frto: bool,
-    /// Undo reductions of the window that no loss has justified (RFC 3708, 4015, 5682; flavour `prr` only).
+    /// Undo window reductions after spurious retransmissions (RFC 3708, 4015, 5682; flavour `prr` only).
     undo: bool,
-    /// Let the window grow only while it is what limits sending (RFC 7661; flavour `prr` only).
+    /// Increase the window only while it limits the sender (RFC 7661; flavour `prr` only).
     cwnd_validation: bool,
-    /// Let queues mark packets instead of dropping them (RFC 3168): both ends agree on it when the connection
-    /// opens, the receiver echoes marks, and the sender answers them like losses.
+    /// ECN (RFC 3168): negotiated in the handshake; the receiver echoes marks, and the sender responds to
+    /// them as to losses.
     ecn: bool,
-    /// Spread what is sent over the round-trip time (flavour `prr` only). Controllers that need it do so anyway.
+    /// Pacing (flavour `prr` only). Always on for controllers that require it.
     pacing: bool,
 
-    /// What the round-trip estimator calculates with.
+    /// Arithmetic of the round-trip time estimator.
     rtt_arithmetic: RttArithmetic,
-    /// Which acknowledgements give a sample.
+    /// Which acknowledgements yield a sample.
     rtt_samples: RttSamples,
     /// Clock granularity.
     tick: Duration,
-    /// Retransmission timeout before the first sample.
+    /// Initial RTO.
     rto_initial: Duration,
-    /// Least retransmission timeout, before backoff.
+    /// Minimum RTO, before backoff.
     rto_min: Duration,
-    /// Greatest retransmission timeout, after backoff.
+    /// Maximum RTO, after backoff.
     rto_max: Duration,
-    /// Greatest factor of the exponential backoff; 0 for none but `rto_max`.
+    /// Maximum factor of the exponential backoff; 0 for no limit except `rto_max`.
     backoff_max: u32,
-    /// How long the peer may be silent while data, SYN or FIN are outstanding or a closed window is probed.
-    /// Then the connection is given up, at the next instant at which the retransmission or persist timer
-    /// runs out (RFC 9293 section 3.8.3: R2, at least 100 s; RFC 5482). None waits for ever.
+    /// User timeout: how long the peer may be silent while data, SYN or FIN are outstanding or a zero window
+    /// is probed. The connection is then aborted when the retransmission or persist timer expires next (RFC
+    /// 9293 section 3.8.3: R2, at least 100 s; RFC 5482). Without one the connection is never aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_timeout: Option<Duration>,
 
-    /// Segments that one acknowledgement may cover: 1 acknowledges every segment at once.
+    /// Segments per acknowledgement; 1 acknowledges every segment at once.
     ack_every: u32,
-    /// Segments that are acknowledged at once at the beginning, and after one that came twice (as Linux has it).
+    /// Number of segments acknowledged immediately at the start, and after a duplicate segment (as in Linux).
     quick_acks: u32,
-    /// How long an acknowledgement may wait for more data (RFC 9293 section 3.8.6.3: below 0.5 s).
+    /// Delayed ACK timeout (RFC 9293 section 3.8.6.3: below 0.5 s).
     ack_delay: Duration,
-    /// Selective acknowledgement blocks that the receiver reports, 1 to 4; no more than 3 fit beside
-    /// timestamps (RFC 2018 section 3).
+    /// Number of SACK blocks that the receiver reports, 1 to 4; at most 3 with timestamps (RFC 2018 section
+    /// 3).
     sack_blocks: u32,
-    /// Report duplicate data in the first block (RFC 2883).
+    /// DSACK: report duplicate data in the first block (RFC 2883).
     dsack: bool,
-    /// The timestamps option (RFC 7323); every acknowledgement then gives a round-trip sample.
+    /// The timestamps option (RFC 7323); every acknowledgement then yields a round-trip time sample.
     timestamps: bool,
 }
 
@@ -454,11 +455,11 @@ impl Default for Settings {
 }
 
 impl Profile {
-    /// Every profile.
+    /// All profiles.
     pub const ALL: [Profile; 6] =
         [Profile::Rfc, Profile::Linux, Profile::LinuxBbr, Profile::Freebsd, Profile::Ns2, Profile::Ebsn];
 
-    /// As scenarios call it.
+    /// The name in scenario files.
     pub fn name(self) -> &'static str {
         match self {
             Profile::Rfc => "rfc",
@@ -470,12 +471,12 @@ impl Profile {
         }
     }
 
-    /// The profile that scenarios call `name`.
+    /// The profile called `name` in scenario files.
     pub fn named(name: &str) -> Option<Profile> {
         Profile::ALL.into_iter().find(|profile| profile.name() == name)
     }
 
-    /// The settings that the profile names.
+    /// The settings of the profile.
     pub fn settings(self) -> Settings {
         match self {
             Profile::Rfc => Settings::default(),
@@ -485,7 +486,7 @@ impl Profile {
                 detection: Detection::Rack,
                 congestion: Congestion::Cubic,
                 slow_start_exit: SlowStartExit::Hystart,
-                // A window that does not limit, as the receiver's grows by itself.
+                // A window that is never the limit: Linux auto-tunes the receive buffer.
                 window: Bytes(6 << 20).into(),
                 initial_window: InitialWindow::Segments(10),
                 rtt_arithmetic: RttArithmetic::Linux,
@@ -502,7 +503,7 @@ impl Profile {
             Profile::LinuxBbr => {
                 Settings { profile: self, congestion: Congestion::Bbr, ..Profile::Linux.settings() }
             }
-            // sys/netinet of FreeBSD 14: a least timeout of 30 ms and a slop of 200 ms on each.
+            // sys/netinet of FreeBSD 14: a minimum RTO of 30 ms plus a slop of 200 ms.
             Profile::Freebsd => Settings {
                 profile: self,
                 flavour: Flavour::Prr,
@@ -536,12 +537,12 @@ impl Profile {
                 ack_delay: Duration::from_millis(100),
                 ..Settings::default()
             },
-            // Stated: Tahoe, 576 B packets with 40 B headers, 4 KB window, 100 ms clock. Left open by
-            // the paper: everything else, as the simulators of its day had it. Two ticks are the least
-            // timeout because one would fire within a tick of the sample that set it. Samples from every
-            // acknowledgement, in ticks of a running clock, make the worked example time out for packet
-            // 27 at 13.75 s as printed; measured to the nearest tick they make it 13.65 s; timing one
-            // segment at a time, it does not time out at all.
+            // Stated in the paper: Tahoe, 576 B packets with 40 B headers, 4 KB window, 100 ms clock. The
+            // paper leaves everything else open; the values are those of contemporary simulators. The minimum
+            // RTO is two ticks, because one tick would expire within a tick of the sample that set it.
+            // Samples from every acknowledgement, in ticks of a running clock, make the worked example time
+            // out for packet 27 at 13.75 s as printed; measured to the nearest tick they yield 13.65 s; with
+            // one segment timed at a time there is no timeout at all.
             Profile::Ebsn => Settings {
                 profile: self,
                 flavour: Flavour::Tahoe,
@@ -569,7 +570,7 @@ impl Profile {
 }
 
 impl Settings {
-    /// Payload of a full segment, in bytes.
+    /// Maximum payload of a segment in bytes.
     pub fn mss(&self) -> u32 {
         (self.packet_size.0 - self.header.0) as u32
     }
@@ -592,8 +593,8 @@ impl Settings {
         }
     }
 
-    /// These settings on the path of `other`: with its sizes of packets and windows, its handshake and close, as
-    /// far as they are not those of its profile.
+    /// These settings with the path parameters of `other`: packet and window sizes, handshake and close,
+    /// where they differ from its profile.
     pub fn on_path_of(&self, other: &Settings) -> Settings {
         let usual = other.profile.settings();
         macro_rules! of_path {
@@ -607,7 +608,7 @@ impl Settings {
         of_path!(packet_size, header, window, window_counts, iss, handshake, close, user_timeout)
     }
 
-    /// These settings with a receiver as `receiver` has it: its window and how it acknowledges.
+    /// These settings with the receiver parameters of `receiver`: its window and acknowledgement policy.
     pub fn with_receiver(&self, receiver: &Settings) -> Settings {
         Settings {
             window: receiver.window,
@@ -621,39 +622,39 @@ impl Settings {
         }
     }
 
-    /// Where the first segment of a connection ends: SYN, or data if there is no handshake.
+    /// End of the first segment: the SYN, or the first data without a handshake.
     pub(super) fn first_end(&self) -> SeqNum {
         SeqNum(self.iss) + if self.handshake { 1 } else { self.mss() }
     }
 
-    /// Whether a controller limits what is in flight.
+    /// Whether congestion control limits the data in flight.
     pub(super) fn is_controlled(&self) -> bool {
         self.congestion != Congestion::None
     }
 
-    /// Whether selective acknowledgements are permitted and used (RFC 2018), at both ends.
+    /// Whether SACK is permitted and used at both ends (RFC 2018).
     pub fn sack(&self) -> bool {
         matches!(self.flavour, Flavour::Sack | Flavour::SelectiveRepeat | Flavour::Prr)
     }
 
-    /// Whether recovery goes by a record of each outstanding segment.
+    /// Whether recovery uses per-segment records.
     pub fn keeps_records(&self) -> bool {
         self.flavour == Flavour::Prr
     }
 
-    /// Whether segments bear timestamps, at both ends.
+    /// Whether segments carry timestamps, at both ends.
     pub fn stamps(&self) -> bool {
         self.timestamps || self.tells_copies()
     }
 
-    /// Whether a timestamp tells a segment from every other, and an acknowledgement echoes that of the
-    /// segment that causes it, not of the one that moved its edge (RFC 7323 section 4.3).
+    /// Whether timestamps are unique per segment, and an acknowledgement echoes that of the segment that
+    /// triggers it, not of the one that advanced its edge (RFC 7323 section 4.3).
     pub(super) fn tells_copies(&self) -> bool {
         matches!(self.flavour, Flavour::GoBackN | Flavour::SelectiveRepeat)
     }
 
-    /// Whether SYN is a segment like those with data, as in ns-2: its acknowledgement opens the window
-    /// and is answered by nothing but data, its loss sets the threshold.
+    /// Whether a SYN is treated like a data segment, as in ns-2: its acknowledgement opens the window and is
+    /// answered by data only, and its loss sets ssthresh.
     pub(super) fn syn_is_like_data(&self) -> bool {
         self.rules == Rules::Ns2
     }
@@ -663,7 +664,7 @@ impl Settings {
         self.rules == Rules::Ns2
     }
 
-    /// What is wrong with the settings, each with the key at fault; empty if they can be used.
+    /// Invalid settings, each with its key and the problem; empty if the settings are valid.
     pub fn faults(&self) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();
         let mut check = |key, holds: bool, fault: &dyn Fn() -> String| {

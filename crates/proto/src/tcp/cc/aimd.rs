@@ -1,9 +1,9 @@
-//! The standard: slow start, then additive increase; multiplicative decrease (Jacobson 1988, RFC 5681).
+//! Standard congestion control: slow start and congestion avoidance (Jacobson 1988, RFC 5681).
 
 use super::{AckInfo, Controller, Loss, Window};
 use crate::tcp::settings::Settings;
 
-/// What remains of the data in use after a loss (RFC 5681 equation 4).
+/// Multiplicative decrease factor (RFC 5681 equation 4).
 const HALF: f64 = 0.5;
 
 /// Slow start and congestion avoidance.
@@ -19,7 +19,7 @@ impl Aimd {
         Aimd { window: Window::new(settings), mss: f64::from(settings.mss()) }
     }
 
-    /// RFC 5681 equation 4: half the flight or another part, no less than two segments.
+    /// RFC 5681 equation 4: FlightSize times `factor`, by default a half, but at least two segments.
     fn part_of_flight(&self, loss: &Loss, factor: Option<f64>) -> f64 {
         (f64::from(loss.flight) * factor.unwrap_or(HALF)).max(2.0 * self.mss)
     }
@@ -48,7 +48,7 @@ impl Controller for Aimd {
     }
 
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
-        // RFC 5681 section 3.1: the threshold is held when the timer runs out again.
+        // RFC 5681 section 3.1: ssthresh is kept at a repeated timeout.
         if !loss.again {
             self.window.ssthresh = self.part_of_flight(loss, factor);
         }

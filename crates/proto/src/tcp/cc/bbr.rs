@@ -1,5 +1,5 @@
-//! BBR, version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), with the conventions of
-//! Linux: a model of the path, its bandwidth and least round-trip time, sets rate and window; losses do not.
+//! BBR, version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in Linux. Pacing
+//! rate and window follow a model of the path (bottleneck bandwidth and minimum round-trip time), not losses.
 
 use lasthop_base::{Duration, Stream, Streams, Time};
 
@@ -7,35 +7,35 @@ use super::{AckInfo, Controller, Loss, RateSample, RttInfo, SegmentWindow, Sendi
 use crate::tcp::filter::Windowed;
 use crate::tcp::settings::Settings;
 
-/// Startup: 2 / ln 2, the least gain that lets the rate double each round.
+/// Startup gain: 2 / ln 2, the smallest gain that doubles the rate each round.
 const HIGH_GAIN: f64 = 2885.0 / 1000.0;
-/// Drain: the queue that startup has built leaves in one round.
+/// Drain gain: drains the queue built by Startup within one round.
 const DRAIN_GAIN: f64 = 1000.0 / 2885.0;
-/// The window in bandwidth-delay products, for acknowledgements that are delayed or come in lumps.
+/// Window gain: two bandwidth-delay products, for delayed and aggregated acknowledgements.
 const CWND_GAIN: f64 = 2.0;
-/// The rate during the phases of ProbeBW.
+/// Pacing gains of the ProbeBW phases.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// The bandwidth is the greatest of so many rounds.
+/// Window of the bandwidth max filter, in rounds.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// The least round-trip time is looked for anew after so long.
+/// Window of the minimum round-trip time filter.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// ProbeRTT keeps [`LEAST_WINDOW`] for so long.
+/// Minimum time at [`LEAST_WINDOW`] in ProbeRTT.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Segments.
+/// Minimum window in segments.
 const LEAST_WINDOW: u32 = 4;
-/// Startup ends when the bandwidth has not grown by this factor for so many rounds.
+/// Startup ends when the bandwidth grows by less than this factor for [`FULL_ROUNDS`] rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Pacing stays below the bandwidth by this factor, so that queues drain.
+/// Pacing rate relative to the bandwidth estimate, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
-/// Rounds of each half of the filter for aggregated acknowledgements, and the most time they may stand for.
+/// Rounds per half of the ACK aggregation filter, and the maximum aggregation in time.
 const AGGREGATION_ROUNDS: u32 = 5;
 const MOST_AGGREGATION: Duration = Duration::from_millis(100);
-/// An epoch of aggregation ends after so many segments.
+/// An aggregation epoch ends after this many segments.
 const AGGREGATION_RESET: u32 = 1 << 20;
-/// Below this rate, bytes per second, the stack sends single segments.
+/// Below this rate, in bytes per second, the stack sends single segments.
 const SINGLE_SEGMENT_RATE: f64 = 1_200_000.0 / 8.0;
-/// The most bytes that the stack sends at once.
+/// Maximum burst of the stack in bytes.
 const MOST_AT_ONCE: f64 = 65_535.0 - 320.0;
 
 /// BBR version 1.
@@ -46,27 +46,27 @@ pub struct Bbr {
     mode: Mode,
     pacing_gain: f64,
     cwnd_gain: f64,
-    /// Bytes per second.
+    /// Pacing rate in bytes per second.
     pacing_rate: Option<f64>,
-    /// Bytes per second, over rounds.
+    /// Bandwidth max filter over rounds, in bytes per second.
     bandwidth: Windowed<f64>,
     rounds: u64,
-    /// A round ends when so many bytes are delivered.
+    /// Value of `delivered` at which the current round ends.
     round_ends: u64,
     round_started: bool,
     min_rtt: Option<Duration>,
     min_rtt_at: Time,
-    /// Startup's estimate of the full bandwidth, and rounds without growth.
+    /// Bandwidth estimate of Startup, and the number of rounds without growth.
     full_bandwidth: f64,
     full_rounds: u32,
     full: bool,
     cycle: usize,
     cycle_began: Time,
-    /// When ProbeRTT may end, and whether a round has passed in it.
+    /// End of ProbeRTT, and whether a round has passed in it.
     probe_rtt_ends: Option<Time>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
-    /// The window before a recovery or ProbeRTT.
+    /// Window before recovery or ProbeRTT.
     prior_cwnd: u32,
     trouble: Trouble,
     packet_conservation: bool,
@@ -83,7 +83,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// What the last acknowledgement found the sender doing.
+/// Recovery state of the sender at the last acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trouble {
     None,
@@ -91,7 +91,7 @@ enum Trouble {
     Loss,
 }
 
-/// How far acknowledgements come in lumps: segments beyond what the bandwidth explains.
+/// ACK aggregation: segments acknowledged beyond what the bandwidth estimate explains.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
     extra: [u32; 2],
@@ -101,11 +101,11 @@ struct Aggregation {
     acked: u32,
 }
 
-/// Whether a token-bucket policer limits the rate (Linux: long-term bandwidth).
+/// Detection of token-bucket policers (Linux: long-term bandwidth).
 #[derive(Clone, Copy, Debug, Default)]
 struct Policer {
     sampling: bool,
-    /// The bandwidth that it lets through, in use or a candidate.
+    /// The policed bandwidth, in use or tentative.
     bandwidth: Option<f64>,
     in_use: bool,
     rounds: u32,
@@ -116,12 +116,13 @@ struct Policer {
 }
 
 impl Policer {
-    /// Rounds of an interval, at least, and of the use of its result, at most.
+    /// Minimum rounds of a sampling interval, and maximum rounds for which its result is used.
     const INTERVAL_ROUNDS: u32 = 4;
     const USE_ROUNDS: u32 = 48;
-    /// The share of lost segments that suggests a policer: 50 / 256.
+    /// Loss rate that suggests a policer: 50 / 256.
     const LOSS_SHARE: f64 = 50.0 / 256.0;
-    /// Two intervals agree if they differ by less than this share, or so many bytes per second.
+    /// Two intervals agree if they differ by less than this fraction, or by less than this many bytes per
+    /// second.
     const AGREEMENT: f64 = 1.0 / 8.0;
     const AGREEMENT_RATE: f64 = 500.0;
 
@@ -134,7 +135,7 @@ impl Policer {
         self.restart_interval(now, delivered);
     }
 
-    /// An interval has ended with bandwidth `found`. Whether two of them agree.
+    /// Ends an interval with bandwidth `found`; returns whether two intervals agree.
     fn finish_interval(&mut self, now: Time, delivered: u64, found: f64) -> bool {
         if let Some(before) = self.bandwidth {
             let difference = (found - before).abs();
@@ -151,7 +152,7 @@ impl Policer {
 }
 
 impl Bbr {
-    /// A controller for a connection with these settings. `flow` decides in which phase ProbeBW begins.
+    /// A controller for a connection with these settings. `flow` selects the initial phase of ProbeBW.
     pub fn new(settings: &Settings, flow: u64) -> Bbr {
         Bbr {
             window: SegmentWindow::new(settings),
@@ -183,12 +184,12 @@ impl Bbr {
         }
     }
 
-    /// The bandwidth that rate and window go by, bytes per second.
+    /// The bandwidth estimate in use, in bytes per second.
     fn bandwidth(&self) -> f64 {
         self.policer.bandwidth.filter(|_| self.policer.in_use).unwrap_or(self.bandwidth.get())
     }
 
-    /// Segments that the stack sends at once.
+    /// Burst size of the stack in segments.
     fn burst(&self) -> u32 {
         let rate = self.pacing_rate.unwrap_or(0.0);
         let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
@@ -203,7 +204,7 @@ impl Bbr {
         libm::ceil(segments) as u32
     }
 
-    /// Room for bursts at sender and receiver, and an even number, for delayed acknowledgements.
+    /// Adds room for bursts at sender and receiver, and rounds up to an even number for delayed ACKs.
     fn with_room(&self, cwnd: u32) -> u32 {
         let cwnd = (cwnd + 3 * self.burst()).next_multiple_of(2);
         let probes = self.mode == Mode::ProbeBw && self.cycle == 0;
@@ -333,7 +334,7 @@ impl Bbr {
 
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
-        // Any phase but the one that drains.
+        // Any phase except the draining one.
         self.cycle = CYCLE.len() - 1 - self.random.below(CYCLE.len() as u64 - 1) as usize;
         self.advance_cycle(now);
     }
@@ -438,7 +439,7 @@ impl Bbr {
         self.prior_cwnd = if calm { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
-    /// The window after losses are taken out of it, or put back.
+    /// Reduces the window by losses, or restores it after recovery.
     fn recover_or_restore(&mut self, sample: &RateSample, acked: u32, cwnd: u32) -> u32 {
         let in_flight = self.count(sample.in_flight);
         let mut cwnd = cwnd.saturating_sub(self.count(sample.newly_lost)).max(1);
@@ -531,7 +532,7 @@ impl Controller for Bbr {
         self.set_cwnd(sample);
     }
 
-    /// Losses found by acknowledgements do not close the window; a scheme that says how far does.
+    /// Detected losses do not reduce the window, except by a scheme's `factor`.
     fn on_loss(&mut self, _loss: &Loss, factor: Option<f64>) {
         self.save_cwnd();
         if let Some(factor) = factor {
@@ -555,7 +556,7 @@ impl Controller for Bbr {
 
     fn on_recovered(&mut self, _limit: u32) {}
 
-    /// The window comes back when recovery ends; the pipe is not known to be full any more.
+    /// The window is restored when recovery ends; the pipe is no longer considered full.
     fn on_undo(&mut self, _before: &Window) {
         self.full_bandwidth = 0.0;
         self.full_rounds = 0;
@@ -563,7 +564,7 @@ impl Controller for Bbr {
         self.policer.reset(began, delivered);
     }
 
-    /// An idle time changes nothing of the model.
+    /// Idle periods do not affect the model.
     fn on_idle(&mut self) {}
 
     fn on_flight(&mut self, sending: &Sending) {

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), in the integers and with the conventions of Linux.
+//! CUBIC (RFC 9438), with the integer arithmetic and conventions of Linux.
 
 use lasthop_base::{Duration, Time};
 
@@ -6,26 +6,26 @@ use super::hystart::HyStart;
 use super::{AckInfo, Controller, Loss, RttInfo, SegmentWindow, Sending, Window};
 use crate::tcp::settings::Settings;
 
-/// What remains of the window after a loss, in parts of 1024: 0.7.
+/// Multiplicative decrease factor 0.7, in units of 1/1024.
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
-/// C = 0.4 segments per cubic second, in parts of 1024.
+/// C = 0.4 segments per cubic second, in units of 1/1024.
 const CUBE_RTT_SCALE: u64 = 410;
 /// Cubic time units per segment.
 const CUBE_FACTOR: u64 = (1 << 40) / CUBE_RTT_SCALE;
-/// Time is counted in 1024ths of a second.
+/// Time unit: 1/1024 s.
 const UNITS_PER_SECOND: u64 = 1024;
-/// Reno-friendly growth takes cwnd times this many eighths of acknowledged segments for each segment: 8 (1 + β) /
-/// 3 (1 - β) (RFC 9438 section 4.3).
+/// Acknowledged segments per segment of Reno-friendly growth, in eighths of cwnd: 8 (1 + β) / 3 (1 - β) (RFC
+/// 9438 section 4.3).
 const RENO_SHARE: u64 = 15;
-/// While the window does not change, the curve is calculated no more often than this.
+/// Minimum interval between computations of the curve while the window is constant.
 const LEAST_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
 
 /// CUBIC: the window is a cubic function of the time since the last loss.
 ///
-/// Where Linux differs from RFC 9438, this is Linux: the Reno-friendly window keeps its slope beyond the last
-/// maximum (the RFC raises it to one segment per round trip there), and time counts from the first acknowledgement
-/// after the loss, plus the least round-trip time.
+/// Where Linux differs from RFC 9438, this follows Linux: the Reno-friendly window keeps its slope beyond the
+/// last maximum (the RFC raises it to one segment per round trip), and time counts from the first
+/// acknowledgement after the loss, plus the minimum round-trip time.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: SegmentWindow,
@@ -34,20 +34,21 @@ pub struct Cubic {
     delay_min: Option<Duration>,
 }
 
-/// Where the window is on its curve. Windows are in segments.
+/// State of the cubic curve. Windows are in segments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Curve {
     /// The window at the last loss.
     last_max: u32,
-    /// The window and time of the last calculation.
+    /// Window and time of the last computation.
     last_cwnd: u32,
     last_time: Time,
     /// Acknowledged segments per increase.
     per: u32,
-    /// Where the curve is flat, and how long after its beginning that is, in time units.
+    /// Window at the plateau (W_max), and the time K from the start of the epoch to the plateau, in time
+    /// units.
     origin: u32,
     k: u64,
-    /// When the curve began; nothing until the first acknowledgement after a loss.
+    /// Start of the epoch; `None` until the first acknowledgement after a loss.
     epoch: Option<Time>,
     /// Acknowledged segments since the Reno-friendly window last grew, and that window.
     acked: u32,
@@ -69,7 +70,7 @@ impl Cubic {
         (f64::from(loss.flight) / self.window.mss()) as u32
     }
 
-    /// Nothing of the past counts after a timeout.
+    /// Resets the state after a timeout.
     fn reset(&mut self, loss: &Loss) {
         self.curve = Curve::default();
         self.delay_min = None;
@@ -79,7 +80,7 @@ impl Cubic {
 }
 
 impl Curve {
-    /// Calculates after how many acknowledged segments the window grows by one.
+    /// Computes the number of acknowledged segments per segment of growth.
     fn update(&mut self, now: Time, cwnd: u32, acked: u32, delay_min: Duration) {
         self.acked += acked;
         if self.last_cwnd == cwnd && now.since(self.last_time) <= LEAST_INTERVAL {
@@ -93,7 +94,7 @@ impl Curve {
         };
         self.per = self.follow(now.since(epoch) + delay_min, cwnd);
         self.befriend_reno(cwnd);
-        // At most one segment for every two that were acknowledged.
+        // At most one segment per two acknowledged.
         self.per = self.per.max(2);
     }
 
@@ -119,11 +120,11 @@ impl Curve {
         let target =
             if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) };
         let per = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
-        // Before the first loss, no slower than 5 % per round trip.
+        // Before the first loss, at least 5 % per round trip.
         if self.last_max == 0 { per.min(20) } else { per }
     }
 
-    /// RFC 9438 section 4.3: no slower than Reno with the same factor would be.
+    /// RFC 9438 section 4.3: at least as fast as Reno with the same decrease factor.
     fn befriend_reno(&mut self, cwnd: u32) {
         let per = ((u64::from(cwnd) * RENO_SHARE) >> 3) as u32;
         while self.acked > per {
@@ -135,7 +136,7 @@ impl Curve {
         }
     }
 
-    /// RFC 9438 sections 4.6 and 4.7: the threshold after a loss, with fast convergence.
+    /// RFC 9438 sections 4.6 and 4.7: ssthresh after a loss, with fast convergence.
     fn threshold(&mut self, cwnd: u32, factor: Option<f64>) -> u32 {
         self.epoch = None;
         let wide = u64::from(cwnd);
@@ -180,7 +181,7 @@ impl Controller for Cubic {
     }
 
     fn on_rtt(&mut self, info: &RttInfo) {
-        // Samples of the second after a loss may be those of a queue that drains.
+        // Samples within a second after a loss may be inflated by a draining queue.
         if self.curve.epoch.is_some_and(|epoch| info.now.since(epoch) < Duration::from_secs(1)) {
             return;
         }
@@ -199,7 +200,7 @@ impl Controller for Cubic {
     }
 
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
-        // RFC 5681 section 3.1: the threshold is held when the timer runs out again.
+        // RFC 5681 section 3.1: ssthresh is kept at a repeated timeout.
         if !loss.again {
             let threshold = self.curve.threshold(self.in_use(loss), factor);
             self.window.set_ssthresh(threshold);
@@ -208,7 +209,7 @@ impl Controller for Cubic {
         self.window.set_cwnd(1);
     }
 
-    /// RFC 9438 section 5.8: time without data does not count.
+    /// RFC 9438 section 5.8: application-limited periods do not count.
     fn on_flight(&mut self, sending: &Sending) {
         self.curve.epoch = self.curve.epoch.map(|epoch| (epoch + sending.idle).min(sending.now));
     }
@@ -222,7 +223,7 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// A sender that is always limited by its window: `rtt` after `rtt`, a window of acknowledgements.
+    /// A sender limited by its window, which receives a window of acknowledgements every `rtt`.
     struct Flow {
         cubic: Cubic,
         now: Time,
@@ -247,7 +248,7 @@ mod tests {
             self.cubic.window().cwnd / f64::from(MSS)
         }
 
-        /// One segment is acknowledged; time goes on by its share of a round trip.
+        /// Acknowledges one segment and advances time by its share of a round trip.
         fn ack(&mut self) {
             let share = self.rtt.as_secs_f64() / self.segments();
             self.now += Duration::from_secs_f64(share);
@@ -297,7 +298,7 @@ mod tests {
                 let reno = 700.0 + 3.0 * 0.3 / 1.7 * t / rtt.as_secs_f64();
                 let (least, most) = (at(t - rtt.as_secs_f64()), at(t + rtt.as_secs_f64()).max(reno));
                 let found = flow.segments();
-                // Fourteen seconds are more than two hundred and eighty round trips: rounding adds up to a segment.
+                // Rounding errors accumulate to one segment over more than 280 round trips.
                 assert!(found > least - 2.0 && found < most + 2.0, "{found} at {t} s: {least}..{most}");
             }
         }
@@ -314,7 +315,7 @@ mod tests {
             if acked.is_multiple_of(per_loss) {
                 flow.lose();
                 losses += 1;
-                // The first twenty cycles lead to the steady state.
+                // Twenty cycles to reach the steady state.
                 if losses == 20 {
                     begin = flow.now;
                 }

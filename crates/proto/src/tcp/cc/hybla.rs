@@ -1,14 +1,14 @@
-//! Hybla (Caini and Firrincieli 2004), as in Linux: a path with a long round-trip time grows as fast as one of
-//! 25 ms would.
+//! Hybla (Caini and Firrincieli 2004), as in Linux: the window on a long path grows as fast as on a path with
+//! a round-trip time of 25 ms.
 
 use lasthop_base::Duration;
 
 use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
 use crate::tcp::settings::Settings;
 
-/// The round-trip time to which others are compared.
+/// The reference round-trip time.
 const REFERENCE: Duration = Duration::from_millis(25);
-/// The most segments that one acknowledgement adds in slow start.
+/// Maximum growth per acknowledgement in slow start, in segments.
 const MOST: f64 = 65_536.0;
 
 /// Reno whose growth is scaled by ρ = RTT / 25 ms, at least one.
@@ -18,7 +18,7 @@ pub struct Hybla {
     srtt: f64,
     rho: f64,
     min_rtt: Option<Duration>,
-    /// Segments of growth that do not make up a whole one yet.
+    /// Fractional segments of growth carried over.
     rest: f64,
 }
 
@@ -48,7 +48,8 @@ impl Controller for Hybla {
         let acked = window.acked_segments(ack.acked);
         let cwnd = window.cwnd();
         if acked > 0 {
-            // 2^ρ - 1 segments in slow start, ρ² per window after it; for each acknowledgement, as in Linux.
+            // Growth of 2^ρ − 1 segments per acknowledgement in slow start and ρ²/cwnd afterwards, as in
+            // Linux.
             self.rest += if slow_start {
                 (libm::exp2(self.rho) - 1.0).min(MOST)
             } else {

@@ -1,4 +1,4 @@
-//! When slow start has found what the path holds: HyStart as in Linux (Ha and Rhee 2011) and HyStart++ (RFC 9406).
+//! Exit from slow start before losses: HyStart as in Linux (Ha and Rhee 2011) and HyStart++ (RFC 9406).
 
 use lasthop_base::{Duration, Time};
 
@@ -6,37 +6,37 @@ use super::RttInfo;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::SlowStartExit;
 
-/// Linux looks at windows of so many segments or more.
+/// Minimum window in segments for HyStart in Linux.
 const LOW_WINDOW: u32 = 16;
-/// Acknowledgements that come no further apart than this are a train.
+/// Maximum gap between the acknowledgements of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// What the stack's own batches may add to a train.
+/// Slack for batching by the stack.
 const TRAIN_SLACK: Duration = Duration::from_millis(1);
-/// Samples of a round before its least round-trip time means anything (RFC 9406: N_RTT_SAMPLE).
+/// Samples required per round (RFC 9406: N_RTT_SAMPLE).
 const SAMPLES: u32 = 8;
-/// Bounds of the rise of the round-trip time that means a queue (RFC 9406: MIN_RTT_THRESH, MAX_RTT_THRESH).
+/// Bounds of the delay increase that indicates a queue (RFC 9406: MIN_RTT_THRESH, MAX_RTT_THRESH).
 const LEAST_RISE: Duration = Duration::from_millis(4);
 const MOST_RISE: Duration = Duration::from_millis(16);
-/// Conservative slow start grows by one segment for so many acknowledged (RFC 9406: CSS_GROWTH_DIVISOR).
+/// Growth divisor of conservative slow start (RFC 9406: CSS_GROWTH_DIVISOR).
 const CONSERVATIVE_SHARE: u32 = 4;
-/// Rounds of conservative slow start before it is final (RFC 9406: CSS_ROUNDS).
+/// Rounds of conservative slow start before congestion avoidance (RFC 9406: CSS_ROUNDS).
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
-/// Finds out when slow start should end, from acknowledgements.
+/// Detects the end of slow start from acknowledgements.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     exit: SlowStartExit,
     paced: bool,
-    /// The current round ends when this is acknowledged, and began then.
+    /// End of the current round in sequence space, and its start time.
     round_ends: SeqNum,
     round_began: Time,
-    /// The last acknowledgement of the train.
+    /// Time of the last acknowledgement of the train.
     last_of_train: Time,
-    /// The least round-trip time of this round, from how many samples, and that of the round before.
+    /// Minimum round-trip time of this round, its number of samples, and the minimum of the previous round.
     least: Option<Duration>,
     samples: u32,
     least_before: Option<Duration>,
-    /// The least round-trip time at all.
+    /// Minimum round-trip time of the connection.
     least_ever: Option<Duration>,
     conservative: Option<Conservative>,
     found: bool,
@@ -47,7 +47,7 @@ pub(super) struct HyStart {
 struct Conservative {
     baseline: Duration,
     rounds: u32,
-    /// Acknowledged segments that do not make up a segment of growth yet.
+    /// Acknowledged segments not yet converted to growth.
     credit: u32,
 }
 
@@ -68,13 +68,14 @@ impl HyStart {
         }
     }
 
-    /// Slow start begins anew at `now`; what was sent up to `max` belongs to its first round.
+    /// Restarts slow start at `now`; its first round covers data sent up to `max`.
     pub(super) fn restart(&mut self, now: Time, max: SeqNum) {
         *self = HyStart::new(self.exit, self.paced, max.0);
         (self.round_began, self.last_of_train) = (now, now);
     }
 
-    /// A round-trip time was measured in slow start, with a window of `cwnd` segments: whether slow start ends.
+    /// Processes a round-trip time sample in slow start at a window of `cwnd` segments; returns whether slow
+    /// start ends.
     pub(super) fn ends_slow_start(&mut self, info: &RttInfo, cwnd: u32) -> bool {
         self.least_ever = Some(self.least_ever.map_or(info.rtt, |least| least.min(info.rtt)));
         // As Linux has it, smaller windows do not even begin rounds.
@@ -93,7 +94,7 @@ impl HyStart {
         self.found
     }
 
-    /// How many segments slow start may grow by for `acked` ones.
+    /// Growth in segments for `acked` acknowledged segments.
     pub(super) fn growth(&mut self, acked: u32) -> u32 {
         let Some(conservative) = &mut self.conservative else { return acked };
         conservative.credit += acked;
@@ -110,7 +111,7 @@ impl HyStart {
         }
     }
 
-    /// Acknowledgements without a gap for half the least round-trip time: the path is full in one direction.
+    /// An ACK train of half the minimum round-trip time: the forward path is full.
     fn train_is_long(&mut self, info: &RttInfo) -> bool {
         if info.now.since(self.last_of_train) > TRAIN_GAP {
             return false;
@@ -121,7 +122,7 @@ impl HyStart {
         info.now.since(self.round_began) > threshold
     }
 
-    /// The least round-trip time of a round is higher than before: a queue has formed.
+    /// The minimum round-trip time of a round has increased: a queue has formed.
     fn delay_has_risen(&mut self, info: &RttInfo) -> bool {
         let least = self.least.map_or(info.rtt, |least| least.min(info.rtt));
         self.least = Some(least);
@@ -152,7 +153,7 @@ impl HyStart {
     }
 }
 
-/// The rise above `least` that means a queue.
+/// The delay increase above `least` that indicates a queue.
 fn rise(least: Duration) -> Duration {
     Duration::from_nanos(least.as_nanos() / 8).max(LEAST_RISE).min(MOST_RISE)
 }

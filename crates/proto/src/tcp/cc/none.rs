@@ -3,7 +3,7 @@
 use super::{AckInfo, Controller, Loss, Window};
 use crate::tcp::settings::Settings;
 
-/// Leaves the window as it is: what arrives and what is lost says nothing about it.
+/// A constant window, independent of acknowledgements and losses.
 #[derive(Clone, Copy, Debug)]
 pub struct NoControl {
     window: Window,
@@ -39,7 +39,7 @@ impl Controller for NoControl {
 
     fn on_idle(&mut self) {}
 
-    /// No recovery moves the window either.
+    /// Recovery does not change the window either.
     fn governs_recovery(&self) -> bool {
         true
     }

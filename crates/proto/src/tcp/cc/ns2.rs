@@ -4,7 +4,7 @@ use super::{AckInfo, Controller, Loss, Window};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::Settings;
 
-/// What remains of the window after a loss (`decrease_num_`).
+/// Multiplicative decrease factor (`decrease_num_`).
 const HALF: f64 = 0.5;
 
 /// The window in segments: an acknowledgement counts as one segment whatever it acknowledges, and a loss halves the

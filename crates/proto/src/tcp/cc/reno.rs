@@ -1,13 +1,13 @@
-//! Reno by bytes (RFC 5681 with appropriate byte counting, RFC 3465), in whole segments as Linux has it.
+//! Reno with appropriate byte counting (RFC 5681, RFC 3465), in whole segments as in Linux.
 
 use super::{AckInfo, Controller, Loss, SegmentWindow, Window};
 use crate::tcp::settings::Settings;
 
-/// What remains of the window after a loss (RFC 5681 equation 4).
+/// Multiplicative decrease factor (RFC 5681 equation 4).
 const HALF: f64 = 0.5;
 
-/// Slow start by what is acknowledged, then one segment per window; a loss halves. Controllers that change only
-/// some of this are made of it.
+/// Slow start by acknowledged bytes, then one segment per window; a loss halves the window. Other controllers
+/// build on it.
 #[derive(Clone, Debug)]
 pub struct Reno {
     pub(super) window: SegmentWindow,
@@ -51,7 +51,7 @@ impl Controller for Reno {
 
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
         self.window.reset();
-        // RFC 5681 section 3.1: the threshold is held when the timer runs out again.
+        // RFC 5681 section 3.1: ssthresh is kept at a repeated timeout.
         if !loss.again {
             self.window.set_ssthresh(self.part(loss, factor));
         }

@@ -1,4 +1,4 @@
-//! Vegas (Brakmo and Peterson 1995), as in Linux: keeps between two and four segments in the queue.
+//! Vegas (Brakmo and Peterson 1995), as in Linux: keeps two to four segments in the queue.
 
 use lasthop_base::Duration;
 
@@ -6,31 +6,31 @@ use super::{AckInfo, Controller, Loss, Reno, RttInfo, Sending, Window};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::Settings;
 
-/// Fewer segments in the queue let the window grow, more than [`BETA`] shrink it.
+/// The window grows below this number of queued segments, and shrinks above [`BETA`].
 const ALPHA: u64 = 2;
 const BETA: u64 = 4;
-/// More segments in the queue end slow start.
+/// Slow start ends above this number of queued segments.
 const GAMMA: u64 = 1;
-/// With fewer samples in a round, what they show may be the receiver's delay.
+/// Samples required per round; with fewer, delayed ACKs may distort the result.
 const SAMPLES: u32 = 3;
 
-/// Delay-based control: once a round trip, compares what the window would bring on an empty path with what it
-/// brings. As in Linux, slow start doubles the window each round, not every other.
+/// Delay-based control: once per round trip, compares the expected rate without a queue with the actual rate.
+/// As in Linux, slow start doubles the window every round, not every other round.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     reno: Reno,
     rounds: Rounds,
 }
 
-/// Round-trip times by rounds, as Vegas and Veno keep them.
+/// Round-trip times per round, shared by Vegas and Veno.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounds {
-    /// The least round-trip time at all, and of this round.
+    /// Minimum round-trip times of the connection and of this round.
     pub(super) base: Option<Duration>,
     pub(super) least: Option<Duration>,
     pub(super) samples: u32,
     ends: SeqNum,
-    /// The window is controlled by delay; not during recovery.
+    /// Whether the window is controlled by delay; not during recovery.
     pub(super) enabled: bool,
 }
 
@@ -45,7 +45,7 @@ impl Rounds {
         self.samples += 1;
     }
 
-    /// Whether a round ends with `ack`, which begins the next.
+    /// Whether `ack` ends a round.
     pub(super) fn ends_with(&mut self, ack: &AckInfo) -> bool {
         let ends = ack.una > self.ends;
         if ends {
@@ -58,14 +58,14 @@ impl Rounds {
         (self.least, self.samples) = (None, 0);
     }
 
-    /// Begins anew after a time in which delays meant nothing.
+    /// Restarts after a period without meaningful delays.
     pub(super) fn enable(&mut self, ack: &AckInfo) {
         self.enabled = true;
         self.ends = ack.max;
         self.begin_round();
     }
 
-    /// Segments of `cwnd` in the queue: those of the time beyond the base, as a part of `over`.
+    /// Queued segments out of `cwnd`, computed from the delay above the base, relative to `over`.
     pub(super) fn queued(&self, cwnd: u32, over: Duration) -> u64 {
         let (base, least) =
             (self.base.unwrap_or_default().as_nanos(), self.least.unwrap_or_default().as_nanos());
@@ -80,7 +80,7 @@ impl Vegas {
         Vegas { reno: Reno::new(settings), rounds: Rounds::new(settings.iss) }
     }
 
-    /// The end of a round with enough samples.
+    /// Adjusts the window at the end of a round with enough samples.
     fn adjust(&mut self, acked: u32) {
         let (Some(base), Some(least)) = (self.rounds.base, self.rounds.least) else { return };
         let acked = self.reno.window.acked_segments(acked);
@@ -88,7 +88,7 @@ impl Vegas {
         let queued = self.rounds.queued(cwnd, base);
         if self.reno.window.in_slow_start() {
             if queued > GAMMA {
-                // What the path holds without a queue, and one segment.
+                // The bandwidth-delay product plus one segment.
                 let target =
                     u128::from(cwnd) * u128::from(base.as_nanos()) / u128::from(least.as_nanos().max(1));
                 self.reno.window.set_cwnd(cwnd.min(target as u32 + 1));
@@ -115,7 +115,7 @@ impl Vegas {
     }
 }
 
-/// What Linux keeps of a threshold: at least three quarters of the window.
+/// The threshold as in Linux: at least three quarters of the window.
 fn current_threshold(window: &Window) -> f64 {
     if window.in_slow_start() { window.ssthresh } else { window.ssthresh.max(window.cwnd * 0.75) }
 }
@@ -166,7 +166,7 @@ impl Controller for Vegas {
     }
 
     fn on_flight(&mut self, sending: &Sending) {
-        // The path may have changed while nothing was sent.
+        // The path may have changed during the idle period.
         if sending.application_limited {
             self.rounds.begin_round();
         }

@@ -1,26 +1,26 @@
-//! Veno (Fu and Liew 2003), as in Linux: Reno that tells losses of a full queue from those of a wireless link by
-//! the delay.
+//! Veno (Fu and Liew 2003), as in Linux: Reno that distinguishes congestion losses from wireless losses by
+//! the queueing delay.
 
 use super::vegas::Rounds;
 use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
 use crate::tcp::settings::Settings;
 
-/// With this many segments in the queue the path is congested. Half segments: 3.
+/// The path is congested above this number of queued half segments: 3 segments.
 const CONGESTED: u64 = 6;
-/// What remains after a loss that congestion does not explain.
+/// Decrease factor for a loss on an uncongested path.
 const RANDOM_LOSS: f64 = 0.8;
-/// With fewer samples since the last loss, Reno rules.
+/// Samples required since the last loss; with fewer, Reno applies.
 const SAMPLES: u32 = 3;
 
-/// Additive increase, every other round trip only once the path is congested; a loss on an uncongested path takes
-/// a fifth of the window.
+/// Additive increase, every other round trip while the path is congested; a loss on an uncongested path
+/// reduces the window by a fifth.
 #[derive(Clone, Debug)]
 pub struct Veno {
     reno: Reno,
     rounds: Rounds,
-    /// Half segments in the queue.
+    /// Queued half segments.
     queued: u64,
-    /// On a congested path every other increase is left out.
+    /// Whether to skip the next increase on a congested path.
     skip: bool,
 }
 
@@ -58,7 +58,7 @@ impl Controller for Veno {
         if left > 0 {
             self.avoid(left);
         }
-        // As in Linux, the delay is that of the last samples, not of a round.
+        // As in Linux, the delay is that of the latest samples, not of a round.
         self.rounds.least = None;
     }
 

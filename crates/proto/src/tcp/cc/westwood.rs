@@ -1,30 +1,30 @@
-//! Westwood+ (Mascolo, Grieco et al. 2004), as in Linux: after a loss the window is what the bandwidth estimate
-//! fills.
+//! Westwood+ (Mascolo, Grieco et al. 2004), as in Linux: after a loss the window is set to the estimated
+//! bandwidth times the minimum round-trip time.
 
 use lasthop_base::{Duration, Time};
 
 use super::{AckInfo, Controller, Loss, Reno, RttInfo, Window};
 use crate::tcp::settings::Settings;
 
-/// Bandwidth is measured over a round-trip time, or this if that is less.
+/// Minimum interval of a bandwidth sample; otherwise a round-trip time.
 const LEAST_INTERVAL: Duration = Duration::from_millis(50);
-/// The weight of the past in each of the two filters: 7/8.
+/// Weight of the previous value in each of the two filters: 7/8.
 const PAST: f64 = 7.0 / 8.0;
 
-/// Reno with a threshold of bandwidth times least round-trip time.
+/// Reno whose ssthresh is the bandwidth times the minimum round-trip time.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     reno: Reno,
-    /// Bytes per second, filtered once and twice.
+    /// Bandwidth in bytes per second, filtered once and twice.
     once: f64,
     twice: f64,
-    /// The interval being measured: its beginning, and bytes acknowledged in it.
+    /// Start of the current interval, and the bytes acknowledged in it.
     began: Time,
     acked: u64,
     rtt: Duration,
     min_rtt: Option<Duration>,
     measured: bool,
-    /// A scheme has said how far the last loss closes the window.
+    /// Whether a scheme determined the reduction at the last loss.
     scaled: bool,
 }
 
@@ -93,7 +93,7 @@ impl Controller for Westwood {
         self.reno.on_loss(loss, factor);
     }
 
-    /// As in Linux, half the window until recovery ends, and then what the bandwidth fills.
+    /// As in Linux, half the window until recovery ends, and then the bandwidth-delay product.
     fn on_recovered(&mut self, limit: u32) {
         if !self.scaled {
             self.set_threshold();
@@ -107,7 +107,7 @@ impl Controller for Westwood {
         if factor.is_none() {
             self.set_threshold();
         }
-        // The path may be another one: its least round-trip time is looked for anew.
+        // The path may have changed: the minimum round-trip time is measured anew.
         self.min_rtt = None;
     }
 }

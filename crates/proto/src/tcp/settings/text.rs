@@ -1,4 +1,4 @@
-//! Settings that are written as words or numbers with a unit.
+//! Text formats of settings: words, or numbers with a unit.
 
 use alloc::format;
 use alloc::string::String;
@@ -77,7 +77,7 @@ impl FromStr for WindowSize {
             return count(text, "packet").map(WindowSize::Packets).ok_or_else(found);
         }
         text.parse().map(WindowSize::Bytes).map_err(|error| {
-            // A size's own complaint knows of sizes only.
+            // The error of a size mentions sizes only, so the expectation is replaced.
             let complaint = format!("{error}");
             let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
             let near = rest.find("; did you mean ").map_or("", |hint| &rest[hint..]);
@@ -90,7 +90,7 @@ fn write_count(f: &mut fmt::Formatter<'_>, n: u32, of: &str) -> fmt::Result {
     write!(f, "{n} {of}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Reads `"2 segments"`, if `of` is `"segment"`.
+/// Parses a count such as `"2 segments"`, where `of` is `"segment"`.
 fn count(text: &str, of: &str) -> Option<u32> {
     let number = text.strip_suffix('s').unwrap_or(text).strip_suffix(of)?;
     number.trim_end().parse().ok().filter(|n| (1..=65_535).contains(n))

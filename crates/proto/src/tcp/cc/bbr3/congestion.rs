@@ -1,39 +1,40 @@
-//! What losses say: bounds for long, found by probes for bandwidth, and bounds until the next probe.
+//! Response to losses: long-term bounds found by bandwidth probes, and short-term bounds until the next
+//! probe.
 
 use super::{Bbr3, LostSegment, RateSample, State};
 use crate::tcp::seq::SeqNum;
 
-/// The share of lost data that is tolerated while bandwidth is probed for.
+/// Tolerated loss rate while probing for bandwidth.
 pub(super) const LOSS_THRESHOLD: f64 = 0.02;
-/// The least share of the bounds that a round with losses leaves.
+/// Lower limit of the reduction of the bounds in a round with losses.
 pub(super) const BETA: f64 = 0.7;
-/// The share of the long-term bound that is left free for others.
+/// Fraction of the long-term bound that is left to other flows.
 const HEADROOM: f64 = 0.15;
 
-/// The bounds that losses set, in bytes and bytes per second; infinite before.
+/// Bounds set by losses, in bytes and bytes per second; infinite until the first loss.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Congestion {
     pub(super) inflight_longterm: f64,
     pub(super) inflight_shortterm: f64,
     pub(super) bandwidth_shortterm: f64,
-    /// The most delivered in a round, and the greatest rate of it, in the present round of losses.
+    /// Maximum bytes delivered in a round and maximum delivery rate, in the current loss round.
     pub(super) inflight_latest: f64,
     bandwidth_latest: f64,
-    /// Rounds of losses are rounds, but the first loss begins one.
+    /// Loss rounds are round trips that start at the first loss.
     round_ends: u64,
-    /// The acknowledgement at hand begins a round of losses.
+    /// Whether the current acknowledgement starts a loss round.
     pub(super) round_started: bool,
     loss_in_round: bool,
-    /// Gaps in the sequence numbers that were lost in this round, and where the last one ends.
+    /// Number of discontiguous lost ranges in this round, and the end of the last one.
     pub(super) gaps: u32,
     gap_ends: Option<SeqNum>,
     pub(super) undo: Undo,
 }
 
-/// What there was before losses were answered.
+/// State before the response to losses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
-    /// The state that losses have ended.
+    /// The state that ended because of losses.
     pub(super) state: Option<State>,
     inflight_longterm: f64,
     inflight_shortterm: f64,
@@ -64,7 +65,7 @@ impl Default for Congestion {
 }
 
 impl Congestion {
-    /// Losses so far say nothing about what is sent from now on.
+    /// Discards the loss signals collected so far.
     pub(super) fn reset_signals(&mut self) {
         self.loss_in_round = false;
         (self.inflight_latest, self.bandwidth_latest) = (0.0, 0.0);
@@ -75,13 +76,13 @@ impl Congestion {
     }
 }
 
-/// Whether `lost` bytes of `in_flight` are more than is tolerable.
+/// Whether losing `lost` of `in_flight` bytes exceeds the threshold.
 pub(super) fn is_too_high(lost: u64, in_flight: u64) -> bool {
     lost as f64 > LOSS_THRESHOLD * in_flight as f64
 }
 
 impl Bbr3 {
-    /// The long-term bound with room for others, bytes.
+    /// The long-term bound minus headroom for other flows, in bytes.
     pub(super) fn inflight_with_headroom(&self) -> f64 {
         let bound = self.congestion.inflight_longterm;
         if bound.is_infinite() {
@@ -142,8 +143,8 @@ impl Bbr3 {
         }
     }
 
-    /// After a round with losses, what is sent comes down to what was delivered in it, but not by more than
-    /// [`BETA`].
+    /// After a round with losses, reduces the short-term bounds to what was delivered in the round, but at
+    /// most by the factor [`BETA`].
     pub(super) fn adapt_to_losses(&mut self) {
         if !self.congestion.round_started {
             return;
@@ -177,8 +178,8 @@ impl Bbr3 {
         };
     }
 
-    /// The losses were none: the bounds are at least what they were, and a probe that they have ended begins
-    /// again.
+    /// Undoes the response to spurious losses: the bounds are restored at least, and a probe that the losses
+    /// ended restarts.
     pub(super) fn undo(&mut self) {
         self.full_pipe.reset(0.0);
         let congestion = &mut self.congestion;
@@ -202,14 +203,14 @@ impl Bbr3 {
     }
 }
 
-/// The rate of a sample, and the bytes delivered in its interval; none if the sample has none.
+/// The delivery rate of a sample, and the bytes delivered in its interval; zeros without a rate.
 fn delivery(sample: &RateSample) -> (f64, f64) {
     let volume = if sample.newly_delivered > 0 { sample.delivered - sample.prior_delivered } else { 0 };
     (sample.delivery_rate.unwrap_or(0.0), volume as f64)
 }
 
-/// What was in flight when the losses passed the threshold, which they did within `lost`: solves
-/// (lost before + x) / (in flight before + x) = threshold for x.
+/// The bytes in flight when losses exceeded the threshold, which happened within `lost`: solves (lost before
+/// + x) / (in flight before + x) = threshold for x.
 fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let size = f64::from(lost.end - lost.start);
     let in_flight_before = (lost.in_flight_at_sending as f64 - size).max(0.0);

@@ -1,15 +1,15 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr): a model of the path sets rate and window. Unlike version 1 it answers
-//! losses: those found while it probes for bandwidth bound what it keeps in flight for long, others what it sends
-//! until the next probe.
+//! BBR, version 3 (draft-ietf-ccwg-bbr). Pacing rate and window follow a model of the path. Unlike version 1
+//! it responds to losses: those found while probing for bandwidth set long-term bounds on the data in flight,
+//! others short-term bounds until the next probe.
 //!
-//! Names are the draft's, without its prefixes. Where it differs from the draft's pseudo-code:
-//! - It answers no marks: the draft has no response to ECN but that a mark counts as congestion, and the sender
-//!   negotiates none.
-//! - What was in flight while it probed is what was in flight before an acknowledgement, in whole segments: after it,
-//!   the window is never full.
-//! - The long-term bound does not hold in Drain: there the draft's table and its pseudo-code disagree.
-//! - An acknowledgement without a delivery rate says nothing of whether the pipe is full.
-//! - Losses beyond the threshold before the segment at hand take nothing from what was in flight before it.
+//! Names are those of the draft without its prefixes. Differences from the draft's pseudocode:
+//! - No response to ECN marks: the draft specifies none except to count a mark as congestion, and the sender does
+//!   not negotiate ECN.
+//! - The data in flight during a probe are those before the acknowledgement, in whole segments: after it, the
+//!   window is never full.
+//! - The long-term bound does not apply in Drain, where the draft's table and its pseudocode disagree.
+//! - An acknowledgement without a delivery rate sample does not affect the full-pipe estimate.
+//! - Losses above the threshold that precede the segment do not reduce the data in flight before it.
 
 mod congestion;
 mod probe_bw;
@@ -28,36 +28,36 @@ use super::{AckInfo, Controller, Loss, LostSegment, RateSample, RttInfo, Sending
 use crate::tcp::filter::Windowed;
 use crate::tcp::settings::Settings;
 
-/// Pacing stays below the bandwidth by this factor, so that queues drain.
+/// Pacing rate relative to the bandwidth estimate, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
-/// Segments that a window holds at least, so that delayed acknowledgements do not stop the flow.
+/// Minimum window in segments, so that delayed ACKs do not stall the flow.
 const LEAST_WINDOW: f64 = 4.0;
-/// Segments that a probe for bandwidth may have in flight beyond the model.
+/// Segments that a bandwidth probe may have in flight beyond the model.
 const PROBE_ROOM: f64 = 2.0;
-/// Rounds over which the greatest aggregation counts, before and after the pipe was full.
+/// Window of the ACK aggregation max filter in rounds, before and after the pipe is full.
 const AGGREGATION_ROUNDS_AT_START: u64 = 1;
 const AGGREGATION_ROUNDS: u64 = 10;
-/// What may leave at once is sent in so many seconds, but is at least so many segments and at most so many bytes.
+/// Burst size: what is sent in this many seconds, with a minimum in segments and a maximum in bytes.
 const QUANTUM_TIME: f64 = 0.001;
 const LEAST_QUANTUM: f64 = 2.0;
 const MOST_QUANTUM: f64 = 65_536.0;
-/// Quanta in flight that a full rate needs: in the sender's queue, in its hardware, and at the receiver.
+/// Quanta in flight at full rate: in the sender's queue, in its hardware, and at the receiver.
 const QUANTA_IN_FLIGHT: f64 = 3.0;
 
 /// BBR version 3.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
-    /// Bytes of payload in a segment.
+    /// Maximum payload of a segment in bytes.
     mss: f64,
     window: Window,
     /// Bytes.
     initial_window: f64,
     state: State,
-    /// Bytes per second; nothing before the first round-trip time.
+    /// Pacing rate in bytes per second; `None` before the first round-trip time.
     pacing_rate: Option<f64>,
-    /// The greatest delivery rates of the last cycle of ProbeBW and of this one, bytes per second.
+    /// Maximum delivery rates of the previous and the current ProbeBW cycle, in bytes per second.
     max_bandwidth: [f64; 2],
-    /// What rate and window go by, bytes per second: the model's bandwidth as far as losses allow.
+    /// Bandwidth in use, in bytes per second: that of the model, bounded by losses.
     bandwidth: f64,
     /// Bytes delivered so far.
     delivered: u64,
@@ -69,18 +69,18 @@ pub struct Bbr3 {
     congestion: Congestion,
     usage: Usage,
     idle_restart: bool,
-    /// The last window, in bytes, that neither a recovery nor ProbeRTT has cut.
+    /// The last window in bytes before a reduction by recovery or ProbeRTT.
     prior_cwnd: f64,
-    /// The last acknowledgement found the sender repairing losses.
+    /// Whether the sender was in recovery at the last acknowledgement.
     recovering: bool,
     random: Stream,
 }
 
-/// The states, each with the [gains](State::pacing_gain) that it sends with.
+/// States, each with its [pacing gain](State::pacing_gain).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
-    /// Since a number of rounds.
+    /// Entered at this round.
     Drain {
         since: u64,
     },
@@ -92,10 +92,10 @@ enum State {
 }
 
 impl State {
-    /// The rate in terms of the bandwidth.
+    /// Pacing rate relative to the bandwidth.
     fn pacing_gain(self) -> f64 {
         match self {
-            // 4 ln 2: the least gain that lets the rate double each round.
+            // 4 ln 2: the smallest gain that doubles the rate each round.
             State::Startup => 2.77,
             State::Drain { .. } => 0.5,
             State::Down => 0.9,
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// The window in terms of the bandwidth-delay product.
+    /// Window relative to the bandwidth-delay product.
     fn cwnd_gain(self) -> f64 {
         match self {
             State::Up => 2.25,
@@ -117,23 +117,24 @@ impl State {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// Whether losses are what a probe for more bandwidth has to expect.
+    /// Whether the state probes for bandwidth, so that losses are to be expected.
     fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
 }
 
-/// Rounds, each from the sending of a segment until the acknowledgement of one sent after it was acknowledged.
+/// Round counter. A round lasts from the sending of a segment to the acknowledgement of one sent after it was
+/// acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rounds {
     count: u64,
-    /// A round ends when a segment is acknowledged that was sent after so much was delivered.
+    /// The round ends with the acknowledgement of a segment sent at or after this value of `delivered`.
     ends: u64,
-    /// The acknowledgement at hand begins a round.
+    /// Whether the current acknowledgement starts a round.
     started: bool,
 }
 
-/// How far acknowledgements come in lumps: bytes beyond what the bandwidth explains.
+/// ACK aggregation: bytes acknowledged beyond what the bandwidth estimate explains.
 #[derive(Clone, Copy, Debug)]
 struct Aggregation {
     extra: Windowed<f64>,
@@ -141,7 +142,7 @@ struct Aggregation {
     acked: f64,
 }
 
-/// Whether the window was full at some time of this round and of the one before.
+/// Whether the window was full at some time in the current and the previous round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     now: bool,
@@ -149,7 +150,7 @@ struct Usage {
 }
 
 impl Bbr3 {
-    /// A controller for a connection with these settings. `flow` decides when it probes.
+    /// A controller for a connection with these settings. `flow` seeds the times of probes.
     pub fn new(settings: &Settings, flow: u64) -> Bbr3 {
         Bbr3 {
             mss: f64::from(settings.mss()),
@@ -182,12 +183,12 @@ impl Bbr3 {
         self.max_bandwidth[0].max(self.max_bandwidth[1])
     }
 
-    /// The bandwidth-delay product, bytes; the initial window before the first round-trip time.
+    /// The bandwidth-delay product in bytes; the initial window before the first round-trip time.
     fn bdp(&self, bandwidth: f64, gain: f64) -> f64 {
         self.min_rtt.map_or(self.initial_window, |min_rtt| gain * bandwidth * min_rtt.rtt.as_secs_f64())
     }
 
-    /// `volume` bytes, or more if so little in flight would not let segments leave and be acknowledged in lumps.
+    /// `volume` in bytes, raised to the minimum that sustains bursts and aggregated acknowledgements.
     fn with_budget(&self, volume: f64) -> f64 {
         let rate = self.pacing_rate.unwrap_or(0.0);
         let quantum = (rate * QUANTUM_TIME).min(MOST_QUANTUM).max(LEAST_QUANTUM * self.mss);
@@ -195,12 +196,13 @@ impl Bbr3 {
         if self.state == State::Up { volume + PROBE_ROOM * self.mss } else { volume }
     }
 
-    /// Bytes in flight that fill a path of `bandwidth`, and no queue.
+    /// Bytes in flight that fill a path of `bandwidth` without a queue.
     fn inflight(&self, bandwidth: f64) -> f64 {
         self.with_budget(self.bdp(bandwidth, 1.0))
     }
 
-    /// What is to be in flight: the bandwidth-delay product, unless congestion has cut the window.
+    /// Target of bytes in flight: the bandwidth-delay product, or the window if congestion reduced it
+    /// further.
     fn target_inflight(&self) -> f64 {
         self.bdp(self.bandwidth, 1.0).min(self.window.cwnd)
     }
@@ -239,9 +241,9 @@ impl Bbr3 {
         }
     }
 
-    /// A cycle of ProbeBW is over, and its bandwidth counts for one more.
+    /// Ends a ProbeBW cycle; its bandwidth stays in the filter for one more.
     fn advance_max_bandwidth(&mut self) {
-        // Without a sample there is nothing to go on with.
+        // Without a sample the filter is not advanced.
         if self.max_bandwidth[1] > 0.0 {
             self.max_bandwidth = [self.max_bandwidth[1], 0.0];
         }
@@ -277,7 +279,7 @@ impl Bbr3 {
         self.window.cwnd = self.window.cwnd.max(self.prior_cwnd);
     }
 
-    /// Losses are being repaired, or no more.
+    /// Tracks the start and end of recovery.
     fn note_recovery(&mut self, sample: &RateSample) {
         let recovering = sample.in_recovery || sample.in_loss;
         if self.recovering && !recovering {
@@ -302,7 +304,7 @@ impl Bbr3 {
         self.window.cwnd = self.window.cwnd.min(self.most_by_congestion());
     }
 
-    /// The window that losses allow, bytes.
+    /// The bound on the window set by losses, in bytes.
     fn most_by_congestion(&self) -> f64 {
         let longterm = match self.state {
             State::Down | State::Refill | State::Up => self.congestion.inflight_longterm,
@@ -324,7 +326,7 @@ impl Controller for Bbr3 {
 
     fn on_ack(&mut self, _ack: &AckInfo) {}
 
-    /// The first round-trip time, which may be that of SYN, begins the model.
+    /// The first round-trip time, possibly that of the SYN, initialises the model.
     fn on_rtt(&mut self, info: &RttInfo) {
         if self.min_rtt.is_none() {
             self.min_rtt = Some(MinRtt::new(info.now, info.rtt));
@@ -357,7 +359,7 @@ impl Controller for Bbr3 {
         self.handle_lost_segment(lost);
     }
 
-    /// The segments lost are answered one by one; a scheme may say in addition how far the window is cut.
+    /// Lost segments are handled individually; a scheme may additionally reduce the window by `factor`.
     fn on_loss(&mut self, _loss: &Loss, factor: Option<f64>) {
         self.save_cwnd();
         self.save_for_undo();
@@ -366,7 +368,7 @@ impl Controller for Bbr3 {
         }
     }
 
-    /// The window itself is the recovery's affair: one segment more than what is in flight.
+    /// Recovery itself sets the window to one segment more than in flight.
     fn on_timeout(&mut self, _loss: &Loss, _factor: Option<f64>) {
         self.save_cwnd();
         self.save_for_undo();
@@ -378,7 +380,7 @@ impl Controller for Bbr3 {
         self.recovering = true;
     }
 
-    /// The window comes back with the next [sample](Controller::on_sample), as far as the model allows.
+    /// The next [sample](Controller::on_sample) restores the window within the bounds of the model.
     fn on_recovered(&mut self, _limit: u32) {}
 
     fn on_undo(&mut self, _before: &Window) {
@@ -386,7 +388,7 @@ impl Controller for Bbr3 {
         self.undo();
     }
 
-    /// An idle time changes nothing of the model.
+    /// Idle periods do not affect the model.
     fn on_idle(&mut self) {}
 
     fn on_flight(&mut self, sending: &Sending) {
@@ -414,7 +416,7 @@ impl Controller for Bbr3 {
         true
     }
 
-    /// The low rates of ProbeRTT say nothing about the path.
+    /// ProbeRTT limits the rate itself, so its samples do not reflect the path.
     fn limits_itself(&self) -> bool {
         self.state == State::ProbeRtt
     }

@@ -1,46 +1,46 @@
-//! ProbeBW: the cycle of going down, cruising, refilling the pipe and probing for more bandwidth.
+//! ProbeBW: the cycle of the states Down, Cruise, Refill and Up.
 
 use lasthop_base::{Duration, Time};
 
 use super::startup::is_too_high;
 use super::{Bbr3, RateSample, State};
 
-/// The time between probes is that and up to one second more.
+/// Minimum time between probes, and the range of the random addition.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 const MORE_WAIT: Duration = Duration::from_secs(1);
-/// The most rounds between probes: those in which Reno would win back a window of so many segments.
+/// Maximum rounds between probes: those in which Reno would regain a window of this many segments.
 const MOST_ROUNDS: f64 = 63.0;
-/// The long-term bound grows by up to 2 to this power segments in a round.
+/// The long-term bound grows by at most 2 to this power segments per round.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// Where the search for bandwidth stands.
+/// State of bandwidth probing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// When this cycle began, and how long until the next probe.
+    /// Start of this cycle, and the time until the next probe.
     cycle_began: Time,
     wait: Duration,
-    /// Rounds since the last probe, or one more.
+    /// Rounds since the last probe, randomised by up to one.
     pub(super) rounds: u64,
-    /// Losses count as an answer to a probe that was not answered yet.
+    /// Whether losses count as the response to the latest probe.
     pub(super) feedback: bool,
-    /// The probe is over; what it has sent is still being acknowledged.
+    /// Whether the probe has ended while its data are still being acknowledged.
     stopping: bool,
-    /// The last probe lost too much.
+    /// Whether losses of the last probe exceeded the threshold.
     pub(super) was_too_high: bool,
-    /// The last probe ended where the one before had lost too much.
+    /// Whether the last probe ended at the bound of the one before.
     was_precautionary: bool,
-    /// Bytes acknowledged since the long-term bound last grew, and how many let it grow by a segment; none while
-    /// it does not.
+    /// Bytes acknowledged since the long-term bound last grew, and bytes per segment of growth; `None` while
+    /// it does not grow.
     acked: f64,
     acked_per_segment: Option<f64>,
-    /// Rounds for which the bound has grown.
+    /// Number of rounds in which the bound has grown.
     doublings: u32,
 }
 
 impl Bbr3 {
     pub(super) fn start_down(&mut self, now: Time) {
         self.congestion.reset_signals();
-        // One round more or less, and a random time, so that flows do not probe together.
+        // Randomised in rounds and time, so that flows do not probe in step.
         let rounds = self.random.below(2);
         let wait = LEAST_WAIT + self.random.up_to(MORE_WAIT);
         let acked_per_segment = None;
@@ -70,7 +70,7 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// ProbeRTT begins: the feedback of a probe ends with this round.
+    /// ProbeRTT starts: the feedback of a probe ends with this round.
     pub(super) fn stop_probe(&mut self) {
         self.probe.stopping = true;
     }
@@ -102,12 +102,12 @@ impl Bbr3 {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bandwidth())
     }
 
-    /// Whether the window is full, and the long-term bound is what limits it.
+    /// Whether the window is full and limited by the long-term bound.
     fn is_bounded(&self) -> bool {
         self.is_cwnd_limited() && self.window.cwnd >= self.congestion.inflight_longterm
     }
 
-    /// Ends a probe that has reached what was too much before, or fills the pipe.
+    /// Ends a probe that has reached the bound of an earlier one, or fills the pipe.
     fn go_down_in_time(&mut self, sample: &RateSample) {
         let fills_bound = sample.prior_in_flight as f64 + self.mss > self.congestion.inflight_longterm;
         if self.probe.was_too_high && fills_bound {
@@ -122,7 +122,7 @@ impl Bbr3 {
         self.start_down(sample.now);
     }
 
-    /// Follows what probes for bandwidth show; says whether that has begun a new one.
+    /// Adapts the long-term bounds to the results of probes; returns whether a new probe was started.
     fn adapt_longterm(&mut self, sample: &RateSample) -> bool {
         if self.probe.stopping && self.rounds.started {
             self.probe.stopping = false;
@@ -147,7 +147,7 @@ impl Bbr3 {
         false
     }
 
-    /// The long-term bound grows, slowly at first, and twice as fast each round.
+    /// Raises the long-term bound exponentially, doubling the slope each round.
     fn probe_upward(&mut self, sample: &RateSample) {
         if !self.is_bounded() {
             return;

@@ -1,26 +1,26 @@
-//! The least round-trip time, and ProbeRTT, which empties the queue to measure it.
+//! The minimum round-trip time, and ProbeRTT, which drains the queue to measure it.
 
 use lasthop_base::{Duration, Time};
 
 use super::{Bbr3, RateSample, State};
 
-/// The least round-trip time is that of so long.
+/// Window of the minimum round-trip time filter.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// ProbeRTT comes when no lower round-trip time was seen for so long.
+/// ProbeRTT starts if no lower round-trip time was measured for this long.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// ProbeRTT keeps its window for so long, and for a round.
+/// Minimum time at the reduced window in ProbeRTT; at least one round as well.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
-/// The least round-trip time.
+/// The minimum round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
     pub(super) rtt: Duration,
     measured: Time,
-    /// The least one since ProbeRTT was last due.
+    /// The minimum since ProbeRTT was last due.
     recent: Duration,
     recent_measured: Time,
     recent_expired: bool,
-    /// When ProbeRTT may end, once its window was reached, and whether a round has passed since.
+    /// End of ProbeRTT once its window is reached, and whether a round has passed since.
     ends: Option<Time>,
     round_done: bool,
 }
@@ -74,7 +74,7 @@ impl Bbr3 {
         self.idle_restart &= sample.newly_delivered == 0;
     }
 
-    /// The window of ProbeRTT, bytes.
+    /// The window of ProbeRTT in bytes.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
         self.bdp(self.bandwidth, State::ProbeRtt.cwnd_gain()).max(self.least_window())
     }
@@ -105,7 +105,7 @@ impl Bbr3 {
         self.congestion.reset_shortterm();
         if self.full_pipe.reached {
             self.start_down(now);
-            // The queue is empty already.
+            // The queue is empty.
             self.start_cruise();
         } else {
             self.state = State::Startup;

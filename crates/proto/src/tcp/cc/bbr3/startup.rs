@@ -1,30 +1,30 @@
-//! Startup, which ends when the pipe is full or loses too much, and Drain.
+//! Startup, which ends when the pipe is full or losses are too high, and Drain.
 
 use super::{Bbr3, RateSample, State};
 
-/// The pipe is full when the delivery rate has not grown by this factor for so many rounds.
+/// The pipe is full when the delivery rate grows by less than this factor for [`FULL_ROUNDS`] rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Gaps in the sequence numbers lost in one round that show more than noise.
+/// Discontiguous lost ranges in one round that indicate congestion.
 const FULL_LOSSES: u32 = 6;
-/// Drain ends after so many rounds in any case.
+/// Drain ends after this many rounds at the latest.
 const DRAIN_ROUNDS: u64 = 3;
 
-/// Whether sending faster brings no higher delivery rate.
+/// Detection of a full pipe: the delivery rate no longer grows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// The delivery rate that growth is judged by, bytes per second.
+    /// Baseline delivery rate in bytes per second.
     baseline: f64,
     /// Rounds without growth.
     pub(super) rounds: u32,
-    /// The pipe is full, as far as is known since the search last began.
+    /// Whether the pipe is full, since the last reset.
     pub(super) now: bool,
-    /// The pipe has been full.
+    /// Whether the pipe was ever full.
     pub(super) reached: bool,
 }
 
 impl FullPipe {
-    /// Looks for growth anew, from a delivery rate of `baseline`.
+    /// Restarts the detection with a delivery rate of `baseline`.
     pub(super) fn reset(&mut self, baseline: f64) {
         *self = FullPipe { baseline, reached: self.reached, ..FullPipe::default() };
     }
@@ -51,7 +51,7 @@ impl Bbr3 {
         }
     }
 
-    /// A round of a recovery has lost too much: the pipe is full.
+    /// The pipe is full if a round in recovery had too many losses.
     fn check_startup_losses(&mut self, sample: &RateSample) {
         if !self.congestion.round_started {
             return;
@@ -76,7 +76,7 @@ impl Bbr3 {
     }
 }
 
-/// Whether more was lost since the newest acknowledged segment was sent than was tolerable.
+/// Whether the loss rate since the newest acknowledged segment was sent exceeds the threshold.
 pub(super) fn is_too_high(sample: &RateSample) -> bool {
     super::congestion::is_too_high(sample.lost_since, sample.in_flight_at_sending)
 }
