@@ -1,4 +1,4 @@
-//! TCP over 10 Mb/s, 30 ms and a last hop of 2 Mb/s, 1 ms; each flow has both to itself.
+//! TCP flows over a wired link (10 Mb/s, 30 ms) and a last hop (2 Mb/s, 1 ms); each flow has its own links.
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Streams, Time};
 use lasthop_channel::{FrameLoss, Model};

@@ -1,11 +1,11 @@
-//! Benchmark cases. A process runs one of them, measures it from inside and prints a line of JSON:
+//! Benchmark cases. Each process runs and measures one case, and prints a line of JSON:
 //!
 //! ```text
 //! lasthop-bench CASE SIZE [FILE]
 //! ```
 //!
-//! `SIZE` is simulated seconds for bulk transfers, the cell and the path, and a number of runs for all else. `FILE`
-//! is where the case `pcapng` writes.
+//! `SIZE` is the simulated time in seconds for bulk transfers, the cell and the path, and the number of runs
+//! for all others. `FILE` is the output file of the case `pcapng`.
 
 mod dumbbell;
 mod meter;

@@ -1,4 +1,4 @@
-//! What work costs: processor time, elapsed time and memory.
+//! Cost of a benchmark: CPU time, elapsed time and memory.
 
 use std::fs;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Runs of scenarios, as a study makes them.
+//! Runs of scenarios, executed as in a study.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Models as scenario files write them.
+//! Models in the format of scenario files.
 
 use lasthop_base::{Decibels, Duration, Invalid, Probability, Streams};
 use lasthop_channel::{

@@ -1,4 +1,4 @@
-//! What a frame meets on the air, part by part.
+//! Bit error rates over the parts of a frame.
 
 use lasthop_base::{Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{Channel, FixedPeriods, Handoff, Model};

@@ -1,4 +1,4 @@
-//! Hand-offs: what is on the air during one is lost, and nothing else changes.
+//! Hand-offs: frames that overlap one are lost, and nothing else changes.
 
 use lasthop_base::{Duration, Invalid, Streams, Time};
 use lasthop_channel::{Channel, Handoff, Model, Sojourn, State};

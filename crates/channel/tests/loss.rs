@@ -1,5 +1,5 @@
-//! How often a packet is lost, of every model: against closed forms, a matrix exponential by its series, and
-//! the channel itself. Seeds are fixed.
+//! Packet loss probability of every model: against closed forms, a matrix exponential by its series, and the
+//! simulated channel. Seeds are fixed.
 
 mod common;
 

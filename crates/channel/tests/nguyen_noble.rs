@@ -1,7 +1,6 @@
-//! States of whole units: their stays, what they do to a frame, and the loss rate that follows from
-//! them, against closed forms, a chain of ticks, and the channel itself. Seeds are fixed; each
-//! statistic must lie within 5 standard errors of its expectation, which a right program misses for
-//! one seed in about two million.
+//! Nguyen-Noble channel: dwell times, frame survival and loss rates, against closed forms, a discrete-time
+//! chain, and the simulated channel. Seeds are fixed; each statistic must lie within 5 standard errors of its
+//! expectation, which a correct program misses for one seed in about two million.
 
 mod common;
 

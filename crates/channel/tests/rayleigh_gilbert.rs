@@ -1,7 +1,6 @@
-//! The chain of a Rayleigh-fading signal: against Marcum's function, against the signal itself, in
-//! its limits, and as a channel follows it. Seeds are fixed; each statistic must lie within 5
-//! standard errors of its expectation, which a right program misses for one seed in about two
-//! million.
+//! Rayleigh-Gilbert channel: transition probabilities against Marcum's function, sampled signals and limiting
+//! cases, and the simulated channel. Seeds are fixed; each statistic must lie within 5 standard errors of its
+//! expectation, which a correct program misses for one seed in about two million.
 
 mod common;
 

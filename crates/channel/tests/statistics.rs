@@ -1,6 +1,5 @@
-//! The two-state channel against closed forms. Seeds are fixed; each statistic must lie within 5
-//! standard errors of its expectation, which a right program misses for one seed in about two
-//! million.
+//! The two-state channel against closed forms. Seeds are fixed; each statistic must lie within 5 standard
+//! errors of its expectation, which a correct program misses for one seed in about two million.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Survival of single frames, against numbers worked out by hand.
+//! Survival of single frames, against hand calculations.
 
 use lasthop_base::{Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{Channel, FixedPeriods, FrameLoss, Iid, Model, Start, State, TwoState};

@@ -1,4 +1,4 @@
-//! The trajectory is a function of the stream alone.
+//! The trajectory depends on the stream only.
 
 use lasthop_base::{Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{Channel, Model, Sojourn, Start, State, TwoState};

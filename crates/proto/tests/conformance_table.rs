@@ -1,4 +1,4 @@
-//! docs/tcp-conformance.md names tests and files that exist, and every dialogue is in it.
+//! docs/tcp-conformance.md refers to existing tests and files, and covers every conversation test.
 
 use std::collections::BTreeSet;
 use std::fs;

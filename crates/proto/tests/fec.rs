@@ -1,10 +1,10 @@
-//! Block codes: against exact arithmetic, against counting every pattern of errors, and against what the
-//! selective FEC paper says.
+//! Block codes, against exact arithmetic, enumeration of all error patterns, and values in the selective FEC
+//! paper.
 //!
-//! The numbers in tables were computed with mpmath 1.4 at 60 digits from the very doubles that stand
-//! beside them, and cut to 14: a tail as `fsum(binomial(n, i) * p**i * (1 - p)**(n - i) for i in range(t + 1, n + 1))`,
-//! and a codeword in several parts by multiplying out (1 − p + p·x) bit by bit, each with the rate of
-//! the part in which its middle lies, by fractions.
+//! The tables were computed with mpmath 1.4 at 60 digits from the exact double values listed, and truncated
+//! to 14 digits: a tail as `fsum(binomial(n, i) * p**i * (1 - p)**(n - i) for i in range(t + 1, n + 1))`, and
+//! a codeword in several parts as the product of (1 − p + p·x) over its bits, each with the rate of the part
+//! that contains its middle, in fractions.
 
 use lasthop_base::{Bytes, Streams};
 use lasthop_proto::fec::{BlockCode, Decoder, Interval, units};

@@ -1,4 +1,5 @@
-//! What is left of counters when a warm-up is subtracted: every count by itself, and no instant.
+//! Differences of counters, as used for the warm-up: each count is subtracted separately, and instants are
+//! not.
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::application::ClientStats;

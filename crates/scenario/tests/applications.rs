@@ -1,4 +1,4 @@
-//! Applications that ask and answer, in whole scenarios.
+//! Request/response applications in whole scenarios.
 
 mod common;
 

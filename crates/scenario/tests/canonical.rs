@@ -1,4 +1,4 @@
-//! The canonical form, overrides, and what a file leaves out.
+//! The canonical form, overrides and defaults.
 
 mod common;
 

@@ -1,5 +1,4 @@
-//! 802.11 cells in scenarios: what is counted, whom losses hit, which randomness is whose, and how cells go
-//! together with everything else.
+//! 802.11 cells in scenarios: counters, losses, random streams, and combinations with other features.
 
 use lasthop_base::Bytes;
 use lasthop_scenario::{ConnectionRun, Ended, Events, Observe, Run, Scenario, TrafficMetrics, Value};

@@ -1,4 +1,4 @@
-//! What a wrong scenario is told. Each case shows the message exactly as a person sees it.
+//! Error messages of invalid scenarios, exactly as users see them.
 
 mod common;
 

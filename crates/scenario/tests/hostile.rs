@@ -1,7 +1,7 @@
-//! Scenarios that ask for the impossible: each is refused with a reason and a place, or runs, and can be stopped
-//! soon whatever it asks for. None panics, hangs or fills the memory.
+//! Random extreme scenarios: each is refused with a reason and a location, or runs and can be interrupted at
+//! any time. None panics, hangs or exhausts memory.
 //!
-//! `LASTHOP_HOSTILE=5000` tries that many; `LASTHOP_HOSTILE_ONLY=17` replays number 17 alone.
+//! `LASTHOP_HOSTILE=5000` sets their number; `LASTHOP_HOSTILE_ONLY=17` replays number 17 alone.
 
 use std::env;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! The map in CONTRIBUTING.md and the folder tree tell the same story, and each crate's first page has a picture.
+//! The map in CONTRIBUTING.md matches the directory tree, and the documentation of each crate contains a
+//! diagram.
 
 use std::collections::BTreeSet;
 use std::fs;

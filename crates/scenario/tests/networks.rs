@@ -1,4 +1,4 @@
-//! Whole networks: their shapes and routes, several connections, other traffic, hand-offs, warm-ups.
+//! Networks: topologies and routes, several connections, other traffic, hand-offs, warm-ups.
 
 mod common;
 

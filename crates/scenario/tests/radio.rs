@@ -1,4 +1,4 @@
-//! Wireless links whose directions differ, and codes on what a scheme wants protected.
+//! Asymmetric wireless links, and coding as schemes request it.
 
 mod common;
 

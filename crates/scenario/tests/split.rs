@@ -1,4 +1,4 @@
-//! Connections that base stations split: what their parts do, how they are measured, and what theory says of them.
+//! Split connections: behaviour of their parts, metrics, and comparison with theory.
 
 mod common;
 

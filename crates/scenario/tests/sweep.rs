@@ -1,4 +1,4 @@
-//! The table `[sweep]`: what it expands to, and what a wrong one is told.
+//! The table `[sweep]`: expansion and error messages.
 
 mod common;
 

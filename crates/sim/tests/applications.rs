@@ -1,4 +1,4 @@
-//! A client and a server over two wired links that lose what a test says.
+//! A client and a server over two wired links with scripted losses.
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::application::{

@@ -1,5 +1,5 @@
-//! Plans of random networks: every packet takes its flow's way, through the agents on it, and what an
-//! agent sends of its own finds either end.
+//! Wiring of random networks: every packet follows the path of its flow through the agents on it, and packets
+//! sent by an agent reach either end.
 
 use std::collections::{BTreeMap, BTreeSet};
 

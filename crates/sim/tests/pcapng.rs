@@ -1,5 +1,5 @@
-//! What a pcapng file of a run says, read back by a small reader of our own, by `etherparse`, and by
-//! `tshark` where it is installed.
+//! Contents of pcapng files, parsed by a small reader of this test, by `etherparse`, and by `tshark` where it
+//! is installed.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Many runs on many threads.
+//! The thread pool.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

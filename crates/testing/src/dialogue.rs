@@ -1,7 +1,7 @@
-//! Scripted conversations with one end of a connection.
+//! Scripted packet exchanges with one TCP endpoint.
 //!
-//! Offsets count from the first byte of data. Every input asserts that all that was sent before has
-//! been named, so silence is checked everywhere; [`Client::at`] asserts that no timer was due.
+//! Offsets are relative to the first byte of data. Every step asserts that all segments sent before were
+//! checked, so unexpected segments are always detected; [`Client::at`] asserts that no timer was due.
 
 #![allow(missing_docs, reason = "the steps of a conversation are called after what happens")]
 
@@ -16,13 +16,13 @@ use lasthop_proto::{
     Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal,
 };
 
-/// Every conversation crosses 2³² within its first segments.
+/// Every exchange crosses the wrap-around at 2³² within its first segments.
 const ISS: u32 = u32::MAX - 2_500;
 
 pub const MSS: u32 = 1000;
 
-/// The profile `rfc` with segments of 1000 bytes that start at once, `initial` of them; neither
-/// handshake nor close, and no limited transmit, so that each test shows its rule alone.
+/// The profile `rfc` with segments of 1000 bytes and an initial window of `initial` segments; without
+/// handshake, close and limited transmit, so that each test exercises a single rule.
 pub fn settings(flavour: Flavour, initial: u32) -> Settings {
     Settings {
         flavour,
@@ -43,7 +43,7 @@ pub fn ms(milliseconds: u64) -> Time {
     Time::ZERO + Duration::from_millis(milliseconds)
 }
 
-/// What both ends of a conversation share: the clock, the numbering, and what was sent.
+/// State shared by both kinds of exchange: clock, sequence numbers, and segments sent.
 struct Script {
     now: Time,
     first_byte: SeqNum,
@@ -92,7 +92,7 @@ impl Script {
         }
     }
 
-    /// Takes what a component wants done; what it sent before must have been named.
+    /// Collects the effects of a component. Segments sent earlier must have been checked.
     fn collect(&mut self, told: &str) {
         let unnamed: Vec<String> = self.sent.iter().map(|packet| self.text(packet)).collect();
         assert!(unnamed.is_empty(), "before {told} at {:?}: sent {unnamed:?} as well", self.now);
@@ -116,8 +116,8 @@ impl Script {
         Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
     }
 
-    /// `0..1000`, `0..1000 FIN`, `1000 FIN`, `1000 RST`, `SYN` or `ACK` for a segment of the sender; and
-    /// `marked` if it has a code point.
+    /// The text form of a segment: `0..1000`, `0..1000 FIN`, `1000 FIN`, `1000 RST`, `SYN` or `ACK`, with the
+    /// suffix `marked` if its DSCP is not the default.
     fn text(&self, packet: &Packet) -> String {
         let mark = if packet.dscp == Dscp::DEFAULT { "" } else { " marked" };
         let segment = segment_of(packet);
@@ -137,7 +137,7 @@ fn segment_of(packet: &Packet) -> Segment {
     *packet.segment().expect("a segment")
 }
 
-/// A sender and the one who plays its network and peer.
+/// A sender under test; the test plays its network and peer.
 pub struct Client {
     pub sender: Sender,
     script: Script,
@@ -145,7 +145,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A sender with endless data, started at time zero.
+    /// A sender with unlimited data, started at time zero.
     pub fn start(settings: &Settings) -> Client {
         Client::start_with(settings, None)
     }
@@ -157,12 +157,12 @@ impl Client {
         client
     }
 
-    /// A sender with endless data and a scheme's reaction, started at time zero.
+    /// A sender with unlimited data and a scheme's reaction, started at time zero.
     pub fn reacting(settings: &Settings, reaction: impl Reaction + 'static) -> Client {
         Client::reacting_with(settings, None, Box::new(reaction))
     }
 
-    /// The same with `bytes` to send.
+    /// Like `reacting`, with `bytes` to send.
     pub fn reacting_with(settings: &Settings, bytes: Option<u64>, reaction: Box<dyn Reaction>) -> Client {
         Client::reacting_in_order(settings, bytes, vec![reaction])
     }
@@ -180,17 +180,17 @@ impl Client {
         client
     }
 
-    /// A sender that has not begun.
+    /// A sender that has not started.
     pub fn waiting(settings: &Settings, transfer: Transfer) -> Client {
         Client::with(Sender::new(CONNECTION, settings, transfer, None), settings)
     }
 
-    /// A sender of a stream that is to be supplied.
+    /// A sender whose data are supplied by the test.
     pub fn supplied(settings: &Settings) -> Client {
         Client::with(Sender::supplied(CONNECTION, settings, None), settings)
     }
 
-    /// The same without Nagle's algorithm.
+    /// Like `supplied`, without Nagle's algorithm.
     pub fn supplied_without_nagle(settings: &Settings) -> Client {
         Client::with(Sender::supplied(CONNECTION, settings, None).without_nagle(), settings)
     }
@@ -205,7 +205,7 @@ impl Client {
         self
     }
 
-    /// The stream has so many bytes more.
+    /// Supplies `bytes` more bytes.
     pub fn supply(&mut self, bytes: u64) -> &mut Client {
         self.sender.supply(self.script.now, bytes, &mut self.script.out);
         self.script.collect("a supply");
@@ -224,7 +224,8 @@ impl Client {
         self
     }
 
-    /// The connection ended then without being complete, which was said; nothing is left to be done.
+    /// Asserts that the connection was aborted at this time, that this was signalled, and that no timer is
+    /// pending.
     pub fn is_aborted_at(&mut self, milliseconds: u64) -> &mut Client {
         assert!(self.sender.is_aborted(), "the connection goes on");
         assert_eq!(self.sender.stats().aborted, Some(ms(milliseconds)), "when it ended");
@@ -237,14 +238,14 @@ impl Client {
         self
     }
 
-    /// So many bytes were acknowledged, and so many never sent.
+    /// Asserts the numbers of acknowledged and unsent bytes.
     pub fn has(&mut self, acknowledged: u64, unsent: u64) -> &mut Client {
         let found = (self.sender.acknowledged(), self.sender.unsent());
         assert_eq!(found, (acknowledged, unsent), "acknowledged and unsent");
         self
     }
 
-    /// It is now so many milliseconds, and no timer was due before.
+    /// Advances the clock; asserts that no timer was due before.
     pub fn at(&mut self, milliseconds: u64) -> &mut Client {
         self.at_time(ms(milliseconds))
     }
@@ -254,12 +255,12 @@ impl Client {
         self
     }
 
-    /// The next timer is due then, and runs out.
+    /// Asserts that the next timer is due at this time, and fires it.
     pub fn wakes_at(&mut self, milliseconds: u64) -> &mut Client {
         self.timer_at(milliseconds).wakes_at_time(ms(milliseconds))
     }
 
-    /// The same, to the nanosecond.
+    /// Like `wakes_at`, in nanoseconds.
     pub fn wakes_at_time(&mut self, now: Time) -> &mut Client {
         assert_eq!(self.sender.next_wakeup(), now, "when the timer is due");
         self.script.now = now;
@@ -268,7 +269,7 @@ impl Client {
         self
     }
 
-    /// The next timer runs out, whenever that is: in milliseconds, rounded up.
+    /// Fires the next timer; returns its time in milliseconds, rounded up.
     pub fn times_out(&mut self) -> u64 {
         self.script.now = self.sender.next_wakeup();
         self.sender.wake(self.script.now, &mut self.script.out);
@@ -286,18 +287,18 @@ impl Client {
         self
     }
 
-    /// Everything before `offset` has arrived.
+    /// ACK of everything before `offset`.
     pub fn ack(&mut self, offset: u32) -> &mut Client {
         self.sack(offset, &[])
     }
 
-    /// The same `times` over.
+    /// The same ACK `times` times.
     pub fn acks(&mut self, times: u32, offset: u32) -> &mut Client {
         (0..times).for_each(|_| _ = self.ack(offset));
         self
     }
 
-    /// From now on acknowledgements advertise this window.
+    /// Sets the window of later acknowledgements.
     pub fn with_window(&mut self, bytes: u32) -> &mut Client {
         self.window = bytes;
         self
@@ -308,12 +309,12 @@ impl Client {
         self.receives(segment)
     }
 
-    /// The acknowledgement that `sack` brings.
+    /// The acknowledgement sent by `sack`.
     pub fn report(&self, offset: u32, blocks: &[Range<u32>]) -> Segment {
         Segment { sack: self.script.blocks(blocks), ..self.bare_ack(offset) }
     }
 
-    /// An acknowledgement that echoes the timestamp of a segment sent at that time.
+    /// ACK with the timestamp echo of a segment sent at `sent`.
     pub fn ack_echo(&mut self, offset: u32, sent: Time) -> &mut Client {
         let echo = (sent.as_nanos() / 1_000) as u32;
         let timestamps = Some(Timestamps { value: 0, echo });
@@ -321,7 +322,7 @@ impl Client {
         self.receives(segment)
     }
 
-    /// SYN-ACK, whose sequence numbers begin at 100.
+    /// SYN-ACK with the initial sequence number 100.
     pub fn syn_ack(&mut self) -> &mut Client {
         let segment = self.syn_ack_segment();
         self.receives(segment)
@@ -342,7 +343,7 @@ impl Client {
         self
     }
 
-    /// A control message about the segment at `offset`, of no scheme.
+    /// A control message about the segment at `offset` that belongs to no scheme.
     pub fn notice(&mut self, offset: u32) -> &mut Client {
         self.notice_of(NoticeCode { kind: 254, code: 0 }, offset)
     }
@@ -354,33 +355,32 @@ impl Client {
         self
     }
 
-    /// Exactly these segments were sent since they were last named: `0..1000`, `0..1000 FIN`, `1000 FIN`,
-    /// `1000 RST`, `SYN` or `ACK`; and `marked` if it has a code point.
+    /// Asserts that exactly these segments were sent since the last check, in the form of `text`.
     pub fn sends(&mut self, segments: &[&str]) -> &mut Client {
         let sent: Vec<String> = self.packets().iter().map(|packet| self.script.text(packet)).collect();
         assert_eq!(sent, segments, "sent at {:?}", self.script.now);
         self
     }
 
-    /// Exactly the full segments of these numbers were sent.
+    /// Asserts that exactly the full segments with these numbers were sent.
     pub fn sends_full(&mut self, numbers: Range<u32>) -> &mut Client {
         let texts: Vec<String> = numbers.map(|n| format!("{}..{}", n * MSS, (n + 1) * MSS)).collect();
         self.sends(&texts.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// This was sent first, and perhaps more.
+    /// Asserts the first segment sent; others may follow.
     pub fn sends_first(&mut self, segment: &str) -> &mut Client {
         let sent = self.packets();
         assert_eq!(sent.first().map(|first| self.script.text(first)).as_deref(), Some(segment), "sent first");
         self
     }
 
-    /// What was sent since it was last named.
+    /// The segments sent since the last check.
     pub fn sent(&mut self) -> Vec<Segment> {
         self.packets().iter().map(segment_of).collect()
     }
 
-    /// The same, whole.
+    /// The packets sent since the last check.
     pub fn packets(&mut self) -> Vec<Packet> {
         std::mem::take(&mut self.script.sent)
     }
@@ -405,24 +405,24 @@ impl Client {
         self
     }
 
-    /// Milliseconds that the timer would be set to now.
+    /// Asserts the current RTO in milliseconds.
     pub fn rto(&mut self, milliseconds: u64) -> &mut Client {
         assert_eq!(self.sender.rtt().rto(), Duration::from_millis(milliseconds), "rto");
         self
     }
 
-    /// The smoothed round-trip time in milliseconds, if there was a sample.
+    /// Asserts the smoothed round-trip time in milliseconds.
     pub fn srtt(&mut self, milliseconds: Option<u64>) -> &mut Client {
         assert_eq!(self.sender.rtt().srtt(), milliseconds.map(Duration::from_millis), "srtt");
         self
     }
 
-    /// Everything before `offset` has arrived, and the segment that bore `echo` is the latest that did.
+    /// ACK of everything before `offset`.
     pub fn heard(&mut self, offset: u32, echo: u32) -> &mut Client {
         self.heard_of(offset, echo, &[])
     }
 
-    /// The same, and these have arrived too.
+    /// Like `heard`, with SACK blocks.
     pub fn heard_of(&mut self, offset: u32, echo: u32, blocks: &[Range<u32>]) -> &mut Client {
         let mut sack = SackBlocks::default();
         let seq = |offset| self.bare_ack(offset).ack;
@@ -432,12 +432,12 @@ impl Client {
         self.receives(segment)
     }
 
-    /// The timestamps of what was sent since it was last named.
+    /// The timestamps of the segments sent since the last check.
     pub fn stamps(&mut self) -> Vec<u32> {
         self.sent().iter().map(|segment| segment.timestamps.expect("each has one").value).collect()
     }
 
-    /// So many losses were found by acknowledgements.
+    /// Asserts the number of losses detected from acknowledgements.
     pub fn losses(&mut self, count: u64) -> &mut Client {
         assert_eq!(self.sender.stats().fast_retransmits, count, "losses found");
         self
@@ -460,7 +460,7 @@ impl Client {
     }
 }
 
-/// For steps of a test's own in a conversation:
+/// For custom steps of a test:
 ///
 /// ```text
 /// trait Hops: Steps {
@@ -472,7 +472,7 @@ impl Client {
 /// impl Hops for Client {}
 /// ```
 pub trait Steps {
-    /// The conversation.
+    /// The exchange.
     fn client(&mut self) -> &mut Client;
 }
 
@@ -482,7 +482,7 @@ impl Steps for Client {
     }
 }
 
-/// A receiver and the one who plays its network and peer.
+/// A receiver under test; the test plays its network and peer.
 pub struct Server {
     pub receiver: Receiver,
     script: Script,
@@ -538,7 +538,7 @@ impl Server {
         self.receives(segment)
     }
 
-    /// Data, with FIN behind them.
+    /// Data with FIN.
     pub fn data_fin(&mut self, range: Range<u32>) -> &mut Server {
         let segment = Segment { flags: Flags::ACK | Flags::FIN, ..self.segment(range) };
         self.receives(segment)
@@ -556,7 +556,7 @@ impl Server {
         Segment { seq, len: range.end - range.start, flags: Flags::ACK, ..Segment::default() }
     }
 
-    /// It comes in a packet that a queue has marked.
+    /// Delivers the segment in a packet marked CE.
     pub fn receives_marked(&mut self, segment: Segment) -> &mut Server {
         let packet = Packet { ecn: Ecn::Ce, ..Script::packet(segment) };
         self.receiver.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
@@ -570,7 +570,7 @@ impl Server {
         self
     }
 
-    /// The application reads up to so many bytes, and finds `found`.
+    /// The application reads at most `most` bytes; asserts that it gets `found`.
     pub fn reads(&mut self, most: u64, found: u64) -> &mut Server {
         let read = self.receiver.read(self.script.now, most, &mut self.script.out);
         assert_eq!(read, found, "bytes read");
@@ -600,12 +600,12 @@ impl Server {
         self
     }
 
-    /// Exactly one acknowledgement was sent, of everything before `offset`.
+    /// Asserts that exactly one acknowledgement was sent, of everything before `offset`.
     pub fn acks(&mut self, offset: u32) -> &mut Server {
         self.reports(offset, &[])
     }
 
-    /// Exactly one acknowledgement was sent, with these blocks.
+    /// Asserts that exactly one acknowledgement was sent, with these SACK blocks.
     pub fn reports(&mut self, offset: u32, blocks: &[Range<u32>]) -> &mut Server {
         let ack = self.answer();
         let range = |block: &SackBlock| self.script.offset(block.start)..self.script.offset(block.end);
@@ -614,21 +614,21 @@ impl Server {
         self
     }
 
-    /// The one segment that was sent.
+    /// The only segment sent.
     pub fn answer(&mut self) -> Segment {
         let sent = std::mem::take(&mut self.script.sent);
         let [answer] = sent.as_slice() else { panic!("expected one acknowledgement, found {sent:?}") };
         segment_of(answer)
     }
 
-    /// Exactly one acknowledgement was sent, with this window.
+    /// Asserts that exactly one acknowledgement was sent, with this window.
     pub fn acks_with_window(&mut self, offset: u32, window: u32) -> &mut Server {
         let ack = self.answer();
         assert_eq!((self.script.offset(ack.ack), ack.wnd), (offset, window), "ack and window");
         self
     }
 
-    /// Exactly one acknowledgement was sent, with this echo.
+    /// Asserts that exactly one acknowledgement was sent, with this timestamp echo.
     pub fn acks_with_echo(&mut self, offset: u32, echo: u32) -> &mut Server {
         let ack = self.answer();
         let found = ack.timestamps.expect("timestamps").echo;

@@ -1,5 +1,5 @@
-//! What must hold of ends of connections inside other components: of a sender that is supplied, of a receiver that
-//! is read at another's pace, and of a relay, which has both.
+//! Invariants of TCP endpoints embedded in other components: a sender supplied with data, a receiver read at
+//! its application's pace, and a relay with both.
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::split::{Relay, Split};
@@ -9,7 +9,7 @@ use lasthop_sim::{Node, Tap, Wire};
 
 use crate::net::{CONNECTION, first_byte, slack};
 
-/// What must hold of a sender that is supplied, after anything that happens to it.
+/// Invariants of a sender that is supplied with data, checked after every event.
 pub struct SenderInvariants {
     first_byte: SeqNum,
     /// Bytes supplied so far.
@@ -21,14 +21,14 @@ pub struct SenderInvariants {
 }
 
 impl SenderInvariants {
-    /// Of a sender with a reaction or without.
+    /// Invariants of a sender with or without a reaction.
     pub fn new(settings: &Settings, reacting: bool) -> SenderInvariants {
         let (supplied, closed) = (0, false);
         let first_byte = first_byte(settings);
         SenderInvariants { first_byte, supplied, closed, sent: first_byte, slack: slack(settings, reacting) }
     }
 
-    /// Nothing is sent that was not supplied. Streams are short here.
+    /// Checks that only supplied data are sent. Streams are shorter than the sequence space here.
     pub fn check_segment(&self, segment: &Segment) {
         let end = segment.seq + segment.len;
         assert!(
@@ -38,7 +38,8 @@ impl SenderInvariants {
         );
     }
 
-    /// No byte is lost from the books, the timer runs when it must, and the windows are kept.
+    /// Checks that all bytes are accounted for, that the timer runs when required, and that the windows are
+    /// respected.
     pub fn check(&mut self, sender: &Sender, now: Time) {
         let on_the_way = self.supplied - sender.acknowledged() - sender.unsent();
         assert!(on_the_way <= u64::from(sender.flight_size()), "{now}: bytes are lost from the books");
@@ -48,7 +49,8 @@ impl SenderInvariants {
         assert!(self.closed || sender.stats().completed.is_none(), "{now}: it ended before it was closed");
         if sender.snd_max() > self.sent {
             self.sent = sender.snd_max();
-            // FIN takes a sequence number but no room, and a probe may bring the last byte and FIN.
+            // FIN occupies a sequence number but no buffer space, and a probe may carry the last byte and
+            // FIN.
             assert!(sender.flight_size() <= sender.rwnd() + 2, "{now}: beyond the receiver's window");
             let limit = sender.usable_window() + self.slack + 2;
             assert!(sender.pipe() <= limit, "{now}: beyond the congestion window");
@@ -56,14 +58,14 @@ impl SenderInvariants {
     }
 }
 
-/// What must hold of a receiver whose application reads at its own pace.
+/// Invariants of a receiver whose application reads at its own pace.
 pub struct ReceiverInvariants {
-    /// The size of its buffer.
+    /// Buffer size.
     pub buffer: u32,
     worth: u32,
-    /// Where the window ends that was advertised last.
+    /// Right edge of the last advertised window.
     edge: Option<SeqNum>,
-    /// The peer's FIN was taken: it takes a sequence number, but no room.
+    /// Whether the peer's FIN was received, which occupies a sequence number but no buffer space.
     ended: bool,
     first_byte: SeqNum,
     /// Bytes read so far.
@@ -71,7 +73,7 @@ pub struct ReceiverInvariants {
 }
 
 impl ReceiverInvariants {
-    /// Of a receiver with these settings.
+    /// Invariants of a receiver with these settings.
     pub fn new(settings: &Settings) -> ReceiverInvariants {
         let buffer = settings.window_payload();
         let worth = settings.mss().min(buffer / 2).max(1);
@@ -85,14 +87,14 @@ impl ReceiverInvariants {
         }
     }
 
-    /// Its buffer is no larger than that.
+    /// Limits the buffer size.
     pub fn limit_to(&mut self, buffer: Bytes) {
         self.buffer = self.buffer.min(buffer.0 as u32);
         self.worth = self.worth.min(self.buffer / 2).max(1);
     }
 
-    /// The right edge of the window stays, or moves right by what is worth telling, and no further than
-    /// there is room.
+    /// Checks that the right edge of the window never moves left, moves right only by worthwhile amounts, and
+    /// stays within the buffer.
     pub fn check_segment(&mut self, answer: &Segment, ended: bool) {
         let fin = u32::from(ended && !std::mem::replace(&mut self.ended, ended));
         let edge = answer.ack + answer.wnd;
@@ -104,7 +106,7 @@ impl ReceiverInvariants {
     }
 }
 
-/// What must hold of a relay after everything that happens to it, and of all that leaves it.
+/// Invariants of a relay, checked after every event and for every packet sent.
 pub struct RelayInvariants {
     proxy: ComponentId,
     from: Port,
@@ -112,11 +114,11 @@ pub struct RelayInvariants {
     receiver: ReceiverInvariants,
     near_first: SeqNum,
     sender: SenderInvariants,
-    /// Bytes that the far side has acknowledged.
+    /// Bytes acknowledged by the far side.
     released: u64,
-    /// Bytes that the relay holds.
+    /// Bytes buffered.
     pub held: u64,
-    /// The most that it held at once.
+    /// Peak of the bytes buffered.
     pub peak: u64,
     unread: u64,
     ended: bool,
@@ -124,7 +126,8 @@ pub struct RelayInvariants {
 }
 
 impl RelayInvariants {
-    /// Of the only relay of a proxy, whose data come in by `from`; whether its sender has a reaction.
+    /// Invariants of the only relay of `proxy`, whose data arrive through `from`; `reacting` tells whether
+    /// its sender has a reaction.
     pub fn new(
         proxy: ComponentId,
         from: Port,
@@ -158,7 +161,7 @@ impl RelayInvariants {
         self.held = relay.held().0;
         assert_eq!(self.held, taken - self.released, "{now}: held is what is taken and not acknowledged");
         assert!(self.held <= self.buffer, "{now}: {} bytes are held of {}", self.held, self.buffer);
-        // The window may be closed by what is not read, and by nothing else.
+        // Only unread data may close the window.
         self.unread = relay.receiver().unread();
         assert!(self.unread <= self.held, "{now}: {} bytes are unread", self.unread);
         self.peak = self.peak.max(self.held);
@@ -170,7 +173,7 @@ impl RelayInvariants {
         self.sender.check(relay.sender(), now);
     }
 
-    /// A stream of so many bytes has come to its end.
+    /// Checks the end of a stream of `bytes` bytes.
     pub fn check_end(&self, bytes: u64) {
         assert_eq!((self.sender.supplied, self.released, self.held, self.unread), (bytes, bytes, 0, 0));
         assert!(self.ended, "it has seen FIN");
@@ -188,7 +191,7 @@ impl Tap for RelayInvariants {
             return self.sender.check_segment(segment);
         }
         self.receiver.check_segment(segment, self.ended);
-        // SYN-ACK and FIN take a sequence number, but no room.
+        // SYN-ACK and FIN occupy a sequence number but no buffer space.
         let edge = segment.ack + segment.wnd;
         let room = self.near_first + (self.released + self.buffer) as u32 + u32::from(self.ended);
         assert!(edge <= room, "{now}: {edge} is advertised, and there is room up to {room}");

@@ -1,5 +1,4 @@
-//! What must hold in every run, whatever the network does to it. A tap keeps its own books and
-//! compares.
+//! Invariants of every run under any losses. A tap keeps its own state and compares.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +9,33 @@ use lasthop_sim::{Node, Tap, Wire};
 
 use crate::account::Account;
 
-/// Checks a connection while it runs. Panics, with the instant, when something does not hold.
+/// Checks the invariants of a connection during a run. Panics, with the time, on a violation.
 pub struct Invariants {
     receiver: ComponentId,
     first_byte: SeqNum,
     now: Time,
-    /// Which bytes of the stream have arrived, as offset ranges from its beginning.
+    /// Received ranges of the stream, as offsets from its start.
     arrived: BTreeMap<u64, u64>,
     /// The segment that is about to be taken or rejected.
     arriving: Option<Segment>,
     /// Segments that were rejected for their timestamps, and the latest timestamp of one that was not.
     outdated: u64,
     stamp: Option<u32>,
-    /// The highest sequence number that had been sent when the sender was last looked at.
+    /// The highest sequence number sent at the last check.
     snd_max: SeqNum,
     /// Bytes beyond the congestion window that limited transmit may send.
     slack: u32,
     /// The books of a connection whose two ends exchange segments without a proxy between them.
     account: Option<Account>,
-    /// Packets that were lost.
+    /// Number of lost packets.
     pub drops: u64,
-    /// How often a component was handled.
+    /// Number of events handled.
     pub handled: u64,
 }
 
 impl Invariants {
-    /// Of the connection that ends at `receiver` and whose stream begins with `first_byte`. The sender may go
-    /// `slack` bytes beyond its window.
+    /// Invariants of the connection to `receiver` whose stream starts at `first_byte`. The sender may exceed
+    /// its window by `slack` bytes.
     pub fn new(receiver: ComponentId, first_byte: SeqNum, slack: u32) -> Invariants {
         Invariants {
             receiver,
@@ -70,7 +69,7 @@ impl Invariants {
         self.arrived.range(..=start).next_back().is_some_and(|(_, &to)| end <= to)
     }
 
-    /// Bytes from the beginning of the stream that have arrived without a gap.
+    /// Length of the prefix of the stream that was received without a gap.
     fn in_order(&self) -> u64 {
         self.arrived.get(&0).copied().unwrap_or(0)
     }
@@ -94,7 +93,7 @@ impl Invariants {
         if segment.len == 0 {
             return;
         }
-        // The stream may be longer than the sequence space: offsets are counted near what is in order.
+        // Streams may exceed the sequence space: offsets are unwrapped near the data received in order.
         let base = self.first_byte + self.in_order() as u32;
         let behind = i64::from(segment.seq.0.wrapping_sub(base.0) as i32);
         let mut start = (self.in_order() as i64 + behind).max(0) as u64;
@@ -139,7 +138,7 @@ impl Invariants {
             return;
         }
         self.snd_max = sender.snd_max();
-        // FIN takes a sequence number but no room; so does a probe of a closed window.
+        // FIN occupies a sequence number but no buffer space; so does a window probe.
         let (flight, pipe, rwnd) = (sender.flight_size(), sender.pipe(), sender.rwnd());
         assert!(flight <= rwnd + 1, "{}: {flight} bytes in flight, window of the receiver {rwnd}", self.now);
         // The account is more exact.
@@ -148,7 +147,7 @@ impl Invariants {
         assert!(kept, "{}: {pipe} bytes in the network, window {limit}", self.now);
     }
 
-    /// After the run: the whole stream is there, and nothing came twice to the application.
+    /// Checks the end of a run: the stream is complete and nothing was delivered twice.
     pub fn check_end(&self, sender: &Sender, receiver: &Receiver, bytes: u64) {
         assert_eq!(receiver.stats().delivered.0, bytes, "the stream is not whole");
         assert_eq!(self.in_order(), bytes);

@@ -1,7 +1,7 @@
-//! What tests of several crates share.
+//! Test utilities shared by several crates.
 //!
-//! [`dialogue`] plays the network to one end of a connection, without a simulator. [`net`] and [`stations`] build
-//! small networks in the engine, and [`invariants`] and [`endpoint_invariants`] say what must hold in them whatever is lost.
+//! [`dialogue`] scripts exchanges with one TCP endpoint, without the simulator. [`net`] and [`stations`]
+//! build small networks in the engine; [`invariants`] and [`endpoint_invariants`] check them under losses.
 //!
 //! ```text
 //! proto/tests ──> dialogue                     (one end, by hand)
@@ -18,7 +18,7 @@ pub mod random;
 pub mod reorder;
 pub mod stations;
 
-/// Runs `case` and names it if it fails.
+/// Runs `case`; prints `name` if it panics.
 pub fn check(name: &str, case: impl FnOnce() + std::panic::UnwindSafe) {
     if let Err(reason) = std::panic::catch_unwind(case) {
         eprintln!("in the case: {name}");

@@ -1,4 +1,4 @@
-//! A sender, a receiver and two wired hops each way, with a filter that loses what a test says.
+//! A sender, a receiver and two wired hops in each direction, with filters that drop packets.
 
 use lasthop_base::{BitRate, Duration, Time};
 use lasthop_proto::tcp::{
@@ -9,10 +9,10 @@ use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, WiredLink};
 
 use crate::invariants::Invariants;
 
-/// Says which packets are lost: one call per packet that arrives.
+/// Decides which packets are lost; called once per packet.
 pub type Loses = Box<dyn FnMut(&Packet) -> bool + Send>;
 
-/// Loses the packets whose bit is set in `pattern`, counted as they come.
+/// Loses the packets whose bit is set in `pattern`, by order of arrival.
 pub fn by_order(pattern: u32) -> Loses {
     let mut count = 0;
     Box::new(move |_: &Packet| {
@@ -21,12 +21,12 @@ pub fn by_order(pattern: u32) -> Loses {
     })
 }
 
-/// Loses nothing.
+/// No losses.
 pub fn nothing() -> Loses {
     Box::new(|_| false)
 }
 
-/// Stands in a wire and loses packets.
+/// A component in the path that loses packets.
 pub struct Filter(pub Loses);
 
 impl Component for Filter {
@@ -42,26 +42,26 @@ impl Component for Filter {
 /// From host 0 to host 1.
 pub const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
 
-/// The first byte of the stream that `settings` lead to.
+/// The first sequence number of data under `settings`.
 pub fn first_byte(settings: &Settings) -> SeqNum {
     SeqNum(settings.iss) + u32::from(settings.handshake)
 }
 
-/// The largest payload that a reaction cuts, in bytes.
+/// The largest payload that a reaction may choose, in bytes.
 const LARGEST_CUT: u32 = 1460;
 
-/// How far beyond the congestion window a sender may go: limited transmit by a segment for each early
-/// duplicate, ns-2's `partial_ack_` by whatever partial acknowledgements make it send. A reaction judges
-/// a hole when it is sent; with SACK that may come after new data, and close the window behind them. If it
-/// leaves the window open, or nothing closes it, ns-2's pipe may count short segments as whole ones beyond it.
-/// One that cuts segments anew may make them larger.
+/// How far a sender may exceed the congestion window: with limited transmit by a segment for each early
+/// duplicate ACK; with ns-2's `partial_ack_` by what partial acknowledgements send. A reaction classifies a
+/// hole when it is retransmitted; with SACK that may be after new data were sent, and reduce the window below
+/// the data in flight. Otherwise ns-2's pipe may count short segments as full ones beyond the window. A
+/// reaction that resegments may enlarge segments.
 pub fn slack(settings: &Settings, reacting: bool) -> u32 {
     let sends_two = settings.rules == Rules::Ns2 && settings.partial_ack_sends;
     let stays_open = reacting || settings.congestion == Congestion::None;
     if settings.flavour == Flavour::Sack && (sends_two || stays_open) {
         settings.window_payload()
     } else if settings.flavour == Flavour::Prr {
-        // A tail loss probe; a reaction that judges a hole may close the window behind new data.
+        // A tail loss probe; a reaction that reduces the window after new data were sent.
         if reacting { settings.window_payload().max(LARGEST_CUT) } else { settings.mss() }
     } else if settings.limited_transmit {
         let mss = if reacting { settings.mss().max(LARGEST_CUT) } else { settings.mss() };
@@ -71,7 +71,7 @@ pub fn slack(settings: &Settings, reacting: bool) -> u32 {
     }
 }
 
-/// Connects components in a ring by their only ports.
+/// Connects components in a ring, by their only ports.
 pub fn ring(net: &mut Builder, path: &[ComponentId]) {
     for (index, &from) in path.iter().enumerate() {
         let to = path[(index + 1) % path.len()];
@@ -79,13 +79,13 @@ pub fn ring(net: &mut Builder, path: &[ComponentId]) {
     }
 }
 
-/// Runs a transfer of `bytes` over 10 Mb/s, 5 ms each way and checks the invariants; `data` and `acks`
-/// lose packets. Says how many were lost.
+/// Runs a transfer of `bytes` over 10 Mb/s with 5 ms delay each way and checks the invariants; `data` and
+/// `acks` lose packets. Returns the number of lost packets.
 pub fn transfer(settings: &Settings, bytes: u64, data: Loses, acks: Loses) -> u64 {
     transfer_with(settings, bytes, data, Box::new(Filter(acks)), None)
 }
 
-/// As `transfer`, with any component in the way of the acknowledgements and a reaction of the sender's.
+/// Like `transfer`, with an additional component in the ACK path and a reaction at the sender.
 pub fn transfer_with(
     settings: &Settings,
     bytes: u64,
@@ -110,7 +110,7 @@ pub fn transfer_with(
     finish(engine, (sender, receiver), ended, bytes)
 }
 
-/// The last checks of a run that must have ended well. Says how many packets were lost.
+/// Final checks of a run that must have completed. Returns the number of lost packets.
 pub fn finish(
     engine: Engine<Invariants>,
     (sender, receiver): (ComponentId, ComponentId),
@@ -132,7 +132,7 @@ pub fn segments(settings: &Settings, n: u64) -> u64 {
     n * u64::from(settings.mss())
 }
 
-/// A link each way between two ports, and what is lost on it.
+/// A link in each direction between two ports, with losses.
 pub fn join(
     net: &mut Builder,
     ends: [(ComponentId, Port); 2],

@@ -1,4 +1,4 @@
-//! Drawing the settings of a random world.
+//! Random settings for randomised tests.
 
 use lasthop_base::{Bytes, Duration, Probability, Stream};
 use lasthop_proto::tcp::{
@@ -8,7 +8,7 @@ use lasthop_proto::tcp::{
 use lasthop_sim::QueueLimit;
 use lasthop_sim::queue::{Management, codel, fq_codel, red};
 
-/// Every flavour.
+/// All flavours.
 pub const FLAVOURS: [Flavour; 7] = [
     Flavour::Tahoe,
     Flavour::Reno,
@@ -19,7 +19,7 @@ pub const FLAVOURS: [Flavour; 7] = [
     Flavour::Prr,
 ];
 
-/// Every congestion control.
+/// All congestion controls.
 pub const CONTROLS: [Congestion; 10] = [
     Congestion::Aimd,
     Congestion::Reno,
@@ -33,28 +33,28 @@ pub const CONTROLS: [Congestion; 10] = [
     Congestion::None,
 ];
 
-/// One of several, each as likely as the others.
+/// One of several values with equal probability.
 pub fn pick<T: Copy>(random: &mut Stream, among: &[T]) -> T {
     among[random.below(among.len() as u64) as usize]
 }
 
-/// Heads or tails.
+/// A fair coin.
 pub fn coin(random: &mut Stream) -> bool {
     random.bernoulli(0.5)
 }
 
-/// Up to so many whole milliseconds.
+/// A whole number of milliseconds up to `most`.
 pub fn milliseconds(random: &mut Stream, most: u64) -> Duration {
     Duration::from_millis(random.below(most + 1))
 }
 
-/// Settings of any profile, with anything changed that a scenario may change.
+/// Random settings: any profile, with any setting that a scenario may override.
 pub fn settings(random: &mut Stream) -> Settings {
     let profile = pick(random, &Profile::ALL);
     let base = profile.settings();
     let flavour = pick(random, &FLAVOURS);
     let rules = pick(random, &[Rules::Rfc, Rules::Ns2]);
-    // The header, with room for timestamps and SACK blocks, and a payload.
+    // The header, room for timestamps and SACK blocks, and a payload.
     let packet_size = base.header + Bytes(pick(random, &[1, 88, 536, 960, 1460]));
     let rto_min = milliseconds(random, 1_000);
     Settings {
@@ -119,7 +119,7 @@ pub fn settings(random: &mut Stream) -> Settings {
     }
 }
 
-/// A congestion control that can work with `flavour`, the classic one and none more often than others.
+/// A congestion control that supports `flavour`; AIMD and none are drawn more often than others.
 pub fn congestion(random: &mut Stream, flavour: Flavour) -> Congestion {
     let usual = pick(random, &[Some(Congestion::Aimd), Some(Congestion::None), None, None]);
     let any = pick(random, &CONTROLS);
@@ -127,7 +127,7 @@ pub fn congestion(random: &mut Stream, flavour: Flavour) -> Congestion {
     usual.unwrap_or(if samples && flavour != Flavour::Prr { Congestion::Cubic } else { any })
 }
 
-/// A queue with room for two packets at least.
+/// A queue with room for at least two packets.
 pub fn queue(random: &mut Stream, packet: Bytes) -> QueueLimit {
     match random.below(3) {
         0 => QueueLimit::Unlimited,

@@ -1,4 +1,5 @@
-//! A path of links and base stations between a source and a destination, with losses on either side of each.
+//! A path of links and base stations between a source and a destination, with losses on both sides of each
+//! base station.
 
 use lasthop_base::{BitRate, Duration, Stream, Streams, Time};
 use lasthop_proto::tcp::{Reaction, Receiver, Sender, Settings, Transfer};
@@ -8,19 +9,19 @@ use lasthop_sim::{Builder, Ended, Engine, RadioLink, Tap, Wire, WireId, WiredLin
 use crate::net::{CONNECTION, Filter, Loses};
 use crate::random::{milliseconds, pick, queue};
 
-/// What stands between source and destination.
+/// An element of the path between source and destination.
 pub enum Stage {
-    /// A link each way.
+    /// A link in each direction.
     Hop(WiredLink),
-    /// A wireless link: there, and back.
+    /// A wireless link, in the forward and the reverse direction.
     Air(Box<[RadioLink; 2]>),
-    /// Packets are lost: there, and on the way back.
+    /// Losses in the forward and the reverse direction.
     Losses(Loses, Loses),
-    /// A base station with a scheme's agent, by its side towards the source.
+    /// A base station with a scheme's agent, with its port towards the source.
     Station(Box<dyn Component>, Port),
 }
 
-/// Where one enters and leaves a stage, there and back.
+/// The ports at which packets enter and leave a stage, forward and reverse.
 fn add(net: &mut Builder, stage: Stage) -> [(ComponentId, Port); 4] {
     let filter = |loses| Box::new(Filter(loses)) as Box<dyn Component>;
     let (there, back) = match stage {
@@ -35,7 +36,7 @@ fn add(net: &mut Builder, stage: Stage) -> [(ComponentId, Port); 4] {
     [there, there, back, back].map(|id| (id, Port::ONLY))
 }
 
-/// Runs a transfer through the stages until it is complete.
+/// Runs a transfer through the stages until it completes.
 pub fn run<T: Tap>(
     settings: &Settings,
     bytes: u64,
@@ -61,10 +62,10 @@ pub fn run<T: Tap>(
     (engine, (sender, receiver), ended)
 }
 
-/// Base stations of a path, by their sides towards the source: which end is mobile.
+/// Base stations of a path, by their ports towards the source: these determine which end is mobile.
 pub const PATHS: [&[Port]; 3] = [&[Port::WIRED], &[Port::RADIO], &[Port::RADIO, Port::WIRED]];
 
-/// Links, with losses at each end of each base station.
+/// Links with losses on both sides of each base station.
 pub fn path(
     random: &mut Stream,
     streams: &Streams,
@@ -94,7 +95,7 @@ pub fn path(
     stages
 }
 
-/// Every packet with where and when.
+/// All packets with their times and wires.
 pub type Course = Vec<(Time, WireId, Packet)>;
 
 #[derive(Default)]
@@ -106,7 +107,7 @@ impl Tap for Log {
     }
 }
 
-/// The whole course of a transfer.
+/// The packets of a transfer.
 pub fn course(
     settings: &Settings,
     bytes: u64,
@@ -116,7 +117,7 @@ pub fn course(
     run(settings, bytes, stages, reaction, |_| Log::default()).0.into_tap().0
 }
 
-/// Two courses are the same, to the packet and the instant.
+/// Asserts that two transfers are identical, packet by packet and in time.
 pub fn assert_same_course(found: &Course, expected: &Course) {
     if let Some(index) = (0..found.len().max(expected.len())).find(|&i| found.get(i) != expected.get(i)) {
         panic!("packet {index}: {:?} instead of {:?}", found.get(index), expected.get(index));

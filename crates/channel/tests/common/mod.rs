@@ -1,6 +1,6 @@
-//! How near a result must be.
+//! Assertions with tolerances.
 
-/// Relative to what is expected.
+/// Asserts a relative error.
 #[allow(dead_code, reason = "not every test file has errors that small")]
 #[track_caller]
 pub(crate) fn assert_close(what: &str, found: f64, expected: f64, relative_error: f64) {
@@ -8,7 +8,8 @@ pub(crate) fn assert_close(what: &str, found: f64, expected: f64, relative_error
     assert!(error.abs() < relative_error, "{what}: found {found:e}, expected {expected:e}, off by {error:e}");
 }
 
-/// Five standard errors, which a right result exceeds once in 1.7 million seeds; seeds are fixed.
+/// Asserts an error within five standard errors, which a correct result exceeds for one seed in 1.7 million;
+/// seeds are fixed.
 #[track_caller]
 pub(crate) fn assert_within_five(what: &str, found: f64, expected: f64, standard_error: f64) {
     let errors = (found - expected) / standard_error;

@@ -1,4 +1,4 @@
-//! Which acknowledgements count, and as what.
+//! Classification of acknowledgements.
 
 use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings};
 

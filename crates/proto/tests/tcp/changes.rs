@@ -1,4 +1,4 @@
-//! How a part of a connection differs from the rest: each key changes what it names, and nothing else.
+//! Overrides of settings for a part of a connection: each key changes only the setting that it names.
 
 use lasthop_proto::tcp::{Changes, Profile, Settings};
 use toml::{Table, Value};

@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168): agreement, echo and answer.
+//! Explicit congestion notification (RFC 3168): negotiation, echo and response.
 
 use lasthop_proto::Ecn;
 use lasthop_proto::tcp::{Congestion, Flags, Flavour, Segment, SeqNum, Settings};

@@ -1,5 +1,5 @@
-//! Fast retransmit and what follows it: Tahoe, Reno, NewReno. Eight segments are in flight, the first
-//! is lost, and perhaps more.
+//! Fast retransmit and fast recovery: Tahoe, Reno, NewReno. Eight segments are in flight, and the first of
+//! them, possibly with others, is lost.
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flavour, Settings};

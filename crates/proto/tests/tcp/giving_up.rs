@@ -1,5 +1,5 @@
-//! A peer that says nothing any more, and a connection that is given up: by the sender itself, after the user
-//! timeout (RFC 9293 section 3.8.3: R2), or at its owner's wish (section 3.10.5).
+//! A silent peer, and aborted connections: by the user timeout (RFC 9293 section 3.8.3: R2), or at the
+//! owner's request (section 3.10.5).
 
 use lasthop_base::{Bytes, Duration};
 use lasthop_proto::tcp::{Flags, Flavour, Rules, Segment, SenderStats, Settings, Transfer};

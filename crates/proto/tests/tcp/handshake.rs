@@ -1,4 +1,4 @@
-//! Opening and closing.
+//! Connection establishment and termination.
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings, Timestamps, Transfer};

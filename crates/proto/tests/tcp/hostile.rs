@@ -1,4 +1,4 @@
-//! Segments that no sound peer sends: they are answered or ignored, and nothing breaks.
+//! Invalid segments: they are answered or ignored without side effects.
 
 use lasthop_base::Duration;
 use lasthop_proto::tcp::{Flags, Flavour, SackBlock, SackBlocks, Segment, Settings, Timestamps};

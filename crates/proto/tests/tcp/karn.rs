@@ -1,5 +1,5 @@
-//! Data that were sent more than once give no round-trip sample, for one cannot tell which copy was
-//! acknowledged (RFC 6298 section 3; Karn and Partridge 1987).
+//! Retransmitted data yield no round-trip time sample, because the acknowledged copy is ambiguous (RFC 6298
+//! section 3; Karn and Partridge 1987).
 
 use lasthop_proto::tcp::{Flavour, RttSamples, Settings};
 

@@ -1,5 +1,6 @@
-//! What Linux does, segment by segment: facts of google/packetdrill's scripts (cubic, fast_recovery, limited_transmit,
-//! sack, slow_start), each retold as a conversation. Segments hold 1000 bytes; CUBIC, ten segments at first.
+//! Behaviour of Linux, segment by segment: adapted from google/packetdrill's scripts (cubic, fast_recovery,
+//! limited_transmit, sack, slow_start). Segments hold 1000 bytes; CUBIC with an initial window of ten
+//! segments.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! TCP by its rules: one dialogue per rule, each opening with the rule and where it stands. No
-//! simulator: a test says what arrives and when, and what must be sent.
+//! Tests of TCP rules without the simulator: one conversation per rule, each citing the rule. A test defines
+//! the arriving segments with their times and checks the segments sent.
 
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 

@@ -1,5 +1,5 @@
-//! A sender without congestion control: nothing moves its window, and the receiver's alone limits what is under
-//! way. Whatever the flavour, and by either rules.
+//! A sender without congestion control: the congestion window is constant, and only the receive window limits
+//! the data in flight, for every flavour and both rule sets.
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::Notice;

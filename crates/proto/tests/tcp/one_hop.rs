@@ -1,6 +1,6 @@
-//! Go-back-N and selective repeat over a hop that delivers in order, to the segment. What arrives is told by
-//! the timestamp of the segment that caused the acknowledgement: the first burst leaves at 0 µs, so that its
-//! segments bear 0, 1, 2 and so on; what leaves at 100 ms bears 100,000 and so on.
+//! Go-back-N and selective repeat over a hop that delivers in order. The timestamp echo of an acknowledgement
+//! identifies the segment that triggered it: the first burst is sent at 0 µs with the timestamps 0, 1, 2 and
+//! so on; segments sent at 100 ms carry 100,000 and so on.
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::Notice;

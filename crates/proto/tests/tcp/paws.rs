@@ -1,5 +1,5 @@
-//! Protection against wrapped sequence numbers: segments older than one that has arrived are rejected (RFC 7323
-//! section 5).
+//! Protection against wrapped sequence numbers: segments with older timestamps are rejected (RFC 7323 section
+//! 5).
 
 use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings, Timestamps};
 

@@ -1,5 +1,5 @@
-//! RACK-TLP by the worked examples of RFC 8985: sections 3.4 and 3.5, and those in the text. Without congestion
-//! control, so that nothing but the detection of losses decides. The round trip takes 100 ms.
+//! RACK-TLP: the worked examples of RFC 8985 in sections 3.4 and 3.5 and in the text. Congestion control is
+//! off to isolate loss detection. The round-trip time is 100 ms.
 
 use lasthop_base::Duration;
 use lasthop_proto::tcp::{Congestion, Flavour, Settings};

@@ -1,4 +1,5 @@
-//! What a scheme's reaction hears and sees, and what its answers do. Reactions for these tests alone.
+//! The interface of reactions: the events they receive, and the effects of their results, with reactions
+//! defined for these tests.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,4 @@
-//! An application that reads at its own pace, and what the sender is told of the window (RFC 9293 section
-//! 3.8.6.2.2).
+//! A slow application, and the window updates sent to the sender (RFC 9293 section 3.8.6.2.2).
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flags, Flavour, Settings};

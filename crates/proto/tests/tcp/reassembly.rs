@@ -1,4 +1,4 @@
-//! However the bytes are cut, repeated and mixed, the stream comes out whole.
+//! Reassembly of segments with any boundaries, duplicates and order.
 
 use std::ops::Range;
 

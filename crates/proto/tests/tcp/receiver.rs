@@ -1,4 +1,4 @@
-//! When the receiver acknowledges, and what window it advertises.
+//! The receiver's acknowledgement policy and advertised window.
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flavour, Segment, Settings};

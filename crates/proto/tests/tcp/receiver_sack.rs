@@ -1,4 +1,4 @@
-//! What the receiver reports by selective acknowledgements (RFC 2018) and duplicate ones (RFC 2883).
+//! SACK (RFC 2018) and DSACK (RFC 2883) blocks sent by the receiver.
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flavour, Settings};

@@ -1,5 +1,6 @@
-//! Recovery by records: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682) and the undo
-//! of needless reductions (RFC 3708, 4015). Segments are sent at time zero; the round trip takes 100 ms.
+//! Recovery with per-segment records: RACK-TLP (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC
+//! 5682) and undo of spurious reductions (RFC 3708, 4015). Segments are sent at time zero; the round-trip
+//! time is 100 ms.
 
 use lasthop_base::Duration;
 use lasthop_proto::Component;

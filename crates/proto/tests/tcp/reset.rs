@@ -1,5 +1,5 @@
-//! Connections that are reset by the other end: which RST counts, and what becomes of what comes later (RFC
-//! 9293 sections 3.5.2, 3.10.7; RFC 5961 section 3.2).
+//! Resets by the peer: which RSTs are accepted, and the handling of later segments (RFC 9293 sections 3.5.2,
+//! 3.10.7; RFC 5961 section 3.2).
 
 use lasthop_base::{Bytes, Duration};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings, Transfer};

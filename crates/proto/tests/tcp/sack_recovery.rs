@@ -1,4 +1,4 @@
-//! Recovery by selective acknowledgements (RFC 6675). Ten segments are in flight.
+//! SACK-based recovery (RFC 6675). Ten segments are in flight.
 
 use std::ops::Range;
 

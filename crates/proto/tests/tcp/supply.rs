@@ -1,4 +1,4 @@
-//! A stream that is supplied over time: what is sent when, how it runs dry and goes on, how it ends.
+//! A sender whose data are supplied over time: transmission, pauses and close.
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Connection, Flavour, InitialWindow, Rules, Sender, Settings, Transfer};

@@ -1,4 +1,4 @@
-//! Round-trip estimation in whole clock ticks, as BSD had it: Jacobson 1988, appendix A, by hand.
+//! Round-trip time estimation in whole clock ticks, as in BSD: Jacobson 1988, appendix A, by hand.
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::tcp::{Flavour, Profile, RttArithmetic, RttEstimator, Settings};

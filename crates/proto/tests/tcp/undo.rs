@@ -1,6 +1,6 @@
-//! Reductions of the window that no loss has justified are undone, whatever the congestion control: found by
-//! timestamps (Eifel, RFC 3522 and 4015), by duplicate reports (RFC 3708), and by F-RTO (RFC 5682). Segments are sent
-//! at time zero; the round trip takes 100 ms.
+//! Undo of spurious window reductions under every congestion control: detected by timestamps (Eifel, RFC 3522
+//! and 4015), by DSACK (RFC 3708), and by F-RTO (RFC 5682). Segments are sent at time zero; the round-trip
+//! time is 100 ms.
 
 use lasthop_base::Duration;
 use lasthop_proto::Component;

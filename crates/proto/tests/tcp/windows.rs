@@ -1,5 +1,5 @@
-//! How much may be sent: initial window, slow start, congestion avoidance, idle restart, bursts,
-//! limited transmit, and the receiver's window with silly ones avoided.
+//! Window limits: initial window, slow start, congestion avoidance, idle restart, bursts, limited transmit,
+//! and the receive window with silly window avoidance.
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flavour, InitialThreshold, InitialWindow, Settings, WindowCounts, WindowSize};

@@ -1,5 +1,5 @@
-//! Sequence numbers are modulo 2³² (RFC 9293 section 3.4). Every dialogue of these tests crosses the
-//! wrap; here it is crossed at each place, and half the space lies between two losses.
+//! Wrap-around of sequence numbers modulo 2³² (RFC 9293 section 3.4). All conversation tests cross the wrap;
+//! these cross it at every position, and with half the space between two losses.
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flavour, InitialWindow, Settings};

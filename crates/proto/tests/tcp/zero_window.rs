@@ -1,5 +1,4 @@
-//! A receiver that closes its window, and the probes that see whether it has opened (RFC 9293 section
-//! 3.8.6.1).
+//! Zero windows and window probes (RFC 9293 section 3.8.6.1).
 
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};

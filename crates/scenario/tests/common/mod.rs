@@ -1,4 +1,4 @@
-//! A scenario to vary.
+//! A base scenario.
 
 use lasthop_proto::scheme::Schemes;
 

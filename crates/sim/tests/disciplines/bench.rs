@@ -1,4 +1,4 @@
-//! A discipline, driven by hand.
+//! A test bench for a queue discipline.
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::{Body, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet};

@@ -1,4 +1,4 @@
-//! Queue disciplines beside drop-tail: each against its specification, by hand, and all of them before links.
+//! Queue disciplines other than drop-tail: each against its specification by hand, and all of them on links.
 
 mod bench;
 mod codel;

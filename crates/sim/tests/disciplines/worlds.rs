@@ -1,4 +1,4 @@
-//! What holds of every discipline, whatever comes and goes.
+//! Invariants of every discipline under random traffic.
 
 use lasthop_base::{Bytes, Duration, Streams};
 use lasthop_proto::{DropReason, Ecn, Packet};

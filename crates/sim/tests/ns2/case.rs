@@ -1,4 +1,4 @@
-//! One case: its options as `trace.tcl` takes them, and the simulation that they describe.
+//! One case: its options in the format of `trace.tcl`, and the simulation they describe.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;

@@ -1,8 +1,8 @@
-//! Our TCP against ns-2's, event for event.
+//! Comparison of TCP with ns-2, event by event.
 //!
-//! Every case of a directory's `index.csv` is simulated and compared row by row: same events in the
-//! same order, times within a microsecond, same window, duplicate count and estimator. The traces in
-//! `tests/ns2` are compared by default; `LASTHOP_NS2_TRACES` names another directory of that form.
+//! Every case in `index.csv` is simulated and compared row by row: the same events in the same order, times
+//! within a microsecond, the same window, duplicate count and RTT estimator. By default the traces in
+//! `tests/ns2` are used; `LASTHOP_NS2_TRACES` names another directory in the same format.
 
 mod case;
 mod recorder;

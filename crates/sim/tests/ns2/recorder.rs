@@ -1,4 +1,4 @@
-//! A tap that writes down a run as `trace.tcl` does.
+//! A tap that records a run in the format of `trace.tcl`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Reading ns-2's traces, and comparing them with ours.
+//! Parsing of ns-2 traces, and their comparison with recorded runs.
 
 use std::fs::File;
 use std::io::Read;

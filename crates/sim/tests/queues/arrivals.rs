@@ -1,4 +1,4 @@
-//! How packets leave a source.
+//! Departures from a traffic source.
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::traffic::{Config, Pattern, Periods};

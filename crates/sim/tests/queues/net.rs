@@ -1,4 +1,4 @@
-//! Sources, each with its wire to one link, and behind the link a sink.
+//! Several sources connected to one link, with a sink behind it.
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::tcp::Connection;

@@ -1,7 +1,7 @@
-//! Averages against their closed forms.
+//! Averages against closed forms.
 //!
-//! Every comparison allows five standard errors, which a right link exceeds once in 1.7 million
-//! seeds; the seeds are fixed, so that a test that passes passes always.
+//! Every comparison allows five standard errors, which a correct link exceeds for one seed in 1.7 million;
+//! seeds are fixed.
 
 use lasthop_base::{BitRate, Duration, Probability, Streams, Time};
 use lasthop_channel::{Iid, Model};

@@ -1,8 +1,8 @@
-//! Units of one size, and units that a code protects: how many there are and how long they are on the
-//! air, by hand; and how many survive it, against closed forms and against the decoder asked by hand.
+//! Fixed-size and coded units: their number and air time by hand, and their survival against closed forms and
+//! against the decoder itself.
 //!
-//! On the plain link a byte takes a millisecond. The small code is (63, 45, 3): for 45 bits of data 63
-//! go on the air, 1.4 times as many.
+//! On the test link a byte takes a millisecond. The small code is (63, 45, 3): 63 bits on the air for 45 bits
+//! of data, 1.4 times as many.
 
 use std::sync::mpsc::{self, Sender};
 

@@ -1,4 +1,4 @@
-//! Every pattern of losses over the first attempts, against an account of what it must lead to.
+//! All loss patterns over the first attempts, against a reference implementation.
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::arq::{Backoff, Config, Retransmissions};

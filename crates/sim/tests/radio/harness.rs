@@ -1,4 +1,4 @@
-//! A bench on which a link is driven by hand, and channels that do as they are told.
+//! A test bench for a link, and scripted channels.
 
 use std::sync::mpsc::Sender;
 

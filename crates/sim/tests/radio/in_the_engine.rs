@@ -1,4 +1,4 @@
-//! Both directions of a hop as nodes of an engine.
+//! Both directions of a hop in the engine.
 
 use lasthop_base::{Duration, Probability, Streams, Time};
 use lasthop_channel::{Model, Start, TwoState};

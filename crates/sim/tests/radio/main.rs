@@ -1,4 +1,4 @@
-//! The radio link: by hand, against closed forms, and under every small pattern of losses.
+//! The radio link: by hand, against closed forms, and under all small loss patterns.
 
 mod closed_forms;
 mod coding;

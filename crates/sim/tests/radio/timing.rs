@@ -1,4 +1,4 @@
-//! What happens when, worked out by hand. On the plain link a byte takes a millisecond.
+//! Event times, calculated by hand. On the test link a byte takes a millisecond.
 
 use std::sync::mpsc;
 

@@ -1,4 +1,4 @@
-//! Delayed duplicate acknowledgements: the receiver by hand, and a link that resends out of order.
+//! Delayed duplicate acknowledgements: the receiver by hand, and a link that retransmits out of order.
 
 use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flavour, Settings};

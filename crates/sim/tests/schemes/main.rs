@@ -1,4 +1,4 @@
-//! Each scheme in one place: its agent and its reaction by hand, and both in networks with losses.
+//! Tests of each scheme: its agent and its reaction by hand, and both in networks with losses.
 
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 

@@ -1,5 +1,5 @@
-//! Which segments ask for the link's code, by section II of the selective FEC paper: the first three of a
-//! transfer, the last three, and one that is sent again at the left edge of the window.
+//! Which segments are marked for protection (selective FEC paper, section II): the first and the last three
+//! of a transfer, and retransmissions at the left edge of the window.
 
 use lasthop_base::Bytes;
 use lasthop_proto::fec::Covers;

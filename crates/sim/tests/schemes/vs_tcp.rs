@@ -1,5 +1,5 @@
-//! How VS-TCP's sender sets the size of its segments, step by step by section IV-B of its paper. Sizes, windows
-//! and instants are by hand; timestamps tell which segment caused an acknowledgement.
+//! Segment sizes of a VS-TCP sender, step by step (section IV-B of the paper). Sizes, windows and times are
+//! calculated by hand; timestamps identify the segment that triggered an acknowledgement.
 
 use std::ops::Range;
 

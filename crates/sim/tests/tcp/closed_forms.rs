@@ -1,8 +1,8 @@
-//! TCP against formulas: what a window, a link and a loss rate allow.
+//! TCP throughput against formulas for a given window, link and loss rate.
 //!
-//! Loss is independent per packet, the link so fast that nothing queues: the round-trip time is
-//! constant, as the formulas have it. Each run lasts so long that its own statistical error is at most
-//! a fifth of the tolerance; seeds are fixed.
+//! Losses are independent per packet, and the link is so fast that nothing queues, so the round-trip time is
+//! constant as the formulas assume. Each run is long enough that its statistical error is at most a fifth of
+//! the tolerance; seeds are fixed.
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::Component;

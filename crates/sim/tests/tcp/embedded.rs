@@ -1,5 +1,5 @@
-//! Ends of connections inside other components: a source that is supplied and a sink that reads as time goes by,
-//! and between them a proxy, which has both.
+//! Endpoints inside other components: a source with supplied data, a sink that reads over time, and a proxy
+//! between them.
 
 use std::collections::BTreeMap;
 use std::env;

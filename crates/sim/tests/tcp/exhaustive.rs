@@ -1,5 +1,5 @@
-//! Every subset of losses over the first twelve data packets, or their acknowledgements, and every
-//! single loss of a retransmission: the transfer completes and the invariants hold.
+//! All subsets of losses over the first twelve data packets, or their acknowledgements, and all single losses
+//! of a retransmission: the transfer completes and the invariants hold.
 
 use std::collections::HashSet;
 

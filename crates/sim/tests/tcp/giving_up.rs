@@ -1,4 +1,4 @@
-//! Connections that are given up, or reset, while segments are under way.
+//! Connections aborted or reset while segments are in flight.
 
 use lasthop_base::{BitRate, Duration, Time};
 use lasthop_proto::tcp::{Profile, Receiver, Sender, Settings, Transfer};

@@ -1,4 +1,5 @@
-//! TCP as a whole: invariants under every small loss pattern and in random worlds, and closed forms.
+//! End-to-end tests of TCP: invariants under all small loss patterns and in random networks, and closed
+//! forms.
 
 mod closed_forms;
 mod embedded;

@@ -1,8 +1,9 @@
-//! Random worlds: a scheme, a congestion control, a way to find and repair losses, and a number draw links, queues,
-//! channel, ARQ, TCP and file size; the invariants are the oracle.
+//! Random worlds: a scheme, a congestion control, a recovery and a number determine random links, queues,
+//! channel, ARQ, TCP settings and file size; the invariants are checked in each.
 //!
-//! The names are those of the stream that a world is drawn from: a new scheme or control adds worlds and changes none.
-//! `LASTHOP_WORLDS=200` tries that many of each combination; `LASTHOP_WORLD=ebsn:cubic:prr-rack:17` replays one.
+//! The random stream of a world is named after them, so a new scheme or congestion control adds worlds and
+//! changes none. `LASTHOP_WORLDS=200` sets the number per combination; `LASTHOP_WORLD=ebsn:cubic:prr-rack:17`
+//! replays one.
 
 use std::env;
 use std::iter;

@@ -1,17 +1,17 @@
-//! Saturated stations against the fixed point of Bianchi's model (IEEE JSAC 18(3), 2000), in the
-//! standard's convention of what a busy period takes from a backoff.
+//! Saturated stations against the fixed point of Bianchi's model (IEEE JSAC 18(3), 2000), with backoff
+//! freezing as in the standard.
 //!
-//! Bianchi lets every period of the medium, idle slot or frame exchange, take a slot from every backoff. In
-//! the standard a backoff is frozen at one slot or more when another's transmission begins, so that the
-//! first slot after it belongs to those who have just sent: they use it if they draw zero (Foh and Tantra,
-//! IEEE Communications Letters 9(2), 2005; Tinnirello, Bianchi and Xiao, IEEE TVT 59(3), 2010). The model
-//! below counts the boundaries of slots at which anyone may begin. Between two transmissions of a station
-//! at such boundaries lie as many of them as it drew, and never zero: a draw of zero is a transmission in
-//! the reserved slot. That one succeeds after a success, for nobody else may begin, and after a collision
-//! unless another one of those who collided draws zero too.
+//! In Bianchi's model every period of the medium, idle slot or frame exchange, decrements every backoff. In
+//! the standard a backoff is frozen at one slot or more when another transmission starts, so the first slot
+//! after it is available only to the stations that have just sent: they use it if they draw zero (Foh and
+//! Tantra, IEEE Communications Letters 9(2), 2005; Tinnirello, Bianchi and Xiao, IEEE TVT 59(3), 2010). The
+//! model below counts the slot boundaries at which any station may start. Between two transmissions of a
+//! station at such boundaries there are as many of them as it drew, never zero: a draw of zero leads to a
+//! transmission in the reserved slot. This succeeds after a success, because no other station may start, and
+//! after a collision unless another of its stations draws zero too.
 //!
-//! What the model leaves out: stations are independent (Bianchi's assumption), and three transmissions in
-//! reserved slots in a row after a collision, which is rarer than one in 64³.
+//! Approximations of the model: stations are independent (Bianchi's assumption), and three consecutive
+//! transmissions in reserved slots after a collision, which is rarer than one in 64³, are neglected.
 
 use std::cmp::Ordering;
 

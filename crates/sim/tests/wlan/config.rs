@@ -1,4 +1,4 @@
-//! What a file may say of a BSS, and what is refused.
+//! Valid and invalid BSS parameters in files.
 
 use std::array::IntoIter;
 

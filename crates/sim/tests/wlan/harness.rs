@@ -1,4 +1,4 @@
-//! A bench on which a BSS is driven by hand.
+//! A test bench for a BSS.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! A BSS among other components: TCP through it, and what watchers hear.
+//! A BSS in the engine: TCP over it, and signals to watchers.
 
 use std::sync::{Arc, Mutex};
 

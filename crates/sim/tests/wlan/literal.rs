@@ -1,6 +1,6 @@
-//! A BSS that takes the standard a microsecond at a time: every station counts its own slots, sets its own
-//! NAV and waits for its own answers. It knows no next outcome and no closed form, and draws from the same
-//! streams.
+//! A reference implementation of a BSS that follows the standard in steps of a microsecond: every station
+//! counts its own slots, sets its own NAV and waits for its own responses. It computes no outcome in advance,
+//! and draws from the same streams.
 
 use std::collections::VecDeque;
 

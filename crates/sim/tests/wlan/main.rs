@@ -1,5 +1,5 @@
-//! The 802.11 wireless LAN: by hand, against closed forms and Bianchi's model, against a simulator that takes the
-//! standard a microsecond at a time, and in random worlds.
+//! 802.11 wireless LAN: by hand, against closed forms and Bianchi's model, against a reference implementation
+//! of the standard, and in random networks.
 
 mod bianchi;
 mod config;

@@ -1,6 +1,6 @@
-//! Retries and losses above the MAC against their closed forms.
+//! Retries and losses above the MAC, against closed forms.
 //!
-//! Every comparison allows five standard errors, which a right BSS exceeds once in 1.7 million seeds; the
+//! Every comparison allows five standard errors, which a correct BSS exceeds for one seed in 1.7 million;
 //! seeds are fixed.
 
 use lasthop_base::{Bytes, Probability, Streams};

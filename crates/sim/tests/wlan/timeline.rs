@@ -1,4 +1,6 @@
-//! What happens when, worked out by hand in microseconds for 802.11b: a slot is 20, SIFS 10, DIFS 50, EIFS
+//! Event times, calculated by hand in microseconds for 802.11b: slot 20, SIFS 10, DIFS 50, EIFS 364. Air
+//! times: 192 + 1536·8/11 = 1310 for a packet of 1500 B, 192 + 100·8/11 = 265 for one of 64 B, 304 for ACK
+//! and CTS frames at 1 Mb/s, 352 for an RTS frame. Random numbers are drawn separately from the same streams.
 //! 364. A packet of 1500 B is on the air for 192 + 1536·8/11 = 1310, one of 64 B for 192 + 100·8/11 = 265,
 //! an ACK or a CTS frame at 1 Mb/s for 304, an RTS frame for 352. What is random is drawn beside the BSS,
 //! from the same streams.

@@ -1,5 +1,4 @@
-//! Random worlds: the BSS does to the microsecond what the standard says step by step, and keeps what any
-//! world keeps.
+//! Random worlds: the BSS matches the reference implementation to the microsecond, and the invariants hold.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;

@@ -1,4 +1,4 @@
-//! The base station that acknowledges hops, by hand.
+//! The base station's agent, by hand.
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::scheme::Schemes;

@@ -1,4 +1,4 @@
-//! Acknowledgements of hops.
+//! Last-hop acknowledgements (lhack).
 
 mod agent;
 mod network;

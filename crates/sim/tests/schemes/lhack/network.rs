@@ -1,5 +1,5 @@
-//! Acknowledgements of hops in a network: a base station beside the source, beside the destination, or
-//! both; data, acknowledgements and notices are lost on either side of it.
+//! lhack in a network: a base station beside the source, beside the destination, or both, with losses of
+//! data, acknowledgements and notices on either side.
 
 use lasthop_base::{BitRate, Duration, Streams};
 use lasthop_proto::scheme::Schemes;

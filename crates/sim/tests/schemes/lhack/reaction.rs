@@ -1,5 +1,4 @@
-//! A source that gets acknowledgements of hops (Cobb and Agrawal sections 4 and 6). Eight segments are in
-//! flight.
+//! The source's reaction (Cobb and Agrawal sections 4 and 6). Eight segments are in flight.
 
 use lasthop_base::Bytes;
 use lasthop_proto::NoticeCode;

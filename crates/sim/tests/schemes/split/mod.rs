@@ -1,4 +1,4 @@
-//! What I-TCP, METP and VS-TCP have in common: connections that a proxy splits.
+//! Split connections: common tests of I-TCP, METP and VS-TCP.
 
 mod network;
 mod overflow;

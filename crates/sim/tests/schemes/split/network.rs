@@ -1,5 +1,5 @@
-//! Split connections through the proxy that base stations have: every loss of the first few packets on either
-//! side, data from the fixed host and from the mobile one.
+//! Split connections through a proxy: all losses of the first packets on either side, with data from the
+//! fixed and from the mobile host.
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::scheme::{Scheme, Schemes};

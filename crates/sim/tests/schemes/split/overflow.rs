@@ -1,5 +1,5 @@
-//! The wireless part of METP and VS-TCP before a queue that overflows: without congestion control each
-//! go-back sends a whole window into it, and the first segment must not meet it full for ever.
+//! The wireless part of METP and VS-TCP with an overflowing queue: without congestion control each go-back-N
+//! sends a whole window, and the first segment must not be dropped every time.
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::scheme::Schemes;

@@ -1,4 +1,4 @@
-//! A proxy by hand: what it passes, what it answers and sends on, and when it says that it is finished.
+//! A proxy by hand: forwarding, acknowledging, relaying, and the signal that it finished.
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::split::{Proxy, Split};

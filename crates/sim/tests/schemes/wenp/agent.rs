@@ -1,4 +1,4 @@
-//! The base station that marks acknowledgements of losses on the air, by hand.
+//! The base station's agent, by hand.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Radio network feedback in a network: a base station beside the source, beside the destination, or both, with
-//! losses on either side of it.
+//! Radio network feedback in a network: a base station beside the source, beside the destination, or both,
+//! with losses on either side.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

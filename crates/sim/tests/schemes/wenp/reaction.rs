@@ -1,4 +1,4 @@
-//! A source that gets radio network feedback (Jayanathan and Sirisena section V-B).
+//! The source's reaction (Jayanathan and Sirisena section V-B).
 
 use lasthop_base::Bytes;
 use lasthop_proto::scheme::Schemes;
