@@ -123,6 +123,14 @@ def test_a_full_stdout_is_told(tmp_path: Path, options: list[str]) -> None:
     assert "results.json" in results(tmp_path)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("options", ["--help", "run --help", "", "--version", "schemes", "paper"])
+def test_a_full_stdout_is_told_whatever_is_printed(options: str) -> None:
+    with open("/dev/full", "w") as full:
+        result = lasthop(*options.split(), stdout=full)
+    assert (result.returncode, result.stderr) == (2, "error: standard output: No space left on device\n")
+
+
 def test_a_long_run_shows_that_it_lives_and_ends_at_once() -> None:
     ours, theirs = pty.openpty()
     shown = b""

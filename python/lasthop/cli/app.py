@@ -20,7 +20,12 @@ class Commands(TyperGroup):
         """Run the command that the arguments name, and exit."""
         streams.prepare()
         try:
-            sys.exit(super().main(*arguments, **settings | {"standalone_mode": False}))
+            # Commands report their own errors; what remains is that help cannot be printed.
+            with reporting_errors(), streams.printing():
+                code = super().main(*arguments, **settings | {"standalone_mode": False})
+            sys.exit(code)
+        except typer.Exit as ended:
+            sys.exit(ended.exit_code)
         except typer.Abort:
             sys.exit(INTERRUPTED)
         except Exception as error:
@@ -69,7 +74,7 @@ def _version(wanted: bool) -> None:
         with reporting_errors():
             from lasthop import __version__
 
-            print(f"lasthop {__version__}")
+            streams.emit(f"lasthop {__version__}")
         raise typer.Exit
 
 
@@ -82,7 +87,7 @@ def _lasthop(
 ) -> None:
     if context.invoked_subcommand is None:
         with reporting_errors():
-            print(context.get_help())
+            streams.emit(context.get_help())
         raise typer.Exit(WRONG_INPUT)
 
 

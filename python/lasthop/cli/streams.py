@@ -10,7 +10,8 @@ import codecs
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 STDOUT = "standard output"
@@ -40,8 +41,9 @@ def prepare() -> None:
             stream.reconfigure(errors="lasthop.spell")
 
 
-def emit(text: str = "") -> None:
-    """Print text on stdout.
+@contextmanager
+def printing() -> Iterator[None]:
+    """Print on stdout in the block.
 
     Raises
     ------
@@ -49,9 +51,21 @@ def emit(text: str = "") -> None:
         If stdout cannot be written to; its `filename` is "standard output".
     """
     try:
-        print(text)
+        yield
     except OSError as error:
-        raise _of_stdout(error) from None
+        raise OSError(error.errno, error.strerror, STDOUT) from None
+
+
+def emit(text: str = "") -> None:
+    """Print text on stdout.
+
+    Raises
+    ------
+    OSError
+        As with `printing`.
+    """
+    with printing():
+        print(text)
 
 
 def emit_document(text: str) -> None:
@@ -60,17 +74,15 @@ def emit_document(text: str) -> None:
     Raises
     ------
     OSError
-        As with `emit`.
+        As with `printing`.
     """
     encoded = f"{text.rstrip()}\n".encode("utf-8", "backslashreplace")
-    try:
+    with printing():
         sys.stdout.flush()
         if hasattr(sys.stdout, "buffer"):
             sys.stdout.buffer.write(encoded)
         else:
             sys.stdout.write(encoded.decode())
-    except OSError as error:
-        raise _of_stdout(error) from None
 
 
 def finish() -> None:
@@ -79,12 +91,10 @@ def finish() -> None:
     Raises
     ------
     OSError
-        As with `emit`.
+        As with `printing`.
     """
-    try:
+    with printing():
         sys.stdout.flush()
-    except OSError as error:
-        raise _of_stdout(error) from None
 
 
 def notify(text: str) -> None:
@@ -101,7 +111,3 @@ def discard(stream: TextIO) -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
         os.close(null)
-
-
-def _of_stdout(error: OSError) -> OSError:
-    return OSError(error.errno, error.strerror, STDOUT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from itertools import zip_longest
 from operator import itemgetter
 
@@ -78,11 +79,11 @@ class Table:
         """Print the table on stdout; unwrapped unless stdout is a terminal."""
         console = Console(highlight=False)
         lines = self.lines(console.width if console.is_terminal else None)
-        with console.capture() as text:
-            for line in lines:
-                console.print(line, soft_wrap=True)
         # rich itself would exit with a code of its own on a broken pipe.
-        emit(text.get().removesuffix("\n"))
+        console.file = text = StringIO()
+        for line in lines:
+            console.print(line, soft_wrap=True)
+        emit(text.getvalue().removesuffix("\n"))
 
     def lines(self, width: int | None) -> list[Text]:
         """Return the lines of the table, at most `width` characters wide unless a number alone is wider."""
