@@ -31,6 +31,8 @@ CONNECTION_METRICS = [
     "tail_loss_probes",
     "spurious_timeouts",
     "undone_reductions",
+    "ecn_echoes",
+    "pacing_wait_s",
     "notices",
     "acks_sent",
     "relay_segments_sent",

@@ -276,7 +276,7 @@ def test_every_kind_of_application_is_documented_with_its_numbers() -> None:
 
 def test_every_setting_of_tcp_is_documented_for_every_profile() -> None:
     assert documented("tcp") == known("tcp")
-    for column, profile in enumerate(("linux", "rfc", "ns2", "ebsn"), start=1):
+    for column, profile in enumerate(("linux", "freebsd", "rfc", "ns2", "ebsn"), start=1):
         table = canonical(f"tcp.profile={profile}")["tcp"]
         # What the canonical form leaves out is in words.
         stated = [row for row in REFERENCE["tcp"] if row[column] != "none"]
@@ -288,8 +288,9 @@ def test_every_setting_of_tcp_is_documented_for_every_profile() -> None:
 def test_the_default_profile_is_that_of_a_linux_server() -> None:
     linux = canonical()["tcp"]
     assert linux == canonical("tcp.profile=linux")["tcp"]
-    other = canonical("tcp.profile=linux-bbr")["tcp"]
-    assert other == linux | {"profile": "linux-bbr", "congestion": "bbr"}
+    for profile, congestion in [("linux-bbr", "bbr"), ("linux-bbr3", "bbr3")]:
+        other = canonical(f"tcp.profile={profile}")["tcp"]
+        assert other == linux | {"profile": profile, "congestion": congestion}
 
 
 @pytest.mark.parametrize("path", ["connection.x.tcp", "host.fixed.tcp", "senders.x"])

@@ -22,6 +22,7 @@ fn sender(factor: u64, instant: u64) -> SenderStats {
         undone_reductions: 31 * factor,
         notices: 37 * factor,
         echoes: 41 * factor,
+        pacing_wait: Duration::from_nanos(43 * factor),
         started: Some(Time::from_nanos(instant)),
         completed: Some(Time::from_nanos(instant + 1)),
         aborted: Some(Time::from_nanos(instant + 2)),

@@ -148,7 +148,8 @@ impl Draw {
 
     /// A few keys of a table of TCP's settings.
     fn tcp(&mut self, text: &mut String) {
-        let profile = pick(&mut self.0, &["linux", "linux-bbr", "freebsd", "rfc", "ns2", "ebsn"]);
+        let profile =
+            pick(&mut self.0, &["linux", "linux-bbr", "linux-bbr3", "freebsd", "rfc", "ns2", "ebsn"]);
         writeln!(text, "profile = \"{profile}\"\nclose = true").expect("text");
         if self.chance(0.2) {
             writeln!(text, "packet_size = \"{}\"", self.size()).expect("text");

@@ -300,6 +300,39 @@ fn probes_and_undone_reductions_are_counted() {
     assert_eq!((tail_loss_probes, spurious_timeouts, undone_reductions), (0, 0, 0));
 }
 
+/// A connection that ECN-marking and pacing slow down counts both, as does the sum over connections; another one
+/// counts neither.
+#[test]
+fn echoes_of_marks_and_waits_for_pacing_are_counted() {
+    const TWO: &str = r#"
+        limit = "10 s"
+        [topology.dumbbell]
+        pairs = 2
+        [transfer]
+        size = "unlimited"
+        [wired]
+        rate = "10 Mbps"
+        delay = "20 ms"
+        [link.left-right]
+        rate = "5 Mbps"
+        queue.codel = {}
+        [radio]
+        rate = "10 Mbps"
+        [connection.1.tcp]
+        ecn = true
+        pacing = true
+    "#;
+    let scenario = Scenario::parse::<&str>(TWO, "two.toml", &[]).expect("a sound scenario");
+    let run = scenario.run("basic", 1, 0, Observe::default()).expect("it runs");
+    let [one, other] = [0, 1].map(|index| &run.connections[index].metrics);
+    // Of each mark there is one echo at least, and the flow never waits for longer than it lasts.
+    assert!(one.ecn_echoes >= run.metrics.network.ecn_marks && one.ecn_echoes > 10, "{:?}", run.metrics);
+    assert!((1.0..10.0).contains(&one.pacing_wait_s), "{:?}", run.metrics);
+    assert_eq!((other.ecn_echoes, other.pacing_wait_s), (0, 0.0));
+    let whole = &run.metrics.connections;
+    assert_eq!((whole.ecn_echoes, whole.pacing_wait_s), (one.ecn_echoes, one.pacing_wait_s));
+}
+
 /// A sender that names no profile differs from a Linux server, as `[tcp]` does.
 #[test]
 fn a_sender_without_a_profile_is_a_linux_server_but_for_what_it_says() {

@@ -22,7 +22,7 @@ mod settings;
 mod state;
 mod timers;
 
-use lasthop_base::{Bytes, Time};
+use lasthop_base::{Bytes, Duration, Time};
 
 use crate::packet::{FlowId, HostId};
 
@@ -86,6 +86,8 @@ pub struct SenderStats {
     pub undone_reductions: u64,
     /// Acknowledgements that echoed a mark, of which the sender answers one in each round trip.
     pub echoes: u64,
+    /// Time for which pacing held segments back that the windows would have let out.
+    pub pacing_wait: Duration,
     /// Control messages that arrived.
     pub notices: u64,
     /// When it began: as a rule, when the first segment was sent.
@@ -129,6 +131,7 @@ impl SenderStats {
             spurious_timeouts: self.spurious_timeouts - earlier.spurious_timeouts,
             undone_reductions: self.undone_reductions - earlier.undone_reductions,
             echoes: self.echoes - earlier.echoes,
+            pacing_wait: self.pacing_wait - earlier.pacing_wait,
             notices: self.notices - earlier.notices,
             started: self.started,
             completed: self.completed,

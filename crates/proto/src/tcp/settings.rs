@@ -29,6 +29,9 @@ pub enum Profile {
     Linux,
     /// The Linux server with BBR (version 1) instead of CUBIC.
     LinuxBbr,
+    /// The Linux server with BBR version 3, as in the kernel of its authors.
+    #[serde(rename = "linux-bbr3")]
+    LinuxBbr3,
     /// A FreeBSD 14 server with default settings: CUBIC with HyStart++, SACK loss detection, PRR, no tail
     /// loss probes.
     Freebsd,
@@ -456,8 +459,15 @@ impl Default for Settings {
 
 impl Profile {
     /// All profiles.
-    pub const ALL: [Profile; 6] =
-        [Profile::Rfc, Profile::Linux, Profile::LinuxBbr, Profile::Freebsd, Profile::Ns2, Profile::Ebsn];
+    pub const ALL: [Profile; 7] = [
+        Profile::Rfc,
+        Profile::Linux,
+        Profile::LinuxBbr,
+        Profile::LinuxBbr3,
+        Profile::Freebsd,
+        Profile::Ns2,
+        Profile::Ebsn,
+    ];
 
     /// The name in scenario files.
     pub fn name(self) -> &'static str {
@@ -465,6 +475,7 @@ impl Profile {
             Profile::Rfc => "rfc",
             Profile::Linux => "linux",
             Profile::LinuxBbr => "linux-bbr",
+            Profile::LinuxBbr3 => "linux-bbr3",
             Profile::Freebsd => "freebsd",
             Profile::Ns2 => "ns2",
             Profile::Ebsn => "ebsn",
@@ -502,6 +513,9 @@ impl Profile {
             },
             Profile::LinuxBbr => {
                 Settings { profile: self, congestion: Congestion::Bbr, ..Profile::Linux.settings() }
+            }
+            Profile::LinuxBbr3 => {
+                Settings { profile: self, congestion: Congestion::Bbr3, ..Profile::Linux.settings() }
             }
             // sys/netinet of FreeBSD 14: a minimum RTO of 30 ms plus a slop of 200 ms.
             Profile::Freebsd => Settings {

@@ -523,6 +523,9 @@ impl SenderState {
     pub(super) fn pacing_lets_out(&mut self, now: Time) -> bool {
         let waits = self.pace.rate.is_some() && self.pace.next > now;
         if waits {
+            let counted_until =
+                if self.timers.runs(Timer::Pacing) { self.timers.deadline(Timer::Pacing) } else { now };
+            self.stats.pacing_wait += self.pace.next.since(counted_until);
             self.timers.set(Timer::Pacing, self.pace.next);
         }
         !waits

@@ -98,6 +98,12 @@ metrics! {
         spurious_timeouts: u64,
         /// Congestion window reductions that the source undid, including those of spurious timeouts.
         undone_reductions: u64,
+        /// Acknowledgements with ECN-Echo that reached the source (RFC 3168), of which it answers one in each
+        /// round trip.
+        ecn_echoes: u64,
+        /// Time for which pacing held segments of the source back that the windows would have let out. Of several
+        /// connections that of all together.
+        pacing_wait_s: f64,
         /// Control messages of the scheme received by the source.
         notices: u64,
         /// Acknowledgements and resets sent by the destination.

@@ -6,7 +6,7 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Streams, Time};
 use lasthop_proto::Component;
-use lasthop_proto::tcp::{Congestion, Flavour, Profile, Receiver, Sender, Settings, Transfer};
+use lasthop_proto::tcp::{Flavour, Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_sim::{Builder, NoTap, Node, QueueLimit, WiredLink};
 use lasthop_testing::net::{CONNECTION, Filter, Loses, ring};
 
@@ -111,7 +111,7 @@ fn padhye_with_timeouts() {
 #[test]
 fn bbr3_bears_losses_up_to_its_threshold() {
     let rate = 20_000_000;
-    let version_3 = Settings { congestion: Congestion::Bbr3, ..Profile::LinuxBbr.settings() };
+    let version_3 = Profile::LinuxBbr3.settings();
     let share = |settings: &Settings, loss| {
         let full = f64::from(rate as u32) * 1460.0 / 1512.0;
         let found = throughput(settings, rate, loss, 60) / full;
