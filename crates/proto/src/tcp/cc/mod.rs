@@ -130,6 +130,12 @@ pub trait Controller: Debug + Send {
     /// it, or as the controller itself has it.
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>);
 
+    /// The receiver echoed a mark, once per window of data (RFC 3168 section 6.1.2): by default the answer is that to
+    /// a loss.
+    fn on_mark(&mut self, loss: &Loss, factor: Option<f64>) {
+        self.on_loss(loss, factor);
+    }
+
     /// The retransmission timer revealed a loss; `factor` is for the threshold.
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>);
 

@@ -59,7 +59,10 @@ impl SenderState {
         if closes {
             self.cut = true;
             let loss = self.loss(now, false);
-            self.cc.on_loss(&loss, factor);
+            match hole.evidence {
+                Evidence::Mark => self.cc.on_mark(&loss, factor),
+                _ => self.cc.on_loss(&loss, factor),
+            }
         }
         closes
     }

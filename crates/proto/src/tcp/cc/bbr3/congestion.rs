@@ -1,6 +1,8 @@
 //! Response to losses: long-term bounds found by bandwidth probes, and short-term bounds until the next
 //! probe.
 
+use lasthop_base::Time;
+
 use super::{Bbr3, LostSegment, RateSample, State};
 use crate::tcp::seq::SeqNum;
 
@@ -25,6 +27,10 @@ pub(super) struct Congestion {
     /// Whether the current acknowledgement starts a loss round.
     pub(super) round_started: bool,
     loss_in_round: bool,
+    /// Bytes in flight when the newest acknowledged segment was sent; `None` if it was application-limited.
+    in_flight_at_sending: Option<u64>,
+    /// Delivered bytes when the last mark was echoed: segments sent before met the same queue.
+    marked_at: Option<u64>,
     /// Number of discontiguous lost ranges in this round, and the end of the last one.
     pub(super) gaps: u32,
     gap_ends: Option<SeqNum>,
@@ -52,6 +58,8 @@ impl Default for Congestion {
             round_ends: 0,
             round_started: false,
             loss_in_round: false,
+            in_flight_at_sending: None,
+            marked_at: None,
             gaps: 0,
             gap_ends: None,
             undo: Undo {
@@ -69,6 +77,11 @@ impl Congestion {
     pub(super) fn reset_signals(&mut self) {
         self.loss_in_round = false;
         (self.inflight_latest, self.bandwidth_latest) = (0.0, 0.0);
+    }
+
+    /// Whether the newest segment of the sample was sent before the last mark was echoed.
+    pub(super) fn covers_mark(&self, sample: &RateSample) -> bool {
+        self.marked_at.is_some_and(|delivered| sample.prior_delivered <= delivered)
     }
 
     pub(super) fn reset_shortterm(&mut self) {
@@ -98,29 +111,52 @@ impl Bbr3 {
         self.delivered = lost.delivered;
         self.note_loss(lost);
         if self.probe.feedback && is_too_high(lost.lost_since, lost.in_flight_at_sending) {
-            self.probe.feedback = false;
-            self.probe.was_too_high = true;
-            if !lost.application_limited {
-                let most = BETA * self.target_inflight();
-                self.congestion.inflight_longterm = inflight_at_loss(lost).max(most);
-            }
-            if self.state == State::Up {
-                self.congestion.undo.state = Some(State::Up);
-                self.start_down(lost.now);
-            }
+            let in_flight = (!lost.application_limited).then(|| inflight_at_loss(lost));
+            self.end_probe(lost.now, in_flight);
+        }
+    }
+
+    /// Ends a probe that had too much in flight, `in_flight` bytes unless it was application-limited.
+    fn end_probe(&mut self, now: Time, in_flight: Option<f64>) {
+        self.probe.feedback = false;
+        self.probe.was_too_high = true;
+        if let Some(in_flight) = in_flight {
+            self.congestion.inflight_longterm = in_flight.max(BETA * self.target_inflight());
+        }
+        if self.state == State::Up {
+            self.congestion.undo.state = Some(State::Up);
+            self.start_down(now);
         }
     }
 
     fn note_loss(&mut self, lost: &LostSegment) {
+        self.note_congestion();
+        let congestion = &mut self.congestion;
+        congestion.gaps += u32::from(congestion.gap_ends != Some(lost.start));
+        congestion.gap_ends = Some(lost.end);
+    }
+
+    /// Starts a loss round at the first sign of congestion.
+    fn note_congestion(&mut self) {
         if !self.congestion.loss_in_round {
-            self.congestion.round_ends = lost.delivered;
+            self.congestion.round_ends = self.delivered;
             self.save_cwnd();
             self.save_for_undo();
         }
-        let congestion = &mut self.congestion;
-        congestion.loss_in_round = true;
-        congestion.gaps += u32::from(congestion.gap_ends != Some(lost.start));
-        congestion.gap_ends = Some(lost.end);
+        self.congestion.loss_in_round = true;
+    }
+
+    // ---- each mark --------------------------------------------------------------------------------------
+
+    /// A mark ends Startup or a probe, and lowers the short-term bounds at the end of the round.
+    pub(super) fn handle_mark(&mut self, now: Time) {
+        self.note_congestion();
+        self.congestion.marked_at = Some(self.delivered);
+        if self.probe.feedback {
+            self.end_probe(now, self.congestion.in_flight_at_sending.map(|bytes| bytes as f64));
+        } else if self.state == State::Startup && !self.full_pipe.reached {
+            self.end_startup();
+        }
     }
 
     // ---- once per round -----------------------------------------------------------------------------------
@@ -135,6 +171,8 @@ impl Bbr3 {
         if congestion.round_started {
             congestion.round_ends = sample.delivered;
         }
+        congestion.in_flight_at_sending =
+            (!sample.application_limited).then_some(sample.in_flight_at_sending);
     }
 
     pub(super) fn advance_delivery_signals(&mut self, sample: &RateSample) {

@@ -3,8 +3,8 @@
 //! others short-term bounds until the next probe.
 //!
 //! Names are those of the draft without its prefixes. Differences from the draft's pseudocode:
-//! - No response to ECN marks: the draft specifies none except to count a mark as congestion, and the sender does
-//!   not negotiate ECN.
+//! - A mark is congestion, which the draft demands without specifying the response. Classic ECN reports one mark per
+//!   round trip, so no rate of marks can be tolerated: a mark is answered like a loss rate above the threshold.
 //! - The data in flight during a probe are those before the acknowledgement, in whole segments: after it, the
 //!   window is never full.
 //! - The long-term bound does not apply in Drain, where the draft's table and its pseudocode disagree.
@@ -366,6 +366,11 @@ impl Controller for Bbr3 {
         if let Some(factor) = factor {
             self.window.cwnd *= factor;
         }
+    }
+
+    fn on_mark(&mut self, loss: &Loss, factor: Option<f64>) {
+        self.on_loss(loss, factor);
+        self.handle_mark(loss.now);
     }
 
     /// Recovery itself sets the window to one segment more than in flight.

@@ -138,7 +138,8 @@ impl Bbr3 {
             }
         }
         let bound = self.congestion.inflight_longterm;
-        if !is_too_high(sample) && bound.is_finite() {
+        let too_high = is_too_high(sample) || self.congestion.covers_mark(sample);
+        if !too_high && bound.is_finite() {
             self.congestion.inflight_longterm = bound.max(sample.in_flight_at_sending as f64);
             if self.state == State::Up {
                 self.probe_upward(sample);

@@ -59,12 +59,17 @@ impl Bbr3 {
         let gaps = core::mem::take(&mut self.congestion.gaps);
         let lossy = sample.in_recovery && gaps >= FULL_LOSSES && is_too_high(sample);
         if self.state == State::Startup && !self.full_pipe.reached && lossy {
-            self.congestion.undo.state = Some(State::Startup);
-            self.full_pipe.now = true;
-            self.full_pipe.reached = true;
-            let bdp = self.bdp(self.max_bandwidth(), 1.0);
-            self.congestion.inflight_longterm = bdp.max(self.congestion.inflight_latest);
+            self.end_startup();
         }
+    }
+
+    /// Ends Startup because of congestion.
+    pub(super) fn end_startup(&mut self) {
+        self.congestion.undo.state = Some(State::Startup);
+        self.full_pipe.now = true;
+        self.full_pipe.reached = true;
+        let bdp = self.bdp(self.max_bandwidth(), 1.0);
+        self.congestion.inflight_longterm = bdp.max(self.congestion.inflight_latest);
     }
 
     pub(super) fn check_drain(&mut self, sample: &RateSample) {

@@ -448,6 +448,59 @@ fn what_was_in_flight_without_losses_raises_the_bound() {
     assert_close(flow.longterm(), 2.0 * BDP);
 }
 
+// ---- marks ----------------------------------------------------------------------------------------------
+
+impl Flow {
+    fn mark(&mut self) -> State {
+        let loss = Loss { now: self.now, flight: 0, rwnd: 0, again: false, max: SeqNum(0) };
+        self.bbr.on_mark(&loss, None);
+        self.bbr.state
+    }
+}
+
+#[test]
+fn a_mark_ends_startup() {
+    let mut flow = Flow::new();
+    flow.round(RATE, BDP);
+    flow.round(2.0 * RATE, 2.0 * BDP);
+    assert_eq!(flow.mark(), State::Startup);
+    assert_eq!(flow.round(2.0 * RATE, 3.0 * BDP), State::Drain { since: 3 });
+    // The bandwidth-delay product at twice the rate.
+    assert_close(flow.longterm(), 2.0 * BDP);
+}
+
+#[test]
+fn a_mark_ends_a_probe_and_bounds_what_is_in_flight_to_what_it_was() {
+    let mut flow = Flow::probing();
+    flow.round(RATE, 1.25 * BDP);
+    assert_eq!(flow.mark(), State::Down);
+    assert_close(flow.longterm(), 1.25 * BDP);
+    // It answers once for each probe, and what was sent before the mark came does not raise the bound.
+    flow.mark();
+    flow.round(RATE, 1.5 * BDP);
+    assert_close(flow.longterm(), 1.25 * BDP);
+    flow.round(RATE, 1.5 * BDP);
+    assert_close(flow.longterm(), 1.5 * BDP);
+    // An application-limited probe sets no bound.
+    let mut flow = Flow::probing();
+    let sample = RateSample { application_limited: true, ..flow.sample(RATE, BDP) };
+    flow.feed(&sample);
+    assert_eq!((flow.mark(), flow.longterm()), (State::Down, f64::INFINITY));
+}
+
+#[test]
+fn a_round_with_a_mark_brings_rate_and_window_down_as_one_with_losses() {
+    let mut flow = Flow::cruising();
+    flow.round(0.95 * RATE, BDP);
+    let cwnd = flow.bbr.window.cwnd;
+    assert_eq!(flow.mark(), State::Cruise);
+    flow.round(0.95 * RATE, BDP);
+    assert_close(flow.bbr.bandwidth, 0.95 * RATE);
+    assert_close(flow.bbr.window.cwnd, 0.7 * cwnd);
+}
+
+// ---- recovery and undo ----------------------------------------------------------------------------------
+
 #[test]
 fn recovery_gives_the_window_back() {
     let mut flow = Flow::cruising();
