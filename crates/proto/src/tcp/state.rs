@@ -615,7 +615,8 @@ impl SenderState {
     /// SYN is acknowledged, which opens no window (RFC 5681 section 3.1).
     pub(super) fn establish(&mut self, now: Time, segment: &Segment) {
         if let Some(rtt) = self.acknowledge(now, segment) {
-            self.note_rtt(now, rtt);
+            let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
+            self.cc.on_established(&info);
             self.update_pacing_rate();
         }
         if self.timed_out_at.is_some() {

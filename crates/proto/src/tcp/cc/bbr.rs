@@ -508,6 +508,10 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, _ack: &AckInfo) {}
 
+    fn on_established(&mut self, info: &RttInfo) {
+        self.on_rtt(info);
+    }
+
     /// The connection begins: its least round-trip time cannot be out of date, and the rate is the initial window in a
     /// round-trip time, below which it does not fall during Startup.
     fn on_rtt(&mut self, info: &RttInfo) {

@@ -8,28 +8,48 @@ use crate::tcp::settings::Settings;
 
 /// The reference round-trip time.
 const REFERENCE: Duration = Duration::from_millis(25);
-/// Maximum growth per acknowledgement in slow start, in segments.
-const MOST: f64 = 65_536.0;
+/// 2 to the power of each eighth, in parts of [`UNIT`].
+const POWERS: [u32; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
+const UNIT: u32 = 128;
+/// Maximum ρ in slow start.
+const MOST: u32 = 16;
 
 /// Reno whose growth is scaled by ρ = RTT / 25 ms, at least one.
 #[derive(Clone, Debug)]
 pub struct Hybla {
     reno: Reno,
-    srtt: f64,
-    rho: f64,
-    min_rtt: Option<Duration>,
-    /// Fractional segments of growth carried over.
-    rest: f64,
+    srtt: Option<u64>,
+    least_srtt: Option<u64>,
+    /// ρ in eighths.
+    rho: u32,
+    /// Fractional segments of growth carried over, in parts of [`UNIT`].
+    rest: u32,
 }
 
 impl Hybla {
     /// A controller for a connection with these settings.
     pub fn new(settings: &Settings) -> Hybla {
-        Hybla { reno: Reno::new(settings), srtt: 0.0, rho: 1.0, min_rtt: None, rest: 0.0 }
+        Hybla { reno: Reno::new(settings), srtt: None, least_srtt: None, rho: 8, rest: 0 }
     }
 
-    fn update_rho(&mut self) {
-        self.rho = (self.srtt / REFERENCE.as_secs_f64()).max(1.0);
+    /// ρ follows the smoothed round-trip time while that shrinks.
+    fn update_rho(&mut self, rtt: Duration) {
+        let rtt = rtt.as_nanos();
+        let srtt = self.srtt.map_or(rtt, |srtt| (7 * srtt + rtt) / 8);
+        self.srtt = Some(srtt);
+        if self.least_srtt.is_none_or(|least| srtt < least) {
+            self.least_srtt = Some(srtt);
+            self.rho = u32::try_from(8 * srtt / REFERENCE.as_nanos()).unwrap_or(u32::MAX >> 8).max(8);
+        }
+    }
+
+    /// What one acknowledgement adds, in parts of [`UNIT`]: 2^ρ - 1 segments in slow start, ρ² per window after it.
+    fn growth(&self, cwnd: u32) -> u32 {
+        if self.reno.window.in_slow_start() {
+            (POWERS[(self.rho % 8) as usize] << (self.rho / 8).min(MOST)) - UNIT
+        } else {
+            (2 * u64::from(self.rho) * u64::from(self.rho) / u64::from(cwnd)) as u32
+        }
     }
 }
 
@@ -42,36 +62,30 @@ impl Controller for Hybla {
         self.reno.window_mut()
     }
 
+    /// As in Linux: growth per acknowledgement, whatever it covers, and Reno outside of the open state.
     fn on_ack(&mut self, ack: &AckInfo) {
-        let window = &mut self.reno.window;
-        let slow_start = window.in_slow_start();
-        let acked = window.acked_segments(ack.acked);
-        let cwnd = window.cwnd();
-        if acked > 0 {
-            // Growth of 2^ρ − 1 segments per acknowledgement in slow start and ρ²/cwnd afterwards, as in
-            // Linux.
-            self.rest += if slow_start {
-                (libm::exp2(self.rho) - 1.0).min(MOST)
-            } else {
-                self.rho * self.rho / f64::from(cwnd)
-            };
+        if !ack.undisturbed {
+            return self.reno.on_ack(ack);
         }
-        let whole = self.rest as u32;
-        self.rest -= f64::from(whole);
-        let mut grown = cwnd.saturating_add(whole);
+        let slow_start = self.reno.window.in_slow_start();
+        let cwnd = self.reno.window.cwnd();
+        self.rest += self.growth(cwnd);
+        let mut grown = cwnd.saturating_add(self.rest / UNIT);
+        self.rest %= UNIT;
         if slow_start {
-            grown = grown.min(window.ssthresh()).max(cwnd);
+            grown = grown.min(self.reno.window.ssthresh()).max(cwnd);
         }
-        window.set_cwnd(grown);
+        self.reno.window.set_cwnd(grown);
+    }
+
+    /// The first window is ρ.
+    fn on_established(&mut self, info: &RttInfo) {
+        self.update_rho(info.rtt);
+        self.reno.window.set_cwnd(self.rho / 8);
     }
 
     fn on_rtt(&mut self, info: &RttInfo) {
-        let rtt = info.rtt.as_secs_f64();
-        self.srtt = if self.srtt == 0.0 { rtt } else { (7.0 * self.srtt + rtt) / 8.0 };
-        if self.min_rtt.is_none_or(|least| info.rtt < least) {
-            self.min_rtt = Some(info.rtt);
-            self.update_rho();
-        }
+        self.update_rho(info.rtt);
     }
 
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
@@ -80,5 +94,45 @@ impl Controller for Hybla {
 
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
         self.reno.on_timeout(loss, factor);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lasthop_base::{Bytes, Time};
+
+    use super::*;
+    use crate::tcp::seq::SeqNum;
+
+    /// A path of 60 ms: ρ is 2 3/8 in the eighths that Linux counts in, the first window two segments, and 2^ρ - 1
+    /// segments come for each acknowledgement, 533/128 - 1 by Linux's table; above the threshold ρ² in a window.
+    #[test]
+    fn the_window_grows_as_in_linux() {
+        let packet_size = Settings::default().header + Bytes(1000);
+        let mut hybla = Hybla::new(&Settings { packet_size, ..Settings::default() });
+        let rtt = Duration::from_millis(60);
+        let (una, max) = (SeqNum(0), SeqNum(0));
+        hybla.on_established(&RttInfo { now: Time::ZERO, rtt, una, max });
+        let ack =
+            AckInfo { now: Time::ZERO, acked: 1000, flight: 0, rtt: Some(rtt), una, max, undisturbed: true };
+        let mut windows = [0; 4];
+        for window in &mut windows {
+            hybla.on_ack(&ack);
+            *window = hybla.reno.window.cwnd();
+        }
+        // 4 * 165 - 128 = 532 parts of 128 each time.
+        assert_eq!(windows, [6, 10, 14, 18]);
+        hybla.reno.window.set_ssthresh(18);
+        // 2 * 19 * 19 / 18 = 40 parts each time, and 80 are left of before: the second makes up a segment.
+        for window in &mut windows {
+            hybla.on_ack(&ack);
+            *window = hybla.reno.window.cwnd();
+        }
+        assert_eq!(windows, [18, 19, 19, 19]);
+        // While something is out of order: Reno, which counts for itself.
+        for _ in 0..10 {
+            hybla.on_ack(&AckInfo { undisturbed: false, ..ack });
+        }
+        assert_eq!(hybla.reno.window.cwnd(), 19);
     }
 }

@@ -114,7 +114,11 @@ pub trait Controller: Debug + Send {
     /// New data were acknowledged outside of recovery.
     fn on_ack(&mut self, ack: &AckInfo);
 
-    /// A round-trip time was measured, in recovery or out of it.
+    /// The handshake took `info.rtt`. As in Linux, most controllers ignore it: the transmission time of a SYN is less
+    /// than that of data.
+    fn on_established(&mut self, _info: &RttInfo) {}
+
+    /// The round-trip time of data was measured, in recovery or out of it.
     fn on_rtt(&mut self, _info: &RttInfo) {}
 
     /// An acknowledgement was dealt with: what it shows about the path. Only recovery with a record of each

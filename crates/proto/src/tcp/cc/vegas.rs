@@ -172,3 +172,24 @@ impl Controller for Vegas {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lasthop_base::Time;
+
+    use super::*;
+
+    /// SYN is on the air for less time than a full segment: its round trip is no base for those of data.
+    #[test]
+    fn the_base_is_that_of_data() {
+        let mut vegas = Vegas::new(&Settings::default());
+        let info = |ms| {
+            let rtt = Duration::from_millis(ms);
+            RttInfo { now: Time::ZERO, rtt, una: SeqNum(0), max: SeqNum(0) }
+        };
+        vegas.on_established(&info(60));
+        vegas.on_rtt(&info(61));
+        vegas.on_rtt(&info(70));
+        assert_eq!(vegas.rounds.base, Some(Duration::from_millis(61)));
+    }
+}

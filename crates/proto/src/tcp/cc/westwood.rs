@@ -8,24 +8,29 @@ use crate::tcp::settings::Settings;
 
 /// Minimum interval of a bandwidth sample; otherwise a round-trip time.
 const LEAST_INTERVAL: Duration = Duration::from_millis(50);
-/// Weight of the previous value in each of the two filters: 7/8.
-const PAST: f64 = 7.0 / 8.0;
 
-/// Reno whose ssthresh is the bandwidth times the minimum round-trip time.
+/// Reno whose ssthresh is the bandwidth times the minimum round-trip time. Times are in clock ticks: round-trip times
+/// are rounded up, so that ssthresh is above the bandwidth-delay product.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     reno: Reno,
-    /// Bandwidth in bytes per second, filtered once and twice.
-    once: f64,
-    twice: f64,
-    /// Start of the current interval, and the bytes acknowledged in it.
-    began: Time,
+    tick: Duration,
+    /// Bytes per tick, filtered once and twice.
+    once: u64,
+    twice: u64,
+    /// Start of the current interval in ticks, and the bytes acknowledged in it.
+    began: u64,
     acked: u64,
-    rtt: Duration,
-    min_rtt: Option<Duration>,
-    measured: bool,
+    /// Round-trip times in ticks.
+    rtt: u64,
+    min_rtt: Option<u64>,
     /// Whether a scheme determined the reduction at the last loss.
     scaled: bool,
+}
+
+/// Exponentially weighted average with a weight of 7/8 for the previous value.
+fn filtered(past: u64, sample: u64) -> u64 {
+    (7 * past + sample) >> 3
 }
 
 impl Westwood {
@@ -33,26 +38,28 @@ impl Westwood {
     pub fn new(settings: &Settings) -> Westwood {
         Westwood {
             reno: Reno::new(settings),
-            once: 0.0,
-            twice: 0.0,
-            began: Time::ZERO,
+            tick: settings.tick,
+            once: 0,
+            twice: 0,
+            began: 0,
             acked: 0,
-            rtt: Duration::ZERO,
+            rtt: 0,
             min_rtt: None,
-            measured: false,
             scaled: false,
         }
     }
 
     fn count(&mut self, now: Time, acked: u64) {
-        let elapsed = now.since(self.began);
-        if self.rtt > Duration::ZERO && elapsed > self.rtt.max(LEAST_INTERVAL) {
-            let sample = self.acked as f64 / elapsed.as_secs_f64();
-            if core::mem::replace(&mut self.measured, true) {
-                self.once = PAST * self.once + (1.0 - PAST) * sample;
-                self.twice = PAST * self.twice + (1.0 - PAST) * self.once;
-            } else {
+        let tick = self.tick.as_nanos();
+        let now = now.as_nanos() / tick;
+        let elapsed = now - self.began;
+        if self.rtt > 0 && elapsed > self.rtt.max(LEAST_INTERVAL.as_nanos() / tick) {
+            let sample = self.acked / elapsed;
+            if (self.once, self.twice) == (0, 0) {
                 (self.once, self.twice) = (sample, sample);
+            } else {
+                self.once = filtered(self.once, sample);
+                self.twice = filtered(self.twice, self.once);
             }
             (self.began, self.acked) = (now, 0);
         }
@@ -60,9 +67,9 @@ impl Westwood {
     }
 
     fn set_threshold(&mut self) {
-        let bytes = self.twice * self.min_rtt.unwrap_or_default().as_secs_f64();
+        let bytes = self.twice * self.min_rtt.unwrap_or_default();
         let window = &mut self.reno.window;
-        window.set_ssthresh((bytes / window.mss()) as u32);
+        window.set_ssthresh((bytes as f64 / window.mss()) as u32);
     }
 }
 
@@ -80,8 +87,8 @@ impl Controller for Westwood {
     }
 
     fn on_rtt(&mut self, info: &RttInfo) {
-        self.rtt = info.rtt;
-        self.min_rtt = Some(self.min_rtt.map_or(info.rtt, |least| least.min(info.rtt)));
+        self.rtt = info.rtt.as_nanos().div_ceil(self.tick.as_nanos());
+        self.min_rtt = Some(self.min_rtt.map_or(self.rtt, |least| least.min(self.rtt)));
     }
 
     fn on_sample(&mut self, sample: &super::RateSample) {
@@ -109,5 +116,31 @@ impl Controller for Westwood {
         }
         // The path may have changed: the minimum round-trip time is measured anew.
         self.min_rtt = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::cc::RateSample;
+    use crate::tcp::seq::SeqNum;
+
+    /// 6100 bytes in each round trip of 61 ms are 100 bytes a millisecond. With ticks of 4 ms the round trip counts
+    /// 16 of them, in which Linux believes that 6400 bytes fit.
+    #[test]
+    fn time_counts_in_ticks() {
+        let header = Settings::default().header;
+        let packet_size = header + lasthop_base::Bytes(100);
+        let tick = Duration::from_millis(4);
+        let mut westwood = Westwood::new(&Settings { packet_size, tick, ..Settings::default() });
+        let rtt = Duration::from_millis(61);
+        let info = RttInfo { now: Time::ZERO, rtt, una: SeqNum(0), max: SeqNum(0) };
+        westwood.on_rtt(&info);
+        for millisecond in 0..1000 {
+            let now = Time::ZERO + Duration::from_millis(millisecond);
+            westwood.on_sample(&RateSample { now, newly_delivered: 100, ..RateSample::default() });
+        }
+        westwood.on_recovered(u32::MAX);
+        assert!((westwood.window().cwnd() - 6400.0).abs() < 0.1, "{}", westwood.window().cwnd());
     }
 }

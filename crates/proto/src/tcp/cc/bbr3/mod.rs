@@ -326,6 +326,10 @@ impl Controller for Bbr3 {
 
     fn on_ack(&mut self, _ack: &AckInfo) {}
 
+    fn on_established(&mut self, info: &RttInfo) {
+        self.on_rtt(info);
+    }
+
     /// The first round-trip time, possibly that of the SYN, initialises the model.
     fn on_rtt(&mut self, info: &RttInfo) {
         if self.min_rtt.is_none() {
