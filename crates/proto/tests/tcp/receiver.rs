@@ -1,7 +1,7 @@
 //! The receiver's acknowledgement policy and advertised window.
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Flavour, Segment, Settings};
+use lasthop_proto::tcp::{Flavour, Rules, Segment, Settings};
 
 use crate::dialogue::{Server, settings};
 
@@ -50,6 +50,16 @@ fn disorder_passes() {
     let mut tcp = Server::start(&base());
     tcp.data(0..1000).data(1000..2000).acks(2000).data(0..1000).acks(2000).data(2000..3000).is_silent();
     tcp.data(4000..5000).acks(3000).data(3000..4000).acks(5000).data(5000..6000).is_silent();
+}
+
+/// ns-2's `DelAckSink`: the first segment is acknowledged at once, and so are those around a gap; the last one may wait
+/// even if it comes again.
+#[test]
+fn ns2_acknowledges_the_first_segment_at_once() {
+    let mut tcp = Server::start(&Settings { rules: Rules::Ns2, ..base() });
+    tcp.data(0..1000).acks(1000).data(1000..2000).is_silent().data(2000..3000).acks(3000).no_timer();
+    tcp.data(4000..5000).acks(3000).data(6000..7000).acks(3000).data(3000..4000).acks(5000);
+    tcp.data(5000..6000).acks(7000).data(6000..7000).is_silent().data(7000..8000).acks(8000);
 }
 
 /// An acknowledgement that disorder calls for does what a delayed one waited to do.

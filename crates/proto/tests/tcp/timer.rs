@@ -1,7 +1,7 @@
 //! The retransmission timer (RFC 6298).
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::tcp::{Flavour, RttEstimator, Settings};
+use lasthop_proto::tcp::{Flavour, RttArithmetic, RttEstimator, Settings};
 
 use crate::dialogue::{Client, ms, settings};
 
@@ -90,6 +90,43 @@ fn backoff_may_have_a_greatest_factor() {
     let mut rtt = RttEstimator::new(&Settings { backoff_max: 4, ..one() });
     (0..5).for_each(|_| rtt.back_off());
     assert_eq!((rtt.backoff(), rtt.rto()), (4, Duration::from_secs(4)));
+}
+
+/// The estimate of Linux, worked out by hand in quarters of a millisecond: the deviation that counts is the greatest of
+/// a round trip, 200 ms at least, grows at once, and shrinks by a quarter of what is too much when the round trip ends.
+#[test]
+fn the_estimate_of_linux_shrinks_once_in_a_round_trip() {
+    let settings = Settings {
+        rtt_arithmetic: RttArithmetic::Linux,
+        rto_min: Duration::from_millis(200),
+        tick: Duration::from_millis(1),
+        ..one()
+    };
+    assert_eq!(timeouts(&settings, &[100]), [100 + 200]);
+    let mut rtt = RttEstimator::new(&settings);
+    // Of 400, half is the deviation, 800 quarters. Equal samples make it 600, 450 and 337.5; what counts is 800, then
+    // 800 − 200/4 = 750, 750 − 300/4 = 675 and 675 − 337.5/4 = 590.625.
+    for (sample, shown, shrunk) in [
+        (400, 200_000_000, 200_000_000),
+        (400, 200_000_000, 187_500_000),
+        (400, 187_500_000, 168_750_000),
+        (400, 168_750_000, 147_656_250),
+    ] {
+        rtt.sample(Time::ZERO, ms(sample));
+        assert_eq!(rtt.rttvar(), Duration::from_nanos(shown));
+        rtt.end_round();
+        assert_eq!(rtt.rttvar(), Duration::from_nanos(shrunk));
+    }
+    assert_eq!(rtt.rto(), Duration::from_millis(400 + 591));
+    // One that is 300 below the average has an eighth of its weight: (300 − 337.5/4) / 8 quarters more than 337.5.
+    rtt.sample(Time::ZERO, ms(100));
+    rtt.end_round();
+    assert_eq!(rtt.srtt(), Some(Duration::from_micros(362_500)));
+    // 337.5 + 26.953125 = 364.453125; 590.625 − (590.625 − 364.453125)/4, rounded, is 534.082032.
+    assert_eq!(rtt.rttvar(), Duration::from_nanos(534_082_032 / 4));
+    // One that is 637.5 above counts in full, and at once: 364.453125 + 637.5 − 364.453125/4.
+    rtt.sample(Time::ZERO, ms(1000));
+    assert_eq!(rtt.rttvar(), Duration::from_nanos(910_839_844 / 4));
 }
 
 /// Sending does not touch a timer that runs (section 5.1).
