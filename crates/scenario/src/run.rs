@@ -479,7 +479,7 @@ impl CountedComponents<'_> {
                 let Node::Proxy(proxy) = engine.node(proxy) else {
                     unreachable!("a connection is split by proxies")
                 };
-                relayed.add(proxy.relay(flow.id).expect("this one splits it"));
+                relayed.add(proxy.relay(flow.id).expect("the proxy splits this flow"));
             }
             let acknowledged = Bytes(sender.acknowledged());
             let in_flight = Bytes(u64::from(sender.flight_size()));
@@ -510,15 +510,15 @@ impl CountedComponents<'_> {
         });
         let radios = self.radios.iter().map(|&id| match engine.node(id) {
             Node::Radio(radio) => *radio.stats(),
-            _ => unreachable!("a radio link was put there"),
+            _ => unreachable!("the component is a radio link"),
         });
         let managed = self.managed.iter().map(|&id| match engine.node(id) {
             Node::Managed(link) => link.stats().marked,
-            _ => unreachable!("a managed link was put there"),
+            _ => unreachable!("the component is a managed link"),
         });
         let bsses = self.bsses.iter().map(|&(id, stations)| match engine.node(id) {
             Node::Bss(bss) => BssCounters::of(bss, stations),
-            _ => unreachable!("a BSS was put there"),
+            _ => unreachable!("the component is a BSS"),
         });
         Counters {
             at: engine.now(),

@@ -142,7 +142,7 @@ impl<T: Tap> Engine<T> {
     /// If a component violates its contract: its deadline is in the past, it wakes without emitting anything
     /// and asks to be woken at the same instant, or it sends out of a port without a wire.
     pub fn run(&mut self, awaited: &[ComponentId], limit: Time) -> Ended {
-        self.run_while(awaited, limit, || true).expect("nothing stops it")
+        self.run_while(awaited, limit, || true).expect("keep_going always returns true")
     }
 
     /// Like [`run`](Engine::run), but calls `keep_going` after every 65,536 wake-ups and returns `None` once

@@ -154,7 +154,9 @@ impl Case {
                 ComponentKind::Router(router) => {
                     let mut out = Out::default();
                     router.clone().receive(Time::ZERO, packet, port, &mut out);
-                    let Some((_, Effect::Send(port, _))) = out.take() else { panic!("it sends") };
+                    let Some((_, Effect::Send(port, _))) = out.take() else {
+                        panic!("an output port has a wire")
+                    };
                     port
                 }
             };

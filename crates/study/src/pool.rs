@@ -125,7 +125,7 @@ impl Pool {
         let worker = |number| {
             let shared = Arc::clone(&shared);
             let thread = thread::Builder::new().name(format!("lasthop-{number}"));
-            thread.spawn(move || shared.serve(jobs as u64)).expect("the system grants threads")
+            thread.spawn(move || shared.serve(jobs as u64)).expect("a thread can be spawned")
         };
         let workers = (0..jobs).map(worker).collect();
         Pool { shared, workers }
@@ -251,7 +251,7 @@ impl Shared {
     /// The rows of all runs of `share` until one fails or everything is cancelled.
     fn carry_out(&self, share: &Batch, epoch: u64) -> (Vec<Row>, Option<Failure>) {
         let keep_going = || self.epoch.load(Relaxed) == epoch;
-        let setup = share.scenario.set_up(&share.scheme).expect("it was checked when it was submitted");
+        let setup = share.scenario.set_up(&share.scheme).expect("submit() has validated the batch");
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
             match attempt(share, run, || setup.run(share.seed, run, |_| keep_going())) {

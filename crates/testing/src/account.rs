@@ -1,4 +1,4 @@
-//! The books of one connection, kept from its segments and compared with what its ends say.
+//! Accounting of one connection: derived from its segments and compared with the state of its endpoints.
 
 use std::collections::VecDeque;
 
@@ -6,28 +6,28 @@ use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::tcp::{Congestion, Flavour, Receiver, Segment, Sender, SenderStats, SeqNum, Settings};
 use lasthop_proto::{Component, ComponentId, Packet, Probe};
 
-/// What pacing may be off by: gaps are rounded to nanoseconds.
+/// Tolerance of pacing: gaps are rounded to nanoseconds.
 const ROUNDING: Duration = Duration::from_nanos(2);
 
-/// Checks the segments and the counters of a connection.
+/// Checks the segments and counters of a connection.
 pub(crate) struct Account {
     settings: Settings,
-    /// Bytes by which a sender may go beyond its window, and whether a scheme reacts in it.
+    /// Bytes by which the sender may exceed its window, and whether it has a reaction.
     slack: u32,
     reacting: bool,
     sender: Option<ComponentId>,
     before: Option<View>,
-    /// What is known of segments that were sent and have not crossed the wire: all at the same instant.
+    /// Segments sent that have not crossed the wire yet, all at the same instant.
     sendings: VecDeque<Sending>,
     last: Option<Departure>,
-    /// Windows before the reductions that may be undone.
+    /// Windows before reductions that may be undone.
     reduced: Vec<(f64, f64)>,
     counted: Counted,
-    /// One past the highest sequence number that was seen.
+    /// One past the highest sequence number seen.
     max: Option<SeqNum>,
 }
 
-/// The sender when it was last looked at.
+/// The sender's state at the last check.
 #[derive(Clone, Copy)]
 struct View {
     stats: SenderStats,
@@ -40,20 +40,20 @@ struct View {
 /// An event in which segments were sent.
 struct Sending {
     segments: u64,
-    /// Bytes of payload per second that pacing lets out.
+    /// Pacing rate in bytes of payload per second.
     rate: Option<f64>,
-    /// Something that goes out whatever the rate.
+    /// Whether something may be sent regardless of the rate.
     urgent: bool,
 }
 
-/// A segment that has left.
+/// A segment that was sent.
 struct Departure {
     at: Time,
-    /// No other leaves before this.
+    /// Earliest time of the next segment.
     next: Time,
 }
 
-/// What was seen to leave the sender and the receiver.
+/// Counters of segments sent by sender and receiver.
 #[derive(Default)]
 struct Counted {
     segments: u64,
@@ -61,7 +61,7 @@ struct Counted {
     payload: Bytes,
     again: u64,
     bytes_again: Bytes,
-    /// Payload that had not been sent before.
+    /// New payload.
     new: u64,
     answers: u64,
 }
@@ -99,7 +99,7 @@ impl Account {
         }
     }
 
-    /// The receiver has sent something.
+    /// The receiver sent a segment.
     pub(crate) fn note_answer(&mut self) {
         self.counted.answers += 1;
     }
@@ -142,7 +142,7 @@ impl Account {
         });
     }
 
-    /// The sender has dealt with something.
+    /// The sender handled an event.
     pub(crate) fn check_sender(&mut self, now: Time, id: ComponentId, sender: &Sender) {
         assert!(self.sender.is_none_or(|known| known == id), "a second sender");
         self.sender = Some(id);
@@ -167,22 +167,23 @@ impl Account {
             if self.settings.flavour == Flavour::Prr {
                 sender.show(&mut rate);
             }
-            // A tail loss probe and a window probe have a timer of their own; what a reaction asks for is not paced.
+            // Tail loss probes and window probes have timers of their own; retransmissions requested by a
+            // reaction are not paced.
             let urgent = did.tail_loss_probes + did.window_probes + did.notices > 0;
             self.sendings.push_back(Sending { segments: did.segments_sent, rate: rate.0, urgent });
         }
     }
 
-    /// Whatever was sent last had room in the window, but for a probe, the one segment that may always be in flight,
-    /// and the first retransmission of a loss.
+    /// The last segment sent fits the window, except a probe, the single segment that may always be in
+    /// flight, and the first retransmission of a loss.
     fn check_window(&self, now: Time, sender: &Sender, before: &View, did: &SenderStats) {
         let new = sender.snd_max() > before.max;
         let by_records = self.settings.flavour == Flavour::Prr;
         let exempt = match self.settings.flavour {
             Flavour::Prr => 0,
-            // All that is lost goes out at once.
+            // All lost segments are sent at once.
             Flavour::SelectiveRepeat => u64::MAX,
-            // A step back skips what is reported, and counts it.
+            // Going back skips SACKed segments, and counts them.
             Flavour::Sack if sender.reported().next().is_some() => u64::MAX,
             _ => 1,
         };
@@ -197,17 +198,18 @@ impl Account {
         let slack = if by_records && !self.reacting { 0 } else { self.slack };
         let (pipe, window) = (sender.pipe(), sender.usable_window());
         let alone = by_itself && pipe <= self.settings.mss() + 1;
-        // FIN takes a sequence number but no room.
+        // FIN occupies a sequence number but no buffer space.
         assert!(alone || pipe <= window + slack + 1, "{now}: {pipe} bytes in the network, window {window}");
     }
 
-    /// What is undone is as it was, and has grown by no more than what was acknowledged at that moment.
+    /// After an undo the window has its previous value, plus growth of at most the bytes acknowledged at that
+    /// moment.
     fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats) {
         let found = did.fast_retransmits + did.timeouts > 0;
         let own = matches!(self.settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::None);
         if did.undone_reductions > 0 && !found && !own {
             let mss = f64::from(self.settings.mss());
-            // Hybla grows by more than what is acknowledged.
+            // Hybla grows by more than the bytes acknowledged.
             let growth = match self.settings.congestion {
                 Congestion::Hybla => f64::INFINITY,
                 _ => f64::from(view.una - before.una) + 2.0 * mss,
@@ -224,17 +226,18 @@ impl Account {
             );
         }
         if did.undone_reductions > 0 && found {
-            // The window that was restored was reduced again at once.
+            // The restored window was reduced again at once.
             for (cwnd, ssthresh) in &mut self.reduced {
                 (*cwnd, *ssthresh) = (cwnd.max(before.cwnd), ssthresh.max(before.ssthresh));
             }
         } else if did.undone_reductions > 0 {
             self.reduced.clear();
         }
-        // A threshold of two segments falls no further.
+        // A threshold of two segments is not reduced further.
         let at_least = view.cwnd < before.cwnd && view.cwnd == view.ssthresh;
         if found || at_least || view.ssthresh < before.ssthresh {
-            // A recovery may have ended at the threshold, and the next begun, with the same acknowledgement.
+            // With the same acknowledgement a recovery may have ended at the threshold and the next one
+            // begun.
             for window in [(before.cwnd, before.ssthresh), (before.ssthresh, before.ssthresh)] {
                 if !self.reduced.contains(&window) {
                     self.reduced.push(window);
@@ -243,7 +246,7 @@ impl Account {
         }
     }
 
-    /// After the run: the ends have counted what was seen.
+    /// Checks after the run that the endpoints' counters match.
     pub(crate) fn check_end(&self, sender: &Sender, receiver: &Receiver, bytes: u64) {
         let (stats, counted) = (sender.stats(), &self.counted);
         assert_eq!(stats.segments_sent, counted.segments, "segments sent");

@@ -434,7 +434,10 @@ impl Client {
 
     /// The timestamps of the segments sent since the last check.
     pub fn stamps(&mut self) -> Vec<u32> {
-        self.sent().iter().map(|segment| segment.timestamps.expect("each has one").value).collect()
+        self.sent()
+            .iter()
+            .map(|segment| segment.timestamps.expect("every segment has timestamps").value)
+            .collect()
     }
 
     /// Asserts the number of losses detected from acknowledgements.

@@ -42,7 +42,7 @@ impl SenderInvariants {
     /// respected.
     pub fn check(&mut self, sender: &Sender, now: Time) {
         let on_the_way = self.supplied - sender.acknowledged() - sender.unsent();
-        assert!(on_the_way <= u64::from(sender.flight_size()), "{now}: bytes are lost from the books");
+        assert!(on_the_way <= u64::from(sender.flight_size()), "{now}: bytes are unaccounted for");
         assert!(sender.flight_size() == 0 || sender.timer_runs(), "{now}: data outstanding and no timer");
         let waits = sender.unsent() > 0 && sender.flight_size() == 0;
         assert!(!waits || sender.timer_runs(), "{now}: data wait for the window and no timer");
@@ -201,7 +201,7 @@ impl Tap for RelayInvariants {
         if let Node::Proxy(proxy) = component
             && id == self.proxy
         {
-            self.look(now, proxy.relay(CONNECTION.flow).expect("it splits this one"));
+            self.look(now, proxy.relay(CONNECTION.flow).expect("the proxy splits this flow"));
         }
     }
 }

@@ -149,7 +149,7 @@ impl Invariants {
 
     /// Checks the end of a run: the stream is complete and nothing was delivered twice.
     pub fn check_end(&self, sender: &Sender, receiver: &Receiver, bytes: u64) {
-        assert_eq!(receiver.stats().delivered.0, bytes, "the stream is not whole");
+        assert_eq!(receiver.stats().delivered.0, bytes, "the stream is incomplete");
         assert_eq!(self.in_order(), bytes);
         assert!(sender.stats().payload_sent.0 >= bytes);
         assert!(sender.stats().completed.is_some());
@@ -161,7 +161,7 @@ impl Invariants {
 
 impl Tap for Invariants {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
-        assert!(now >= self.now, "time ran back");
+        assert!(now >= self.now, "time ran backwards");
         self.now = now;
         let Some(segment) = packet.segment() else { return };
         if wire.to.0 == self.receiver {

@@ -120,7 +120,7 @@ pub fn finish(
     let now = engine.now();
     assert_eq!(ended, Ended::Finished, "the transfer does not complete ({now})");
     let (Node::Sender(source), Node::Receiver(sink)) = (engine.node(sender), engine.node(receiver)) else {
-        unreachable!("that is what was added there")
+        unreachable!("the node has this kind")
     };
     engine.tap().check_end(source, sink, bytes);
     assert_eq!(engine.handled(), engine.tap().handled);

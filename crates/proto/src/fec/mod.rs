@@ -133,7 +133,7 @@ impl Decoder {
 
     /// ln of the probability that the codewords in the first `coded` of `bits` bits are decoded.
     fn ln_survival(&mut self, bits: u64, coded: u64, parts: &[Interval]) -> f64 {
-        let (last, before) = parts.split_last().expect("a unit is on the air in one part at least");
+        let (last, before) = parts.split_last().expect("a unit has at least one part");
         let (mut sum, mut at, mut share) = (0.0, 0, 0.0);
         for part in before {
             share += part.share;

@@ -18,7 +18,7 @@ impl Scheme for Basic {
     }
 
     fn summary(&self) -> &'static str {
-        "plain TCP; nothing is done about losses on the air"
+        "plain TCP over a link without ARQ: the baseline"
     }
 
     fn source(&self) -> &'static str {

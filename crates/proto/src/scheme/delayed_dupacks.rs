@@ -1,16 +1,16 @@
 //! Delayed duplicate acknowledgements.
 //!
-//! **What it does.** The link recovers errors by itself and does not keep packets in order. While it resends a
-//! unit, packets behind it arrive and cause duplicate acknowledgements. The receiver sends the first two of a row at
-//! once and delays the others by `delay`. If the missing packet arrives meanwhile, they are not sent at all, and the
-//! source does not retransmit what the link has delivered. Otherwise all of them are sent when the delay is over.
-//! The base station needs to know nothing of TCP.
+//! **What it does.** The link recovers losses itself but does not preserve order: while it retransmits a
+//! unit, later packets arrive and cause duplicate ACKs. The receiver sends the first two duplicates of a run
+//! at once and delays the others by `delay`. If the missing packet arrives meanwhile, they are suppressed,
+//! and the source does not retransmit what the link has delivered. Otherwise all of them are sent after the
+//! delay. The base station needs no knowledge of TCP.
 //! **Source.** Vaidya, Mehta, Perkins and Montenegro, Texas A&M University TR 99-003, 1999; RFC 2757 section 4.8
 //! summarises it.
-//! **Parameters.** `delay`: how long the third and later duplicates of a row are delayed. It should suffice for the
-//! link to deliver the missing packet; the authors give no rule for it. 100 ms is several attempts of a
+//! **Parameters.** `delay`: delay of the third and later duplicates of a run. It should be long enough for
+//! the link to deliver the missing packet; the authors give no rule. 100 ms covers several attempts in a
 //! wireless LAN.
-//! **Where we differ from the paper.** We do not.
+//! **Differences from the paper.** None.
 
 use alloc::boxed::Box;
 
@@ -20,14 +20,14 @@ use serde::{Deserialize, Serialize};
 use super::{LinkUse, Scheme};
 use crate::tcp::{AckResponse, Receiver, ReceiverReaction, Segment, SeqNum};
 
-/// Duplicates of a row that are sent at once.
+/// Number of duplicates of a run that are sent at once.
 const AT_ONCE: u32 = 2;
 
 /// Delayed duplicate acknowledgements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DelayedDupacks {
-    /// How long the third and later duplicates of a row are delayed.
+    /// Delay of the third and later duplicates of a run.
     pub delay: Duration,
 }
 
@@ -43,7 +43,7 @@ impl Scheme for DelayedDupacks {
     }
 
     fn summary(&self) -> &'static str {
-        "the receiver delays the third and later duplicates, in case the link delivers what is missing"
+        "the receiver delays the third and later duplicate ACKs, to give the link time to retransmit"
     }
 
     fn source(&self) -> &'static str {

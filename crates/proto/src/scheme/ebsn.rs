@@ -43,7 +43,7 @@ impl Scheme for Ebsn {
     }
 
     fn summary(&self) -> &'static str {
-        "the base station reports each failed attempt; the source restarts its timer"
+        "the base station notifies the source of each failed attempt; the source restarts its timer"
     }
 
     fn source(&self) -> &'static str {

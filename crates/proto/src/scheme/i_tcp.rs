@@ -41,7 +41,7 @@ impl Scheme for ITcp {
     }
 
     fn summary(&self) -> &'static str {
-        "the base station splits the connection; TCP on both parts"
+        "the base station splits the connection; standard TCP on both parts"
     }
 
     fn source(&self) -> &'static str {

@@ -19,7 +19,7 @@ impl Scheme for LocalRecovery {
     }
 
     fn summary(&self) -> &'static str {
-        "the wireless link resends what was lost on the air; TCP is not told"
+        "the wireless link retransmits lost units (ARQ); TCP is not notified"
     }
 
     fn source(&self) -> &'static str {

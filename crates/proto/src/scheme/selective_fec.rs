@@ -65,7 +65,7 @@ impl Scheme for SelectiveFec {
     }
 
     fn summary(&self) -> &'static str {
-        "the source marks segments whose loss costs a timeout; the link protects them by a code"
+        "the source marks segments whose loss causes a timeout; the link protects them with FEC"
     }
 
     fn source(&self) -> &'static str {

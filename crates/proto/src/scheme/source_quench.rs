@@ -46,7 +46,7 @@ impl Scheme for SourceQuench {
     }
 
     fn summary(&self) -> &'static str {
-        "the base station quenches the source when an attempt fails; it starts slowly again"
+        "the base station sends a source quench for a failed attempt; the source re-enters slow start"
     }
 
     fn source(&self) -> &'static str {

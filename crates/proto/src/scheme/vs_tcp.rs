@@ -129,7 +129,7 @@ impl Scheme for VsTcp {
     }
 
     fn summary(&self) -> &'static str {
-        "as metp; segments on the last hop shrink with losses and grow without"
+        "like metp; the segment size on the last hop follows the loss rate"
     }
 
     fn source(&self) -> &'static str {

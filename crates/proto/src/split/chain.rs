@@ -64,7 +64,7 @@ impl<M> Chain<M> {
         self.len -= count;
         let mut left = count;
         while left > 0 {
-            let first = self.blocks.front_mut().expect("its blocks hold the chain's bytes");
+            let first = self.blocks.front_mut().expect("a non-empty chain has blocks");
             let here = first.bytes.len() as u64;
             if here > left {
                 first.bytes.start += left as usize;
@@ -131,7 +131,7 @@ mod tests {
                 assert_eq!((chain.len(), chain.is_empty()), ((end - first) as u64, first == end));
                 assert_eq!(read(&chain, 0, u64::MAX), &stream[first..end]);
                 let held: usize = blocks.iter().map(|block| Rc::strong_count(block) - 1).sum();
-                assert_eq!(held, chain.blocks.len(), "a block is held once, or not at all");
+                assert_eq!(held, chain.blocks.len(), "each block is held at most once");
             }
             assert!(chain.is_empty() && chain.blocks.is_empty());
         }

@@ -1,4 +1,4 @@
-//! What a scheme makes the sender do.
+//! Hooks for schemes in the sender.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,64 +11,62 @@ use super::seq::SeqNum;
 use super::state::SenderState;
 use crate::packet::{Dscp, Notice};
 
-/// A scheme's hooks in the sender. The sender knows no scheme by name; a scheme's file implements
-/// those that it needs. A segment or a notice is heard of first; then each hole is judged before it is
-/// sent again, and each sending is told. A sender may have [several](Reactions).
+/// A scheme's extension of the sender. The sender is independent of particular schemes; a scheme implements
+/// the hooks that it needs. A segment or notice is reported first; then each hole is classified before its
+/// retransmission, and each transmission is reported. A sender may have [several](Reactions).
 pub trait Reaction: Debug + Send {
-    /// The connection is about to begin: nothing was sent yet.
+    /// The connection is about to start; nothing was sent yet.
     fn on_start(&mut self, _sender: &mut SenderState) {}
 
-    /// A control message about this connection arrived. The sender then sends what the hook has asked for
-    /// ([`SenderState::resend`]), and what may be sent, as after any event.
+    /// A control message about this connection has arrived. Afterwards the sender retransmits what the hook
+    /// requested ([`SenderState::resend`]), and sends what the window permits.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _sender: &mut SenderState) {}
 
-    /// An acknowledgement arrived and is about to be processed; `sender` is as it was before. What is sent
-    /// in answer is sent as the hook leaves it.
+    /// An acknowledgement has arrived and is not processed yet; `sender` is in the state before it. Segments
+    /// sent in response use the state that the hook leaves.
     fn on_segment(&mut self, _now: Time, _segment: &Segment, _sender: &mut SenderState) {}
 
-    /// A segment with data, SYN or FIN is about to go out: how does its packet want to be treated on its
-    /// way? `again` if some of it was sent before.
+    /// A segment with data, SYN or FIN is about to be sent; returns its DSCP. `again` if part of it was sent
+    /// before.
     fn dscp(&mut self, _segment: &Segment, _again: bool, _sender: &SenderState) -> Dscp {
         Dscp::DEFAULT
     }
 
-    /// The sequence numbers from `start` up to `end` went out, SYN and FIN included; `again` if some
-    /// of them had been sent before.
+    /// The sequence numbers from `start` (inclusive) to `end` (exclusive) were sent, SYN and FIN included;
+    /// `again` if part of them was sent before.
     fn on_sent(&mut self, _start: SeqNum, _end: SeqNum, _again: bool) {}
 
-    /// Duplicate acknowledgements that mean a loss of what is at the left edge, where the settings say
-    /// `set`; at least one.
+    /// Duplicate ACK threshold for the segment at the left edge, where the settings have `set`; at least one.
     fn dupthresh(&self, set: u32, _sender: &SenderState) -> u32 {
         set
     }
 
-    /// During a fast recovery whose loss did not close the window: bytes by which the window is extended
-    /// for what has left the network, in place of those that duplicates tell. `None` leaves it to the
-    /// duplicates. Tahoe has no fast recovery, and SACK knows better what has left: neither asks.
+    /// During a fast recovery without a window reduction: bytes by which the window is extended for data that
+    /// have left the network, instead of the inflation by duplicate ACKs. `None` keeps the inflation. Not
+    /// called for Tahoe, which has no fast recovery, and SACK, which tracks delivered data itself.
     fn extension(&self, _sender: &SenderState) -> Option<u32> {
         None
     }
 
-    /// A hole is about to be repaired, or a timeout to be answered: what does it mean? Congestion,
-    /// unless the scheme knows better. Once the window was cut, other holes of the same window of data
-    /// are asked about and cut no more.
+    /// Classifies a hole before its retransmission, or a timeout. Congestion by default. After a window
+    /// reduction, further holes of the same window are classified but cause no further reduction.
     fn judge(&mut self, _hole: Hole, _sender: &mut SenderState) -> Response {
         Response::Congestion
     }
 
-    /// When [`on_timer`](Reaction::on_timer) is to be called. It may change with each call of another hook.
+    /// Deadline of [`on_timer`](Reaction::on_timer). It may change with each call of another hook.
     fn next_wakeup(&self) -> Time {
         Time::NEVER
     }
 
-    /// The time has come; the next one lies later. The sender then sends as after a notice.
+    /// The deadline was reached; the next one must be later. The sender then sends as after a notice.
     fn on_timer(&mut self, _now: Time, _sender: &mut SenderState) {}
 }
 
-/// The reactions of a sender, in the order in which they are asked.
+/// The reactions of a sender, in calling order.
 ///
-/// Each is told everything. Of what they decide, the first code point, the first extension and the first
-/// [`Response`] other than congestion count; each alters the duplicate threshold that the one before it has left.
+/// Every hook is called for each. Among the results, the first DSCP, the first extension and the first
+/// [`Response`] other than congestion apply; the duplicate threshold is passed from one to the next.
 #[derive(Debug, Default)]
 pub struct Reactions(Vec<Box<dyn Reaction>>);
 
@@ -106,43 +104,41 @@ impl Reactions {
     }
 }
 
-/// Data that seem to be lost.
+/// Data considered lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// The first sequence number that is missing.
+    /// The first missing sequence number.
     pub seq: SeqNum,
-    /// What shows that it is.
+    /// How the loss was detected.
     pub evidence: Evidence,
 }
 
-/// What shows a loss.
+/// How a loss was detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// Duplicate acknowledgements.
     Duplicates,
-    /// During recovery, an acknowledgement of less than was outstanding at its start.
+    /// A partial acknowledgement during recovery.
     Partial,
-    /// Reports of data beyond it, or duplicates that bring such: with SACK, what starts recovery and what
-    /// goes on with it.
+    /// SACK blocks above it, or duplicates with SACK blocks, at the start of and during SACK recovery.
     Sack,
-    /// The echo of a mark that a queue has put on a packet in place of dropping it (RFC 3168).
+    /// The echo of an ECN mark (RFC 3168).
     Mark,
-    /// A tail loss probe that has repaired it (RFC 8985 section 7.4).
+    /// A tail loss probe that repaired it (RFC 8985 section 7.4).
     Probe,
     /// The retransmission timer.
     Timeout,
 }
 
-/// What a loss does to the congestion window.
+/// Effect of a loss on the congestion window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Response {
-    /// Congestion control closes the window as it does on its own.
+    /// Congestion control reduces the window as usual.
     #[default]
     Congestion,
-    /// The network is not to blame: window and threshold stay as they are. A timeout has stopped the
-    /// clock of acknowledgements all the same: slow start, from one segment, leads back to the window
-    /// that there was.
+    /// Not caused by congestion: window and ssthresh are unchanged. After a timeout the ACK clock has stopped
+    /// nevertheless: slow start from one segment returns to the previous window.
     Corruption,
-    /// The window is cut to this part of what is in use, in (0, 1].
+    /// The window is reduced to this fraction of the window in use, in (0, 1].
     Reduce(f64),
 }

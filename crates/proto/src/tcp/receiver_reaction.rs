@@ -1,4 +1,4 @@
-//! What a scheme makes the receiver do.
+//! Hooks for schemes in the receiver.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,40 +10,41 @@ use super::receiver::Receiver;
 use super::segment::Segment;
 use crate::packet::Notice;
 
-/// A scheme's hooks in the receiver.
+/// A scheme's extension of the receiver.
 pub trait ReceiverReaction: Debug + Send {
-    /// A segment of an open connection arrived and is about to be processed; `receiver` is as it was before.
+    /// A segment of an open connection has arrived and is not processed yet; `receiver` is in the state
+    /// before it.
     fn on_segment(&mut self, _now: Time, _segment: &Segment, _receiver: &mut Receiver) {}
 
-    /// A control message about this connection arrived.
+    /// A control message about this connection has arrived.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _receiver: &mut Receiver) {}
 
-    /// An acknowledgement is about to go out, and may be altered.
+    /// An acknowledgement is about to be sent, and may be changed.
     fn on_ack(&mut self, _now: Time, _ack: &mut Segment, _receiver: &mut Receiver) -> AckResponse {
         AckResponse::Send
     }
 
-    /// When [`on_timer`](ReceiverReaction::on_timer) is to be called. It may change with each call of another hook.
+    /// Deadline of [`on_timer`](ReceiverReaction::on_timer). It may change with each call of another hook.
     fn next_wakeup(&self) -> Time {
         Time::NEVER
     }
 
-    /// The time has come; the next one lies later.
+    /// The deadline was reached; the next one must be later.
     fn on_timer(&mut self, _now: Time, _receiver: &mut Receiver) {}
 }
 
-/// What becomes of an acknowledgement.
+/// Whether an acknowledgement is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckResponse {
-    /// It goes out.
+    /// It is sent.
     #[default]
     Send,
-    /// It does not. What it says may be said later ([`Receiver::acknowledge_now`]).
+    /// It is suppressed. Its content may be sent later ([`Receiver::acknowledge_now`]).
     Withhold,
 }
 
-/// The reactions of a receiver, in the order in which they are asked. An acknowledgement that one withholds is not
-/// shown to the next.
+/// The reactions of a receiver, in calling order. An acknowledgement suppressed by one is not passed to the
+/// next.
 #[derive(Debug, Default)]
 pub struct ReceiverReactions(Vec<Box<dyn ReceiverReaction>>);
 

@@ -209,10 +209,16 @@ impl Layout {
             builder.watch(watched, watcher);
         }
         let from = |place: PortRef| {
-            wires[self.wiring.wires.iter().position(|wire| wire.0 == place).expect("it sends")]
+            wires[self
+                .wiring
+                .wires
+                .iter()
+                .position(|wire| wire.0 == place)
+                .expect("an output port has a wire")]
         };
         let to = |place: PortRef| {
-            wires[self.wiring.wires.iter().position(|wire| wire.1 == place).expect("it receives")]
+            wires
+                [self.wiring.wires.iter().position(|wire| wire.1 == place).expect("an input port has a wire")]
         };
         let ends = self.wiring.flows[..self.network.connections].iter();
         let connections = ends.enumerate().map(|(index, ends)| ConnectionComponents {
@@ -248,11 +254,11 @@ impl Layout {
                 NetworkLink::Radio(hop) => {
                     hop.direction(*from, scheme.link(), streams, self.network.limit).into()
                 }
-                NetworkLink::Station(_) => unreachable!("its BSS is one part"),
+                NetworkLink::Station(_) => unreachable!("the links of a BSS are one component"),
             },
             ComponentKind::Bss(bss) => self.bss(*bss, streams).into(),
             ComponentKind::Agent(link) if self.splits => self.proxy(*link, scheme).into(),
-            ComponentKind::Agent(_) => scheme.agent().expect("the scheme has one").into(),
+            ComponentKind::Agent(_) => scheme.agent().expect("the scheme has an agent").into(),
             ComponentKind::Router(router) => router.clone().into(),
         }
     }

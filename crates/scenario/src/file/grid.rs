@@ -287,7 +287,7 @@ impl<'a> Grid<'a> {
             for (pick, written) in draft.values.iter().enumerate() {
                 let point = &points[pick * stride];
                 let table = Table::try_from(&point.scenario).expect("a scenario is a table");
-                let value = at_path(&table, &draft.path).expect("the point has it");
+                let value = at_path(&table, &draft.path).expect("a point contains every axis");
                 if seen.insert(point.parameters[index].1.clone(), pick).is_some() {
                     let problem = format!(
                         "sweep.{}: found \"{}\" a second time, expected it once",

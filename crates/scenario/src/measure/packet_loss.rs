@@ -52,7 +52,7 @@ impl Scenario {
                 let crossed = network.crossed().find(|crossed| crossed.0 == id);
                 crossed.map_or(&hop.down, |(_, radio)| radio)
             }
-            NetworkLink::Wired(_) => unreachable!("it is wireless"),
+            NetworkLink::Wired(_) => unreachable!("the link is wireless"),
         };
         let lacks = |what: &str| {
             let remedy = "measure it: link_failures over link_attempts of a run";

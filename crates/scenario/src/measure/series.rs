@@ -56,7 +56,10 @@ impl Tap for Recorder {
         self.shown.0.clear();
         match component {
             Node::Proxy(proxy) => {
-                proxy.relay(self.flow).expect("the part begins there").show(&mut self.shown);
+                proxy
+                    .relay(self.flow)
+                    .expect("the sender of the part is in this proxy")
+                    .show(&mut self.shown);
             }
             other => other.show(&mut self.shown),
         }

@@ -185,7 +185,9 @@ impl Tap for Tracer {
         }
         let sender = match component {
             Node::Sender(sender) => sender,
-            Node::Proxy(proxy) => proxy.relay(self.flow.id).expect("the part begins there").sender(),
+            Node::Proxy(proxy) => {
+                proxy.relay(self.flow.id).expect("the sender of the part is in this proxy").sender()
+            }
             _ => return,
         };
         let (before, stats) = (self.counted, *sender.stats());

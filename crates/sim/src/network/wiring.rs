@@ -219,7 +219,7 @@ impl WiringBuilder<'_> {
     fn go_on(&mut self, packets: (FlowId, bool), node: HostId, outlet: PortRef, entrance: PortRef) {
         let (_, onward) = self.outlets.entry(outlet).or_insert_with(|| (node, Onward::new()));
         let before = onward.insert(packets, entrance);
-        assert!(before.is_none_or(|before| before == entrance), "a path has no loops");
+        assert!(before.is_none_or(|before| before == entrance), "a path visits a node at most once");
     }
 
     fn connect(mut self, flows: &[FlowPath]) -> Wiring {
@@ -253,7 +253,7 @@ impl WiringBuilder<'_> {
                 .or_insert_with(|| (self.add(ComponentKind::Router(Router::new())), Vec::new()));
             self.wiring.wires.push((outlet, (*router, Port::ONLY)));
             let ComponentKind::Router(table) = &mut self.wiring.components[usize::from(router.0)] else {
-                unreachable!("a router was put there");
+                unreachable!("the component is a router");
             };
             for ((flow, forth), entrance) in onward {
                 let port = ports.iter().position(|&known| known == entrance).unwrap_or_else(|| {

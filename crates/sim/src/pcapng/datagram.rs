@@ -120,7 +120,7 @@ impl Encoder {
     fn datagram(&self, packet: &Packet, identification: u16) -> io::Result<Datagram> {
         let mut ip = ip_header(self.address(packet.src), self.address(packet.dst), identification);
         ip.dscp = packet.dscp.get().try_into().expect("a code point has six bits");
-        ip.ecn = IpEcn::try_new(packet.ecn.bits()).expect("it has two bits");
+        ip.ecn = IpEcn::try_new(packet.ecn.bits()).expect("the ECN field has two bits");
         match &packet.body {
             Body::Tcp(segment) => tcp(ip, self.tcp_header(packet, segment)?, segment.flags, segment.len),
             Body::Notice(notice) => {

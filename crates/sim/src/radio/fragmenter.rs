@@ -66,7 +66,7 @@ impl Units {
 impl Fragmenter {
     pub(super) fn new(config: &RadioConfig) -> Fragmenter {
         let RadioConfig { mtu, unit, fec, .. } = *config;
-        assert!(mtu.is_none() || unit.is_none(), "units have one size, or a largest one");
+        assert!(mtu.is_none() || unit.is_none(), "a fixed unit size excludes an MTU");
         Fragmenter { mtu, unit, fec, repeats: fec.is_some_and(|fec| fec.covers == Covers::Repeats) }
     }
 

@@ -109,13 +109,13 @@ impl Bss {
     }
 
     fn frame(&mut self, sender: usize) -> &mut Frame {
-        self.contenders[sender].head.as_mut().expect("who sends has a packet")
+        self.contenders[sender].head.as_mut().expect("a sending station has a packet")
     }
 
     fn begin_alone(&mut self, sender: usize) -> Phase {
         let Timing { rts, cts, sifs, plcp, ack, .. } = self.timing;
         let mut start = self.contenders[sender].start;
-        let frame = self.contenders[sender].head.as_mut().expect("who sends has a packet");
+        let frame = self.contenders[sender].head.as_mut().expect("a sending station has a packet");
         if frame.rts {
             // A CTS frame counts as a success of the RTS (section 9.2.5.7).
             frame.short = 0;

@@ -124,7 +124,7 @@ macro_rules! rates {
 
         impl From<$type> for BitRate {
             fn from(rate: $type) -> BitRate {
-                BitRate::from_bps(1_000 * rate.kbps()).expect("no rate is zero")
+                BitRate::from_bps(1_000 * rate.kbps()).expect("rates are positive")
             }
         }
 

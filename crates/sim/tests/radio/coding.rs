@@ -277,7 +277,7 @@ fn the_papers_units_are_twice_as_long_when_they_are_sent_again() {
 }
 
 #[test]
-#[should_panic(expected = "units have one size, or a largest one")]
+#[should_panic(expected = "a fixed unit size excludes an MTU")]
 fn units_do_not_have_both_a_size_and_a_largest_one() {
     Bench::new(RadioConfig { unit: mtu(4), mtu: mtu(4), ..plain() }, scripted([]));
 }

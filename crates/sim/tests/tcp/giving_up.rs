@@ -78,7 +78,7 @@ fn run(
 fn source(engine: &Engine<NoTap>, sender: ComponentId) -> &Sender {
     match engine.node(sender) {
         Node::Sender(sender) => sender,
-        _ => unreachable!("that is what was added there"),
+        _ => unreachable!("the node has this kind"),
     }
 }
 

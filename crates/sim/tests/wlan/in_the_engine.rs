@@ -75,7 +75,7 @@ fn build(seed: u64, loss: f64, watcher: Watcher) -> (Engine<NoTap>, ComponentId,
 }
 
 fn bss_of(engine: &Engine<NoTap>, id: ComponentId) -> &Bss {
-    let Node::Bss(bss) = engine.node(id) else { unreachable!("a BSS was put there") };
+    let Node::Bss(bss) = engine.node(id) else { unreachable!("the component is a BSS") };
     bss
 }
 

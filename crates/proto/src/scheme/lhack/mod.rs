@@ -61,7 +61,7 @@ impl Scheme for Lhack {
     }
 
     fn summary(&self) -> &'static str {
-        "the base station acknowledges what reaches it; the source tells congestion from corruption"
+        "the base station acknowledges packets; the source distinguishes congestion from corruption"
     }
 
     fn source(&self) -> &'static str {

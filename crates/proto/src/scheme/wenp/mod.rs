@@ -85,7 +85,7 @@ impl Scheme for Wenp {
     }
 
     fn summary(&self) -> &'static str {
-        "the base station marks duplicate acks of losses on the air; the source cuts its window less"
+        "the base station marks duplicate ACKs of losses on the air; the source reduces its window less"
     }
 
     fn source(&self) -> &'static str {

@@ -122,7 +122,7 @@ impl Resolver<'_> {
 /// the BSS.
 fn ways(graph: &Graph, nodes: &[HostId]) -> Vec<(BssId, Option<u16>)> {
     let steps =
-        nodes.windows(2).map(|step| (graph.link(step[0], step[1]).expect("it follows links"), step[0]));
+        nodes.windows(2).map(|step| (graph.link(step[0], step[1]).expect("a path follows links"), step[0]));
     let steps: Vec<(LinkId, HostId)> = steps.collect();
     let ways = steps.iter().enumerate().filter_map(|(index, &(link, from))| {
         let (bss, station) = graph.station(link)?;

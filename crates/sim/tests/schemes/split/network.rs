@@ -175,7 +175,7 @@ fn play(case: &Case, buffer: u64, losses: [[Loses; 2]; 2]) -> (u64, Time, u64) {
     let ended = engine.run(&[source, proxy], minutes(600));
     assert_eq!(ended, Ended::Finished);
     let (Node::Sender(from), Node::Receiver(to)) = (engine.node(source), engine.node(sink)) else {
-        unreachable!("that is what was added there")
+        unreachable!("the node has this kind")
     };
     let (invariants, books) = engine.tap();
     invariants.check_end(from, to, bytes);

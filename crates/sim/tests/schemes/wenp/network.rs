@@ -282,7 +282,7 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
     let bytes = 2_000_000;
     let stages = stages.into_iter().flatten().collect();
     let (engine, (sender, _), _) = run(&settings, bytes, stages, scheme.reaction(), |_| NoTap);
-    let Node::Sender(source) = engine.node(sender) else { unreachable!("that is what was added there") };
+    let Node::Sender(source) = engine.node(sender) else { unreachable!("the node has this kind") };
     source.stats().completed.expect("it completes").as_secs_f64()
 }
 
