@@ -243,6 +243,7 @@ impl Sender {
             self.on_syn_acknowledged(now, segment, out);
         } else {
             self.on_ack(now, segment, out);
+            self.send_asked(now, out);
             self.answer_peer(now, segment, out);
         }
         self.recovery.send(&mut self.state, now, out);
@@ -309,7 +310,7 @@ impl Sender {
         }
         let window_changed = segment.wnd != tcp.rwnd;
         tcp.note_window(segment.wnd);
-        if tcp.is_marked(segment) && !tcp.recovering {
+        if tcp.is_marked(segment) {
             self.recovery.on_mark(tcp, now);
         }
         if segment.ack > tcp.snd_una {
@@ -437,9 +438,15 @@ impl Sender {
     /// Sends what reactions have asked for, and what may be sent.
     fn go_on_after_reactions(&mut self, now: Time, out: &mut Out) {
         if self.phase == Phase::Open {
-            self.state.send_asked(now, out);
+            self.send_asked(now, out);
             self.recovery.send(&mut self.state, now, out);
             self.settle(now, out);
+        }
+    }
+
+    fn send_asked(&mut self, now: Time, out: &mut Out) {
+        for _ in 0..self.state.send_asked(now, out) {
+            self.recovery.on_reaction_resent(now);
         }
     }
 }

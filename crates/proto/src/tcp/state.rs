@@ -559,7 +559,14 @@ impl SenderState {
         self.ecn.answered_at.is_none_or(|answered| segment.ack > answered)
     }
 
-    /// A mark needs no answer but word of it.
+    /// Whether `segment` echoes a mark: the window does not grow by it (RFC 3168 section 6.1.2).
+    #[inline]
+    pub(super) fn echoes_mark(&self, segment: &Segment) -> bool {
+        self.ecn.agreed && segment.flags.has(Flags::ECE)
+    }
+
+    /// The window of data is answered for: no mark within it reduces the window again, whether a mark was the reason
+    /// or a loss, and the next new segment tells the peer so (RFC 3168 section 6.1.2).
     pub(super) fn note_mark(&mut self) {
         self.ecn.answered_at = Some(self.snd_max);
         self.ecn.tells = true;

@@ -71,14 +71,14 @@ fn a_mark_is_answered_once_per_window() {
     let mut tcp = Client::start(&ecn(Flavour::NewReno, 10));
     tcp.sends_full(0..10).at(100);
     echo(&mut tcp, 1000).ssthresh(5000.0).sends_nothing();
-    for acked in 2..6 {
-        echo(&mut tcp, acked * 1000);
+    let mut sent = Vec::new();
+    for acked in 2..9 {
+        sent.extend(echo(&mut tcp, acked * 1000).sent());
     }
-    let sent = tcp.sent();
     tcp.ssthresh(5000.0);
     assert!(sent[0].flags.has(Flags::CWR) && sent[1..].iter().all(|each| !each.flags.has(Flags::CWR)));
     assert_eq!(sent[0].seq, tcp.bare_ack(10_000).ack);
-    assert_eq!((tcp.sender.stats().echoes, tcp.sender.stats().retransmitted_segments), (5, 0));
+    assert_eq!((tcp.sender.stats().echoes, tcp.sender.stats().retransmitted_segments), (8, 0));
 }
 
 /// By records, the window shrinks in proportion to what is delivered, as after a loss, and ends at the threshold.
@@ -104,5 +104,50 @@ fn retransmissions_are_not_marked() {
         tcp.sends_full(0..4).wakes_at(1000);
         let again = tcp.packets();
         assert_eq!((again.len(), again[0].ecn), (1, Ecn::NotEct), "{flavour:?}");
+    }
+}
+
+/// A loss answers for its window of data: a mark of the same window reduces nothing more, and CWR ends the echo
+/// (section 6.1.2).
+#[test]
+fn a_loss_answers_the_marks_of_its_window() {
+    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
+        let settings = Settings { limited_transmit: false, ..ecn(flavour, 10) };
+        let mut tcp = Client::start(&settings);
+        tcp.sends_full(0..10).at(100);
+        for end in 2..5 {
+            let blocks: &[_] = if settings.sack() { &[1000..end * 1000] } else { &[] };
+            tcp.sack(0, blocks).sent();
+        }
+        let threshold = tcp.sender.ssthresh();
+        assert_eq!(threshold, 5000.0, "{flavour:?}");
+        echo(&mut tcp, 10_000).ssthresh(threshold);
+        let told = tcp.sent().iter().any(|segment| segment.flags.has(Flags::CWR));
+        assert!(told, "{flavour:?} does not say CWR");
+    }
+}
+
+/// After a timeout, too.
+#[test]
+fn a_timeout_answers_the_marks_of_its_window() {
+    for flavour in [Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
+        let mut tcp = Client::start(&Settings { frto: false, undo: false, ..ecn(flavour, 10) });
+        tcp.sends_full(0..10);
+        tcp.times_out();
+        let threshold = tcp.sender.ssthresh();
+        tcp.sent();
+        echo(&mut tcp, 10_000).ssthresh(threshold);
+        assert!(tcp.sent().iter().any(|segment| segment.flags.has(Flags::CWR)), "{flavour:?}");
+    }
+}
+
+/// The window does not grow by an acknowledgement that echoes a mark (section 6.1.2).
+#[test]
+fn an_echo_opens_no_window() {
+    for flavour in [Flavour::Tahoe, Flavour::NewReno, Flavour::Sack] {
+        let mut tcp = Client::start(&ecn(flavour, 10));
+        tcp.sends_full(0..10).at(100);
+        echo(&mut tcp, 1000).cwnd(5000.0);
+        echo(&mut tcp, 2000).cwnd(5000.0);
     }
 }

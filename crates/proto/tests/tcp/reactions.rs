@@ -775,3 +775,43 @@ fn a_receiver_may_withhold_acknowledgements() {
     tcp.data(3000..4000).is_silent().delivered(4000);
     assert_eq!(tcp.receiver.stats().acks_sent, 2);
 }
+
+/// Asks for the second segment when an acknowledgement comes.
+#[derive(Debug)]
+struct AsksOnAck;
+
+impl Reaction for AsksOnAck {
+    fn on_segment(&mut self, _now: Time, _segment: &Segment, sender: &mut SenderState) {
+        sender.resend(sender.snd_una() + MSS);
+    }
+}
+
+/// What is asked for when an acknowledgement comes goes out with what that lets out, unless it is acknowledged by it.
+#[test]
+fn segments_may_be_asked_for_when_an_acknowledgement_comes() {
+    for flavour in [Flavour::NewReno, Flavour::Prr] {
+        let settings = Settings { limited_transmit: false, ..settings(flavour, 4) };
+        let mut tcp = Client::reacting_with(&settings, Some(4000), Box::new(AsksOnAck));
+        tcp.sends_full(0..4).at(100).ack(1000).sends_full(1..2);
+        tcp.at(110).ack(3000).sends_nothing().at(120).ack(3000).sends_nothing().ack(4000).is_finished();
+    }
+}
+
+/// By records, too, each hole is judged once.
+#[test]
+fn by_records_each_hole_is_judged_once() {
+    #[derive(Debug)]
+    struct Counts(Arc<Mutex<Vec<u32>>>, SeqNum);
+    impl Reaction for Counts {
+        fn judge(&mut self, hole: Hole, _sender: &mut SenderState) -> Response {
+            self.0.lock().expect("one thread").push(hole.seq - self.1);
+            Response::Congestion
+        }
+    }
+    let settings = settings(Flavour::Prr, 10);
+    let judged = Arc::new(Mutex::new(Vec::new()));
+    let mut tcp = Client::reacting(&settings, Counts(judged.clone(), SeqNum(settings.iss)));
+    tcp.sends_full(0..10).at(100).sack(0, &[1000..2000, 3000..7000]).sent();
+    tcp.sack(0, &[1000..2000, 3000..9000]).sent();
+    assert_eq!(*judged.lock().expect("one thread"), [0, 2000]);
+}

@@ -2,7 +2,7 @@
 //! 5682) and undo of spurious reductions (RFC 3708, 4015). Segments are sent at time zero; the round-trip
 //! time is 100 ms.
 
-use lasthop_base::Duration;
+use lasthop_base::{Duration, Time};
 use lasthop_proto::Component;
 use lasthop_proto::tcp::{Congestion, Detection, Flavour, Settings, SlowStartExit};
 
@@ -216,5 +216,64 @@ fn hystart_leaves_slow_start_where_linux_does() {
             tcp.at(u64::from(next) * 100).ack(next * 2000).sent();
         }
         tcp.cwnd(f64::from(segments) * 1000.0);
+    }
+}
+
+/// Two copies of the first segment are lost, the second with the timer. That the third fills the gap before what was
+/// reported long ago does not make the second timeout a spurious one.
+#[test]
+fn what_was_reported_before_a_timeout_does_not_excuse_it() {
+    let mut tcp = Client::start(&records(10));
+    tcp.sends_full(0..10).at(100).sack(0, &[1000..10000]).sends_first("0..1000").losses(1).ssthresh(5000.0);
+    let first = tcp.times_out();
+    tcp.timeouts(1).sends_first("0..1000");
+    let second = tcp.times_out();
+    assert!(second > first);
+    tcp.timeouts(2).sends_first("0..1000").at(second + 100).ack(10_000).ssthresh(5000.0);
+    let stats = tcp.sender.stats();
+    assert_eq!((stats.spurious_timeouts, stats.undone_reductions), (0, 0));
+}
+
+/// The timer runs from the last copy of the first segment, not from its first retransmission: when that is lost as well
+/// and sent again, the copy has a whole timeout. Reports of what was sent before it restart the timer, too (Linux
+/// `tcp_xmit_retransmit_queue`, `tcp_clean_rtx_queue`).
+#[test]
+fn a_copy_of_the_first_segment_restarts_the_timer() {
+    let mut tcp = Client::start(&records(10));
+    tcp.sends_full(0..10).at(100).sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]);
+    tcp.sends_full(11..12).sack(0, &[1000..4000]).sends_full(0..1);
+    let due_since = |tcp: &mut Client, milliseconds| {
+        let due = Time::ZERO + Duration::from_millis(milliseconds) + tcp.sender.rtt().rto();
+        assert_eq!(tcp.sender.next_wakeup(), due, "the timer runs since {milliseconds} ms");
+    };
+    due_since(&mut tcp, 100);
+    tcp.at(150).sack(0, &[1000..10000]).sent();
+    due_since(&mut tcp, 150);
+    // What was sent after the copy arrives, and the copy does not.
+    tcp.at(250).sack(0, &[1000..10000, 12000..13000]).sends_first("0..1000");
+    due_since(&mut tcp, 250);
+    tcp.at(260).sack(0, &[1000..10000, 12000..14000]).sent();
+    due_since(&mut tcp, 260);
+}
+
+/// A flow that the receiver's window limits does not open its own, paced or not; nor is it limited by the application.
+#[test]
+fn the_receivers_window_is_no_use_of_ones_own() {
+    for pacing in [false, true] {
+        let mut tcp = Client::start(&Settings { pacing, cwnd_validation: true, ..records(10) });
+        tcp.with_window(10_000).sends_full(0..10);
+        for round in 1..40_u32 {
+            tcp.at(u64::from(round) * 100);
+            for segment in 1..=10 {
+                tcp.ack((round - 1) * 10_000 + segment * 1000);
+                tcp.sent();
+            }
+            let until = u64::from(round) * 100 + 99;
+            while tcp.sender.next_wakeup().as_nanos() < until * 1_000_000 {
+                let due = tcp.sender.next_wakeup();
+                tcp.wakes_at_time(due).sent();
+            }
+        }
+        assert!(tcp.sender.cwnd() <= 21_000.0, "pacing: {pacing}, {}", tcp.sender.cwnd());
     }
 }

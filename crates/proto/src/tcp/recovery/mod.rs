@@ -49,6 +49,9 @@ pub trait Recovery: Debug + Send {
         tcp.answer_mark(now);
     }
 
+    /// A segment went out again because a reaction has asked for it.
+    fn on_reaction_resent(&mut self, _now: Time) {}
+
     /// A timer of the recovery's own ran out. What is to be sent follows by [`send`](Recovery::send).
     fn on_timer(&mut self, _tcp: &mut SenderState, _now: Time, _timer: Timer, _out: &mut Out) {}
 
@@ -117,5 +120,7 @@ fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out
 /// A new acknowledgement outside recovery: the window opens.
 fn acknowledge_and_open(tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32) {
     let rtt = tcp.acknowledge(now, segment);
-    tcp.open_window(now, acked, rtt);
+    if !tcp.echoes_mark(segment) {
+        tcp.open_window(now, acked, rtt);
+    }
 }

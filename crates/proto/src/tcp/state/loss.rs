@@ -58,6 +58,7 @@ impl SenderState {
         let closes = !self.cut && self.settings.is_controlled();
         if closes {
             self.cut = true;
+            self.note_mark();
             let loss = self.loss(now, false);
             match hole.evidence {
                 Evidence::Mark => self.cc.on_mark(&loss, factor),
@@ -68,10 +69,10 @@ impl SenderState {
     }
 
     /// A loss was found in the records: asks what it means, closes the window accordingly, restarts the timer.
-    pub(in crate::tcp) fn answer_records_loss(&mut self, now: Time, evidence: Evidence) {
-        self.stats.fast_retransmits += u64::from(evidence != Evidence::Probe);
+    pub(in crate::tcp) fn answer_records_loss(&mut self, now: Time, hole: Hole) {
+        self.stats.fast_retransmits += u64::from(hole.evidence != Evidence::Probe);
         self.cut = false;
-        self.judge(now, Hole { seq: self.snd_una, evidence });
+        self.judge(now, hole);
         self.rearm(now);
     }
 
@@ -110,6 +111,7 @@ impl SenderState {
             // is known to hold.
             loss.flight = loss.flight.min((2.0 * self.window().ssthresh()) as u32);
         }
+        self.note_mark();
         match response {
             Response::Congestion => self.cc.on_timeout(&loss, None),
             Response::Reduce(factor) => self.cc.on_timeout(&loss, Some(factor)),

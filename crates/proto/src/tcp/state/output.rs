@@ -163,10 +163,19 @@ impl SenderState {
     }
 
     /// Sends the segments again that the reaction has asked for, each as far as it is under way and not
-    /// reported.
-    pub(in crate::tcp) fn send_asked(&mut self, now: Time, out: &mut Out) {
+    /// reported. Returns how many were sent.
+    pub(in crate::tcp) fn send_asked(&mut self, now: Time, out: &mut Out) -> u32 {
+        if self.asked.is_empty() {
+            return 0;
+        }
         let mut asked = core::mem::take(&mut self.asked);
+        let mut sent = 0;
         for seq in asked.drain(..) {
+            // What made the reaction ask may have acknowledged it as well.
+            if seq < self.snd_una || seq >= self.snd_nxt || self.sacked.around(seq).is_some() {
+                continue;
+            }
+            sent += 1;
             let end = self.sacked.next_start(seq).unwrap_or(self.snd_nxt).min(self.snd_nxt);
             let len = self.len_at(seq).min(end - seq);
             self.samples.on_loss();
@@ -176,6 +185,7 @@ impl SenderState {
             }
         }
         self.asked = asked;
+        sent
     }
 
     /// Puts a segment of `len` bytes of payload at `seq` on the wire, with FIN if the data end there.

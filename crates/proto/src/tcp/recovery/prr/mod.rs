@@ -29,6 +29,8 @@ use crate::tcp::timers::Timer;
 
 /// The least round-trip time is that of so long.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
+/// Reordering by so many segments is what every sender expects.
+const USUAL_REORDERING: u32 = 3;
 /// The most reordering that is believed, segments.
 const MAX_REORDERING: u32 = 300;
 
@@ -77,6 +79,8 @@ pub(in crate::tcp) struct Prr {
     probe: Option<TailLossProbe>,
     /// Timeouts since the left edge last moved.
     timeouts: u32,
+    /// Where the segment begins whose loss began recovery, until it is resent: what it means was asked then.
+    judged: Option<SeqNum>,
     /// New data go before retransmissions, this once (RFC 5682 section 3.1 step 2b).
     new_data_first: bool,
     /// Segments that were seen to arrive before an earlier one.
@@ -156,6 +160,7 @@ impl Prr {
             undo: Undo::default(),
             probe: None,
             timeouts: 0,
+            judged: None,
             new_data_first: false,
             reordering: 0,
             min_rtt: None,
@@ -203,9 +208,18 @@ impl Prr {
         let dubious = news.sacks || news.duplicate || self.stage != Stage::Open;
         let lost = if dubious { self.alert(tcp, now, segment, &news, prior_una) } else { 0 };
         self.control(tcp, now, &news, rtt, lost, prior_una, prior_in_flight);
-        if news.advances {
+        if news.advances || self.repair_is_younger(tcp, &news) {
             self.set_timers(tcp, now);
         }
+    }
+
+    /// Whether reports are of segments that were sent before the first outstanding one was last: they show that
+    /// the path is alive, and not that this one is overdue (Linux `tcp_clean_rtx_queue`).
+    fn repair_is_younger(&self, tcp: &SenderState, news: &News) -> bool {
+        let (Some((first, _)), Some(head)) = (news.sacked, tcp.records().segments.first()) else {
+            return false;
+        };
+        first < head.sent_at
     }
 
     /// Enters what the acknowledgement says into the records.
@@ -238,8 +252,8 @@ impl Prr {
                     records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
                     self.detector.on_delivered(&context, sent);
                     news.take(sent, high, highest, true);
-                } else if !sent.is_retransmission() {
-                    news.original |= sent.end <= high;
+                } else {
+                    news.resent |= sent.is_retransmission();
                 }
             });
         }
@@ -371,7 +385,9 @@ impl Prr {
         self.begin_undo(tcp);
         self.probe = None;
         let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
-        tcp.answer_records_loss(now, Evidence::Sack);
+        let lost = tcp.records_mut().segments.next_lost().map_or(tcp.snd_una, |lost| lost.start);
+        tcp.answer_records_loss(now, Hole { seq: lost, evidence: Evidence::Sack });
+        self.judged = Some(lost);
         self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
     }
 
@@ -410,7 +426,7 @@ impl Prr {
             if news.segments > 0 {
                 self.reduce(tcp, news.segments, news.advances && lost == 0);
             }
-        } else if news.advances && !tcp.governs_recovery() && self.usage_allows_growth(tcp) {
+        } else if self.may_grow(news) && !tcp.governs_recovery() && self.usage_allows_growth(tcp) {
             tcp.grow(now, news.bytes, rtt, self.stage == Stage::Open);
         }
         tcp.report_losses(now);
@@ -424,6 +440,12 @@ impl Prr {
         sample.in_recovery = matches!(self.stage, Stage::Recovery(_));
         sample.in_loss = matches!(self.stage, Stage::Loss(_));
         tcp.on_sample(&sample);
+    }
+
+    /// Whether the acknowledgement lets the window grow: on a path that reorders, reports do, too (Linux
+    /// `tcp_may_raise_cwnd`).
+    fn may_grow(&self, news: &News) -> bool {
+        news.advances || (news.sacks && self.reordering > USUAL_REORDERING)
     }
 
     /// Whether the window was used to the full, so that it may grow (Linux `tcp_is_cwnd_limited`).
@@ -479,7 +501,9 @@ impl Prr {
 
     /// Retransmits a segment, or the first part of it if segments have become smaller.
     fn resend(&mut self, tcp: &mut SenderState, now: Time, segment: &SentSegment, out: &mut Out) {
-        if matches!(self.stage, Stage::Recovery(_)) {
+        // The hole that began recovery was judged then.
+        let judged = self.judged.take_if(|&mut judged| judged == segment.start).is_some();
+        if matches!(self.stage, Stage::Recovery(_)) && !judged {
             let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
             if tcp.judge(now, Hole { seq: segment.start, evidence: Evidence::Sack }) {
                 // Only this hole shows congestion.
@@ -488,6 +512,13 @@ impl Prr {
         }
         let len = tcp.len_at(segment.start).min(segment.len());
         tcp.emit(now, segment.start, len, out);
+        if segment.start == tcp.snd_una {
+            tcp.rearm(now);
+        }
+        self.on_resent(now);
+    }
+
+    fn on_resent(&mut self, now: Time) {
         self.undo.on_resent(now);
         self.count_sent();
     }
@@ -527,6 +558,10 @@ impl Recovery for Prr {
         self.stage = Stage::Reduced(Self::reduction(tcp, &before, prior));
     }
 
+    fn on_reaction_resent(&mut self, now: Time) {
+        self.on_resent(now);
+    }
+
     fn pipe(&self, tcp: &SenderState) -> u32 {
         tcp.records().segments.bytes_in_flight()
     }
@@ -548,15 +583,17 @@ impl Recovery for Prr {
         let burst = tcp.settings.max_burst;
         let (mut sent, mut limited) = (0, false);
         while burst == 0 || sent < burst {
-            if !self.window_has_room(tcp) || !tcp.pacing_lets_out(now) {
-                limited = true;
+            limited = !self.window_has_room(tcp);
+            if limited || !tcp.pacing_lets_out(now) {
                 break;
             }
             if !self.send_one(tcp, now, out) {
                 if core::mem::take(&mut self.new_data_first) {
                     continue;
                 }
-                tcp.note_application_limited();
+                if tcp.unsent < u64::from(tcp.mss) && Self::in_flight(tcp) < Self::cwnd(tcp) {
+                    tcp.note_application_limited();
+                }
                 break;
             }
             sent += 1;

@@ -3,9 +3,9 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::{News, Prr, Undo};
+use super::{News, Prr, Stage, Undo};
 use crate::component::Out;
-use crate::tcp::reaction::Evidence;
+use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
@@ -26,7 +26,8 @@ pub(super) struct TailLossProbe {
 impl Prr {
     /// Sets the probe timer, if a probe may be sent (RFC 8985 section 7.2).
     pub(super) fn schedule_probe(&mut self, tcp: &mut SenderState, now: Time) {
-        let due = tcp.settings.tlp && self.stage == super::Stage::Open && self.probe.is_none();
+        let calm = matches!(self.stage, Stage::Open | Stage::Reduced(_));
+        let due = tcp.settings.tlp && calm && self.probe.is_none();
         let Some(srtt) = tcp.rtt.srtt().filter(|_| due && tcp.outstanding()) else {
             return tcp.timers.stop(Timer::Probe);
         };
@@ -74,7 +75,7 @@ impl Prr {
             // The original was lost, for nothing has come twice.
             self.probe = None;
             self.undo = Undo::default();
-            tcp.answer_records_loss(now, Evidence::Probe);
+            tcp.answer_records_loss(now, Hole { seq: tcp.snd_una, evidence: Evidence::Probe });
         } else if !news.advances && !news.sacks {
             // The probe itself has caused it: both copies have arrived.
             self.probe = None;

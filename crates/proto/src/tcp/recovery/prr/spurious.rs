@@ -38,7 +38,8 @@ impl Prr {
             let window = Self::window_for(tcp, 1);
             tcp.window_mut().set_cwnd(window);
         }
-        let doubted = tcp.settings.frto && (self.stage.is_calm() || self.timeouts > 0);
+        let begins = self.stage.is_calm() || matches!(self.stage, Stage::Reduced(_));
+        let doubted = tcp.settings.frto && (begins || self.timeouts > 0);
         self.stage = Stage::Loss(if doubted { AfterTimeout::Doubted } else { AfterTimeout::Justified });
         self.high = tcp.snd_max;
         self.timeouts += 1;
@@ -97,7 +98,10 @@ impl Prr {
         if !new_data_are_out && news.advances {
             // Step 2b: new data will tell, if there are any.
             self.high = tcp.snd_max;
-            self.new_data_first = true;
+            self.new_data_first = tcp.has_unsent() && tcp.flight_size() < tcp.rwnd;
+            if !self.new_data_first {
+                self.stage = Stage::Loss(AfterTimeout::Justified);
+            }
         } else if new_data_are_out && (news.sacks || !news.advances) {
             // Step 3a: the duplicate shows that the retransmission filled a gap.
             self.stage = Stage::Loss(AfterTimeout::Justified);
