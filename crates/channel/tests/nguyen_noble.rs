@@ -202,9 +202,9 @@ fn certain_errors_take_exactly_what_overlaps_an_error_state() {
     }
 }
 
-/// Where a process is found that has run for ever: in either state by its share of time, and
-/// anywhere in a unit, so that the rest of its stay is that unit's rest and whole units. And so it
-/// is later: the share of bad time, and of spans without an end of a stay, is the same everywhere.
+/// Where a process is found that has run forever: in either state by its share of time, and anywhere in a
+/// unit, so that the rest of its stay is that unit's rest and whole units. And so it is later: the share of
+/// bad time, and of spans without an end of a stay, is the same everywhere.
 #[test]
 fn a_stationary_start_is_in_the_midst_of_a_unit() {
     const RUNS: u64 = 100_000;
@@ -238,7 +238,7 @@ fn a_stationary_start_is_in_the_midst_of_a_unit() {
         }
     }
     let p_bad = error / (error + error_free);
-    // A cycle has two ends, of which this span has no more than one.
+    // A cycle has two ends, of which this span has at most one.
     let p_quiet = 1.0 - 2.0 * 0.1 / (error + error_free);
     for (index, instant) in instants.into_iter().enumerate() {
         let spread = |p: f64| (p * (1.0 - p) / n).sqrt();
@@ -294,7 +294,7 @@ fn a_seeds_first_stays_are_fixed() {
     assert_eq!(stays(&mut *channel(stationary, 0), 2), [(good, 2_113_616), (bad, 600_000)]);
 }
 
-/// A state that is left at the end of one in more units than can be counted lasts for ever.
+/// A state that is left at the end of one in more units than can be counted lasts forever.
 #[test]
 fn a_stay_may_last_for_ever() {
     let model = NguyenNoble { start: Start::Bad, ..paper(1e-300, 1.0, 0.5) };
@@ -309,9 +309,9 @@ fn a_stay_may_last_for_ever() {
     assert_close("availability", availability(model), 112e-300, 1e-9);
 }
 
-/// The loss rate by a Markov chain of ticks: a unit of either state is so many ticks, and a frame
-/// begins at a random instant of a tick and takes `frame` of their lengths. What it has of its first
-/// and its last tick makes one, so that the mean over that instant has a closed form.
+/// The loss rate by a Markov chain of ticks: a unit of either state is this many ticks, and a frame begins at
+/// a random instant of a tick and takes `frame` of their lengths. What it has of its first and its last tick
+/// makes one, so that the mean over that instant has a closed form.
 fn loss_by_ticks(leave: [f64; 2], unit: [usize; 2], frame: usize, exponent: f64) -> f64 {
     let [good, bad] = unit;
     let kill = exponent / frame as f64;

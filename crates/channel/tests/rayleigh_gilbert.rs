@@ -340,7 +340,7 @@ fn a_seeds_first_stays_are_fixed() {
     assert_eq!(stays, [(good, 7), (bad, 3), (good, 1), (bad, 6), (good, 7)]);
 }
 
-/// A state that is left once in more steps than can be counted lasts for ever.
+/// A state that is left once in more steps than can be counted lasts forever.
 #[test]
 fn a_stay_may_last_for_ever() {
     let mut channel = channel(RayleighGilbert { start: Start::Bad, ..model(-15.0, 1e-9) }, 0);

@@ -536,8 +536,8 @@ fn what_a_warm_up_leaves_out_is_what_happens_in_it() {
     }
 }
 
-/// The agent at an access point hears of its own failed attempts, whichever station they were for, and tells the
-/// source of the packet.
+/// The agent at an access point is notified of its own failed attempts, whichever station they were for, and
+/// tells the source of the packet.
 #[test]
 fn an_agent_hears_of_attempts_to_all_stations() {
     let lossy = ["link.ap-MH2.channel.frame-loss.loss=0.3", "link.ap-MH4.channel.frame-loss.loss=0.3"];
@@ -640,7 +640,7 @@ fn packet_loss_is_that_of_a_data_frame() {
         let network = run(&scenario, "basic").metrics.network;
         let expected = scenario.packet_loss(Bytes(552), None).unwrap();
         assert!((0.1..0.9).contains(&expected), "{expected}");
-        // Frames are far enough apart to be independent: 110 ms in the mean, against some ms of a state.
+        // Frames are far enough apart to be independent: 110 ms on average, against some ms of a state.
         assert_share(network.link_failures, network.link_attempts, expected);
     }
 }

@@ -331,7 +331,7 @@ fn equal_connections_get_equal_shares() {
 fn the_nearer_connection_gets_more() {
     let shares = shares(&["link.S2-left.delay=105 ms"]);
     let (ratio, error) = mean(&shares.iter().map(|(one, two, _)| (one / two).ln()).collect::<Vec<_>>());
-    // The least and the greatest ratio of the round trips: with a full queue, and with an empty one.
+    // The least and the largest ratio of the round trips: with a full queue, and with an empty one.
     let (full, empty): (f64, f64) = (560.0 / 360.0, 260.0 / 60.0);
     assert!(ratio - 3.66 * error > full.ln(), "{} with error {error}", ratio.exp());
     assert!(ratio + 3.66 * error < 2.0 * empty.ln(), "{} with error {error}", ratio.exp());
@@ -466,7 +466,7 @@ fn what_is_sent_arrives_or_is_lost_or_is_on_its_way() {
         // Until the last one is out of the two queues and off the two links.
         let took = steady.delivered_packets as f64 * 4000.0 / steady.throughput_bps;
         assert!((14.0..14.3).contains(&took), "{took}");
-        // In the middle, two queues and two links of each direction hold no more than this.
+        // In the middle, two queues and two links of each direction hold at most this.
         let middle = read(CROWD, &["limit=8.7 s"]).run("basic", 1, number, Observe::default()).unwrap();
         for (name, each) in &middle.traffic {
             let ended = each.delivered_packets + each.lost_packets;
@@ -642,8 +642,8 @@ fn what_is_on_the_air_in_a_hand_off_is_lost() {
     }
 }
 
-/// The base station answers for what it sends into a hand-off, so that the source resends it and keeps its
-/// window: section 6 of the lhack paper.
+/// The base station answers for what it sends into a hand-off, so that the source retransmits it and keeps
+/// its window: section 6 of the lhack paper.
 #[test]
 fn a_source_with_lhacks_takes_no_hand_off_for_congestion() {
     let text = r#"
@@ -1000,8 +1000,8 @@ fn a_spread_of_beginnings_is_each_connections_own() {
     assert_eq!(starts(0, &["topology.dumbbell.pairs=2"]), one[..2]);
 }
 
-/// What was under way at the end of a warm-up is delivered after it, and counts as sent after it too: nothing is
-/// lost here, and all that is sent arrives.
+/// What was in flight at the end of a warm-up is delivered after it, and counts as sent after it too: nothing
+/// is lost here, and all that is sent arrives.
 #[test]
 fn a_warmup_in_the_midst_of_a_transfer_leaves_goodput_at_one() {
     let text = "[transfer]\nsize = '500 KB'\n[tcp]\nclose = true\n[wired]\nrate = '10 Mbps'\ndelay = '50 ms'\n[radio]\nrate = \

@@ -69,8 +69,8 @@ fn disciplines_keep_delays_short() {
     }
 }
 
-/// A sender that knows ECN has its segments marked where another one loses them: nothing is sent again because of
-/// the queue, and delays are as short. A queue that is told not to mark drops them.
+/// A sender that knows ECN has its segments marked where another one loses them: nothing is retransmitted
+/// because of the queue, and delays are as short. A queue that is told not to mark drops them.
 #[test]
 fn senders_that_know_ecn_are_marked() {
     let clean = ["radio.channel=perfect", "tcp.ecn=true", "tcp.initial_ssthresh=20 segments"];

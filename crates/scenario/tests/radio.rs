@@ -104,7 +104,7 @@ fn units_are_cut_by_the_direction_in_which_they_go() {
     assert_eq!(drops("radio.queue=2 packets"), 0);
 }
 
-/// What one link says of its uplink stands in place of what is said of all, as with every key.
+/// What one link says of its uplink stands instead of what is said of all, as with every key.
 #[test]
 fn a_links_uplink_stands_for_that_of_all() {
     let answered =
@@ -252,9 +252,9 @@ fn a_scheme_says_what_the_code_protects() {
     assert_eq!(protecting("selective", &["transfer.size=70000 B"]).network.link_attempts, 150 + 18 + 50);
 }
 
-/// The link's own word stands in place of what a scheme wants: units of the data, of which each makes two, and
-/// 692 bits of each acknowledgement if these are protected as well: 320 make three codewords of 124 check bits. Without losses nothing
-/// is repeated.
+/// The link's own word stands instead of what a scheme wants: units of the data, of which each makes two, and
+/// 692 bits of each acknowledgement if these are protected as well: 320 make three codewords of 124 check
+/// bits. Without losses nothing is repeated.
 #[test]
 fn the_link_may_say_what_the_code_protects() {
     for scheme in ["selective-fec", "local-recovery", "basic"] {

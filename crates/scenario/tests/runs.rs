@@ -69,8 +69,8 @@ fn a_dead_channel_ends_at_the_limit_and_says_so() {
     }
 }
 
-/// A source that may give up does so, and the run waits no longer: timers run out after 6, 18 and 42 s. Its last
-/// word is in the trace, and in the capture.
+/// A source that may give up does so, and the run waits no longer: timers expire after 6, 18 and 42 s. Its
+/// last word is in the trace, and in the capture.
 #[test]
 fn a_source_gives_up_on_a_dead_channel() {
     let file = std::env::temp_dir().join("lasthop-gives-up.pcapng");

@@ -116,8 +116,8 @@ fn relays_count_what_their_parts_trace() {
     }
 }
 
-/// How many segments were sent again: all that the trace shows to begin where another did, and perhaps some of
-/// those without data, which may be SYN, FIN or neither.
+/// How many segments were retransmitted: all that the trace shows to begin where another did, and perhaps
+/// some of those without data, which may be SYN, FIN or neither.
 fn again(part: &PartRun) -> std::ops::RangeInclusive<u64> {
     let events = events(part);
     let count = |is: &dyn Fn(usize) -> bool| {
@@ -470,12 +470,12 @@ fn agrees(overrides: &[&str], expected: f64, left_out: f64) {
     assert!(off <= most, "{overrides:?}: {mean} of the rate ± {}, expected {expected}", 4.78 * error);
 }
 
-/// Selective repeat sends again what is lost, and nothing else: of what the link carries the share 1 − p arrives, as
-/// long as it has something to carry. It has, but for one case: the copy is lost, and so is nothing else of the W − 2
-/// segments behind the first of those that are waiting for it. Then nothing that was sent later shows the loss, since
-/// the window is shut, and the timer does, after 1 s. In the meantime W − 1 segments were carried, and W are sent
-/// again. So the link has time for 1 + p + p² (1 + (1 − p)^(W − 2) R) segments for each new one, if it could carry
-/// R in a second.
+/// Selective repeat sends again what is lost, and nothing else: of what the link carries the share 1 − p
+/// arrives, as long as it has something to carry. It has, but for one case: the copy is lost, and so is
+/// nothing else of the W − 2 segments behind the first of those that are waiting for it. Then nothing that
+/// was sent later shows the loss, since the window is shut, and the timer does, after 1 s. In the meantime W
+/// − 1 segments were carried, and W are retransmitted. So the link has time for 1 + p + p² (1 + (1 − p)^(W −
+/// 2) R) segments for each new one, if it could carry R in a second.
 ///
 /// What is left out are three losses that meet, up to four ways for each of which it costs R.
 #[test]

@@ -363,8 +363,9 @@ fn a_stop_is_the_last_instant_of_none() {
     assert!(thinking.2 < 200_000 + 60_000, "{thinking:?}");
 }
 
-/// When one connection is given up, so is the other, and the client says that it is finished. If the word of it
-/// gets lost as well, and nothing of the client's is outstanding, it waits on; but nothing goes on for ever.
+/// When one connection is given up, so is the other, and the client says that it is finished. If the word of
+/// it gets lost as well, and nothing of the client's is outstanding, it waits on; but nothing goes on
+/// forever.
 #[test]
 fn a_dialogue_that_is_lost_is_over() {
     let settings = Settings { user_timeout: Some(Duration::from_secs(5)), ..Settings::default() };

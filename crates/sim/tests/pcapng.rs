@@ -588,7 +588,7 @@ fn losses_are_left_out_when_they_are_not_wanted() {
     assert_eq!((file.interfaces.len(), file.records.len()), (1, 1));
 }
 
-/// Takes so many bytes and no more.
+/// Takes this many bytes and no more.
 struct Full(usize);
 
 impl Write for Full {

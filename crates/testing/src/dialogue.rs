@@ -510,7 +510,7 @@ impl Server {
         self
     }
 
-    /// Exactly so many acknowledgements were sent, each of everything before `offset`.
+    /// Exactly this many acknowledgements were sent, each of everything before `offset`.
     pub fn acks_times(&mut self, times: usize, offset: u32) -> &mut Server {
         let sent = std::mem::take(&mut self.script.sent);
         let found: Vec<u32> = sent.iter().map(|packet| self.script.offset(segment_of(packet).ack)).collect();

@@ -61,8 +61,8 @@ fn new_data_end_the_row_of_duplicates() {
     }
 }
 
-/// The threshold of duplicates is a setting: the segment is sent again on that one and not before
-/// (RFC 5681 section 3.2: the third).
+/// The threshold of duplicates is a setting: the segment is retransmitted on that one and not before (RFC
+/// 5681 section 3.2: the third).
 #[test]
 fn the_duplicate_threshold() {
     for dupthresh in [1, 2, 3, 4, 6] {

@@ -96,7 +96,7 @@ fn by_records_a_mark_reduces_in_proportion() {
     assert_eq!(tcp.sender.stats().retransmitted_segments, 0);
 }
 
-/// What is sent again could not be told from the original by a mark: it may not be marked (section 6.1.5).
+/// What is retransmitted could not be told from the original by a mark: it may not be marked (section 6.1.5).
 #[test]
 fn retransmissions_are_not_marked() {
     for flavour in [Flavour::NewReno, Flavour::Prr] {

@@ -14,8 +14,8 @@ fn eight(settings: &Settings) -> Client {
 }
 
 /// Tahoe: the third duplicate closes the window to one segment, with half the flight as threshold, and
-/// starts the timer anew; more duplicates change nothing. All from the hole on is sent again, by slow
-/// start (Jacobson 1988; RFC 5681 equation 4).
+/// restarts the timer; more duplicates change nothing. All from the hole on is retransmitted, by slow start
+/// (Jacobson 1988; RFC 5681 equation 4).
 #[test]
 fn tahoe() {
     let mut tcp = eight(&settings(Flavour::Tahoe, 8));
@@ -142,7 +142,7 @@ fn a_timeout_ends_recovery() {
     }
 }
 
-/// Duplicates of what was outstanding when the timer ran out are no new loss, up to and including an
+/// Duplicates of what was outstanding when the timer expired are no new loss, up to and including an
 /// acknowledgement of exactly that; beyond it they are (RFC 6582 section 3.2 steps 2 and 4).
 #[test]
 fn no_fast_retransmit_of_what_timed_out() {

@@ -9,7 +9,7 @@ use crate::dialogue::{Client, ms, settings};
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 const OPEN: u32 = 1 << 20;
 
-/// A peer may be silent for so many milliseconds.
+/// A peer may be silent for this many milliseconds.
 fn patient(flavour: Flavour, milliseconds: u64) -> Settings {
     Settings { user_timeout: Some(Duration::from_millis(milliseconds)), ..settings(flavour, 4) }
 }
@@ -18,8 +18,8 @@ fn base(milliseconds: u64) -> Settings {
     patient(Flavour::NewReno, milliseconds)
 }
 
-/// Data that are never answered are given up when the timer runs out for the first time that the peer has been
-/// silent for as long as it may, to the nanosecond; it is told by RST behind all that was ever sent.
+/// Data that are never answered are given up when the timer expires for the first time that the peer has been
+/// silent for as long as it may, to the nanosecond; it is notified by RST behind all that was ever sent.
 #[test]
 fn data_never_answered_are_given_up() {
     for flavour in FLAVOURS {
@@ -72,7 +72,7 @@ fn syn_never_answered_is_given_up() {
     tcp.at(58_000).syn_ack().sends_nothing().has(0, 1000);
 }
 
-/// SYN-ACK that comes late enough has the clock start anew.
+/// SYN-ACK that comes late enough has the clock restart.
 #[test]
 fn syn_ack_is_a_sign_of_life() {
     let mut tcp = Client::start(&Settings { handshake: true, ..base(2000) });
@@ -108,7 +108,7 @@ fn any_acceptable_segment_is_a_sign_of_life() {
     silent().notice(1000).sends_nothing().wakes_at(3090).sends(&["6000 RST"]);
 }
 
-/// A peer owes no answer while nothing is outstanding: the clock starts when something is sent again.
+/// A peer owes no answer while nothing is outstanding: the clock starts when something is retransmitted.
 #[test]
 fn an_idle_connection_is_not_given_up() {
     let mut tcp = Client::supplied(&base(3000));
@@ -122,7 +122,7 @@ fn an_idle_connection_is_not_given_up() {
         .has(1000, 500);
 }
 
-/// Data that are sent while others are outstanding do not start the clock anew.
+/// Data that are sent while others are outstanding do not restart the clock.
 #[test]
 fn more_data_are_no_sign_of_life() {
     let mut tcp = Client::supplied(&base(3000));

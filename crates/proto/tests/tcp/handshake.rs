@@ -36,7 +36,7 @@ fn without_data_an_empty_segment_acknowledges_the_peers_syn() {
     assert_eq!((ack.flags, ack.len, ack.ack), (Flags::ACK, 0, SeqNum(101)));
 }
 
-/// A lost SYN is sent again, and the timeout doubles each time (RFC 6298 sections 5.4-5.6).
+/// A lost SYN is retransmitted, and the timeout doubles each time (RFC 6298 sections 5.4-5.6).
 #[test]
 fn a_lost_syn_is_sent_again() {
     let mut tcp = Client::start(&with_handshake());
@@ -47,9 +47,9 @@ fn a_lost_syn_is_sent_again() {
     tcp.timer_at(15_000);
 }
 
-/// If SYN was sent again its acknowledgement gives no sample (Karn), the timeout of the data begins at
-/// 3 s (RFC 6298 section 5.7), and the initial window is one segment (RFC 5681 section 3.1). No data were
-/// lost, so the slow-start threshold stays where it was.
+/// If SYN was retransmitted its acknowledgement gives no sample (Karn), the timeout of the data begins at 3 s
+/// (RFC 6298 section 5.7), and the initial window is one segment (RFC 5681 section 3.1). No data were lost,
+/// so the slow-start threshold stays where it was.
 #[test]
 fn after_a_lost_syn_data_begin_with_care() {
     let mut tcp = Client::start(&with_handshake());
@@ -129,7 +129,7 @@ fn the_last_segment_carries_fin() {
     tcp.at(100).ack(1500).is_not_finished().at(200).ack(1501).is_finished();
 }
 
-/// FIN is sent again until it is acknowledged, with the data before it or alone (RFC 6298 section 5.4).
+/// FIN is retransmitted until it is acknowledged, with the data before it or alone (RFC 6298 section 5.4).
 #[test]
 fn a_lost_fin_is_sent_again() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {

@@ -49,8 +49,8 @@ fn a_loss_ends_the_timing() {
     }
 }
 
-/// An acknowledgement that covers a segment sent again together with later ones gives no sample either:
-/// it may have waited for the hole.
+/// An acknowledgement that covers a segment retransmitted together with later ones gives no sample either: it
+/// may have waited for the hole.
 #[test]
 fn one_repeated_segment_spoils_the_sample() {
     let mut tcp =
@@ -61,7 +61,7 @@ fn one_repeated_segment_spoils_the_sample() {
     tcp.at(400).ack(9000).srtt(Some(100)).sends_full(10..12);
 }
 
-/// New data sent during a recovery may be lost and sent again in the same one; then they are timed no
+/// New data sent during a recovery may be lost and retransmitted in the same one; then they are timed no
 /// longer.
 #[test]
 fn new_data_resent_in_the_same_recovery_are_not_timed() {

@@ -24,8 +24,8 @@ fn open(rtt_ms: u64, segments: u32) -> Client {
     tcp
 }
 
-/// `(after, ack, sacked, sent)`: so many milliseconds later an acknowledgement comes, in segments, with what was
-/// reported; and these segments are sent.
+/// `(after, ack, sacked, sent)`: this many milliseconds later an acknowledgement comes, in segments, with
+/// what was reported; and these segments are sent.
 type Step<'a> = (u64, u32, &'a [Range<u32>], &'a [u32]);
 
 /// Takes the steps from `now` on; says when the last was.
@@ -68,8 +68,8 @@ fn a_single_loss_of_ten() {
     steps(&mut tcp, now, &[(40, 12, &[], &[]), (20, 14, &[], &[]), (20, 16, &[], &[]), (20, 17, &[], &[])]);
 }
 
-/// The first four are lost: one is sent again for each that arrives; and what is written later finds the window at
-/// the threshold (prr-ss-30pkt-lost1_4).
+/// The first four are lost: one is retransmitted for each that arrives; and what is written later finds the
+/// window at the threshold (prr-ss-30pkt-lost1_4).
 #[test]
 fn the_first_four_are_lost() {
     let mut tcp = open(10, 10);

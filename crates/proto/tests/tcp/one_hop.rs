@@ -28,15 +28,15 @@ fn rfc(flavour: Flavour) -> Settings {
     rfc
 }
 
-/// A sender whose first eight segments are under way, at 100 ms.
+/// A sender whose first eight segments are in flight, at 100 ms.
 fn under_way(settings: &Settings) -> Client {
     let mut tcp = Client::start(settings);
     tcp.sends_full(0..8).at(100);
     tcp
 }
 
-/// One arrival from behind the hole shows it, and all from there on is sent again. What the other originals
-/// cause shows nothing more: they were sent before the hole was filled.
+/// One arrival from behind the hole shows it, and all from there on is retransmitted. What the other
+/// originals cause shows nothing more: they were sent before the hole was filled.
 #[test]
 fn go_back_n_goes_back_once_for_a_loss() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -70,7 +70,7 @@ fn go_back_n_takes_equal_timestamps_for_the_same_segment() {
 }
 
 /// Once the hole is filled, what the receiver has kept moves the sender forward, to the end or to the next
-/// hole; what of it was sent again makes duplicates that show nothing.
+/// hole; what of it was retransmitted makes duplicates that show nothing.
 #[test]
 fn go_back_n_moves_forward_over_what_was_kept() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -96,7 +96,7 @@ fn go_back_n_moves_forward_over_what_was_kept() {
     }
 }
 
-/// The timer goes back as well; what was sent before it ran out shows nothing any more.
+/// The timer goes back as well; what was sent before it expired shows nothing any more.
 #[test]
 fn go_back_n_goes_back_by_the_timer() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -131,7 +131,7 @@ fn a_changed_window_hides_no_loss() {
     }
 }
 
-/// FIN is sent again with the data before it or alone; a lost SYN is nobody's hole.
+/// FIN is retransmitted with the data before it or alone; a lost SYN is nobody's hole.
 #[test]
 fn syn_and_fin_are_repaired() {
     for flavour in ONE_HOP {
@@ -226,7 +226,7 @@ fn the_echo_gives_the_round_trip_time() {
     }
 }
 
-/// Only what is lost is sent again, once; what was reported is not.
+/// Only what is lost is retransmitted, once; what was reported is not.
 #[test]
 fn selective_repeat_sends_again_what_is_lost() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -242,7 +242,7 @@ fn selective_repeat_sends_again_what_is_lost() {
     }
 }
 
-/// Several that one arrival shows are sent again together, and are one loss.
+/// Several that one arrival shows are retransmitted together, and are one loss.
 #[test]
 fn selective_repeat_takes_what_one_arrival_shows_for_one_loss() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -288,8 +288,8 @@ fn selective_repeat_starts_over_by_the_timer() {
     }
 }
 
-/// What was sent again stands behind what was sent before it, and may be acknowledged earlier: it is not taken
-/// for lost after that.
+/// What was retransmitted stands behind what was sent before it, and may be acknowledged earlier: it is not
+/// taken for lost after that.
 #[test]
 fn selective_repeat_takes_nothing_for_lost_that_is_acknowledged() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -327,7 +327,7 @@ impl Reaction for Cut {
     }
 }
 
-/// What is sent again is cut as segments are by then, and each part is a sending of its own.
+/// What is retransmitted is cut as segments are by then, and each part is a sending of its own.
 #[test]
 fn what_is_sent_again_is_cut_anew() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -365,7 +365,8 @@ impl Reaction for Grow {
     }
 }
 
-/// A copy may hold a part that has arrived by itself, before it was cut larger: that part is not sent again.
+/// A copy may hold a part that has arrived by itself, before it was cut larger: that part is not
+/// retransmitted.
 #[test]
 fn what_is_reported_of_a_copy_is_left_out() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -377,7 +378,7 @@ fn what_is_reported_of_a_copy_is_left_out() {
     }
 }
 
-/// Only the receiver's window limits what is under way; it closes by what has arrived and opens with it.
+/// Only the receiver's window limits what is in flight; it closes by what has arrived and opens with it.
 #[test]
 fn the_receivers_window_limits() {
     for flavour in ONE_HOP {

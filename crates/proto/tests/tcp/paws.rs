@@ -117,7 +117,7 @@ fn old_acknowledgements_are_rejected() {
     }
 }
 
-/// An overtaken duplicate has its say for a timeout: it may report something (as Linux has it).
+/// An overtaken duplicate has its say for a timeout: it may report something (as in Linux).
 #[test]
 fn an_overtaken_duplicate_still_reports() {
     let mut tcp = Client::start(&stamped(Flavour::Sack));

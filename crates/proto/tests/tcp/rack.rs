@@ -29,8 +29,8 @@ fn fast_recovery() {
     tcp.at(602).ack(4000).is_finished().timeouts(0);
 }
 
-/// Section 3.5: of three segments the first is lost, and the others were sent just before its timeout. Only the first
-/// is sent again: the others may still arrive.
+/// Section 3.5: of three segments the first is lost, and the others were sent just before its timeout. Only
+/// the first is retransmitted: the others may still arrive.
 #[test]
 fn a_timeout_spares_what_was_sent_just_now() {
     let mut tcp = Client::supplied_without_nagle(&rack(false));
@@ -47,8 +47,9 @@ fn a_timeout_spares_what_was_sent_just_now() {
     tcp.sends_full(4..6);
 }
 
-/// Section 3.3.1, reordering by less than the window: a segment that was overtaken by one is not sent again if it
-/// arrives within a quarter of the least round trip, and the two milliseconds that Linux adds for its timer.
+/// Section 3.3.1, reordering by less than the window: a segment that was overtaken by one is not
+/// retransmitted if it arrives within a quarter of the least round trip, and the two milliseconds that Linux
+/// adds for its timer.
 #[test]
 fn small_reordering_is_waited_for() {
     for (arrives, resent) in [(126, false), (128, true)] {

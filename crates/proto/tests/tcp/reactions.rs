@@ -12,7 +12,7 @@ use lasthop_proto::{Dscp, Notice};
 
 use crate::dialogue::{Client, MSS, Server, settings};
 
-/// Writes down what it hears, in offsets from the first byte.
+/// Writes down what it receives, in offsets from the first byte.
 #[derive(Debug)]
 struct Witness {
     first_byte: SeqNum,
@@ -65,7 +65,7 @@ fn heard(witness: &Arc<Mutex<Vec<String>>>) -> Vec<String> {
     std::mem::take(&mut witness.lock().expect("one thread"))
 }
 
-/// A reaction hears of each segment that leaves, of each acknowledgement before it is processed, and of
+/// A reaction is notified of each segment that leaves, of each acknowledgement before it is processed, and of
 /// each notice, and sees the sender as it is at that instant.
 #[test]
 fn a_reaction_hears_and_sees() {
@@ -231,8 +231,8 @@ fn a_cut_may_be_smaller() {
     }
 }
 
-/// After a timeout: slow start in any case. Corruption leads back to the window that there was, however
-/// often the timer runs out for the same data; a smaller cut is one of the threshold.
+/// After a timeout: slow start in any case. Corruption leads back to the window that there was, however often
+/// the timer expires for the same data; a smaller cut is one of the threshold.
 #[test]
 fn a_timeout_may_have_another_cause() {
     for flavour in FLAVOURS {
@@ -300,7 +300,7 @@ fn the_left_edge_alone_restarts_the_timer() {
     tcp.at(150).ack(1000).sends_full(4..6).timer_at(1150).at(200).notice(0).sends_full(1..2).timer_at(1200);
 }
 
-/// It does not get what is acknowledged, what was never sent, what is to be sent again after a timeout
+/// It does not get what is acknowledged, what was never sent, what is to be retransmitted after a timeout
 /// anyway, or what the receiver has reported; and a segment ends where such begin.
 #[test]
 fn a_reaction_gets_what_is_under_way_alone() {
@@ -470,8 +470,8 @@ fn only_an_open_fast_recovery_is_extended() {
     }
 }
 
-/// ns-2: no more than two segments leave at each acknowledgement while duplicates are counted, however
-/// far the window is extended.
+/// ns-2: at most two segments leave at each acknowledgement while duplicates are counted, however far the
+/// window is extended.
 #[test]
 fn an_extension_keeps_to_the_bursts_of_ns2() {
     let settings = Settings { rules: Rules::Ns2, ..settings(Flavour::NewReno, 8) };
@@ -643,7 +643,7 @@ fn thresholds_add_up() {
     }
 }
 
-/// Asks for the left edge each time that its timer runs out.
+/// Asks for the left edge each time that its timer expires.
 #[derive(Debug)]
 struct Metronome {
     interval: Duration,
@@ -668,8 +668,8 @@ impl Reaction for Metronome {
     }
 }
 
-/// A reaction has a timer of its own, beside those of TCP and of other reactions, and may ask for segments when it
-/// runs out. Once everything is acknowledged it is not called any more.
+/// A reaction has a timer of its own, beside those of TCP and of other reactions, and may ask for segments
+/// when it expires. Once everything is acknowledged it is not called any more.
 #[test]
 fn a_reaction_has_a_timer() {
     let every = |milliseconds, left| -> Box<dyn Reaction> {
@@ -701,8 +701,8 @@ fn a_reaction_whose_timer_stays_due_is_found() {
     Client::reacting(&settings(Flavour::Reno, 2), Stuck).wakes_at(10);
 }
 
-/// Closes the window when it hears a notice, and opens it again after 100 ms with three acknowledgements; and marks
-/// each acknowledgement.
+/// Closes the window when it receives a notice, and opens it again after 100 ms with three acknowledgements;
+/// and marks each acknowledgement.
 #[derive(Debug)]
 struct Freezes(Option<Time>);
 
@@ -749,8 +749,8 @@ impl ReceiverReaction for Withholds {
     }
 }
 
-/// A receiver's reaction alters acknowledgements, asks for some, hears notices and has a timer, beside that of
-/// delayed acknowledgements.
+/// A receiver's reaction alters acknowledgements, asks for some, receives notices and has a timer, beside
+/// that of delayed acknowledgements.
 #[test]
 fn a_receiver_may_react() {
     let settings = Settings { ack_every: 2, ..settings(Flavour::Reno, 8) };

@@ -64,7 +64,7 @@ fn a_loss_during_recovery_begins_the_next() {
     tcp.sends_full(0..10).at(100);
     tcp.sack(0, &[1000..4000]).sends_first("0..1000").losses(1).ssthresh(5000.0);
     tcp.at(110).sack(0, &[1000..10000]).sends_first("11000..12000");
-    // The first new segment is lost and sent again, before the first repair is acknowledged.
+    // The first new segment is lost and retransmitted, before the first repair is acknowledged.
     tcp.at(195).sack(0, &[1000..10000, 11000..12000]).losses(1);
     let missing = tcp.bare_ack(10_000).ack;
     assert!(tcp.sent().iter().any(|segment| segment.seq == missing));
@@ -141,7 +141,7 @@ fn a_spurious_timeout_is_undone() {
     assert_eq!(tcp.sender.stats().undone_reductions, 1);
 }
 
-/// Without F-RTO and undo, everything is sent again.
+/// Without F-RTO and undo, everything is retransmitted.
 #[test]
 fn a_timeout_that_is_not_doubted_sends_again() {
     let mut tcp = Client::start(&Settings { frto: false, undo: false, ..records(4) });
@@ -149,7 +149,7 @@ fn a_timeout_that_is_not_doubted_sends_again() {
     tcp.at(450).ack(5000).sends_full(5..7).at(460).ack(6000).sends_full(7..9).ssthresh(4000.0);
 }
 
-/// A duplicate after a timeout that was right: what was lost is sent again, in slow start.
+/// A duplicate after a timeout that was right: what was lost is retransmitted, in slow start.
 #[test]
 fn a_justified_timeout_stands() {
     let mut tcp = Client::start(&records(4));

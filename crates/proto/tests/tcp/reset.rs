@@ -40,7 +40,7 @@ fn only_the_expected_rst_resets_a_sender() {
     }
 }
 
-/// RST that does not count is no sign of life.
+/// RST that does not count does not indicate life.
 #[test]
 fn a_wrong_rst_is_no_sign_of_life() {
     let user_timeout = Some(Duration::from_millis(1000));

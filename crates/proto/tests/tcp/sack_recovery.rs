@@ -23,9 +23,9 @@ fn grows(tcp: &mut Client, ack: u32, from: u32, to: Range<u32>) {
     to.for_each(|n| _ = tcp.sack(ack, &[from..(n + 1) * 1000]));
 }
 
-/// A loss is found by as many duplicates as the threshold says; it halves the flight, and the first
-/// segment is sent again. From then on new data leave whenever the pipe, what is neither lost nor
-/// reported plus what was resent, is a segment below the window (section 5 steps 1, 4 and C).
+/// A loss is found by as many duplicates as the threshold says; it halves the flight, and the first segment
+/// is retransmitted. From then on new data leave whenever the pipe, what is neither lost nor reported plus
+/// what was resent, is a segment below the window (section 5 steps 1, 4 and C).
 #[test]
 fn the_pipe_governs() {
     let mut tcp = ten(&sack(), None);
@@ -55,7 +55,7 @@ fn bytes_above_a_hole_show_a_loss() {
     ten(&sack(), None).sack(0, &[1000..3001]).sends(&["0..1000"]).dupacks(1);
 }
 
-/// What is sent again ends where the reports begin (section 4: unSACKed data).
+/// What is retransmitted ends where the reports begin (section 4: unSACKed data).
 #[test]
 fn reported_data_are_not_sent_again() {
     ten(&sack(), None).sack(0, &[400..3000]).sends(&["0..400"]);
@@ -112,8 +112,8 @@ fn lost_holes_come_before_new_data() {
     tcp.sack(0, &[5000..9000]).sends_full(10..11);
 }
 
-/// NextSeg rule 3: without new data a hole is sent again before it counts as lost (section 4); it is
-/// in the pipe twice then.
+/// NextSeg rule 3: without new data a hole is retransmitted before it counts as lost (section 4); it is in
+/// the pipe twice then.
 #[test]
 fn doubtful_holes_come_last() {
     let mut tcp = ten(&sack(), Some(10_000));
@@ -131,8 +131,8 @@ fn doubtful_holes_are_repaired_when_the_window_is_full() {
     tcp.sack(0, &[1000..4000]).sends_full(0..1).sack(0, &[8000..9000, 1000..7000]).sends_full(7..8);
 }
 
-/// NextSeg rule 4: the end of the flight is reported by nothing that follows it, so once per recovery it
-/// is sent again; not before the first retransmission has arrived (sections 4 and 5 step 4.3).
+/// NextSeg rule 4: the end of the flight is reported by nothing that follows it, so once per recovery it is
+/// retransmitted; not before the first retransmission has arrived (sections 4 and 5 step 4.3).
 #[test]
 fn the_tail_is_rescued_once() {
     let mut tcp = ten(&sack(), Some(10_000));
@@ -178,8 +178,8 @@ fn a_loss_at_the_recovery_point_is_new() {
     tcp.at(220).sack(10_000, &[11_000..14_000]).sends_full(10..11).cwnd(3000.0).ssthresh(3000.0);
 }
 
-/// A timeout forgets what was reported (RFC 2018 section 5) and ends recovery: everything is sent again
-/// in order, but what is reported from then on is skipped.
+/// A timeout forgets what was reported (RFC 2018 section 5) and ends recovery: everything is retransmitted in
+/// order, but what is reported from then on is skipped.
 #[test]
 fn a_timeout_clears_the_scoreboard() {
     let mut tcp = ten(&sack(), None);

@@ -17,7 +17,7 @@ fn both_rules() -> impl Iterator<Item = (Flavour, Rules)> {
     FLAVOURS.into_iter().flat_map(|flavour| [(flavour, Rules::Rfc), (flavour, Rules::Ns2)])
 }
 
-/// A stream of which so many bytes were sent and acknowledged, at 100 ms.
+/// A stream of which this many bytes were sent and acknowledged, at 100 ms.
 fn dry(settings: &Settings, bytes: u32) -> Client {
     let mut tcp = Client::supplied(settings);
     tcp.supply(u64::from(bytes)).sent();
@@ -74,7 +74,7 @@ fn closing_lets_the_rest_out() {
 }
 
 /// A stream that has run dry ends only when it is closed, with FIN alone if there is to be one (RFC 9293
-/// section 3.6); FIN is sent again until it is acknowledged.
+/// section 3.6); FIN is retransmitted until it is acknowledged.
 #[test]
 fn a_dry_stream_ends_when_it_is_closed() {
     for (flavour, rules) in both_rules() {
@@ -129,8 +129,8 @@ fn a_dry_stream_starts_again_after_idling() {
     }
 }
 
-/// What repeats an acknowledgement while nothing is outstanding is no sign of a loss of what is sent next;
-/// ns-2 counts it all the same.
+/// What repeats an acknowledgement while nothing is outstanding does not indicate a loss of what is sent
+/// next; ns-2 counts it all the same.
 #[test]
 fn repeats_before_a_supply_are_no_duplicates_after_it() {
     for flavour in FLAVOURS {
@@ -141,8 +141,8 @@ fn repeats_before_a_supply_are_no_duplicates_after_it() {
     }
 }
 
-/// Data that are supplied after an early duplicate go out if the window has room (RFC 5681 section 3.2: it
-/// is the sender that may send no more than cwnd, not the duplicate that forbids it).
+/// Data that are supplied after an early duplicate go out if the window has room (RFC 5681 section 3.2: it is
+/// the sender that may send at most cwnd, not the duplicate that forbids it).
 #[test]
 fn an_early_duplicate_does_not_stop_a_supply() {
     let mut tcp = Client::supplied(&base());
@@ -155,7 +155,7 @@ fn an_early_duplicate_does_not_stop_a_supply() {
 fn a_supply_in_recovery_goes_by_the_pipe() {
     let mut tcp = Client::supplied(&settings(Flavour::Sack, 8));
     tcp.supply(8000).sends_full(0..8).at(100).sack(0, &[1000..4000]).sends_full(0..1).cwnd(4000.0);
-    // Five are in the network: the one sent again, and four more.
+    // Five are in the network: the one retransmitted, and four more.
     tcp.supply(3000).sends_nothing().sack(0, &[1000..6000]).sends(&["8000..9000"]).has(0, 2000);
     tcp.supply(1000).sends_nothing().has(0, 3000);
 }
@@ -197,7 +197,7 @@ fn a_supply_uses_half_a_window() {
     tcp.with_window(799).ack(1000).supply(900).sends_nothing().timer_at(1100).has(1000, 900);
 }
 
-/// What is sent again takes new data along, up to a full segment (RFC 9293 section 3.7.5: it may be cut
+/// What is retransmitted takes new data along, up to a full segment (RFC 9293 section 3.7.5: it may be cut
 /// differently).
 #[test]
 fn a_retransmission_takes_new_data_along() {
@@ -212,8 +212,8 @@ fn a_retransmission_takes_new_data_along() {
     tcp.at(1100).ack(700).has(700, 0).no_timer();
 }
 
-/// What was sent before does not wait when it is sent again, however short (RFC 9293 section 3.7.4 is about
-/// new data).
+/// What was sent before does not wait when it is retransmitted, however short (RFC 9293 section 3.7.4 is
+/// about new data).
 #[test]
 fn a_short_retransmission_does_not_wait() {
     let mut tcp = Client::supplied(&base());

@@ -92,8 +92,9 @@ fn backoff_may_have_a_greatest_factor() {
     assert_eq!((rtt.backoff(), rtt.rto()), (4, Duration::from_secs(4)));
 }
 
-/// The estimate of Linux, worked out by hand in quarters of a millisecond: the deviation that counts is the greatest of
-/// a round trip, 200 ms at least, grows at once, and shrinks by a quarter of what is too much when the round trip ends.
+/// The estimate of Linux, worked out by hand in quarters of a millisecond: the deviation that counts is the
+/// largest of a round trip, 200 ms at least, grows at once, and shrinks by a quarter of what is too much when
+/// the round trip ends.
 #[test]
 fn the_estimate_of_linux_shrinks_once_in_a_round_trip() {
     let settings = Settings {
@@ -153,9 +154,9 @@ fn new_data_restart_the_timer() {
     }
 }
 
-/// When the timer runs out, the earliest segment is sent again, the timeout doubles and the timer starts
-/// with it (sections 5.4-5.6); the window is one segment, the threshold half the flight, and it is held
-/// when the same segment times out again (RFC 5681 section 3.1 and equation 4).
+/// When the timer expires, the earliest segment is retransmitted, the timeout doubles and the timer starts
+/// with it (sections 5.4-5.6); the window is one segment, the threshold half the flight, and it is held when
+/// the same segment times out again (RFC 5681 section 3.1 and equation 4).
 #[test]
 fn a_timeout() {
     for flavour in FLAVOURS {
@@ -173,8 +174,8 @@ fn the_threshold_is_two_segments_at_least() {
     tcp.sends_full(0..3).wakes_at(1000).sends_full(0..1).ssthresh(2000.0);
 }
 
-/// After a timeout everything that is not acknowledged is sent again by slow start, up to the threshold;
-/// the timer runs out again for another segment: that halves anew (RFC 5681 sections 3.1, 4.3).
+/// After a timeout everything that is not acknowledged is retransmitted by slow start, up to the threshold;
+/// the timer expires again for another segment: that halves again (RFC 5681 sections 3.1, 4.3).
 #[test]
 fn slow_start_after_a_timeout() {
     for flavour in FLAVOURS {

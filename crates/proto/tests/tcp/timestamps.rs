@@ -48,7 +48,7 @@ fn the_first_timestamp_is_taken() {
     tcp.data_ts(0..1000, u32::MAX - 7).acks_with_echo(1000, u32::MAX - 7);
 }
 
-/// Every acknowledgement of new data is a sample, of data sent again too, for the echo tells which copy
+/// Every acknowledgement of new data is a sample, of data retransmitted too, for the echo tells which copy
 /// arrived (sections 3.1, 4.1); that ends the backoff.
 #[test]
 fn retransmissions_are_timed() {

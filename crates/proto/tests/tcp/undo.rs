@@ -27,7 +27,7 @@ fn records(congestion: Congestion, initial: u32) -> Settings {
 }
 
 trait Time: Steps {
-    /// It is now so many milliseconds; whatever was sent until then is forgotten.
+    /// The clock is this many milliseconds; whatever was sent until then is forgotten.
     fn until(&mut self, milliseconds: u64) -> &mut Client {
         let tcp = self.client();
         tcp.sent();
@@ -38,7 +38,7 @@ trait Time: Steps {
         tcp.at(milliseconds)
     }
 
-    /// The first segment is sent again, now or when pacing lets it out; says with which timestamp.
+    /// The first segment is retransmitted, now or when pacing lets it out; says with which timestamp.
     fn resends_first(&mut self) -> u32 {
         let tcp = self.client();
         let first = tcp.bare_ack(0).ack;
@@ -137,11 +137,11 @@ fn a_spurious_timeout_is_undone() {
             tcp.until(400).wakes_at(400).sends_full(4..5).timeouts(1).cwnd(1000.0);
             tcp.until(450).ack(5000).sent();
             assert_eq!(tcp.sender.stats().spurious_timeouts, 0, "{name}");
-            // Where segments are paced, the next is sent again a few milliseconds later, as in Linux.
+            // Where segments are paced, the next is retransmitted a few milliseconds later, as in Linux.
             tcp.until(455).ack(6000).sent();
             assert_eq!(tcp.sender.stats().spurious_timeouts, 1, "{name}");
             tcp.is_restored(before, &name, threshold);
-            // Nothing is sent again that was under way.
+            // Nothing is retransmitted that was in flight.
             tcp.until(470).ack(12_000);
             assert!(tcp.sent().iter().all(|segment| segment.seq >= tcp.bare_ack(12_000).ack), "{name}");
         }

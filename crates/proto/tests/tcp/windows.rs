@@ -6,8 +6,8 @@ use lasthop_proto::tcp::{Flavour, InitialThreshold, InitialWindow, Settings, Win
 
 use crate::dialogue::{Client, settings};
 
-/// RFC 5681 section 3.1: four segments up to 1095 bytes, three up to 2190, else two. RFC 6928 section 2:
-/// ten segments, but no more than 14,600 bytes or two segments.
+/// RFC 5681 section 3.1: four segments up to 1095 bytes, three up to 2190, else two. RFC 6928 section 2: ten
+/// segments, but at most 14,600 bytes or two segments.
 #[test]
 fn initial_windows() {
     let table = [
@@ -62,7 +62,7 @@ fn the_receivers_window_limits() {
     tcp.with_window(2000).ack(2000).sends_nothing().ack(3000).sends_full(4..5);
 }
 
-/// A window of so many packets holds their payload, whatever a window in bytes would count.
+/// A window of this many packets holds their payload, whatever a window in bytes would count.
 #[test]
 fn a_window_may_be_a_number_of_packets() {
     for window_counts in [WindowCounts::Payload, WindowCounts::Packets] {
@@ -133,7 +133,7 @@ fn after_idling_a_small_window_stays() {
     tcp.at(3050).with_window(1 << 20).ack(4000).cwnd(2000.0).sends_full(4..6);
 }
 
-/// With a limit on bursts, an acknowledgement lets no more than that many segments out.
+/// With a limit on bursts, an acknowledgement lets at most that many segments out.
 #[test]
 fn bursts_can_be_limited() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
@@ -166,8 +166,8 @@ fn limited_transmit_keeps_to_the_receivers_window() {
     tcp.sends_full(0..3).at(100).ack(0).sends_full(3..4).ack(0).sends_nothing();
 }
 
-/// With a higher duplicate threshold, still no more than two segments are sent beyond the window
-/// (RFC 3042 section 2).
+/// With a higher duplicate threshold, still at most two segments are sent beyond the window (RFC 3042 section
+/// 2).
 #[test]
 fn limited_transmit_sends_two_segments_at_most() {
     let mut tcp = Client::start(&Settings { dupthresh: 5, ..limited(Flavour::NewReno) });

@@ -16,7 +16,7 @@ fn closed(flavour: Flavour) -> Client {
 }
 
 /// Into a closed window a byte is sent after one timeout, and again in intervals that double up to the
-/// greatest timeout.
+/// largest timeout.
 #[test]
 fn a_closed_window_is_probed() {
     for flavour in FLAVOURS {
@@ -86,7 +86,7 @@ fn an_accepted_probe_moves_on() {
     tcp.at(3300).with_window(OPEN).ack(4001).srtt(Some(100)).sends_first("4001..5001");
 }
 
-/// When the byte is taken and the window is still closed, probing begins anew.
+/// When the byte is taken and the window is still closed, probing restarts.
 #[test]
 fn probing_begins_anew_behind_an_accepted_byte() {
     let mut tcp = closed(Flavour::NewReno);
@@ -110,7 +110,7 @@ fn a_small_window_is_used_in_the_end() {
 }
 
 /// The SACK of ns-2 sends whole segments into a window, and smaller ones as probes alone; it does not wait
-/// for ever.
+/// forever.
 #[test]
 fn ns2_uses_a_small_window_by_probes() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
@@ -129,9 +129,8 @@ fn a_small_window_does_not_end_probing() {
     tcp.wakes_at(3100).sends(&["4000..4300"]);
 }
 
-/// A window that shrinks to nothing over outstanding data is probed like any other, where a timeout
-/// would send nothing for ever; no loss is seen in it (RFC 9293 section 3.8.6, RFC 1122 section
-/// 4.2.2.16).
+/// A window that shrinks to nothing over outstanding data is probed like any other, where a timeout would
+/// send nothing forever; no loss is seen in it (RFC 9293 section 3.8.6, RFC 1122 section 4.2.2.16).
 #[test]
 fn a_shrunk_window_is_probed() {
     for flavour in FLAVOURS {
@@ -161,7 +160,7 @@ fn a_window_may_be_closed_from_the_start() {
     tcp.wakes_at(1100).sends(&["0..1"]).at(1200).with_window(OPEN).ack(1).sends_first("1..1001");
 }
 
-/// What a small window cut is sent again in other pieces when there is more room.
+/// What a small window cut is retransmitted in other pieces when there is more room.
 #[test]
 fn retransmissions_may_be_cut_differently() {
     let mut tcp = Client::start(&Settings { window: Bytes(1600).into(), ..settings(Flavour::NewReno, 4) });

@@ -141,7 +141,7 @@ fn the_count_decays_between_dropping_states() {
     }
 }
 
-/// However long the delay, no packet is dropped that leaves no more than an MTU behind it.
+/// However long the delay, no packet is dropped that leaves at most an MTU behind it.
 #[test]
 fn a_queue_of_an_mtu_is_never_too_long() {
     for (left, drops) in [(1, false), (2, true)] {

@@ -59,7 +59,7 @@ fn a_sparse_flow_goes_first() {
     assert_eq!(order[..2], [3, 3], "1500 bytes leave 14 of 1514: {order:?}");
 }
 
-/// One that sends a packet whenever its last one has left is new no more than every other round: the flow with a
+/// One that sends a packet whenever its last one has left is new at most every other round: the flow with a
 /// backlog has its share.
 #[test]
 fn a_flow_of_single_packets_starves_none() {

@@ -168,7 +168,7 @@ impl Case {
         let dropper = |lost| Dropper { lost, outages: outages.clone(), rate: hop_rate, delay: hop_delay };
 
         let mut net = Builder::new();
-        // Hosts come first: at the same instant a timer runs out before a packet arrives, as in ns-2.
+        // Hosts come first: at the same instant a timer expires before a packet arrives, as in ns-2.
         let sender = net.add(Sender::new(connection, &settings, transfer, None));
         let receiver = net.add(Receiver::new(connection, &settings));
         let (there, back) = (net.add(wired()), net.add(wired()));

@@ -6,7 +6,7 @@ use lasthop_sim::QueueLimit;
 
 use crate::net::{DELAY, Net, SERVICE, always, load};
 
-/// What a constant source at so many thousandths of the link's rate sends in so many seconds has all
+/// What a constant source at so many thousandths of the link's rate sends in this many seconds has all
 /// arrived, or is lost.
 fn run(thousandths: u64, seconds: u64, limit: QueueLimit) -> Net {
     let pattern = Pattern::Constant { rate: load(thousandths) };

@@ -6,7 +6,7 @@ use lasthop_sim::QueueLimit;
 
 use crate::net::{DELAY, Net, SERVICE, SIZE, always, load};
 
-/// The probabilities that so many packets arrive in a service, from none to `most`, at this load.
+/// The probabilities that this many packets arrive in a service, from none to `most`, at this load.
 fn arrivals_in_a_service(load: f64, most: usize) -> Vec<f64> {
     let mut probability = (-load).exp();
     let next = |count: usize| {
@@ -89,7 +89,7 @@ fn the_solvers_law_is_that_of_the_chain() {
     }
 }
 
-/// A source at so many thousandths of the link's rate, and room for so many packets to wait.
+/// A source at so many thousandths of the link's rate, and room for this many packets to wait.
 fn net(thousandths: u64, waiting: u32) -> Net {
     let pattern = Pattern::Poisson { rate: load(thousandths) };
     let seed = thousandths * 100 + u64::from(waiting);

@@ -10,7 +10,7 @@ use lasthop_sim::{Builder, Engine, Node, QueueLimit, Tap, Wire, WiredLink};
 pub(crate) const SIZE: Bytes = Bytes(1_000);
 /// How long the link sends a packet.
 pub(crate) const SERVICE: Duration = Duration::from_millis(1);
-/// How long a packet is under way after that.
+/// How long a packet is in flight after that.
 pub(crate) const DELAY: Duration = Duration::from_millis(30);
 const LINK_BPS: u64 = 8_000_000;
 
@@ -19,7 +19,7 @@ pub(crate) fn load(thousandths: u64) -> BitRate {
     BitRate::from_bps(LINK_BPS / 1_000 * thousandths).unwrap()
 }
 
-/// Sends by `pattern` from the beginning on and for ever.
+/// Sends by `pattern` from the beginning on and forever.
 pub(crate) fn always(pattern: Pattern) -> Config {
     Config { size: SIZE, start: Time::ZERO, stop: Time::NEVER, pattern }
 }
@@ -47,7 +47,7 @@ impl Tap for Watch {
 const SINK: ComponentId = ComponentId(0);
 const LINK: ComponentId = ComponentId(1);
 
-/// A run of sources with these configs, and with room for so many packets before the link.
+/// A run of sources with these configs, and with room for this many packets before the link.
 pub(crate) struct Net {
     pub(crate) engine: Engine<Watch>,
 }

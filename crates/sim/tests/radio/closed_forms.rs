@@ -31,8 +31,8 @@ fn close(what: &str, found: f64, expected: f64, sd_of_one: f64, n: u32) {
     assert!((found - expected).abs() <= allowed, "{what}: {found}, not {expected} ± {allowed}");
 }
 
-/// Mean and variance of the number of attempts: failures come with probability `p`, and no more than
-/// `most` attempts are made. Summed term by term from the distribution.
+/// Mean and variance of the number of attempts: failures come with probability `p`, and at most `most`
+/// attempts are made. Summed term by term from the distribution.
 fn attempts_law(p: f64, most: i32) -> (f64, f64) {
     let ends_with = |k: i32| p.powi(k - 1) * if k < most { 1.0 - p } else { 1.0 };
     let moment = |power: i32| (1..=most).map(|k| f64::from(k).powi(power) * ends_with(k)).sum::<f64>();
@@ -87,7 +87,7 @@ fn service_time_is_attempts_and_waits() {
     }
 }
 
-/// Of M = `most` + 1 attempts a unit needs (1 − p^M)/(1 − p) in the mean, whatever lies in between.
+/// Of M = `most` + 1 attempts a unit needs (1 − p^M)/(1 − p) on average, whatever lies in between.
 #[test]
 fn attempts_of_selective_repeat_are_a_truncated_geometric_sum() {
     let n = 40_000;

@@ -47,7 +47,7 @@ fn arqs(retransmissions: Retransmissions) -> [Config; 4] {
 /// What a link asks its channel about a unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Asked {
-    /// Whether all of so many bits are right.
+    /// Whether all of this many bits are right.
     Bits(u64),
     /// What the unit meets: it is coded.
     Exposure,
@@ -251,13 +251,13 @@ fn repeated_units_are_coded_and_first_attempts_are_not() {
         let (asked, _) = on_the_air(repeats(config, small(Covers::Repeats)), &[packet(0, 10)], &[false]);
         assert_eq!(asked, [(10_000, a(80)), (14_500, b)], "{arq:?}");
     }
-    // Without an ARQ nothing is sent again.
+    // Without an ARQ nothing is retransmitted.
     let config = repeats(plain(), small(Covers::Repeats));
     let (asked, _) = on_the_air(config, &[marked(0, 10), packet(1, 10)], &[false]);
     assert_eq!(asked, [(10_000, a(80)); 2]);
 }
 
-/// The paper's section V: a unit sent again is twice as long, 255/131 of one and filled up. Word of the
+/// The paper's section V: a unit retransmitted is twice as long, 255/131 of one and filled up. Word of the
 /// one that is lost at 10 ms comes at 70 ms, when the other five are through; its next attempt takes two
 /// slots.
 #[test]
@@ -282,7 +282,7 @@ fn units_do_not_have_both_a_size_and_a_largest_one() {
     Bench::new(RadioConfig { unit: mtu(4), mtu: mtu(4), ..plain() }, scripted([]));
 }
 
-/// The probability that of `bits` bits no more than `t` are wrong: the terms as they stand in equation (2).
+/// The probability that of `bits` bits at most `t` are wrong: the terms as they stand in equation (2).
 fn at_most(t: i32, bits: i32, ber: f64) -> f64 {
     let choose = |i: i32| (0..i).fold(1.0, |product, j| product * f64::from(bits - j) / f64::from(j + 1));
     (0..=t).map(|i| choose(i) * ber.powi(i) * (1.0 - ber).powi(bits - i)).sum()
@@ -293,7 +293,7 @@ fn iid(ber: f64) -> Box<dyn Channel> {
     Model::Iid(Iid { ber }).build(Streams::new(5, 0).stream("channel"))
 }
 
-/// Within five standard errors, which a right link exceeds once in 1.7 million seeds; the seed is fixed.
+/// Within five standard errors, which a correct link exceeds once in 1.7 million seeds; the seed is fixed.
 fn close(what: &str, found: f64, expected: f64, sd_of_one: f64, n: u32) {
     let allowed = 5.0 * sd_of_one / f64::from(n).sqrt();
     assert!((found - expected).abs() <= allowed, "{what}: {found}, not {expected} ± {allowed}");
@@ -391,7 +391,7 @@ fn a_packet_is_given_up_if_a_coded_unit_fails_too_often() {
     }
 }
 
-/// Without a limit a unit that survives with probability s needs 1/s attempts in the mean.
+/// Without a limit a unit that survives with probability s needs 1/s attempts on average.
 #[test]
 fn coded_units_need_one_attempt_in_survival() {
     let (n, ber) = (20_000, 0.02);
@@ -408,8 +408,8 @@ fn coded_units_need_one_attempt_in_survival() {
     }
 }
 
-/// Of M attempts a unit needs (1 − p^M)/(1 − p) in the mean, and with p^M it is given up: packets of one
-/// unit, all coded.
+/// Of M attempts a unit needs (1 − p^M)/(1 − p) on average, and with p^M it is given up: packets of one unit,
+/// all coded.
 #[test]
 fn attempts_of_selective_repeat_are_a_truncated_geometric_sum_of_coded_units() {
     let (n, most) = (40_000, 3);

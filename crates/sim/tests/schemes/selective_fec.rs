@@ -121,12 +121,12 @@ fn the_ends_may_be_longer_or_shorter() {
         let parameters = format!("segments = {segments}");
         start(&parameters, &settings(Flavour::NewReno, 16), Some(9_500)).marks(marks);
     }
-    // Of ten, two are to come when eight were sent, however many of these were sent again meanwhile.
+    // Of ten, two are to come when eight were sent, however many of these were retransmitted meanwhile.
     let mut tcp = start("segments = 10", &settings(Flavour::Sack, 8), None);
     tcp.marks("MMMMMMMM").at(100).sack(0, &[1000..2000, 3000..8000]);
     tcp.sends(&["0..1000 marked", "2000..3000 marked", "8000..9000 marked", "9000..10000 marked"]);
     tcp.at(200).ack(10_000).marks("....");
-    // What is sent again at the left edge is marked even so.
+    // What is retransmitted at the left edge is marked even so.
     let mut tcp = start("segments = 0", &settings(Flavour::NewReno, 4), None);
     tcp.marks("....").at(100).acks(3, 0).sends_first("0..1000 marked");
 }
@@ -223,7 +223,7 @@ fn of_what_a_timeout_has_sent_again_the_first_is_marked() {
     }
 }
 
-/// The first three are the first three when they are sent again, too, be they at the left edge or not; and
+/// The first three are the first three when they are retransmitted, too, be they at the left edge or not; and
 /// so are the last.
 #[test]
 fn the_ends_of_a_transfer_are_marked_again() {
@@ -251,8 +251,8 @@ fn all_are_all_with_sequence_numbers() {
     tcp.syn_ack().marks("MMMMMMMMMMMMMMMM").acks(3, 0).sends(&["0..1000 marked"]);
 }
 
-/// Protecting what is sent again, the rest of a transfer is as it is, its ends included; holes are marked
-/// wherever they are, and so is all that a timeout has sent again.
+/// Protecting what is retransmitted, the rest of a transfer is as it is, its ends included; holes are marked
+/// wherever they are, and so is all that a timeout has retransmitted.
 #[test]
 fn the_retransmitted_are_all_that_is_sent_again() {
     let parameters = "protect = \"retransmitted\"";

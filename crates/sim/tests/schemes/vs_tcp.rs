@@ -129,7 +129,7 @@ fn growth_ends_at_the_largest_size() {
 }
 
 /// Method 1 halves with each loss, down to the smallest size. A loss is one however many duplicates it makes;
-/// what is sent again is as large as segments are by then, and the window is so many of them.
+/// what is retransmitted is as large as segments are by then, and the window is so many of them.
 #[test]
 fn each_loss_halves_the_size() {
     let mut tcp = start("", PACKETS);
@@ -170,7 +170,7 @@ fn a_timeout_is_a_loss() {
     for method in [1, 2] {
         let mut tcp = start(&format!("method = {method}"), PACKETS);
         tcp.sizes();
-        // Method 2: one loss of five is more than 0.1, and 512 is no more than half the largest: one step.
+        // Method 2: one loss of five is more than 0.1, and 512 is at most half the largest: one step.
         let size = if method == 1 { 256 } else { 384 };
         tcp.wakes_at(1000).timeouts(1).has_mss(size).cwnd(f64::from(8 * size)).sends(&full(0..8, size));
         tcp.wakes_at(3000).timeouts(2).has_mss(size - 128);
@@ -276,7 +276,8 @@ fn the_loss_window_is_a_parameter() {
     tcp.at(300).heard(0, 200_001).losses(3).has_mss(320).sizes();
 }
 
-/// With selective repeat, what one arrival shows is one loss, and what is sent again is cut by the new size.
+/// With selective repeat, what one arrival shows is one loss, and what is retransmitted is cut by the new
+/// size.
 #[test]
 fn selective_repeat_takes_one_sign_for_one_loss() {
     let mut tcp = start("recovery = \"selective-repeat\"", PACKETS);

@@ -82,10 +82,9 @@ fn the_square_root_law() {
     }
 }
 
-/// PFTK with timeouts (Padhye, Firoiu, Towsley, Kurose 1998, equation 31). The model is of Reno; it
-/// takes all losses of a round for one, so it is below what independent losses allow Reno to do by no
-/// more than its authors' own error of fit. Tolerance 25 %, for losses that leave a window of more
-/// than three segments.
+/// PFTK with timeouts (Padhye, Firoiu, Towsley, Kurose 1998, equation 31). The model is of Reno; it takes all
+/// losses of a round for one, so it is below what independent losses allow Reno to do by at most its authors'
+/// own error of fit. Tolerance 25 %, for losses that leave a window of more than three segments.
 #[test]
 fn padhye_with_timeouts() {
     for b in [1u32, 2] {

@@ -10,7 +10,7 @@ use lasthop_testing::random::FLAVOURS;
 
 const LIMIT: Time = Time::from_nanos(3_600_000_000_000);
 
-/// A receiver whose owner resets the connection once so many bytes have arrived.
+/// A receiver whose owner resets the connection once this many bytes have arrived.
 struct Resetting {
     receiver: Receiver,
     after: u64,
@@ -48,8 +48,8 @@ fn variants() -> impl Iterator<Item = Settings> {
     profiles.into_iter().flat_map(|settings| FLAVOURS.map(|flavour| Settings { flavour, ..settings.clone() }))
 }
 
-/// Twenty segments over 10 Mb/s, 5 ms each way, until the sender says that it is finished; and what was
-/// under way then has arrived.
+/// Twenty segments over 10 Mb/s, 5 ms each way, until the sender says that it is finished; and what was in
+/// flight then has arrived.
 fn run(
     settings: &Settings,
     receiver: impl Into<Node>,
@@ -82,9 +82,9 @@ fn source(engine: &Engine<NoTap>, sender: ComponentId) -> &Sender {
     }
 }
 
-/// Wherever a connection is when one direction, or each, goes dead for ever: either all was acknowledged, or
+/// Wherever a connection is when one direction, or each, goes dead forever: either all was acknowledged, or
 /// the source gives up, once it has heard nothing for the user timeout and within a timer's time of that; the
-/// run waits no longer, and if the way is open the receiver hears of it.
+/// run waits no longer, and if the way is open the receiver is notified of it.
 #[test]
 fn whoever_hears_nothing_more_gives_up() {
     let timeout = Duration::from_secs(10);

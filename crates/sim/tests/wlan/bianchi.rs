@@ -238,7 +238,7 @@ fn compare(world: World) {
         original.collision,
     );
     // Over thirty runs, the model is off by 0.2 % at most; one run has a standard error of up to 0.15 %. So a
-    // right BSS of another seed fails in one case of twenty at the worst number of stations.
+    // correct BSS of another seed fails in one case of twenty at the worst number of stations.
     assert!(off.abs() < 0.005, "{found:?}, not {model:?}");
     // Stations are the less independent the fewer they are: two that have collided both wait for long. The
     // model is off by 3.4 % for two (see `two_stations_are_an_exact_chain`), 1.3 % for five and 0.4 % for more;
@@ -364,7 +364,7 @@ impl Pair {
     }
 }
 
-/// Within five standard errors, which a right BSS exceeds once in 1.7 million seeds; they are taken from
+/// Within five standard errors, which a correct BSS exceeds once in 1.7 million seeds; they are taken from
 /// fifty runs.
 #[test]
 fn two_stations_are_an_exact_chain() {

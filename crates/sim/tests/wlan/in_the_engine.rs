@@ -10,7 +10,7 @@ use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, WiredLink};
 
 use crate::harness::{SERVER, frame_loss, host, stations};
 
-/// Counts what it hears, by outcome.
+/// Counts what it receives, by outcome.
 #[derive(Clone, Default)]
 struct Watcher(Arc<Mutex<[u64; 3]>>);
 
@@ -86,7 +86,7 @@ fn tcp_gets_through_whatever_is_lost() {
         let (mut engine, bss, senders) = build(1, loss, watcher.clone());
         let ended = engine.run(&senders, Time::ZERO + Duration::from_secs(1_000));
         assert_eq!(ended, Ended::Finished);
-        // Nothing is under way but what those who have finished may still send.
+        // Nothing is in flight but what those who have finished may still send.
         engine.run(&[], Time::ZERO + Duration::from_secs(2_000));
         let [failed, delivered, discarded] = *watcher.0.lock().unwrap();
         let bss = bss_of(&engine, bss);

@@ -101,7 +101,7 @@ fn an_exchange_takes_as_long_as_its_frames_and_the_gaps_between() {
     }
 }
 
-/// The mean backoff of 15.5 slots, over 20,000 packets: within five standard errors, which a right BSS
+/// The mean backoff of 15.5 slots, over 20,000 packets: within five standard errors, which a correct BSS
 /// exceeds once in 1.7 million seeds.
 #[test]
 fn a_lone_station_needs_a_mean_backoff_for_each_packet() {
@@ -443,7 +443,7 @@ fn data_after_rts_have_the_long_limit() {
     }
 }
 
-/// RTS frames that collide count towards the short limit, and cost no more than themselves.
+/// RTS frames that collide count towards the short limit, and cost at most themselves.
 #[test]
 fn rts_frames_have_the_short_limit() {
     let config = BssConfig {

@@ -51,7 +51,8 @@ trait HopSteps: Steps {
 impl HopSteps for Client {}
 
 /// Section 4: duplicates for a message whose lhack came mean corruption; window and threshold stay as they
-/// are, and the message is sent again. Without its lhack the window is halved, however many came for others.
+/// are, and the message is retransmitted. Without its lhack the window is halved, however many came for
+/// others.
 #[test]
 fn an_lhack_tells_corruption_from_congestion() {
     for flavour in FLAVOURS {
@@ -150,8 +151,8 @@ fn an_lhack_tells_what_a_timeout_means() {
     }
 }
 
-/// An lhack counts until the message is sent again: a repair that is lost is judged by the lhack of its own.
-/// Notices do not tell copies apart, so that a late one for the first copy counts for the second.
+/// An lhack counts until the message is retransmitted: a repair that is lost is judged by the lhack of its
+/// own. Notices do not tell copies apart, so that a late one for the first copy counts for the second.
 #[test]
 fn a_message_sent_again_has_no_lhack() {
     for flavour in FLAVOURS {
@@ -169,7 +170,7 @@ fn a_message_sent_again_has_no_lhack() {
     }
 }
 
-/// What is sent again may have other boundaries: what it covers has lost its lhack, and the rest keeps it.
+/// What is retransmitted may have other boundaries: what it covers has lost its lhack, and the rest keeps it.
 #[test]
 fn a_part_sent_again_has_no_lhack() {
     for (ack, cwnd) in [(1400, 8000.0), (1300, 3850.0), (900, 4050.0)] {
@@ -179,8 +180,8 @@ fn a_part_sent_again_has_no_lhack() {
     }
 }
 
-/// What a timeout took for lost is not under way: lhacks of its copies extend nothing, until it is sent
-/// again.
+/// What a timeout took for lost is not in flight: lhacks of its copies extend nothing, until it is
+/// retransmitted.
 #[test]
 fn what_a_timeout_gave_up_extends_nothing() {
     let mut tcp = source(&Settings { careful: false, ..settings(Flavour::NewReno, 8) });
@@ -196,7 +197,7 @@ fn what_a_timeout_gave_up_extends_nothing() {
     tcp.acks(3, 1000).sends_nothing().lhacks([2]).sends_full(3..4);
 }
 
-/// A message that an fhack for a later one has shown to be missing is sent again at once, once, and the
+/// A message that an fhack for a later one has shown to be missing is retransmitted at once, once, and the
 /// window stays; only the left edge restarts the timer.
 #[test]
 fn a_gap_between_fhacks_is_repaired() {
@@ -262,7 +263,7 @@ fn a_lost_repair_is_repaired() {
     }
 }
 
-/// A message that was sent again although its fhack might still come says nothing of what was sent between
+/// A message that was retransmitted although its fhack might still come says nothing of what was sent between
 /// its copies; one that is sent later does.
 #[test]
 fn copies_are_not_confused() {
@@ -273,7 +274,7 @@ fn copies_are_not_confused() {
     }
 }
 
-/// Not even after a repair: what is sent again then for another reason is none.
+/// Not even after a repair: what is retransmitted then for another reason is none.
 #[test]
 fn copies_are_not_confused_after_a_repair() {
     for flavour in FAST_RECOVERY {

@@ -38,7 +38,7 @@ impl Case {
         self.schemes.get(self.scheme).expect("there is such a scheme")
     }
 
-    /// With a buffer of so many bytes.
+    /// With a buffer of this many bytes.
     fn split(&self, buffer: u64) -> Split {
         assert_eq!(self.scheme().faults(&self.wired), []);
         let Split { wireless, .. } = self.scheme().split(&self.wired).expect("it splits");
@@ -241,7 +241,7 @@ fn vs_tcp_loses_nothing() {
     any_loss_of_the_first_six(&vs_tcp());
 }
 
-/// Every loss of data among the first six of both sides together, with segments cut anew and without.
+/// Every loss of data among the first six of both sides together, with segments resegmented and without.
 #[test]
 fn any_losses_on_both_sides() {
     for case in [&metp()[0], &vs_tcp()[0]] {

@@ -10,7 +10,7 @@ use lasthop_testing::net::{CONNECTION, ring};
 /// No transfer below takes as many.
 const MOST_WAKEUPS: u64 = 500_000;
 
-/// Whether 60 segments of `scheme` arrive through a queue of so many packets.
+/// Whether 60 segments of `scheme` arrive through a queue of this many packets.
 fn arrives(scheme: &str, max_burst: u32, packets: u32, rate: u64) -> bool {
     let wired = Settings {
         packet_size: Bytes(1_064),

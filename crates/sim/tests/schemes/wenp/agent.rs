@@ -221,7 +221,7 @@ fn a_segment_is_noted_once() {
     assert_eq!((shown["cached_segments_peak"], shown["marked_acks"]), (3.0, 1.0));
 }
 
-/// Data that are cut anew: what asks for any byte that has passed is marked, and all of it leaves.
+/// Data that are resegmented: what asks for any byte that has passed is marked, and all of it leaves.
 #[test]
 fn data_may_be_cut_anew() {
     let mut station = Station::new();

@@ -155,7 +155,7 @@ fn alpha_is_a_parameter() {
     }
 }
 
-/// It takes so many duplicates with the bit.
+/// It takes this many duplicates with the bit.
 #[test]
 fn the_threshold_is_a_parameter() {
     for flavour in FLAVOURS {
@@ -380,7 +380,7 @@ fn ns2_counts_whole_segments() {
     tcp.ssthresh(5000.0).cwnd(if settings.halve_exactly { 5250.0 } else { 5000.0 });
 }
 
-/// A receiver's window that is shut: what answers a probe is no sign of a loss, with the bit or without.
+/// A receiver's window that is shut: what answers a probe does not indicate a loss, with the bit or without.
 #[test]
 fn answers_to_probes_do_not_count() {
     let settings = Settings { window: Bytes(8000).into(), ..settings(Flavour::NewReno, 8) };
