@@ -35,6 +35,8 @@ fn old_data_are_rejected() {
         tcp.data_ts(0..1000, base).acks(1000);
         for age in [1, 1_000, (1 << 31) - 1] {
             tcp.data_ts(1000..2000, base.wrapping_sub(age)).acks_with_echo(1000, base).delivered(1000);
+            // One without data asks for no answer.
+            tcp.data_ts(1000..1000, base.wrapping_sub(age)).is_silent();
         }
         tcp.data_ts(1000..2000, base).acks(2000).delivered(2000);
         tcp.data_ts(2000..3000, base.wrapping_add(1 << 30)).acks(3000).delivered(3000);

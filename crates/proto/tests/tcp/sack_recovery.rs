@@ -141,6 +141,14 @@ fn the_tail_is_rescued_once() {
     tcp.at(250).ack(9400).sends_nothing().at(300).ack(10_000).is_finished().cwnd(5000.0);
 }
 
+/// An acknowledgement of the first retransmission alone is not beyond it: the second one is still awaited.
+#[test]
+fn no_rescue_before_more_than_the_first_retransmission_is_acknowledged() {
+    let mut tcp = ten(&sack(), Some(10_000));
+    tcp.sack(0, &[2000..5000]).sends_full(0..1).sack(0, &[2000..9000]).sends_full(1..2);
+    tcp.at(200).sack(1000, &[2000..9000]).sends_nothing().at(250).ack(9000).sends_full(9..10);
+}
+
 /// Rule 4 takes the highest hole, wherever it is, and FIN counts: a retransmission that was lost again
 /// is saved from a timeout (section 4).
 #[test]
