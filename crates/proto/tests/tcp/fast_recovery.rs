@@ -13,9 +13,9 @@ fn eight(settings: &Settings) -> Client {
     tcp
 }
 
-/// Tahoe: the third duplicate closes the window to one segment, with half the flight as threshold, and
-/// restarts the timer; more duplicates change nothing. All from the hole on is retransmitted, by slow start
-/// (Jacobson 1988; RFC 5681 equation 4).
+/// Tahoe: the third duplicate ACK reduces the window to one segment, sets ssthresh to half the flight, and
+/// restarts the timer; further duplicates have no effect. Everything from the hole on is retransmitted in
+/// slow start (Jacobson 1988; RFC 5681 equation 4).
 #[test]
 fn tahoe() {
     let mut tcp = eight(&settings(Flavour::Tahoe, 8));
@@ -25,9 +25,9 @@ fn tahoe() {
     tcp.at(300).ack(8000).cwnd(3000.0).sends_full(8..11);
 }
 
-/// Reno: the third duplicate halves the window and sends the first segment again; while duplicates
-/// say that segments leave the network, as many enter; the first new acknowledgement ends it with
-/// `cwnd = ssthresh` (RFC 5681 section 3.2 steps 2-6).
+/// Reno: the third duplicate ACK halves the window and retransmits the first segment. Each further duplicate,
+/// which shows that a segment has left the network, allows one segment. The first new acknowledgement ends
+/// recovery with `cwnd = ssthresh` (RFC 5681 section 3.2 steps 2-6).
 #[test]
 fn reno() {
     let mut tcp = eight(&settings(Flavour::Reno, 8));
@@ -38,9 +38,9 @@ fn reno() {
     tcp.at(300).ack(9000).cwnd(4250.0).sends_full(12..13);
 }
 
-/// Reno repairs one hole: after an acknowledgement of part of the flight it waits for more duplicates;
-/// as long as those are of the same flight, the loss is not taken for a new one (RFC 6582 section 4.1),
-/// unless the settings say so, and then the window is halved again (RFC 5681 section 4.3).
+/// Reno recovers one hole: after a partial acknowledgement it waits for more duplicates. Those of the same
+/// flight do not count as a new loss (RFC 6582 section 4.1), unless the settings say so, and then the window
+/// is halved again (RFC 5681 section 4.3).
 #[test]
 fn reno_with_two_losses() {
     let mut tcp = eight(&settings(Flavour::Reno, 8));
@@ -51,7 +51,7 @@ fn reno_with_two_losses() {
     tcp.ack(2000).sends_full(2..3).cwnd(3000.0).ssthresh(3000.0);
 }
 
-/// What duplicates add to the window never exceeds the receiver's (RFC 5681 section 3.2 step 5).
+/// The inflated window never exceeds the receive window (RFC 5681 section 3.2 step 5).
 #[test]
 fn inflation_keeps_to_the_receivers_window() {
     for flavour in [Flavour::Reno, Flavour::NewReno] {
@@ -61,10 +61,9 @@ fn inflation_keeps_to_the_receivers_window() {
     }
 }
 
-/// NewReno with three holes: a partial acknowledgement sends the next one again at once, takes what it
-/// acknowledges out of the window and puts one segment back; recovery goes on until everything that
-/// was outstanding at its start is acknowledged, and ends with min(ssthresh, flight + one segment)
-/// (RFC 6582 section 3.2 step 3).
+/// NewReno with three holes: a partial acknowledgement retransmits the next hole at once, deflates the window
+/// by the bytes acknowledged and adds one segment. Recovery lasts until everything outstanding at its start
+/// is acknowledged, and ends with min(ssthresh, flight + one segment) (RFC 6582 section 3.2 step 3).
 #[test]
 fn newreno_repairs_every_hole() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -87,8 +86,8 @@ fn newreno_ends_with_ssthresh_at_most() {
     tcp.at(200).ack(8000).cwnd(4000.0).sends_nothing();
 }
 
-/// An acknowledgement of everything that was outstanding is full, of one byte less is partial (RFC 6582
-/// section 3.2 steps 2 and 3).
+/// An acknowledgement of everything that was outstanding is full; one byte less is partial (RFC 6582 section
+/// 3.2 steps 2 and 3).
 #[test]
 fn newreno_tells_full_from_partial() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -97,8 +96,7 @@ fn newreno_tells_full_from_partial() {
     tcp.acks(3, 0).sends_full(0..1).at(200).ack(8000).cwnd(2000.0).sends_full(8..10);
 }
 
-/// A partial acknowledgement of less than a segment puts none back into the window (RFC 6582 section
-/// 3.2 step 3).
+/// A partial acknowledgement of less than a segment adds none to the window (RFC 6582 section 3.2 step 3).
 #[test]
 fn newreno_deflates_by_less_than_a_segment() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -108,8 +106,8 @@ fn newreno_deflates_by_less_than_a_segment() {
     assert_eq!(tcp.sender.usable_window(), 6600 - 1000 + 1000);
 }
 
-/// Only the first partial acknowledgement restarts the timer, so that many losses end in a timeout
-/// soon; "slow but steady", each does (RFC 6582 section 3.2 step 3; RFC 3782 section 4).
+/// Only the first partial acknowledgement restarts the timer, so that many losses soon lead to a timeout;
+/// with "slow but steady", each does (RFC 6582 section 3.2 step 3; RFC 3782 section 4).
 #[test]
 fn newreno_impatient_or_slow_but_steady() {
     for (impatient, second) in [(true, 1200), (false, 1300)] {
@@ -131,7 +129,7 @@ fn newreno_is_impatient_in_each_recovery_anew() {
     tcp.at(500).ack(13_000).sends_first("13000..14000").timer_at(1500);
 }
 
-/// A timeout ends fast recovery: what follows is slow start (RFC 6582 section 3.2 step 4).
+/// A timeout ends fast recovery; slow start follows (RFC 6582 section 3.2 step 4).
 #[test]
 fn a_timeout_ends_recovery() {
     for flavour in [Flavour::Reno, Flavour::NewReno] {
@@ -142,8 +140,8 @@ fn a_timeout_ends_recovery() {
     }
 }
 
-/// Duplicates of what was outstanding when the timer expired are no new loss, up to and including an
-/// acknowledgement of exactly that; beyond it they are (RFC 6582 section 3.2 steps 2 and 4).
+/// Duplicates for data outstanding at the timeout are no new loss, up to and including an acknowledgement of
+/// exactly that; above it they are (RFC 6582 section 3.2 steps 2 and 4).
 #[test]
 fn no_fast_retransmit_of_what_timed_out() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -156,8 +154,8 @@ fn no_fast_retransmit_of_what_timed_out() {
     }
 }
 
-/// Acknowledgements of exactly what was outstanding may come from needless retransmissions, so after a
-/// recovery, too, duplicates of it are no new loss (RFC 6582 section 3.2 step 2).
+/// Acknowledgements of exactly the data outstanding may be caused by redundant retransmissions, so after a
+/// recovery, too, duplicates of them are no new loss (RFC 6582 section 3.2 step 2).
 #[test]
 fn newreno_does_not_trust_duplicates_of_recover() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -166,8 +164,8 @@ fn newreno_does_not_trust_duplicates_of_recover() {
     tcp.at(200).ack(8000).acks(4, 8000).sends_nothing().cwnd(4000.0).ssthresh(4000.0);
 }
 
-/// A fast retransmit that is lost as well means a timeout. The flight counts what has arrived meanwhile; half of it
-/// is no reason to put the threshold above what the first loss left.
+/// A lost fast retransmit leads to a timeout. The flight includes data delivered meanwhile; half of it must
+/// not raise ssthresh above the value after the first loss.
 #[test]
 fn a_lost_retransmission_times_out() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -176,8 +174,7 @@ fn a_lost_retransmission_times_out() {
     tcp.wakes_at(1100).sends_full(0..1).ssthresh(4000.0).cwnd(1000.0);
 }
 
-/// The segment that fast retransmit sends again is no longer than what was sent (the window may have
-/// cut it).
+/// A fast retransmit is no longer than the original segment, which the window may have limited.
 #[test]
 fn fast_retransmit_sends_nothing_new() {
     let mut tcp =

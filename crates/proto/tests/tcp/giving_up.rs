@@ -9,7 +9,7 @@ use crate::dialogue::{Client, ms, settings};
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 const OPEN: u32 = 1 << 20;
 
-/// A peer may be silent for this many milliseconds.
+/// Settings with a user timeout of this many milliseconds.
 fn patient(flavour: Flavour, milliseconds: u64) -> Settings {
     Settings { user_timeout: Some(Duration::from_millis(milliseconds)), ..settings(flavour, 4) }
 }
@@ -18,8 +18,8 @@ fn base(milliseconds: u64) -> Settings {
     patient(Flavour::NewReno, milliseconds)
 }
 
-/// Data that are never answered are given up when the timer expires for the first time that the peer has been
-/// silent for as long as it may, to the nanosecond; it is notified by RST behind all that was ever sent.
+/// Unanswered data: the connection is aborted at the first expiry of the timer at or after the user timeout,
+/// to the nanosecond, with a RST after all data sent.
 #[test]
 fn data_never_answered_are_given_up() {
     for flavour in FLAVOURS {
@@ -39,7 +39,7 @@ fn data_never_answered_are_given_up() {
     }
 }
 
-/// Its RST has no acknowledgement, and the sequence number that is next (RFC 9293 section 3.10.5).
+/// Its RST has no ACK and carries the next sequence number (RFC 9293 section 3.10.5).
 #[test]
 fn giving_up_is_one_rst() {
     let mut tcp = Client::start_with(&base(1000), Some(1500));
@@ -49,7 +49,7 @@ fn giving_up_is_one_rst() {
     assert_eq!(rst.seq, tcp.bare_ack(1500).ack);
 }
 
-/// Without a user timeout nothing is given up, however long it takes.
+/// Without a user timeout the connection is never aborted.
 #[test]
 fn without_a_user_timeout_nothing_is_given_up() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -61,8 +61,8 @@ fn without_a_user_timeout_nothing_is_given_up() {
     tcp.is_not_aborted().is_not_finished();
 }
 
-/// SYN that is never answered is given up without a word: no connection is there to be reset (RFC 9293 section
-/// 3.10.5: SYN-SENT). Its user timeout counts from the first SYN, whenever that is.
+/// An unanswered SYN is aborted without RST, since there is no connection to reset (RFC 9293 section 3.10.5:
+/// SYN-SENT). The user timeout counts from the first SYN.
 #[test]
 fn syn_never_answered_is_given_up() {
     let settings = Settings { handshake: true, ..base(6999) };
@@ -72,7 +72,7 @@ fn syn_never_answered_is_given_up() {
     tcp.at(58_000).syn_ack().sends_nothing().has(0, 1000);
 }
 
-/// SYN-ACK that comes late enough has the clock restart.
+/// A late SYN-ACK restarts the user timeout.
 #[test]
 fn syn_ack_is_a_sign_of_life() {
     let mut tcp = Client::start(&Settings { handshake: true, ..base(2000) });
@@ -83,7 +83,7 @@ fn syn_ack_is_a_sign_of_life() {
     tcp.wakes_at(5900).sends_full(0..1).wakes_at(11_900).sends(&["1000 RST"]);
 }
 
-/// FIN that is never acknowledged is given up like data.
+/// An unacknowledged FIN is handled like data.
 #[test]
 fn fin_never_acknowledged_is_given_up() {
     let mut tcp = Client::start_with(&Settings { close: true, ..base(5000) }, Some(1000));
@@ -92,8 +92,8 @@ fn fin_never_acknowledged_is_given_up() {
     tcp.has(1000, 0);
 }
 
-/// Whatever acceptable segment comes shows that the peer is there: also one that acknowledges nothing new, or
-/// one that was overtaken. What it cannot have sent shows nothing, nor does a control message of the network.
+/// Any acceptable segment shows that the peer is alive, even if it acknowledges nothing new or was reordered.
+/// Segments that the peer cannot have sent do not, nor do control messages of the network.
 #[test]
 fn any_acceptable_segment_is_a_sign_of_life() {
     let silent = || {
@@ -108,7 +108,7 @@ fn any_acceptable_segment_is_a_sign_of_life() {
     silent().notice(1000).sends_nothing().wakes_at(3090).sends(&["6000 RST"]);
 }
 
-/// A peer owes no answer while nothing is outstanding: the clock starts when something is retransmitted.
+/// The user timeout does not run while nothing is outstanding: it starts with the next transmission.
 #[test]
 fn an_idle_connection_is_not_given_up() {
     let mut tcp = Client::supplied(&base(3000));
@@ -122,7 +122,7 @@ fn an_idle_connection_is_not_given_up() {
         .has(1000, 500);
 }
 
-/// Data that are sent while others are outstanding do not restart the clock.
+/// Data sent while others are outstanding do not restart the user timeout.
 #[test]
 fn more_data_are_no_sign_of_life() {
     let mut tcp = Client::supplied(&base(3000));
@@ -137,8 +137,7 @@ fn closed(settings: &Settings) -> Client {
     tcp
 }
 
-/// Probes that are never answered are given up, from the first one on, to the nanosecond: before it the peer
-/// was not asked.
+/// Unanswered window probes: the user timeout counts from the first probe, to the nanosecond.
 #[test]
 fn probes_never_answered_are_given_up() {
     for flavour in FLAVOURS {
@@ -150,9 +149,8 @@ fn probes_never_answered_are_given_up() {
     }
 }
 
-/// A window that stays closed as long as its probes are answered keeps the connection (RFC 9293 section
-/// 3.8.6.1), however long it is until the next probe, and however quick the answer; what is not answered is
-/// given up after all.
+/// A window that stays closed keeps the connection as long as probes are answered (RFC 9293 section 3.8.6.1),
+/// however long the probe interval and however fast the answer; unanswered probes abort it eventually.
 #[test]
 fn answered_probes_keep_the_connection() {
     for delay in [0, 100, 900] {
@@ -165,7 +163,7 @@ fn answered_probes_keep_the_connection() {
     }
 }
 
-/// A window that opens has the clock run for the data again.
+/// When the window opens, the user timeout applies to data again.
 #[test]
 fn a_window_that_opens_is_a_sign_of_life() {
     let mut tcp = closed(&base(2500));
@@ -173,7 +171,7 @@ fn a_window_that_opens_is_a_sign_of_life() {
     tcp.wakes_at(4000).sends_full(4..5).wakes_at(6000).sends(&["8000 RST"]).is_aborted_at(6000);
 }
 
-/// So it is with a window that shrinks over outstanding data, and with data that come when it is closed.
+/// The same for a window that shrinks below outstanding data, and for data supplied while it is closed.
 #[test]
 fn the_first_probe_starts_the_clock() {
     let mut tcp = Client::start(&base(1900));
@@ -184,8 +182,7 @@ fn the_first_probe_starts_the_clock() {
     tcp.wakes_at(51_000).sends(&["1000..1001"]).wakes_at(53_000).sends(&["1001 RST"]).is_aborted_at(53_000);
 }
 
-/// The owner may give the connection up whenever it likes: RST goes out if there is a connection, behind all
-/// that was ever sent.
+/// The owner may abort the connection at any time: a RST after all data sent, if there is a connection.
 #[test]
 fn an_owner_may_abort() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -203,7 +200,7 @@ fn an_owner_may_abort() {
     tcp.sends(&["SYN"]).at(100).abort().sends_nothing().is_aborted_at(100).has(0, 1000);
 }
 
-/// A transfer that is given up before it begins never begins.
+/// A transfer aborted before its start never starts.
 #[test]
 fn what_has_not_begun_may_be_aborted() {
     let mut tcp =
@@ -212,7 +209,7 @@ fn what_has_not_begun_may_be_aborted() {
     assert_eq!(tcp.sender.stats().started, None);
 }
 
-/// What is complete cannot be given up any more (RFC 9293 section 3.10.5: CLOSING, LAST-ACK, TIME-WAIT).
+/// A complete connection cannot be aborted (RFC 9293 section 3.10.5: CLOSING, LAST-ACK, TIME-WAIT).
 #[test]
 fn what_is_complete_is_not_aborted() {
     for close in [false, true] {
@@ -225,8 +222,7 @@ fn what_is_complete_is_not_aborted() {
     }
 }
 
-/// Once given up, a connection sends nothing and takes nothing, whatever comes from its peer, from its owner
-/// or from the network.
+/// An aborted connection sends and accepts nothing, whatever its peer, its owner or the network do.
 #[test]
 fn nothing_follows_an_abort() {
     let mut tcp = Client::supplied(&Settings { close: true, window: Bytes(8000).into(), ..base(1000) });

@@ -12,7 +12,7 @@ use crate::dialogue::{Client, Server, ms, settings};
 
 pub(crate) const ONE_HOP: [Flavour; 2] = [Flavour::GoBackN, Flavour::SelectiveRepeat];
 
-/// A window of eight segments, of which nothing is held back, by either rules.
+/// A window of eight segments without other limits, under both rule sets.
 fn both_rules(flavour: Flavour) -> [Settings; 2] {
     [Rules::Rfc, Rules::Ns2].map(|rules| Settings {
         rules,
@@ -35,8 +35,9 @@ fn under_way(settings: &Settings) -> Client {
     tcp
 }
 
-/// One arrival from behind the hole shows it, and all from there on is retransmitted. What the other
-/// originals cause shows nothing more: they were sent before the hole was filled.
+/// The delivery of one segment above the hole reveals the loss, and everything from the hole on is
+/// retransmitted. ACKs caused by the other originals reveal nothing more: they were sent before the hole was
+/// filled.
 #[test]
 fn go_back_n_goes_back_once_for_a_loss() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -49,7 +50,7 @@ fn go_back_n_goes_back_once_for_a_loss() {
     }
 }
 
-/// The second loss of the hole is found by one arrival of what was sent behind its last copy.
+/// A second loss of the same segment is detected by the delivery of a segment sent after its last copy.
 #[test]
 fn go_back_n_finds_the_loss_of_a_copy() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -60,8 +61,7 @@ fn go_back_n_finds_the_loss_of_a_copy() {
     }
 }
 
-/// What causes no acknowledgement of the hole itself is its own copy: it shows no loss, and neither does what
-/// was there before.
+/// An ACK of the hole caused by its own copy or by an earlier segment reveals no loss.
 #[test]
 fn go_back_n_takes_equal_timestamps_for_the_same_segment() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -69,8 +69,8 @@ fn go_back_n_takes_equal_timestamps_for_the_same_segment() {
     }
 }
 
-/// Once the hole is filled, what the receiver has kept moves the sender forward, to the end or to the next
-/// hole; what of it was retransmitted makes duplicates that show nothing.
+/// Once the hole is filled, data buffered by the receiver advance the sender to the end or to the next hole;
+/// redundant retransmissions cause duplicate ACKs that reveal nothing.
 #[test]
 fn go_back_n_moves_forward_over_what_was_kept() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -96,7 +96,7 @@ fn go_back_n_moves_forward_over_what_was_kept() {
     }
 }
 
-/// The timer goes back as well; what was sent before it expired shows nothing any more.
+/// The timer also goes back N; segments sent before it expired reveal nothing.
 #[test]
 fn go_back_n_goes_back_by_the_timer() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -107,8 +107,8 @@ fn go_back_n_goes_back_by_the_timer() {
     }
 }
 
-/// An acknowledgement that stands for earlier ones, which were lost or delayed, may be caused by something
-/// from behind the next hole: it moves the left edge and goes back at once.
+/// A cumulative acknowledgement that replaces lost or delayed ones may be caused by a segment above the next
+/// hole: it advances the left edge and goes back at once.
 #[test]
 fn go_back_n_finds_a_loss_by_a_new_acknowledgement() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -119,7 +119,7 @@ fn go_back_n_finds_a_loss_by_a_new_acknowledgement() {
     }
 }
 
-/// A window that changes along with it does not hide what an acknowledgement shows.
+/// A simultaneous window change does not hide a loss.
 #[test]
 fn a_changed_window_hides_no_loss() {
     for settings in both_rules(Flavour::GoBackN) {
@@ -131,7 +131,7 @@ fn a_changed_window_hides_no_loss() {
     }
 }
 
-/// FIN is retransmitted with the data before it or alone; a lost SYN is nobody's hole.
+/// FIN is retransmitted with the data before it or alone; a lost SYN is not a hole.
 #[test]
 fn syn_and_fin_are_repaired() {
     for flavour in ONE_HOP {
@@ -160,8 +160,8 @@ fn syn_and_fin_are_repaired() {
     }
 }
 
-/// Timestamps strictly increase, however many segments leave at one instant, and across the wrap of their
-/// clock; by them what was sent later is still later.
+/// Timestamps strictly increase, even for segments sent at the same instant and across the wrap of the clock,
+/// so they order transmissions.
 #[test]
 fn no_two_segments_bear_the_same_timestamp() {
     for flavour in ONE_HOP {
@@ -197,7 +197,7 @@ fn no_two_segments_bear_the_same_timestamp() {
     }
 }
 
-/// With the wrap of the clock between a segment and the one that shows its loss.
+/// The clock wraps between a segment and the one that reveals its loss.
 #[test]
 fn a_loss_is_found_across_the_wrap_of_the_clock() {
     for flavour in ONE_HOP {
@@ -210,8 +210,8 @@ fn a_loss_is_found_across_the_wrap_of_the_clock() {
     }
 }
 
-/// Each acknowledgement is a sample of the copy that causes it. One of a burst bears a timestamp that is
-/// ahead of the clock: if it comes back as soon, no time has passed.
+/// Each acknowledgement is a round-trip time sample of the copy that caused it. In a burst a timestamp may be
+/// ahead of the clock: an immediate echo gives a sample of zero.
 #[test]
 fn the_echo_gives_the_round_trip_time() {
     for flavour in ONE_HOP {
@@ -226,7 +226,7 @@ fn the_echo_gives_the_round_trip_time() {
     }
 }
 
-/// Only what is lost is retransmitted, once; what was reported is not.
+/// Only lost segments are retransmitted, once; SACKed ones are not.
 #[test]
 fn selective_repeat_sends_again_what_is_lost() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -242,7 +242,7 @@ fn selective_repeat_sends_again_what_is_lost() {
     }
 }
 
-/// Several that one arrival shows are retransmitted together, and are one loss.
+/// Losses revealed by one delivery are retransmitted together and count as one loss.
 #[test]
 fn selective_repeat_takes_what_one_arrival_shows_for_one_loss() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -257,7 +257,7 @@ fn selective_repeat_takes_what_one_arrival_shows_for_one_loss() {
     }
 }
 
-/// A new acknowledgement may show a loss as well: of what the report leaves out.
+/// A cumulative acknowledgement may also reveal a loss: of what its SACK blocks omit.
 #[test]
 fn selective_repeat_finds_a_loss_by_a_new_acknowledgement() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -267,7 +267,7 @@ fn selective_repeat_finds_a_loss_by_a_new_acknowledgement() {
     }
 }
 
-/// A report that was lost is made up for by the next one; if that does not speak of it, it is taken for lost.
+/// A lost SACK report is replaced by the next one; data missing from that one count as lost.
 #[test]
 fn selective_repeat_goes_by_the_reports_that_arrive() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -277,7 +277,7 @@ fn selective_repeat_goes_by_the_reports_that_arrive() {
     }
 }
 
-/// The timer takes everything for lost, what was reported too (RFC 2018 section 8).
+/// A timeout marks everything as lost, including SACKed data (RFC 2018 section 8).
 #[test]
 fn selective_repeat_starts_over_by_the_timer() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -288,8 +288,8 @@ fn selective_repeat_starts_over_by_the_timer() {
     }
 }
 
-/// What was retransmitted stands behind what was sent before it, and may be acknowledged earlier: it is not
-/// taken for lost after that.
+/// A retransmission comes after segments sent before it and may be acknowledged earlier: it then does not
+/// count as lost.
 #[test]
 fn selective_repeat_takes_nothing_for_lost_that_is_acknowledged() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -304,7 +304,7 @@ fn selective_repeat_takes_nothing_for_lost_that_is_acknowledged() {
     }
 }
 
-/// Reports are of data. FIN has come with those that it was sent with.
+/// SACK blocks cover data; a FIN is delivered with the data sent in its segment.
 #[test]
 fn selective_repeat_does_not_repeat_a_fin_whose_data_are_there() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -317,7 +317,7 @@ fn selective_repeat_does_not_repeat_a_fin_whose_data_are_there() {
     }
 }
 
-/// Cuts by the number of the notice that it is told.
+/// Sets the segment size to the number of the notice.
 #[derive(Debug)]
 struct Cut(u32);
 
@@ -327,7 +327,7 @@ impl Reaction for Cut {
     }
 }
 
-/// What is retransmitted is cut as segments are by then, and each part is a sending of its own.
+/// Retransmissions use the current segment size, and each segment is a separate transmission.
 #[test]
 fn what_is_sent_again_is_cut_anew() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -351,7 +351,7 @@ fn what_is_sent_again_is_cut_anew() {
     }
 }
 
-/// Begins with segments of 400 bytes, and cuts by 1000 from the first notice on.
+/// Starts with segments of 400 bytes, and uses 1000 from the first notice on.
 #[derive(Debug)]
 struct Grow;
 
@@ -365,8 +365,8 @@ impl Reaction for Grow {
     }
 }
 
-/// A copy may hold a part that has arrived by itself, before it was cut larger: that part is not
-/// retransmitted.
+/// A retransmission may contain a part that was delivered separately before the segment size increased: that
+/// part is not retransmitted again.
 #[test]
 fn what_is_reported_of_a_copy_is_left_out() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
@@ -378,7 +378,7 @@ fn what_is_reported_of_a_copy_is_left_out() {
     }
 }
 
-/// Only the receiver's window limits what is in flight; it closes by what has arrived and opens with it.
+/// Only the receive window limits the data in flight; it closes and opens with delivered data.
 #[test]
 fn the_receivers_window_limits() {
     for flavour in ONE_HOP {
@@ -391,8 +391,8 @@ fn the_receivers_window_limits() {
     }
 }
 
-/// The receiver echoes what came last, in order, out of order or again, and never an older one; by the rules
-/// of RFC 7323 it would echo what moved its edge.
+/// The receiver echoes the timestamp of the latest segment, in order, out of order or duplicate, and never an
+/// older one; under the rules of RFC 7323 it would echo that of the segment that advanced its edge.
 #[test]
 fn the_receiver_echoes_what_came_last() {
     for flavour in ONE_HOP {
@@ -412,7 +412,7 @@ fn the_receiver_echoes_what_came_last() {
     }
 }
 
-/// SYN bears a timestamp like the rest, and its answer echoes it.
+/// The SYN carries a timestamp, and its acknowledgement echoes it.
 #[test]
 fn the_handshake_is_stamped() {
     for flavour in ONE_HOP {

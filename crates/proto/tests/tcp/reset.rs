@@ -18,9 +18,9 @@ fn rst(seq: SeqNum) -> Segment {
     Segment { seq, flags: Flags::RST, ..Segment::default() }
 }
 
-/// While the connection is open, RST counts that has exactly the sequence number that is expected (RFC 5961
-/// section 3.2), whatever it acknowledges; it is not answered. One with any other changes nothing, and
-/// acknowledges nothing either.
+/// In an open connection, a RST is accepted only with exactly the expected sequence number (RFC 5961 section
+/// 3.2), whatever it acknowledges; it is not answered. Any other RST is ignored, including its
+/// acknowledgement.
 #[test]
 fn only_the_expected_rst_resets_a_sender() {
     let shaken = |seq: SeqNum, flags: Flags| {
@@ -40,7 +40,7 @@ fn only_the_expected_rst_resets_a_sender() {
     }
 }
 
-/// RST that does not count does not indicate life.
+/// A rejected RST does not show that the peer is alive.
 #[test]
 fn a_wrong_rst_is_no_sign_of_life() {
     let user_timeout = Some(Duration::from_millis(1000));
@@ -49,7 +49,7 @@ fn a_wrong_rst_is_no_sign_of_life() {
     tcp.sends_full(0..4).at(500).receives(wrong).wakes_at(1000).sends(&["4000 RST"]).is_aborted_at(1000);
 }
 
-/// Without a handshake the peer's numbers begin where ours do.
+/// Without a handshake both sides use the same initial sequence number.
 #[test]
 fn without_a_handshake_the_first_number_is_known() {
     let mut tcp = Client::start(&base());
@@ -59,7 +59,7 @@ fn without_a_handshake_the_first_number_is_known() {
     tcp.at(300).receives(rst(first)).ack(4000).sends_nothing().is_aborted_at(200);
 }
 
-/// Before the connection is open, RST counts that acknowledges our SYN (RFC 9293 section 3.10.7.3).
+/// Before the connection is open, a RST is accepted if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
 #[test]
 fn syn_may_be_refused() {
     let refused = |ack: u32, flags: Flags| {
@@ -76,7 +76,7 @@ fn syn_may_be_refused() {
     refused(0, Flags::RST | Flags::SYN | Flags::ACK).is_aborted_at(100);
 }
 
-/// What has not begun or is complete cannot be reset.
+/// A connection that has not started or is complete cannot be reset.
 #[test]
 fn rst_means_nothing_before_and_after() {
     let first = SeqNum(base().iss);
@@ -86,7 +86,7 @@ fn rst_means_nothing_before_and_after() {
     assert_eq!(tcp.sender.stats().completed, Some(ms(600)));
 }
 
-/// The sender's RST ends the receiver and the acknowledgement that it owes; it is not answered.
+/// The sender's RST closes the receiver and cancels its delayed ACK; it is not answered.
 #[test]
 fn a_receiver_is_reset() {
     let mut tcp = Server::start(&base());
@@ -95,9 +95,9 @@ fn a_receiver_is_reset() {
     tcp.no_timer().receives(next).is_silent().delivered(1000);
 }
 
-/// How much has arrived the sender cannot know: its RST stands behind all that it has sent, and counts from
-/// what is expected next to the end of the window, and a byte and FIN beyond it (RFC 9293 section 3.10.7.4,
-/// and section 3.8.6.1: RST is taken though the window is closed).
+/// The sender does not know how much arrived: its RST follows all data sent, and is accepted from `rcv_nxt`
+/// to the end of the window, plus one byte and FIN (RFC 9293 section 3.10.7.4, and section 3.8.6.1: a RST is
+/// accepted although the window is closed).
 #[test]
 fn the_window_says_which_rst_resets_a_receiver() {
     let settings = Settings { window: Bytes(4000).into(), ack_every: 1, ..base() };
@@ -114,7 +114,7 @@ fn the_window_says_which_rst_resets_a_receiver() {
     }
 }
 
-/// A receiver that waits for SYN has nothing to be reset (RFC 9293 section 3.10.7.2).
+/// A RST to a listening receiver is ignored (RFC 9293 section 3.10.7.2).
 #[test]
 fn a_receiver_that_waits_is_not_reset() {
     let settings = with_handshake();
@@ -124,7 +124,7 @@ fn a_receiver_that_waits_is_not_reset() {
     assert_eq!(tcp.receives(syn).answer().flags, Flags::SYN | Flags::ACK);
 }
 
-/// Giving up reaches the receiver, whatever was lost before it, and into a closed window too.
+/// An abort reaches the receiver despite earlier losses, and with a closed window.
 #[test]
 fn a_sender_that_gives_up_resets_its_receiver() {
     for arrive in 0..=4 {
@@ -142,8 +142,8 @@ fn a_sender_that_gives_up_resets_its_receiver() {
     server.receives(client.sent()[0]).is_silent().is_reset(true);
 }
 
-/// A receiver's owner may reset the connection: RST tells the sender, with the numbers that are next, in the
-/// place of an acknowledgement owed.
+/// The receiver's owner may reset the connection: the RST carries the next sequence numbers and replaces a
+/// delayed ACK.
 #[test]
 fn a_receiver_may_abort() {
     let mut tcp = Server::start(&base());
@@ -153,7 +153,7 @@ fn a_receiver_may_abort() {
     tcp.is_reset(true).no_timer().abort().is_silent().is_reset(true);
 }
 
-/// It may do so before a sender has opened the connection: it is then refused.
+/// It may do so before a sender has opened the connection, which is then refused.
 #[test]
 fn a_receiver_may_abort_before_syn() {
     let settings = with_handshake();
@@ -167,8 +167,8 @@ fn a_receiver_may_abort_before_syn() {
     assert_eq!(server.answer().flags, Flags::RST);
 }
 
-/// An RST that is lost is no harm: what the sender sends again is answered by another, that it takes (RFC 9293
-/// section 3.5.2, group 1), in every state; only RST is not answered.
+/// A lost RST is harmless: retransmissions of the sender are answered by another one, which it accepts (RFC
+/// 9293 section 3.5.2, group 1), in every state; only a RST is not answered.
 #[test]
 fn a_lost_rst_comes_again() {
     let settings = base();
@@ -198,7 +198,7 @@ fn a_lost_rst_comes_again() {
     client.receives(answer).sends_nothing().is_aborted_at(1000);
 }
 
-/// RST of a receiver whose SYN-ACK was lost acknowledges SYN.
+/// The RST of a receiver whose SYN-ACK was lost acknowledges the SYN.
 #[test]
 fn rst_takes_the_place_of_a_lost_syn_ack() {
     let (mut client, mut server) = (Client::start(&with_handshake()), Server::start(&with_handshake()));
@@ -207,7 +207,7 @@ fn rst_takes_the_place_of_a_lost_syn_ack() {
     client.at(100).receives(answer).sends_nothing().is_aborted_at(100);
 }
 
-/// What arrived in order before can still be read, and nobody is told of the window.
+/// Data received in order can still be read, without window updates.
 #[test]
 fn what_arrived_before_can_be_read() {
     for by_peer in [true, false] {

@@ -12,12 +12,12 @@ fn base() -> Settings {
     settings(Flavour::NewReno, 4)
 }
 
-/// Every flavour by either rules.
+/// All flavours under both rule sets.
 fn both_rules() -> impl Iterator<Item = (Flavour, Rules)> {
     FLAVOURS.into_iter().flat_map(|flavour| [(flavour, Rules::Rfc), (flavour, Rules::Ns2)])
 }
 
-/// A stream of which this many bytes were sent and acknowledged, at 100 ms.
+/// A stream with this many bytes sent and acknowledged, at 100 ms.
 fn dry(settings: &Settings, bytes: u32) -> Client {
     let mut tcp = Client::supplied(settings);
     tcp.supply(u64::from(bytes)).sent();
@@ -25,8 +25,8 @@ fn dry(settings: &Settings, bytes: u32) -> Client {
     tcp
 }
 
-/// The connection opens when it is told to, or with the first bytes, and those go out when it is open (RFC
-/// 9293 section 3.10.2: they are queued for transmission after entering the ESTABLISHED state).
+/// The connection opens on `open` or with the first supplied bytes, which are sent once it is established
+/// (RFC 9293 section 3.10.2: they are queued for transmission after entering the ESTABLISHED state).
 #[test]
 fn a_stream_opens() {
     let settings = Settings { handshake: true, ..base() };
@@ -39,8 +39,8 @@ fn a_stream_opens() {
     tcp.at(100).syn_ack().sends(&["0..1000"]).has(0, 900).at(200).ack(1000).sends(&["1000..1900"]);
 }
 
-/// While data are outstanding a short segment waits until it is full, or until all is acknowledged (RFC
-/// 9293 section 3.7.4); so it is with every flavour.
+/// Nagle's algorithm: while data are outstanding, a short segment waits until it is full or everything is
+/// acknowledged (RFC 9293 section 3.7.4), for every flavour.
 #[test]
 fn a_short_segment_waits() {
     for (flavour, rules) in both_rules() {
@@ -52,8 +52,8 @@ fn a_short_segment_waits() {
     }
 }
 
-/// Without Nagle's algorithm what is supplied is sent at once, if it fits (RFC 9293 section 3.7.4: there
-/// must be a way to disable it).
+/// Without Nagle's algorithm, supplied data are sent at once if they fit (RFC 9293 section 3.7.4: there must
+/// be a way to disable it).
 #[test]
 fn without_nagle_nothing_waits() {
     let mut tcp = Client::supplied_without_nagle(&base());
@@ -62,8 +62,8 @@ fn without_nagle_nothing_waits() {
     tcp.at(100).ack(701).sends(&["3701..4201"]);
 }
 
-/// The end of the data is not held back (RFC 9293 section 3.8.6.2.1: all queued data fit), and FIN rides on
-/// it or follows.
+/// The last data are not delayed (RFC 9293 section 3.8.6.2.1: all queued data fit); FIN is sent with them or
+/// afterwards.
 #[test]
 fn closing_lets_the_rest_out() {
     let mut tcp = Client::supplied(&Settings { close: true, ..base() });
@@ -73,8 +73,8 @@ fn closing_lets_the_rest_out() {
     tcp.supply(1300).sends_full(0..1).close().sends(&["1000..1300"]).at(100).ack(1300).is_finished();
 }
 
-/// A stream that has run dry ends only when it is closed, with FIN alone if there is to be one (RFC 9293
-/// section 3.6); FIN is retransmitted until it is acknowledged.
+/// A stream without pending data ends only on close, with a FIN alone if FINs are enabled (RFC 9293 section
+/// 3.6); the FIN is retransmitted until it is acknowledged.
 #[test]
 fn a_dry_stream_ends_when_it_is_closed() {
     for (flavour, rules) in both_rules() {
@@ -86,7 +86,7 @@ fn a_dry_stream_ends_when_it_is_closed() {
     dry(&base(), 1000).at(5000).close().sends_nothing().is_finished();
 }
 
-/// A stream may be closed before anything was supplied, and before its connection is open.
+/// A stream may be closed before any data are supplied, and before its connection is open.
 #[test]
 fn a_stream_may_be_empty() {
     let mut tcp = Client::supplied(&Settings { handshake: true, close: true, ..base() });
@@ -94,15 +94,15 @@ fn a_stream_may_be_empty() {
     Client::supplied(&base()).close().sends_nothing().is_finished();
 }
 
-/// A transfer is closed from the beginning.
+/// A transfer of given size is closed from the start.
 #[should_panic(expected = "the stream is closed")]
 #[test]
 fn nothing_is_supplied_to_a_transfer() {
     Client::start_with(&base(), Some(1000)).sends_full(0..1).supply(1);
 }
 
-/// A stream that has run dry goes on with what is supplied, and no timer runs meanwhile: neither is
-/// anything outstanding (RFC 6298 section 5.2) nor do data wait for a window (RFC 9293 section 3.8.6.1).
+/// A stream without pending data continues with new data. Meanwhile no timer runs: nothing is outstanding
+/// (RFC 6298 section 5.2), and no data wait for a window (RFC 9293 section 3.8.6.1).
 #[test]
 fn a_dry_stream_goes_on() {
     for flavour in FLAVOURS {
@@ -112,8 +112,8 @@ fn a_dry_stream_goes_on() {
     }
 }
 
-/// After an idle time longer than the timeout it starts again with the initial window (RFC 5681 section
-/// 4.1), whatever the flavour.
+/// After an idle period longer than the RTO it restarts from the initial window (RFC 5681 section 4.1), for
+/// every flavour.
 #[test]
 fn a_dry_stream_starts_again_after_idling() {
     for (flavour, rules) in both_rules() {
@@ -129,8 +129,8 @@ fn a_dry_stream_starts_again_after_idling() {
     }
 }
 
-/// What repeats an acknowledgement while nothing is outstanding does not indicate a loss of what is sent
-/// next; ns-2 counts it all the same.
+/// A repeated acknowledgement while nothing is outstanding does not indicate a loss of later data; ns-2
+/// counts it nevertheless.
 #[test]
 fn repeats_before_a_supply_are_no_duplicates_after_it() {
     for flavour in FLAVOURS {
@@ -141,8 +141,8 @@ fn repeats_before_a_supply_are_no_duplicates_after_it() {
     }
 }
 
-/// Data that are supplied after an early duplicate go out if the window has room (RFC 5681 section 3.2: it is
-/// the sender that may send at most cwnd, not the duplicate that forbids it).
+/// Data supplied after an early duplicate ACK are sent if the window has room (RFC 5681 section 3.2: the
+/// limit is cwnd, not the duplicate).
 #[test]
 fn an_early_duplicate_does_not_stop_a_supply() {
     let mut tcp = Client::supplied(&base());
@@ -150,7 +150,7 @@ fn an_early_duplicate_does_not_stop_a_supply() {
     tcp.supply(5000).sends_full(2..4).has(0, 3000);
 }
 
-/// In the recovery by selective acknowledgements, what is supplied goes by the pipe (RFC 6675 section 5 C).
+/// During SACK recovery, supplied data are limited by the pipe (RFC 6675 section 5 C).
 #[test]
 fn a_supply_in_recovery_goes_by_the_pipe() {
     let mut tcp = Client::supplied(&settings(Flavour::Sack, 8));
@@ -160,8 +160,8 @@ fn a_supply_in_recovery_goes_by_the_pipe() {
     tcp.supply(1000).sends_nothing().has(0, 3000);
 }
 
-/// Data wait for a shut window under the persist timer (RFC 9293 section 3.8.6.1): it starts when there are
-/// any, and an update lets them out.
+/// Data wait for a closed window under the persist timer (RFC 9293 section 3.8.6.1), which starts with the
+/// first pending data; a window update releases them.
 #[test]
 fn supplied_data_wait_for_the_window() {
     let shut = || {
@@ -177,7 +177,7 @@ fn supplied_data_wait_for_the_window() {
     tcp.sends(&["1001..2001", "2001..2500"]).at(3700).ack(2500).is_finished();
 }
 
-/// A window that shuts over a stream that has run dry is not probed: nothing waits for it.
+/// A window that closes without pending data is not probed.
 #[test]
 fn a_dry_stream_probes_nothing() {
     let mut tcp = dry(&base(), 1000);
@@ -187,8 +187,8 @@ fn a_dry_stream_probes_nothing() {
     tcp.at(1400).close().is_finished();
 }
 
-/// A receiver's window that holds half of its largest, but no full segment, is used (RFC 9293 section
-/// 3.8.6.2.1), with what is supplied as with what was there.
+/// A receive window of at least half its maximum is used even if it is below a full segment (RFC 9293 section
+/// 3.8.6.2.1), for data supplied before or later.
 #[test]
 fn a_supply_uses_half_a_window() {
     let mut tcp = dry(&Settings { window: Bytes(1600).into(), ..base() }, 1000);
@@ -197,7 +197,7 @@ fn a_supply_uses_half_a_window() {
     tcp.with_window(799).ack(1000).supply(900).sends_nothing().timer_at(1100).has(1000, 900);
 }
 
-/// What is retransmitted takes new data along, up to a full segment (RFC 9293 section 3.7.5: it may be cut
+/// A retransmission includes new data up to a full segment (RFC 9293 section 3.7.5: it may be segmented
 /// differently).
 #[test]
 fn a_retransmission_takes_new_data_along() {
@@ -212,8 +212,8 @@ fn a_retransmission_takes_new_data_along() {
     tcp.at(1100).ack(700).has(700, 0).no_timer();
 }
 
-/// What was sent before does not wait when it is retransmitted, however short (RFC 9293 section 3.7.4 is
-/// about new data).
+/// Retransmissions are not delayed by Nagle's algorithm, however short (RFC 9293 section 3.7.4 is about new
+/// data).
 #[test]
 fn a_short_retransmission_does_not_wait() {
     let mut tcp = Client::supplied(&base());
@@ -221,8 +221,8 @@ fn a_short_retransmission_does_not_wait() {
     tcp.wakes_at(1000).sends(&["0..1000"]).at(1100).ack(1000).sends(&["1000..2000", "2000..2300"]);
 }
 
-/// What partial acknowledgements send by the SACK of ns-2 keeps to a window that got small, and a short end
-/// of the data at hand leaves no gap before those that follow.
+/// Segments sent by partial acknowledgements in ns-2's SACK respect a reduced window, and a short last
+/// segment leaves no gap before data supplied later.
 #[test]
 fn partial_acknowledgements_of_ns2_keep_to_window_and_data() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 5) };
@@ -239,8 +239,8 @@ fn partial_acknowledgements_of_ns2_keep_to_window_and_data() {
     tcp.at(200).ack(5300).supply(1000).sends(&["5300..6300"]);
 }
 
-/// How much was acknowledged is counted beyond the sequence space (RFC 9293 section 3.4), and SYN and FIN
-/// are not.
+/// The number of acknowledged bytes exceeds the sequence space (RFC 9293 section 3.4) and excludes SYN and
+/// FIN.
 #[test]
 fn acknowledged_bytes_are_counted_beyond_the_sequence_space() {
     let settings = Settings {
@@ -260,7 +260,7 @@ fn acknowledged_bytes_are_counted_beyond_the_sequence_space() {
     tcp.close().sends_first("705032704 FIN").ack(705_032_705).is_finished().has(5_000_000_000, 0);
 }
 
-/// A transfer without an end has more than can be sent, and counts what is acknowledged.
+/// An unbounded transfer always has data to send, and counts acknowledged bytes.
 #[test]
 fn a_transfer_is_counted_as_well() {
     let mut tcp = Client::start(&base());
@@ -273,7 +273,7 @@ fn a_transfer_is_counted_as_well() {
     assert_eq!((waiting.acknowledged(), waiting.unsent()), (0, 7));
 }
 
-/// Opening begins a transfer that waits, and one that has begun only once.
+/// `open` starts a waiting transfer, and has no effect on a started one.
 #[test]
 fn opening_begins_once() {
     let mut tcp = Client::waiting(&base(), Transfer { bytes: Some(1000), start: ms(500) });
