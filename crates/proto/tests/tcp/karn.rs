@@ -22,7 +22,7 @@ fn after_a_timeout_the_backoff_is_held() {
     }
 }
 
-/// The acknowledgement of a segment that fast retransmit sent again gives no sample.
+/// The acknowledgement of a fast-retransmitted segment gives no sample.
 #[test]
 fn a_fast_retransmission_is_not_timed() {
     for flavour in FLAVOURS {
@@ -35,7 +35,7 @@ fn a_fast_retransmission_is_not_timed() {
     }
 }
 
-/// What was being timed when a loss was found is timed no longer, even if it was not lost itself: its
+/// A segment being timed when a loss is detected is no longer timed, even if it was not lost: its
 /// acknowledgement may wait for the repair.
 #[test]
 fn a_loss_ends_the_timing() {

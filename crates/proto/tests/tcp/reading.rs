@@ -18,14 +18,14 @@ fn holding(settings: &Settings, bytes: u32) -> Server {
     tcp
 }
 
-/// An application that was never told to stop has read everything already.
+/// An unpaused application has read everything.
 #[test]
 fn what_was_read_at_once_is_not_read_again() {
     let mut tcp = Server::start(&base());
     tcp.data(0..1000).acks_with_window(1000, 4000).unread(0).reads(1000, 0).is_silent();
 }
 
-/// No more is read than has arrived in order, and nothing twice.
+/// Only data received in order are read, and only once.
 #[test]
 fn data_are_read_once_and_in_order() {
     let mut tcp = holding(&base(), 900);
@@ -34,7 +34,7 @@ fn data_are_read_once_and_in_order() {
     tcp.data(900..1900).acks_with_window(2900, 1100).unread(2000).delivered(2900);
 }
 
-/// The sender is told of a window that can grow by a full segment, at once, and not of less: small steps
+/// A window update is sent at once when the window can grow by a full segment, and not before: small steps
 /// add up.
 #[test]
 fn a_window_that_grows_by_a_segment_is_told() {
@@ -44,7 +44,7 @@ fn a_window_that_grows_by_a_segment_is_told() {
     tcp.reads(5000, 1300).acks_with_window(3500, 4000);
 }
 
-/// Half of a small buffer is worth telling, too.
+/// Half of a small buffer also triggers an update.
 #[test]
 fn a_window_that_grows_by_half_the_buffer_is_told() {
     let mut tcp = holding(&Settings { window: Bytes(1401).into(), ..base() }, 1000);
@@ -53,7 +53,7 @@ fn a_window_that_grows_by_half_the_buffer_is_told() {
     tcp.reads(0, 0).is_silent().reads(1, 1).acks_with_window(1, 1).reads(1, 0).is_silent();
 }
 
-/// Until then its right edge stays where it is, in acknowledgements of what arrives meanwhile as well.
+/// Until then the right edge does not move, in acknowledgements of arriving data as well.
 #[test]
 fn the_right_edge_moves_by_no_small_steps() {
     let mut tcp = holding(&base(), 1000);
@@ -63,7 +63,7 @@ fn the_right_edge_moves_by_no_small_steps() {
     tcp.delivered(5000).unread(4000);
 }
 
-/// What is told of the window acknowledges what was received, in the place of a delayed acknowledgement.
+/// A window update acknowledges received data and replaces a delayed acknowledgement.
 #[test]
 fn a_window_update_acknowledges() {
     let mut tcp = Server::start(&Settings { ack_every: 2, ..base() });
@@ -71,8 +71,7 @@ fn a_window_update_acknowledges() {
     tcp.data(0..1000).is_silent().reads(1000, 1000).acks_with_window(1000, 4000).no_timer();
 }
 
-/// An application that goes on reading everything opens the window at once, and the sender is told if that
-/// is worth it.
+/// Resuming opens the window at once; an update is sent if the growth is sufficient.
 #[test]
 fn reading_goes_on() {
     let mut tcp = holding(&base(), 1500);

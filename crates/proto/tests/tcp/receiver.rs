@@ -19,7 +19,7 @@ fn every_second_segment_is_acknowledged() {
     tcp.at(400).data(3000..4000).is_silent().at(450).data(4000..5000).acks(5000);
 }
 
-/// The delay counts from the first segment that waits.
+/// The delay counts from the first unacknowledged segment.
 #[test]
 fn the_delay_counts_from_the_first_segment() {
     let mut tcp = Server::start(&Settings { ack_every: 4, ..base() });
@@ -44,7 +44,7 @@ fn disorder_is_acknowledged_at_once() {
     tcp.data(2000..3000).acks(5000).data(4500..5500).acks(5500).no_timer().delivered(5500);
 }
 
-/// Disorder is over when its cause is: the next segment in order waits for a second again.
+/// After the gap is filled, the next segment in order is delayed again.
 #[test]
 fn disorder_passes() {
     let mut tcp = Server::start(&base());
@@ -62,7 +62,7 @@ fn ns2_acknowledges_the_first_segment_at_once() {
     tcp.data(5000..6000).acks(7000).data(6000..7000).is_silent().data(7000..8000).acks(8000);
 }
 
-/// An acknowledgement that disorder calls for does what a delayed one waited to do.
+/// An immediate acknowledgement replaces a delayed one.
 #[test]
 fn an_acknowledgement_at_once_takes_the_place_of_a_delayed_one() {
     let mut tcp = Server::start(&base());
@@ -76,16 +76,15 @@ fn acknowledgements_are_not_acknowledged() {
     tcp.data(0..0).is_silent().no_timer();
 }
 
-/// Of data that lie beyond the window nothing is kept, and the acknowledgement that says so leaves at
-/// once (RFC 9293 section 3.10.7.4).
+/// Data beyond the window are discarded and acknowledged at once (RFC 9293 section 3.10.7.4).
 #[test]
 fn data_beyond_the_window_are_not_kept() {
     let mut tcp = Server::start(&Settings { window: Bytes(3000).into(), ..base() });
     tcp.data(3000..4000).acks(0).data(2500..3500).acks(0).data(0..2500).acks(3000).delivered(3000);
 }
 
-/// While the application does not read, the window closes by what arrives, so that its right edge stays
-/// where it was (RFC 9293 section 3.8.6.2.2: no shrinking); a probe is answered at once.
+/// While the application does not read, the window shrinks by what arrives, so that its right edge does not
+/// move (RFC 9293 section 3.8.6.2.2: no shrinking); a probe is answered at once.
 #[test]
 fn a_paused_application_closes_the_window() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
@@ -95,7 +94,7 @@ fn a_paused_application_closes_the_window() {
     tcp.at(500).data(4000..4001).acks_with_window(4000, 0).delivered(4000);
 }
 
-/// Data behind a gap take nothing of the window: they are within it.
+/// Out-of-order data do not reduce the window: they are within it.
 #[test]
 fn data_behind_a_gap_do_not_close_the_window() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
@@ -103,8 +102,8 @@ fn data_behind_a_gap_do_not_close_the_window() {
     tcp.data(1000..2000).acks_with_window(0, 4000).data(0..1000).acks_with_window(2000, 2000);
 }
 
-/// When the application reads again the sender is told, if the window grows by a segment or half of the
-/// buffer, and not for less (RFC 9293 section 3.8.6.2.2).
+/// When the application reads again, a window update is sent if the window grows by a segment or half of the
+/// buffer (RFC 9293 section 3.8.6.2.2).
 #[test]
 fn a_window_update_is_worth_a_segment() {
     let paused = |window, unread| {

@@ -13,8 +13,8 @@ fn dsack() -> Settings {
     Settings { dsack: true, ..sack(3) }
 }
 
-/// The first block holds the segment that asks for the acknowledgement, the others are those reported
-/// before, the latest first (RFC 2018 section 4).
+/// The first block contains the segment that triggered the acknowledgement; the others were reported before,
+/// most recent first (RFC 2018 section 4).
 #[test]
 fn the_latest_block_comes_first() {
     let mut tcp = Server::start(&sack(3));
@@ -24,7 +24,7 @@ fn the_latest_block_comes_first() {
     tcp.data(6000..7000).reports(0, &[5000..7000, 3000..4000, 1000..2000]);
 }
 
-/// More blocks than fit leave out the oldest (RFC 2018 section 4).
+/// If the blocks do not fit, the oldest are omitted (RFC 2018 section 4).
 #[test]
 fn the_oldest_block_is_left_out() {
     let mut tcp = Server::start(&sack(2));
@@ -32,7 +32,7 @@ fn the_oldest_block_is_left_out() {
     tcp.data(5000..6000).reports(0, &[5000..6000, 3000..4000]);
 }
 
-/// Four blocks fit, three beside timestamps (RFC 2018 section 3).
+/// Four blocks fit, three with timestamps (RFC 2018 section 3).
 #[test]
 fn timestamps_take_the_room_of_a_block() {
     for (timestamps, most) in [(false, 4), (true, 3)] {
@@ -46,7 +46,7 @@ fn timestamps_take_the_room_of_a_block() {
     }
 }
 
-/// Blocks that grow together are one (RFC 2018 section 3: not contiguous with what is beside them).
+/// Contiguous blocks are merged (RFC 2018 section 3).
 #[test]
 fn blocks_grow_together() {
     let mut tcp = Server::start(&sack(3));
@@ -54,8 +54,8 @@ fn blocks_grow_together() {
     tcp.data(2000..3000).reports(0, &[1000..4000]);
 }
 
-/// What is acknowledged is reported no longer; what still waits is, also when the segment filled a gap
-/// in front of it (RFC 2018 section 4).
+/// Acknowledged data are no longer reported; data still out of order are, also when the segment filled an
+/// earlier gap (RFC 2018 section 4).
 #[test]
 fn what_is_acknowledged_is_not_reported() {
     let mut tcp = Server::start(&sack(3));
@@ -63,8 +63,8 @@ fn what_is_acknowledged_is_not_reported() {
     tcp.data(0..1000).reports(2000, &[3000..4000]).data(2000..3000).reports(4000, &[]);
 }
 
-/// Every acknowledgement of less than all that arrived carries the blocks, one that announces a window
-/// too (RFC 2018 section 4).
+/// Every acknowledgement sent while data are out of order carries the blocks, window updates included (RFC
+/// 2018 section 4).
 #[test]
 fn a_window_update_carries_blocks() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..sack(3) });
@@ -73,7 +73,7 @@ fn a_window_update_carries_blocks() {
     tcp.resume().reports(2000, &[3000..4000]);
 }
 
-/// Only the flavour with selective acknowledgements sends them.
+/// Only flavours with SACK send blocks.
 #[test]
 fn other_flavours_report_nothing() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -81,8 +81,8 @@ fn other_flavours_report_nothing() {
     }
 }
 
-/// A segment that came before is reported in the first block, though it is acknowledged (RFC 2883
-/// section 4.1); without D-SACK it is not.
+/// A duplicate segment is reported in the first block although it is acknowledged (RFC 2883 section 4.1);
+/// without DSACK it is not.
 #[test]
 fn a_duplicate_is_reported_first() {
     let mut tcp = Server::start(&dsack());
@@ -93,7 +93,7 @@ fn a_duplicate_is_reported_first() {
     tcp.data(0..1000).data(1000..2000).acks(2000).data(0..1000).reports(2000, &[]);
 }
 
-/// A duplicate behind a gap is reported, then the block that it belongs to (RFC 2883 section 4.1).
+/// An out-of-order duplicate is reported, followed by the block that contains it (RFC 2883 section 4.1).
 #[test]
 fn a_duplicate_behind_a_gap_is_reported_with_its_block() {
     let mut tcp = Server::start(&dsack());

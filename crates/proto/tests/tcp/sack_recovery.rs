@@ -11,7 +11,7 @@ fn sack() -> Settings {
     settings(Flavour::Sack, 10)
 }
 
-/// Ten segments are in flight, and there are more to come unless `bytes` ends.
+/// Ten segments are in flight; more data follow unless `bytes` ends the transfer.
 fn ten(settings: &Settings, bytes: Option<u64>) -> Client {
     let mut tcp = Client::start_with(settings, bytes);
     tcp.sends_full(0..10).at(100);
@@ -23,9 +23,9 @@ fn grows(tcp: &mut Client, ack: u32, from: u32, to: Range<u32>) {
     to.for_each(|n| _ = tcp.sack(ack, &[from..(n + 1) * 1000]));
 }
 
-/// A loss is found by as many duplicates as the threshold says; it halves the flight, and the first segment
-/// is retransmitted. From then on new data leave whenever the pipe, what is neither lost nor reported plus
-/// what was resent, is a segment below the window (section 5 steps 1, 4 and C).
+/// A loss is detected at the duplicate threshold; it halves the flight, and the first segment is
+/// retransmitted. From then on new data are sent whenever the pipe (neither lost nor SACKed, plus
+/// retransmitted) is a segment below the window (section 5 steps 1, 4 and C).
 #[test]
 fn the_pipe_governs() {
     let mut tcp = ten(&sack(), None);
@@ -55,7 +55,7 @@ fn bytes_above_a_hole_show_a_loss() {
     ten(&sack(), None).sack(0, &[1000..3001]).sends(&["0..1000"]).dupacks(1);
 }
 
-/// What is retransmitted ends where the reports begin (section 4: unSACKed data).
+/// Retransmissions end where SACK blocks begin (section 4: unSACKed data).
 #[test]
 fn reported_data_are_not_sent_again() {
     ten(&sack(), None).sack(0, &[400..3000]).sends(&["0..400"]);
@@ -73,9 +73,9 @@ fn small_reports_count_as_duplicates() {
     tcp.sends_full(0..1);
 }
 
-/// A duplicate is what reports something new: a changed window does not matter, an acknowledgement
-/// without news is none (section 2), nor are a report of data that have long arrived, as D-SACK makes
-/// it (RFC 2883 section 4), and one of data never sent.
+/// Only an acknowledgement with new SACK information is a duplicate: a window change does not matter; one
+/// without news does not count (section 2), nor does a DSACK (RFC 2883 section 4) or a block of data never
+/// sent.
 #[test]
 fn only_news_make_a_duplicate() {
     let mut tcp = ten(&sack(), None);
@@ -85,15 +85,15 @@ fn only_news_make_a_duplicate() {
     tcp.sack(1000, &[0..500, 2000..3000]).sack(1000, &[20_000..21_000]).dupacks(0);
 }
 
-/// An acknowledgement of new data that also reports news is a duplicate as well: it may find the loss
-/// by itself (section 5, DupAcks).
+/// A cumulative acknowledgement with new SACK information is a duplicate as well, and may reveal the loss by
+/// itself (section 5, DupAcks).
 #[test]
 fn a_new_acknowledgement_may_reveal_a_loss() {
     let mut tcp = ten(&sack(), None);
     tcp.sack(1000, &[2000..5000]).sends_full(1..2).cwnd(4500.0);
 }
 
-/// Such an acknowledgement lets the window out all the same, as any of new data does.
+/// Such an acknowledgement also lets the sender use the window, like any of new data.
 #[test]
 fn a_new_acknowledgement_with_news_lets_the_window_out() {
     let mut tcp = ten(&sack(), None);
@@ -163,8 +163,8 @@ fn the_highest_hole_is_rescued() {
     tcp.at(200).ack(9000).sends(&["9000..9500 FIN"]);
 }
 
-/// Recovery ends when everything outstanding at its start is acknowledged; until then the window stands
-/// still, afterwards it opens as usual (section 5 step A).
+/// Recovery ends when everything outstanding at its start is acknowledged; the window is constant until then,
+/// and grows as usual afterwards (section 5 step A).
 #[test]
 fn recovery_ends_at_the_recovery_point() {
     let mut tcp = ten(&sack(), None);
@@ -208,8 +208,8 @@ fn no_recovery_of_what_timed_out() {
     tcp.ack(11_000).cwnd(3000.0).sends_full(11..14).sack(11_000, &[12_000..14_000]).sends_nothing();
 }
 
-/// Limited transmit goes by the pipe: as many segments leave as were reported, and they do not count in
-/// the flight that a loss halves (section 5 steps 3 and 4.2).
+/// Limited transmit uses the pipe: as many segments are sent as were SACKed, and they do not count in the
+/// flight that a loss halves (section 5 steps 3 and 4.2).
 #[test]
 fn limited_transmit_goes_by_the_pipe() {
     let mut tcp = ten(&Settings { limited_transmit: true, ..sack() }, None);
@@ -217,7 +217,7 @@ fn limited_transmit_goes_by_the_pipe() {
     tcp.sack(0, &[1000..4000]).sends_full(0..1).cwnd(5000.0);
 }
 
-/// Limited transmit keeps to the receiver's window and to new data (section 5 step 3.3).
+/// Limited transmit respects the receive window and sends new data only (section 5 step 3.3).
 #[test]
 fn limited_transmit_keeps_to_the_window_and_to_new_data() {
     let limited = Settings { limited_transmit: true, ..sack() };

@@ -10,8 +10,8 @@ fn stamped(flavour: Flavour, initial: u32) -> Settings {
     Settings { timestamps: true, ..settings(flavour, initial) }
 }
 
-/// The echo is the timestamp of the first segment that the acknowledgement is about: with delayed
-/// acknowledgements, of the earlier one, so that the sender sees the delay (section 4.3 case A).
+/// The echo is the timestamp of the earliest segment acknowledged: with delayed ACKs the sender then measures
+/// the delay (section 4.3 case A).
 #[test]
 fn the_echo_is_of_the_earliest_segment() {
     let mut tcp = Server::start(&stamped(Flavour::NewReno, 4));
@@ -19,8 +19,8 @@ fn the_echo_is_of_the_earliest_segment() {
     tcp.data_ts(2000..3000, 30).data_ts(3000..4000, 40).acks_with_echo(4000, 30);
 }
 
-/// A segment behind a hole does not change the echo; the one that fills it gives its own (section 4.3
-/// cases B and C).
+/// An out-of-order segment does not change the echo; the one that fills the hole does (section 4.3 cases B
+/// and C).
 #[test]
 fn holes_do_not_change_the_echo() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
@@ -29,8 +29,8 @@ fn holes_do_not_change_the_echo() {
     tcp.data_ts(1000..2000, 50).acks_with_echo(4000, 50);
 }
 
-/// A segment that was overtaken does not set the echo back (section 4.3: TSval ≥ TS.Recent), across the
-/// wrap of the clock too.
+/// A reordered segment does not move the echo back (section 4.3: TSval ≥ TS.Recent), across the wrap of the
+/// clock too.
 #[test]
 fn an_overtaken_segment_does_not_set_the_echo_back() {
     for base in [100, u32::MAX - 5] {
@@ -41,15 +41,15 @@ fn an_overtaken_segment_does_not_set_the_echo_back() {
     }
 }
 
-/// The first timestamp is taken whatever the clock says.
+/// The first timestamp is accepted with any value.
 #[test]
 fn the_first_timestamp_is_taken() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
     tcp.data_ts(0..1000, u32::MAX - 7).acks_with_echo(1000, u32::MAX - 7);
 }
 
-/// Every acknowledgement of new data is a sample, of data retransmitted too, for the echo tells which copy
-/// arrived (sections 3.1, 4.1); that ends the backoff.
+/// Every acknowledgement of new data is a sample, also for retransmitted data, because the echo identifies
+/// the copy (sections 3.1, 4.1); it ends the backoff.
 #[test]
 fn retransmissions_are_timed() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
@@ -57,7 +57,7 @@ fn retransmissions_are_timed() {
     tcp.at(1100).ack_echo(1000, ms(1000)).srtt(Some(100)).rto(1000).timer_at(2100);
 }
 
-/// The copy that arrived may be the first one, when the timeout was a mistake.
+/// The delivered copy may be the first one, if the timeout was spurious.
 #[test]
 fn the_echo_shows_a_needless_timeout() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
@@ -83,8 +83,8 @@ fn duplicates_are_not_timed() {
     tcp.sends_full(0..4).at(100).ack_echo(0, ms(50)).srtt(None).dupacks(1);
 }
 
-/// The clock of microseconds wraps after 71 minutes; a round trip across the wrap is measured rightly
-/// (section 5.4).
+/// The microsecond clock wraps after 71 minutes; a round trip across the wrap is measured correctly (section
+/// 5.4).
 #[test]
 fn the_clock_wraps() {
     let wrap = Time::from_nanos((1 << 32) * 1_000);
@@ -101,7 +101,7 @@ fn the_clock_wraps() {
     tcp.at_time(wrap + Duration::from_millis(70)).ack_echo(2000, before).srtt(Some(100));
 }
 
-/// Segments carry the latest timestamp of the peer back (section 3.2).
+/// Segments echo the latest timestamp of the peer (section 3.2).
 #[test]
 fn segments_echo_the_peer() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
@@ -112,8 +112,7 @@ fn segments_echo_the_peer() {
     assert_eq!((sent.value, sent.echo), (100_000, 777));
 }
 
-/// An echo of what is still to be sent, as a strange peer may give it, is no round trip of an age: it took no
-/// time.
+/// An echo ahead of the clock, from a misbehaving peer, counts as a round trip of zero, not of an age.
 #[test]
 fn an_echo_from_the_future_took_no_time() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));

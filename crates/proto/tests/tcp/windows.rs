@@ -54,7 +54,7 @@ fn congestion_avoidance() {
     tcp.ack(5000).cwnd(5123.864).sends_full(8..10);
 }
 
-/// No more is sent than the receiver's window holds (RFC 9293 section 3.8.6).
+/// The data in flight never exceed the receive window (RFC 9293 section 3.8.6).
 #[test]
 fn the_receivers_window_limits() {
     let mut tcp = Client::start(&Settings { window: Bytes(3000).into(), ..settings(Flavour::NewReno, 10) });
@@ -79,8 +79,8 @@ fn a_window_may_be_a_number_of_packets() {
     }
 }
 
-/// A sender fills segments: of a window that has no room for a full one it waits for more, unless the
-/// room is half of the largest window that there was (RFC 9293 section 3.8.6.2.1).
+/// Sender-side silly window avoidance: a window too small for a full segment is not used, unless it is half
+/// of the largest window seen (RFC 9293 section 3.8.6.2.1).
 #[test]
 fn no_silly_segments_are_sent() {
     let mut tcp = Client::start(&Settings { window: Bytes(1500).into(), ..settings(Flavour::NewReno, 10) });
@@ -89,8 +89,8 @@ fn no_silly_segments_are_sent() {
     tcp.at(200).with_window(740).ack(1800).sends_nothing();
 }
 
-/// The largest window that there was is the receiver's, whose buffer may be smaller than one's own: SYN-ACK says
-/// how large it is (RFC 9293 section 3.8.6.2.1: Max(SND.WND)).
+/// The largest window seen is that of the receiver, announced in the SYN-ACK; its buffer may be smaller than
+/// the sender's (RFC 9293 section 3.8.6.2.1: Max(SND.WND)).
 #[test]
 fn half_a_window_is_half_of_the_receivers() {
     for flavour in [Flavour::Reno, Flavour::Sack, Flavour::GoBackN, Flavour::SelectiveRepeat] {
@@ -102,15 +102,15 @@ fn half_a_window_is_half_of_the_receivers() {
     }
 }
 
-/// The last segment is sent as short as it is (RFC 9293 section 3.8.6.2.1: all queued data fit).
+/// The last segment may be short (RFC 9293 section 3.8.6.2.1: all queued data fit).
 #[test]
 fn the_end_of_the_data_is_not_held_back() {
     let mut tcp = Client::start_with(&settings(Flavour::NewReno, 4), Some(2300));
     tcp.sends(&["0..1000", "1000..2000", "2000..2300"]);
 }
 
-/// After an idle time longer than the timeout the window starts again from the initial one (RFC 5681
-/// section 4.1). The sender falls idle here because the receiver lets nothing out.
+/// After an idle period longer than the RTO the window restarts from the initial window (RFC 5681 section
+/// 4.1). Here the sender is idle because the receive window is closed.
 #[test]
 fn after_idling_the_window_starts_again() {
     let grown = |idle_restart| {
@@ -124,7 +124,7 @@ fn after_idling_the_window_starts_again() {
     grown(false).at(1101).ack(5000).cwnd(4000.0).sends_full(5..9);
 }
 
-/// Restarting never opens the window: min(initial, cwnd) counts (RFC 5681 section 4.1).
+/// A restart never increases the window: it is min(initial, cwnd) (RFC 5681 section 4.1).
 #[test]
 fn after_idling_a_small_window_stays() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
@@ -133,7 +133,7 @@ fn after_idling_a_small_window_stays() {
     tcp.at(3050).with_window(1 << 20).ack(4000).cwnd(2000.0).sends_full(4..6);
 }
 
-/// With a limit on bursts, an acknowledgement lets at most that many segments out.
+/// With a burst limit, an acknowledgement releases at most that many segments.
 #[test]
 fn bursts_can_be_limited() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
@@ -146,9 +146,9 @@ fn limited(flavour: Flavour) -> Settings {
     Settings { limited_transmit: true, ..settings(flavour, 3) }
 }
 
-/// The first two duplicate acknowledgements each let a new segment out, beyond the congestion window,
-/// which stays as it is (RFC 3042 section 2). What left so does not count in the flight that a loss
-/// halves; the half is two segments at least (RFC 5681 section 3.2 step 2, equation 4).
+/// Limited transmit: each of the first two duplicate ACKs releases a new segment beyond the unchanged
+/// congestion window (RFC 3042 section 2). These segments do not count in the flight that a loss halves, and
+/// the half is at least two segments (RFC 5681 section 3.2 step 2, equation 4).
 #[test]
 fn limited_transmit() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -159,7 +159,7 @@ fn limited_transmit() {
     }
 }
 
-/// Limited transmit keeps to the receiver's window (RFC 3042 section 2).
+/// Limited transmit respects the receive window (RFC 3042 section 2).
 #[test]
 fn limited_transmit_keeps_to_the_receivers_window() {
     let mut tcp = Client::start(&Settings { window: Bytes(4000).into(), ..limited(Flavour::NewReno) });
@@ -175,7 +175,7 @@ fn limited_transmit_sends_two_segments_at_most() {
     tcp.acks(2, 0).sends_nothing().ack(0).sends_first("0..1000");
 }
 
-/// Limited transmit sends new data only, nothing of what a timeout sends again (RFC 3042 section 2).
+/// Limited transmit sends new data only, never retransmissions after a timeout (RFC 3042 section 2).
 #[test]
 fn limited_transmit_repeats_nothing() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -185,7 +185,7 @@ fn limited_transmit_repeats_nothing() {
     }
 }
 
-/// Limited transmit does nothing when there is nothing more to send.
+/// Limited transmit has no effect without new data.
 #[test]
 fn limited_transmit_needs_data() {
     let mut tcp = Client::start_with(&Settings { close: true, ..limited(Flavour::NewReno) }, Some(3000));

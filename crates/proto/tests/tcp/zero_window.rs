@@ -15,8 +15,8 @@ fn closed(flavour: Flavour) -> Client {
     tcp
 }
 
-/// Into a closed window a byte is sent after one timeout, and again in intervals that double up to the
-/// largest timeout.
+/// Window probe: a byte is sent into a closed window after one RTO, and again at intervals that double up to
+/// the maximum RTO.
 #[test]
 fn a_closed_window_is_probed() {
     for flavour in FLAVOURS {
@@ -28,8 +28,8 @@ fn a_closed_window_is_probed() {
     }
 }
 
-/// Answers to probes are no duplicate acknowledgements: nothing was lost, the window stays as it is, and
-/// nothing is sent before the next probe is due.
+/// Responses to probes are not duplicate acknowledgements: the congestion window is unchanged, and nothing is
+/// sent before the next probe.
 #[test]
 fn answers_to_probes_are_no_duplicates() {
     for flavour in FLAVOURS {
@@ -42,8 +42,8 @@ fn answers_to_probes_are_no_duplicates() {
     }
 }
 
-/// A window update lets data out at once, in whole segments, what a probe carried too; the timer starts
-/// with the timeout as it was, since probes are no timeouts (RFC 6298 section 5.1).
+/// A window update releases data at once, in whole segments, including the probe's; the timer starts with the
+/// RTO unchanged, since probes are not timeouts (RFC 6298 section 5.1).
 #[test]
 fn a_window_update_ends_probing() {
     for flavour in FLAVOURS {
@@ -54,8 +54,8 @@ fn a_window_update_ends_probing() {
     }
 }
 
-/// A window that opens long after the last probe finds an idle connection, which starts again (RFC 5681
-/// section 4.1).
+/// A window that opens long after the last probe finds an idle connection, which restarts (RFC 5681 section
+/// 4.1).
 #[test]
 fn probes_do_not_hide_an_idle_time() {
     let mut tcp = closed(Flavour::NewReno);
@@ -63,8 +63,8 @@ fn probes_do_not_hide_an_idle_time() {
     tcp.cwnd(4000.0).sends_full(4..8);
 }
 
-/// Halving in whole segments, ns-2's congestion window may shut as well: a probe of one byte keeps to
-/// that, too.
+/// With halving in whole segments, ns-2's congestion window may become zero as well: a one-byte probe
+/// respects that too.
 #[test]
 fn probes_keep_to_a_shut_congestion_window() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
@@ -74,8 +74,8 @@ fn probes_keep_to_a_shut_congestion_window() {
     tcp.at(300).ack(4000).cwnd(0.0).sends_nothing().wakes_at(1300).sends(&["4000..4001"]);
 }
 
-/// The byte of a probe may be taken: data go on behind it. Sent once it gives a sample, sent more often
-/// it gives none (Karn).
+/// The byte of a probe may be accepted, and data continue after it. Sent once it gives an RTT sample,
+/// retransmitted it does not (Karn).
 #[test]
 fn an_accepted_probe_moves_on() {
     let mut tcp = closed(Flavour::NewReno);
@@ -86,7 +86,7 @@ fn an_accepted_probe_moves_on() {
     tcp.at(3300).with_window(OPEN).ack(4001).srtt(Some(100)).sends_first("4001..5001");
 }
 
-/// When the byte is taken and the window is still closed, probing restarts.
+/// When the byte is accepted and the window is still closed, probing restarts.
 #[test]
 fn probing_begins_anew_behind_an_accepted_byte() {
     let mut tcp = closed(Flavour::NewReno);
@@ -94,8 +94,8 @@ fn probing_begins_anew_behind_an_accepted_byte() {
     tcp.at(3200).ack(4001).sends_nothing().wakes_at(4200).sends(&["4001..4002"]).timer_at(6200);
 }
 
-/// A small window that stays is used after one timeout for as much as it holds, rather than byte by byte
-/// (RFC 9293 section 3.8.6.2.1: override timeout; RFC 1122 section 4.2.3.4).
+/// A persistently small window is used after one RTO as far as it permits, not byte by byte (RFC 9293 section
+/// 3.8.6.2.1: override timeout; RFC 1122 section 4.2.3.4).
 #[test]
 fn a_small_window_is_used_in_the_end() {
     let mut tcp = Client::start(&Settings { window: Bytes(2500).into(), ..settings(Flavour::NewReno, 4) });
@@ -109,8 +109,7 @@ fn a_small_window_is_used_in_the_end() {
         .timer_at(2200);
 }
 
-/// The SACK of ns-2 sends whole segments into a window, and smaller ones as probes alone; it does not wait
-/// forever.
+/// ns-2's SACK sends whole segments into a window, and shorter ones only as probes; it does not stall.
 #[test]
 fn ns2_uses_a_small_window_by_probes() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
@@ -129,8 +128,8 @@ fn a_small_window_does_not_end_probing() {
     tcp.wakes_at(3100).sends(&["4000..4300"]);
 }
 
-/// A window that shrinks to nothing over outstanding data is probed like any other, where a timeout would
-/// send nothing forever; no loss is seen in it (RFC 9293 section 3.8.6, RFC 1122 section 4.2.2.16).
+/// A window that closes over outstanding data is probed like any other, where a timeout would never send
+/// anything; this does not count as a loss (RFC 9293 section 3.8.6, RFC 1122 section 4.2.2.16).
 #[test]
 fn a_shrunk_window_is_probed() {
     for flavour in FLAVOURS {
@@ -160,7 +159,7 @@ fn a_window_may_be_closed_from_the_start() {
     tcp.wakes_at(1100).sends(&["0..1"]).at(1200).with_window(OPEN).ack(1).sends_first("1..1001");
 }
 
-/// What a small window cut is retransmitted in other pieces when there is more room.
+/// Data segmented by a small window are retransmitted with other boundaries when there is more room.
 #[test]
 fn retransmissions_may_be_cut_differently() {
     let mut tcp = Client::start(&Settings { window: Bytes(1600).into(), ..settings(Flavour::NewReno, 4) });
