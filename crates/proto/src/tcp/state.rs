@@ -90,6 +90,8 @@ pub struct SenderState {
     /// Where the segments begin that reactions have asked for; they are sent once the hook has returned.
     asked: Vec<SeqNum>,
     reactions: Reactions,
+    /// A reaction has set the window, and a reduction that is under way does not know of it.
+    window_was_set: bool,
 }
 
 impl SenderState {
@@ -141,6 +143,7 @@ impl SenderState {
             stats: SenderStats::default(),
             asked: Vec::new(),
             reactions,
+            window_was_set: false,
             settings: settings.clone(),
         }
     }
@@ -167,6 +170,12 @@ impl SenderState {
     /// it.
     pub fn set_window(&mut self, bytes: u32) {
         self.window_mut().set_cwnd(f64::from(bytes));
+        self.window_was_set = true;
+    }
+
+    /// Whether the window was set from outside of recovery since the last question.
+    pub(super) fn take_window_was_set(&mut self) -> bool {
+        core::mem::take(&mut self.window_was_set)
     }
 
     /// Asks that the segment at `seq` be sent again as soon as the hook has returned, whatever the window
@@ -431,7 +440,7 @@ impl SenderState {
         if self.cut {
             self.cc.on_recovered(target);
         } else if !self.governs_recovery() {
-            self.set_window(target);
+            self.window_mut().set_cwnd(f64::from(target));
         }
     }
 

@@ -815,3 +815,25 @@ fn by_records_each_hole_is_judged_once() {
     tcp.sack(0, &[1000..2000, 3000..9000]).sent();
     assert_eq!(*judged.lock().expect("one thread"), [0, 2000]);
 }
+
+/// A window that a reaction sets while a loss is being repaired by records stays when recovery has ended: here one
+/// segment, and one for the segment that the last acknowledgement delivers.
+#[test]
+fn a_window_that_is_set_during_a_reduction_stays() {
+    #[derive(Debug)]
+    struct Shrinks;
+    impl Reaction for Shrinks {
+        fn on_notice(&mut self, _now: Time, _notice: &Notice, sender: &mut SenderState) {
+            sender.shrink_window_to_one_segment();
+        }
+    }
+    for (quenched, cwnd) in [(true, 2000.0), (false, 5000.0)] {
+        let mut tcp = Client::reacting_with(&settings(Flavour::Prr, 10), Some(12_000), Box::new(Shrinks));
+        tcp.sends_full(0..10).at(100).sack(0, &[1000..4000]).sent();
+        if quenched {
+            tcp.notice(0).sends_nothing();
+        }
+        tcp.at(150).sack(0, &[1000..10_000]).sent();
+        tcp.at(200).ack(10_000).cwnd(cwnd);
+    }
+}

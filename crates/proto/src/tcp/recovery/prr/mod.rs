@@ -579,6 +579,11 @@ impl Recovery for Prr {
     }
 
     fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
+        if tcp.take_window_was_set()
+            && let Some(reduction) = self.stage.reduction()
+        {
+            reduction.lower_target(Self::cwnd(tcp));
+        }
         tcp.begin_sending(now);
         let burst = tcp.settings.max_burst;
         let (mut sent, mut limited) = (0, false);

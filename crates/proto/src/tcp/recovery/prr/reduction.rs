@@ -23,6 +23,11 @@ impl Reduction {
         self.ssthresh
     }
 
+    /// A scheme wants a window of no more than `segments`.
+    pub(super) fn lower_target(&mut self, segments: u32) {
+        self.ssthresh = self.ssthresh.min(segments.max(1));
+    }
+
     /// A segment was sent, new or again.
     pub(super) fn on_sent(&mut self) {
         self.out += 1;
