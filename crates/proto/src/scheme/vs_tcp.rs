@@ -289,7 +289,7 @@ impl Reaction for SizeController {
     }
 }
 
-/// LossWindow of the most recent packets.
+/// Outcomes of the most recent packets.
 #[derive(Debug)]
 struct LossWindow {
     lost: VecDeque<bool>,
