@@ -55,9 +55,12 @@ pub(super) trait LossDetector: Debug + Send {
     /// The path was seen to reorder segments.
     fn on_reordering(&mut self) {}
 
-    /// A retransmission was reported to be a duplicate (RFC 2883), when `delivered` bytes had been delivered,
-    /// `prior` of them before the newest acknowledged segment was sent.
-    fn on_duplicate_report(&mut self, _prior: u64, _delivered: u64) {}
+    /// A retransmission was reported to be a duplicate (RFC 2883).
+    fn on_duplicate_report(&mut self) {}
+
+    /// An acknowledgement has delivered something: `delivered` bytes so far, `prior` of them before the newest of its
+    /// segments was sent.
+    fn on_deliveries(&mut self, _prior: u64, _delivered: u64) {}
 
     /// A recovery from losses has ended.
     fn on_recovered(&mut self) {}

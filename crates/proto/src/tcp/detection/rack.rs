@@ -23,6 +23,8 @@ pub(super) struct Rack {
     reordering_seen: bool,
     /// The reordering window in quarters of the least round-trip time.
     steps: u32,
+    /// A duplicate was reported that no step has answered yet.
+    reported: bool,
     /// Recoveries left until the window is narrow again.
     widened_for: u32,
     /// No second step before segments sent after so much was delivered are acknowledged.
@@ -36,6 +38,7 @@ impl Rack {
             rtt: Duration::ZERO,
             reordering_seen: false,
             steps: 1,
+            reported: false,
             widened_for: 0,
             stepped_at: 0,
         }
@@ -77,13 +80,20 @@ impl LossDetector for Rack {
         self.reordering_seen = true;
     }
 
-    /// RFC 8985 section 6.2 step 4: once per round trip, and, as in Linux, only if the path was seen to reorder.
-    fn on_duplicate_report(&mut self, prior: u64, delivered: u64) {
-        if self.reordering_seen && prior >= self.stepped_at {
-            self.steps = (self.steps + 1).min(MAX_STEPS);
-            self.widened_for = WIDENED_FOR;
-            self.stepped_at = delivered;
+    /// As in Linux, it says something only of a path that was seen to reorder.
+    fn on_duplicate_report(&mut self) {
+        self.reported |= self.reordering_seen;
+    }
+
+    /// RFC 8985 section 6.2 step 4: a step once per round trip. A report of a duplicate delivers nothing itself, and waits
+    /// for what does.
+    fn on_deliveries(&mut self, prior: u64, delivered: u64) {
+        if !core::mem::take(&mut self.reported) || prior < self.stepped_at {
+            return;
         }
+        self.steps = (self.steps + 1).min(MAX_STEPS);
+        self.widened_for = WIDENED_FOR;
+        self.stepped_at = delivered;
     }
 
     fn on_recovered(&mut self) {

@@ -261,8 +261,11 @@ impl Prr {
             self.note_reordering(highest - late, tcp.mss);
         }
         if news.needless {
+            self.detector.on_duplicate_report();
+        }
+        if news.segments > 0 {
             let rate = &tcp.records().rate;
-            self.detector.on_duplicate_report(rate.prior_delivered(), rate.delivered());
+            self.detector.on_deliveries(rate.prior_delivered(), rate.delivered());
         }
         news
     }
