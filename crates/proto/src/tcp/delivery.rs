@@ -211,6 +211,20 @@ mod tests {
         assert!(sample.delivery_rate.expect("a full interval") <= 100_000.0 + 1e-6);
     }
 
+    /// An acknowledgement that comes early shows no faster path than the segments were sent on.
+    #[test]
+    fn the_rate_is_no_higher_than_that_of_sending() {
+        let mut rate = DeliveryRate::default();
+        rate.restart(ms(0));
+        let first = rate.snapshot(1, 0);
+        rate.on_delivered(ms(100), 1000, ms(0), &first);
+        rate.take_sample(ms(100), Duration::ZERO);
+        let second = rate.snapshot(1, 0);
+        rate.on_delivered(ms(105), 1000, ms(100), &second);
+        let sample = rate.take_sample(ms(105), Duration::ZERO);
+        assert_eq!((sample.delivery_rate, sample.interval), (Some(10_000.0), Duration::from_millis(100)));
+    }
+
     #[test]
     fn samples_after_a_pause_of_the_application_say_so() {
         let mut rate = DeliveryRate::default();

@@ -191,13 +191,15 @@ fn slow_start_of_an_application() {
 /// jumps-upward).
 #[test]
 fn hystart_finds_a_longer_round_trip() {
-    let mut tcp = open(200, 30);
-    tcp.at(400).ack(10_000).sends_full(10..30).cwnd(20_000.0);
-    for n in 0..9 {
-        tcp.at(640 + n).ack(12_000 + 2000 * n as u32);
-        let last = n == 8;
-        tcp.cwnd(if last { 36_000.0 } else { 22_000.0 + 2000.0 * n as f64 });
-        tcp.ssthresh(if last { 36_000.0 } else { f64::INFINITY });
+    for (rtt, longer, found) in [(200, 240, true), (80, 91, true), (80, 89, false)] {
+        let mut tcp = open(rtt, 30);
+        tcp.at(2 * rtt).ack(10_000).sends_full(10..30).cwnd(20_000.0);
+        for n in 0..9 {
+            tcp.at(2 * rtt + longer + n).ack(12_000 + 2000 * n as u32);
+            let leaves = n == 8 && found;
+            tcp.cwnd(if leaves { 36_000.0 } else { 22_000.0 + 2000.0 * n as f64 });
+            tcp.ssthresh(if leaves { 36_000.0 } else { f64::INFINITY });
+        }
     }
 }
 

@@ -4,9 +4,9 @@
 
 use lasthop_base::{Duration, Time};
 use lasthop_proto::Component;
-use lasthop_proto::tcp::{Congestion, Detection, Flavour, Settings, SlowStartExit};
+use lasthop_proto::tcp::{Congestion, Detection, Flavour, InitialThreshold, Settings, SlowStartExit};
 
-use crate::dialogue::{Client, settings};
+use crate::dialogue::{Client, ms, settings};
 
 /// Reno on records, without probes.
 fn records(initial: u32) -> Settings {
@@ -40,6 +40,25 @@ fn the_rate_is_reduced_in_proportion() {
     tcp.sack(0, &[1000..7000]).sends_nothing().sack(0, &[1000..8000]).sends_full(13..14);
     tcp.sack(0, &[1000..9000]).sends_nothing().sack(0, &[1000..10000]).sends_nothing();
     assert_eq!(tcp.sender.pipe(), 5000);
+}
+
+/// RFC 6937 section 4, second figure: the first fifteen of twenty segments are lost. Two acknowledgements let out new
+/// data, the third finds the loss, and there is no burst of repairs: a segment for each that arrives, as long as none
+/// moves the left edge, and two for each that does (RFC 9937 section 6).
+#[test]
+fn a_burst_of_losses_is_repaired_without_a_burst() {
+    let mut tcp = Client::start(&records(20));
+    tcp.sends_full(0..20);
+    for (now, end, sent) in [(100, 16, 20), (101, 17, 21), (102, 18, 0), (103, 19, 1), (104, 20, 2)] {
+        tcp.at(now).sack(0, &[15_000..end * 1000]).sends_full(sent..sent + 1);
+    }
+    tcp.ssthresh(10_000.0).losses(1);
+    for (now, end, sent) in [(200, 21, 3), (201, 22, 4)] {
+        tcp.at(now).sack(0, &[15_000..end * 1000]).sends_full(sent..sent + 1);
+    }
+    for (now, ack, sent) in [(202, 1, 5..7), (203, 2, 7..9), (204, 3, 9..11)] {
+        tcp.at(now).sack(ack * 1000, &[15_000..22_000]).sends_full(sent);
+    }
 }
 
 /// A retransmission is a segment like others: lost, if something sent after it has arrived.
@@ -199,6 +218,38 @@ fn pacing_spreads_the_window() {
             assert!((gap - 100.0 / 24.0).abs() < 0.001, "{gap} ms");
         }
     }
+}
+
+/// Beyond slow start a fifth more than the window leaves in a round trip.
+#[test]
+fn pacing_beyond_slow_start() {
+    let beyond = Settings { pacing: true, initial_ssthresh: InitialThreshold::Segments(10), ..records(10) };
+    let mut tcp = Client::start(&beyond);
+    tcp.sends_full(0..10).at(100).ack(2000).cwnd(10_000.0).sends_full(10..11);
+    let due = tcp.sender.next_wakeup().since(ms(100)).as_secs_f64();
+    assert!((due - 0.1 / 12.0).abs() < 1e-6, "{due} s");
+}
+
+/// A probe that came twice is over: what is acknowledged later shows no loss (RFC 8985 section 7.4.2).
+#[test]
+fn the_answer_to_a_needless_probe_ends_it() {
+    let mut tcp = Client::supplied(&Settings { tlp: true, dsack: true, ..records(8) });
+    tcp.supply(3000).sends_full(0..3).at(100).ack(2000);
+    tcp.times_out();
+    tcp.sends_full(2..3).ack(3000).sack(3000, &[2000..3000]).supply(1000).sends_full(3..4);
+    tcp.ack(4000).ssthresh(f64::INFINITY).is_not_finished();
+}
+
+/// A timeout while losses are being repaired is no news, and not doubted: an original that arrives then shows nothing
+/// (RFC 5682 section 3.1 step 1).
+#[test]
+fn a_timeout_in_recovery_is_not_doubted() {
+    let mut tcp = Client::start(&records(10));
+    tcp.sends_full(0..10).at(100).sack(0, &[1000..4000]).sends_first("0..1000");
+    let due = tcp.times_out();
+    tcp.timeouts(1).sent();
+    tcp.at(due + 10).sack(0, &[1000..5000]).sent();
+    assert_eq!(tcp.sender.stats().spurious_timeouts, 0);
 }
 
 /// Two of ten segments are acknowledged each 100 ms, on a path of 166 kb/s: the queue makes the round trips longer

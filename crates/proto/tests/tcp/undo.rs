@@ -124,6 +124,36 @@ fn one_needless_retransmission_of_two_undoes_nothing() {
     }
 }
 
+/// Each recovery has its own first retransmission: an original that was sent after that of an earlier one counts.
+#[test]
+fn an_echo_counts_in_the_second_recovery_as_well() {
+    let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
+    let first = reorders(&mut tcp).resends_first();
+    // This time something was lost.
+    tcp.until(200).heard(12_000, first).until(290);
+    assert_eq!(tcp.sender.stats().undone_reductions, 0);
+    let sent = 200_000;
+    for end in [14_000, 15_000, 16_000] {
+        tcp.heard_of(12_000, sent, &[13_000..end]).sent();
+    }
+    tcp.losses(2).until(295).heard(16_000, sent).sent();
+    assert_eq!(tcp.sender.stats().undone_reductions, 1);
+}
+
+/// The report of a copy from before the recovery explains nothing of it.
+#[test]
+fn an_older_duplicate_explains_nothing() {
+    let mut tcp = Client::start(&Settings { dsack: true, ..records(Congestion::Reno, 10) });
+    tcp.sends_full(0..10).at(100).ack(2000).sent();
+    for end in [4000, 5000, 6000] {
+        tcp.sack(2000, &[3000..end]).sent();
+    }
+    tcp.losses(1).sack(2000, &[0..1000, 3000..6000]).sent();
+    assert_eq!(tcp.sender.stats().undone_reductions, 0);
+    tcp.until(200).sack(6000, &[2000..3000]).sent();
+    assert_eq!(tcp.sender.stats().undone_reductions, 1);
+}
+
 /// The acknowledgements of a flight come after the timeout. The first lets out new data, and the second acknowledges
 /// an original: the timeout was spurious (RFC 5682 section 3.1, step 3b).
 #[test]

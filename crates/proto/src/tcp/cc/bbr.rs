@@ -619,6 +619,127 @@ mod tests {
         assert_eq!(bbr.mode, Mode::Startup);
     }
 
+    /// A path of 1 MB/s and 50 ms; each acknowledgement ends a round and covers ten segments.
+    struct Path {
+        bbr: Bbr,
+        now: Time,
+        delivered: u64,
+        rate: f64,
+    }
+
+    impl Path {
+        fn new() -> Path {
+            Path { bbr: Bbr::new(&Settings::default(), 1), now: Time::ZERO, delivered: 0, rate: 1e6 }
+        }
+
+        /// An acknowledgement 51 ms later, which leaves so many segments in flight.
+        fn ack(&mut self, in_flight: u64) -> &mut Path {
+            let rtt = Duration::from_millis(if self.delivered == 0 { 50 } else { 51 });
+            self.now += rtt;
+            let prior_delivered = self.delivered;
+            self.delivered += 14_600;
+            let bytes = in_flight * 1_460;
+            self.bbr.on_sample(&RateSample {
+                now: self.now,
+                newly_delivered: 14_600,
+                delivered: self.delivered,
+                prior_delivered,
+                delivery_rate: Some(self.rate),
+                rtt: Some(rtt),
+                in_flight: bytes,
+                prior_in_flight: bytes,
+                ..RateSample::default()
+            });
+            self
+        }
+
+        fn probing() -> Path {
+            let mut path = Path::new();
+            (0..4).for_each(|_| _ = path.ack(100));
+            path.ack(30);
+            path
+        }
+    }
+
+    /// Startup ends after three rounds in which the bandwidth has not grown; Drain when no more than the path holds is
+    /// in flight (draft-cardwell-00 sections 4.3.2 and 4.3.3).
+    #[test]
+    fn startup_ends_when_the_bandwidth_stays_and_drain_when_the_queue_is_gone() {
+        let mut path = Path::new();
+        let modes: alloc::vec::Vec<_> = (0..6).map(|_| path.ack(100).bbr.mode).collect();
+        assert_eq!(modes[..3], [Mode::Startup; 3]);
+        assert_eq!(modes[3..], [Mode::Drain; 3]);
+        assert_eq!(path.ack(30).bbr.mode, Mode::ProbeBw);
+    }
+
+    /// ProbeBW: one phase of eight above the bandwidth, one below, each as long as a round trip (section 4.3.4.1), all
+    /// of it a hundredth lower.
+    #[test]
+    fn one_phase_of_eight_probes() {
+        let mut path = Path::probing();
+        let rtt = Duration::from_millis(50);
+        let shares: alloc::vec::Vec<_> =
+            (0..16).map(|_| libm::round(path.ack(60).bbr.pacing_rate(rtt) / 990.0)).collect();
+        for (share, phases) in [(1250.0, 2), (750.0, 2), (1000.0, 12)] {
+            assert_eq!(shares.iter().filter(|&&found| found == share).count(), phases, "{shares:?}");
+        }
+    }
+
+    /// The least round-trip time is looked for after ten seconds, with four segments for 200 ms; then the window is what
+    /// it was (section 4.3.5).
+    #[test]
+    fn probe_rtt_lasts_for_200_ms() {
+        let mut path = Path::probing();
+        let began = path.now;
+        while path.ack(60).bbr.mode == Mode::ProbeBw {}
+        assert_eq!(path.bbr.mode, Mode::ProbeRtt);
+        assert!(path.now.since(began) > Duration::from_secs(9));
+        assert_eq!(path.bbr.window.cwnd(), 4);
+        let before = path.bbr.prior_cwnd;
+        let acks = (1..20).find(|_| path.ack(4).bbr.mode != Mode::ProbeRtt);
+        // The first of them finds four in flight, and 204 ms are longer than 200.
+        assert_eq!((acks, path.bbr.mode), (Some(5), Mode::ProbeBw));
+        assert!(path.bbr.window.cwnd() >= before && before > 60);
+    }
+
+    /// The bandwidth is the greatest of ten rounds (section 4.1.1.3).
+    #[test]
+    fn the_bandwidth_is_remembered_for_ten_rounds() {
+        let mut path = Path::probing();
+        path.rate = 5e5;
+        (0..9).for_each(|_| _ = path.ack(60));
+        assert_eq!(path.bbr.bandwidth(), 1e6);
+        (0..4).for_each(|_| _ = path.ack(60));
+        assert_eq!(path.bbr.bandwidth(), 5e5);
+    }
+
+    /// In the first round of a recovery a segment leaves for each that is delivered, and no more; afterwards the window
+    /// is what it was (section 4.2.3.4).
+    #[test]
+    fn the_first_round_of_recovery_conserves_packets() {
+        let mut path = Path::probing();
+        (0..8).for_each(|_| _ = path.ack(60));
+        let before = path.bbr.window.cwnd();
+        assert!(before > 60);
+        let (now, max) = (path.now, SeqNum(0));
+        path.bbr.on_loss(&Loss { now, flight: 60 * 1_460, rwnd: u32::MAX, again: false, max }, None);
+        let sample = RateSample {
+            now: path.now,
+            newly_delivered: 2 * 1_460,
+            delivered: path.delivered + 2 * 1_460,
+            delivery_rate: Some(1e6),
+            in_flight: 20 * 1_460,
+            in_recovery: true,
+            ..RateSample::default()
+        };
+        for _ in 0..3 {
+            path.bbr.on_sample(&sample);
+            assert_eq!(path.bbr.window.cwnd(), 22);
+        }
+        path.bbr.on_sample(&RateSample { in_recovery: false, ..sample });
+        assert!(path.bbr.window.cwnd() >= before, "{}", path.bbr.window.cwnd());
+    }
+
     /// The first acknowledgement covers a part of the initial window only, and so shows a low rate: Startup goes on at
     /// that of the window (Linux: bbr_init_pacing_rate_from_rtt; draft-ietf-ccwg-bbr section 5.6.2).
     #[test]

@@ -342,6 +342,51 @@ mod tests {
         }
     }
 
+    /// The same with losses so frequent that Reno with CUBIC's factor counts: 1.2 / sqrt(p) (RFC 9438 section 5.1, and
+    /// RFC 5681's window). Windows move in whole segments here: a loss rounds down, growth waits for a whole segment,
+    /// follows the Reno-friendly window a round trip later, and is calculated 32 times a second at most. So the average
+    /// lies up to three segments below, whatever it is: 7 % of 38.
+    #[test]
+    fn frequent_losses_give_renos_window_in_whole_segments() {
+        let rtt = Duration::from_millis(10);
+        for (per_loss, expected) in [(300, 20.8), (1_000, 37.9), (3_000, 65.7)] {
+            for share in [0.5, 1.0, 2.0] {
+                let found = average_window(rtt, per_loss, (share * expected) as u32);
+                assert!(found <= expected && found > expected - 3.0, "{found} for {expected}");
+            }
+        }
+    }
+
+    /// Time without data does not count (RFC 9438 section 5.8): the window after an idle time grows as it would have.
+    #[test]
+    fn an_idle_time_moves_the_curve() {
+        let [mut idle, mut busy] = [0, 1].map(|_| Flow::new(Duration::from_millis(100), 200));
+        for flow in [&mut idle, &mut busy] {
+            flow.lose();
+            (0..500).for_each(|_| flow.ack());
+        }
+        let pause = Duration::from_secs(20);
+        idle.now += pause;
+        idle.cubic.on_flight(&Sending { now: idle.now, idle: pause, application_limited: false });
+        for flow in [&mut idle, &mut busy] {
+            (0..2_000).for_each(|_| flow.ack());
+        }
+        assert_eq!(idle.segments(), busy.segments());
+    }
+
+    /// However far the curve has run ahead, the window grows by one segment for two acknowledged at most.
+    #[test]
+    fn the_window_grows_by_half_of_what_is_acknowledged() {
+        let mut flow = Flow::new(Duration::from_millis(100), 100);
+        flow.lose();
+        flow.ack();
+        flow.now += Duration::from_secs(60);
+        let before = flow.segments();
+        (0..100).for_each(|_| flow.ack());
+        let grown = flow.segments() - before;
+        assert!((49.0..=51.0).contains(&grown), "{grown}");
+    }
+
     #[test]
     fn cube_roots_are_rounded_down() {
         for (a, root) in [(0, 0), (1, 1), (7, 1), (8, 2), (26, 2), (27, 3), (u64::MAX >> 1, 2_097_151)] {
