@@ -17,6 +17,7 @@
 
 use alloc::boxed::Box;
 
+use lasthop_base::Time;
 use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
@@ -123,7 +124,7 @@ impl Marker {
 }
 
 impl Reaction for Marker {
-    fn dscp(&mut self, segment: &Segment, again: bool, sender: &SenderState) -> Dscp {
+    fn dscp(&mut self, _now: Time, segment: &Segment, again: bool, sender: &SenderState) -> Dscp {
         let protected = match self.scheme.protect {
             Protect::All => true,
             Protect::Retransmitted => again,

@@ -268,7 +268,7 @@ impl SizeController {
 }
 
 impl Reaction for SizeController {
-    fn on_start(&mut self, sender: &mut SenderState) {
+    fn on_start(&mut self, _now: Time, sender: &mut SenderState) {
         self.packets = match sender.settings().window {
             WindowSize::Bytes(_) => None,
             WindowSize::Packets(packets) => Some(packets),
@@ -283,7 +283,7 @@ impl Reaction for SizeController {
         }
     }
 
-    fn judge(&mut self, _hole: Hole, sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, _hole: Hole, sender: &mut SenderState) -> Response {
         self.note(true, sender);
         Response::Corruption
     }

@@ -16,7 +16,7 @@ use crate::packet::{Dscp, Notice};
 /// retransmission, and each transmission is reported. A sender may have [several](Reactions).
 pub trait Reaction: Debug + Send {
     /// The connection is about to start; nothing was sent yet.
-    fn on_start(&mut self, _sender: &mut SenderState) {}
+    fn on_start(&mut self, _now: Time, _sender: &mut SenderState) {}
 
     /// A control message about this connection has arrived. Afterwards the sender retransmits what the hook
     /// requested ([`SenderState::resend`]), and sends what the window permits.
@@ -28,13 +28,13 @@ pub trait Reaction: Debug + Send {
 
     /// A segment with data, SYN or FIN is about to be sent; returns its DSCP. `again` if part of it was sent
     /// before.
-    fn dscp(&mut self, _segment: &Segment, _again: bool, _sender: &SenderState) -> Dscp {
+    fn dscp(&mut self, _now: Time, _segment: &Segment, _again: bool, _sender: &SenderState) -> Dscp {
         Dscp::DEFAULT
     }
 
     /// The sequence numbers from `start` (inclusive) to `end` (exclusive) were sent, SYN and FIN included;
     /// `again` if part of them was sent before.
-    fn on_sent(&mut self, _start: SeqNum, _end: SeqNum, _again: bool) {}
+    fn on_sent(&mut self, _now: Time, _start: SeqNum, _end: SeqNum, _again: bool) {}
 
     /// Duplicate ACK threshold for the segment at the left edge, where the settings have `set`; at least one.
     fn dupthresh(&self, set: u32, _sender: &SenderState) -> u32 {
@@ -50,7 +50,7 @@ pub trait Reaction: Debug + Send {
 
     /// Classifies a hole before its retransmission, or a timeout. Congestion by default. After a window
     /// reduction, further holes of the same window are classified but cause no further reduction.
-    fn judge(&mut self, _hole: Hole, _sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, _hole: Hole, _sender: &mut SenderState) -> Response {
         Response::Congestion
     }
 

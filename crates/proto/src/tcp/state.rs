@@ -360,7 +360,7 @@ impl SenderState {
     /// The connection is about to begin.
     pub(super) fn begin(&mut self, now: Time) {
         self.stats.started = Some(now);
-        self.react(|reaction, tcp| reaction.on_start(tcp));
+        self.react(|reaction, tcp| reaction.on_start(now, tcp));
     }
 
     /// A control message arrived.

@@ -131,7 +131,7 @@ impl Reaction for Quench {
 struct Judge(Response);
 
 impl Reaction for Judge {
-    fn judge(&mut self, _hole: lasthop_proto::tcp::Hole, _sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, _hole: lasthop_proto::tcp::Hole, _sender: &mut SenderState) -> Response {
         self.0
     }
 }

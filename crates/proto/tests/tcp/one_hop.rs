@@ -356,7 +356,7 @@ fn what_is_sent_again_is_cut_anew() {
 struct Grow;
 
 impl Reaction for Grow {
-    fn on_start(&mut self, sender: &mut SenderState) {
+    fn on_start(&mut self, _now: Time, sender: &mut SenderState) {
         sender.set_mss(400);
     }
 

@@ -51,7 +51,7 @@ impl Reaction for Witness {
         self.write(format!("{} ms ack {ack}: {}", milliseconds(now), self.look(sender)));
     }
 
-    fn on_sent(&mut self, start: SeqNum, end: SeqNum, again: bool) {
+    fn on_sent(&mut self, _now: Time, start: SeqNum, end: SeqNum, again: bool) {
         let (start, end) = (self.offset(start), self.offset(end));
         self.write(format!("sent {start}..{end}{}", if again { " again" } else { "" }));
     }
@@ -125,7 +125,7 @@ struct Judge {
 }
 
 impl Reaction for Judge {
-    fn judge(&mut self, hole: Hole, sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, hole: Hole, sender: &mut SenderState) -> Response {
         assert!(hole.seq >= sender.snd_una() && hole.seq < sender.snd_max(), "only what was sent is missing");
         (self.rule)(hole.seq - self.first_byte, hole.evidence)
     }
@@ -263,8 +263,8 @@ impl Reaction for Asks {
         }
     }
 
-    fn on_sent(&mut self, start: SeqNum, end: SeqNum, again: bool) {
-        self.witness.on_sent(start, end, again);
+    fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum, again: bool) {
+        self.witness.on_sent(now, start, end, again);
     }
 }
 
@@ -427,7 +427,7 @@ impl Reaction for Extends {
         Some(3500)
     }
 
-    fn judge(&mut self, _hole: Hole, _sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, _hole: Hole, _sender: &mut SenderState) -> Response {
         self.0
     }
 }
@@ -505,7 +505,7 @@ impl Reaction for Marks {
         self.witness.write(format!("from {}: {left}", self.witness.offset(notice.seq)));
     }
 
-    fn dscp(&mut self, segment: &Segment, again: bool, sender: &SenderState) -> Dscp {
+    fn dscp(&mut self, _now: Time, segment: &Segment, again: bool, sender: &SenderState) -> Dscp {
         let left = sender.left_from(segment.seq).map_or("no end".into(), |left| left.to_string());
         if segment.flags.has(Flags::SYN) {
             self.witness.write(format!("SYN{}: {left} left", if again { " again" } else { "" }));
@@ -652,7 +652,7 @@ struct Metronome {
 }
 
 impl Reaction for Metronome {
-    fn on_start(&mut self, _sender: &mut SenderState) {
+    fn on_start(&mut self, _now: Time, _sender: &mut SenderState) {
         self.next = Time::ZERO + self.interval;
     }
 
@@ -803,7 +803,7 @@ fn by_records_each_hole_is_judged_once() {
     #[derive(Debug)]
     struct Counts(Arc<Mutex<Vec<u32>>>, SeqNum);
     impl Reaction for Counts {
-        fn judge(&mut self, hole: Hole, _sender: &mut SenderState) -> Response {
+        fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {
             self.0.lock().expect("one thread").push(hole.seq - self.1);
             Response::Congestion
         }

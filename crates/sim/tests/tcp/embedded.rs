@@ -200,7 +200,7 @@ impl Reaction for Recut {
         self.cut(sender);
     }
 
-    fn judge(&mut self, _hole: Hole, sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, _hole: Hole, sender: &mut SenderState) -> Response {
         self.cut(sender);
         pick(&mut self.0, &[Response::Congestion, Response::Corruption])
     }

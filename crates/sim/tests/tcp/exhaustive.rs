@@ -169,7 +169,7 @@ impl Reaction for Fickle {
         set - (self.0 % 2) as u32
     }
 
-    fn judge(&mut self, _hole: Hole, _sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, _hole: Hole, _sender: &mut SenderState) -> Response {
         const ANSWERS: [Response; 3] = [Response::Corruption, Response::Reduce(0.75), Response::Congestion];
         self.0 += 1;
         ANSWERS[self.0 % ANSWERS.len()]

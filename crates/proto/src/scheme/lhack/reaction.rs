@@ -140,7 +140,7 @@ impl Reaction for LossClassifier {
         self.forget_before(segment.ack);
     }
 
-    fn on_sent(&mut self, start: SeqNum, end: SeqNum, again: bool) {
+    fn on_sent(&mut self, _now: Time, start: SeqNum, end: SeqNum, again: bool) {
         self.sendings += 1;
         let mut message = Message::new(start, end, self.sendings);
         if !again {
@@ -167,7 +167,7 @@ impl Reaction for LossClassifier {
         self.heard_lhack.then(|| beyond.map(|message| message.end - message.start).sum())
     }
 
-    fn judge(&mut self, hole: Hole, _sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {
         let corrupted = |message: &Message| message.lhack || (self.heard_fhack && !message.fhack);
         match self.containing(hole.seq) {
             Some(message) if corrupted(message) => Response::Corruption,

@@ -58,7 +58,7 @@ impl Reaction for Feedback {
         if self.marked(sender) >= self.threshold { self.threshold } else { set }
     }
 
-    fn judge(&mut self, hole: Hole, sender: &mut SenderState) -> Response {
+    fn judge(&mut self, _now: Time, hole: Hole, sender: &mut SenderState) -> Response {
         let on_the_air = hole.evidence != Evidence::Timeout && self.marked(sender) >= self.threshold;
         if on_the_air { Response::Reduce(self.alpha) } else { Response::Congestion }
     }

@@ -103,6 +103,11 @@ pub struct Sending {
 
 /// A congestion controller: it owns the window, and decides how it opens, how far a loss closes it and how fast
 /// segments leave. What is resent and when is [recovery](super::recovery)'s affair.
+///
+/// One acknowledgement is told in this order: the round-trip time ([`on_rtt`](Controller::on_rtt)), a loss or a mark
+/// ([`on_loss`](Controller::on_loss), [`on_mark`](Controller::on_mark)), growth ([`on_ack`](Controller::on_ack)), each
+/// segment that was found lost ([`on_lost_segment`](Controller::on_lost_segment)), the delivery rate
+/// ([`on_sample`](Controller::on_sample)). Recovery without records tells of the first three.
 pub trait Controller: Debug + Send {
     /// The window.
     fn window(&self) -> &Window;
@@ -130,8 +135,9 @@ pub trait Controller: Debug + Send {
     /// sample. Only recovery with a record of each segment tells.
     fn on_lost_segment(&mut self, _lost: &LostSegment) {}
 
-    /// Duplicate or selective acknowledgements revealed a loss: what is in use is cut to `factor` of
-    /// it, or as the controller itself has it.
+    /// Duplicate or selective acknowledgements revealed a loss: what is in use is cut to `factor` of it, or as the
+    /// controller itself has it. The window is left at what it shall be when recovery has ended; proportional rate
+    /// reduction reads that, and brings the window there by and by.
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>);
 
     /// The receiver echoed a mark, once per window of data (RFC 3168 section 6.1.2): by default the answer is that to

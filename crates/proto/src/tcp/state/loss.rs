@@ -50,7 +50,7 @@ impl SenderState {
     /// happened yet. Every repair in answer to acknowledgements goes through here.
     /// Says whether the window was closed by this.
     pub(in crate::tcp) fn judge(&mut self, now: Time, hole: Hole) -> bool {
-        let factor = match self.ask(hole) {
+        let factor = match self.ask(now, hole) {
             Response::Corruption => return false,
             Response::Congestion => None,
             Response::Reduce(factor) => Some(factor),
@@ -82,10 +82,10 @@ impl SenderState {
         self.rearm(now);
     }
 
-    fn ask(&mut self, hole: Hole) -> Response {
+    fn ask(&mut self, now: Time, hole: Hole) -> Response {
         let mut response = Response::Congestion;
         self.react(|reaction, tcp| {
-            let judged = reaction.judge(hole, tcp);
+            let judged = reaction.judge(now, hole, tcp);
             if response == Response::Congestion {
                 response = judged;
             }
@@ -104,7 +104,7 @@ impl SenderState {
 
     /// `interrupts` if the window had been closed for this data already.
     fn answer_timeout(&mut self, now: Time, again: bool, interrupts: bool) {
-        let response = self.ask(Hole { seq: self.snd_una, evidence: Evidence::Timeout });
+        let response = self.ask(now, Hole { seq: self.snd_una, evidence: Evidence::Timeout });
         let mut loss = self.loss(now, again);
         if interrupts {
             // The flight counts what has arrived out of order, too, and would put the threshold above what the path

@@ -227,7 +227,7 @@ impl SenderState {
             self.note_in_samples(now, seq, end);
         }
         self.snd_max = self.snd_max.max(end);
-        self.react(|reaction, _| reaction.on_sent(seq, end, again));
+        self.react(|reaction, _| reaction.on_sent(now, seq, end, again));
     }
 
     fn note_in_samples(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
@@ -297,7 +297,7 @@ impl SenderState {
             timestamps: timestamps.then(|| Timestamps { value, echo: self.ts_recent.echo() }),
         };
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
-        let dscp = if self.reactions.is_empty() { Dscp::DEFAULT } else { self.dscp(segment) };
+        let dscp = if self.reactions.is_empty() { Dscp::DEFAULT } else { self.dscp(now, segment) };
         let Connection { src, dst, flow } = self.connection;
         out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, ecn, body: Body::Tcp(segment) });
         self.stats.segments_sent += 1;
@@ -310,14 +310,14 @@ impl SenderState {
     /// How the packet with this segment wants to be treated; one that only acknowledges is like any other.
     // By value, and not inlined: the segments of those without reactions then stay out of memory.
     #[inline(never)]
-    fn dscp(&mut self, segment: Segment) -> Dscp {
+    fn dscp(&mut self, now: Time, segment: Segment) -> Dscp {
         if segment.seq_len() == 0 {
             return Dscp::DEFAULT;
         }
         let again = segment.seq < self.snd_max;
         let mut dscp = Dscp::DEFAULT;
         self.react(|reaction, tcp| {
-            let asked = reaction.dscp(&segment, again, tcp);
+            let asked = reaction.dscp(now, &segment, again, tcp);
             if dscp == Dscp::DEFAULT {
                 dscp = asked;
             }
