@@ -9,13 +9,13 @@ fn ecn(flavour: Flavour, initial: u32) -> Settings {
     Settings { ecn: true, congestion: Congestion::Reno, ..settings(flavour, initial) }
 }
 
-/// The acknowledgement of all before `offset` that echoes a mark.
+/// The acknowledgement of everything before `offset`, with ECE.
 fn echo(tcp: &mut Client, offset: u32) -> &mut Client {
     let segment = Segment { flags: Flags::ACK | Flags::ECE, ..tcp.bare_ack(offset) };
     tcp.receives(segment)
 }
 
-/// SYN asks with ECE and CWR, SYN-ACK agrees with ECE (section 6.1.1). Without that, no packet may be marked.
+/// Negotiation: SYN with ECE and CWR, SYN-ACK with ECE (section 6.1.1). Otherwise no packet is ECN-capable.
 #[test]
 fn both_ends_agree_when_the_connection_opens() {
     for agrees in [true, false] {
@@ -32,7 +32,7 @@ fn both_ends_agree_when_the_connection_opens() {
     }
 }
 
-/// A receiver that was not asked does not agree, nor does one that may not.
+/// A receiver does not agree without a request, or if ECN is disabled.
 #[test]
 fn a_receiver_agrees_if_it_is_asked_and_may() {
     for (may, asked) in [(true, true), (true, false), (false, true)] {
@@ -45,7 +45,7 @@ fn a_receiver_agrees_if_it_is_asked_and_may() {
     }
 }
 
-/// Every acknowledgement echoes a mark until the sender says CWR (section 6.1.3).
+/// Every acknowledgement carries ECE after a mark until the sender sets CWR (section 6.1.3).
 #[test]
 fn a_mark_is_echoed_until_it_is_answered() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..ecn(Flavour::NewReno, 2) });
@@ -64,8 +64,8 @@ fn a_mark_is_echoed_until_it_is_answered() {
     assert!(!echoes(&mut tcp));
 }
 
-/// A mark closes the window like a loss, once per window of data, and the next new segment says so; nothing is
-/// retransmitted (section 6.1.2).
+/// A mark reduces the window like a loss, once per window of data; the next new segment carries CWR, and
+/// nothing is retransmitted (section 6.1.2).
 #[test]
 fn a_mark_is_answered_once_per_window() {
     let mut tcp = Client::start(&ecn(Flavour::NewReno, 10));
@@ -81,7 +81,8 @@ fn a_mark_is_answered_once_per_window() {
     assert_eq!((tcp.sender.stats().echoes, tcp.sender.stats().retransmitted_segments), (8, 0));
 }
 
-/// By records, the window shrinks in proportion to what is delivered, as after a loss, and ends at the threshold.
+/// With per-segment records, the window is reduced in proportion to delivered data, as after a loss, down to
+/// ssthresh.
 #[test]
 fn by_records_a_mark_reduces_in_proportion() {
     let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
@@ -96,7 +97,7 @@ fn by_records_a_mark_reduces_in_proportion() {
     assert_eq!(tcp.sender.stats().retransmitted_segments, 0);
 }
 
-/// What is retransmitted could not be told from the original by a mark: it may not be marked (section 6.1.5).
+/// Retransmissions are not ECN-capable, because a mark could not be attributed to a copy (section 6.1.5).
 #[test]
 fn retransmissions_are_not_marked() {
     for flavour in [Flavour::NewReno, Flavour::Prr] {
@@ -107,7 +108,7 @@ fn retransmissions_are_not_marked() {
     }
 }
 
-/// A loss answers for its window of data: a mark of the same window reduces nothing more, and CWR ends the echo
+/// After a loss, a mark in the same window of data causes no further reduction, and CWR ends the echo
 /// (section 6.1.2).
 #[test]
 fn a_loss_answers_the_marks_of_its_window() {
@@ -141,7 +142,7 @@ fn a_timeout_answers_the_marks_of_its_window() {
     }
 }
 
-/// The window does not grow by an acknowledgement that echoes a mark (section 6.1.2).
+/// An acknowledgement with ECE does not increase the window (section 6.1.2).
 #[test]
 fn an_echo_opens_no_window() {
     for flavour in [Flavour::Tahoe, Flavour::NewReno, Flavour::Sack] {

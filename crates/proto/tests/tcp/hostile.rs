@@ -7,8 +7,7 @@ use crate::dialogue::{Client, Server, settings};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::NewReno, Flavour::Sack, Flavour::SelectiveRepeat, Flavour::Prr];
 
-/// An echo of what was never sent, or from long before the connection began, is no sample and no harm (RFC 7323
-/// section 4.2).
+/// A timestamp echo never sent, or older than the connection, yields no sample (RFC 7323 section 4.2).
 #[test]
 fn an_echo_of_nothing_is_no_sample() {
     for flavour in FLAVOURS {
@@ -23,7 +22,7 @@ fn an_echo_of_nothing_is_no_sample() {
     }
 }
 
-/// Reports of what was never sent, or of what lies half the sequence space away, change nothing.
+/// SACK blocks of data never sent, or half the sequence space away, are ignored.
 #[test]
 fn reports_of_nothing_change_nothing() {
     for flavour in [Flavour::Sack, Flavour::SelectiveRepeat, Flavour::Prr] {
@@ -52,7 +51,8 @@ fn reports_of_nothing_change_nothing() {
     }
 }
 
-/// Data half the sequence space away, behind or ahead, are no data: the receiver says what it expects.
+/// Data half the sequence space away, in either direction, are discarded and answered with an ACK of the
+/// expected sequence number.
 #[test]
 fn data_from_far_away_are_not_delivered() {
     for far in [1_u32 << 31, (1 << 31) - 1, (1 << 31) + 1, 3_000_000_000, 1_500_000_000] {
@@ -66,7 +66,7 @@ fn data_from_far_away_are_not_delivered() {
     }
 }
 
-/// The stream ends at the first FIN: nothing is taken behind it, and no other FIN moves it.
+/// The stream ends at the first FIN: later data and other FINs are ignored.
 #[test]
 fn nothing_is_taken_after_the_end() {
     let mut tcp = Server::start(&Settings { close: true, ack_every: 1, ..settings(Flavour::NewReno, 4) });
@@ -77,7 +77,7 @@ fn nothing_is_taken_after_the_end() {
     assert!(tcp.receiver.has_ended());
 }
 
-/// A FIN in the middle of what has arrived is none.
+/// A FIN within received data is ignored.
 #[test]
 fn an_end_before_what_has_arrived_is_none() {
     let mut tcp = Server::start(&Settings { close: true, ack_every: 1, ..settings(Flavour::NewReno, 4) });

@@ -12,7 +12,7 @@ use lasthop_proto::{Dscp, Notice};
 
 use crate::dialogue::{Client, MSS, Server, settings};
 
-/// Writes down what it receives, in offsets from the first byte.
+/// Records its calls, with offsets from the first byte.
 #[derive(Debug)]
 struct Witness {
     first_byte: SeqNum,
@@ -33,7 +33,7 @@ impl Witness {
         self.heard.lock().expect("one thread").push(line);
     }
 
-    /// Left edge, next, one past the highest; segment size; window and threshold; duplicates.
+    /// SND.UNA, next and highest sequence number; segment size; window and ssthresh; duplicates.
     fn look(&self, tcp: &SenderState) -> String {
         let edges = [tcp.snd_una(), tcp.snd_nxt(), tcp.snd_max()].map(|seq| self.offset(seq));
         format!("{edges:?} {} {} {} {}", tcp.mss(), tcp.cwnd(), tcp.ssthresh(), tcp.dupacks())
@@ -65,8 +65,8 @@ fn heard(witness: &Arc<Mutex<Vec<String>>>) -> Vec<String> {
     std::mem::take(&mut witness.lock().expect("one thread"))
 }
 
-/// A reaction is notified of each segment that leaves, of each acknowledgement before it is processed, and of
-/// each notice, and sees the sender as it is at that instant.
+/// A reaction is notified of each segment sent, each acknowledgement before it is processed, and each notice,
+/// and sees the sender's current state.
 #[test]
 fn a_reaction_hears_and_sees() {
     let settings = settings(Flavour::Tahoe, 2);
@@ -89,8 +89,8 @@ fn a_reaction_hears_and_sees() {
     assert_eq!(tcp.sender.stats().notices, 1);
 }
 
-/// After a notice the sender sends what may be sent, as after any event: here bursts are of one segment,
-/// and the window holds four.
+/// After a notice the sender sends what the window permits, as after any event; here the burst limit is one
+/// segment and the window four.
 #[test]
 fn a_notice_is_an_event_like_others() {
     let settings = Settings { max_burst: 1, ..settings(Flavour::Reno, 4) };
@@ -101,7 +101,7 @@ fn a_notice_is_an_event_like_others() {
     assert_eq!(tcp.sender.flight_size(), 4 * MSS);
 }
 
-/// Segments that acknowledge what was never sent are not heard of, nor does a notice open a connection.
+/// Acknowledgements of data never sent are not reported, and a notice does not open a connection.
 #[test]
 fn a_reaction_hears_of_what_counts() {
     let settings = Settings { handshake: true, ..settings(Flavour::Reno, 2) };
@@ -117,7 +117,7 @@ fn a_reaction_hears_of_what_counts() {
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
-/// Judges by a rule, which gets the offset of the hole.
+/// Classifies losses by a function of the offset of the hole.
 #[derive(Debug)]
 struct Judge {
     first_byte: SeqNum,
@@ -131,27 +131,27 @@ impl Reaction for Judge {
     }
 }
 
-/// Eight segments are in flight under that judge.
+/// Eight segments are in flight with that reaction.
 fn judged(settings: &Settings, rule: fn(u32, Evidence) -> Response) -> Client {
     let mut tcp = Client::reacting(settings, Judge { first_byte: SeqNum(settings.iss), rule });
     tcp.sends_full(0..8).at(100);
     tcp
 }
 
-/// Three acknowledgements say that the first segment is missing and those behind it came.
+/// Three duplicate ACKs: the first segment is missing, and later ones arrived.
 fn three_duplicates(tcp: &mut Client) -> &mut Client {
     tcp.sack(0, &[1000..2000]).sack(0, &[1000..3000]).sack(0, &[1000..4000])
 }
 
-/// A loss by corruption is repaired and leaves window and threshold alone, when it is found and when it
-/// is mended; what has left the network lets as much in.
+/// A corruption loss is repaired with window and ssthresh unchanged, at detection and at the end of recovery;
+/// each segment that leaves the network allows another.
 #[test]
 fn corruption_leaves_the_window_alone() {
     for flavour in FLAVOURS {
         let mut tcp = judged(&settings(flavour, 8), |_, _| Response::Corruption);
         three_duplicates(&mut tcp).cwnd(8000.0).ssthresh(f64::INFINITY);
         if flavour == Flavour::Tahoe {
-            // Without fast recovery, duplicates let nothing in.
+            // Without fast recovery, duplicates allow no new segments.
             tcp.sends_full(0..1).at(200).ack(8000).cwnd(9000.0).sends_full(8..17);
         } else {
             tcp.sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
@@ -161,8 +161,8 @@ fn corruption_leaves_the_window_alone() {
     }
 }
 
-/// The same by ns-2's rules; the acknowledgement that ends recovery opens the window there, except with
-/// SACK.
+/// The same under ns-2's rules, where the acknowledgement that ends recovery increases the window, except
+/// with SACK.
 #[test]
 fn corruption_leaves_the_window_of_ns2_alone() {
     for flavour in FLAVOURS {
@@ -175,7 +175,7 @@ fn corruption_leaves_the_window_of_ns2_alone() {
     }
 }
 
-/// NewReno: partial acknowledgements take nothing out of a window that corruption left open.
+/// NewReno: partial acknowledgements do not deflate a window that was not reduced.
 #[test]
 fn partial_acknowledgements_leave_an_open_window_alone() {
     let mut tcp = judged(&settings(Flavour::NewReno, 8), |_, _| Response::Corruption);
@@ -190,8 +190,8 @@ fn partial_acknowledgements_leave_an_open_window_alone() {
     tcp.at(300).ack(8000).cwnd(8000.0).sends_full(15..16);
 }
 
-/// Each hole is judged by itself, and the first that congestion made closes the window. NewReno: on the
-/// partial acknowledgement that shows it.
+/// Each hole is classified separately, and the first congestion loss reduces the window. NewReno: at the
+/// partial acknowledgement that reveals it.
 #[test]
 fn a_later_hole_may_be_congestion() {
     let first_is_corrupted = |seq, evidence| match (seq, evidence) {
@@ -206,7 +206,7 @@ fn a_later_hole_may_be_congestion() {
     tcp.at(300).ack(8000).cwnd(4000.0).sends_full(11..12);
 }
 
-/// SACK: when the scoreboard shows the second hole to be lost.
+/// SACK: when the second hole counts as lost.
 #[test]
 fn a_later_hole_of_the_scoreboard_may_be_congestion() {
     let first_is_corrupted = |seq, evidence| match (seq, evidence) {
@@ -220,7 +220,7 @@ fn a_later_hole_of_the_scoreboard_may_be_congestion() {
     tcp.cwnd(8000.0).sack(0, &[1000..2000, 3000..6000]).sends(&["2000..3000"]).cwnd(5500.0).ssthresh(5500.0);
 }
 
-/// A reaction may ask for another cut than one half, of what is in use; Tahoe still begins with one
+/// A reaction may choose a reduction other than a half of the window in use; Tahoe still restarts from one
 /// segment.
 #[test]
 fn a_cut_may_be_smaller() {
@@ -231,8 +231,8 @@ fn a_cut_may_be_smaller() {
     }
 }
 
-/// After a timeout: slow start in any case. Corruption leads back to the window that there was, however often
-/// the timer expires for the same data; a smaller cut is one of the threshold.
+/// After a timeout slow start follows in any case. For corruption it returns to the previous window, however
+/// often the timer expires for the same data; another factor applies to ssthresh.
 #[test]
 fn a_timeout_may_have_another_cause() {
     for flavour in FLAVOURS {
@@ -247,7 +247,7 @@ fn a_timeout_may_have_another_cause() {
     }
 }
 
-/// Asks for the segments at its offsets at each notice, and writes down which it does not get.
+/// Requests retransmission of the segments at its offsets on each notice, and records refusals.
 #[derive(Debug)]
 struct Asks {
     witness: Witness,
@@ -268,15 +268,15 @@ impl Reaction for Asks {
     }
 }
 
-/// A sender whose reaction asks for the segments at `offsets` at each notice.
+/// A sender whose reaction requests the segments at `offsets` on each notice.
 fn asking(settings: &Settings, offsets: &[u32]) -> (Client, Arc<Mutex<Vec<String>>>) {
     let (witness, log) = Witness::new(settings);
     (Client::reacting(settings, Asks { witness, offsets: offsets.into() }), log)
 }
 
-/// What a reaction asks for is sent before what the window lets out, in the order asked, and the reaction
-/// is told; it is a retransmission, no fast retransmit, and no loss: windows stay. The left edge restarts
-/// the timer.
+/// Requested retransmissions are sent before new data, in the order requested, and reported to the reaction.
+/// They count as retransmissions, but not as fast retransmits or losses: windows are unchanged. That of the
+/// left edge restarts the timer.
 #[test]
 fn a_reaction_may_ask_for_segments() {
     for flavour in FLAVOURS {
@@ -292,7 +292,7 @@ fn a_reaction_may_ask_for_segments() {
     }
 }
 
-/// Away from the left edge the timer runs on.
+/// Above the left edge the timer is not restarted.
 #[test]
 fn the_left_edge_alone_restarts_the_timer() {
     let (mut tcp, _) = asking(&settings(Flavour::NewReno, 4), &[1000]);
@@ -300,8 +300,8 @@ fn the_left_edge_alone_restarts_the_timer() {
     tcp.at(150).ack(1000).sends_full(4..6).timer_at(1150).at(200).notice(0).sends_full(1..2).timer_at(1200);
 }
 
-/// It does not get what is acknowledged, what was never sent, what is to be retransmitted after a timeout
-/// anyway, or what the receiver has reported; and a segment ends where such begin.
+/// Requests are refused for data that are acknowledged, never sent, to be retransmitted after a timeout
+/// anyway, or SACKed; a segment ends where such data begin.
 #[test]
 fn a_reaction_gets_what_is_under_way_alone() {
     let (mut tcp, log) = asking(&settings(Flavour::NewReno, 4), &[0, 1500, 3999, 4000]);
@@ -316,7 +316,7 @@ fn a_reaction_gets_what_is_under_way_alone() {
     assert_eq!(heard(&log)[4..6], ["not 1000", "not 1999"]);
 }
 
-/// Before the connection is open there is nothing to ask for, and after its end there is nothing left.
+/// Requests are refused before the connection is open and after its end.
 #[test]
 fn nothing_can_be_asked_for_but_data() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 4) };
@@ -334,8 +334,8 @@ fn nothing_can_be_asked_for_but_data() {
     tcp.at(150).notice(0).sends_full(0..1).at(200).ack(1501).is_finished().notice(0).sends_nothing();
 }
 
-/// A segment that is timed gives no sample once anything was asked for (Karn's rule), be it the one asked
-/// for or one that waits for it.
+/// A timed segment gives no sample after a requested retransmission (Karn's rule), of itself or of one before
+/// it.
 #[test]
 fn what_is_asked_for_gives_no_sample() {
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -352,7 +352,7 @@ fn what_is_asked_for_gives_no_sample() {
     }
 }
 
-/// Its duplicate threshold is what the last notice said.
+/// Sets the duplicate threshold to the code of the last notice.
 #[derive(Debug)]
 struct Threshold(u32);
 
@@ -366,7 +366,7 @@ impl Reaction for Threshold {
     }
 }
 
-/// A reaction may lower the duplicate threshold; a row of duplicates is answered once.
+/// A reaction may lower the duplicate threshold; a run of duplicates triggers one retransmission.
 #[test]
 fn a_reaction_may_lower_the_duplicate_threshold() {
     for flavour in FLAVOURS {
@@ -379,9 +379,8 @@ fn a_reaction_may_lower_the_duplicate_threshold() {
     }
 }
 
-/// A reaction may raise the duplicate threshold, out of reach if it likes. Limited transmit goes on as
-/// long as duplicates are early: by the rules of RFC 3042 for two segments, by ns-2's for all, and with
-/// SACK as far as the pipe has room.
+/// A reaction may raise the duplicate threshold without limit. Limited transmit continues below it: for two
+/// segments under RFC 3042, for all under ns-2's rules, and with SACK as far as the pipe permits.
 #[test]
 fn a_reaction_may_raise_the_duplicate_threshold() {
     for flavour in FLAVOURS {
@@ -408,7 +407,7 @@ fn a_reaction_may_raise_the_duplicate_threshold() {
     }
 }
 
-/// Lowered below what was counted already, the threshold is met by the next duplicate.
+/// A threshold lowered below the current count is met by the next duplicate.
 #[test]
 fn the_threshold_may_be_lowered_late() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
@@ -418,7 +417,7 @@ fn the_threshold_may_be_lowered_late() {
     }
 }
 
-/// Judges as told, and extends the window by three segments and a half.
+/// Returns a given classification, and extends the window by three and a half segments.
 #[derive(Debug)]
 struct Extends(Response);
 
@@ -432,8 +431,8 @@ impl Reaction for Extends {
     }
 }
 
-/// In a fast recovery that did not close the window a reaction may say how far it is extended; what
-/// duplicates tell counts no more, and partial acknowledgements change nothing.
+/// In a fast recovery without a window reduction, a reaction may determine the extension of the window;
+/// duplicates then do not inflate it, and partial acknowledgements do not change it.
 #[test]
 fn a_reaction_may_extend_an_open_window() {
     for partial_deflation in [true, false] {
@@ -450,8 +449,7 @@ fn a_reaction_may_extend_an_open_window() {
     tcp.acks(4, 0).sends_nothing().ack(1000).sends_nothing().ack(3000).sends_full(11..12);
 }
 
-/// It says so in no other case: not of a window that the loss closed, not by Tahoe, not by SACK, and not
-/// after a timeout.
+/// The extension is not used after a reduction, by Tahoe, by SACK, or after a timeout.
 #[test]
 fn only_an_open_fast_recovery_is_extended() {
     for flavour in FLAVOURS {
@@ -481,8 +479,8 @@ fn an_extension_keeps_to_the_bursts_of_ns2() {
     tcp.ack(1000).sends_full(12..13).ack(1000).sends_nothing();
 }
 
-/// Marks what it is told to, by the offset; writes down what it is asked, and how much the sender has left
-/// from there and from the places of a notice.
+/// Marks segments at given offsets; records its calls, and the data left from those offsets and from those of
+/// notices.
 #[derive(Debug)]
 struct Marks {
     witness: Witness,
@@ -518,8 +516,8 @@ impl Reaction for Marks {
     }
 }
 
-/// Before each segment with data, SYN or FIN goes out, a reaction says how its packet wants to be treated,
-/// and knows whether any of it went out before. Acknowledgements are not asked about.
+/// Before each segment with data, SYN or FIN is sent, a reaction returns its DSCP, and knows whether part of
+/// it is a retransmission. It is not called for pure ACKs.
 #[test]
 fn a_reaction_marks_packets_with_sequence_numbers() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 3) };
@@ -535,8 +533,8 @@ fn a_reaction_marks_packets_with_sequence_numbers() {
     assert_eq!(heard(&log), ["2500..2501 again: 0 left"]);
 }
 
-/// How much is left is counted from any place to the end of the data: before the first are sent and after
-/// the last, with FIN or without, of what is acknowledged and of what is not yet due; FIN is not of them.
+/// The data left are counted from any offset to the end: before the first transmission and after the last,
+/// with or without FIN, for data acknowledged and not yet sent; FIN does not count.
 #[test]
 fn a_sender_knows_how_much_is_left() {
     for (close, handshake) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -559,7 +557,7 @@ fn a_sender_knows_how_much_is_left() {
         left(&mut tcp, &all);
         left(&mut tcp, &[(5501, "0"), (9000, "0")]);
         left(tcp.at(100).ack(2000), &all[2..]);
-        // All are sent, and FIN behind them.
+        // All data and the FIN are sent.
         left(tcp.at(200).ack(4000), &all[3..]);
         assert_eq!(tcp.sender.snd_max(), tcp.bare_ack(5500 + u32::from(close)).ack);
         left(&mut tcp, &[(5501, "0")]);
@@ -567,7 +565,7 @@ fn a_sender_knows_how_much_is_left() {
     }
 }
 
-/// What has no end has nothing that is left of it, however much was sent; but what is long has.
+/// An unbounded transfer has no data left to report, however much was sent; a long finite one does.
 #[test]
 fn what_never_ends_has_nothing_left() {
     for (bytes, places) in [
@@ -596,8 +594,8 @@ fn what_never_ends_has_nothing_left() {
     }
 }
 
-/// Several reactions hear the same, in their order. The first that takes a loss for something else than congestion
-/// is believed, and the others are asked nevertheless.
+/// Several reactions are called in order. The first classification other than congestion applies; the others
+/// are called nevertheless.
 #[test]
 fn the_first_answer_other_than_congestion_counts() {
     let settings = settings(Flavour::Reno, 8);
@@ -625,7 +623,7 @@ fn the_first_answer_other_than_congestion_counts() {
     assert_eq!(told, heard(&second.1));
 }
 
-/// Each reaction alters the threshold that the one before it has left, and none makes it zero.
+/// Each reaction changes the threshold returned by the previous one, and none makes it zero.
 #[test]
 fn thresholds_add_up() {
     #[derive(Debug)]
@@ -643,7 +641,7 @@ fn thresholds_add_up() {
     }
 }
 
-/// Asks for the left edge each time that its timer expires.
+/// Requests the left edge whenever its timer expires.
 #[derive(Debug)]
 struct Metronome {
     interval: Duration,
@@ -668,8 +666,8 @@ impl Reaction for Metronome {
     }
 }
 
-/// A reaction has a timer of its own, beside those of TCP and of other reactions, and may ask for segments
-/// when it expires. Once everything is acknowledged it is not called any more.
+/// A reaction has its own timer, independent of those of TCP and of other reactions, and may request segments
+/// when it expires. It is not called after everything is acknowledged.
 #[test]
 fn a_reaction_has_a_timer() {
     let every = |milliseconds, left| -> Box<dyn Reaction> {
@@ -701,8 +699,8 @@ fn a_reaction_whose_timer_stays_due_is_found() {
     Client::reacting(&settings(Flavour::Reno, 2), Stuck).wakes_at(10);
 }
 
-/// Closes the window when it receives a notice, and opens it again after 100 ms with three acknowledgements;
-/// and marks each acknowledgement.
+/// Closes the window on a notice, and opens it again after 100 ms with three acknowledgements; marks each
+/// acknowledgement.
 #[derive(Debug)]
 struct Freezes(Option<Time>);
 
@@ -730,7 +728,7 @@ impl ReceiverReaction for Freezes {
     }
 }
 
-/// Withholds every other acknowledgement of an even number of bytes.
+/// Suppresses acknowledgements of an even number of bytes.
 #[derive(Debug, Default)]
 struct Withholds {
     heard: Vec<u32>,
@@ -749,8 +747,8 @@ impl ReceiverReaction for Withholds {
     }
 }
 
-/// A receiver's reaction alters acknowledgements, asks for some, receives notices and has a timer, beside
-/// that of delayed acknowledgements.
+/// A receiver's reaction changes and requests acknowledgements, receives notices, and has a timer independent
+/// of the delayed ACK timer.
 #[test]
 fn a_receiver_may_react() {
     let settings = Settings { ack_every: 2, ..settings(Flavour::Reno, 8) };
@@ -764,7 +762,7 @@ fn a_receiver_may_react() {
     tcp.at(140).data(3000..4000).wakes_at(340).acks_with_window(4000, window);
 }
 
-/// What one reaction withholds is not counted as sent, and is not shown to the next.
+/// A suppressed acknowledgement does not count as sent, and is not passed to the next reaction.
 #[test]
 fn a_receiver_may_withhold_acknowledgements() {
     let settings = Settings { ack_every: 1, ..settings(Flavour::Reno, 8) };
@@ -776,7 +774,7 @@ fn a_receiver_may_withhold_acknowledgements() {
     assert_eq!(tcp.receiver.stats().acks_sent, 2);
 }
 
-/// Asks for the second segment when an acknowledgement comes.
+/// Requests the second segment on an acknowledgement.
 #[derive(Debug)]
 struct AsksOnAck;
 
@@ -786,7 +784,8 @@ impl Reaction for AsksOnAck {
     }
 }
 
-/// What is asked for when an acknowledgement comes goes out with what that lets out, unless it is acknowledged by it.
+/// A retransmission requested on an acknowledgement is sent with the data that it releases, unless it is
+/// acknowledged by it.
 #[test]
 fn segments_may_be_asked_for_when_an_acknowledgement_comes() {
     for flavour in [Flavour::NewReno, Flavour::Prr] {
@@ -797,7 +796,7 @@ fn segments_may_be_asked_for_when_an_acknowledgement_comes() {
     }
 }
 
-/// By records, too, each hole is judged once.
+/// With per-segment records, each hole is classified once as well.
 #[test]
 fn by_records_each_hole_is_judged_once() {
     #[derive(Debug)]
@@ -816,8 +815,8 @@ fn by_records_each_hole_is_judged_once() {
     assert_eq!(*judged.lock().expect("one thread"), [0, 2000]);
 }
 
-/// A window that a reaction sets while a loss is being repaired by records stays when recovery has ended: here one
-/// segment, and the growth by the acknowledgement that ends it.
+/// A window set by a reaction during recovery with records is kept at its end: here one segment, plus the
+/// growth by the final acknowledgement.
 #[test]
 fn a_window_that_is_set_during_a_reduction_stays() {
     #[derive(Debug)]

@@ -8,7 +8,7 @@ use lasthop_proto::tcp::{Congestion, Detection, Flavour, InitialThreshold, Setti
 
 use crate::dialogue::{Client, ms, settings};
 
-/// Reno on records, without probes.
+/// Reno with per-segment records, without probes.
 fn records(initial: u32) -> Settings {
     Settings {
         congestion: Congestion::Reno,
@@ -18,8 +18,8 @@ fn records(initial: u32) -> Settings {
     }
 }
 
-/// Two segments above a hole are too few to be sure: the reordering window, a quarter of the round trip, has to
-/// pass (RFC 8985 section 6.2), and the 2 ms that Linux allows its timers.
+/// Two segments above a hole are not enough: the reordering window, a quarter of the round-trip time, must
+/// pass (RFC 8985 section 6.2), plus the 2 ms timer slack of Linux.
 #[test]
 fn a_hole_below_few_segments_is_lost_when_the_reordering_window_is_over() {
     let mut tcp = Client::start_with(&records(3), Some(3000));
@@ -27,14 +27,14 @@ fn a_hole_below_few_segments_is_lost_when_the_reordering_window_is_over() {
     tcp.timer_at(127).wakes_at(127).sends_full(0..1).losses(1).ssthresh(2000.0);
 }
 
-/// Three segments above it are enough at once, as long as nothing has come out of order. Proportional rate
-/// reduction sends one segment for two that arrive, and for each one once half the window is in flight.
+/// Three segments above it suffice at once, as long as no reordering was seen. Proportional rate reduction
+/// sends one segment for two delivered, and one for each once half the window is in flight.
 #[test]
 fn the_rate_is_reduced_in_proportion() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100);
     tcp.sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]).sends_full(11..12);
-    // Eleven were in flight before the third; the loss leaves eight, and five are to be.
+    // Eleven were in flight before the third; eight remain after the loss, and the target is five.
     tcp.sack(0, &[1000..4000]).sends_full(0..1).ssthresh(5000.0);
     tcp.sack(0, &[1000..5000]).sends_nothing().sack(0, &[1000..6000]).sends_full(12..13);
     tcp.sack(0, &[1000..7000]).sends_nothing().sack(0, &[1000..8000]).sends_full(13..14);
@@ -90,7 +90,7 @@ fn a_loss_during_recovery_begins_the_next() {
     tcp.at(200).sack(10000, &[11000..12000]).losses(2).ssthresh(2000.0);
 }
 
-/// By count alone, a lost retransmission is left to the timer.
+/// With loss detection by count, a lost retransmission is left to the timer.
 #[test]
 fn a_count_of_reports_says_nothing_of_retransmissions() {
     let mut tcp = Client::start(&Settings { detection: Detection::Sack, ..records(10) });
@@ -100,7 +100,7 @@ fn a_count_of_reports_says_nothing_of_retransmissions() {
     assert!(tcp.sent().iter().all(|segment| segment.seq != tcp.bare_ack(0).ack));
 }
 
-/// Once an original has arrived behind one sent after it, every loss waits for the reordering window.
+/// Once reordering was seen, every loss waits for the reordering window.
 #[test]
 fn after_reordering_three_segments_are_not_enough() {
     let mut tcp = Client::start(&records(10));
@@ -111,20 +111,20 @@ fn after_reordering_three_segments_are_not_enough() {
     tcp.wakes_at(129).sends_first("2000..3000").losses(1);
 }
 
-/// The last segments have nothing behind them: a probe after two round trips sends the last one again, well
-/// before the timeout (RFC 8985 section 7).
+/// The last segments are followed by nothing: a tail loss probe after two round trips sends the last one
+/// again, well before the RTO (RFC 8985 section 7).
 #[test]
 fn a_probe_repairs_a_lost_tail() {
     let mut tcp = Client::start_with(&Settings { tlp: true, ..records(5) }, Some(5000));
     tcp.sends_full(0..5).at(100).ack(1000).sends_nothing();
     tcp.timer_at(302).wakes_at(302).sends_full(4..5).timeouts(0);
     assert_eq!(tcp.sender.stats().tail_loss_probes, 1);
-    // It arrives, and shows that the three before it did not.
+    // The probe is delivered, and reveals the loss of the three before it.
     tcp.at(402).sack(1000, &[4000..5000]).sends_first("1000..2000").losses(1).timeouts(0);
 }
 
-/// A probe that was needless says nothing of the loss that an earlier one has repaired (RFC 8985 section 7.4): the
-/// window stays reduced.
+/// A redundant probe does not affect the loss repaired by an earlier one (RFC 8985 section 7.4): the window
+/// stays reduced.
 #[test]
 fn a_needless_probe_undoes_nothing() {
     let mut tcp = Client::supplied(&Settings { tlp: true, dsack: true, ..records(8) });
@@ -138,7 +138,7 @@ fn a_needless_probe_undoes_nothing() {
     assert_eq!((tcp.sender.stats().tail_loss_probes, tcp.sender.stats().undone_reductions), (2, 0));
 }
 
-/// With new data to send, the probe is a new segment, whatever the window.
+/// With new data available, the probe is a new segment, regardless of the window.
 #[test]
 fn a_probe_is_new_data_if_there_are_any() {
     let mut tcp = Client::start(&Settings { tlp: true, ..records(2) });
@@ -147,8 +147,8 @@ fn a_probe_is_new_data_if_there_are_any() {
     assert_eq!((tcp.sender.stats().tail_loss_probes, tcp.sender.pipe()), (1, 5000));
 }
 
-/// The acknowledgements were late, not lost: the first lets out new data, the second is caused by an original, and
-/// the window is what it was (RFC 5682 section 3.1).
+/// The acknowledgements were delayed, not lost: the first releases new data, the second was caused by an
+/// original, and the window is restored (RFC 5682 section 3.1).
 #[test]
 fn a_spurious_timeout_is_undone() {
     let mut tcp = Client::start(&records(4));
@@ -168,7 +168,7 @@ fn a_timeout_that_is_not_doubted_sends_again() {
     tcp.at(450).ack(5000).sends_full(5..7).at(460).ack(6000).sends_full(7..9).ssthresh(4000.0);
 }
 
-/// A duplicate after a timeout that was right: what was lost is retransmitted, in slow start.
+/// A duplicate after a genuine timeout: lost data are retransmitted in slow start.
 #[test]
 fn a_justified_timeout_stands() {
     let mut tcp = Client::start(&records(4));
@@ -178,7 +178,7 @@ fn a_justified_timeout_stands() {
     assert_eq!(tcp.sender.stats().undone_reductions, 0);
 }
 
-/// The retransmission came twice: nothing had been lost, and the window is what it was (RFC 3708).
+/// The retransmission was redundant: nothing was lost, and the window is restored (RFC 3708).
 #[test]
 fn a_duplicate_report_undoes_a_recovery() {
     let mut tcp = Client::start(&Settings { dsack: true, ..records(10) });
@@ -192,7 +192,7 @@ fn a_duplicate_report_undoes_a_recovery() {
     assert_eq!(tcp.sender.stats().undone_reductions, 1);
 }
 
-/// A second timeout, or one during recovery, reduces no window that was reduced for the same data.
+/// A second timeout, or one during recovery, does not reduce a window already reduced for the same data.
 #[test]
 fn a_window_of_data_is_reduced_once() {
     let mut tcp = Client::start(&records(10));
@@ -201,8 +201,7 @@ fn a_window_of_data_is_reduced_once() {
     tcp.at_time(due).wakes_at(due.as_nanos() / 1_000_000).sends_first("0..1000").timeouts(1).ssthresh(5000.0);
 }
 
-/// Segments leave no faster than the rate: twice the window a round trip in slow start, and a fifth more than that
-/// beyond.
+/// Pacing rate: twice the window per round trip in slow start, and 1.2 times the window afterwards.
 #[test]
 fn pacing_spreads_the_window() {
     let mut tcp = Client::start(&Settings { pacing: true, ..records(10) });
@@ -307,7 +306,8 @@ fn a_copy_of_the_first_segment_restarts_the_timer() {
     due_since(&mut tcp, 260);
 }
 
-/// A flow that the receiver's window limits does not open its own, paced or not; nor is it limited by the application.
+/// A flow limited by the receive window does not increase its congestion window, paced or not; it is not
+/// application-limited either.
 #[test]
 fn the_receivers_window_is_no_use_of_ones_own() {
     for pacing in [false, true] {

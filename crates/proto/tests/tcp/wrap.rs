@@ -8,8 +8,8 @@ use crate::dialogue::{Client, settings};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
-/// A loss is repaired and the transfer ends alike wherever the wrap lies: before, within and behind
-/// the hole, and among what was reported.
+/// A loss is repaired and the transfer completes at every position of the wrap: before, within and after the
+/// hole, and within SACKed data.
 #[test]
 fn a_loss_near_the_wrap_is_repaired() {
     for flavour in FLAVOURS {
@@ -29,8 +29,7 @@ fn a_loss_near_the_wrap_is_repaired() {
     }
 }
 
-/// The mark of the last loss does not turn from past to future when 2 GiB have gone by: the next loss
-/// is found by duplicates all the same.
+/// The recovery point stays in the past after 2 GiB: the next loss is still detected by duplicate ACKs.
 #[test]
 fn a_loss_is_new_after_half_the_sequence_space() {
     for flavour in FLAVOURS {
