@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
 use crate::split::{LossRecovery, Split};
-use crate::tcp::{Changes, Flags, Hole, Reaction, Response, Segment, SenderState, Settings, WindowCounts, WindowSize};
+use crate::tcp::{Changes, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings, WindowCounts, WindowSize};
 
 /// Granularity of sizes in bytes.
 const GRAIN: f64 = 8.0;
@@ -286,6 +286,10 @@ impl Reaction for SizeController {
     fn judge(&mut self, _now: Time, _hole: Hole, sender: &mut SenderState) -> Response {
         self.note(true, sender);
         Response::Corruption
+    }
+
+    fn is_corruption(&self, _seq: SeqNum) -> bool {
+        true
     }
 }
 

@@ -54,6 +54,12 @@ pub trait Reaction: Debug + Send {
         Response::Congestion
     }
 
+    /// Whether the lost data at `seq` are known to be corrupted. Called for each lost segment; only excludes it from a
+    /// controller's loss rate, whereas [`judge`](Reaction::judge) decides the response.
+    fn is_corruption(&self, _seq: SeqNum) -> bool {
+        false
+    }
+
     /// Deadline of [`on_timer`](Reaction::on_timer). It may change with each call of another hook.
     fn next_wakeup(&self) -> Time {
         Time::NEVER
@@ -97,6 +103,10 @@ impl Reactions {
 
     pub(super) fn extension(&self, sender: &SenderState) -> Option<u32> {
         self.0.iter().find_map(|reaction| reaction.extension(sender))
+    }
+
+    pub(super) fn is_corruption(&self, seq: SeqNum) -> bool {
+        self.0.iter().any(|reaction| reaction.is_corruption(seq))
     }
 
     pub(super) fn next_wakeup(&self) -> Time {

@@ -128,24 +128,36 @@ impl Records {
         }
     }
 
-    /// Shows `visit` each segment that was found lost since the last call, for segments of `mss` bytes.
-    pub(super) fn take_losses(&mut self, now: Time, mss: u32, mut visit: impl FnMut(&LostSegment)) {
+    /// Shows `visit` each segment that was found lost since the last call, for segments of `mss` bytes. Those that were
+    /// lost to corruption are neither shown nor counted.
+    pub(super) fn take_losses(
+        &mut self,
+        now: Time,
+        mss: u32,
+        is_corruption: impl Fn(SeqNum) -> bool,
+        mut visit: impl FnMut(&LostSegment),
+    ) {
         if self.segments.unreported.is_empty() {
             return;
         }
-        let (mss, delivered) = (u64::from(mss), self.rate.delivered());
+        let (mss, delivered, mut corrupted) = (u64::from(mss), self.rate.delivered(), 0);
         for (segment, losses) in self.segments.unreported.drain(..) {
+            if is_corruption(segment.start) {
+                corrupted += 1;
+                continue;
+            }
             let sent = &segment.snapshot;
             visit(&LostSegment {
                 now,
                 start: segment.start,
                 end: segment.end,
                 in_flight_at_sending: u64::from(sent.in_flight) * mss,
-                lost_since: u64::from(losses - sent.lost) * mss,
+                lost_since: u64::from(losses - corrupted - sent.lost) * mss,
                 application_limited: sent.application_limited,
                 delivered,
             });
         }
+        self.segments.losses -= corrupted;
     }
 }
 
@@ -518,9 +530,14 @@ mod tests {
         (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
         let mut found = Vec::new();
         let mut take = |sent: &mut Records| {
-            sent.take_losses(at(30), 1000, |lost| {
-                found.push((lost.start - BASE, lost.in_flight_at_sending, lost.lost_since));
-            });
+            sent.take_losses(
+                at(30),
+                1000,
+                |_| false,
+                |lost| {
+                    found.push((lost.start - BASE, lost.in_flight_at_sending, lost.lost_since));
+                },
+            );
         };
         sent.segments.lose_in_time_order(|segment| segment.sent_at < at(2));
         sent.on_sent(at(20), BASE + 1000, BASE + 2000);
@@ -530,6 +547,25 @@ mod tests {
         take(&mut sent);
         // Eight were left when the second one was sent again.
         assert_eq!(found, [(0, 1000, 1000), (1000, 2000, 2000), (2000, 3000, 3000), (1000, 9000, 2000)]);
+    }
+
+    /// Of four losses the second and third are corruption.
+    #[test]
+    fn corruption_is_no_loss_that_counts() {
+        let mut sent = Records::default();
+        (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
+        sent.segments.lose_in_time_order(|segment| segment.sent_at < at(4));
+        let mut found = Vec::new();
+        let is_corruption = |seq: SeqNum| (1000..3000).contains(&(seq - BASE));
+        sent.take_losses(at(30), 1000, is_corruption, |lost| {
+            found.push((lost.start - BASE, lost.lost_since))
+        });
+        assert_eq!(found, [(0, 1000), (3000, 2000)]);
+        let Records { segments, rate } = &mut sent;
+        segments.sack(BASE + 6000, BASE + 7000, |segment| {
+            rate.on_delivered(at(40), segment.len(), segment.sent_at, &segment.snapshot);
+        });
+        assert_eq!(sent.take_sample(at(40), Duration::ZERO, 1000).lost_since, 2000);
     }
 
     #[test]
@@ -554,7 +590,7 @@ mod tests {
         sent.segments.forget_reports();
         sent.segments.take_back();
         assert_eq!(sent.segments.counts(), counts(0, 0, 10));
-        sent.take_losses(at(30), 1000, |lost| panic!("{lost:?}"));
+        sent.take_losses(at(30), 1000, |_| false, |lost| panic!("{lost:?}"));
         sent.segments.check();
     }
 

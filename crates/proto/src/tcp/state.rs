@@ -497,10 +497,11 @@ impl SenderState {
         self.cc.on_rtt(&info);
     }
 
-    /// Tells the controller of each segment found lost since the last call.
+    /// Tells the controller of each segment found lost since the last call, unless corruption is to blame.
     pub(super) fn report_losses(&mut self, now: Time) {
         let records = self.records.as_mut().expect("recovery goes by records");
-        records.take_losses(now, self.mss, |lost| self.cc.on_lost_segment(lost));
+        let is_corruption = |seq| self.reactions.is_corruption(seq);
+        records.take_losses(now, self.mss, is_corruption, |lost| self.cc.on_lost_segment(lost));
     }
 
     /// Tells the controller what an acknowledgement showed, and paces by what it makes of that.

@@ -168,10 +168,11 @@ impl Reaction for LossClassifier {
     }
 
     fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {
+        if self.is_corruption(hole.seq) { Response::Corruption } else { Response::Congestion }
+    }
+
+    fn is_corruption(&self, seq: SeqNum) -> bool {
         let corrupted = |message: &Message| message.lhack || (self.heard_fhack && !message.fhack);
-        match self.containing(hole.seq) {
-            Some(message) if corrupted(message) => Response::Corruption,
-            _ => Response::Congestion,
-        }
+        self.containing(seq).is_some_and(corrupted)
     }
 }
