@@ -49,6 +49,11 @@ BULK = {1: bulk(1, 3600), 10: bulk(10, 3600), 100: bulk(100, 360)}
 # ns-3 is so slow that it gets a tenth of them.
 BULK_NS3 = {1: bulk(1, 3600), 10: bulk(10, 360), 100: bulk(100, 36)}
 BULK_NS2 = Case("bulk-ns2", 3600, "(a) bulk, 1 flow, ns-2's rules, 3,600 s")
+# Senders of today, each with the detection, repair and pacing of Linux.
+BULK_LINUX = [
+    Case(f"bulk-{name.lower().replace(' ', '')}", 3600, f"(a) bulk, 1 flow, {name} on Linux, 3,600 s")
+    for name in ("Reno", "CUBIC", "BBR", "BBR 3")
+]
 PCAPNG = Case("pcapng", 900, "(a) bulk, 1 flow, pcapng, 900 s")
 UNTRACED = Case("bulk-1", 900, "")
 EBSN = Case("ebsn", 2000, "(b) EBSN wide area, 2,000 runs")
@@ -162,7 +167,7 @@ def build() -> str:
 def our_cases(bench: Bench) -> None:
     """Everything that is measured without another simulator."""
     for _ in range(5):
-        for case in (EBSN, TEN_CLEAN, TEN_LOSSY, TEN_STUDY, PATH, *FEC.values()):
+        for case in (*BULK_LINUX, EBSN, TEN_CLEAN, TEN_LOSSY, TEN_STUDY, PATH, *FEC.values()):
             bench.run(case)
     for case, most in [(TEN_CLEAN, 20), (TEN_LOSSY, 20), (TEN_STUDY, 20), (FEC[10], 30)]:
         us = min(result.cpu_s for result in bench.results[case]) / case.size * 1e6

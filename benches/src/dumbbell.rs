@@ -2,7 +2,7 @@
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Streams, Time};
 use lasthop_channel::{FrameLoss, Model};
-use lasthop_proto::tcp::{Connection, Profile, Receiver, Sender, Settings, Transfer};
+use lasthop_proto::tcp::{Congestion, Connection, Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{ComponentId, FlowId, HostId, Port, arq};
 use lasthop_sim::{
     Builder, Engine, Expansion, Exposed, Node, QueueLimit, RadioConfig, RadioLink, Tap, WireId, WiredLink,
@@ -44,6 +44,12 @@ pub(crate) fn rfc() -> Settings {
 /// NewReno as ns-2 has it.
 pub(crate) fn ns2() -> Settings {
     let settings = Profile::Ns2.settings();
+    Settings { window: window(&settings).into(), ..settings }
+}
+
+/// A Linux server with this congestion control, but every segment is acknowledged.
+pub(crate) fn linux(congestion: Congestion) -> Settings {
+    let settings = Settings { congestion, ack_every: 1, ..Profile::Linux.settings() };
     Settings { window: window(&settings).into(), ..settings }
 }
 

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use lasthop_base::{Duration, Time};
 use lasthop_channel::Model;
-use lasthop_proto::tcp::Settings;
+use lasthop_proto::tcp::{Congestion, Settings};
 use lasthop_sim::{Capture, Ended, NoTap, Pcapng};
 use serde::Serialize;
 
@@ -27,7 +27,8 @@ use dumbbell::Dumbbell;
 use meter::{Cost, measured};
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
-cases: bulk-1 bulk-10 bulk-100 bulk-ns2 pcapng ten-clean ten-lossy ten-study ebsn path cell fec fec-50 jobs-1 jobs-2";
+cases: bulk-1 bulk-10 bulk-100 bulk-ns2 bulk-reno bulk-cubic bulk-bbr bulk-bbr3 pcapng ten-clean ten-lossy ten-study
+       ebsn path cell fec fec-50 jobs-1 jobs-2";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -75,6 +76,10 @@ fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
         ("bulk-10", None) => bulk(10, dumbbell::rfc(), size),
         ("bulk-100", None) => bulk(100, dumbbell::rfc(), size),
         ("bulk-ns2", None) => bulk(1, dumbbell::ns2(), size),
+        ("bulk-reno", None) => bulk(1, dumbbell::linux(Congestion::Reno), size),
+        ("bulk-cubic", None) => bulk(1, dumbbell::linux(Congestion::Cubic), size),
+        ("bulk-bbr", None) => bulk(1, dumbbell::linux(Congestion::Bbr), size),
+        ("bulk-bbr3", None) => bulk(1, dumbbell::linux(Congestion::Bbr3), size),
         ("pcapng", Some(file)) => pcapng(size, file),
         ("ten-clean", None) => ten(Model::Perfect, size),
         ("ten-lossy", None) => ten(dumbbell::losing(0.05), size),
