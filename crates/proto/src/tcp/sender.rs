@@ -363,7 +363,8 @@ impl Sender {
         }
         if tcp.has_unsent() {
             // Nothing is under way and yet not all was sent: only the receiver's window can open.
-            if self.probe_interval.is_none() {
+            // Or pacing lets it out by and by.
+            if self.probe_interval.is_none() && !tcp.timers.runs(Timer::Pacing) {
                 self.probe_interval = Some(tcp.rtt.rto());
                 tcp.set_persist_timer(now + tcp.rtt.rto());
             }
@@ -381,6 +382,7 @@ impl Sender {
                 self.state.timers.stop(timer);
                 self.recovery.on_timer(&mut self.state, now, timer, out);
                 self.recovery.send(&mut self.state, now, out);
+                self.settle(now, out);
             }
             Timer::Reaction => {
                 self.state.wake_reactions(now);

@@ -229,6 +229,19 @@ fn pacing_beyond_slow_start() {
     assert!((due - 0.1 / 12.0).abs() < 1e-6, "{due} s");
 }
 
+/// Nothing is under way because of pacing, not of the receiver's window: what is lost then times out, and is no probe.
+#[test]
+fn waiting_for_pacing_is_not_waiting_for_the_window() {
+    let mut tcp = Client::start(&Settings { pacing: true, ..records(1) });
+    tcp.sends_full(0..1).at(100).ack(1000).sends_full(1..2).at(101).ack(2000).sends_nothing();
+    for _ in 0..9 {
+        tcp.times_out();
+        tcp.sent();
+    }
+    let stats = tcp.sender.stats();
+    assert!(stats.timeouts > 0 && stats.window_probes == 0, "{stats:?}");
+}
+
 /// A probe that came twice is over: what is acknowledged later shows no loss (RFC 8985 section 7.4.2).
 #[test]
 fn the_answer_to_a_needless_probe_ends_it() {
