@@ -216,7 +216,12 @@ impl Account {
             };
             let restored = |&(cwnd, ssthresh): &(f64, f64)| {
                 let whole = view.cwnd >= cwnd && view.cwnd <= cwnd.max(before.cwnd) + growth;
-                whole && view.ssthresh == ssthresh.max(before.ssthresh)
+                // Vegas lifts its threshold to three quarters of a window that grows.
+                let lifted = match self.settings.congestion {
+                    Congestion::Vegas => view.ssthresh == 0.75 * view.cwnd,
+                    _ => false,
+                };
+                whole && (lifted || view.ssthresh == ssthresh.max(before.ssthresh))
             };
             let found = self.reduced.iter().any(restored);
             assert!(
