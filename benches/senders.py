@@ -51,7 +51,10 @@ def main() -> None:
     with ThreadPoolExecutor() as pool:
         found = dict(zip(cells, pool.map(lambda cell: goodputs(*cell), cells), strict=True))
     with (ROOT / "tests" / "linux" / "goodput.csv").open() as file:
-        linux = [row for row in csv.DictReader(file) if float(row["loss"]) > 0]
+        path = {"rate_mbps": "10", "rtt_ms": "60", "queue_packets": "75", "burst_packets": "0"}
+        path |= {"kernel": "6.18", "retransmissions": "0"}
+        rows = [row for row in csv.DictReader(file) if path.items() <= row.items()]
+        linux = [row for row in rows if float(row["loss"]) > 0]
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     for index, (congestion, name) in enumerate(SENDERS.items()):
         means = [fmean(found[congestion, loss]) for loss in LOSSES]
