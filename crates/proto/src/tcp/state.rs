@@ -513,9 +513,9 @@ impl SenderState {
         self.update_pacing_rate();
     }
 
-    /// Whether the controller's rate limits what leaves.
+    /// Whether the controller's rate limits what leaves; only recovery by records obeys it.
     fn is_paced(&self) -> bool {
-        self.settings.pacing || self.cc.needs_pacing()
+        self.records.is_some() && (self.settings.pacing || self.cc.needs_pacing())
     }
 
     fn update_pacing_rate(&mut self) {
