@@ -482,9 +482,22 @@ impl Receiver {
         });
     }
 
+    /// The acknowledgement as reactions leave it, unless one withholds it. SYN and RST are not shown to them.
+    // By value, and not inlined: the segments of those without reactions then stay out of memory.
+    #[inline(never)]
+    fn show_reactions(&mut self, now: Time, mut ack: Segment) -> Option<Segment> {
+        let mut withheld = false;
+        if ack.flags & (Flags::SYN | Flags::RST) == Flags::default() {
+            self.call_reactions(|reaction, receiver| {
+                withheld = withheld || reaction.on_ack(now, &mut ack, receiver) == AckResponse::Withhold;
+            });
+        }
+        Some(ack).filter(|_| !withheld)
+    }
+
     fn send(&mut self, now: Time, seq: SeqNum, ack: SeqNum, flags: Flags, sack: SackBlocks, out: &mut Out) {
         let timestamps = self.settings.stamps();
-        let mut segment = Segment {
+        let segment = Segment {
             seq,
             ack,
             len: 0,
@@ -493,15 +506,8 @@ impl Receiver {
             sack,
             timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.echo() }),
         };
-        if flags & (Flags::SYN | Flags::RST) == Flags::default() {
-            let mut withheld = false;
-            self.react(|reaction, receiver| {
-                withheld = withheld || reaction.on_ack(now, &mut segment, receiver) == AckResponse::Withhold;
-            });
-            if withheld {
-                return;
-            }
-        }
+        let shown = if self.reactions.is_empty() { Some(segment) } else { self.show_reactions(now, segment) };
+        let Some(segment) = shown else { return };
         let Connection { src, dst, flow } = self.connection;
         let size = self.settings.header + option_bytes(&segment, &self.settings);
         let (dscp, body) = (Dscp::DEFAULT, Body::Tcp(segment));

@@ -85,7 +85,7 @@ impl Timers {
         if deadline <= self.next {
             self.next = deadline;
         } else if before == self.next {
-            self.next = self.deadlines.iter().copied().min().unwrap_or(Time::NEVER);
+            self.next = self.deadlines.into_iter().fold(Time::NEVER, Time::min);
         }
     }
 
