@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -50,7 +51,13 @@ def interrupt(line: list[str | Path], when: Callable[[], bool], **options: Any) 
             assert time.monotonic() < deadline
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        try:
+            out, err = process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            # While Python imports a module, an interrupt may come in a callback whose exceptions it ignores.
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=10)
+            err = re.sub(r"Exception ignored in: .*?KeyboardInterrupt: \n", "", err, flags=re.DOTALL)
     finally:
         process.kill()
         process.wait()

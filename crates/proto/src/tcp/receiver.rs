@@ -482,17 +482,19 @@ impl Receiver {
         });
     }
 
-    /// The acknowledgement as reactions leave it, unless one withholds it. SYN and RST are not shown to them.
+    /// Emits the acknowledgement as reactions leave it, unless one withholds it. SYN and RST are not shown to them.
     // By value, and not inlined: the segments of those without reactions then stay out of memory.
     #[inline(never)]
-    fn show_reactions(&mut self, now: Time, mut ack: Segment) -> Option<Segment> {
+    fn emit_past_reactions(&mut self, now: Time, mut ack: Segment, out: &mut Out) {
         let mut withheld = false;
         if ack.flags & (Flags::SYN | Flags::RST) == Flags::default() {
             self.call_reactions(|reaction, receiver| {
                 withheld = withheld || reaction.on_ack(now, &mut ack, receiver) == AckResponse::Withhold;
             });
         }
-        Some(ack).filter(|_| !withheld)
+        if !withheld {
+            self.emit(ack, out);
+        }
     }
 
     fn send(&mut self, now: Time, seq: SeqNum, ack: SeqNum, flags: Flags, sack: SackBlocks, out: &mut Out) {
@@ -506,8 +508,16 @@ impl Receiver {
             sack,
             timestamps: timestamps.then(|| Timestamps { value: timestamp(now), echo: self.ts_recent.echo() }),
         };
-        let shown = if self.reactions.is_empty() { Some(segment) } else { self.show_reactions(now, segment) };
-        let Some(segment) = shown else { return };
+        if self.reactions.is_empty() {
+            self.emit(segment, out);
+        } else {
+            self.emit_past_reactions(now, segment, out);
+        }
+    }
+
+    /// Puts an acknowledgement or RST on the wire.
+    #[inline]
+    fn emit(&mut self, segment: Segment, out: &mut Out) {
         let Connection { src, dst, flow } = self.connection;
         let size = self.settings.header + option_bytes(&segment, &self.settings);
         let (dscp, body) = (Dscp::DEFAULT, Body::Tcp(segment));

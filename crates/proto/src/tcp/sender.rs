@@ -446,7 +446,12 @@ impl Sender {
         }
     }
 
+    /// Sends the segments that reactions have asked for.
+    #[inline]
     fn send_asked(&mut self, now: Time, out: &mut Out) {
+        if !self.state.asks() {
+            return;
+        }
         for _ in 0..self.state.send_asked(now, out) {
             self.recovery.on_reaction_resent(now);
         }

@@ -173,6 +173,11 @@ impl SenderState {
         self.window_was_set = true;
     }
 
+    /// Whether a reaction has asked for a segment.
+    pub(super) fn asks(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
     /// Whether the window was set from outside of recovery since the last question.
     pub(super) fn take_window_was_set(&mut self) -> bool {
         core::mem::take(&mut self.window_was_set)

@@ -165,9 +165,6 @@ impl SenderState {
     /// Sends the segments again that the reaction has asked for, each as far as it is under way and not
     /// reported. Returns how many were sent.
     pub(in crate::tcp) fn send_asked(&mut self, now: Time, out: &mut Out) -> u32 {
-        if self.asked.is_empty() {
-            return 0;
-        }
         let mut asked = core::mem::take(&mut self.asked);
         let mut sent = 0;
         for seq in asked.drain(..) {
