@@ -1,4 +1,4 @@
-//! What a sender knows, and the steps that every flavour shares.
+//! The state of a sender, and the operations that every flavour shares.
 
 mod loss;
 mod output;
@@ -25,72 +25,73 @@ use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
 use crate::packet::{Ecn, Notice};
 
-/// The state of a sending TCP (RFC 9293 section 3.3.1) and the steps that flavours and reactions are
-/// made of.
+/// The state of a sending TCP (RFC 9293 section 3.3.1) and the operations that flavours and reactions use.
 #[derive(Debug)]
 pub struct SenderState {
     connection: Connection,
     pub(super) mss: u32,
     header: Bytes,
     pub(super) settings: Settings,
-    /// First sequence number: of SYN, or of the data if there is no handshake.
+    /// Initial sequence number: that of SYN, or of the first byte if there is no handshake.
     pub(super) iss: SeqNum,
     pub(super) snd_una: SeqNum,
     pub(super) snd_nxt: SeqNum,
     /// One past the highest sequence number ever sent.
     pub(super) snd_max: SeqNum,
-    /// Data of the application that lie behind `snd_max`.
+    /// Bytes supplied by the application and not yet sent, beyond `snd_max`.
     pub(super) unsent: u64,
-    /// All data that the application has had so far.
+    /// Total bytes supplied by the application.
     supplied: u64,
-    /// No more data are to come from the application.
+    /// Whether the application has closed the stream.
     pub(super) closed: bool,
-    /// Short segments wait while data are outstanding; not once the stream is closed.
+    /// Whether Nagle's algorithm holds back short segments while data are outstanding; never once the stream
+    /// is closed.
     pub(super) nagle: bool,
     fin_sent: bool,
     pub(super) rwnd: u32,
-    /// The largest window that the receiver has had (RFC 9293 section 3.8.6.2.1: Max(SND.WND)). Its buffer may
-    /// be smaller than ours: SYN-ACK says so, or both ends know it.
+    /// The largest window that the receiver has advertised (RFC 9293 section 3.8.6.2.1: Max(SND.WND)). Its
+    /// buffer may be smaller than ours: the SYN-ACK advertises it, or both ends are configured with it.
     pub(super) largest_rwnd: u32,
     /// Next sequence number expected from the peer.
     pub(super) rcv_nxt: SeqNum,
 
     cc: Box<dyn Controller>,
-    /// Fast recovery is under way, in which duplicates extend the window; recovery by SACK is none.
+    /// Whether the sender is in fast recovery, where duplicate ACKs inflate the window. Not set by SACK
+    /// recovery.
     pub(super) recovering: bool,
-    /// Bytes by which recovery extends the window, for packets known to have left the network.
+    /// Bytes by which recovery inflates the window, for packets known to have left the network.
     pub(super) inflation: u32,
     pub(super) duplicates: Duplicates,
     /// Bytes sent by limited transmit since the last new acknowledgement.
     pub(super) limited: u32,
-    /// The last loss has closed the window.
+    /// Whether the last loss reduced the window.
     pub(super) cut: bool,
-    /// What the receiver has reported by SACK.
+    /// Ranges reported by SACK.
     pub(super) sacked: Ranges,
 
     pub(super) rtt: RttEstimator,
     samples: Samples,
-    /// What may be under way, if copies are told apart.
+    /// Copies that may be in flight, if the flavour tells copies apart.
     copies: Option<Copies>,
-    /// What was sent and is outstanding, if recovery goes by records.
+    /// Records of the outstanding segments, if recovery uses them.
     pub(super) records: Option<Records>,
     pace: Pace,
     pub(super) timers: Timers,
-    /// `snd_una` when the timer last ran out.
+    /// `snd_una` at the last timeout.
     timed_out_at: Option<SeqNum>,
     pub(super) ecn: Negotiated,
     last_sent: Time,
-    /// When the peer was last heard of.
+    /// Arrival time of the last acceptable segment of the peer.
     pub(super) heard: Time,
-    /// Since when the peer owes an answer: when something became outstanding, or a window was probed whose
-    /// last probe had been answered.
+    /// Start of the wait for an answer of the peer: when data became outstanding, or when a window was probed
+    /// after an answered probe.
     pub(super) asked_since: Time,
     pub(super) ts_recent: RecentTimestamp,
     pub(super) stats: SenderStats,
-    /// Where the segments begin that reactions have asked for; they are sent once the hook has returned.
+    /// First sequence numbers of the segments that reactions have requested; sent after the hook returns.
     asked: Vec<SeqNum>,
     reactions: Reactions,
-    /// A reaction has set the window, and a reduction that is under way does not know of it.
+    /// Whether a reaction has set the window since an ongoing reduction last looked.
     window_was_set: bool,
 }
 
@@ -119,7 +120,7 @@ impl SenderState {
             fin_sent: false,
             rwnd,
             largest_rwnd: if settings.handshake { 0 } else { rwnd },
-            // The peer's numbers begin where ours do, and without a handshake nothing says so.
+            // Without a handshake, the peer starts at the same sequence number.
             rcv_nxt: iss,
             cc: cc::of(settings, connection.flow),
             recovering: false,
@@ -150,43 +151,42 @@ impl SenderState {
 
     // ---- what reactions may do -------------------------------------------------------------------
 
-    /// Starts the retransmission timer anew with the value it has, backoff included; does nothing if
-    /// no data are outstanding.
+    /// Restarts the retransmission timer with its current value, backoff included; does nothing if no data
+    /// are outstanding.
     pub fn restart_timer(&mut self, now: Time) {
         if self.outstanding() {
             self.set_retransmission_timer(now + self.rtt.rto());
         }
     }
 
-    /// Shrinks the congestion window to one segment; slow start opens it again. Without congestion control
-    /// it stays as it is.
+    /// Reduces the congestion window to one segment, from which slow start reopens it. Does nothing without
+    /// congestion control.
     pub fn shrink_window_to_one_segment(&mut self) {
         if self.settings.is_controlled() {
             self.set_window(self.mss);
         }
     }
 
-    /// Sets the congestion window to `bytes`. Without congestion control it stays there: nothing else moves
-    /// it.
+    /// Sets the congestion window to `bytes`. Without congestion control, it stays at this value.
     pub fn set_window(&mut self, bytes: u32) {
         self.window_mut().set_cwnd(f64::from(bytes));
         self.window_was_set = true;
     }
 
-    /// Whether a reaction has asked for a segment.
+    /// Whether a reaction has requested a retransmission.
     pub(super) fn asks(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// Whether the window was set from outside of recovery since the last question.
+    /// Whether the window was set from outside recovery since the last call.
     pub(super) fn take_window_was_set(&mut self) -> bool {
         core::mem::take(&mut self.window_was_set)
     }
 
-    /// Asks that the segment at `seq` be sent again as soon as the hook has returned, whatever the window
-    /// lets out. Says whether it will: not what is acknowledged, not what is still to be sent (for the
-    /// first time, or again after a timeout), not what the receiver has reported by SACK, and not SYN.
-    /// No loss is answered by it; the segment at the left edge restarts the timer, as a fast retransmit
+    /// Requests a retransmission of the segment at `seq` after the hook returns, regardless of the window.
+    /// Returns whether the request is accepted: it is refused for acknowledged data, data yet to be sent (for
+    /// the first time, or again after a timeout), data reported by SACK, and SYN. The retransmission does not
+    /// count as a response to a loss. A segment at the left edge restarts the timer, as a fast retransmit
     /// does.
     pub fn resend(&mut self, seq: SeqNum) -> bool {
         let is_syn = self.settings.handshake && seq == self.iss;
@@ -198,8 +198,8 @@ impl SenderState {
         wanted
     }
 
-    /// Cuts all that is sent from now on, new data or old, into segments of at most `mss` bytes of
-    /// payload. Windows keep their bytes, and the congestion controller its size of a segment.
+    /// Sets the maximum payload of all later segments, new or retransmitted, to `mss` bytes. Windows keep
+    /// their size in bytes, and the congestion controller keeps its segment size.
     ///
     /// # Panics
     /// If `mss` is zero.
@@ -215,7 +215,7 @@ impl SenderState {
         self.snd_una
     }
 
-    /// The next sequence number to be sent (SND.NXT); a timeout sets it back.
+    /// The next sequence number to send (SND.NXT); a timeout moves it back.
     pub fn snd_nxt(&self) -> SeqNum {
         self.snd_nxt
     }
@@ -230,12 +230,12 @@ impl SenderState {
         &self.settings
     }
 
-    /// Payload of a full segment as it is now, in bytes.
+    /// Current payload of a full segment, in bytes.
     pub fn mss(&self) -> u32 {
         self.mss
     }
 
-    /// The congestion window, without what recovery adds to it, in bytes.
+    /// The congestion window in bytes, without inflation by recovery.
     pub fn cwnd(&self) -> f64 {
         self.window().cwnd()
     }
@@ -252,12 +252,12 @@ impl SenderState {
 
     // ---- questions -------------------------------------------------------------------------------
 
-    /// The outstanding segments. Only for recovery that goes by records.
+    /// The records of outstanding segments. Panics unless recovery uses records.
     pub(super) fn records(&self) -> &Records {
         self.records.as_ref().expect("recovery goes by records")
     }
 
-    /// The outstanding segments. Only for recovery that goes by records.
+    /// The records of outstanding segments. Panics unless recovery uses records.
     pub(super) fn records_mut(&mut self) -> &mut Records {
         self.records.as_mut().expect("recovery goes by records")
     }
@@ -266,17 +266,17 @@ impl SenderState {
         self.cc.window()
     }
 
-    /// The window, for recovery that fills it by and by.
+    /// The window, for recovery that fills it gradually.
     pub(super) fn window_mut(&mut self) -> &mut Window {
         self.cc.window_mut()
     }
 
-    /// Whether the controller sets the window during recovery too.
+    /// Whether the controller also sets the window during recovery.
     pub(super) fn governs_recovery(&self) -> bool {
         self.cc.governs_recovery()
     }
 
-    /// What may be under way. Only for flavours that tell copies apart.
+    /// Copies that may be in flight. Panics unless the flavour tells copies apart.
     pub(super) fn copies(&mut self) -> &mut Copies {
         self.copies.as_mut().expect("the flavour tells copies apart")
     }
@@ -290,34 +290,34 @@ impl SenderState {
         self.snd_max - self.snd_una
     }
 
-    /// Bytes sent since the last step back to the left edge: what was outstanding when the timer ran out
-    /// is taken for lost. This is what a loss cuts and what the pipe is without SACK.
+    /// Bytes sent since the sender last went back to the left edge; a timeout marks all outstanding data as
+    /// lost. A loss reduces the window based on this value, and without SACK it is the pipe.
     pub(super) fn sent_since_step_back(&self) -> u32 {
         self.snd_nxt - self.snd_una
     }
 
-    /// Whether the peer has been silent for longer than it may be (RFC 9293 section 3.8.3; RFC 5482: USER
-    /// TIMEOUT).
+    /// Whether the peer has been silent for longer than the user timeout (RFC 9293 section 3.8.3; RFC 5482:
+    /// USER TIMEOUT).
     pub(super) fn peer_is_lost(&self, now: Time) -> bool {
         let silence = now.since(self.heard.max(self.asked_since));
         self.settings.user_timeout.is_some_and(|longest| silence >= longest)
     }
 
-    /// Whether data wait to be sent, or FIN does.
+    /// Whether data or FIN remain to be sent.
     pub(super) fn has_unsent(&self) -> bool {
         self.unsent > 0 || (self.settings.close && self.closed && !self.fin_sent)
     }
 
     // ---- steps -----------------------------------------------------------------------------------
 
-    /// The receiver advertises a window of `bytes`.
+    /// Records a window of `bytes` advertised by the receiver.
     pub(super) fn note_window(&mut self, bytes: u32) {
         self.rwnd = bytes;
         self.largest_rwnd = self.largest_rwnd.max(bytes);
     }
 
-    /// The application has `bytes` more to send. If nothing was outstanding, the window starts again after
-    /// an idle timeout, and what repeated an acknowledgement meanwhile was no sign of a loss.
+    /// Adds `bytes` from the application. If nothing was outstanding, the window restarts after an idle
+    /// timeout, and duplicate ACKs received meanwhile do not count.
     pub(super) fn supply(&mut self, now: Time, bytes: u64) {
         assert!(!self.closed, "the stream is closed");
         self.supplied += bytes;
@@ -328,13 +328,14 @@ impl SenderState {
         }
     }
 
-    /// The application has no more to send.
+    /// Closes the stream: no more data follow.
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.nagle = false;
     }
 
-    /// Calls a hook of each reaction. They are out of their place meanwhile, so that they may be given the sender.
+    /// Calls a hook of each reaction. The reactions are moved out during the call, so that they can borrow
+    /// the sender.
     #[inline]
     fn react(&mut self, hook: impl FnMut(&mut dyn Reaction, &mut SenderState)) {
         if !self.reactions.is_empty() {
@@ -349,7 +350,7 @@ impl SenderState {
         self.timers.set(Timer::Reaction, self.reactions.next_wakeup());
     }
 
-    /// A timer of the reactions ran out.
+    /// Wakes the reactions whose timer has expired.
     ///
     /// # Panics
     /// If a reaction does not set its timer to a later time.
@@ -362,25 +363,25 @@ impl SenderState {
         });
     }
 
-    /// The connection is about to begin.
+    /// Called just before the connection starts.
     pub(super) fn begin(&mut self, now: Time) {
         self.stats.started = Some(now);
         self.react(|reaction, tcp| reaction.on_start(now, tcp));
     }
 
-    /// A control message arrived.
+    /// Delivers a control message to the reactions.
     pub(super) fn take_notice(&mut self, now: Time, notice: &Notice) {
         self.stats.notices += 1;
         self.react(|reaction, tcp| reaction.on_notice(now, notice, tcp));
     }
 
-    /// A segment of the peer is about to be processed.
+    /// Delivers a segment of the peer to the reactions before it is processed.
     pub(super) fn announce(&mut self, now: Time, segment: &Segment) {
         self.react(|reaction, tcp| reaction.on_segment(now, segment, tcp));
     }
 
-    /// New data were acknowledged: moves the left edge, takes a sample and returns it if there is one,
-    /// restarts the timer (RFC 6298 sections 5.2, 5.3).
+    /// Processes an acknowledgement of new data: advances the left edge, restarts the timer (RFC 6298
+    /// sections 5.2, 5.3) and returns the round-trip sample, if any.
     pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         self.advance(segment.ack);
         let rtt = self.sample(now, segment);
@@ -390,7 +391,7 @@ impl SenderState {
         rtt
     }
 
-    /// Moves the left edge of the window.
+    /// Advances the left edge of the window to `ack`.
     pub(super) fn advance(&mut self, ack: SeqNum) {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
@@ -405,7 +406,7 @@ impl SenderState {
         self.ecn.answered_at = self.ecn.answered_at.filter(|&answered| ack <= answered);
     }
 
-    /// Takes the round-trip sample that an acknowledgement gives, if it gives one.
+    /// Takes the round-trip sample of an acknowledgement, if any.
     pub(super) fn sample(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         let sent = self.samples.on_ack(segment.ack);
         let sent = self.echoed_at(now, segment).or(sent)?;
@@ -413,26 +414,27 @@ impl SenderState {
         Some(now.since(sent))
     }
 
-    /// When the segment was sent whose timestamp `segment` echoes. An echo from before the connection began is
-    /// none (RFC 7323 section 4.2 leaves it open what a peer sends that has nothing to echo).
+    /// The transmission time of the segment whose timestamp `segment` echoes. An echo from before the
+    /// connection began is ignored (RFC 7323 section 4.2 leaves it open what a peer sends that has nothing to
+    /// echo).
     pub(super) fn echoed_at(&self, now: Time, segment: &Segment) -> Option<Time> {
         let echo = segment.timestamps?.echo;
         let elapsed = timestamp(now).wrapping_sub(echo);
-        // A burst of segments that are told apart bears timestamps a few microseconds ahead; and a peer may
-        // echo what was never sent.
+        // Unique timestamps within a burst run a few microseconds ahead of the clock, and a peer may echo a
+        // timestamp that was never sent.
         let elapsed = if elapsed > u32::MAX / 2 { 0 } else { elapsed };
         now.as_nanos().checked_sub(u64::from(elapsed) * 1_000).map(Time::from_nanos)
     }
 
-    /// The acknowledgement of data sent during recovery gives no sample, but ends the backoff.
+    /// The acknowledgement of data sent during recovery ends the backoff, but gives no sample.
     pub(super) fn end_backoff_if_timed(&mut self, ack: SeqNum) {
         if self.samples.on_ack(ack).is_some() {
             self.rtt.end_backoff();
         }
     }
 
-    /// Recovery has ended: a window that the loss closed is set to the threshold, or to a segment more
-    /// than what is in flight if that is less (RFC 6582 section 3.2 step 3, option 1).
+    /// Ends recovery: a window that the loss reduced is set to the threshold, or to one segment more than the
+    /// data in flight if that is less (RFC 6582 section 3.2 step 3, option 1).
     pub(super) fn leave_recovery(&mut self) {
         if self.cut {
             let limit = self.sent_since_step_back().max(self.mss) + self.mss;
@@ -440,7 +442,8 @@ impl SenderState {
         }
     }
 
-    /// Recovery by records has ended, which began with a reduction to `target` bytes: the window is that.
+    /// Ends recovery with records, which began with a reduction to `target` bytes: the window is set to
+    /// `target`.
     pub(super) fn end_reduction(&mut self, target: u32) {
         if self.cut {
             self.cc.on_recovered(target);
@@ -449,7 +452,7 @@ impl SenderState {
         }
     }
 
-    /// Takes `bytes` out of a window that the loss closed, until recovery ends.
+    /// Deflates a window that the loss reduced by `bytes`, until recovery ends.
     pub(super) fn deflate(&mut self, bytes: u32) {
         if self.cut {
             let least = self.mss;
@@ -457,20 +460,20 @@ impl SenderState {
         }
     }
 
-    /// Sets the timer if data are outstanding, stops it otherwise.
+    /// Restarts the retransmission timer if data are outstanding, and stops it otherwise.
     pub(super) fn rearm(&mut self, now: Time) {
         let deadline =
             if self.outstanding() { self.settings.expiry(now, self.rtt.rto()) } else { Time::NEVER };
         self.set_retransmission_timer(deadline);
     }
 
-    /// The retransmission timer takes over from the persist timer.
+    /// Sets the retransmission timer and stops the persist timer.
     fn set_retransmission_timer(&mut self, deadline: Time) {
         self.timers.stop(Timer::Persist);
         self.timers.set(Timer::Retransmission, deadline);
     }
 
-    /// The persist timer takes over from the retransmission timer.
+    /// Sets the persist timer and stops the retransmission timer.
     pub(super) fn set_persist_timer(&mut self, deadline: Time) {
         self.timers.stop(Timer::Retransmission);
         self.timers.set(Timer::Persist, deadline);
@@ -481,7 +484,7 @@ impl SenderState {
         self.timers.runs(Timer::Retransmission) || self.timers.runs(Timer::Persist)
     }
 
-    /// Opens the congestion window for `acked` bytes.
+    /// Grows the congestion window for `acked` bytes.
     pub(super) fn open_window(&mut self, now: Time, acked: u32, rtt: Option<Duration>) {
         if let Some(rtt) = rtt {
             self.note_rtt(now, rtt);
@@ -489,27 +492,27 @@ impl SenderState {
         self.grow(now, acked, rtt, self.duplicates.count == 0 && self.sacked.is_empty());
     }
 
-    /// Tells the controller of `acked` bytes, outside of recovery.
+    /// Notifies the controller of `acked` bytes outside of recovery.
     pub(super) fn grow(&mut self, now: Time, acked: u32, rtt: Option<Duration>, undisturbed: bool) {
         let (una, max) = (self.snd_una, self.snd_max);
         let ack = AckInfo { now, acked, flight: self.flight_size(), rtt, una, max, undisturbed };
         self.cc.on_ack(&ack);
     }
 
-    /// Tells the controller of a round-trip time.
+    /// Notifies the controller of a round-trip time.
     pub(super) fn note_rtt(&mut self, now: Time, rtt: Duration) {
         let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
         self.cc.on_rtt(&info);
     }
 
-    /// Tells the controller of each segment found lost since the last call, unless corruption is to blame.
+    /// Notifies the controller of each segment marked lost since the last call, except losses to corruption.
     pub(super) fn report_losses(&mut self, now: Time) {
         let records = self.records.as_mut().expect("recovery goes by records");
         let is_corruption = |seq| self.reactions.is_corruption(seq);
         records.take_losses(now, self.mss, is_corruption, |lost| self.cc.on_lost_segment(lost));
     }
 
-    /// Tells the controller what an acknowledgement showed, and paces by what it makes of that.
+    /// Passes a rate sample to the controller and updates the pacing rate.
     pub(super) fn on_sample(&mut self, sample: &RateSample) {
         self.cc.on_sample(sample);
         if self.cc.limits_itself() {
@@ -518,7 +521,7 @@ impl SenderState {
         self.update_pacing_rate();
     }
 
-    /// Whether the controller's rate limits what leaves; only recovery by records obeys it.
+    /// Whether the sender is paced at the controller's rate; only recovery with records supports pacing.
     fn is_paced(&self) -> bool {
         self.records.is_some() && (self.settings.pacing || self.cc.needs_pacing())
     }
@@ -529,12 +532,12 @@ impl SenderState {
         }
     }
 
-    /// The rate at which segments leave, if something limits it, in bytes of payload per second.
+    /// The pacing rate in bytes of payload per second; `None` if the sender is not paced.
     pub(super) fn pacing_rate(&self) -> Option<f64> {
         self.pace.rate
     }
 
-    /// Whether a segment may leave now; if not, the pacing timer says when.
+    /// Whether pacing allows a segment to leave now; if not, sets the pacing timer.
     pub(super) fn pacing_lets_out(&mut self, now: Time) -> bool {
         let waits = self.pace.rate.is_some() && self.pace.next > now;
         if waits {
@@ -546,14 +549,14 @@ impl SenderState {
         !waits
     }
 
-    /// What is sent from now on shows less than the path can do, until what is in flight was delivered.
+    /// Marks samples as application-limited until the data now in flight are delivered.
     pub(super) fn note_application_limited(&mut self) {
         let mss = u64::from(self.mss);
         let records = self.records_mut();
         records.rate.note_application_limited(u64::from(records.segments.counts().in_flight) * mss);
     }
 
-    /// A segment goes out while no other is in flight.
+    /// Called when a segment is sent while no other is in flight.
     pub(super) fn note_flight(&mut self, now: Time) {
         if self.stats.segments_sent > 0 {
             let application_limited = self.records().rate.is_application_limited();
@@ -563,7 +566,7 @@ impl SenderState {
         }
     }
 
-    /// Whether `segment` echoes a mark that was not answered yet (RFC 3168 section 6.1.2: once per window of
+    /// Whether `segment` echoes a mark that requires a response (RFC 3168 section 6.1.2: once per window of
     /// data).
     #[inline]
     pub(super) fn is_marked(&mut self, segment: &Segment) -> bool {
@@ -574,28 +577,29 @@ impl SenderState {
         self.ecn.answered_at.is_none_or(|answered| segment.ack > answered)
     }
 
-    /// Whether `segment` echoes a mark: the window does not grow by it (RFC 3168 section 6.1.2).
+    /// Whether `segment` echoes a mark; such an acknowledgement does not grow the window (RFC 3168 section
+    /// 6.1.2).
     #[inline]
     pub(super) fn echoes_mark(&self, segment: &Segment) -> bool {
         self.ecn.agreed && segment.flags.has(Flags::ECE)
     }
 
-    /// The window of data is answered for: no mark within it reduces the window again, whether a mark was the reason
-    /// or a loss, and the next new segment tells the peer so (RFC 3168 section 6.1.2).
+    /// Records a response to a mark or a loss: no further mark in this window of data reduces the congestion
+    /// window, and the next new segment carries CWR (RFC 3168 section 6.1.2).
     pub(super) fn note_mark(&mut self) {
         self.ecn.answered_at = Some(self.snd_max);
         self.ecn.tells = true;
     }
 
-    /// Answers a mark like a loss: asks what it means, and closes the window accordingly.
+    /// Responds to a mark as to a loss: asks the reactions for the cause, and reduces the window accordingly.
     pub(super) fn answer_mark(&mut self, now: Time) {
         self.note_mark();
         self.cut = false;
         self.judge(now, Hole { seq: self.snd_una, evidence: Evidence::Mark });
     }
 
-    /// The flags and the ECN field of a segment with data: only new ones may be marked (RFC 3168 section
-    /// 6.1.5), and the first after an answer says so.
+    /// The flags and the ECN field of a data segment. Only new data are ECN-capable (RFC 3168 section 6.1.5);
+    /// the first new segment after a response carries CWR.
     #[inline]
     fn mark_data(&mut self, new: bool) -> (Flags, Ecn) {
         if !self.ecn.agreed || !new {
@@ -605,21 +609,21 @@ impl SenderState {
         (if tells { Flags::CWR } else { Flags::default() }, Ecn::Ect0)
     }
 
-    /// What may be sent is about to be.
+    /// Called before each attempt to send.
     pub(super) fn begin_sending(&mut self, now: Time) {
         if !self.outstanding() && self.has_unsent() {
             self.restart_after_idle(now);
         }
     }
 
-    /// The reduction of the window `before` was no answer to a loss.
+    /// Undoes a spurious reduction of the window `before`.
     pub(super) fn undo(&mut self, before: &Window) {
         self.stats.undone_reductions += 1;
         self.cc.on_undo(before);
     }
 
-    /// After an idle time of one timeout the window says nothing about the network any more (RFC 5681
-    /// section 4.1).
+    /// Restarts with the initial window after an idle period longer than the timeout, when the window no
+    /// longer reflects the network (RFC 5681 section 4.1).
     fn restart_after_idle(&mut self, now: Time) {
         let begun = self.stats.segments_sent > 0;
         if self.settings.idle_restart && begun && now.since(self.last_sent) > self.rtt.rto() {
@@ -627,14 +631,14 @@ impl SenderState {
         }
     }
 
-    /// Remembers the peer's timestamp for the echo (RFC 7323 section 4.3).
+    /// Stores the peer's timestamp for the echo (RFC 7323 section 4.3).
     pub(super) fn note_timestamp(&mut self, now: Time, segment: &Segment) {
         if let Some(ts) = segment.timestamps {
             self.ts_recent.note(now, ts.value);
         }
     }
 
-    /// SYN is acknowledged, which opens no window (RFC 5681 section 3.1).
+    /// Processes the acknowledgement of SYN, which does not grow the window (RFC 5681 section 3.1).
     pub(super) fn establish(&mut self, now: Time, segment: &Segment) {
         if let Some(rtt) = self.acknowledge(now, segment) {
             let info = RttInfo { now, rtt, una: self.snd_una, max: self.snd_max };
@@ -646,16 +650,16 @@ impl SenderState {
         }
     }
 
-    /// A shut window is about to be probed. A peer that has answered all before may have nothing to say
-    /// until then, and keeps the connection alive (RFC 9293 section 3.8.6.1).
+    /// Called before a zero-window probe. A peer that has answered all earlier probes keeps the connection
+    /// alive (RFC 9293 section 3.8.6.1).
     pub(super) fn note_probe(&mut self, now: Time) {
         if self.heard >= self.last_sent {
             self.asked_since = now;
         }
     }
 
-    /// Goes on after the receiver's window was shut: what probes carried is sent again in whole
-    /// segments, under the retransmission timer.
+    /// Resumes after the receiver's window reopens: data sent by probes are retransmitted in full segments,
+    /// under the retransmission timer.
     pub(super) fn leave_probing(&mut self, now: Time) {
         self.go_back();
         self.rearm(now);
@@ -663,18 +667,18 @@ impl SenderState {
     }
 }
 
-/// What a sender knows of marks (RFC 3168).
+/// The ECN state of a sender (RFC 3168).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Negotiated {
-    /// The peer echoes marks.
+    /// Whether ECN was negotiated.
     pub(super) agreed: bool,
-    /// `snd_max` when a mark was last answered: no other is before this is acknowledged.
+    /// `snd_max` at the last response: no further mark is answered until this is acknowledged.
     answered_at: Option<SeqNum>,
-    /// The next new segment tells the peer so.
+    /// Whether the next new segment carries CWR.
     tells: bool,
 }
 
-/// When pacing lets out the next segment.
+/// The pacing rate and the departure time of the next segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pace {
     /// Bytes of payload per second.
@@ -683,7 +687,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// `bytes` leave at `now`.
+    /// Schedules the next departure after `bytes` sent at `now`.
     fn on_sent(&mut self, now: Time, bytes: u32) {
         if let Some(rate) = self.rate.filter(|&rate| rate > 0.0) {
             self.next = now.max(self.next) + Duration::from_secs_f64(f64::from(bytes) / rate);
@@ -691,8 +695,8 @@ impl Pace {
     }
 }
 
-/// The timestamp clock: microseconds, modulo 2³² (RFC 7323 section 5.4 asks for 1 ms to 1 s; a finer
-/// clock wraps after 71 minutes, far longer than a segment lives).
+/// The timestamp clock: microseconds, modulo 2³² (RFC 7323 section 5.4 asks for 1 ms to 1 s; a finer clock
+/// wraps after 71 minutes, far beyond the lifetime of a segment).
 pub(super) fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000) as u32
 }

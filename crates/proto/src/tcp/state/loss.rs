@@ -1,4 +1,4 @@
-//! What is a loss, and what it does to a sender.
+//! The response of a sender to losses and timeouts.
 
 use lasthop_base::Time;
 
@@ -10,7 +10,7 @@ use crate::tcp::segment::Segment;
 impl SenderState {
     fn loss(&self, now: Time, again: bool) -> Loss {
         let flight = if self.records.is_some() {
-            // A window that is validated is used to the full; else what is outstanding counts.
+            // A validated window is fully used; otherwise the outstanding data limit it.
             let cwnd = self.window().cwnd() as u32;
             if self.settings.cwnd_validation { cwnd } else { cwnd.min(self.flight_size()) }
         } else {
@@ -19,24 +19,24 @@ impl SenderState {
         Loss { now, flight, rwnd: self.rwnd, again, max: self.snd_max }
     }
 
-    /// Duplicate acknowledgements that mean a loss.
+    /// The number of duplicate ACKs that indicates a loss.
     pub(in crate::tcp) fn dupthresh(&self) -> u32 {
         let set = self.settings.dupthresh;
         if self.reactions.is_empty() { set } else { self.reactions.dupthresh(set, self) }
     }
 
-    /// Whether the duplicates at hand are too few to mean a loss.
+    /// Whether there are duplicate ACKs, but too few to indicate a loss.
     pub(in crate::tcp) fn is_early_duplicate(&self) -> bool {
         self.duplicates.count > 0 && self.duplicates.are_early(self.dupthresh())
     }
 
-    /// Whether the duplicates at hand mean a loss that nothing was done about yet.
+    /// Whether the duplicate ACKs indicate a new loss.
     pub(in crate::tcp) fn duplicates_reveal_loss(&self) -> bool {
         self.duplicates.reveal_loss(self.snd_una, self.dupthresh())
     }
 
-    /// A loss was found by acknowledgements: asks what it means, closes the window accordingly, restarts
-    /// the timer.
+    /// Responds to a loss revealed by acknowledgements: asks the reactions for the cause, reduces the window
+    /// accordingly and restarts the timer.
     pub(in crate::tcp) fn answer_loss(&mut self, now: Time, evidence: Evidence) {
         self.stats.fast_retransmits += 1;
         self.duplicates.answer(self.snd_max);
@@ -46,9 +46,9 @@ impl SenderState {
         self.rearm(now);
     }
 
-    /// A hole is about to be repaired: asks what it means, and closes the window if that has not
-    /// happened yet. Every repair in answer to acknowledgements goes through here.
-    /// Says whether the window was closed by this.
+    /// Called before the repair of a hole: asks the reactions for the cause, and reduces the window unless
+    /// this loss episode has already reduced it. Every repair triggered by acknowledgements passes through
+    /// here. Returns whether this call reduced the window.
     pub(in crate::tcp) fn judge(&mut self, now: Time, hole: Hole) -> bool {
         let factor = match self.ask(now, hole) {
             Response::Corruption => return false,
@@ -68,7 +68,8 @@ impl SenderState {
         closes
     }
 
-    /// A loss was found in the records: asks what it means, closes the window accordingly, restarts the timer.
+    /// Responds to a loss found in the records: asks the reactions for the cause, reduces the window
+    /// accordingly and restarts the timer.
     pub(in crate::tcp) fn answer_records_loss(&mut self, now: Time, hole: Hole) {
         self.stats.fast_retransmits += u64::from(hole.evidence != Evidence::Probe);
         self.cut = false;
@@ -76,7 +77,7 @@ impl SenderState {
         self.rearm(now);
     }
 
-    /// A loss was found while the window is being reduced already.
+    /// Records a loss found during an ongoing reduction.
     pub(in crate::tcp) fn note_loss_in_records(&mut self, now: Time) {
         self.stats.fast_retransmits += 1;
         self.rearm(now);
@@ -93,8 +94,8 @@ impl SenderState {
         response
     }
 
-    /// The timer ran out: asks what that means, closes the window accordingly, backs off, goes back to
-    /// the first unacknowledged byte (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
+    /// Processes a timeout: asks the reactions for the cause, reduces the window accordingly, backs off and
+    /// goes back to the left edge (RFC 6298 sections 5.4-5.6, RFC 5681 section 3.1).
     pub(in crate::tcp) fn time_out(&mut self, now: Time) {
         let interrupts = self.cut && self.duplicates.is_partial(self.snd_una);
         let again = self.note_timeout();
@@ -102,13 +103,13 @@ impl SenderState {
         self.start_over(now);
     }
 
-    /// `interrupts` if the window had been closed for this data already.
+    /// `interrupts` if the window was already reduced for this data.
     fn answer_timeout(&mut self, now: Time, again: bool, interrupts: bool) {
         let response = self.ask(now, Hole { seq: self.snd_una, evidence: Evidence::Timeout });
         let mut loss = self.loss(now, again);
         if interrupts {
-            // The flight counts what has arrived out of order, too, and would put the threshold above what the path
-            // is known to hold.
+            // The flight includes data received out of order, and would raise the threshold above the known
+            // capacity of the path.
             loss.flight = loss.flight.min((2.0 * self.window().ssthresh()) as u32);
         }
         self.note_mark();
@@ -119,8 +120,8 @@ impl SenderState {
         }
     }
 
-    /// The timer ran out, and the records say what is lost: asks what that means, closes the window accordingly
-    /// unless that was done for this data (`again`), backs off.
+    /// Processes a timeout after the records have marked the losses: asks the reactions for the cause,
+    /// reduces the window accordingly unless it was already reduced for this data (`again`), and backs off.
     pub(in crate::tcp) fn time_out_records(&mut self, now: Time, again: bool) {
         self.note_timeout();
         self.answer_timeout(now, again, false);
@@ -128,7 +129,7 @@ impl SenderState {
         self.rearm(now);
     }
 
-    /// The timer ran out for SYN: no data were lost, so the threshold says nothing yet, except to ns-2.
+    /// Processes a timeout of SYN: no data were lost, so the threshold stays as it is, except in ns-2.
     pub(in crate::tcp) fn time_out_syn(&mut self, now: Time) {
         let again = self.note_timeout();
         if self.settings.syn_is_like_data() {
@@ -140,14 +141,14 @@ impl SenderState {
         self.start_over(now);
     }
 
-    /// Says whether the timer has run out for this data before.
+    /// Counts a timeout; returns whether the timer expired for this data before.
     fn note_timeout(&mut self) -> bool {
         self.stats.timeouts += 1;
         self.duplicates.note_timeout(self.snd_max);
         self.cut = true;
         let at_start = self.settings.handshake || self.settings.syn_is_like_data();
         if self.snd_una == self.iss && at_start && self.settings.is_controlled() {
-            // RFC 5681 section 3.1: a lost SYN means an initial window of one segment; for ns-2 any
+            // RFC 5681 section 3.1: a lost SYN sets the initial window to one segment; in ns-2, any lost
             // first segment does.
             let mss = self.mss;
             self.window_mut().set_initial(mss);
@@ -164,10 +165,10 @@ impl SenderState {
         self.go_back();
     }
 
-    /// Resends from the first unacknowledged byte on.
+    /// Goes back to the left edge and retransmits from there.
     pub(in crate::tcp) fn go_back(&mut self) {
         if let Some(records) = &mut self.records {
-            // The records know what goes next.
+            // The records select the next segment.
             records.segments.take_back();
             return;
         }
@@ -178,7 +179,7 @@ impl SenderState {
         }
     }
 
-    /// Takes the reports of `segment` into the scoreboard; says how many bytes were news.
+    /// Adds the SACK blocks of `segment` to the scoreboard; returns the number of newly reported bytes.
     pub(in crate::tcp) fn note_sack(&mut self, segment: &Segment) -> u32 {
         let (una, max) = (self.snd_una.max(segment.ack), self.snd_max);
         let blocks = segment.sack.iter().filter(|block| block.is_news(una, max));

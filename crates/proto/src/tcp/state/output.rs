@@ -1,4 +1,4 @@
-//! The output side of a sender: what the windows let out, and how it goes on the wire.
+//! The output side of a sender: what the windows allow, and how segments are built.
 
 use lasthop_base::{Bytes, Time};
 
@@ -10,21 +10,21 @@ use crate::tcp::seq::SeqNum;
 use crate::tcp::{Connection, option_bytes};
 
 impl SenderState {
-    /// Bytes that may be in the network as far as the sender itself limits them: the congestion window
-    /// and an `extension`. Every flavour's limit is this one.
+    /// The sender's own limit on bytes in the network: the congestion window plus an `extension`. Shared by
+    /// all flavours.
     pub(in crate::tcp) fn window_limit(&self, extension: u32) -> f64 {
         self.window().cwnd() + f64::from(extension)
     }
 
-    /// Bytes that may be sent beyond the left edge: [`window_limit`](Self::window_limit), or the
+    /// The usable window from the left edge, in bytes: [`window_limit`](Self::window_limit), or the
     /// receiver's window if that is smaller.
     fn offered_window(&self, extension: u32) -> u32 {
         // A cast to an integer saturates, so an unlimited window is fine.
         (self.window_limit(extension) as u32).min(self.rwnd)
     }
 
-    /// Bytes that may be in flight now: the congestion window with what recovery adds to it, or the receiver's
-    /// window if that is smaller. A reaction may ask.
+    /// Bytes that may be in flight now: the congestion window with inflation by recovery, or the receiver's
+    /// window if that is smaller. Available to reactions.
     pub fn usable_window(&self) -> u32 {
         let by_reaction = if self.recovering && !self.cut { self.asked_extension() } else { None };
         self.offered_window(by_reaction.unwrap_or(self.inflation))
@@ -34,7 +34,7 @@ impl SenderState {
         self.reactions.extension(self)
     }
 
-    /// Payload of the segment that would start at `seq`: a full one, or all that is left.
+    /// Payload of a segment that starts at `seq`: a full segment, or the remaining data.
     pub(in crate::tcp) fn len_at(&self, seq: SeqNum) -> u32 {
         if seq > self.data_end() {
             return 0;
@@ -48,25 +48,25 @@ impl SenderState {
         self.snd_max - u32::from(self.fin_sent)
     }
 
-    /// Bytes of the application's data from `seq`, which was sent or is about to be, to their end; none if
-    /// they have no end, or it is not known yet. A reaction may ask.
+    /// Bytes of application data from `seq`, which was sent or is next, to the end of the stream; `None` if
+    /// the stream is unbounded or not closed yet. Available to reactions.
     pub fn left_from(&self, seq: SeqNum) -> Option<u64> {
         let edge = self.data_end();
         let sent = u64::from(edge - seq.min(edge));
         let ahead = u64::from(seq.max(edge) - edge);
-        // What never ends began with all that can be counted, and no run gets through half of it.
+        // An unbounded transfer starts with `u64::MAX` bytes, and no run sends half of them.
         let ends = self.closed && self.unsent < u64::MAX / 2;
         ends.then(|| (sent + self.unsent).saturating_sub(ahead))
     }
 
-    /// Bytes of the application's data that were acknowledged.
+    /// Bytes of application data acknowledged.
     pub(in crate::tcp) fn acknowledged(&self) -> u64 {
         let edge = self.data_end();
-        // What is outstanding may be SYN, when no data were sent.
+        // SYN may be outstanding before any data are sent.
         (self.supplied - self.unsent).saturating_sub(u64::from(edge - self.snd_una.min(edge)))
     }
 
-    /// Sends what the window lets out, at most `burst` segments (0: no limit).
+    /// Sends what the window allows, at most `burst` segments (0: no limit).
     pub(in crate::tcp) fn send_window(&mut self, now: Time, burst: u32, out: &mut Out) {
         if !self.outstanding() && self.has_unsent() {
             self.restart_after_idle(now);
@@ -96,16 +96,15 @@ impl SenderState {
         }
     }
 
-    /// Sends one segment of new data if the receiver's window lets it out (RFC 6675 section 4, NextSeg
-    /// rule 2).
+    /// Sends one segment of new data if the receiver's window allows it (RFC 6675 section 4, NextSeg rule 2).
     pub(in crate::tcp) fn send_new(&mut self, now: Time, out: &mut Out) -> bool {
         self.snd_nxt = self.snd_max;
         self.sendable(self.snd_nxt, self.rwnd).is_some_and(|len| self.send_next(now, len, out))
     }
 
-    /// Payload of the segment at `seq` if a window of that size lets it out. A segment is cut short
-    /// only by the end of the data at hand, or by a receiver's window that is at least half the largest it
-    /// ever was (RFC 9293 section 3.8.6.2.1).
+    /// Payload of the segment at `seq` if a window of this size allows it. A segment is shorter than the MSS
+    /// only at the end of the available data, or if the receiver's window has room for at least half of its
+    /// maximum (RFC 9293 section 3.8.6.2.1).
     fn sendable(&self, seq: SeqNum, window: u32) -> Option<u32> {
         let len = self.len_at(seq);
         let room = window.saturating_sub(seq - self.snd_una);
@@ -116,9 +115,9 @@ impl SenderState {
         cut_by_receiver.then_some(room)
     }
 
-    /// Whether the segment of `len` bytes at `seq` waits until it is full or nothing is outstanding: new
-    /// data of a stream that goes on do (RFC 9293 section 3.7.4: Nagle's algorithm). The end of the data
-    /// never does.
+    /// Whether the segment of `len` bytes at `seq` waits until it is full or nothing is outstanding (RFC 9293
+    /// section 3.7.4: Nagle's algorithm). Applies to new data of an open stream, never to the end of the
+    /// data.
     pub(in crate::tcp) fn waits_for_more(&self, seq: SeqNum, len: u32) -> bool {
         len < self.mss && self.nagle && seq == self.snd_max && self.outstanding()
     }
@@ -131,7 +130,7 @@ impl SenderState {
         occupied > 0
     }
 
-    /// Data that the receiver has need not be sent when going back.
+    /// Skips data reported by SACK after going back to the left edge.
     fn skip_sacked(&mut self) {
         if self.snd_nxt < self.snd_max
             && let Some(block) = self.sacked.around(self.snd_nxt)
@@ -140,15 +139,14 @@ impl SenderState {
         }
     }
 
-    /// Sends the first unacknowledged segment again; returns the sequence numbers that it occupies.
+    /// Retransmits the first unacknowledged segment; returns the number of sequence numbers that it occupies.
     pub(in crate::tcp) fn resend_first(&mut self, now: Time, out: &mut Out) -> u32 {
         let end = self.sacked.next_start(self.snd_una).unwrap_or(self.snd_max);
         let len = self.len_at(self.snd_una).min(end - self.snd_una);
         self.emit(now, self.snd_una, len, out)
     }
 
-    /// Sends the sequence numbers from `start` to `end` again, in segments as they are now, but for what the
-    /// receiver has reported.
+    /// Retransmits `start..end` in segments of the current size, except data reported by SACK.
     pub(in crate::tcp) fn resend_range(&mut self, now: Time, start: SeqNum, end: SeqNum, out: &mut Out) {
         let mut seq = start;
         while seq < end {
@@ -162,13 +160,13 @@ impl SenderState {
         }
     }
 
-    /// Sends the segments again that the reaction has asked for, each as far as it is under way and not
-    /// reported. Returns how many were sent.
+    /// Retransmits the segments that reactions have requested, except data acknowledged or reported by SACK.
+    /// Returns the number of segments sent.
     pub(in crate::tcp) fn send_asked(&mut self, now: Time, out: &mut Out) -> u32 {
         let mut asked = core::mem::take(&mut self.asked);
         let mut sent = 0;
         for seq in asked.drain(..) {
-            // What made the reaction ask may have acknowledged it as well.
+            // The segment that triggered the request may have acknowledged this data.
             if seq < self.snd_una || seq >= self.snd_nxt || self.sacked.around(seq).is_some() {
                 continue;
             }
@@ -185,8 +183,8 @@ impl SenderState {
         sent
     }
 
-    /// Puts a segment of `len` bytes of payload at `seq` on the wire, with FIN if the data end there.
-    /// Returns the sequence numbers that it occupies; nothing is sent if it would be empty.
+    /// Sends a segment of `len` bytes of payload at `seq`, with FIN if the data end there. Returns the number
+    /// of sequence numbers that it occupies; an empty segment is not sent.
     pub(in crate::tcp) fn emit(&mut self, now: Time, seq: SeqNum, len: u32, out: &mut Out) -> u32 {
         if seq > self.data_end() {
             return 0;
@@ -211,7 +209,8 @@ impl SenderState {
         occupied
     }
 
-    /// `seq..end` went out, with `repeated` bytes of a packet that were not new.
+    /// Records the transmission of `seq..end`; `repeated` counts the bytes of the packet that are not new
+    /// payload.
     fn note_sent(&mut self, now: Time, seq: SeqNum, end: SeqNum, repeated: Bytes) {
         let again = seq < self.snd_max;
         if again {
@@ -239,7 +238,7 @@ impl SenderState {
         }
     }
 
-    // Not inlined: senders without records pay one branch for it.
+    // Not inlined, so that senders without records pay only one branch.
     #[inline(never)]
     fn note_in_records(&mut self, now: Time, seq: SeqNum, end: SeqNum) {
         if self.records().segments.counts().in_flight == 0 {
@@ -250,7 +249,7 @@ impl SenderState {
         self.snd_nxt = self.snd_max.max(end);
     }
 
-    /// Sends SYN, for the first time or again.
+    /// Sends or retransmits SYN.
     pub(in crate::tcp) fn emit_syn(&mut self, now: Time, out: &mut Out) {
         // RFC 3168 section 6.1.1.
         let asks = if self.settings.ecn { Flags::ECE | Flags::CWR } else { Flags::default() };
@@ -260,18 +259,18 @@ impl SenderState {
         self.rearm(now);
     }
 
-    /// Sends an acknowledgement without data.
+    /// Sends a pure ACK.
     pub(in crate::tcp) fn emit_ack(&mut self, now: Time, out: &mut Out) {
         self.send_segment(now, self.snd_max, 0, Flags::ACK, Ecn::NotEct, out);
     }
 
-    /// Tells the peer that the connection is no more (RFC 9293 section 3.10.5). What RFC 9293 calls SND.NXT
-    /// is never set back by a timeout.
+    /// Sends RST (RFC 9293 section 3.10.5). It carries `snd_max`, since SND.NXT of RFC 9293 never moves back
+    /// on a timeout.
     pub(in crate::tcp) fn emit_rst(&mut self, now: Time, out: &mut Out) {
         self.send_segment(now, self.snd_max, 0, Flags::RST, Ecn::NotEct, out);
     }
 
-    /// Returns the sequence numbers that the segment occupies, and the packet's size.
+    /// Returns the number of sequence numbers that the segment occupies, and the packet's size.
     fn send_segment(
         &mut self,
         now: Time,
@@ -304,8 +303,8 @@ impl SenderState {
         (segment.seq_len(), size)
     }
 
-    /// How the packet with this segment wants to be treated; one that only acknowledges is like any other.
-    // By value, and not inlined: the segments of those without reactions then stay out of memory.
+    /// The DSCP of the packet with this segment. Pure ACKs use the default DSCP.
+    // By value and not inlined: without reactions, the segment then stays out of memory.
     #[inline(never)]
     fn dscp(&mut self, now: Time, segment: Segment) -> Dscp {
         if segment.seq_len() == 0 {
@@ -322,7 +321,7 @@ impl SenderState {
         dscp
     }
 
-    /// Whether the receiver's window keeps in the segment that is due next.
+    /// Whether the receiver's window blocks the segment at the left edge.
     pub(in crate::tcp) fn window_is_shut(&self) -> bool {
         self.sendable(self.snd_una, self.rwnd).is_none()
     }
