@@ -1,4 +1,4 @@
-//! The sending end of a connection as a component.
+//! The sender: the sending end of a TCP connection.
 
 use alloc::boxed::Box;
 
@@ -17,34 +17,34 @@ use super::{Connection, SenderStats, Transfer};
 use crate::component::{Component, Out, Port, Probe, Signal};
 use crate::packet::{Body, Notice, Packet};
 
-/// Where a connection stands (RFC 9293 section 3.3.2), as far as a sender tells its stages apart.
+/// The connection states (RFC 9293 section 3.3.2) that a sender distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The transfer begins at this instant.
+    /// Before the start of the transfer at this time.
     Waiting(Time),
     /// SYN was sent.
     SynSent,
     /// Data may flow.
     Open,
-    /// Everything was acknowledged, FIN too if there was one.
+    /// All data are acknowledged, and FIN if one was sent.
     Done,
-    /// The connection was given up, or reset by the peer.
+    /// The connection was aborted, or reset by the peer.
     Aborted,
 }
 
-/// A TCP sender with a bulk transfer on top of it, or a stream that is [supplied](Sender::supplied) as time
-/// goes by. Segments leave and arrive by [`Port::ONLY`].
+/// A TCP sender with a bulk transfer, or with a stream that is [supplied](Sender::supplied) over time. Uses
+/// [`Port::ONLY`] for input and output.
 #[derive(Debug)]
 pub struct Sender {
     phase: Phase,
     state: SenderState,
     recovery: Box<dyn Recovery>,
-    /// The receiver's window is shut: how long until a probe is to see whether it has opened.
+    /// The interval between zero-window probes while the receiver's window is closed.
     probe_interval: Option<Duration>,
 }
 
 impl Sender {
-    /// A sender that begins `transfer` at its start; `reactions` are what schemes add to it.
+    /// A sender that starts `transfer` at its start time, with the `reactions` of schemes.
     pub fn new(
         connection: Connection,
         settings: &Settings,
@@ -59,11 +59,11 @@ impl Sender {
         }
     }
 
-    /// A sender of a stream that is to be [supplied](Sender::supply). It begins with the first bytes, or
-    /// when it is told to [open](Sender::open), and ends only after [`close`](Sender::close).
+    /// A sender of a stream that the application [supplies](Sender::supply). The connection opens with the
+    /// first bytes, or on [`open`](Sender::open), and ends only after [`close`](Sender::close).
     ///
-    /// While the stream goes on, it sends full segments, and all that is at hand if nothing is outstanding
-    /// (RFC 9293 section 3.7.4: Nagle's algorithm); what is at hand when it is closed waits no longer.
+    /// While the stream is open, Nagle's algorithm applies (RFC 9293 section 3.7.4): only full segments are
+    /// sent while data are outstanding. Closing the stream releases the remaining data.
     pub fn supplied(connection: Connection, settings: &Settings, reactions: impl Into<Reactions>) -> Sender {
         let nothing = Transfer { bytes: Some(0), start: Time::NEVER };
         let mut sender = Sender::new(connection, settings, nothing, reactions);
@@ -72,40 +72,40 @@ impl Sender {
         sender
     }
 
-    /// The same without Nagle's algorithm: what is supplied is sent at once if the windows hold all of it
-    /// (RFC 9293 sections 3.7.4 and 3.8.6.2.1: as if all data were pushed).
+    /// Disables Nagle's algorithm: supplied data are sent at once if the windows hold all of them (RFC 9293
+    /// sections 3.7.4 and 3.8.6.2.1: as if all data were pushed).
     pub fn without_nagle(mut self) -> Sender {
         self.state.nagle = false;
         self
     }
 
-    /// Begins, if it has not begun: with SYN, should there be a handshake.
+    /// Opens the connection unless it is open, with SYN if the settings include a handshake.
     pub fn open(&mut self, now: Time, out: &mut Out) {
         if matches!(self.phase, Phase::Waiting(_)) {
             self.start(now, out);
         }
     }
 
-    /// The stream has `bytes` more, and what may be sent now is sent. A connection that was idle for longer
-    /// than the timeout starts again with the initial window (RFC 5681 section 4.1).
+    /// Adds `bytes` to the stream and sends what the windows allow. A connection that was idle for longer
+    /// than the timeout restarts with the initial window (RFC 5681 section 4.1).
     ///
     /// # Panics
-    /// If the stream is closed. A [`Transfer`] is from the beginning.
+    /// If the stream is closed. A [`Transfer`] is closed from the start.
     pub fn supply(&mut self, now: Time, bytes: u64, out: &mut Out) {
         self.state.supply(now, bytes);
         self.go_on(now, out);
     }
 
-    /// The stream has no more: FIN follows its last byte, if the settings have it so (RFC 9293 section
-    /// 3.6), and [`Signal::Finished`] the last acknowledgement. Closed already, it stays so.
+    /// Closes the stream: FIN follows the last byte if the settings require it (RFC 9293 section 3.6), and
+    /// [`Signal::Finished`] follows the last acknowledgement. Closing twice has no further effect.
     pub fn close(&mut self, now: Time, out: &mut Out) {
         self.state.close();
         self.go_on(now, out);
     }
 
-    /// Gives the connection up: tells the peer by RST, if the connection is open (RFC 9293 section 3.10.5),
-    /// and sends nothing any more, nor takes what comes. [`Signal::Finished`] follows, for there is nothing
-    /// left to wait for. A connection whose end has come already is left as it is.
+    /// Aborts the connection: sends RST if it is open (RFC 9293 section 3.10.5), then emits
+    /// [`Signal::Finished`]. From then on, the sender sends nothing and ignores arriving packets. Does
+    /// nothing if the connection has already ended.
     pub fn abort(&mut self, now: Time, out: &mut Out) {
         match self.phase {
             Phase::Done | Phase::Aborted => return,
@@ -115,27 +115,27 @@ impl Sender {
         self.break_off(now, out);
     }
 
-    /// Whether the connection was given up, or reset by the peer, before everything was acknowledged.
+    /// Whether the connection was aborted, or reset by the peer, before all data were acknowledged.
     pub fn is_aborted(&self) -> bool {
         self.phase == Phase::Aborted
     }
 
-    /// Bytes at hand that were never sent. A transfer without an end has more of them than can be sent.
+    /// Supplied bytes that were never sent. An unbounded transfer has more of them than can be sent.
     pub fn unsent(&self) -> u64 {
         self.state.unsent
     }
 
-    /// Bytes of the stream that were acknowledged, counted beyond 2³².
+    /// Bytes of the stream acknowledged; does not wrap at 2³².
     pub fn acknowledged(&self) -> u64 {
         self.state.acknowledged()
     }
 
-    /// What was counted so far.
+    /// The counters.
     pub fn stats(&self) -> &SenderStats {
         &self.state.stats
     }
 
-    /// The congestion window, without what recovery adds to it, in bytes.
+    /// The congestion window in bytes, without inflation by recovery.
     pub fn cwnd(&self) -> f64 {
         self.state.cwnd()
     }
@@ -170,13 +170,13 @@ impl Sender {
         self.state.flight_size()
     }
 
-    /// Bytes thought to be in the network: those sent since the left edge or the last step back to it,
-    /// less what SACK recovery knows to have left.
+    /// The sender's estimate of bytes in the network: those sent since it last went back to the left edge,
+    /// less those that SACK recovery knows to have left.
     pub fn pipe(&self) -> u32 {
         self.recovery.pipe(&self.state)
     }
 
-    /// What the receiver has reported by SACK beyond the left edge, in order; ranges may touch.
+    /// Ranges reported by SACK above the left edge, in order; adjacent ranges may touch.
     pub fn reported(&self) -> impl Iterator<Item = SackBlock> {
         let records = self.state.records.iter().flat_map(|records| records.segments.reported());
         let ranges = if self.state.records.is_some() { &[] } else { self.state.sacked.as_slice() };
@@ -188,8 +188,8 @@ impl Sender {
         self.state.rwnd
     }
 
-    /// Bytes that may be in flight: the congestion window with what recovery adds to it, or the
-    /// receiver's window if that is smaller.
+    /// Bytes that may be in flight: the congestion window with inflation by recovery, or the receiver's
+    /// window if that is smaller.
     pub fn usable_window(&self) -> u32 {
         self.state.usable_window()
     }
@@ -212,13 +212,13 @@ impl Sender {
         }
     }
 
-    /// The stream has changed.
+    /// Sends what the windows allow after the stream has changed.
     fn go_on(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
         match self.phase {
             Phase::Waiting(_) => return self.start(now, out),
             Phase::SynSent | Phase::Done | Phase::Aborted => return,
-            // An early duplicate lets out nothing by itself, but does not shut the window.
+            // An early duplicate ACK releases nothing by itself, but does not block new data.
             Phase::Open if tcp.is_early_duplicate() => tcp.send_window(now, tcp.settings.max_burst, out),
             Phase::Open => self.recovery.send(tcp, now, out),
         }
@@ -254,8 +254,8 @@ impl Sender {
         self.settle(now, out);
     }
 
-    /// Whether the segment acknowledges something that was sent; the first must bring SYN (RFC 9293
-    /// sections 3.10.7.3 and 3.10.7.4).
+    /// Whether the segment acknowledges data that were sent; the first one must carry SYN (RFC 9293 sections
+    /// 3.10.7.3 and 3.10.7.4).
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let tcp = &self.state;
         let expected = match self.phase {
@@ -268,8 +268,8 @@ impl Sender {
         expected && acknowledges && segment.ack <= tcp.snd_max
     }
 
-    /// Whether the segment is older than one that has arrived (RFC 7323 section 5.3). A duplicate that was overtaken
-    /// within a timeout may report something still, as Linux has it.
+    /// Whether the segment is older than one already received (RFC 7323 section 5.3). As in Linux, a
+    /// duplicate ACK reordered by less than a timeout is accepted, since it may still carry SACK blocks.
     fn is_outdated(&self, now: Time, segment: &Segment) -> bool {
         let tcp = &self.state;
         let Some(ts) = segment.timestamps.filter(|_| !tcp.settings.tells_copies()) else { return false };
@@ -278,9 +278,9 @@ impl Sender {
         !repeats || lead > tcp.rtt.rto()
     }
 
-    /// Whether the segment resets the connection: before it is open, RST that acknowledges our SYN (RFC 9293
-    /// section 3.10.7.3), then one with exactly the sequence number that is expected (section 3.10.7.4, RFC
-    /// 5961 section 3.2). No other is answered by a challenge: the peer has nothing to add.
+    /// Whether the segment resets the connection: before it is open, an RST that acknowledges our SYN (RFC
+    /// 9293 section 3.10.7.3); afterwards, an RST with exactly the expected sequence number (section
+    /// 3.10.7.4, RFC 5961 section 3.2). Other RSTs trigger no challenge ACK.
     fn is_reset_by(&self, segment: &Segment) -> bool {
         let tcp = &self.state;
         let valid = match self.phase {
@@ -291,7 +291,7 @@ impl Sender {
         valid && segment.flags.has(Flags::RST)
     }
 
-    /// The connection is no more, and nobody needs to wait for it.
+    /// Ends the connection at once.
     fn break_off(&mut self, now: Time, out: &mut Out) {
         self.phase = Phase::Aborted;
         self.state.timers = Timers::STOPPED;
@@ -302,7 +302,7 @@ impl Sender {
     fn on_ack(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         let tcp = &mut self.state;
         if segment.ack < tcp.snd_una {
-            // One that was overtaken still reports, as Linux has it.
+            // As in Linux, a reordered acknowledgement still reports SACK blocks.
             if tcp.records.is_some() && !segment.sack.is_empty() {
                 self.recovery.on_duplicate(tcp, now, segment, out);
             }
@@ -318,7 +318,7 @@ impl Sender {
             self.probe_interval = None;
             self.recovery.on_ack(tcp, now, segment, acked, out);
         } else if self.probe_interval.is_some() {
-            // The answer to a probe is no sign of a loss.
+            // The answer to a probe does not indicate a loss.
             if !self.recovery.window_is_shut(tcp) {
                 self.probe_interval = None;
                 tcp.leave_probing(now);
@@ -332,7 +332,7 @@ impl Sender {
         }
     }
 
-    /// The connection opens; the first data will acknowledge SYN of the peer, if there are any.
+    /// Opens the connection; the first data, if any, acknowledge the peer's SYN.
     fn on_syn_acknowledged(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         self.phase = Phase::Open;
         self.state.rcv_nxt = segment.seq + 1;
@@ -345,7 +345,7 @@ impl Sender {
         }
     }
 
-    /// Acknowledges FIN of the peer, or its SYN if it comes again (RFC 9293 section 3.10.7.4).
+    /// Acknowledges the peer's FIN, or its retransmitted SYN (RFC 9293 section 3.10.7.4).
     fn answer_peer(&mut self, now: Time, segment: &Segment, out: &mut Out) {
         if segment.flags.has(Flags::FIN) {
             self.state.rcv_nxt = segment.seq + segment.seq_len();
@@ -355,15 +355,16 @@ impl Sender {
         }
     }
 
-    /// After every event: finishes, or watches a shut window (RFC 9293 section 3.8.6.1).
+    /// Called after every event: finishes the connection, or starts probing a closed window (RFC 9293 section
+    /// 3.8.6.1).
     fn settle(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
         if self.phase != Phase::Open || tcp.outstanding() {
             return;
         }
         if tcp.has_unsent() {
-            // Nothing is under way and yet not all was sent: only the receiver's window can open.
-            // Or pacing lets it out by and by.
+            // Nothing is in flight, yet data remain: either the receiver's window is closed, or pacing delays
+            // the next segment.
             if self.probe_interval.is_none() && !tcp.timers.runs(Timer::Pacing) {
                 self.probe_interval = Some(tcp.rtt.rto());
                 tcp.set_persist_timer(now + tcp.rtt.rto());
@@ -388,7 +389,7 @@ impl Sender {
                 self.state.wake_reactions(now);
                 self.go_on_after_reactions(now, out);
             }
-            // The receiving half has it.
+            // Only the receiver uses this timer.
             Timer::DelayedAck => self.state.timers.stop(timer),
         }
     }
@@ -413,14 +414,14 @@ impl Sender {
         }
     }
 
-    /// Sends a byte into a closed window, or what fits into a small one (RFC 9293 section 3.8.6.1;
-    /// section 3.8.6.2.1: the override timeout). The interval doubles, and the backoff of the
-    /// retransmission timer has nothing to do with it.
+    /// Sends one byte into a closed window, or what fits into a small one (RFC 9293 section 3.8.6.1; section
+    /// 3.8.6.2.1: the override timeout). The interval doubles independently of the backoff of the
+    /// retransmission timer.
     fn probe(&mut self, now: Time, out: &mut Out) {
         let tcp = &mut self.state;
         tcp.stats.window_probes += 1;
         tcp.go_back();
-        // ns-2's congestion window may shut as well.
+        // ns-2's congestion window may also close.
         let len = tcp.len_at(tcp.snd_una).min(tcp.usable_window().max(1));
         let occupied = tcp.emit(now, tcp.snd_una, len, out);
         tcp.snd_nxt = tcp.snd_nxt.max(tcp.snd_una + occupied);
@@ -437,7 +438,7 @@ impl Sender {
         self.go_on_after_reactions(now, out);
     }
 
-    /// Sends what reactions have asked for, and what may be sent.
+    /// Sends the segments that reactions have requested, then what the windows allow.
     fn go_on_after_reactions(&mut self, now: Time, out: &mut Out) {
         if self.phase == Phase::Open {
             self.send_asked(now, out);
@@ -446,7 +447,7 @@ impl Sender {
         }
     }
 
-    /// Sends the segments that reactions have asked for.
+    /// Sends the segments that reactions have requested.
     #[inline]
     fn send_asked(&mut self, now: Time, out: &mut Out) {
         if !self.state.asks() {
@@ -486,7 +487,7 @@ impl Component for Sender {
         }
     }
 
-    /// Windows in bytes, times in seconds, sequence numbers from the beginning of the connection, modulo
+    /// Windows in bytes, times in seconds, sequence numbers relative to the start of the connection, modulo
     /// 2³².
     fn show(&self, probe: &mut dyn Probe) {
         let tcp = &self.state;

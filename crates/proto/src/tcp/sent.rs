@@ -10,18 +10,18 @@ use super::delivery::{DeliveryRate, LostSegment, RateSample, Snapshot};
 use super::segment::SackBlock;
 use super::seq::SeqNum;
 
-/// Where a segment is thought to be.
+/// The state of an outstanding segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whereabouts {
     /// In the network.
     InFlight,
-    /// At the receiver, as a selective acknowledgement has reported.
+    /// Reported by a selective acknowledgement.
     Sacked,
-    /// Nowhere, and not retransmitted yet.
+    /// Lost, or due for retransmission for another reason, and not retransmitted yet.
     Lost,
 }
 
-/// What is known of one outstanding segment.
+/// The record of one outstanding segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentSegment {
     /// First sequence number.
@@ -30,12 +30,12 @@ pub(super) struct SentSegment {
     pub(super) end: SeqNum,
     /// When it was last sent.
     pub(super) sent_at: Time,
-    /// How often it was sent; at least once.
+    /// Number of transmissions, at least one.
     pub(super) transmissions: u32,
     pub(super) whereabouts: Whereabouts,
-    /// It was found lost, and has not arrived since, retransmitted or not.
+    /// Whether it was marked lost and has not been reported since, retransmitted or not.
     found_lost: bool,
-    /// What had been delivered when it was last sent.
+    /// The delivery state at its last transmission.
     pub(super) snapshot: Snapshot,
 }
 
@@ -45,12 +45,12 @@ impl SentSegment {
         self.transmissions > 1
     }
 
-    /// Whether its retransmission is in the network, in place of a transmission that was found lost.
+    /// Whether it was marked lost and its retransmission is in flight.
     fn is_repair(&self) -> bool {
         self.found_lost && self.whereabouts == Whereabouts::InFlight
     }
 
-    /// Its sequence numbers.
+    /// Length in sequence numbers.
     pub(super) fn len(&self) -> u32 {
         self.end - self.start
     }
@@ -62,7 +62,7 @@ pub(super) struct Counts {
     pub(super) in_flight: u32,
     pub(super) sacked: u32,
     pub(super) lost: u32,
-    /// Of those in flight, the segments that were found lost before.
+    /// Segments in flight that were marked lost before.
     pub(super) repairs: u32,
 }
 
@@ -80,22 +80,21 @@ impl Counts {
 #[derive(Debug, Default)]
 pub(super) struct SentSegments {
     segments: VecDeque<SentSegment>,
-    /// Transmissions in the order of time; those of segments that were sacked, acknowledged, found lost or
-    /// retransmitted meanwhile are skipped and dropped when they come to the front.
+    /// Transmissions in time order. Stale entries, of segments sacked, acknowledged, lost or retransmitted
+    /// since, are dropped when they reach the front.
     transmissions: VecDeque<Transmission>,
     counts: Counts,
     /// Sequence numbers in flight.
     bytes_in_flight: u32,
-    /// No segment before this one is lost.
+    /// Lower bound on the sequence number of the first lost segment.
     first_lost: SeqNum,
-    /// Losses found so far; a segment counts as often as it was lost.
+    /// Number of losses; a segment counts once for each loss.
     losses: u32,
-    /// The segments that were found lost and not [reported](Records::take_losses) yet, each with the losses up to
-    /// it.
+    /// Lost segments not yet [reported](Records::take_losses), each with the number of losses up to it.
     unreported: Vec<(SentSegment, u32)>,
 }
 
-/// What a sender remembers of its segments, and the delivery rate that follows from it.
+/// The records of outstanding segments, and the delivery rate estimator that uses them.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) segments: SentSegments,
@@ -103,7 +102,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// `start..end` went out at `now`.
+    /// Records the transmission of `start..end` at `now`.
     pub(super) fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum) {
         if self.segments.counts.in_flight == 0 {
             self.rate.restart(now);
@@ -115,8 +114,8 @@ impl Records {
         self.segments.on_sent(now, start, end, snapshot);
     }
 
-    /// The [sample](DeliveryRate::take_sample) of the acknowledgement whose deliveries were counted, for segments of
-    /// `mss` bytes.
+    /// The [sample](DeliveryRate::take_sample) of the current acknowledgement, with counts converted to
+    /// segments of `mss` bytes.
     pub(super) fn take_sample(&mut self, now: Time, least: Duration, mss: u32) -> RateSample {
         let mss = u64::from(mss);
         let newest = self.rate.newest_snapshot();
@@ -128,8 +127,8 @@ impl Records {
         }
     }
 
-    /// Shows `visit` each segment that was found lost since the last call, for segments of `mss` bytes. Those that were
-    /// lost to corruption are neither shown nor counted.
+    /// Calls `visit` for each segment marked lost since the last call, with counts converted to segments of
+    /// `mss` bytes. Losses to corruption are neither visited nor counted.
     pub(super) fn take_losses(
         &mut self,
         now: Time,
@@ -168,12 +167,12 @@ struct Transmission {
 }
 
 impl SentSegments {
-    /// How many segments are where.
+    /// The number of segments in each state.
     pub(super) fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// How many sequence numbers are in the network.
+    /// The number of sequence numbers in flight.
     pub(super) fn bytes_in_flight(&self) -> u32 {
         self.bytes_in_flight
     }
@@ -188,20 +187,21 @@ impl SentSegments {
         self.segments.back()
     }
 
-    /// All segments, from the left edge on.
+    /// All segments in order, from the left edge.
     pub(super) fn iter(&self) -> impl Iterator<Item = &SentSegment> {
         self.segments.iter()
     }
 
-    /// The segments that were reported, in order.
+    /// The segments reported by SACK, in order.
     pub(super) fn reported(&self) -> impl Iterator<Item = SackBlock> {
         let reported = |segment: &&SentSegment| segment.whereabouts == Whereabouts::Sacked;
         self.segments.iter().filter(reported).map(|&SentSegment { start, end, .. }| SackBlock { start, end })
     }
 
-    /// The segment in which `seq` lies.
+    /// The index of the segment that contains `seq`.
     fn index_of(&self, seq: SeqNum) -> usize {
-        // Most segments are full: the length of the first one tells where `seq` lies, unless it is cut.
+        // Most segments have the same length, so the length of the first one gives the index in the common
+        // case.
         let Some(first) = self.segments.front().filter(|first| first.start <= seq) else { return 0 };
         let guess = ((seq - first.start) / first.len()) as usize;
         match self.segments.get(guess) {
@@ -234,7 +234,8 @@ impl SentSegments {
         }
     }
 
-    /// Splits the segment in which `seq` lies, unless `seq` is where one begins or all end.
+    /// Splits the segment that contains `seq`, unless `seq` is a segment boundary or the end of the last
+    /// segment.
     fn split_at(&mut self, seq: SeqNum) {
         let index = self.index_of(seq);
         let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.start < seq) else {
@@ -251,7 +252,8 @@ impl SentSegments {
         }
     }
 
-    /// `start..end` went out at `now`: outstanding segments once more, new ones for the first time.
+    /// Records the transmission of `start..end` at `now`, which may cover outstanding segments, new data or
+    /// both.
     pub(super) fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum, snapshot: Snapshot) {
         let edge = self.last().map_or(start, |last| last.end);
         if start < edge {
@@ -282,7 +284,7 @@ impl SentSegments {
         }
     }
 
-    /// Everything before `ack` is acknowledged; shows `visit` each segment that this removes as it was.
+    /// Removes everything before `ack`; calls `visit` for each removed segment.
     pub(super) fn acknowledge(&mut self, ack: SeqNum, mut visit: impl FnMut(&SentSegment)) {
         while let Some(segment) = self.segments.front().filter(|segment| segment.start < ack) {
             if segment.end > ack {
@@ -302,8 +304,8 @@ impl SentSegments {
         }
     }
 
-    /// `start..end` is reported by a selective acknowledgement; shows `visit` each segment that was not
-    /// reported before, as it was.
+    /// Marks `start..end` as reported by SACK; calls `visit` for each newly reported segment, with its state
+    /// before the report.
     pub(super) fn sack(&mut self, start: SeqNum, end: SeqNum, mut visit: impl FnMut(&SentSegment)) {
         self.split_at(start);
         self.split_at(end);
@@ -317,21 +319,21 @@ impl SentSegments {
         }
     }
 
-    /// Whether the segment in which `seq` lies is in flight.
+    /// Whether the segment that contains `seq` is in flight.
     fn is_in_flight(&self, seq: SeqNum) -> bool {
         let segment = self.segments.get(self.index_of(seq));
         segment.is_some_and(|segment| segment.whereabouts == Whereabouts::InFlight)
     }
 
-    /// Takes a segment in flight for lost.
+    /// Marks a segment in flight as lost.
     fn lose(&mut self, index: usize) {
         self.losses += 1;
         self.unreported.push((self.segments[index], self.losses));
         self.move_to(index, Whereabouts::Lost);
     }
 
-    /// Takes segments in flight for lost, from the left edge on, as long as `is_lost` says so of a segment
-    /// and of how many sacked segments lie above it. Returns how many were lost.
+    /// Marks segments in flight as lost, from the left edge, while `is_lost` holds for a segment and the
+    /// number of sacked segments above it. Returns the number of segments marked.
     pub(super) fn lose_while(&mut self, mut is_lost: impl FnMut(&SentSegment, u32) -> bool) -> u32 {
         let (mut above, mut lost) = (self.counts.sacked, 0);
         for index in 0..self.segments.len() {
@@ -350,8 +352,8 @@ impl SentSegments {
         lost
     }
 
-    /// Takes segments in flight for lost, in the order of their transmissions, as long as `is_lost` says so.
-    /// Returns how many were lost, and the first that was not.
+    /// Marks segments in flight as lost, in time order of their transmissions, while `is_lost` holds. Returns
+    /// the number of segments marked, and the first segment in flight that is not lost.
     pub(super) fn lose_in_time_order(
         &mut self,
         mut is_lost: impl FnMut(&SentSegment) -> bool,
@@ -375,8 +377,8 @@ impl SentSegments {
         (lost, None)
     }
 
-    /// When the last of the segments in flight was sent that went out before what was sent at `at`, up to
-    /// `end`.
+    /// The last transmission time among segments in flight that were sent before the segment sent at `at` and
+    /// ending at `end`.
     pub(super) fn last_sent_before(&self, at: Time, end: SeqNum) -> Option<Time> {
         let behind = self.transmissions.partition_point(|sent| sent.sent_at <= at);
         let earlier = self.transmissions.range(..behind).rev();
@@ -390,7 +392,8 @@ impl SentSegments {
         in_flight.next().map(|sent| sent.sent_at)
     }
 
-    /// Takes every segment in flight for lost of which `is_lost` says so. Returns how many that were.
+    /// Marks every segment in flight for which `is_lost` holds as lost. Returns the number of segments
+    /// marked.
     pub(super) fn lose_where(&mut self, mut is_lost: impl FnMut(&SentSegment) -> bool) -> u32 {
         let before = self.counts.lost;
         for index in 0..self.segments.len() {
@@ -402,7 +405,7 @@ impl SentSegments {
         self.counts.lost - before
     }
 
-    /// The receiver has discarded what it had reported (RFC 2018 section 8): nothing counts as reported.
+    /// Discards all SACK reports, after the receiver has reneged (RFC 2018 section 8).
     pub(super) fn forget_reports(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].whereabouts == Whereabouts::Sacked {
@@ -411,7 +414,7 @@ impl SentSegments {
         }
     }
 
-    /// Everything in flight has to be sent again, though no loss was found.
+    /// Schedules everything in flight for retransmission, without counting losses.
     pub(super) fn take_back(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].whereabouts == Whereabouts::InFlight {
@@ -420,7 +423,7 @@ impl SentSegments {
         }
     }
 
-    /// No loss was one: what is lost and was not retransmitted counts as in flight again.
+    /// Undoes all loss marks: lost segments not yet retransmitted count as in flight again.
     pub(super) fn unmark_lost(&mut self) {
         for index in 0..self.segments.len() {
             if self.segments[index].whereabouts == Whereabouts::Lost {
@@ -447,7 +450,7 @@ impl SentSegments {
         segment
     }
 
-    /// Whether the segments are in order and without gaps, and the counts are right.
+    /// Asserts that the segments are in order and without gaps, and that the counts are correct.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let mut counts = Counts::default();
@@ -512,7 +515,7 @@ mod tests {
         let first = sent.next_lost().expect("two are lost");
         assert_eq!(first.start, BASE);
         sent.on_sent(at(20), first.start, first.end, Snapshot::default());
-        // The retransmission stands behind all others now.
+        // The retransmission is now last in time order.
         let (lost, next) = sent.lose_in_time_order(|segment| segment.sent_at < at(20));
         assert_eq!((lost, next.map(|next| (next.start, next.transmissions))), (8, Some((BASE, 2))));
         assert_eq!(sent.counts(), Counts { repairs: 1, ..counts(1, 0, 9) });
@@ -522,8 +525,8 @@ mod tests {
         sent.check();
     }
 
-    /// Ten segments, of which the first two and then the third are found lost; the second is sent again between
-    /// that.
+    /// Of ten segments, the first two are marked lost, the second is retransmitted, then the third is marked
+    /// lost.
     #[test]
     fn losses_tell_what_was_in_flight_and_lost_since_they_were_sent() {
         let mut sent = Records::default();
@@ -545,7 +548,7 @@ mod tests {
         sent.segments.lose_where(|segment| segment.start == BASE + 1000);
         take(&mut sent);
         take(&mut sent);
-        // Eight were left when the second one was sent again.
+        // Eight segments were in flight when the second one was retransmitted.
         assert_eq!(found, [(0, 1000, 1000), (1000, 2000, 2000), (2000, 3000, 3000), (1000, 9000, 2000)]);
     }
 
@@ -581,7 +584,7 @@ mod tests {
         assert_eq!((sample.in_flight, sample.in_flight_at_sending, sample.lost_since), (7000, 7000, 2000));
     }
 
-    /// What a receiver has discarded, or a closed window has kept out, was not lost by the network.
+    /// Data discarded by the receiver, or kept out by a closed window, do not count as network losses.
     #[test]
     fn what_has_to_be_sent_again_for_another_reason_is_no_loss() {
         let mut sent = Records::default();
@@ -594,7 +597,7 @@ mod tests {
         sent.segments.check();
     }
 
-    /// Whatever is sent, reported, lost and acknowledged: no gaps, and right counts.
+    /// Random transmissions, reports, losses and acknowledgements leave no gaps and correct counts.
     #[test]
     fn counts_are_right_in_random_histories() {
         let mut random = Streams::new(1, 0).stream("sent");
