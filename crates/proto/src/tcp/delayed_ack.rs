@@ -1,32 +1,33 @@
-//! Which segments are acknowledged at once, and which may wait (RFC 9293 section 3.8.6.3).
+//! Delayed acknowledgements: which segments are acknowledged at once, and which may wait (RFC 9293 section
+//! 3.8.6.3).
 
 use super::settings::{Rules, Settings};
 
-/// How a segment with data or FIN has arrived.
+/// The position of an arriving segment with data or FIN relative to the data received so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
-    /// It is the first of the connection.
+    /// Whether it is the first of the connection.
     pub(super) is_first: bool,
-    /// It begins with the byte that was expected next.
+    /// Whether it starts with the next expected byte.
     pub(super) in_order: bool,
-    /// It ends where all that has arrived in order ends now.
+    /// Whether it ends at the new right edge of the in-order data.
     pub(super) at_edge: bool,
-    /// Something lay behind a gap before it came.
+    /// Whether out-of-order data were present before it arrived.
     pub(super) had_gap: bool,
-    /// Something lies behind a gap still.
+    /// Whether out-of-order data are still present.
     pub(super) has_gap: bool,
-    /// All of it had arrived before.
+    /// Whether all of it was received before.
     pub(super) repeated: bool,
 }
 
-/// RFC 5681 section 4.2: what is out of order, fills a gap or comes again is acknowledged at once; so is what lies
-/// beyond the window in part (RFC 9293 section 3.10.7.4).
+/// RFC 5681 section 4.2: a segment that is out of order, fills a gap or is a duplicate is acknowledged at
+/// once; so is a segment partly beyond the window (RFC 9293 section 3.10.7.4).
 fn may_wait_rfc(arrival: &Arrival) -> bool {
     arrival.in_order && arrival.at_edge && !arrival.had_gap
 }
 
-/// ns-2's `DelAckSink`: what fills the last gap may wait, and so may the last segment if it comes again; the first
-/// segment is acknowledged at once.
+/// ns-2's `DelAckSink`: a segment that fills the last gap may wait, and so may a duplicate of the last
+/// segment; the first segment is acknowledged at once.
 fn may_wait_ns2(arrival: &Arrival) -> bool {
     arrival.at_edge && !arrival.has_gap && !arrival.is_first
 }
@@ -35,10 +36,10 @@ fn may_wait_ns2(arrival: &Arrival) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DelayedAck {
     may_wait: fn(&Arrival) -> bool,
-    /// So many segments are acknowledged together.
+    /// Number of segments per delayed ACK.
     every: u32,
     owed: u32,
-    /// So many segments are acknowledged at once whatever they are, at the beginning and after a repeat (Linux:
+    /// Number of segments acknowledged at once at the start of the connection and after a duplicate (Linux:
     /// quick acknowledgements).
     quick: u32,
     quick_left: u32,
@@ -54,7 +55,7 @@ impl DelayedAck {
         DelayedAck { may_wait, every, owed: 0, quick, quick_left: quick }
     }
 
-    /// A segment has arrived; whether to acknowledge at once.
+    /// Records the arrival of a segment; returns whether to acknowledge at once.
     pub(super) fn is_due(&mut self, arrival: &Arrival) -> bool {
         if !(self.may_wait)(arrival) {
             if arrival.repeated {
@@ -70,7 +71,7 @@ impl DelayedAck {
         self.owed >= self.every
     }
 
-    /// An acknowledgement goes out, for whatever reason.
+    /// Called when any acknowledgement is sent.
     pub(super) fn on_acknowledged(&mut self) {
         self.owed = 0;
     }

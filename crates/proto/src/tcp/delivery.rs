@@ -4,72 +4,71 @@ use lasthop_base::{Duration, Time};
 
 use super::seq::SeqNum;
 
-/// What had been delivered when a segment was sent.
+/// The delivery state at the transmission of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Snapshot {
     delivered: u64,
     delivered_at: Time,
-    /// When the first segment of the flight that is being measured was sent.
+    /// Transmission time of the first segment of the measured flight.
     flight_began: Time,
     pub(super) application_limited: bool,
-    /// Segments in the network then, with the one that was sent.
+    /// Segments in flight, including this one.
     pub(super) in_flight: u32,
-    /// Segments found lost until then.
+    /// Number of losses so far.
     pub(super) lost: u32,
 }
 
-/// What an acknowledgement shows about the path.
+/// The delivery rate sample of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateSample {
-    /// When it arrived.
+    /// Arrival time of the acknowledgement.
     pub now: Time,
-    /// Bytes that it newly acknowledges, cumulatively or selectively.
+    /// Bytes newly acknowledged, cumulatively or selectively.
     pub newly_delivered: u64,
-    /// Bytes newly found to be lost.
+    /// Bytes newly marked lost.
     pub newly_lost: u64,
     /// Bytes delivered so far on this connection.
     pub delivered: u64,
-    /// Bytes that had been delivered when the newest segment that it acknowledges was sent.
+    /// Bytes delivered when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// Bytes per second since then; `None` if the interval is too short to mean anything.
+    /// Delivery rate since then in bytes per second; `None` if the interval is too short.
     pub delivery_rate: Option<f64>,
-    /// The interval over which that rate was measured.
+    /// The measurement interval of the rate.
     pub interval: Duration,
-    /// The application, not the network, limited what was sent in that interval.
+    /// Whether the application, not the network, limited sending in that interval.
     pub application_limited: bool,
-    /// The round-trip time that it shows, if it shows one.
+    /// The round-trip sample, if any.
     pub rtt: Option<Duration>,
-    /// It may have been delayed by the receiver.
+    /// Whether the receiver may have delayed the acknowledgement.
     pub ack_delayed: bool,
-    /// Bytes thought to be in the network before it arrived.
+    /// Bytes in flight before the acknowledgement arrived.
     pub prior_in_flight: u64,
-    /// Bytes thought to be in the network now.
+    /// Bytes in flight now.
     pub in_flight: u64,
-    /// Bytes that were thought to be in the network when the newest segment that it acknowledges was sent, with
-    /// that segment.
+    /// Bytes in flight when the newest acknowledged segment was sent, including that segment.
     pub in_flight_at_sending: u64,
-    /// Bytes found to be lost since then.
+    /// Bytes marked lost since then.
     pub lost_since: u64,
-    /// The sender is repairing losses that acknowledgements have shown.
+    /// Whether the sender is repairing losses revealed by acknowledgements.
     pub in_recovery: bool,
-    /// The sender is recovering from a timeout.
+    /// Whether the sender is recovering from a timeout.
     pub in_loss: bool,
 }
 
-/// A segment that was found to be lost.
+/// A segment marked lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LostSegment {
-    /// When it was found.
+    /// When the loss was found.
     pub now: Time,
     /// First sequence number.
     pub start: SeqNum,
     /// One past the last sequence number.
     pub end: SeqNum,
-    /// Bytes that were thought to be in the network when it was last sent, with the segment itself.
+    /// Bytes in flight when the segment was last sent, including the segment.
     pub in_flight_at_sending: u64,
-    /// Bytes found to be lost since then, with the segment itself.
+    /// Bytes marked lost since then, including the segment.
     pub lost_since: u64,
-    /// The application, not the network, limited what was sent then.
+    /// Whether the application, not the network, limited sending at that time.
     pub application_limited: bool,
     /// Bytes delivered so far on this connection.
     pub delivered: u64,
@@ -81,9 +80,9 @@ pub(super) struct DeliveryRate {
     delivered: u64,
     delivered_at: Time,
     flight_began: Time,
-    /// Samples of segments sent before so much was delivered are limited by the application.
+    /// Samples are application-limited until this many bytes are delivered; zero if they are not.
     limited_until: u64,
-    /// The newest segment that this acknowledgement covers: when it was sent, and its snapshot.
+    /// Transmission time and snapshot of the newest segment that the current acknowledgement covers.
     newest: Option<(Time, Snapshot)>,
     newly_delivered: u64,
 }
@@ -94,28 +93,28 @@ impl DeliveryRate {
         self.delivered
     }
 
-    /// Bytes that had been delivered when the newest segment of this acknowledgement was sent.
+    /// Bytes delivered when the newest segment of this acknowledgement was sent.
     pub(super) fn prior_delivered(&self) -> u64 {
         self.newest.map_or(0, |(_, snapshot)| snapshot.delivered)
     }
 
-    /// What was known when the newest segment of this acknowledgement was sent.
+    /// The snapshot of the newest segment of this acknowledgement.
     pub(super) fn newest_snapshot(&self) -> Option<Snapshot> {
         self.newest.map(|(_, snapshot)| snapshot)
     }
 
-    /// Whether what is sent now is limited by the application.
+    /// Whether sending is currently limited by the application.
     pub(super) fn is_application_limited(&self) -> bool {
         self.limited_until > 0
     }
 
-    /// A flight begins: nothing else is in the network.
+    /// Starts a new flight; call when nothing is in flight.
     pub(super) fn restart(&mut self, now: Time) {
         (self.flight_began, self.delivered_at) = (now, now);
     }
 
-    /// What a segment sent now remembers, when `in_flight` segments are in the network with it and `lost` were
-    /// found lost so far.
+    /// The snapshot for a segment sent now, with `in_flight` segments in flight including it and `lost`
+    /// losses so far.
     pub(super) fn snapshot(&self, in_flight: u32, lost: u32) -> Snapshot {
         Snapshot {
             delivered: self.delivered,
@@ -127,13 +126,13 @@ impl DeliveryRate {
         }
     }
 
-    /// The application has nothing to send, and the windows would let more out: samples say little until the
-    /// `in_flight` bytes are delivered.
+    /// Marks samples as application-limited until the `in_flight` bytes are delivered: the windows allow more
+    /// than the application supplies.
     pub(super) fn note_application_limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// A segment of `bytes`, last sent at `sent_at`, was delivered.
+    /// Records the delivery of a segment of `bytes`, last sent at `sent_at`.
     pub(super) fn on_delivered(&mut self, now: Time, bytes: u32, sent_at: Time, snapshot: &Snapshot) {
         self.delivered += u64::from(bytes);
         self.newly_delivered += u64::from(bytes);
@@ -143,8 +142,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of the acknowledgement whose deliveries were counted; no rate is taken from an interval
-    /// shorter than `least`, which would say that a packet was faster than any before.
+    /// Takes the sample of the current acknowledgement. An interval shorter than `least`, the minimum
+    /// round-trip time, gives no rate.
     pub(super) fn take_sample(&mut self, now: Time, least: Duration) -> RateSample {
         if self.limited_until > 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
@@ -153,7 +152,7 @@ impl DeliveryRate {
         let none = RateSample { now, newly_delivered, delivered: self.delivered, ..RateSample::default() };
         let Some((sent_at, prior)) = self.newest.take() else { return none };
         self.flight_began = sent_at;
-        // The slower of the two: sending or acknowledging.
+        // The longer of the send interval and the ACK interval.
         let interval = sent_at.since(prior.flight_began).max(now.since(prior.delivered_at));
         let bytes = self.delivered - prior.delivered;
         let measurable = !interval.is_zero() && interval >= least;
@@ -177,8 +176,8 @@ mod tests {
         Time::ZERO + Duration::from_millis(milliseconds)
     }
 
-    /// A segment of 1000 bytes each 10 ms, and its acknowledgement 100 ms later: 100 kB/s, whatever part of
-    /// the acknowledgements comes in a lump.
+    /// A segment of 1000 bytes every 10 ms, acknowledged 100 ms later, gives 100 kB/s, even if
+    /// acknowledgements are aggregated.
     #[test]
     fn the_rate_is_that_of_the_slower_of_sending_and_acknowledging() {
         let mut sent = Records::default();
@@ -197,7 +196,7 @@ mod tests {
                 una = SeqNum((n - 9) * 1000);
                 let sample = ack(&mut sent, now, una);
                 assert_eq!(sample.newly_delivered, 1000);
-                // The first flight had to wait for its first acknowledgement.
+                // The first flight waits for its first acknowledgement.
                 if n > 20 {
                     let rate = sample.delivery_rate.expect("a full interval");
                     assert!((rate - 100_000.0).abs() < 1e-6, "{rate} at {n}");
@@ -205,13 +204,13 @@ mod tests {
             }
             sent.on_sent(now, SeqNum(n * 1000), SeqNum((n + 1) * 1000));
         }
-        // Five acknowledgements in one: no faster than they were sent.
+        // One acknowledgement for five segments: the rate does not exceed the sending rate.
         let sample = ack(&mut sent, ms(300), una + 5000);
         assert_eq!((sample.newly_delivered, sample.prior_delivered), (5000, 10_000));
         assert!(sample.delivery_rate.expect("a full interval") <= 100_000.0 + 1e-6);
     }
 
-    /// An acknowledgement that comes early shows no faster path than the segments were sent on.
+    /// An early acknowledgement does not raise the rate above the sending rate.
     #[test]
     fn the_rate_is_no_higher_than_that_of_sending() {
         let mut rate = DeliveryRate::default();

@@ -1,8 +1,7 @@
-//! The greatest or least of recent values, in constant space.
+//! A windowed maximum or minimum filter in constant space.
 
-/// Keeps the best of the values of a window of time, which may be counted in anything that grows, approximately
-/// (K. Nichols; Linux `lib/minmax.c`): the best three, of which the second and third are of later parts of the
-/// window.
+/// Approximates the best value of a sliding window (K. Nichols; Linux `lib/minmax.c`) by the best three
+/// values, the second and third from later parts of the window. Time may be any monotonic counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windowed<V> {
     best: [(u64, V); 3],
@@ -10,7 +9,8 @@ pub(super) struct Windowed<V> {
 }
 
 impl<V: Copy> Windowed<V> {
-    /// Begins with `value` at `time`. `better` says whether the first is at least as good as the second.
+    /// Starts with `value` at `time`. `better` returns whether its first argument is at least as good as its
+    /// second.
     pub(super) fn new(time: u64, value: V, better: fn(&V, &V) -> bool) -> Windowed<V> {
         Windowed { best: [(time, value); 3], better }
     }
@@ -25,7 +25,8 @@ impl<V: Copy> Windowed<V> {
         self.best = [(time, value); 3];
     }
 
-    /// Takes a value of `time`, which is none before that of the last one; returns the best of the last `window`.
+    /// Adds a value at `time`, which must not decrease between calls; returns the best value of the last
+    /// `window`.
     pub(super) fn update(&mut self, window: u64, time: u64, value: V) -> V {
         let new = (time, value);
         if (self.better)(&value, &self.best[0].1) || time - self.best[2].0 > window {
@@ -39,7 +40,7 @@ impl<V: Copy> Windowed<V> {
         }
         let age = time - self.best[0].0;
         if age > window {
-            // The best is out of date: the second takes its place, and perhaps the third.
+            // The best value has expired: the second replaces it, or the third if the second has expired too.
             self.best = [self.best[1], self.best[2], new];
             if time - self.best[0].0 > window {
                 self.best = [self.best[1], self.best[2], new];
@@ -57,7 +58,8 @@ impl<V: Copy> Windowed<V> {
 mod tests {
     use super::*;
 
-    /// Never better than the true best of the window, and never worse than that of its last half.
+    /// The result is never better than the true best of the window, and never worse than the best of its last
+    /// half.
     #[test]
     fn is_between_the_best_of_the_window_and_of_its_last_half() {
         let mut random = lasthop_base::Streams::new(1, 0).stream("filter");

@@ -7,12 +7,12 @@ use lasthop_base::Time;
 use super::seq::SeqNum;
 use super::settings::{RttSamples, Rules, Settings};
 
-/// Remembers when data were sent, as far as a sample needs it.
+/// The transmission times that round-trip samples need.
 #[derive(Clone, Debug)]
 pub(super) enum Samples {
     OneAtATime {
         timed: Option<Sent>,
-        /// A segment is timed on when it is sent again, as ns-2 has it.
+        /// Whether a segment is still timed after a retransmission, as in ns-2.
         goes_on: bool,
     },
     EveryAck(VecDeque<Sent>),
@@ -36,7 +36,7 @@ impl Samples {
         }
     }
 
-    /// Data from `start` to `end` were sent for the first time.
+    /// Records the first transmission of `start..end`.
     pub(super) fn on_new(&mut self, start: SeqNum, end: SeqNum, now: Time) {
         let sent = Sent { start, end, at: now, again: false };
         match self {
@@ -45,7 +45,7 @@ impl Samples {
         }
     }
 
-    /// Data from `start` to `end` were sent once more.
+    /// Records a retransmission of `start..end`.
     pub(super) fn on_again(&mut self, start: SeqNum, end: SeqNum) {
         match self {
             Samples::OneAtATime { goes_on: true, .. } => {}
@@ -64,14 +64,15 @@ impl Samples {
         }
     }
 
-    /// A loss was found: what is being timed may be sent again, so its time means nothing.
+    /// Discards the timed segment after a loss, since it may be retransmitted.
     pub(super) fn on_loss(&mut self) {
         if let Samples::OneAtATime { timed, .. } = self {
             *timed = None;
         }
     }
 
-    /// Everything before `ack` has arrived; says when the data that give a sample were sent.
+    /// Processes the acknowledgement of everything before `ack`; returns the transmission time of the data
+    /// that give a sample.
     pub(super) fn on_ack(&mut self, ack: SeqNum) -> Option<Time> {
         match self {
             Samples::OneAtATime { timed, .. } => timed.take_if(|sent| sent.end <= ack).map(|sent| sent.at),

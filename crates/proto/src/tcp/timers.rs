@@ -1,14 +1,13 @@
-//! The timers of an end of a connection, as a table of deadlines with one minimum.
+//! The timers of a sender or receiver: a table of deadlines with a cached minimum.
 
 use lasthop_base::{Duration, Time};
 
-/// Ticks up to which Linux's timer wheel keeps a timer to the tick; beyond, each level is eight times longer and
-/// coarser.
+/// Ticks below which Linux's timer wheel is exact; each further level is eight times longer and coarser.
 const WHEEL_LEVEL: u64 = 63;
 
-/// When a timer of Linux runs out that is set at `now` to `delay`: a whole number of ticks, counted from the next
-/// tick; timers of 63 ticks and more are rounded up to a multiple of 8, of 504 and more to one of 64, and so on
-/// (`kernel/time/timer.c`).
+/// Expiry time of a Linux timer set at `now` for `delay`: a whole number of ticks, counted from the next
+/// tick; timers of 63 ticks and more are rounded up to a multiple of 8, of 504 and more to one of 64, and so
+/// on (`kernel/time/timer.c`).
 pub(super) fn on_wheel(now: Time, delay: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
     let delay = delay.as_nanos().div_ceil(tick);
@@ -21,7 +20,7 @@ pub(super) fn on_wheel(now: Time, delay: Duration, tick: Duration) -> Time {
     Time::from_nanos(((due + 1) << (3 * level)).saturating_mul(tick))
 }
 
-/// A timer of a sender or a receiver. When several are due at the same instant, earlier ones in this list go first.
+/// A timer of a sender or a receiver. Timers due at the same time expire in the order of this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The time by which a reordered segment must have arrived (RFC 8985 section 6.3).
@@ -32,7 +31,7 @@ pub enum Timer {
     Retransmission,
     /// Probe of a closed receive window (RFC 9293 section 3.8.6.1).
     Persist,
-    /// When the pacing rate lets out the next segment.
+    /// Departure of the next segment under pacing.
     Pacing,
     /// Delayed acknowledgement (RFC 9293 section 3.8.6.3).
     DelayedAck,
@@ -52,7 +51,7 @@ impl Timer {
     ];
 }
 
-/// A deadline for each [`Timer`]; [`Time::NEVER`] for those that are stopped.
+/// A deadline for each [`Timer`]; [`Time::NEVER`] for stopped timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
     deadlines: [Time; Timer::ALL.len()],
@@ -91,13 +90,13 @@ impl Timers {
 
     /// Stops `timer`.
     pub(super) fn stop(&mut self, timer: Timer) {
-        // Most are stopped already.
+        // Most timers are already stopped.
         if self.runs(timer) {
             self.set(timer, Time::NEVER);
         }
     }
 
-    /// The first timer that is due at `now`. Whoever handles it sets it anew or stops it.
+    /// The first timer due at `now`. The caller must restart or stop it.
     pub(super) fn due(&self, now: Time) -> Option<Timer> {
         Timer::ALL.into_iter().find(|&timer| self.deadline(timer) <= now)
     }
@@ -107,16 +106,16 @@ impl Timers {
 mod tests {
     use super::*;
 
-    /// With ticks of 4 ms: what Linux with 250 ticks a second does.
+    /// With ticks of 4 ms, as in Linux with HZ = 250.
     #[test]
     fn the_wheel_of_linux_rounds_up() {
         let due = |now, delay| {
             let ms = Duration::from_millis;
             on_wheel(Time::ZERO + ms(now), ms(delay), ms(4)).as_nanos() / 1_000_000
         };
-        // Ten ticks from the next one on.
+        // Ten ticks, counted from the next tick.
         assert_eq!([due(0, 40), due(1, 40), due(3, 38), due(4, 40)], [44, 44, 44, 48]);
-        // Sixty-two are counted exactly, and of more only every eighth is there.
+        // Up to 62 ticks are exact; longer timers are rounded up to a multiple of eight.
         assert_eq!([due(0, 248), due(0, 252), due(0, 284), due(8, 280)], [252, 256, 288, 320]);
         assert_eq!([due(0, 2012), due(0, 2016)], [2016, 2048]);
         assert!(due(0, 120_000) >= 120_000);
