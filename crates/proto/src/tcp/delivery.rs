@@ -80,7 +80,7 @@ pub(super) struct DeliveryRate {
     delivered: u64,
     delivered_at: Time,
     flight_began: Time,
-    /// Samples are application-limited until this many bytes are delivered; zero if they are not.
+    /// Segments sent before this many bytes are delivered give application-limited samples; zero if none do.
     limited_until: u64,
     /// Transmission time and snapshot of the newest segment that the current acknowledgement covers.
     newest: Option<(Time, Snapshot)>,

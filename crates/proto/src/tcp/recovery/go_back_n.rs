@@ -9,27 +9,27 @@ use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
-/// How often the same left edge is lost before it is sent alone. On a hop that loses one segment in five this
-/// comes once in 10¹¹ losses; a queue that the sender itself keeps full brings it about soon.
+/// Number of losses of the same left edge before it is sent alone. A hop that loses one segment in five
+/// causes this once in 10¹¹ losses; a queue kept full by the sender itself causes it soon.
 const MOST_IN_VAIN: u32 = 16;
 
-/// An acknowledgement that something causes which was sent after the left edge shows that the edge is lost: all
-/// from there on is sent again. What earlier copies cause shows nothing. What the receiver has kept moves the
-/// sender forward as soon as the hole before it is filled.
+/// An acknowledgement caused by data sent after the left edge reveals its loss: everything from the left edge
+/// on is retransmitted. An acknowledgement caused by earlier copies reveals nothing. Data buffered by the
+/// receiver advance the sender as soon as the hole below them is filled.
 ///
-/// Without congestion control each go-back may fill the queue of the hop, in step with the round trips, so that
-/// the edge meets it full for ever. After [`MOST_IN_VAIN`] losses the edge is sent alone, until it is
-/// acknowledged: the queue drains, after a timeout at the latest.
+/// Without congestion control, each go-back may fill the queue of the hop in step with the round trips, so
+/// that the queue is full whenever the left edge arrives. After [`MOST_IN_VAIN`] losses, the left edge is
+/// sent alone until it is acknowledged, so that the queue drains, after a timeout at the latest.
 #[derive(Debug, Default)]
 pub(super) struct GoBackN {
-    /// The edge that was lost last.
+    /// The last lost left edge.
     edge: Option<SeqNum>,
-    /// How often in a row.
+    /// Number of consecutive losses of that edge.
     in_vain: u32,
 }
 
 impl GoBackN {
-    /// Goes back if the arrival that causes `segment` shows that the left edge is lost.
+    /// Goes back if `segment` reveals the loss of the left edge.
     fn go_back_if_lost(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
         let Some(timestamps) = segment.timestamps else { return };
         if tcp.copies().earliest_is_before(timestamps.echo) {
@@ -49,7 +49,8 @@ impl GoBackN {
 impl Recovery for GoBackN {
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, _out: &mut Out) {
         acknowledge_and_open(tcp, now, segment, acked);
-        // It may stand for earlier ones as well, which were delayed or lost, and then its cause lies further on.
+        // The acknowledgement may replace earlier ones that were delayed or lost; its cause is then a later
+        // segment.
         self.go_back_if_lost(tcp, now, segment);
     }
 

@@ -1,7 +1,7 @@
-//! What to resend: loss recovery.
+//! Loss recovery: what to retransmit, and when.
 //!
-//! A flavour is a small file: how it answers new acknowledgements, duplicate ones and timeouts. What
-//! flavours share are the steps of [`SenderState`] and the functions here.
+//! Each flavour is a small file with its response to new acknowledgements, duplicate ACKs and timeouts.
+//! Flavours share the operations of [`SenderState`] and the functions here.
 
 mod go_back_n;
 mod newreno;
@@ -24,49 +24,49 @@ use super::state::SenderState;
 use super::timers::Timer;
 use crate::component::Out;
 
-/// Loss recovery: decides what is sent again, and when.
+/// Loss recovery: decides what is retransmitted, and when.
 pub trait Recovery: Debug + Send {
-    /// `segment` acknowledges `acked` bytes that were outstanding.
+    /// Called when `segment` acknowledges `acked` outstanding bytes.
     fn on_ack(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32, out: &mut Out);
 
-    /// `segment` acknowledges nothing new (RFC 5681 section 2: duplicate acknowledgement).
+    /// Called when `segment` acknowledges no new data (RFC 5681 section 2: duplicate acknowledgement).
     fn on_duplicate(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out);
 
-    /// Bytes thought to be in the network, as sending goes by them.
+    /// The estimate of bytes in the network that limits sending.
     fn pipe(&self, tcp: &SenderState) -> u32 {
         tcp.sent_since_step_back()
     }
 
-    /// The retransmission timer ran out. What is to be resent follows by [`send`](Recovery::send).
+    /// Called when the retransmission timer expires; [`send`](Recovery::send) then retransmits.
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
         tcp.duplicates.end_row();
         tcp.time_out(now);
     }
 
-    /// An acknowledgement, which is about to be processed, echoes a mark: the window is closed once per window of
-    /// data (RFC 3168 section 6.1.2).
+    /// Called before an acknowledgement that echoes a mark is processed: reduces the window once per window
+    /// of data (RFC 3168 section 6.1.2).
     fn on_mark(&mut self, tcp: &mut SenderState, now: Time) {
         tcp.answer_mark(now);
     }
 
-    /// A segment went out again because a reaction has asked for it.
+    /// Called after a retransmission requested by a reaction.
     fn on_reaction_resent(&mut self, _now: Time) {}
 
-    /// A timer of the recovery's own ran out. What is to be sent follows by [`send`](Recovery::send).
+    /// Called when one of the recovery's own timers expires; [`send`](Recovery::send) follows.
     fn on_timer(&mut self, _tcp: &mut SenderState, _now: Time, _timer: Timer, _out: &mut Out) {}
 
-    /// Whether the receiver's window keeps in the segment that is due next.
+    /// Whether the receiver's window blocks the next segment.
     fn window_is_shut(&self, tcp: &SenderState) -> bool {
         tcp.window_is_shut()
     }
 
-    /// Sends what may be sent, after an acknowledgement or a timeout was dealt with.
+    /// Sends what the windows allow, after an acknowledgement or a timeout was processed.
     fn send(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         tcp.send_window(now, tcp.settings.max_burst, out);
     }
 }
 
-/// The recovery that the settings ask for.
+/// The recovery selected by the settings.
 pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
     let own = if settings.rules == Rules::Ns2 { ns2::of(settings) } else { None };
     own.unwrap_or_else(|| match settings.flavour {
@@ -80,8 +80,8 @@ pub(super) fn of(settings: &Settings) -> Box<dyn Recovery> {
     })
 }
 
-/// Counts a duplicate acknowledgement; `true` on the one that means a new loss (RFC 5681 section 3.2
-/// step 2). Earlier ones send by limited transmit if that is on.
+/// Counts a duplicate ACK; returns `true` if it indicates a new loss (RFC 5681 section 3.2 step 2). Earlier
+/// ones trigger limited transmit if it is enabled.
 fn reveals_loss(tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
     tcp.duplicates.count += 1;
     if tcp.is_early_duplicate() && tcp.settings.limited_transmit {
@@ -90,16 +90,16 @@ fn reveals_loss(tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
     tcp.duplicates_reveal_loss()
 }
 
-/// Fast retransmit (RFC 5681 section 3.2 steps 2 and 3): answers the loss, resends the first
-/// segment, and lets the window grow by the segments that the duplicates say have left the network.
+/// Fast retransmit (RFC 5681 section 3.2 steps 2 and 3): responds to the loss, retransmits the first segment,
+/// and inflates the window by the segments that have left the network according to the duplicate ACKs.
 fn fast_retransmit(tcp: &mut SenderState, now: Time, out: &mut Out) {
     tcp.answer_loss(now, Evidence::Duplicates);
     tcp.resend_first(now, out);
     tcp.inflation = tcp.dupacks() * tcp.mss;
 }
 
-/// A duplicate as Reno takes it: one that means a new loss begins recovery, later ones let the window
-/// grow (RFC 5681 section 3.2 steps 2 to 4).
+/// Reno's response to a duplicate ACK: one that indicates a new loss starts recovery, later ones inflate the
+/// window (RFC 5681 section 3.2 steps 2 to 4).
 fn retransmit_or_inflate(tcp: &mut SenderState, now: Time, out: &mut Out) {
     if reveals_loss(tcp, now, out) {
         tcp.recovering = true;
@@ -109,15 +109,14 @@ fn retransmit_or_inflate(tcp: &mut SenderState, now: Time, out: &mut Out) {
     }
 }
 
-/// Sends after an acknowledgement as Reno does: early duplicates let nothing out but what limited
-/// transmit sent.
+/// Sends after an acknowledgement as Reno does: an early duplicate ACK releases only limited transmit.
 fn send_unless_early_duplicate(tcp: &mut SenderState, now: Time, burst: u32, out: &mut Out) {
     if !tcp.is_early_duplicate() {
         tcp.send_window(now, burst, out);
     }
 }
 
-/// A new acknowledgement outside recovery: the window opens.
+/// Processes a new acknowledgement outside recovery, which grows the window.
 fn acknowledge_and_open(tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32) {
     let rtt = tcp.acknowledge(now, segment);
     if !tcp.echoes_mark(segment) {

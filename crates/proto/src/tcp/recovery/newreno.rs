@@ -9,19 +9,19 @@ use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
 /// Fast recovery that ends when everything outstanding at its start is acknowledged; a partial
-/// acknowledgement resends the next hole.
+/// acknowledgement triggers retransmission of the next hole.
 #[derive(Debug, Default)]
 pub(super) struct NewReno {
     partial_seen: bool,
 }
 
 impl NewReno {
-    /// Whether a new acknowledgement leaves holes that fast recovery has yet to repair.
+    /// Whether `segment` is a partial acknowledgement: it leaves holes for fast recovery to repair.
     pub(super) fn is_partial(tcp: &SenderState, segment: &Segment) -> bool {
         tcp.recovering && tcp.duplicates.is_partial(segment.ack)
     }
 
-    /// A partial acknowledgement moves the left edge.
+    /// Advances the left edge on a partial acknowledgement.
     pub(super) fn advance(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
         let first = !core::mem::replace(&mut self.partial_seen, true);
         tcp.advance(segment.ack);
@@ -30,7 +30,7 @@ impl NewReno {
         }
     }
 
-    /// Resends the hole that a partial acknowledgement shows (RFC 6582 section 3.2 step 3).
+    /// Retransmits the hole that a partial acknowledgement reveals (RFC 6582 section 3.2 step 3).
     pub(super) fn repair(tcp: &mut SenderState, now: Time, acked: u32, out: &mut Out) {
         tcp.judge(now, Hole { seq: tcp.snd_una, evidence: Evidence::Partial });
         if tcp.settings.partial_deflation {
@@ -41,15 +41,15 @@ impl NewReno {
         tcp.resend_first(now, out);
     }
 
-    /// Recovery is over.
+    /// Ends recovery.
     pub(super) fn end(&mut self) {
         self.partial_seen = false;
     }
 }
 
-/// Takes what was acknowledged out of the window and puts the resent segment in, if that much was
-/// acknowledged; the inflation goes first, then the congestion window itself, which gets it back when
-/// recovery ends. A window that the loss did not close keeps what it has.
+/// Partial window deflation: subtracts the acknowledged bytes, and adds back one segment if at least one was
+/// acknowledged. The inflation shrinks first, then the congestion window, which is restored at the end of
+/// recovery. A window that the loss did not reduce is not deflated.
 fn deflate(tcp: &mut SenderState, acked: u32) {
     let resent = if acked >= tcp.mss { tcp.mss } else { 0 };
     let left = i64::from(tcp.inflation) - i64::from(acked) + i64::from(resent);

@@ -1,4 +1,4 @@
-//! Conservative recovery by selective acknowledgements (RFC 6675).
+//! Conservative SACK-based recovery (RFC 6675).
 
 use lasthop_base::Time;
 
@@ -10,16 +10,16 @@ use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
-/// Recovery that sends while the data thought to be in the network, the pipe, are less than the window.
+/// Recovery that sends while the pipe, the estimate of data in the network, is below the window.
 #[derive(Debug, Default)]
 pub(super) struct Sack {
-    /// While recovering: one past the highest byte resent (HighRxt).
+    /// One past the highest retransmitted byte (HighRxt); `None` outside recovery.
     high_rxt: Option<SeqNum>,
-    /// No rescue before everything up to here is acknowledged (RescueRxt).
+    /// No rescue retransmission until everything up to here is acknowledged (RescueRxt).
     rescue_rxt: SeqNum,
 }
 
-/// Bytes thought to be in the network (SetPipe): those not lost, and those resent.
+/// The estimate of bytes in the network (SetPipe): those not lost, plus those retransmitted.
 fn pipe(tcp: &SenderState, high_rxt: SeqNum) -> u32 {
     let mut pipe = 0;
     gaps_from_right(tcp, |hole| {
@@ -31,8 +31,8 @@ fn pipe(tcp: &SenderState, high_rxt: SeqNum) -> u32 {
     pipe
 }
 
-/// The first hole not yet resent below the highest byte reported: the first that is lost (rule 1 of
-/// NextSeg), and the first at all (rule 3).
+/// Two holes not yet retransmitted below the highest reported byte: the first lost one (rule 1 of NextSeg),
+/// and the first one of any kind (rule 3).
 fn next_holes(tcp: &SenderState, high_rxt: SeqNum) -> (Option<Gap>, Option<Gap>) {
     let (mut lost, mut any) = (None, None);
     let Some(highest) = tcp.sacked.end() else { return (lost, any) };
@@ -49,12 +49,12 @@ fn next_holes(tcp: &SenderState, high_rxt: SeqNum) -> (Option<Gap>, Option<Gap>)
     (lost, any)
 }
 
-/// Whether the window has room for a segment beside the pipe.
+/// Whether the window has room for another segment beyond the pipe.
 fn has_room(tcp: &SenderState, high_rxt: SeqNum) -> bool {
     tcp.window_limit(0) - f64::from(pipe(tcp, high_rxt)) >= f64::from(tcp.mss)
 }
 
-/// New data on an early duplicate, as far as the pipe leaves room (RFC 6675 section 5 step 3).
+/// Sends new data on an early duplicate, while the pipe leaves room (RFC 6675 section 5 step 3).
 fn send_limited(tcp: &mut SenderState, now: Time, out: &mut Out) {
     let before = tcp.snd_max;
     while tcp.snd_nxt == tcp.snd_max && has_room(tcp, tcp.snd_una) && tcp.send_new(now, out) {}
@@ -62,7 +62,7 @@ fn send_limited(tcp: &mut SenderState, now: Time, out: &mut Out) {
 }
 
 impl Sack {
-    /// Something was reported outside of recovery (RFC 6675 section 5 steps 1 to 3).
+    /// Processes a SACK report outside recovery (RFC 6675 section 5 steps 1 to 3).
     fn on_report(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         tcp.duplicates.count += 1;
         let mut first_is_lost = tcp.dupacks() >= tcp.dupthresh();
@@ -74,7 +74,7 @@ impl Sack {
         }
     }
 
-    /// RFC 6675 section 5 step 4.
+    /// Enters recovery (RFC 6675 section 5 step 4).
     fn enter(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         tcp.answer_loss(now, Evidence::Sack);
         let resent = tcp.snd_una + tcp.resend_first(now, out);
@@ -82,7 +82,7 @@ impl Sack {
         self.rescue_rxt = resent;
     }
 
-    /// Sends one segment as NextSeg says; `false` if there is none to send.
+    /// Sends the segment selected by NextSeg; returns `false` if there is none.
     fn send_next(&mut self, tcp: &mut SenderState, now: Time, high_rxt: SeqNum, out: &mut Out) -> bool {
         let (lost, any) = next_holes(tcp, high_rxt);
         if lost.is_none() && tcp.send_new(now, out) {
@@ -97,8 +97,8 @@ impl Sack {
         self.rescue(tcp, now, out)
     }
 
-    /// NextSeg rule 4: once per recovery, when its first segment has arrived, the last unreported
-    /// segment is resent, in case it was lost (again).
+    /// NextSeg rule 4: once per recovery, after its first segment has arrived, retransmits the last
+    /// unreported segment in case it was lost (again).
     fn rescue(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
         let mut last = None;
         gaps_from_right(tcp, |hole| _ = last.get_or_insert(hole));
@@ -121,7 +121,7 @@ impl Recovery for Sack {
         }
         acknowledge_and_open(tcp, now, segment, acked);
         if reported > 0 {
-            // A new acknowledgement may be a duplicate as well; it does let the window out.
+            // A new acknowledgement may also count as a duplicate, but still releases data within the window.
             self.on_report(tcp, now, out);
             if self.high_rxt.is_none() {
                 tcp.send_window(now, tcp.settings.max_burst, out);

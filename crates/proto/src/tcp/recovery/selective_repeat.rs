@@ -8,21 +8,21 @@ use crate::tcp::reaction::Evidence;
 use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
-/// Something has arrived, and neither acknowledgement nor report speaks of what was sent before it: that is
-/// lost, and is sent again at once, alone.
+/// If a later transmission is acknowledged first, an earlier segment neither acknowledged nor reported is
+/// lost. It alone is retransmitted at once.
 #[derive(Debug)]
 pub(super) struct SelectiveRepeat;
 
-/// Sends again what the arrival that causes `segment` shows to be lost: one loss, however much it took.
+/// Retransmits the segments that `segment` reveals as lost. All of them count as one loss.
 fn repeat_lost(tcp: &mut SenderState, now: Time, segment: &Segment, out: &mut Out) {
     let Some(timestamps) = segment.timestamps else { return };
     let mut answered = false;
     while let Some(sending) = tcp.copies().take_before(timestamps.echo) {
         let start = sending.start.max(tcp.snd_una());
-        // FIN comes with its data, and is not in their report.
+        // FIN arrives with its data, but SACK blocks do not cover it.
         let data_end = sending.end.min(tcp.data_end());
         let reported = tcp.sacked.around(start).is_some_and(|block| block.end >= data_end);
-        // What is sent again stands behind what was sent before, and may be acknowledged earlier.
+        // A retransmission is queued behind earlier transmissions, and may be acknowledged before them.
         if reported || sending.end <= tcp.snd_una() {
             continue;
         }

@@ -8,8 +8,8 @@ use crate::tcp::reaction::Evidence;
 use crate::tcp::segment::Segment;
 use crate::tcp::state::SenderState;
 
-/// Any loss closes the window to one segment; everything from the hole on is sent again. If a reaction
-/// keeps the window open, only the hole is, or its first segment.
+/// Any loss reduces the window to one segment and retransmits everything from the hole on. If a reaction
+/// prevents the reduction, only the first segment of the hole is retransmitted.
 #[derive(Debug)]
 pub(super) struct Tahoe;
 
@@ -30,8 +30,8 @@ impl Recovery for Tahoe {
         }
     }
 
-    /// The count of duplicates outlives a timeout, as in BSD before 4.4; no loss is new until all that
-    /// was outstanding is acknowledged, so it changes nothing else.
+    /// As in BSD before 4.4, a timeout does not reset the duplicate ACK count. This has no other effect,
+    /// since no loss is new until all outstanding data are acknowledged.
     fn on_timeout(&mut self, tcp: &mut SenderState, now: Time) {
         tcp.time_out(now);
     }

@@ -1,4 +1,4 @@
-//! Recovery as ns-2's agents have it, where that differs from the RFCs.
+//! Recovery of ns-2's agents, where it differs from the RFCs.
 
 mod sack;
 
@@ -14,10 +14,10 @@ use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::{Flavour, Settings};
 use crate::tcp::state::SenderState;
 
-/// The most segments that NewReno sends on an acknowledgement while it counts duplicates.
+/// Maximum number of segments that NewReno sends per acknowledgement while it counts duplicates.
 const BURST: u32 = 2;
 
-/// ns-2's own recovery, if the flavour has one.
+/// The ns-2 recovery of the flavour, if it differs.
 pub(super) fn of(settings: &Settings) -> Option<Box<dyn Recovery>> {
     match settings.flavour {
         Flavour::Reno => Some(Box::new(RenoNs2)),
@@ -27,7 +27,7 @@ pub(super) fn of(settings: &Settings) -> Option<Box<dyn Recovery>> {
     }
 }
 
-/// A new acknowledgement that ends recovery, if it is under way, opens the window as any other does.
+/// Ends recovery, if any, on a new acknowledgement, which grows the window like any other.
 fn end_and_open(tcp: &mut SenderState, now: Time, segment: &Segment, acked: u32) {
     tcp.recovering = false;
     tcp.inflation = 0;
@@ -52,7 +52,8 @@ impl Recovery for RenoNs2 {
     }
 }
 
-/// `Agent/TCP/Newreno`. The acknowledgement of data sent during recovery is no sample, but ends the backoff.
+/// `Agent/TCP/Newreno`. The acknowledgement of data sent during recovery ends the backoff, but gives no
+/// sample.
 #[derive(Debug, Default)]
 struct NewRenoNs2(NewReno);
 

@@ -1,4 +1,4 @@
-//! Selective acknowledgements with the older pipe rule, as ns-2's `Sack1` has it (Fall and Floyd 1996).
+//! SACK recovery with the older pipe rule of ns-2's `Sack1` (Fall and Floyd 1996).
 
 use lasthop_base::Time;
 
@@ -9,26 +9,28 @@ use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
-/// Recovery that counts the segments in the network: one leaves with every acknowledgement, two with
-/// one that is partial, one enters with every segment sent. A hole is resent once, from left to right.
+/// Recovery with a counted pipe: every duplicate ACK subtracts one segment, a partial acknowledgement two,
+/// and every transmission adds one. Each hole is retransmitted once, from left to right.
 #[derive(Debug)]
 pub(super) struct SackNs2 {
     recovering: bool,
-    /// Recovery began with this acknowledgement; more than the first segment is sent from the next on.
+    /// Whether recovery started with the current acknowledgement; further segments are sent from the next one
+    /// on.
     just_entered: bool,
-    /// Reports are ignored from a timeout until new data are acknowledged, and before the first are.
+    /// Whether SACK blocks are ignored: from a timeout to the next new acknowledgement, and before the first
+    /// one.
     ignoring: bool,
     partial_seen: bool,
-    /// Segments thought to be in the network.
+    /// Estimate of segments in the network.
     pipe: i64,
-    /// Holes before this one were resent.
+    /// Holes below this sequence number were retransmitted.
     high_rxt: SeqNum,
-    /// Where the next of the segments that partial acknowledgements send begins.
+    /// First sequence number of the next segment sent on a partial acknowledgement.
     next_partial: SeqNum,
 }
 
 impl SackNs2 {
-    /// Before the first segment of a connection that begins at `iss`.
+    /// The state before the first segment of a connection with initial sequence number `iss`.
     pub(super) fn new(iss: SeqNum) -> SackNs2 {
         SackNs2 {
             recovering: false,
@@ -46,7 +48,7 @@ impl SackNs2 {
         self.high_rxt = tcp.snd_una;
     }
 
-    /// The next hole below something that was reported.
+    /// The next hole below a reported range.
     fn next_to_resend(&self, tcp: &SenderState) -> Option<SeqNum> {
         let seq = self.high_rxt.max(tcp.snd_una);
         let seq = tcp.sacked.around(seq).map_or(seq, |block| block.end);
@@ -79,21 +81,21 @@ impl SackNs2 {
                 tcp.rtt.end_backoff();
             }
         } else {
-            // The partial acknowledgement says that a resent segment has left the network as well.
+            // The partial acknowledgement shows that a retransmission has also left the network.
             self.pipe -= 1;
             tcp.rearm(now);
             tcp.rtt.end_backoff();
         }
     }
 
-    /// Sends the next two segments not reported, so as to do no worse than slow start.
+    /// Sends the next two unreported segments, to be no slower than slow start.
     fn send_two(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         let mut next = self.next_partial.max(tcp.snd_una);
         for _ in 0..2 {
             next = tcp.sacked.around(next).map_or(next, |block| block.end);
             tcp.snd_nxt = tcp.snd_nxt.max(next);
             let len = tcp.len_at(next);
-            // A receiver whose application reads slowly may have less room than was acknowledged.
+            // A receiver with a slow application may have less room than was acknowledged.
             if next + len - tcp.snd_una > tcp.rwnd {
                 break;
             }
@@ -102,14 +104,14 @@ impl SackNs2 {
             }
             tcp.emit(now, next, len, out);
             self.mark_resent(tcp, next);
-            // Only the last segment of a stream is short, unless more may be supplied.
+            // Only the last segment of a stream is short, unless the stream is still open.
             next += if tcp.closed { tcp.mss } else { len };
         }
         self.next_partial = next;
     }
 
-    /// Sends one segment: a hole of the board first, else new data. `false` if there is none, or the
-    /// receiver's window is closed to it.
+    /// Sends one segment: a hole of the scoreboard first, otherwise new data. Returns `false` if there is
+    /// none, or if the receiver's window blocks it.
     fn send_one(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
         let hole = self.next_to_resend(tcp);
         let seq = hole.unwrap_or(tcp.snd_nxt);
@@ -122,7 +124,7 @@ impl SackNs2 {
             tcp.judge(now, Hole { seq, evidence: Evidence::Sack });
             self.mark_resent(tcp, seq);
         }
-        // Without data there may be FIN to send, or nothing.
+        // Without data, at most FIN remains to be sent.
         let occupied = tcp.emit(now, seq, len, out);
         tcp.snd_nxt = tcp.snd_nxt.max(seq + occupied);
         self.pipe += i64::from(occupied > 0);
@@ -178,7 +180,7 @@ impl Recovery for SackNs2 {
         tcp.time_out(now);
     }
 
-    /// No segment is cut to fit a small window; probes have to open it.
+    /// Segments are never shortened to fit a small window, which is therefore probed.
     fn window_is_shut(&self, tcp: &SenderState) -> bool {
         tcp.len_at(tcp.snd_una) > tcp.rwnd
     }

@@ -1,6 +1,6 @@
-//! Recovery as today's senders have it: losses found by a [detector](crate::tcp::detection) on the record of
-//! sent segments, proportional rate reduction (RFC 6937), tail loss probes (RFC 8985 section 7), and the undo of
-//! reductions that no loss justified (RFC 3522, 3708, 4015, 5682). Where the RFCs leave a choice, it is Linux's.
+//! Modern recovery: a [loss detector](crate::tcp::detection) on the records of sent segments, proportional
+//! rate reduction (RFC 6937), tail loss probes (RFC 8985 section 7), and the undo of spurious reductions (RFC
+//! 3522, 3708, 4015, 5682). Follows Linux where the RFCs leave a choice.
 
 mod probe;
 mod reduction;
@@ -27,19 +27,19 @@ use crate::tcp::settings::Settings;
 use crate::tcp::state::SenderState;
 use crate::tcp::timers::Timer;
 
-/// The least round-trip time is that of so long.
+/// Length of the window of the minimum round-trip time.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
-/// Reordering by so many segments is what every sender expects.
+/// Reordering that every sender tolerates, segments.
 const USUAL_REORDERING: u32 = 3;
-/// The most reordering that is believed, segments.
+/// Upper bound of the reordering estimate, segments.
 const MAX_REORDERING: u32 = 300;
 
-/// Where a sender stands between losses and their repair.
+/// The congestion state of the sender (Linux `tcp_ca_state`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// Nothing is amiss.
+    /// No loss, no reordering.
     Open,
-    /// Something arrived out of order or twice.
+    /// Segments arrived out of order or twice.
     Disorder,
     /// The window is being reduced for a mark.
     Reduced(Reduction),
@@ -59,69 +59,71 @@ impl Stage {
     }
 }
 
-/// What is known of a timeout's justification (F-RTO, RFC 5682).
+/// The state of F-RTO (RFC 5682).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum AfterTimeout {
-    /// It is not being asked, or the timeout was right.
+    /// The timeout was genuine, or F-RTO is off.
     Justified,
-    /// What comes next will tell.
+    /// The timeout may be spurious; the next acknowledgements decide.
     Doubted,
 }
 
-/// Recovery with a record of each segment.
+/// Recovery with a record of each outstanding segment.
 #[derive(Debug)]
 pub(in crate::tcp) struct Prr {
     detector: Box<dyn LossDetector>,
     stage: Stage,
-    /// `snd_max` when the stage was entered: it ends when this is acknowledged.
+    /// `snd_max` at the start of the stage, which ends when this is acknowledged.
     high: SeqNum,
     undo: Undo,
     probe: Option<TailLossProbe>,
     /// Timeouts since the left edge last moved.
     timeouts: u32,
-    /// Where the segment begins whose loss began recovery, until it is resent: what it means was asked then.
+    /// First sequence number of the segment whose loss started recovery, until it is retransmitted; its cause
+    /// was already determined.
     judged: Option<SeqNum>,
-    /// New data go before retransmissions, this once (RFC 5682 section 3.1 step 2b).
+    /// Whether new data precede retransmissions in the next transmission (RFC 5682 section 3.1 step 2b).
     new_data_first: bool,
-    /// Segments that were seen to arrive before an earlier one.
+    /// Reordering estimate: distance of the observed reordering, segments.
     reordering: u32,
     min_rtt: Option<Windowed<u64>>,
     usage: Usage,
-    /// The round-trip variation may shrink when this is acknowledged: once per round.
+    /// End of the current round: the round-trip variation may shrink once per round.
     round_ends: SeqNum,
 }
 
-/// Whether the window was what limited sending (RFC 7661; Linux `tcp_cwnd_validate`).
+/// Whether the congestion window limited sending (RFC 7661; Linux `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug)]
 struct Usage {
     limited: bool,
-    /// The most segments outstanding at once since the flight began.
+    /// The maximum number of outstanding segments in this flight.
     most_out: u32,
     flight_ends: SeqNum,
 }
 
-/// What an acknowledgement brings.
+/// The effects of one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
-    /// The left edge moved.
+    /// Whether the left edge advances.
     advances: bool,
-    /// Segments delivered, and their bytes.
+    /// Newly delivered segments, and their bytes.
     segments: u32,
     bytes: u32,
-    /// Something was reported by SACK for the first time.
+    /// Whether anything was newly reported by SACK.
     sacks: bool,
-    /// Something arrived twice.
+    /// Whether it reports a duplicate (DSACK).
     duplicate: bool,
-    /// That was a retransmission other than a probe.
+    /// Whether the duplicate was a retransmission other than a tail loss probe.
     needless: bool,
-    /// An original that was sent before the current stage was delivered.
+    /// Whether an original transmission from before the current stage was delivered.
     original: bool,
-    /// A retransmission was acknowledged cumulatively.
+    /// Whether a retransmission was acknowledged cumulatively.
     resent: bool,
-    /// When the first and the last of the acknowledged originals were sent, and of those reported.
+    /// Transmission times of the first and the last original acknowledged cumulatively, and of those reported
+    /// by SACK.
     acked: Option<(Time, Time)>,
     sacked: Option<(Time, Time)>,
-    /// The lowest original that arrived later than one behind it.
+    /// The lowest original delivered after a segment with a higher sequence number.
     late: Option<SeqNum>,
 }
 
@@ -188,7 +190,7 @@ impl Prr {
         tcp.records().segments.counts().in_flight
     }
 
-    /// The window that lets out so many segments beyond what is in flight.
+    /// The window that allows `more` segments beyond those in flight, in bytes.
     fn window_for(tcp: &SenderState, more: u32) -> f64 {
         f64::from(tcp.records().segments.bytes_in_flight()) + f64::from(more) * f64::from(tcp.mss)
     }
@@ -213,8 +215,8 @@ impl Prr {
         }
     }
 
-    /// Whether reports are of segments that were sent before the first outstanding one was last: they show that
-    /// the path is alive, and not that this one is overdue (Linux `tcp_clean_rtx_queue`).
+    /// Whether the reported segments were sent before the last transmission of the first outstanding segment:
+    /// they show that the path is alive, but not that this segment is overdue (Linux `tcp_clean_rtx_queue`).
     fn repair_is_younger(&self, tcp: &SenderState, news: &News) -> bool {
         let (Some((first, _)), Some(head)) = (news.sacked, tcp.records().segments.first()) else {
             return false;
@@ -222,7 +224,7 @@ impl Prr {
         first < head.sent_at
     }
 
-    /// Enters what the acknowledgement says into the records.
+    /// Updates the records from the acknowledgement.
     fn take_news(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) -> News {
         let mut news = News { advances: segment.ack > tcp.snd_una, ..News::default() };
         if let Some(twice) = duplicate_report(segment, tcp.snd_una, tcp.snd_max) {
@@ -270,14 +272,14 @@ impl Prr {
         news
     }
 
-    /// Something arrived after what was sent up to `bytes` behind it.
+    /// Records that data arrived after data up to `bytes` above them.
     fn note_reordering(&mut self, bytes: u32, mss: u32) {
         self.reordering = self.reordering.max(bytes.div_ceil(mss).min(MAX_REORDERING));
         self.detector.on_reordering();
     }
 
     /// Round-trip samples (RFC 6298; RFC 7323 section 4 where only timestamps tell): the first acknowledged
-    /// original says when to give up, the last one what the path's delay is.
+    /// original feeds the retransmission timeout, the last one the path delay.
     fn measure(
         &mut self,
         tcp: &mut SenderState,
@@ -304,7 +306,7 @@ impl Prr {
         Some(rtt)
     }
 
-    /// Deals with signs of losses; returns how many segments were found lost.
+    /// Processes signs of loss; returns the number of segments marked lost.
     fn alert(
         &mut self,
         tcp: &mut SenderState,
@@ -324,7 +326,7 @@ impl Prr {
                 if let Some(highest) = tcp.sacked.end().filter(|&highest| highest > prior_una) {
                     self.note_reordering(highest - prior_una, tcp.mss);
                 }
-                // Late, not lost. While retransmissions are in the network, none is added.
+                // The segment was late, not lost. While retransmissions are in flight, no other is sent.
                 if Self::resent_in_flight(tcp) > 0 {
                     return 0;
                 }
@@ -345,14 +347,14 @@ impl Prr {
         match self.stage {
             Stage::Recovery(_) => {}
             Stage::Loss(_) if !found.retransmission => {}
-            // As in Linux, losses found during the last recovery whose repair has not arrived begin the next one.
+            // As in Linux, losses of the last recovery whose repair has not arrived start the next recovery.
             _ if counts.lost + counts.repairs > 0 => self.enter_recovery(tcp, now),
             _ => self.keep_open(tcp),
         }
         found.lost
     }
 
-    /// Lets the detector look.
+    /// Runs the loss detector and sets the reordering timer.
     fn detect(&mut self, tcp: &mut SenderState, now: Time) -> Found {
         let context = self.context(tcp, now);
         let found = self.detector.detect(&context, &mut tcp.records_mut().segments);
@@ -366,7 +368,7 @@ impl Prr {
         found
     }
 
-    /// Between losses: is anything out of order?
+    /// Outside recovery, updates the stage to open or disorder.
     fn keep_open(&mut self, tcp: &SenderState) {
         if matches!(self.stage, Stage::Open | Stage::Disorder) {
             let counts = tcp.records().segments.counts();
@@ -374,12 +376,12 @@ impl Prr {
         }
     }
 
-    /// A loss was found by acknowledgements, or by their absence for the reordering window.
+    /// Enters recovery after a loss revealed by acknowledgements or by the reordering timer.
     fn enter_recovery(&mut self, tcp: &mut SenderState, now: Time) {
         tcp.timers.stop(Timer::Probe);
         self.high = tcp.snd_max;
         if let Stage::Reduced(reduction) = self.stage {
-            // The window is being reduced already.
+            // The window is already being reduced.
             self.probe = None;
             tcp.note_loss_in_records(now);
             self.stage = Stage::Recovery(reduction);
@@ -394,7 +396,7 @@ impl Prr {
         self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
     }
 
-    /// The reduction that the controller's answer to a loss asks for. The window itself shrinks by and by.
+    /// The reduction towards the controller's target after a loss. The window itself shrinks gradually.
     fn reduction(tcp: &mut SenderState, before: &Window, prior: u32) -> Reduction {
         let target = Self::cwnd(tcp).max(1);
         if !tcp.governs_recovery() {
@@ -403,7 +405,7 @@ impl Prr {
         Reduction::new(prior, target)
     }
 
-    /// All that was outstanding when the stage began is acknowledged, or its reduction was undone.
+    /// Ends the stage: all data outstanding at its start are acknowledged, or its reduction was undone.
     fn end_recovery(&mut self, tcp: &mut SenderState) {
         if let Some(reduction) = self.stage.reduction() {
             tcp.end_reduction(reduction.target() * tcp.mss);
@@ -413,7 +415,7 @@ impl Prr {
         self.keep_open(tcp);
     }
 
-    /// Tells the controller, or reduces the window in its place.
+    /// Notifies the controller, or reduces the window proportionally.
     #[expect(clippy::too_many_arguments, reason = "all that an acknowledgement changes")]
     fn control(
         &mut self,
@@ -445,19 +447,19 @@ impl Prr {
         tcp.on_sample(&sample);
     }
 
-    /// Whether the acknowledgement lets the window grow: on a path that reorders, reports do, too (Linux
+    /// Whether the acknowledgement grows the window: on a reordering path, SACK reports do so too (Linux
     /// `tcp_may_raise_cwnd`).
     fn may_grow(&self, news: &News) -> bool {
         news.advances || (news.sacks && self.reordering > USUAL_REORDERING)
     }
 
-    /// Whether the window was used to the full, so that it may grow (Linux `tcp_is_cwnd_limited`).
+    /// Whether the window was fully used and may grow (Linux `tcp_is_cwnd_limited`).
     fn usage_allows_growth(&self, tcp: &SenderState) -> bool {
         let doubles = tcp.cwnd() < tcp.ssthresh() && Self::cwnd(tcp) < 2 * self.usage.most_out;
         !tcp.settings.cwnd_validation || self.usage.limited || doubles
     }
 
-    /// After sending: was the window the limit?
+    /// Called after sending: records whether the window was the limit.
     fn note_usage(&mut self, tcp: &SenderState, limited: bool) {
         let counts = tcp.records().segments.counts();
         let out = counts.in_flight + counts.sacked + counts.lost;
@@ -467,13 +469,14 @@ impl Prr {
         }
     }
 
-    /// The retransmission timer, or the probe that comes before it (RFC 6298 section 5.3; RFC 8985 section 7.2).
+    /// Sets the retransmission timer and the probe timer that precedes it (RFC 6298 section 5.3; RFC 8985
+    /// section 7.2).
     fn set_timers(&mut self, tcp: &mut SenderState, now: Time) {
         tcp.rearm(now);
         self.schedule_probe(tcp, now);
     }
 
-    /// Whether the congestion window has room for the segment that goes next.
+    /// Whether the congestion window has room for the next segment.
     fn window_has_room(&self, tcp: &mut SenderState) -> bool {
         let in_flight = tcp.records().segments.bytes_in_flight();
         let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
@@ -481,7 +484,7 @@ impl Prr {
         in_flight == 0 || f64::from(in_flight + len) <= tcp.cwnd()
     }
 
-    /// Sends one segment; `false` if there is none to send.
+    /// Sends one segment; returns `false` if there is none to send.
     fn send_one(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
         let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
         if let Some(lost) = lost {
@@ -502,14 +505,14 @@ impl Prr {
         }
     }
 
-    /// Retransmits a segment, or the first part of it if segments have become smaller.
+    /// Retransmits a segment, or its first part if the segment size has decreased.
     fn resend(&mut self, tcp: &mut SenderState, now: Time, segment: &SentSegment, out: &mut Out) {
-        // The hole that began recovery was judged then.
+        // The hole that started recovery was judged at that time.
         let judged = self.judged.take_if(|&mut judged| judged == segment.start).is_some();
         if matches!(self.stage, Stage::Recovery(_)) && !judged {
             let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
             if tcp.judge(now, Hole { seq: segment.start, evidence: Evidence::Sack }) {
-                // Only this hole shows congestion.
+                // This is the first hole of the episode attributed to congestion.
                 self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
             }
         }
@@ -527,8 +530,8 @@ impl Prr {
     }
 }
 
-/// What the first block reports to have arrived twice (RFC 2883 section 4): something acknowledged, or something
-/// within the second block; and nothing that was never sent or is too old to be told.
+/// The duplicate reported by the first block (RFC 2883 section 4): already acknowledged data, or data within
+/// the second block. Blocks never sent or too old are ignored.
 fn duplicate_report(segment: &Segment, una: SeqNum, max: SeqNum) -> Option<SackBlock> {
     let first = *segment.sack.first()?;
     let (acked, within) = (first.end <= segment.ack, segment.sack.get(1).copied());
@@ -548,8 +551,8 @@ impl Recovery for Prr {
         self.on_segment(tcp, now, segment);
     }
 
-    /// As in Linux, a mark found during the repair of losses reduces nothing more, and one that is answered ends what
-    /// could be undone.
+    /// As in Linux, a mark during recovery causes no further reduction, and a response to a mark ends the
+    /// possibility of an undo.
     fn on_mark(&mut self, tcp: &mut SenderState, now: Time) {
         if !self.stage.is_calm() {
             return tcp.note_mark();
@@ -612,7 +615,7 @@ impl Recovery for Prr {
 }
 
 impl Prr {
-    /// The reordering window is over (RFC 8985 section 6.3).
+    /// The reordering timer has expired (RFC 8985 section 6.3).
     fn on_reordering_timer(&mut self, tcp: &mut SenderState, now: Time) {
         if self.detect(tcp, now).lost == 0 {
             return;
@@ -628,7 +631,7 @@ impl Prr {
         tcp.rearm(now);
     }
 
-    /// During recovery, the window is what is in flight, and what the reduction allows beyond.
+    /// During recovery, the window is the data in flight plus the allowance of the reduction.
     fn reduce(&mut self, tcp: &mut SenderState, delivered: u32, advances: bool) {
         let in_flight = Self::in_flight(tcp);
         if let (Some(reduction), false) = (self.stage.reduction(), tcp.governs_recovery()) {

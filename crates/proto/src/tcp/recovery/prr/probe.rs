@@ -1,5 +1,5 @@
-//! Tail loss probes (RFC 8985 section 7): the last segment of a flight has no successor that would reveal its
-//! loss, so that one is sent before the retransmission timer runs out.
+//! Tail loss probes (RFC 8985 section 7): no later segment reveals the loss of the last segment of a flight,
+//! so a probe is sent before the retransmission timer expires.
 
 use lasthop_base::{Duration, Time};
 
@@ -11,15 +11,15 @@ use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 use crate::tcp::timers::Timer;
 
-/// What Linux allows for its own delay in timers of recovery, beyond the time that a segment may take.
+/// Linux's allowance for timer delay in recovery timers.
 pub(super) const SLACK: Duration = Duration::from_millis(2);
 
-/// A probe whose answer is awaited.
+/// A probe not yet acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TailLossProbe {
-    /// `snd_max` when it was sent.
+    /// `snd_max` at its transmission.
     pub(super) high: SeqNum,
-    /// It was a retransmission.
+    /// Whether it was a retransmission.
     pub(super) resent: bool,
 }
 
@@ -39,8 +39,8 @@ impl Prr {
         tcp.timers.set(Timer::Probe, due.min(latest));
     }
 
-    /// The probe timer ran out: sends a new segment if there is one, else the last one again (RFC 8985 section
-    /// 7.3).
+    /// Sends a probe on expiry of the probe timer: a new segment if there is one, otherwise the last segment
+    /// again (RFC 8985 section 7.3).
     pub(super) fn send_probe(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) {
         if self.probe.is_some() || !tcp.outstanding() {
             return;
@@ -48,7 +48,7 @@ impl Prr {
         let new = tcp.send_new(now, out);
         if !new {
             let Some(last) = tcp.records().segments.last().copied() else { return };
-            // No retransmission that a reduction of the window could answer for.
+            // Not counted as a retransmission for the undo of a reduction.
             let len = tcp.len_at(last.start).min(last.len());
             tcp.emit(now, last.start, len, out);
         }
@@ -57,7 +57,8 @@ impl Prr {
         tcp.rearm(now);
     }
 
-    /// An acknowledgement after a probe was sent: has the probe repaired a loss (RFC 8985 section 7.4)?
+    /// Processes an acknowledgement after a probe: decides whether the probe repaired a loss (RFC 8985
+    /// section 7.4).
     pub(super) fn on_probed(
         &mut self,
         tcp: &mut SenderState,
@@ -72,12 +73,12 @@ impl Prr {
         if !probe.resent || news.duplicate {
             self.probe = None;
         } else if segment.ack > probe.high {
-            // The original was lost, for nothing has come twice.
+            // The original was lost, since no duplicate was reported.
             self.probe = None;
             self.undo = Undo::default();
             tcp.answer_records_loss(now, Hole { seq: tcp.snd_una, evidence: Evidence::Probe });
         } else if !news.advances && !news.sacks {
-            // The probe itself has caused it: both copies have arrived.
+            // The probe caused this duplicate ACK: both copies have arrived.
             self.probe = None;
         }
     }

@@ -1,9 +1,9 @@
 //! Proportional rate reduction (RFC 6937, with its slow-start reduction bound).
 
-/// How far the window may be filled while a loss is being repaired. Counts are segments.
+/// The number of segments that may be sent during recovery. All counts are in segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reduction {
-    /// The window when the loss was found (RecoverFS).
+    /// The window at the detection of the loss (RecoverFS).
     prior_cwnd: u32,
     /// The window to come to.
     ssthresh: u32,
@@ -23,31 +23,32 @@ impl Reduction {
         self.ssthresh
     }
 
-    /// A scheme wants a window of no more than `segments`.
+    /// Lowers the target to at most `segments`.
     pub(super) fn lower_target(&mut self, segments: u32) {
         self.ssthresh = self.ssthresh.min(segments.max(1));
     }
 
-    /// A segment was sent, new or again.
+    /// Records the transmission of a segment, new or retransmitted.
     pub(super) fn on_sent(&mut self) {
         self.out += 1;
     }
 
-    /// `delivered` segments left the network with this acknowledgement, `in_flight` are left; `advances` if it
-    /// moved the left edge without showing another loss. Returns how many may be sent now.
+    /// Records an acknowledgement: `delivered` segments left the network, `in_flight` remain; `advances` if
+    /// it advances the left edge without revealing another loss. Returns the number of segments that may be
+    /// sent now.
     pub(super) fn on_delivered(&mut self, delivered: u32, in_flight: u32, advances: bool) -> u32 {
         self.delivered += delivered;
         let allowed = if in_flight > self.ssthresh {
-            // In proportion to what was delivered.
+            // In proportion to the segments delivered.
             let share = u64::from(self.ssthresh) * u64::from(self.delivered);
             let share = share.div_ceil(u64::from(self.prior_cwnd.max(1))) as u32;
             share.saturating_sub(self.out)
         } else {
-            // Slow start towards the threshold, if acknowledgements show no further loss.
+            // Slow start up to the threshold while acknowledgements reveal no further loss.
             let slow_start = self.delivered.saturating_sub(self.out).max(delivered) + u32::from(advances);
             slow_start.min(self.ssthresh - in_flight)
         };
-        // The first retransmission goes out in any case.
+        // The first retransmission is always allowed.
         allowed.max(u32::from(self.out == 0))
     }
 }
@@ -58,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// One acknowledgement: sends as many as allowed, and returns that.
+    /// Processes one acknowledgement: sends the allowed number of segments, and returns it.
     fn ack(reduction: &mut Reduction, in_flight: &mut u32, lost: u32, advances: bool) -> u32 {
         *in_flight -= 1 + lost;
         let allowed = reduction.on_delivered(1, *in_flight, advances);
@@ -67,12 +68,13 @@ mod tests {
         allowed
     }
 
-    /// RFC 6937 section 4, first figure: 20 segments, the first lost, half the window to come to. Every other
-    /// acknowledgement sends a segment.
+    /// RFC 6937 section 4, first figure: 20 segments, the first lost, a target of half the window. Every
+    /// other acknowledgement releases a segment.
     #[test]
     fn a_single_loss_is_answered_as_in_the_rfc() {
         let mut reduction = Reduction::new(20, 10);
-        // The third duplicate enters recovery: two have arrived, and limited transmit has replaced them.
+        // The third duplicate starts recovery; limited transmit has replaced the first two delivered
+        // segments.
         let mut in_flight = 20;
         let sent: Vec<u32> =
             (0..16).map(|n| ack(&mut reduction, &mut in_flight, u32::from(n == 0), false)).collect();
@@ -80,8 +82,8 @@ mod tests {
         assert_eq!(in_flight, 11);
     }
 
-    /// RFC 6937 section 4, second figure: 15 of 20 segments are lost, and few acknowledgements come: no burst,
-    /// but two segments for each, up to the threshold.
+    /// RFC 6937 section 4, second figure: 15 of 20 segments are lost and few acknowledgements arrive: each
+    /// releases two segments, without a burst, up to the threshold.
     #[test]
     fn after_a_burst_of_losses_it_slow_starts() {
         let mut reduction = Reduction::new(20, 10);

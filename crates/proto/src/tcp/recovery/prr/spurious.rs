@@ -1,5 +1,5 @@
-//! Timeouts, and how reductions that were no answer to a loss are found and undone: F-RTO (RFC 5682 section 3,
-//! with SACK), Eifel (RFC 3522 and 4015) and duplicate reports (RFC 3708).
+//! Timeouts, and the detection and undo of spurious reductions: F-RTO (RFC 5682 section 3, with SACK), Eifel
+//! (RFC 3522 and 4015) and duplicate reports (RFC 3708).
 
 use lasthop_base::Time;
 
@@ -10,13 +10,13 @@ use crate::tcp::state::{SenderState, timestamp};
 use crate::tcp::timers::Timer;
 
 impl Prr {
-    /// The retransmission timer ran out (RFC 6298 sections 5.4 to 5.6; RFC 8985 section 6.3).
+    /// Processes a retransmission timeout (RFC 6298 sections 5.4 to 5.6; RFC 8985 section 6.3).
     pub(super) fn time_out(&mut self, tcp: &mut SenderState, now: Time) {
         let context = self.context(tcp, now);
         let segments = &mut tcp.records_mut().segments;
         let first = segments.first().map(|first| (first.start, first.whereabouts));
         if first.is_some_and(|(_, whereabouts)| whereabouts == Whereabouts::Sacked) {
-            // Reported and yet not acknowledged: the receiver has discarded it (RFC 2018 section 8).
+            // Reported but not acknowledged: the receiver has reneged (RFC 2018 section 8).
             segments.forget_reports();
             tcp.sacked.clear();
         }
@@ -25,7 +25,8 @@ impl Prr {
             let is_first = first.is_some_and(|(start, _)| start == segment.start);
             is_first || self.detector.is_lost_by_timeout(&context, segment)
         });
-        // The first timeout of a window of data reduces it; what recovery has reduced is not reduced again.
+        // Only the first timeout of a window of data reduces the window, and not after a reduction by
+        // recovery.
         let again = !self.stage.is_calm()
             && tcp.snd_una < self.high
             && !(matches!(self.stage, Stage::Loss(_)) && self.timeouts == 0);
@@ -48,14 +49,14 @@ impl Prr {
         tcp.timers.stop(Timer::Reordering);
     }
 
-    /// Remembers the window that is about to be reduced.
+    /// Saves the window before a reduction.
     pub(super) fn begin_undo(&mut self, tcp: &SenderState) {
         let probe = self.probe.is_some_and(|probe| probe.resent);
         let resent = Self::resent_in_flight(tcp).saturating_sub(u32::from(probe));
         self.undo.begin(tcp.snd_una, *tcp.window(), resent);
     }
 
-    /// Retransmissions in the network.
+    /// The number of retransmissions in flight.
     pub(super) fn resent_in_flight(tcp: &SenderState) -> u32 {
         let in_flight = |segment: &&SentSegment| {
             segment.whereabouts == Whereabouts::InFlight && segment.is_retransmission()
@@ -71,13 +72,14 @@ impl Prr {
         (timestamps.echo.wrapping_sub(timestamp(resent)) as i32) < 0
     }
 
-    /// An acknowledgement after a timeout: was the timeout right (RFC 5682 section 3.1)?
+    /// Processes an acknowledgement after a timeout: decides whether the timeout was spurious (RFC 5682
+    /// section 3.1).
     pub(super) fn on_news_after_timeout(&mut self, tcp: &mut SenderState, segment: &Segment, news: &News) {
         let recovered = tcp.snd_una >= self.high;
         let original = tcp.settings.undo && self.echoes_an_original(segment);
         let explained = tcp.settings.undo && self.undo.is_due(original);
         let doubted = self.stage == Stage::Loss(AfterTimeout::Doubted);
-        // Step 3b: something was acknowledged that was never retransmitted.
+        // Step 3b: data that were never retransmitted are acknowledged.
         if (news.advances && explained) || (doubted && news.original && tcp.settings.undo) {
             tcp.stats.spurious_timeouts += 1;
             self.undo_reduction(tcp, true);
@@ -96,7 +98,7 @@ impl Prr {
     fn go_on_doubting(&mut self, tcp: &SenderState, news: &News) {
         let new_data_are_out = tcp.snd_max > self.high;
         if !new_data_are_out && news.advances {
-            // Step 2b: new data will tell, if there are any.
+            // Step 2b: new data, if any, decide.
             self.high = tcp.snd_max;
             self.new_data_first = tcp.has_unsent() && tcp.flight_size() < tcp.rwnd;
             if !self.new_data_first {
@@ -108,7 +110,7 @@ impl Prr {
         }
     }
 
-    /// Takes back what the last reduction did. With `unmark`, nothing that was taken for lost is.
+    /// Undoes the last reduction. With `unmark`, also undoes all loss marks.
     pub(super) fn undo_reduction(&mut self, tcp: &mut SenderState, unmark: bool) {
         if unmark {
             tcp.records_mut().segments.unmark_lost();

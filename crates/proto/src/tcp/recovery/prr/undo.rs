@@ -1,25 +1,24 @@
-//! Taking back a reduction of the window that no loss justified (RFC 3522, 3708, 4015; RFC 5682 is in
-//! [`Prr`](super::Prr)).
+//! Undo of spurious window reductions (RFC 3522, 3708, 4015; RFC 5682 is in [`Prr`](super::Prr)).
 
 use lasthop_base::Time;
 
 use crate::tcp::cc::Window;
 use crate::tcp::seq::SeqNum;
 
-/// What is known of the reduction that may have to be undone.
+/// The state of a reduction that may be undone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// The left edge at the reduction, and the window before it; nothing if there is nothing to undo.
+    /// The left edge at the reduction, and the window before it; `None` if there is nothing to undo.
     episode: Option<(SeqNum, Window)>,
-    /// Retransmissions not yet reported to be duplicates; nothing if there were none.
+    /// Retransmissions not yet reported as duplicates; `None` without retransmissions.
     unexplained: Option<u32>,
-    /// When the first of the retransmissions was sent.
+    /// Transmission time of the first retransmission.
     first_resent_at: Option<Time>,
 }
 
 impl Undo {
-    /// The window `before` is about to be reduced, while `una` is the left edge and some retransmissions may be
-    /// in the network.
+    /// Starts an episode: saves the window `before` a reduction, with left edge `una` and this many
+    /// retransmissions in flight.
     pub(super) fn begin(&mut self, una: SeqNum, before: Window, retransmissions: u32) {
         self.episode = Some((una, before));
         self.unexplained = Some(retransmissions).filter(|&count| count > 0);
@@ -28,13 +27,13 @@ impl Undo {
         }
     }
 
-    /// A segment was retransmitted.
+    /// Records a retransmission.
     pub(super) fn on_resent(&mut self, now: Time) {
         self.first_resent_at.get_or_insert(now);
         self.unexplained = Some(self.unexplained.unwrap_or(0) + 1);
     }
 
-    /// The receiver reports that `segments` beginning at `start` came twice (RFC 3708).
+    /// Records a report that `segments` segments from `start` arrived twice (RFC 3708).
     pub(super) fn on_duplicate_report(&mut self, start: SeqNum, segments: u32) {
         if let (Some((una, _)), Some(count)) = (self.episode, &mut self.unexplained)
             && start >= una
@@ -43,19 +42,19 @@ impl Undo {
         }
     }
 
-    /// Whether every retransmission was needless, or `original` says that the acknowledgement was caused by an
-    /// original transmission.
+    /// Whether the reduction was spurious: every retransmission was unnecessary, or an original transmission
+    /// caused the acknowledgement (`original`).
     pub(super) fn is_due(&self, original: bool) -> bool {
         self.episode.is_some() && (self.all_explained() || original)
     }
 
-    /// Whether every retransmission was reported to be a duplicate.
+    /// Whether every retransmission was reported as a duplicate.
     pub(super) fn all_explained(&self) -> bool {
         self.episode.is_some() && self.unexplained == Some(0)
     }
 
-    /// When the first retransmission of the episode was sent (RFC 3522: what echoes an earlier timestamp was
-    /// caused by an original).
+    /// Transmission time of the first retransmission of the episode (RFC 3522: an original transmission
+    /// caused an acknowledgement that echoes an earlier timestamp).
     pub(super) fn first_resent_at(&self) -> Option<Time> {
         self.episode.and(self.first_resent_at)
     }
