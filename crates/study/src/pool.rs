@@ -309,7 +309,9 @@ mod tests {
     fn a_panic_is_told_with_all_that_replays_it() {
         let failure = attempt(&batch(0..9), 4, || panic!("boom {}", 1)).unwrap_err().to_string();
         let (told, replay) = failure.split_once("\n\n").expect("the scenario follows");
-        insta::assert_snapshot!(told);
+        // The hash covers the parameters of every scheme, so that a new one changes it.
+        let hash = batch(0..9).scenario.hash();
+        insta::assert_snapshot!(told.replace(&hash, "HASH"));
         let replay = Scenario::parse::<&str>(replay, "replay.toml", &[]).expect("it is sound");
         assert_eq!(replay.hash(), batch(0..9).scenario.hash());
         assert_eq!((replay.schemes, replay.sweep.is_empty()), (vec![String::from("basic")], true));
