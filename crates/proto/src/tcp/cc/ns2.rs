@@ -1,4 +1,4 @@
-//! Slow start and congestion avoidance as ns-2's `TcpAgent` has them.
+//! Slow start and congestion avoidance of ns-2's `TcpAgent`.
 
 use super::{AckInfo, Controller, Loss, Window};
 use crate::tcp::seq::SeqNum;
@@ -7,8 +7,9 @@ use crate::tcp::settings::Settings;
 /// Multiplicative decrease factor (`decrease_num_`).
 const HALF: f64 = 0.5;
 
-/// The window in segments: an acknowledgement counts as one segment whatever it acknowledges, and a loss halves the
-/// smaller of the congestion window and the receiver's, the threshold in whole segments (`slowdown`).
+/// The window in segments: each acknowledgement counts as one segment regardless of the bytes acknowledged,
+/// and a loss halves the smaller of the congestion window and the receiver's, the threshold in whole segments
+/// (`slowdown`).
 #[derive(Clone, Debug)]
 pub struct Ns2 {
     window: Window,

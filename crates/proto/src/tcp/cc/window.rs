@@ -1,4 +1,4 @@
-//! The congestion window, in bytes and as Linux counts it in segments.
+//! The congestion window, in bytes and, as in Linux, in segments.
 
 use crate::tcp::settings::{InitialThreshold, Settings};
 
@@ -8,13 +8,13 @@ use crate::tcp::settings::{InitialThreshold, Settings};
 pub struct Window {
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
-    /// The window that a connection begins with, and begins again with after an idle time.
+    /// The initial window, also used for the restart after an idle period.
     initial: u32,
 }
 
 impl Window {
-    /// The window at the beginning of a connection with these settings. Without congestion control it is the
-    /// receiver's.
+    /// The initial window of a connection with these settings. Without congestion control, it is the
+    /// receiver's window.
     pub fn new(settings: &Settings) -> Window {
         let rwnd = settings.window_payload();
         let mss = settings.mss();
@@ -37,7 +37,7 @@ impl Window {
         self.ssthresh
     }
 
-    /// The window at the beginning of the connection, bytes.
+    /// The initial window, bytes.
     pub fn initial(&self) -> u32 {
         self.initial
     }
@@ -52,26 +52,26 @@ impl Window {
         self.cwnd = bytes;
     }
 
-    /// Takes `bytes` out of the window, as far as `least` remain.
+    /// Subtracts `bytes` from the window, down to `least`.
     pub(in crate::tcp) fn deflate(&mut self, bytes: u32, least: u32) {
         self.cwnd = (self.cwnd - f64::from(bytes)).max(f64::from(least));
     }
 
-    /// Sets the initial window to `bytes`, for restarts to come.
+    /// Sets the initial window for later restarts to `bytes`.
     pub(in crate::tcp) fn set_initial(&mut self, bytes: u32) {
         self.initial = bytes;
     }
 }
 
-/// A window that moves in whole segments, as in Linux: acknowledged segments are counted until they suffice for
-/// the next increase (RFC 3465 without a limit per acknowledgement).
+/// A window that moves in whole segments, as in Linux: acknowledged segments are counted until they are
+/// enough for the next increase (RFC 3465 without a limit per acknowledgement).
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentWindow {
     bytes: Window,
     mss: f64,
-    /// Acknowledged bytes that are not a whole segment yet.
+    /// Acknowledged bytes of an incomplete segment.
     rest: u32,
-    /// Acknowledged segments that do not suffice for an increase yet.
+    /// Acknowledged segments not yet used for an increase.
     credit: u32,
 }
 
@@ -101,7 +101,7 @@ impl SegmentWindow {
         ((self.bytes.cwnd / self.mss) as u32).max(1)
     }
 
-    /// The threshold in whole segments. A cast to an integer saturates, so an unlimited one is fine.
+    /// The threshold in whole segments. The cast saturates for an unlimited threshold.
     pub fn ssthresh(&self) -> u32 {
         (self.bytes.ssthresh / self.mss) as u32
     }
@@ -111,17 +111,17 @@ impl SegmentWindow {
         self.bytes.in_slow_start()
     }
 
-    /// Sets the window to so many segments.
+    /// Sets the window to `segments`.
     pub fn set_cwnd(&mut self, segments: u32) {
         self.bytes.cwnd = f64::from(segments) * self.mss;
     }
 
-    /// Sets the threshold to so many segments, but no fewer than two.
+    /// Sets the threshold to `segments`, at least two.
     pub fn set_ssthresh(&mut self, segments: u32) {
         self.bytes.ssthresh = f64::from(segments.max(2)) * self.mss;
     }
 
-    /// How many segments `bytes` are, with what earlier calls have left over.
+    /// Converts `bytes` to whole segments; the remainder carries over to the next call.
     pub fn acked_segments(&mut self, bytes: u32) -> u32 {
         let all = self.rest.saturating_add(bytes);
         let mss = self.mss as u32;
@@ -129,7 +129,8 @@ impl SegmentWindow {
         all / mss
     }
 
-    /// Slow start: a segment for each of `acked`, up to the threshold. Returns how many are left over.
+    /// Slow start: grows by one segment for each of `acked`, up to the threshold. Returns the number left
+    /// over.
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let from = self.cwnd();
         let to = from.saturating_add(acked).min(self.ssthresh()).max(from);
@@ -137,10 +138,10 @@ impl SegmentWindow {
         acked - (to - from)
     }
 
-    /// Congestion avoidance: one segment more for every `per` of those acknowledged.
+    /// Congestion avoidance: grows by one segment for every `per` acknowledged segments.
     pub fn avoid(&mut self, per: u32, acked: u32) {
         let mut segments = self.cwnd();
-        // What was counted towards a larger number is worth one segment at most.
+        // Credit from a larger `per` is worth at most one segment.
         if self.credit >= per {
             self.credit = 0;
             segments += 1;
@@ -153,7 +154,7 @@ impl SegmentWindow {
         self.set_cwnd(segments);
     }
 
-    /// Counts `acked` segments; whether they suffice for an increase, for which they are then spent.
+    /// Adds `acked` segments to the credit; returns whether it is enough for an increase, and then resets it.
     pub fn is_due(&mut self, per: u32, acked: u32) -> bool {
         self.credit += acked;
         let due = self.credit >= per;
@@ -163,7 +164,7 @@ impl SegmentWindow {
         due
     }
 
-    /// Begins to count towards an increase anew.
+    /// Resets the credit.
     pub fn reset(&mut self) {
         self.credit = 0;
     }

@@ -1,19 +1,19 @@
-//! Loss detection over a hop that delivers in order, by timestamps that tell every copy of a segment from the
-//! others: what was sent before something that has arrived, and has not arrived itself, is lost.
+//! Loss detection over a hop that delivers in order, by unique timestamps for every copy of a segment: if a
+//! later transmission arrives first, an earlier one is lost.
 
 use alloc::collections::VecDeque;
 
 use crate::tcp::seq::SeqNum;
 
-/// What was sent since the last step back to the left edge and is not acknowledged, in the order of sending.
+/// Unacknowledged transmissions since the sender last went back to the left edge, in order of transmission.
 #[derive(Debug, Default)]
 pub(in crate::tcp) struct Copies {
     line: VecDeque<Sending>,
-    /// The timestamp of the last one.
+    /// The last timestamp given out.
     last: Option<u32>,
 }
 
-/// One segment, sent once.
+/// One transmission of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Sending {
     pub(in crate::tcp) start: SeqNum,
@@ -22,7 +22,8 @@ pub(in crate::tcp) struct Sending {
 }
 
 impl Copies {
-    /// The timestamp of what is sent next: what `clock` shows, or more if that was given before.
+    /// The timestamp for the next transmission: `clock`, or one more than the last timestamp if `clock` is
+    /// not later.
     pub(in crate::tcp) fn stamp(&mut self, clock: u32) -> u32 {
         let stamp =
             self.last.filter(|&last| !is_later(clock, last)).map_or(clock, |last| last.wrapping_add(1));
@@ -30,31 +31,31 @@ impl Copies {
         stamp
     }
 
-    /// The sequence numbers from `start` to `end` went out, with the last timestamp.
+    /// Records the transmission of `start..end` with the last timestamp.
     pub(in crate::tcp) fn on_sent(&mut self, start: SeqNum, end: SeqNum) {
         self.line.push_back(Sending { start, end, stamp: self.last.unwrap_or_default() });
     }
 
-    /// All before `edge` is acknowledged.
+    /// Removes transmissions acknowledged up to `edge`.
     pub(in crate::tcp) fn forget_before(&mut self, edge: SeqNum) {
         while self.line.front().is_some_and(|sending| sending.end <= edge) {
             self.line.pop_front();
         }
     }
 
-    /// What is under way is taken for lost.
+    /// Removes all transmissions: everything in flight counts as lost.
     pub(in crate::tcp) fn clear(&mut self) {
         self.line.clear();
     }
 
-    /// Whether the earliest was sent before what bore the timestamp `arrived`, which none has that was never
-    /// given.
+    /// Whether the earliest transmission precedes the one with timestamp `arrived`; `false` for timestamps
+    /// never given out.
     pub(in crate::tcp) fn earliest_is_before(&self, arrived: u32) -> bool {
         let given = self.last.is_some_and(|last| !is_later(arrived, last));
         given && self.line.front().is_some_and(|sending| is_later(arrived, sending.stamp))
     }
 
-    /// Takes the earliest, if it was sent before what bore the timestamp `arrived`.
+    /// Removes and returns the earliest transmission if it precedes the one with timestamp `arrived`.
     pub(in crate::tcp) fn take_before(&mut self, arrived: u32) -> Option<Sending> {
         if self.earliest_is_before(arrived) { self.line.pop_front() } else { None }
     }
@@ -69,8 +70,8 @@ fn is_later(a: u32, b: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// An echo later than any timestamp that was given, as a strange peer may send it, shows nothing; nor does
-    /// one before anything was sent.
+    /// An echo of a timestamp never given out, as a faulty peer may send, reveals nothing; nor does one
+    /// before the first transmission.
     #[test]
     fn what_was_never_given_shows_nothing() {
         let mut copies = Copies::default();

@@ -1,4 +1,4 @@
-//! Loss detection by rows of duplicate acknowledgements, for recovery without records.
+//! Loss detection by consecutive duplicate ACKs, for recovery without records.
 
 use core::fmt::Debug;
 
@@ -7,39 +7,39 @@ use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::{Rules, Settings};
 
-/// What counts as a duplicate acknowledgement, and which row of them shows a new loss.
+/// Which acknowledgements count as duplicate ACKs, and which losses are new.
 pub(super) trait DuplicateRules: Debug + Sync {
-    /// Whether an acknowledgement of nothing new is a duplicate.
+    /// Whether an acknowledgement of no new data is a duplicate ACK.
     fn is_duplicate(&self, repeat: &Repeat) -> bool;
 
-    /// Whether a loss of the segment at `una` is a new one, and not a consequence of the loss that was found when
-    /// `recover` was `snd_max`. `first_end` is where the first segment of the connection ends.
+    /// Whether a loss of the segment at `una` is new, and not a consequence of the last loss, at which
+    /// `snd_max` was `recover`. `first_end` is the end of the first segment of the connection.
     fn is_new(&self, una: SeqNum, recover: SeqNum, first_end: SeqNum) -> bool;
 
-    /// What `recover` is before any loss, in a connection that begins at `iss`.
+    /// The value of `recover` before any loss, in a connection with initial sequence number `iss`.
     fn initial_recover(&self, _iss: SeqNum) -> Option<SeqNum> {
         None
     }
 
-    /// Whether limited transmit answers the duplicate with number `count` of a row; `resending` if something
-    /// waits to be resent (RFC 3042 section 2: the first two, by new data).
+    /// Whether limited transmit responds to consecutive duplicate ACK number `count`; `resending` if
+    /// retransmissions are pending (RFC 3042 section 2: new data for the first two).
     fn limited_transmit(&self, count: u32, resending: bool) -> bool {
         count <= 2 && !resending
     }
 }
 
-/// An acknowledgement of nothing new.
+/// An acknowledgement of no new data.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Repeat<'a> {
     pub(in crate::tcp) segment: &'a Segment,
-    /// It changes the receiver's window.
+    /// Whether it changes the receiver's window.
     pub(in crate::tcp) window_changed: bool,
-    /// Something is outstanding.
+    /// Whether data are outstanding.
     pub(in crate::tcp) outstanding: bool,
 }
 
 impl Repeat<'_> {
-    /// Whether it carries nothing but the acknowledgement.
+    /// Whether it is a pure ACK without a window update.
     pub(super) fn is_bare(&self) -> bool {
         let flags = self.segment.flags;
         let alone = self.segment.len == 0 && !flags.has(Flags::SYN) && !flags.has(Flags::FIN);
@@ -47,8 +47,8 @@ impl Repeat<'_> {
     }
 }
 
-/// RFC 5681 section 2; a loss is new beyond `recover` (RFC 6582 section 3.2 step 2, section 4.1: an acknowledgement
-/// of `recover` itself may come from a needless retransmission).
+/// RFC 5681 section 2; a loss is new beyond `recover` (RFC 6582 section 3.2 step 2, section 4.1: an
+/// unnecessary retransmission may cause an acknowledgement of `recover` itself).
 #[derive(Debug)]
 struct Rfc5681;
 
@@ -62,8 +62,8 @@ impl DuplicateRules for Rfc5681 {
     }
 }
 
-/// RFC 6675 section 2: what reports something by SACK is a duplicate, whatever else it carries. A loss is new from
-/// `recover` on (section 5.1), for reports show what was needless.
+/// RFC 6675 section 2: any segment with SACK blocks is a duplicate ACK. A loss is new from `recover` on
+/// (section 5.1), since SACK reveals unnecessary retransmissions.
 #[derive(Debug)]
 struct Rfc6675;
 
@@ -77,8 +77,8 @@ impl DuplicateRules for Rfc6675 {
     }
 }
 
-/// Every acknowledgement is of interest to recovery that knows by records or timestamps what has arrived; rows mean
-/// nothing to it.
+/// Passes every acknowledgement to recovery that tracks deliveries by records or timestamps and does not
+/// count duplicate ACKs.
 #[derive(Debug)]
 struct Every;
 
@@ -103,17 +103,17 @@ fn rules(settings: &Settings) -> &'static dyn DuplicateRules {
     }
 }
 
-/// A row of duplicate acknowledgements.
+/// The count of consecutive duplicate ACKs.
 #[derive(Debug)]
 pub(in crate::tcp) struct Duplicates {
     rules: &'static dyn DuplicateRules,
-    /// How many there are in the row.
+    /// Number of consecutive duplicate ACKs.
     pub(in crate::tcp) count: u32,
-    /// A repair has answered this row.
+    /// Whether these duplicate ACKs have already triggered a repair.
     answered: bool,
-    /// `snd_max` when the last loss was found, until it is acknowledged.
+    /// `snd_max` at the last loss, until it is acknowledged.
     recover: Option<SeqNum>,
-    /// Losses are told from consequences of the last one ([`Settings::careful`]).
+    /// Whether new losses are distinguished from consequences of the last one ([`Settings::careful`]).
     careful: bool,
     first_end: SeqNum,
 }
@@ -131,66 +131,66 @@ impl Duplicates {
         }
     }
 
-    /// Whether an acknowledgement of nothing new is a duplicate.
+    /// Whether an acknowledgement of no new data is a duplicate ACK.
     pub(in crate::tcp) fn is_duplicate(&self, repeat: &Repeat) -> bool {
         self.rules.is_duplicate(repeat)
     }
 
-    /// Whether a loss of the segment at `una` is a new one, and not a consequence of the last.
+    /// Whether a loss of the segment at `una` is new, and not a consequence of the last loss.
     pub(in crate::tcp) fn loss_is_new(&self, una: SeqNum) -> bool {
         let new = |recover| self.rules.is_new(una, recover, self.first_end);
         !self.careful || self.recover.is_none_or(new)
     }
 
-    /// Whether the row is too short to mean a loss.
+    /// Whether there are too few duplicate ACKs to indicate a loss.
     pub(in crate::tcp) fn are_early(&self, dupthresh: u32) -> bool {
         self.count > 0 && !self.answered && self.count < dupthresh
     }
 
-    /// Whether the row shows a new loss of the segment at `una`.
+    /// Whether the duplicate ACKs reveal a new loss of the segment at `una`.
     pub(in crate::tcp) fn reveal_loss(&self, una: SeqNum, dupthresh: u32) -> bool {
         !self.answered && self.count >= dupthresh && self.loss_is_new(una)
     }
 
-    /// Whether limited transmit answers the last of the row.
+    /// Whether limited transmit responds to the last duplicate ACK.
     pub(in crate::tcp) fn permit_limited_transmit(&self, resending: bool) -> bool {
         self.rules.limited_transmit(self.count, resending)
     }
 
-    /// A repair answers the row.
+    /// Records a repair triggered by these duplicate ACKs.
     pub(in crate::tcp) fn answer(&mut self, max: SeqNum) {
         self.recover = Some(max);
         self.answered = true;
     }
 
-    /// A timeout was the last loss, when `max` was `snd_max`.
+    /// Records a timeout as the last loss, with `max` as `snd_max`.
     pub(in crate::tcp) fn note_timeout(&mut self, max: SeqNum) {
         self.recover = Some(max);
     }
 
-    /// The row has ended.
+    /// Resets the count.
     pub(in crate::tcp) fn end_row(&mut self) {
         self.count = 0;
         self.answered = false;
     }
 
-    /// `snd_max` when the last loss was found, if that is not acknowledged yet.
+    /// `snd_max` at the last loss; `None` once it is acknowledged.
     pub(in crate::tcp) fn recover(&self) -> Option<SeqNum> {
         self.recover
     }
 
-    /// Whether `ack` acknowledges less than was outstanding when the last loss was found.
+    /// Whether `ack` covers only part of the data outstanding at the last loss.
     pub(in crate::tcp) fn is_partial(&self, ack: SeqNum) -> bool {
         self.recover.is_some_and(|recover| ack < recover)
     }
 
-    /// All before `ack` is acknowledged. Kept for longer, `recover` would seem to lie ahead after 2 GiB without a
+    /// Clears `recover` once `ack` is past it; otherwise it would appear to be ahead after 2 GiB without a
     /// loss.
     pub(in crate::tcp) fn acknowledge(&mut self, ack: SeqNum) {
         self.recover = self.recover.filter(|&recover| ack <= recover);
     }
 
-    /// The last loss no longer counts.
+    /// Forgets the last loss.
     pub(in crate::tcp) fn forget_loss(&mut self) {
         self.recover = None;
     }

@@ -1,13 +1,13 @@
-//! Loss detection by what is reported above a segment (RFC 6675 section 4), for recovery without records.
+//! Loss detection by SACK reports above a segment (RFC 6675 section 4), for recovery without records.
 
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
-/// Bytes that neither arrived nor were reported: from `start` up to `end`.
+/// A range of bytes neither acknowledged nor reported: `start..end`.
 pub(in crate::tcp) struct Gap {
     pub(in crate::tcp) start: SeqNum,
     pub(in crate::tcp) end: SeqNum,
-    /// It is lost (IsLost).
+    /// Whether it is lost (IsLost).
     pub(in crate::tcp) lost: bool,
 }
 

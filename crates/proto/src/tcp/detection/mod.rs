@@ -1,9 +1,9 @@
-//! What is lost: loss detection.
+//! Loss detection: which segments are lost.
 //!
-//! Recovery that keeps a record of each segment asks a [`LossDetector`], which marks segments as lost. Older
-//! recovery asks what shows a loss without records: a row of [duplicate acknowledgements](Duplicates), what is
-//! reported above [a gap](Gap), or timestamps that tell [copies](Copies) apart. What a loss does to the window is
-//! [congestion control](super::cc)'s affair, and what is sent next is [recovery](super::recovery)'s.
+//! Recovery with a record of each segment uses a [`LossDetector`], which marks segments as lost. Older
+//! recovery detects losses without records: by consecutive [duplicate ACKs](Duplicates), by SACK reports
+//! above [a gap](Gap), or by timestamps that tell [copies](Copies) apart. [Congestion control](super::cc)
+//! determines the window after a loss, and [recovery](super::recovery) what to send next.
 
 mod copies;
 mod duplicates;
@@ -24,57 +24,57 @@ pub(super) use gaps::{Gap, gaps_from_right};
 use super::sent::{SentSegment, SentSegments};
 use super::settings::{Detection, Settings};
 
-/// What a detector needs to know of the connection.
+/// The connection state that a detector needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub(super) now: Time,
     pub(super) srtt: Option<Duration>,
     pub(super) min_rtt: Option<Duration>,
-    /// Losses are being repaired.
+    /// Whether the sender is repairing losses.
     pub(super) in_recovery: bool,
-    /// Segments that may arrive before an earlier one on a path that reorders as much as was seen.
+    /// Number of segments that may arrive before an earlier one, given the reordering observed on the path.
     pub(super) dupthresh: u32,
 }
 
-/// What a detector has found.
+/// The result of loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// Segments newly marked as lost.
     pub(super) lost: u32,
-    /// One of them had been retransmitted before.
+    /// Whether any of them had been retransmitted before.
     pub(super) retransmission: bool,
-    /// When to look again, if nothing arrives till then.
+    /// When to run the detector again, if nothing arrives earlier.
     pub(super) look_again: Option<Time>,
 }
 
 /// Loss detection: marks the segments in flight that are lost.
 pub(super) trait LossDetector: Debug + Send {
-    /// `segment` was delivered, as an acknowledgement that came now says for the first time.
+    /// Called for each segment newly delivered by the current acknowledgement.
     fn on_delivered(&mut self, _context: &Context, _segment: &SentSegment) {}
 
-    /// The path was seen to reorder segments.
+    /// Called when reordering is observed on the path.
     fn on_reordering(&mut self) {}
 
-    /// A retransmission was reported to be a duplicate (RFC 2883).
+    /// Called when a retransmission is reported as a duplicate (RFC 2883).
     fn on_duplicate_report(&mut self) {}
 
-    /// An acknowledgement has delivered something: `delivered` bytes so far, `prior` of them before the newest of its
-    /// segments was sent.
+    /// Called for each acknowledgement that delivers data: `delivered` bytes so far, `prior` of them before
+    /// the newest segment of this acknowledgement was sent.
     fn on_deliveries(&mut self, _prior: u64, _delivered: u64) {}
 
-    /// A recovery from losses has ended.
+    /// Called when recovery ends.
     fn on_recovered(&mut self) {}
 
-    /// Marks what is lost now.
+    /// Marks the segments that are lost at this time.
     fn detect(&mut self, context: &Context, sent: &mut SentSegments) -> Found;
 
-    /// Whether `segment` is lost once the retransmission timer has run out; the first one is in any case.
+    /// Whether a timeout marks `segment` as lost; the first segment is always marked.
     fn is_lost_by_timeout(&self, _context: &Context, _segment: &SentSegment) -> bool {
         true
     }
 }
 
-/// The detector that the settings ask for.
+/// The detector selected by the settings.
 pub(super) fn of(settings: &Settings) -> Box<dyn LossDetector> {
     match settings.detection {
         Detection::Rack => Box::new(rack::Rack::new()),

@@ -1,10 +1,10 @@
-//! Duplicate acknowledgements as ns-2's `TcpAgent` counts them.
+//! The duplicate ACK rules of ns-2's `TcpAgent`.
 
 use super::duplicates::{DuplicateRules, Repeat};
 use crate::tcp::seq::SeqNum;
 
-/// A repeat counts even if nothing is outstanding, for ns-2's receivers never change their windows. The first
-/// segment is never fast-retransmitted (`recover_` begins there), and the second always may be.
+/// Duplicate ACKs count even if nothing is outstanding, since ns-2's receivers never change their windows.
+/// The first segment is never fast-retransmitted (`recover_` starts there), and the second always may be.
 #[derive(Debug)]
 pub(super) struct Ns2;
 
@@ -21,7 +21,7 @@ impl DuplicateRules for Ns2 {
         Some(iss)
     }
 
-    /// Whatever is next, as often as duplicates are counted (`send_one`).
+    /// Every counted duplicate ACK sends the next segment, of any kind (`send_one`).
     fn limited_transmit(&self, _count: u32, _resending: bool) -> bool {
         true
     }

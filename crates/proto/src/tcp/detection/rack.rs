@@ -8,26 +8,26 @@ use crate::tcp::seq::SeqNum;
 
 /// Recoveries for which a widened reordering window is kept (RFC 8985 section 6.2 step 4).
 const WIDENED_FOR: u32 = 16;
-/// The most quarters of the least round-trip time in the reordering window; srtt limits it as well.
+/// Maximum reordering window in quarters of the minimum round-trip time; srtt limits it as well.
 const MAX_STEPS: u32 = 255;
 
-/// A segment is lost if one that was sent later was delivered, and a round-trip time and the reordering window
-/// have passed since it was sent. Retransmissions are segments like others.
+/// A segment is lost if a later transmission was delivered, and a round-trip time plus the reordering window
+/// have passed since it was sent. Applies to retransmissions as well.
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// When the most recently sent of the delivered segments was sent, and where it ends; before the first
-    /// delivery, nothing.
+    /// Transmission time and end of the most recently sent delivered segment; `None` before the first
+    /// delivery.
     newest: Option<(Time, SeqNum)>,
     /// Its round-trip time.
     rtt: Duration,
     reordering_seen: bool,
-    /// The reordering window in quarters of the least round-trip time.
+    /// The reordering window in quarters of the minimum round-trip time.
     steps: u32,
-    /// A duplicate was reported that no step has answered yet.
+    /// Whether a reported duplicate has yet to widen the window.
     reported: bool,
-    /// Recoveries left until the window is narrow again.
+    /// Recoveries left until the window is reset.
     widened_for: u32,
-    /// No second step before segments sent after so much was delivered are acknowledged.
+    /// Bytes delivered at the last step; the next step requires the delivery of a segment sent after that.
     stepped_at: u64,
 }
 
@@ -44,7 +44,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 section 6.2 step 4: how long a segment may be late by reordering.
+    /// RFC 8985 section 6.2 step 4: the time by which reordering may delay a segment.
     fn reordering_window(&self, context: &Context, sacked: u32) -> Duration {
         let enough = context.in_recovery || sacked >= context.dupthresh;
         if !self.reordering_seen && enough {
@@ -56,7 +56,8 @@ impl Rack {
     }
 }
 
-/// Whether what was sent at `a`, up to `a_end`, was sent before what was sent at `b`, up to `b_end`.
+/// Whether the segment sent at `a` and ending at `a_end` was sent before the segment sent at `b` and ending
+/// at `b_end`.
 fn was_sent_before((a, a_end): (Time, SeqNum), (b, b_end): (Time, SeqNum)) -> bool {
     a < b || (a == b && a_end < b_end)
 }
@@ -65,7 +66,7 @@ impl LossDetector for Rack {
     /// RFC 8985 section 6.2 steps 1 and 2.
     fn on_delivered(&mut self, context: &Context, segment: &SentSegment) {
         let rtt = context.now.since(segment.sent_at);
-        // Sooner than anything could arrive: an earlier transmission has.
+        // Faster than the path allows, so an earlier transmission was delivered.
         if segment.is_retransmission() && context.min_rtt.is_some_and(|least| rtt < least) {
             return;
         }
@@ -80,13 +81,13 @@ impl LossDetector for Rack {
         self.reordering_seen = true;
     }
 
-    /// As in Linux, it says something only of a path that was seen to reorder.
+    /// As in Linux, a duplicate counts only after reordering was observed on the path.
     fn on_duplicate_report(&mut self) {
         self.reported |= self.reordering_seen;
     }
 
-    /// RFC 8985 section 6.2 step 4: a step once per round trip. A report of a duplicate delivers nothing itself, and waits
-    /// for what does.
+    /// RFC 8985 section 6.2 step 4: widens the window once per round trip. A report of a duplicate delivers
+    /// no data, so it takes effect with the next delivery.
     fn on_deliveries(&mut self, prior: u64, delivered: u64) {
         if !core::mem::take(&mut self.reported) || prior < self.stepped_at {
             return;
@@ -114,7 +115,8 @@ impl LossDetector for Rack {
             retransmission |= overdue && segment.is_retransmission();
             overdue
         });
-        // Once the last of those that may be late is overdue, one look finds them all.
+        // The timer waits for the last of the late segments, so that one run of the detector marks all of
+        // them.
         let waits = next.is_some_and(|segment| was_sent_before((segment.sent_at, segment.end), newest));
         let last = if waits { sent.last_sent_before(newest.0, newest.1) } else { None };
         Found { lost, retransmission, look_again: last.map(|sent_at| sent_at + allowance) }

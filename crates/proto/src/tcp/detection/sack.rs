@@ -3,8 +3,8 @@
 use super::{Context, Found, LossDetector};
 use crate::tcp::sent::SentSegments;
 
-/// A segment is lost when `dupthresh` segments above it have arrived. A retransmission that is lost is left
-/// to the retransmission timer.
+/// A segment is lost when `dupthresh` segments above it have arrived. A lost retransmission is left to the
+/// retransmission timer.
 #[derive(Debug)]
 pub(super) struct SackThreshold;
 

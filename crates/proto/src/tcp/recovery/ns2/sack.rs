@@ -9,7 +9,7 @@ use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
 use crate::tcp::state::SenderState;
 
-/// Recovery with a counted pipe: every duplicate ACK subtracts one segment, a partial acknowledgement two,
+/// Recovery with a counted pipe: every acknowledgement subtracts one segment, a partial acknowledgement two,
 /// and every transmission adds one. Each hole is retransmitted once, from left to right.
 #[derive(Debug)]
 pub(super) struct SackNs2 {

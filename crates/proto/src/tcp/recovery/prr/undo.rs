@@ -17,8 +17,8 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// Starts an episode: saves the window `before` a reduction, with left edge `una` and this many
-    /// retransmissions in flight.
+    /// Starts an episode: saves the window `before` a reduction, with left edge `una` and `retransmissions`
+    /// in flight.
     pub(super) fn begin(&mut self, una: SeqNum, before: Window, retransmissions: u32) {
         self.episode = Some((una, before));
         self.unexplained = Some(retransmissions).filter(|&count| count > 0);
