@@ -69,48 +69,60 @@ pub trait Reaction: Debug + Send {
     fn on_timer(&mut self, _now: Time, _sender: &mut SenderState) {}
 }
 
-/// The reactions of a sender, in calling order.
+/// The reactions of a sender, or those of a receiver, in calling order. Every hook is called for each.
 ///
-/// Every hook is called for each. Among the results, the first DSCP, the first extension and the first
-/// [`Response`] other than congestion apply; the duplicate threshold is passed from one to the next.
-#[derive(Debug, Default)]
-pub struct Reactions(Vec<Box<dyn Reaction>>);
+/// Among a sender's results, the first DSCP, the first extension and the first [`Response`] other than congestion
+/// apply; the duplicate threshold is passed from one to the next.
+#[derive(Debug)]
+pub struct Reactions<R: ?Sized = dyn Reaction>(Vec<Box<R>>);
 
-impl From<Option<Box<dyn Reaction>>> for Reactions {
-    fn from(reaction: Option<Box<dyn Reaction>>) -> Reactions {
+impl<R: ?Sized> Default for Reactions<R> {
+    fn default() -> Reactions<R> {
+        Reactions(Vec::new())
+    }
+}
+
+impl<R: ?Sized> From<Option<Box<R>>> for Reactions<R> {
+    fn from(reaction: Option<Box<R>>) -> Reactions<R> {
         Reactions(reaction.into_iter().collect())
     }
 }
 
-impl From<Vec<Box<dyn Reaction>>> for Reactions {
-    fn from(reactions: Vec<Box<dyn Reaction>>) -> Reactions {
+impl<R: ?Sized> From<Vec<Box<R>>> for Reactions<R> {
+    fn from(reactions: Vec<Box<R>>) -> Reactions<R> {
         Reactions(reactions)
     }
 }
 
-impl Reactions {
+impl<R: ?Sized> Reactions<R> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut dyn Reaction> {
-        self.0.iter_mut().map(|reaction| &mut **reaction as &mut dyn Reaction)
+    pub(super) fn each(&self) -> impl Iterator<Item = &R> {
+        self.0.iter().map(|reaction| &**reaction)
     }
 
+    pub(super) fn each_mut(&mut self) -> impl Iterator<Item = &mut R> {
+        self.0.iter_mut().map(|reaction| &mut **reaction)
+    }
+}
+
+impl Reactions {
     pub(super) fn dupthresh(&self, set: u32, sender: &SenderState) -> u32 {
-        self.0.iter().fold(set, |set, reaction| reaction.dupthresh(set, sender).max(1))
+        self.each().fold(set, |set, reaction| reaction.dupthresh(set, sender).max(1))
     }
 
     pub(super) fn extension(&self, sender: &SenderState) -> Option<u32> {
-        self.0.iter().find_map(|reaction| reaction.extension(sender))
+        self.each().find_map(|reaction| reaction.extension(sender))
     }
 
     pub(super) fn is_corruption(&self, seq: SeqNum) -> bool {
-        self.0.iter().any(|reaction| reaction.is_corruption(seq))
+        self.each().any(|reaction| reaction.is_corruption(seq))
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
-        self.0.iter().map(|reaction| reaction.next_wakeup()).min().unwrap_or(Time::NEVER)
+        self.each().map(|reaction| reaction.next_wakeup()).min().unwrap_or(Time::NEVER)
     }
 }
 

@@ -448,7 +448,7 @@ impl Receiver {
 
     fn call_reactions(&mut self, mut hook: impl FnMut(&mut dyn ReceiverReaction, &mut Receiver)) {
         let mut reactions = core::mem::take(&mut self.reactions);
-        reactions.each().for_each(|reaction| hook(reaction, self));
+        reactions.each_mut().for_each(|reaction| hook(reaction, self));
         self.reactions = reactions;
         self.timers.set(Timer::Reaction, self.reactions.next_wakeup());
     }

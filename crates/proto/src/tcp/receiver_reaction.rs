@@ -1,11 +1,10 @@
 //! Hooks for schemes in the receiver.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use lasthop_base::Time;
 
+use super::reaction::Reactions;
 use super::receiver::Receiver;
 use super::segment::Segment;
 use crate::packet::Notice;
@@ -45,31 +44,10 @@ pub enum AckResponse {
 
 /// The reactions of a receiver, in calling order. An acknowledgement suppressed by one is not passed to the
 /// next.
-#[derive(Debug, Default)]
-pub struct ReceiverReactions(Vec<Box<dyn ReceiverReaction>>);
-
-impl From<Option<Box<dyn ReceiverReaction>>> for ReceiverReactions {
-    fn from(reaction: Option<Box<dyn ReceiverReaction>>) -> ReceiverReactions {
-        ReceiverReactions(reaction.into_iter().collect())
-    }
-}
-
-impl From<Vec<Box<dyn ReceiverReaction>>> for ReceiverReactions {
-    fn from(reactions: Vec<Box<dyn ReceiverReaction>>) -> ReceiverReactions {
-        ReceiverReactions(reactions)
-    }
-}
+pub type ReceiverReactions = Reactions<dyn ReceiverReaction>;
 
 impl ReceiverReactions {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut dyn ReceiverReaction> {
-        self.0.iter_mut().map(|reaction| &mut **reaction as &mut dyn ReceiverReaction)
-    }
-
     pub(super) fn next_wakeup(&self) -> Time {
-        self.0.iter().map(|reaction| reaction.next_wakeup()).min().unwrap_or(Time::NEVER)
+        self.each().map(|reaction| reaction.next_wakeup()).min().unwrap_or(Time::NEVER)
     }
 }

@@ -345,7 +345,7 @@ impl SenderState {
 
     fn call_reactions(&mut self, mut hook: impl FnMut(&mut dyn Reaction, &mut SenderState)) {
         let mut reactions = core::mem::take(&mut self.reactions);
-        reactions.each().for_each(|reaction| hook(reaction, self));
+        reactions.each_mut().for_each(|reaction| hook(reaction, self));
         self.reactions = reactions;
         self.timers.set(Timer::Reaction, self.reactions.next_wakeup());
     }
@@ -586,14 +586,14 @@ impl SenderState {
 
     /// Records a response to a mark or a loss: no further mark in this window of data reduces the congestion
     /// window, and the next new segment carries CWR (RFC 3168 section 6.1.2).
-    pub(super) fn note_mark(&mut self) {
+    pub(super) fn note_reduction(&mut self) {
         self.ecn.answered_at = Some(self.snd_max);
         self.ecn.tells = true;
     }
 
     /// Responds to a mark as to a loss: asks the reactions for the cause, and reduces the window accordingly.
     pub(super) fn answer_mark(&mut self, now: Time) {
-        self.note_mark();
+        self.note_reduction();
         self.cut = false;
         self.judge(now, Hole { seq: self.snd_una, evidence: Evidence::Mark });
     }

@@ -58,7 +58,7 @@ impl SenderState {
         let closes = !self.cut && self.settings.is_controlled();
         if closes {
             self.cut = true;
-            self.note_mark();
+            self.note_reduction();
             let loss = self.loss(now, false);
             match hole.evidence {
                 Evidence::Mark => self.cc.on_mark(&loss, factor),
@@ -112,7 +112,7 @@ impl SenderState {
             // capacity of the path.
             loss.flight = loss.flight.min((2.0 * self.window().ssthresh()) as u32);
         }
-        self.note_mark();
+        self.note_reduction();
         match response {
             Response::Congestion => self.cc.on_timeout(&loss, None),
             Response::Reduce(factor) => self.cc.on_timeout(&loss, Some(factor)),

@@ -555,7 +555,7 @@ impl Recovery for Prr {
     /// possibility of an undo.
     fn on_mark(&mut self, tcp: &mut SenderState, now: Time) {
         if !self.stage.is_calm() {
-            return tcp.note_mark();
+            return tcp.note_reduction();
         }
         let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
         self.undo = Undo::default();
