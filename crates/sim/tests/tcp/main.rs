@@ -4,5 +4,6 @@
 mod closed_forms;
 mod embedded;
 mod exhaustive;
+mod full_queue;
 mod giving_up;
 mod worlds;
