@@ -114,9 +114,9 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// Pins the contract: these numbers change only with its version.
+    /// Pins the derivation of streams: these numbers change only with its version.
     #[test]
-    fn streams_are_fixed_for_ever() {
+    fn stream_values_are_pinned() {
         let draws = |seed, run, name| {
             let mut stream = Streams::new(seed, run).stream(name);
             [stream.below(1 << 32), stream.below(1 << 32)]
@@ -128,9 +128,9 @@ mod tests {
     }
     const PINNED: [u64; 2] = [1_261_319_221, 247_213_001];
 
-    /// Each sample mean is within 5 standard errors: one false alarm in about two million seeds.
+    /// Sample means lie within 5 standard errors: one false alarm in about two million seeds.
     #[test]
-    fn variates_have_their_means() {
+    fn sample_means_match_expectations() {
         let mut stream = Streams::new(7, 0).stream("test");
         let n = 200_000;
         let mut check = |name: &str, mean: f64, sd: f64, draw: &mut dyn FnMut(&mut Stream) -> f64| {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_geometric_variate_has_its_law() {
+    fn geometric_variates_match_their_distribution() {
         let mut stream = Streams::new(7, 0).stream("geometric");
         let (n, p) = (200_000, 0.3f64);
         let draws: Vec<u64> = (0..n).map(|_| stream.geometric(p)).collect();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_are_exact() {
+    fn extreme_parameters_give_exact_variates() {
         let mut stream = Streams::new(7, 0).stream("edges");
         assert!((0..1000).all(|_| stream.geometric(1.0) == 1));
         // Saturates at `u64::MAX` trials.

@@ -176,12 +176,12 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn never_stays_never() {
+    fn adding_to_never_gives_never() {
         assert_eq!(Time::NEVER + Duration::from_secs(1), Time::NEVER);
     }
 
     #[test]
-    fn spans_print_in_the_unit_people_write() {
+    fn durations_format_in_the_largest_fitting_unit() {
         for (ns, text) in
             [(0, "0 s"), (30_000_000, "30 ms"), (1_500_000_000, "1.5 s"), (1_234, "1.234 us"), (7, "7 ns")]
         {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "time ran backwards")]
-    fn time_runs_one_way() {
+    fn the_time_since_a_later_instant_panics() {
         let _ = Time(1).since(Time(2));
     }
 }

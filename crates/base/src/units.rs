@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_read_as_people_write_them() {
+    fn quantities_parse_and_format() {
         assert_eq!("4 KiB".parse(), Ok(Bytes(4096)));
         assert_eq!("100KB".parse(), Ok(Bytes(100_000)));
         assert_eq!("19.2 kbps".parse::<BitRate>().unwrap().as_bps(), 19_200);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_decibels_are_a_factor_of_ten() {
+    fn decibels_convert_to_ratios() {
         for (db, ratio) in [(-10.0, 0.1), (0.0, 1.0), (10.0, 10.0), (150.0, 1e15)] {
             assert_eq!(Decibels(db).ratio(), ratio, "{db} dB");
         }
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_quantity_says_what_was_found_and_what_was_expected() {
+    fn parse_errors_name_the_found_and_the_expected_text() {
         let message = |r: Result<BitRate, UnitError>| r.unwrap_err().to_string();
         assert_eq!(
             message("2 Mbs".parse()),

@@ -31,8 +31,8 @@ pub(crate) fn crossing(threshold: f64, angle: f64) -> f64 {
     let one_minus_rho = one_minus_correlation(angle);
     let correlation = 1.0 - one_minus_rho;
     let c = threshold / (one_minus_rho * (2.0 - one_minus_rho));
-    // The exponent cD rises from `least` to `least + swing`.
-    let (least, swing) = (c * one_minus_rho * one_minus_rho, 4.0 * correlation * c);
+    // The exponent cD rises from `minimum` to `minimum + swing`.
+    let (minimum, swing) = (c * one_minus_rho * one_minus_rho, 4.0 * correlation * c);
     // Beyond this angle the exponent is large and the integrand is Poisson's kernel alone.
     let (reach, beyond) = if swing <= LARGE {
         (PI, 0.0)
@@ -43,7 +43,7 @@ pub(crate) fn crossing(threshold: f64, angle: f64) -> f64 {
     };
     let integrand = |angle: f64| {
         let sine = libm::sin(angle / 2.0);
-        let exponent = least + swing * sine * sine;
+        let exponent = minimum + swing * sine * sine;
         -libm::expm1(-exponent) / exponent
     };
     let within = threshold / PI * integral_to(reach, integrand);
@@ -94,7 +94,7 @@ mod tests {
 
     /// The rule is exact for polynomials of degree 63 and lower.
     #[test]
-    fn the_rule_is_that_of_gauss_and_legendre() {
+    fn quadrature_is_exact_for_polynomials() {
         for degree in 0..64 {
             let found = integral_to(1.0, |x| libm::pow(x, f64::from(degree)));
             let expected = 1.0 / f64::from(degree + 1);
@@ -104,7 +104,7 @@ mod tests {
 
     /// Values of mpmath 1.4.1 with 60 digits: `1 - abs(besselj(0, x))`.
     #[test]
-    fn the_correlation_keeps_its_digits() {
+    fn correlation_has_no_cancellation() {
         for (x, expected) in CORRELATIONS {
             let found = one_minus_correlation(x);
             assert!((found / expected - 1.0).abs() < 1e-15, "at {x}: {found}, not {expected}");

@@ -203,7 +203,7 @@ mod tests {
 
     /// Reference values from mpmath 1.3.0 with 60 digits: `1 + expm1(-x)/x`.
     #[test]
-    fn the_mean_of_a_decay_keeps_its_digits() {
+    fn mean_decay_has_no_cancellation() {
         for (x, expected) in MEANS {
             let found = mean_decayed(x);
             assert!((found / expected - 1.0).abs() < 1e-15, "at {x}: {found}, not {expected}");

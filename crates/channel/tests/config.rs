@@ -52,7 +52,7 @@ fn nguyen_noble(leave_error: f64, leave_error_free: f64) -> NguyenNoble {
 }
 
 #[test]
-fn what_a_file_leaves_out_has_its_documented_value() {
+fn omitted_fields_have_documented_defaults() {
     let (ten, four) = (Duration::from_secs(10), Duration::from_secs(4));
     for (text, model) in [
         ("channel = \"perfect\"", Model::Perfect),
@@ -112,7 +112,7 @@ fn what_a_file_leaves_out_has_its_documented_value() {
 }
 
 #[test]
-fn a_wrong_file_is_refused_with_the_reason() {
+fn invalid_files_are_rejected_with_the_reason() {
     for (text, reason) in [
         ("[channel.iid]\nbre = 1e-6", "unknown field `bre`, expected `ber`"),
         ("[channel.frame-loss]\nloss = 0.1\nsize = 1", "unknown field `size`"),
@@ -147,7 +147,7 @@ fn a_wrong_file_is_refused_with_the_reason() {
 }
 
 #[test]
-fn periods_of_no_length_are_refused_by_name() {
+fn zero_length_periods_are_rejected() {
     let (ten, none) = (Duration::from_secs(10), Duration::ZERO);
     for (model, field) in [
         (Model::TwoState(two_state(none, ten)), "two-state.good"),
@@ -162,7 +162,7 @@ fn periods_of_no_length_are_refused_by_name() {
 }
 
 #[test]
-fn a_fading_signal_out_of_range_is_refused_with_the_remedy() {
+fn out_of_range_fading_parameters_are_rejected() {
     let (step, dopplers) = (Duration::from_millis(10), [0.1, 1e-9, 1e300]);
     for (margin_db, doppler) in [(-15.0, 0.1), (150.0, 0.1)].into_iter().chain(dopplers.map(|d| (5.0, d))) {
         assert_eq!(Model::RayleighGilbert(rayleigh_gilbert(margin_db, doppler, step)).validate(), Ok(()));
@@ -187,7 +187,7 @@ fn a_fading_signal_out_of_range_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_state_that_is_never_left_or_takes_no_time_is_refused_with_the_remedy() {
+fn states_without_exit_or_length_are_rejected() {
     let sound = nguyen_noble(0.2, 0.7);
     for (model, field, remedy) in [
         (nguyen_noble(0.0, 0.7), "leave_error", "a channel with one state only is \"iid\""),
@@ -204,14 +204,14 @@ fn a_state_that_is_never_left_or_takes_no_time_is_refused_with_the_remedy() {
 
 #[test]
 #[should_panic(expected = "two-state.bad: found a length of zero")]
-fn an_invalid_model_builds_nothing() {
+fn building_an_invalid_model_panics() {
     let model = Model::TwoState(two_state(Duration::from_secs(10), Duration::ZERO));
     model.build(Streams::new(1, 0).stream("channel"));
 }
 
 /// The ceiling of the EBSN paper for a mean bad period of 4 s is 12.8 kb/s × 10/14.
 #[test]
-fn availability_is_the_share_of_good_time() {
+fn availability_is_the_good_fraction_of_time() {
     let (ten, four) = (Duration::from_secs(10), Duration::from_secs(4));
     assert_eq!(Model::TwoState(two_state(ten, four)).availability(), 10.0 / 14.0);
     assert_eq!(Model::FixedPeriods(fixed_periods(four, ten)).availability(), 4.0 / 14.0);

@@ -12,7 +12,7 @@ fn build(model: &str) -> Box<dyn Channel> {
     model.build(Streams::new(9, 0).stream("channel"))
 }
 
-/// Every model, its states a few milliseconds long where it has some.
+/// Every model, with states of a few milliseconds.
 fn channels() -> Vec<(&'static str, Box<dyn Channel>)> {
     let perfect = Model::Perfect.build(Streams::new(9, 0).stream("channel"));
     let mut all = vec![("perfect", perfect)];
@@ -42,8 +42,8 @@ fn channels() -> Vec<(&'static str, Box<dyn Channel>)> {
     all
 }
 
-/// Frames in the order of their starts, with up to 2000 bits; some take no time, some are longer
-/// than several states.
+/// Frames in order of their start times, with up to 2000 bits; some have zero length, some span several
+/// states.
 fn frames(stream: &mut Stream, n: usize) -> Vec<(Time, Time, u64)> {
     let mut start = Time::ZERO;
     let mut frame = || {
@@ -60,9 +60,9 @@ fn parts(channel: &mut dyn Channel, start: Time, end: Time) -> (Vec<(f64, f64)>,
     (parts, survival)
 }
 
-/// Asked in either order, since the second must find the first's trajectory unchanged.
+/// Queried in either order, since the second query must find the trajectory of the first unchanged.
 #[test]
-fn the_parts_of_a_frame_make_its_survival() {
+fn exposure_agrees_with_survival() {
     let frames = frames(&mut Streams::new(9, 0).stream("frames"), 3000);
     for (name, mut channel) in channels() {
         let mut cut = 0;
@@ -82,7 +82,7 @@ fn the_parts_of_a_frame_make_its_survival() {
     }
 }
 
-/// 10 ms good and 4 ms bad, from 9 to 26 ms: in order, with both ends cut.
+/// 10 ms good and 4 ms bad, queried from 9 to 26 ms: in order, with partial states at both ends.
 #[test]
 fn parts_come_in_order_with_their_shares() {
     let p = |p| Probability::new(p).unwrap();
@@ -103,7 +103,7 @@ fn parts_come_in_order_with_their_shares() {
 }
 
 #[test]
-fn a_frame_may_be_lost_whatever_its_bits_are() {
+fn frame_loss_is_independent_of_bits() {
     assert_eq!(parts(&mut *build("frame-loss = { loss = 0.25 }"), ms(0), ms(1)), (vec![(1.0, 0.0)], 0.75));
     let handoff = Handoff { first: Duration::ZERO, every: None, lasts: Duration::from_millis(5) };
     let mut channel = handoff.interrupt(build("iid = { ber = 1e-3 }"));
@@ -113,7 +113,7 @@ fn a_frame_may_be_lost_whatever_its_bits_are() {
 
 #[test]
 #[should_panic(expected = "asked about 0.001000000 s after 0.002000000 s")]
-fn questions_may_not_go_back() {
+fn a_query_back_in_time_panics() {
     let mut channel = build("two-state = { good = \"2 ms\", bad = \"1 ms\" }");
     parts(&mut *channel, ms(2), ms(3));
     channel.survival(ms(1), ms(3), 1);
@@ -121,6 +121,6 @@ fn questions_may_not_go_back() {
 
 #[test]
 #[should_panic(expected = "before its start")]
-fn a_frame_may_not_end_before_its_start() {
+fn a_frame_that_ends_before_its_start_panics() {
     parts(&mut *build("two-state = { good = \"2 ms\", bad = \"1 ms\" }"), ms(2), ms(1));
 }

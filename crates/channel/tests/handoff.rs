@@ -17,7 +17,7 @@ fn interrupted(handoff: Handoff, model: Model) -> Box<dyn Channel> {
 }
 
 #[test]
-fn what_overlaps_a_handoff_is_lost_and_what_touches_it_is_not() {
+fn frames_that_overlap_a_handoff_are_lost() {
     for (every, later) in [(None, 1.0), (Some(1_000), 0.0)] {
         let mut channel = interrupted(handoff(100, every, 50), Model::Perfect);
         for (start, end, survives) in [
@@ -40,16 +40,16 @@ fn what_overlaps_a_handoff_is_lost_and_what_touches_it_is_not() {
 }
 
 #[test]
-fn one_may_be_under_way_at_the_beginning() {
+fn a_handoff_may_begin_at_time_zero() {
     let mut channel = interrupted(handoff(0, Some(100), 10), Model::Perfect);
     assert_eq!(channel.sojourn(Time::ZERO), Sojourn { state: State::Bad, until: ms(10) });
     assert_eq!(channel.sojourn(ms(10)), Sojourn { state: State::Good, until: ms(100) });
     assert_eq!(channel.sojourn(ms(100)), Sojourn { state: State::Bad, until: ms(110) });
 }
 
-/// The channel beneath has the trajectory that it would have had, and its own survival outside.
+/// The trajectory and the survival outside of hand-offs are those of the wrapped channel.
 #[test]
-fn the_channel_beneath_goes_on() {
+fn the_wrapped_channel_is_unaffected() {
     let two_state: Model = toml::from_str("[two-state]\ngood = \"300 ms\"\nbad = \"100 ms\"").unwrap();
     let mut plain = two_state.build(Streams::new(1, 0).stream("channel"));
     let mut channel = interrupted(handoff(500, Some(1_000), 50), two_state);
@@ -64,11 +64,11 @@ fn the_channel_beneath_goes_on() {
         let survival = plain.survival(at, end, 1_000);
         assert_eq!(channel.survival(at, end, 1_000), if in_handoff { 0.0 } else { survival }, "{start}");
     }
-    assert!(both > 500, "the channel beneath has bad periods");
+    assert!(both > 500, "the wrapped channel has bad periods");
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_handoffs_are_rejected() {
     assert_eq!(handoff(5, None, 1).validate(), Ok(()));
     let field = |handoff: Handoff| handoff.validate().map_err(|Invalid { field, .. }| field);
     assert_eq!(field(handoff(5, None, 0)), Err("lasts"));

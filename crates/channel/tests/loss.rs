@@ -35,21 +35,20 @@ fn fading(good_ber: f64, bad_ber: f64) -> RayleighGilbert {
 }
 
 #[test]
-fn without_states_it_does_not_depend_on_time() {
+fn stateless_loss_is_independent_of_air_time() {
     let long = Duration::from_secs(1);
     let iid = Model::Iid(Iid { ber: p(1e-6) });
     assert_eq!(Model::Perfect.loss_probability(3, 1000, long), 0.0);
     assert_close("bits", iid.loss_probability(3, 4000, long), 1.0 - (1.0f64 - 1e-6).powi(4000), 1e-10);
-    // Frames are lost as a whole, however long they are.
+    // Frames are lost as a whole, independently of their air time.
     let frames = Model::FrameLoss(FrameLoss { loss: p(0.1) });
     assert_close("one frame", frames.loss_probability(1, 4000, long), 0.1, 1e-15);
     assert_close("three frames", frames.loss_probability(3, 1, long), 0.271, 1e-12);
 }
 
-/// With errors in one state only, e^M 1 has a closed form in its limits; with errors in both, here is its
-/// series.
+/// With errors in one state, e^M 1 has a closed form in the limits; with errors in both, the series is used.
 #[test]
-fn exponential_stays() {
+fn exponential_dwell_times() {
     let series = |model: TwoState, bits: u64, on_air: Duration| {
         let times = |mean: Duration| on_air.as_secs_f64() / mean.as_secs_f64();
         let (a, b) = (times(model.good), times(model.bad));
@@ -82,18 +81,18 @@ fn exponential_stays() {
             );
         }
     }
-    // Whatever meets a bad period is lost, and nothing else; and the other way round.
+    // A frame is lost exactly if it overlaps a bad period, and the reverse with the error rates swapped.
     let certain = Model::TwoState(two_state(0.0, 1.0)).loss_probability(1, 100, ms(2));
     assert_close("bad", certain, 1.0 - 30.0 / 37.0 * (-2.0f64 / 30.0).exp(), 1e-14);
     let certain = Model::TwoState(two_state(1.0, 0.0)).loss_probability(1, 100, ms(2));
     assert_close("good", certain, 1.0 - 7.0 / 37.0 * (-2.0f64 / 7.0).exp(), 1e-14);
     assert_eq!(Model::TwoState(two_state(1.0, 1.0)).loss_probability(1, 100, ms(2)), 1.0);
-    // Small losses keep their digits: bits that are hit are few and far between.
+    // Small loss probabilities keep their precision.
     let small = Model::TwoState(two_state(0.0, 1e-15)).loss_probability(1, 1000, ms(2));
     assert_close("small", small, 1e-12 * 7.0 / 37.0, 1e-9);
 }
 
-/// A frame begins anywhere in a cycle: the mean over a fine grid of beginnings, asked of the channel.
+/// A frame begins at a uniform instant of the cycle: the mean over a fine grid of start times.
 #[test]
 fn constant_periods() {
     for (good_ber, bad_ber) in [(0.0, 1.0), (1.0, 0.0), (0.0, 1e-3), (1e-3, 1e-4), (1e-4, 1e-4)] {
@@ -115,14 +114,14 @@ fn constant_periods() {
             );
         }
     }
-    // All that begins in a bad period, or less than its own length before one.
+    // Lost: frames that begin in a bad period, or less than their own length before one.
     let certain = Model::FixedPeriods(fixed(0.0, 1.0)).loss_probability(1, 100, ms(2));
     assert_close("certain", certain, 9.0 / 37.0, 1e-14);
 }
 
-/// Frames far from each other, at random instants: five standard errors.
+/// Widely spaced frames at random instants, compared within five standard errors.
 #[test]
-fn it_is_what_the_channel_does_in_the_long_run() {
+fn loss_probability_matches_simulated_channels() {
     let wlan = NguyenNoble {
         leave_error: p(0.2),
         leave_error_free: p(0.7),
@@ -159,9 +158,9 @@ fn it_is_what_the_channel_does_in_the_long_run() {
     }
 }
 
-/// Steps of one length are units of both states; that of Nguyen and Noble with such units is one.
+/// Steps of equal length are units of both states, so a Nguyen-Noble channel with such units is the same.
 #[test]
-fn fading_steps_are_units() {
+fn fading_equals_nguyen_noble_with_one_unit() {
     let fading = fading(0.0, 1e-3);
     let chain = fading.chain();
     let units = NguyenNoble {

@@ -20,7 +20,7 @@ fn us(us: u64) -> Time {
     Time::ZERO + Duration::from_micros(us)
 }
 
-/// A rate by bytes, the paper's units, and a fresh start.
+/// An error rate per byte, the paper's units, and a start in the good state.
 fn paper(leave_error: f64, leave_error_free: f64, error_rate: f64) -> NguyenNoble {
     NguyenNoble {
         leave_error: p(leave_error),
@@ -41,7 +41,7 @@ fn availability(model: NguyenNoble) -> f64 {
     Model::NguyenNoble(model).availability()
 }
 
-/// How long `size` takes at the paper's 2 Mb/s.
+/// Transmission time of `size` at the paper's 2 Mb/s.
 fn at_2_mbps(size: Bytes) -> Duration {
     BitRate::from_bps(2_000_000).unwrap().time_for(size)
 }
@@ -64,7 +64,7 @@ fn enumerate(channel: &mut dyn Channel, n: usize) -> Vec<Sojourn> {
     (0..n).map(|_| next()).collect()
 }
 
-/// Lengths of the stays of a trajectory in nanoseconds, and their states.
+/// Lengths of the sojourns of a trajectory in nanoseconds, with their states.
 fn stays(channel: &mut dyn Channel, n: usize) -> Vec<(State, u64)> {
     let trajectory = enumerate(channel, n);
     let begins = core::iter::once(Time::ZERO).chain(trajectory.iter().map(|sojourn| sojourn.until));
@@ -73,7 +73,7 @@ fn stays(channel: &mut dyn Channel, n: usize) -> Vec<(State, u64)> {
 }
 
 #[test]
-fn stays_are_geometric_multiples_of_their_units() {
+fn dwell_times_are_geometric_multiples_of_units() {
     let model = paper(0.3, 0.7, 0.005);
     let stays = stays(&mut *channel(model, 0), 200_000);
     for (state, unit, leave, mean_s) in [
@@ -99,7 +99,7 @@ fn stays_are_geometric_multiples_of_their_units() {
 
 /// The first error-free state ends where the first error state begins, and so on.
 #[test]
-fn states_alternate_from_the_one_that_is_asked_for() {
+fn states_alternate_from_the_configured_start() {
     for (start, first) in [(Start::Good, State::Good), (Start::Bad, State::Bad)] {
         let trajectory = enumerate(&mut *channel(NguyenNoble { start, ..paper(0.3, 0.7, 0.005) }, 0), 1000);
         assert_eq!(trajectory[0].state, first);
@@ -112,7 +112,7 @@ fn states_alternate_from_the_one_that_is_asked_for() {
 
 /// 0.2 ms/0.25 = 0.8 ms with errors, 22.4 ms/0.7 = 32 ms without.
 #[test]
-fn the_error_free_share_of_time_is_that_of_the_mean_stays() {
+fn availability_matches_mean_dwell_times() {
     let model = paper(0.25, 0.7, 0.005);
     assert_close("error state", model.mean_error_s(), 0.8e-3, 1e-15);
     assert_close("error-free state", model.mean_error_free_s(), 32e-3, 1e-15);
@@ -130,9 +130,9 @@ fn the_error_free_share_of_time_is_that_of_the_mean_stays() {
     assert_within_five("share", good / (good + bad), share, error);
 }
 
-/// States that are left at the end of their first unit have a trajectory without chance.
+/// States left at the end of their first unit have a deterministic trajectory.
 #[test]
-fn states_that_are_always_left_have_fixed_periods() {
+fn leaving_with_certainty_gives_fixed_periods() {
     let fixed = FixedPeriods { good: ERROR_FREE_UNIT, bad: ERROR_UNIT, good_ber: p(0.0), bad_ber: p(0.005) };
     let mut fixed = Model::FixedPeriods(fixed).build(Streams::new(19, 0).stream("channel"));
     let model = NguyenNoble { errors_per: ErrorsPer::Bit, ..paper(1.0, 1.0, 0.005) };
@@ -140,25 +140,25 @@ fn states_that_are_always_left_have_fixed_periods() {
     assert_eq!(enumerate(&mut *left, 1000), enumerate(&mut *fixed, 1000));
 }
 
-/// 22.4 ms without errors, and 0.2 ms in which every other byte, or bit, is wrong.
+/// 22.4 ms without errors, and 0.2 ms in which every second byte, or bit, is in error.
 #[test]
 fn bytes_are_split_by_the_time_in_each_state() {
     for (errors_per, bits_in_one) in [(ErrorsPer::Byte, 8), (ErrorsPer::Bit, 1)] {
         for (start, end, n, wrong) in [
             (1_000, 2_000, 100, 0.0),
             (22_400, 22_600, 50, 50.0),
-            // Touches both ends.
+            // Touches both boundaries.
             (22_600, 45_000, 50, 0.0),
-            // Half of it in the error state, at its beginning and at its end.
+            // Half of the frame in the error state, at its start and at its end.
             (22_300, 22_500, 10, 5.0),
             (22_500, 22_700, 10, 5.0),
             // 100 µs, 200 µs and 700 µs.
             (22_300, 23_300, 50, 10.0),
             // A third of a byte.
             (22_390, 22_405, 1, 1.0 / 3.0),
-            // All of two error states and three error-free ones in between.
+            // Spans two whole error states and three error-free ones.
             (0, 67_600, 1690, 10.0),
-            // Of no time: where it begins.
+            // Zero length: the state at its start.
             (22_400, 22_400, 3, 3.0),
             (22_600, 22_600, 3, 0.0),
         ] {
@@ -171,7 +171,7 @@ fn bytes_are_split_by_the_time_in_each_state() {
 }
 
 #[test]
-fn a_byte_is_wrong_if_one_of_its_bits_is() {
+fn byte_error_rates_convert_to_bit_error_rates() {
     for e in [0.0, 1e-300, 1e-12, 0.003, 0.01, 0.5, 0.99, 1.0] {
         let bits = NguyenNoble { errors_per: ErrorsPer::Bit, ..paper(0.2, 0.7, e) };
         assert_eq!(bits.bit_error_rate(), p(e));
@@ -181,9 +181,9 @@ fn a_byte_is_wrong_if_one_of_its_bits_is() {
     }
 }
 
-/// What a coded frame meets: the same rate, by bits.
+/// Coded frames meet the same error rate, per bit.
 #[test]
-fn a_code_meets_the_bit_error_rate() {
+fn exposure_reports_the_bit_error_rate() {
     let model = paper(1.0, 1.0, 0.01);
     let mut parts = Vec::new();
     let whole =
@@ -193,7 +193,7 @@ fn a_code_meets_the_bit_error_rate() {
 }
 
 #[test]
-fn certain_errors_take_exactly_what_overlaps_an_error_state() {
+fn certain_errors_lose_exactly_the_overlapping_frames() {
     for (start, end, survives) in [(22_300, 22_400, 1.0), (22_300, 22_401, 0.0), (22_600, 22_700, 1.0)] {
         for errors_per in [ErrorsPer::Byte, ErrorsPer::Bit] {
             let model = NguyenNoble { errors_per, ..paper(1.0, 1.0, 1.0) };
@@ -202,11 +202,11 @@ fn certain_errors_take_exactly_what_overlaps_an_error_state() {
     }
 }
 
-/// Where a process is found that has run forever: in either state by its share of time, and anywhere in a
-/// unit, so that the rest of its stay is that unit's rest and whole units. And so it is later: the share of
-/// bad time, and of spans without an end of a stay, is the same everywhere.
+/// The stationary distribution: each state with its share of time, the instant uniform within a unit, so the
+/// residual sojourn is the rest of that unit plus whole units. The process stays stationary: later instants
+/// have the same share of bad time and of intervals without a state change.
 #[test]
-fn a_stationary_start_is_in_the_midst_of_a_unit() {
+fn a_stationary_start_is_uniform_within_a_unit() {
     const RUNS: u64 = 100_000;
     let model = NguyenNoble { start: Start::Stationary, ..paper(0.3, 0.7, 0.005) };
     let mut rests = [Vec::new(), Vec::new()];
@@ -238,7 +238,7 @@ fn a_stationary_start_is_in_the_midst_of_a_unit() {
         }
     }
     let p_bad = error / (error + error_free);
-    // A cycle has two ends, of which this span has at most one.
+    // A cycle has two state changes, of which this interval contains at most one.
     let p_quiet = 1.0 - 2.0 * 0.1 / (error + error_free);
     for (index, instant) in instants.into_iter().enumerate() {
         let spread = |p: f64| (p * (1.0 - p) / n).sqrt();
@@ -253,9 +253,9 @@ fn a_stationary_start_is_in_the_midst_of_a_unit() {
     }
 }
 
-/// The other direction of a link, which asks about many frames of any length, sees the same stays.
+/// The opposite direction of the link, with many frames of any length, sees the same sojourns.
 #[test]
-fn the_questions_asked_change_nothing() {
+fn the_trajectory_is_independent_of_queries() {
     for start in [Start::Good, Start::Bad, Start::Stationary] {
         let model = NguyenNoble { start, ..paper(0.2, 0.7, 0.005) };
         let (mut busy, mut quiet) = (channel(model, 0), channel(model, 0));
@@ -273,16 +273,15 @@ fn the_questions_asked_change_nothing() {
         let first_stays = |run| enumerate(&mut *channel(model, run), 100);
         assert_eq!(first_stays(0), first_stays(0));
         assert_ne!(first_stays(0), first_stays(1));
-        // Nor do its error rate and what that is a rate of.
-        let other = NguyenNoble { error_rate: p(1.0), errors_per: ErrorsPer::Bit, ..model };
-        assert_eq!(enumerate(&mut *channel(other, 0), 100), first_stays(0));
+        // Neither does the error rate or its unit affect the trajectory.
+        let noisy = NguyenNoble { error_rate: p(1.0), errors_per: ErrorsPer::Bit, ..model };
+        assert_eq!(enumerate(&mut *channel(noisy, 0), 100), first_stays(0));
     }
 }
 
-/// Pins the trajectory of a named stream: it may change only on purpose, because every result of
-/// every study changes with it.
+/// Pins the trajectory of a named stream. A change invalidates the results of every study.
 #[test]
-fn a_seeds_first_stays_are_fixed() {
+fn first_sojourns_of_a_seed_are_pinned() {
     let (good, bad) = (State::Good, State::Bad);
     let model = paper(0.2, 0.7, 0.005);
     let fresh: Vec<(State, u64)> = stays(&mut *channel(model, 0), 6);
@@ -294,14 +293,14 @@ fn a_seeds_first_stays_are_fixed() {
     assert_eq!(stays(&mut *channel(stationary, 0), 2), [(good, 2_113_616), (bad, 600_000)]);
 }
 
-/// A state that is left at the end of one in more units than can be counted lasts forever.
+/// With a probability of leaving below 2⁻⁶⁴ per unit the sojourn is unbounded.
 #[test]
-fn a_stay_may_last_for_ever() {
+fn a_sojourn_may_be_unbounded() {
     let model = NguyenNoble { start: Start::Bad, ..paper(1e-300, 1.0, 0.5) };
     let mut channel = channel(model, 0);
     assert_eq!(channel.sojourn(Time::ZERO), Sojourn { state: State::Bad, until: Time::NEVER });
     assert_eq!(channel.survival(Time::ZERO, Time::from_nanos(1 << 60), 16), 0.25);
-    // And its share of time has no overflow in it.
+    // The share of time does not overflow.
     let both = paper(1e-300, 1e-310, 0.5);
     let bad = 0.2e-10 / 22.4;
     assert_close("availability", 1.0 - availability(both), bad, 1e-3);
@@ -309,14 +308,14 @@ fn a_stay_may_last_for_ever() {
     assert_close("availability", availability(model), 112e-300, 1e-9);
 }
 
-/// The loss rate by a Markov chain of ticks: a unit of either state is this many ticks, and a frame begins at
-/// a random instant of a tick and takes `frame` of their lengths. What it has of its first and its last tick
-/// makes one, so that the mean over that instant has a closed form.
+/// Loss rate by a Markov chain of ticks: `unit` is the length of each state's unit in ticks, and a frame of
+/// `frame` ticks begins at a uniform instant within a tick. Its parts of the first and the last tick sum to
+/// one tick, so the mean over that instant has a closed form.
 fn loss_by_ticks(leave: [f64; 2], unit: [usize; 2], frame: usize, exponent: f64) -> f64 {
     let [good, bad] = unit;
     let kill = exponent / frame as f64;
     let (good_time, bad_time) = (good as f64 / leave[0], bad as f64 / leave[1]);
-    // Ticks of a good unit, then those of a bad one.
+    // Ticks of a good unit, followed by those of a bad one.
     let stationary = |tick: usize| match tick < good {
         true => good_time / (good_time + bad_time) / good as f64,
         false => bad_time / (good_time + bad_time) / bad as f64,
@@ -350,10 +349,9 @@ fn loss_by_ticks(leave: [f64; 2], unit: [usize; 2], frame: usize, exponent: f64)
     1.0 - survival
 }
 
-/// The paper's units and sizes in ticks of 8 us, and units of other proportions in frames that are
-/// longer than many of them.
+/// The paper's units and sizes in ticks of 8 us, and frames that span many units of other lengths.
 #[test]
-fn the_loss_rate_is_that_of_a_chain_of_ticks() {
+fn loss_rate_matches_a_discrete_time_chain() {
     let check = |model: NguyenNoble, tick: Duration, bits: u64, ticks: usize| {
         let in_ticks = |length: Duration| {
             assert_eq!(length.as_nanos() % tick.as_nanos(), 0);
@@ -393,11 +391,11 @@ fn the_loss_rate_is_that_of_a_chain_of_ticks() {
     }
 }
 
-/// A frame that is no longer than a unit meets one end of a stay at most. With c cycles in its time
-/// and x errors expected in bad time of its length, frames that meet none are lost with 1 − e^(−x)
-/// if they are all bad, and the others, uniformly cut, with 1 − (1 − e^(−x))/x.
+/// A frame no longer than a unit meets at most one state change. With c cycles in its air time and x expected
+/// errors if all of it were bad, wholly bad frames are lost with probability 1 − e^(−x), and uniformly cut
+/// ones with 1 − (1 − e^(−x))/x.
 #[test]
-fn a_short_frame_meets_one_change_at_most() {
+fn loss_rate_of_short_frames_matches_a_closed_form() {
     for (leave_error, leave_error_free, e) in [(0.1, 0.9, 0.01), (0.4, 0.5, 0.003), (0.25, 0.7, 1e-9)] {
         let model = paper(leave_error, leave_error_free, e);
         let cycle_s = model.mean_error_s() + model.mean_error_free_s();
@@ -415,10 +413,10 @@ fn a_short_frame_meets_one_change_at_most() {
     }
 }
 
-/// Where an error state takes all that it overlaps, what begins in an error-free state and ends
-/// before it survives.
+/// If an error state loses every overlapping frame, a frame survives only if it lies within one error-free
+/// state.
 #[test]
-fn certain_errors_lose_what_is_not_in_an_error_free_state_throughout() {
+fn loss_rate_under_certain_errors_matches_a_closed_form() {
     for (leave_error, leave_error_free) in [(0.2, 0.7), (0.4, 0.5), (1.0, 1.0)] {
         let model = paper(leave_error, leave_error_free, 1.0);
         let cycle_s = model.mean_error_s() + model.mean_error_free_s();
@@ -437,35 +435,36 @@ fn certain_errors_lose_what_is_not_in_an_error_free_state_throughout() {
 }
 
 #[test]
-fn the_loss_rate_at_its_edges() {
+fn loss_rate_in_limiting_cases() {
     let model = paper(0.2, 0.7, 0.005);
     let ms = Duration::from_millis;
     assert_eq!(model.loss_probability(0, ms(6)), 0.0);
     assert_eq!(paper(0.2, 0.7, 0.0).loss_probability(12_000, ms(6)), 0.0);
     let bad = 1.0 - availability(model);
-    // Of no time: all of it where it begins.
+    // Zero air time: all bits in the state at the start.
     assert_close("no time", model.loss_probability(80, ms(0)), bad * (1.0 - 0.995f64.powi(10)), 1e-13);
-    // So rare that all that counts is how many bytes are in an error state: each is lost alone.
+    // Errors so rare that at most one byte of a frame is hit: each byte in an error state contributes on its
+    // own.
     let rare = paper(0.2, 0.7, 1e-15).loss_probability(12_000, ms(6));
     assert_close("rare errors", rare, 1e-15 * 1500.0 * bad, 1e-9);
-    // So long that every frame has its share of errors: hardly one survives.
+    // So long that every frame has its share of errors: almost none survives.
     let long = model.loss_probability(8_000_000, ms(4000));
     assert!(long <= 1.0 && long > 1.0 - 1e-9, "{long}");
-    // A larger frame at the same rate holds a smaller one.
+    // The loss rate increases with the frame size.
     let sizes = (1..=150).map(|tens| Bytes(10 * tens));
     let losses: Vec<f64> = sizes.map(|size| model.loss_probability(size.bits(), at_2_mbps(size))).collect();
     assert!(losses.windows(2).all(|pair| pair[0] < pair[1]));
-    // Where a process begins does not matter in the long run.
+    // The initial state does not matter in the long run.
     for start in [Start::Bad, Start::Stationary] {
-        let other = NguyenNoble { start, ..model };
-        assert_eq!(other.loss_probability(4096, ms(2)), model.loss_probability(4096, ms(2)));
+        let shifted = NguyenNoble { start, ..model };
+        assert_eq!(shifted.loss_probability(4096, ms(2)), model.loss_probability(4096, ms(2)));
     }
 }
 
-/// With errors by the byte packets of 512 bytes are lost at rates from about 1 % to 13 %, as the
-/// paper says; with errors by the bit its channels do not come near the lower one.
+/// With per-byte errors, packets of 512 bytes are lost at rates from about 1 % to 13 %, as in the paper; with
+/// per-bit errors the lower end is out of reach.
 #[test]
-fn the_papers_loss_rates_are_those_of_errors_by_the_byte() {
+fn per_byte_errors_reproduce_the_papers_loss_rates() {
     let packet = Bytes(512);
     let percent = |errors_per, (leave_error, leave_error_free, e)| {
         let model = NguyenNoble { errors_per, ..paper(leave_error, leave_error_free, e) };
@@ -478,7 +477,7 @@ fn the_papers_loss_rates_are_those_of_errors_by_the_byte() {
     assert_eq!(range(ErrorsPer::Bit), [4.4, 14.7]);
 }
 
-/// The sizes of packets that the loss rate is checked for through the channel.
+/// Packet sizes for which the loss rate is compared with the channel.
 const SIZES: [Bytes; 5] = [Bytes(40), Bytes(128), Bytes(552), Bytes(1024), Bytes(1500)];
 
 fn models() -> impl Iterator<Item = NguyenNoble> {
@@ -494,13 +493,13 @@ fn name(model: &NguyenNoble, size: Bytes) -> String {
     format!("P_EG {leave_error}, P_GE {leave_error_free}, e {e} per {:?}, {size}", model.errors_per)
 }
 
-/// A frame at the beginning of each of many stationary channels.
+/// One frame at time zero of each of many stationary channels.
 #[test]
-fn the_loss_rate_is_that_of_stationary_channels() {
+fn loss_rate_matches_stationary_channels() {
     const RUNS: u64 = 100_000;
     let bits = paper(0.2, 0.7, 0.005);
     let bits = NguyenNoble { errors_per: ErrorsPer::Bit, ..bits };
-    // At 64 kb/s 1500 B are longer than several cycles.
+    // At 64 kb/s 1500 B span several cycles.
     let rates = [2_000_000, 64_000].map(|bps| BitRate::from_bps(bps).unwrap());
     for model in models().chain([bits]) {
         let begin = |run| channel(NguyenNoble { start: Start::Stationary, ..model }, run);
@@ -524,10 +523,10 @@ fn the_loss_rate_is_that_of_stationary_channels() {
     }
 }
 
-/// Frames at random instants of a channel with a fresh start, which is as good as stationary after
-/// a second. One sample is the mean of a whole run, and runs are independent.
+/// Frames at random instants of a channel that starts good, which is close to stationary after a second. Each
+/// run yields one sample, so samples are independent.
 #[test]
-fn the_loss_rate_is_that_of_a_long_run() {
+fn loss_rate_matches_long_runs() {
     const RUNS: u64 = 200;
     const FRAMES: u32 = 1000;
     for model in models() {
@@ -553,6 +552,6 @@ fn the_loss_rate_is_that_of_a_long_run() {
 
 #[test]
 #[should_panic(expected = "nguyen-noble.leave_error: found 0")]
-fn an_invalid_model_has_no_loss_rate() {
+fn the_loss_rate_of_an_invalid_model_panics() {
     paper(0.0, 0.7, 0.005).loss_probability(8, ERROR_UNIT);
 }

@@ -38,9 +38,9 @@ fn numbers(chain: Chain) -> [f64; 3] {
     [chain.bad.get(), chain.good_to_bad.get(), chain.bad_to_good.get()]
 }
 
-/// Fading margin (dB), f_D τ, P(good to bad), P(bad to good): the paper's formulas as they stand,
-/// by mpmath 1.4.1 with 60 digits. Marcum's function is the chance that a Poisson number of mean
-/// b²/2 is not above one of mean a²/2:
+/// Fading margin (dB), f_D τ, P(good to bad), P(bad to good): the paper's formulas evaluated with mpmath
+/// 1.4.1 at 60 digits. Marcum's Q-function is the probability that a Poisson variate of mean b²/2 does not
+/// exceed one of mean a²/2:
 ///
 /// ```text
 /// Q = lambda a, b: nsum(lambda k: pmf(k, a*a/2) * cdf(k, b*b/2), [0, inf])
@@ -48,7 +48,7 @@ fn numbers(chain: Chain) -> [f64; 3] {
 /// good_to_bad = Q(theta, rho*theta) - Q(rho*theta, theta); bad_to_good = good_to_bad/expm1(t)
 /// ```
 ///
-/// scipy 1.17.1 (`scipy.stats.ncx2.sf`) agrees in the digits that it has.
+/// scipy 1.17.1 (`scipy.stats.ncx2.sf`) agrees to its precision.
 const REFERENCE: &[(f64, f64, f64, f64)] = &[
     (-15.0, 0.001, 0.014_095_090_301_977_097, 2.602_977_906_973_387_5e-16),
     (-15.0, 0.05, 0.624_363_251_190_155_1, 1.153_028_263_001_681_3e-14),
@@ -101,7 +101,7 @@ const REFERENCE: &[(f64, f64, f64, f64)] = &[
 ];
 
 #[test]
-fn transitions_are_differences_of_marcums_function() {
+fn transitions_match_marcums_function() {
     for &(margin_db, doppler, good_to_bad, bad_to_good) in REFERENCE {
         let chain = model(margin_db, doppler).chain();
         let what = format!("{margin_db} dB, {doppler}");
@@ -112,9 +112,9 @@ fn transitions_are_differences_of_marcums_function() {
     }
 }
 
-/// In the long run as many steps lead into the bad state as out of it.
+/// In the stationary process, transitions into and out of the bad state are equally frequent.
 #[test]
-fn the_stationary_law_is_that_of_the_transitions() {
+fn the_stationary_distribution_balances_transitions() {
     for margin_db in [-15.0, -7.0, 0.0, 3.0, 20.0, 150.0] {
         for doppler in [1e-9, 1e-6, 1e-3, 0.02, 0.1, 0.25, 0.4, 1.0, 1e6, 1e300] {
             let [bad, good_to_bad, bad_to_good] = numbers(model(margin_db, doppler).chain());
@@ -125,9 +125,9 @@ fn the_stationary_law_is_that_of_the_transitions() {
     }
 }
 
-/// Where J₀ is zero, and where f_D τ is large, the next step knows nothing of this one.
+/// Consecutive steps are independent where J₀ is zero or f_D τ is large.
 #[test]
-fn without_correlation_steps_are_independent() {
+fn uncorrelated_steps_are_independent() {
     const FIRST_ZERO: f64 = 2.404_825_557_695_773;
     for margin_db in [-15.0, 1.0, 5.0, 15.0, 150.0] {
         for (doppler, error) in [(FIRST_ZERO / TAU, 1e-13), (1e12, 1e-11)] {
@@ -139,12 +139,11 @@ fn without_correlation_steps_are_independent() {
     }
 }
 
-/// Slow fading: a signal falls below its threshold √(2π/F) f_D e^(−1/F) times a second (S. O. Rice,
-/// 1948; e.g. W. C. Jakes, "Microwave Mobile Communications", section 1.3.4), at most once in a
-/// step, and with probability e^(−1/F) it has been above it a step before. What is left out is of
-/// order (f_D τ)².
+/// Slow fading: a signal falls below its threshold √(2π/F) f_D e^(−1/F) times per second (S. O. Rice, 1948;
+/// e.g. W. C. Jakes, "Microwave Mobile Communications", section 1.3.4), at most once per step, and with
+/// probability e^(−1/F) it was above it one step before. The neglected terms are of order (f_D τ)².
 #[test]
-fn slow_fading_crosses_the_threshold_at_rices_rate() {
+fn slow_fading_matches_rices_crossing_rate() {
     for margin_db in [-10.0, 1.0, 5.0, 10.0, 15.0, 40.0] {
         for (doppler, error) in [(1e-9, 1e-12), (1e-7, 1e-9), (1e-5, 1e-5)] {
             let chain = model(margin_db, doppler).chain();
@@ -154,9 +153,9 @@ fn slow_fading_crosses_the_threshold_at_rices_rate() {
     }
 }
 
-/// A large margin: a bad step is as rare as 1/F, and alone.
+/// Large margin: bad steps have probability 1/F and are isolated.
 #[test]
-fn far_below_the_mean_power_bad_steps_stand_alone() {
+fn bad_steps_are_isolated_at_large_margins() {
     for doppler in [0.05, 0.2, 0.6] {
         let chain = model(150.0, doppler).chain();
         assert_close("bad", chain.bad.get(), 1e-15, 1e-12);
@@ -165,8 +164,8 @@ fn far_below_the_mean_power_bad_steps_stand_alone() {
     }
 }
 
-/// Two independent Gaussian variates of mean 0 and variance 1/2 (Box and Muller): the amplitude of
-/// a signal of mean power 1.
+/// Two independent Gaussian variates of mean 0 and variance 1/2 (Box-Muller): the complex amplitude of a
+/// signal of mean power 1.
 fn amplitude(stream: &mut Stream) -> [f64; 2] {
     let radius = (-(1.0 - stream.uniform()).ln()).sqrt();
     let (sine, cosine) = (TAU * stream.uniform()).sin_cos();
@@ -177,17 +176,17 @@ fn power([re, im]: [f64; 2]) -> f64 {
     re * re + im * im
 }
 
-/// The signal itself: pairs of samples with correlation J₀(2π f_D τ), negative for 0.6, and their
-/// powers against the threshold. The pairs of one f_D τ serve all margins.
+/// Pairs of samples of the signal with correlation J₀(2π f_D τ), negative for 0.6, compared with the
+/// threshold. All margins share the pairs of one f_D τ.
 #[test]
-fn transitions_are_those_of_sampled_pairs() {
+fn transitions_match_sampled_signals() {
     const PAIRS: u32 = 1_000_000;
     const MARGINS_DB: [f64; 4] = [1.0, 5.0, 10.0, 15.0];
     for doppler in [0.05, 0.1, 0.2, 0.3, 0.6] {
         let rho = libm::j0(TAU * doppler);
         let rest = (1.0 - rho * rho).sqrt();
         let mut stream = Streams::new(17, 0).stream("pairs");
-        // For each margin: pairs by whether their first and second samples are bad.
+        // For each margin: pairs classified by whether their first and second samples are bad.
         let mut counts = [[[0u32; 2]; 2]; 4];
         for _ in 0..PAIRS {
             let (first, other) = (amplitude(&mut stream), amplitude(&mut stream));
@@ -215,7 +214,7 @@ fn transitions_are_those_of_sampled_pairs() {
     }
 }
 
-/// The stays of a channel in steps, as far as they reach `steps`, and their states.
+/// The sojourns of a channel that end within `steps`, in steps, with their states.
 fn stays(channel: &mut dyn Channel, steps: u64) -> Vec<(State, u64)> {
     let mut from = Time::ZERO;
     let mut stays = Vec::new();
@@ -229,11 +228,10 @@ fn stays(channel: &mut dyn Channel, steps: u64) -> Vec<(State, u64)> {
     stays
 }
 
-/// The standard error of the share of bad steps is that of a Markov chain, whose correlation from
-/// one step to the next is 1 − P(good to bad) − P(bad to good); that of the mean burst is that of
-/// independent geometric lengths.
+/// The share of bad steps has the standard error of a Markov chain, whose correlation from one step to the
+/// next is 1 − P(good to bad) − P(bad to good); the mean burst has that of independent geometric lengths.
 #[test]
-fn a_channel_is_bad_as_often_and_as_long_as_its_chain_says() {
+fn the_simulated_channel_matches_its_chain() {
     const STEPS: u64 = 1_000_000;
     for (margin_db, doppler) in [(1.0, 0.05), (1.0, 0.2), (5.0, 0.01), (5.0, 0.1), (10.0, 0.1), (15.0, 0.3)] {
         let chain = model(margin_db, doppler).chain();
@@ -259,9 +257,9 @@ fn a_channel_is_bad_as_often_and_as_long_as_its_chain_says() {
     }
 }
 
-/// From a known state or from the long-run law, as asked; one step later as the chain says.
+/// The initial state is as configured, or stationary; the next step follows the chain.
 #[test]
-fn a_channel_begins_as_asked() {
+fn the_initial_state_matches_the_configuration() {
     const RUNS: u32 = 100_000;
     let fading = model(3.0, 0.15);
     let [bad, good_to_bad, bad_to_good] = numbers(fading.chain());
@@ -282,10 +280,10 @@ fn a_channel_begins_as_asked() {
     }
 }
 
-/// A unit as long as a step that begins with one meets one state; a unit half a step later may meet
-/// two, half of its bits in each.
+/// A unit aligned with a step of equal length meets one state; a unit half a step later may meet two, with
+/// half of its bits in each.
 #[test]
-fn a_unit_that_fills_a_step_meets_one_state() {
+fn a_step_aligned_unit_meets_one_state() {
     const BITS: u64 = 1000;
     let fading = model(5.0, 0.1);
     let states = stays(&mut *channel(fading, 0), 2000);
@@ -309,9 +307,9 @@ fn a_unit_that_fills_a_step_meets_one_state() {
     }
 }
 
-/// The other direction of a link, which asks about many frames of any length, sees the same stays.
+/// The opposite direction of the link, with many frames of any length, sees the same sojourns.
 #[test]
-fn the_questions_asked_change_nothing() {
+fn the_trajectory_is_independent_of_queries() {
     let fading = model(5.0, 0.1);
     let mut frames = Streams::new(17, 0).stream("frames");
     let mut busy = channel(fading, 0);
@@ -331,18 +329,17 @@ fn the_questions_asked_change_nothing() {
     assert_ne!(first_stays(0), first_stays(1));
 }
 
-/// Pins the trajectory of a named stream: it may change only on purpose, because every result of
-/// every study changes with it.
+/// Pins the trajectory of a named stream. A change invalidates the results of every study.
 #[test]
-fn a_seeds_first_stays_are_fixed() {
+fn first_sojourns_of_a_seed_are_pinned() {
     let stays = stays(&mut *channel(model(5.0, 0.1), 0), 20);
     let (good, bad) = (State::Good, State::Bad);
     assert_eq!(stays, [(good, 7), (bad, 3), (good, 1), (bad, 6), (good, 7)]);
 }
 
-/// A state that is left once in more steps than can be counted lasts forever.
+/// With a probability of leaving below 2⁻⁶⁴ per step the sojourn is unbounded.
 #[test]
-fn a_stay_may_last_for_ever() {
+fn a_sojourn_may_be_unbounded() {
     let mut channel = channel(RayleighGilbert { start: Start::Bad, ..model(-15.0, 1e-9) }, 0);
     assert_eq!(channel.sojourn(Time::ZERO), Sojourn { state: State::Bad, until: Time::NEVER });
     assert_close(

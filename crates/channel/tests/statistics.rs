@@ -29,7 +29,7 @@ fn at_ms(ms: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(ms / 1e3)
 }
 
-/// Lengths in milliseconds of `cycles` good stays and of the bad ones that follow them.
+/// Durations in milliseconds of `cycles` good sojourns and of the bad ones that follow them.
 fn stays(cycles: usize) -> (Vec<f64>, Vec<f64>) {
     let mut channel = channels(Start::Good, 1).next().unwrap();
     let mut from = Time::ZERO;
@@ -44,7 +44,7 @@ fn stays(cycles: usize) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn stays_are_exponential_with_their_means() {
+fn dwell_times_are_exponential() {
     let n = 200_000;
     let (good, bad) = stays(n);
     for (name, lengths, mean) in [("good", good, GOOD_MS), ("bad", bad, BAD_MS)] {
@@ -62,7 +62,7 @@ fn stays_are_exponential_with_their_means() {
 
 /// The standard error is that of a ratio of sums over independent cycles (delta method).
 #[test]
-fn the_long_run_share_of_good_time_is_the_availability() {
+fn the_long_run_good_share_equals_the_availability() {
     let n = 200_000;
     let (good, bad) = stays(n);
     let (good, bad) = (good.iter().sum::<f64>(), bad.iter().sum::<f64>());
@@ -72,7 +72,7 @@ fn the_long_run_share_of_good_time_is_the_availability() {
 
 /// From a start in good, P(good at t) = π + (1 − π) e^(−(1/g + 1/b) t), and so on.
 #[test]
-fn the_state_relaxes_to_its_long_run_law() {
+fn the_state_relaxes_to_its_stationary_distribution() {
     let runs = 100_000;
     for (start, at_zero) in [(Start::Good, 1.0), (Start::Bad, 0.0), (Start::Stationary, LONG_RUN_GOOD)] {
         let times = [0.0, 1.0, 3.0, 30.0];
@@ -116,8 +116,8 @@ fn exponential(m: Matrix) -> Matrix {
     power
 }
 
-/// Mean survival of a frame of `bits` bits over its first `ms` on a channel whose law at its start
-/// is (`good`, 1 − `good`): a Markov chain killed at the rate of bit errors in its state.
+/// Mean survival of a frame of `bits` bits and `ms` milliseconds, given the state distribution (`good`, 1 −
+/// `good`) at its start: a Markov chain killed at the bit error rate of its state.
 fn expected_survival(good: f64, ms: f64, bits: u64) -> f64 {
     let kill = |ber: f64| -(1.0 - ber).ln() * bits as f64;
     let (leave_good, leave_bad) = (ms / GOOD_MS, ms / BAD_MS);
@@ -127,7 +127,7 @@ fn expected_survival(good: f64, ms: f64, bits: u64) -> f64 {
 }
 
 #[test]
-fn mean_survival_is_that_of_a_killed_markov_chain() {
+fn mean_survival_matches_a_killed_markov_chain() {
     let runs = 100_000;
     for (start, good) in [(Start::Good, 1.0), (Start::Bad, 0.0), (Start::Stationary, LONG_RUN_GOOD)] {
         for (ms, bits) in [(0.5, 1000), (5.0, 1000), (5.0, 10_000), (60.0, 4000)] {

@@ -59,7 +59,7 @@ fn frame_loss_ignores_size_and_air_time() {
     }
 }
 
-/// Powers of one half (good) and one quarter (bad), so that every product is a power of two.
+/// Bit error rates of 1/2 (good) and 3/4 (bad), so that every survival is a power of two.
 #[test]
 fn bits_are_split_by_the_time_in_each_state() {
     let survival = |start, end, bits| trace(0.5, 0.75).survival(secs(start), secs(end), bits);
@@ -71,13 +71,14 @@ fn bits_are_split_by_the_time_in_each_state() {
     assert_close(survival(9, 17, 16), 0.5f64.powi(2 + 6) * 0.25f64.powi(8));
     // 0 to 28: two whole cycles, 20 s good and 8 s bad.
     assert_close(survival(0, 28, 7), 0.5f64.powi(5) * 0.25f64.powi(2));
-    // 9 to 11: one bit, half in each state, is worth half a power of each.
+    // 9 to 11: one bit, half of it in each state.
     assert_close(survival(9, 11, 1), (0.5f64 * 0.25).sqrt());
 }
 
-/// The wide-area frame of the EBSN paper: 192 B on air at 19.2 kb/s take 80 ms.
+/// The wide-area frame of the EBSN paper, 192 B on the air or 80 ms at 19.2 kb/s, with its last quarter in a
+/// bad period.
 #[test]
-fn a_paper_frame_that_a_fade_cuts_in_four() {
+fn a_wide_area_frame_partly_in_a_fade() {
     let start = Time::from_nanos(10 * SECOND - 60_000_000);
     let end = Time::from_nanos(10 * SECOND + 20_000_000);
     let expected = (1.0f64 - 1e-6).powi(1152) * (1.0f64 - 1e-2).powi(384);
@@ -85,7 +86,7 @@ fn a_paper_frame_that_a_fade_cuts_in_four() {
 }
 
 #[test]
-fn certain_loss_takes_exactly_what_overlaps_a_bad_period() {
+fn certain_loss_hits_exactly_the_overlapping_frames() {
     let ns = Time::from_nanos;
     let (good_end, bad_end) = (10 * SECOND, 14 * SECOND);
     for (start, end, expected) in [
@@ -117,14 +118,14 @@ fn certain_loss_in_both_states_and_in_neither() {
 }
 
 #[test]
-fn a_frame_that_takes_no_time_meets_the_state_at_its_start() {
+fn a_zero_length_frame_meets_the_state_at_its_start() {
     for (at, expected) in [(9, 1.0), (10, 0.0), (13, 0.0), (14, 1.0)] {
         assert_eq!(trace(0.0, 1.0).survival(secs(at), secs(at), 1), expected, "at {at} s");
     }
 }
 
 #[test]
-fn a_frame_may_start_before_an_earlier_one_ends() {
+fn frames_may_overlap() {
     let mut channel = trace(0.0, 1.0);
     assert_eq!(channel.survival(secs(1), secs(100), 1), 0.0);
     assert_eq!(channel.survival(secs(1), secs(10), 1), 1.0);
@@ -134,7 +135,7 @@ fn a_frame_may_start_before_an_earlier_one_ends() {
 }
 
 #[test]
-fn fixed_periods_repeat_from_a_good_one() {
+fn fixed_periods_begin_with_a_good_one() {
     let mut channel = trace(0.0, 1.0);
     for cycle in 0..1000 {
         let begin = cycle * 14;
@@ -145,9 +146,9 @@ fn fixed_periods_repeat_from_a_good_one() {
     }
 }
 
-/// A mean of 584 years makes some stays end at the end of time: the channel must still answer.
+/// A mean of 584 years makes some sojourns end at `Time::NEVER`.
 #[test]
-fn a_stay_may_last_for_ever() {
+fn a_sojourn_may_be_unbounded() {
     let model = TwoState {
         good: Duration::from_nanos(1),
         bad: Duration::MAX,
@@ -167,7 +168,7 @@ fn a_stay_may_last_for_ever() {
 
 #[test]
 #[should_panic(expected = "asked about 1.000000000 s after 2.000000000 s")]
-fn questions_may_not_go_back() {
+fn a_query_back_in_time_panics() {
     let mut channel = trace(0.0, 1.0);
     channel.survival(secs(2), secs(3), 1);
     channel.survival(secs(1), secs(3), 1);
@@ -175,12 +176,12 @@ fn questions_may_not_go_back() {
 
 #[test]
 #[should_panic(expected = "before its start")]
-fn a_frame_may_not_end_before_its_start() {
+fn a_frame_that_ends_before_its_start_panics() {
     trace(0.0, 1.0).survival(secs(2), secs(1), 1);
 }
 
 #[test]
 #[should_panic(expected = "the end of time")]
-fn there_is_no_state_at_the_end_of_time() {
+fn a_query_at_time_never_panics() {
     trace(0.0, 1.0).sojourn(Time::NEVER);
 }

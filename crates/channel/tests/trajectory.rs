@@ -6,7 +6,7 @@ use lasthop_channel::{Channel, Model, Sojourn, Start, State, TwoState};
 const GOOD_BER: f64 = 1e-4;
 const BAD_BER: f64 = 3e-3;
 
-/// Stays of about 2 ms and 1 ms: frames of up to 20 ms cross none, one or many of them.
+/// Mean sojourns of 2 ms and 1 ms: frames of up to 20 ms cross zero, one or many boundaries.
 fn channel(run: u64) -> Box<dyn Channel> {
     let model = TwoState {
         good: Duration::from_millis(2),
@@ -32,7 +32,7 @@ struct Frame {
     bits: u64,
 }
 
-/// Frames in the order of their starts; many start before an earlier one ends.
+/// Frames in order of their start times; many overlap.
 fn frames(stream: &mut Stream, n: usize) -> Vec<Frame> {
     let mut start = Time::ZERO;
     let mut frame = || {
@@ -44,7 +44,7 @@ fn frames(stream: &mut Stream, n: usize) -> Vec<Frame> {
     (0..n).map(|_| frame()).collect()
 }
 
-/// Survival from the whole trajectory, looked through from its beginning.
+/// Survival computed from the whole trajectory, searched from its beginning.
 fn survival_by_hand(trajectory: &[Sojourn], frame: &Frame) -> f64 {
     let (start, end) = (frame.start.as_nanos(), frame.end.as_nanos());
     let mut from = 0;
@@ -70,10 +70,10 @@ fn states_alternate_and_time_advances() {
     }
 }
 
-/// Three ways to ask: about every frame in turn, about one frame of a fresh channel, and by
-/// enumeration. The first two must agree to the last bit.
+/// Three kinds of query: every frame in order, one frame of a fresh channel, and enumeration. The first two
+/// must agree to the last bit.
 #[test]
-fn the_questions_asked_change_nothing() {
+fn the_trajectory_is_independent_of_queries() {
     let frames = frames(&mut Streams::new(5, 0).stream("frames"), 500);
     let horizon = frames.iter().map(|f| f.end).max().unwrap();
     let trajectory = enumerate(&mut *channel(0), horizon);
@@ -87,7 +87,7 @@ fn the_questions_asked_change_nothing() {
     }
 }
 
-/// The two directions of a link, one busy and one that asks about few, long frames.
+/// The two directions of a link: one busy, the other with few, long frames.
 #[test]
 fn two_copies_see_the_same_trajectory() {
     let (mut down, mut up) = (channel(0), channel(0));
@@ -105,15 +105,14 @@ fn two_copies_see_the_same_trajectory() {
 }
 
 #[test]
-fn other_runs_see_other_trajectories() {
+fn runs_have_different_trajectories() {
     let horizon = Time::from_nanos(100_000_000);
     assert_ne!(enumerate(&mut *channel(0), horizon), enumerate(&mut *channel(1), horizon));
 }
 
-/// Pins the trajectory of a named stream: it may change only on purpose, because every result of
-/// every study changes with it.
+/// Pins the trajectory of a named stream. A change invalidates the results of every study.
 #[test]
-fn a_seeds_first_sojourns_are_fixed() {
+fn first_sojourns_of_a_seed_are_pinned() {
     let model: TwoState = toml::from_str("good = \"10 s\"\nbad = \"4 s\"").unwrap();
     let mut channel = Model::TwoState(model).build(Streams::new(1, 0).stream("channel"));
     let trajectory = enumerate(&mut *channel, Time::from_nanos(10_000_000_000));

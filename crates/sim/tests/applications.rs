@@ -13,7 +13,7 @@ use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, Tap, WiredLin
 const ASKS: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
 const ANSWERS: Connection = Connection { src: HostId(1), dst: HostId(0), flow: FlowId(1) };
 
-/// Loses every packet whose bit is set, counted as they come, and sends on the others by their flow.
+/// Drops every packet whose bit is set, by order of arrival, and forwards the rest by flow.
 struct Filter {
     pattern: u32,
     count: u32,
@@ -68,7 +68,7 @@ fn config() -> Config {
     }
 }
 
-/// Neither handshake nor delayed acknowledgements, and segments of up to 1,460 B.
+/// No handshake, no delayed acknowledgements, segments of up to 1,460 B.
 fn bare() -> Settings {
     Settings { handshake: false, close: false, ack_every: 1, ..Settings::default() }
 }
@@ -77,7 +77,7 @@ fn at(us: u64) -> Time {
     Time::ZERO + Duration::from_micros(us)
 }
 
-/// When each packet leaves either end: in microseconds, from which, with how much payload.
+/// Departures at either end: time in microseconds, component, payload.
 #[derive(Default)]
 struct Sent(Vec<(u64, u16, u32)>, Vec<(u64, u16)>);
 
@@ -106,10 +106,10 @@ fn server<T: Tap>(engine: &Engine<T>, id: ComponentId) -> &Server {
     server
 }
 
-/// By hand. A request of 460 B takes 4 ms and the delay of 10 ms; its acknowledgement leaves before the
-/// response, and takes 0.32 ms; the response of 960 B takes 8 ms.
+/// Calculated by hand. A request of 460 B takes 4 ms plus the delay of 10 ms; its acknowledgement leaves
+/// before the response and takes 0.32 ms; the response of 960 B takes 8 ms.
 #[test]
-fn a_dialogue_by_hand() {
+fn request_and_response_times_by_hand() {
     let Net { builder, client: asks, .. } = net(&bare(), config(), 0, [0, 0]);
     let mut engine = builder.build(Sent::default());
     assert_eq!(engine.run(&[asks], at(10_000_000)), Ended::Finished);
@@ -131,10 +131,10 @@ fn a_dialogue_by_hand() {
     assert_eq!(finished, [(100_000 + 2 * (100_000 + took) + took, 0)]);
 }
 
-/// With handshakes: the server's is under way while the client's is, so that the first response hardly waits,
-/// as over one connection of both ways. In the end both close.
+/// With handshakes: the server opens its connection while the client's opens, so the first response is hardly
+/// delayed, as over one bidirectional connection. Both connections are closed at the end.
 #[test]
-fn opening_and_closing_by_hand() {
+fn handshake_and_termination_by_hand() {
     let settings = Settings { ack_every: 1, ..Settings::default() };
     let Net { builder, client: asks, server: answers } =
         net(&settings, Config { requests: Some(1), ..config() }, 0, [0, 0]);
@@ -143,12 +143,12 @@ fn opening_and_closing_by_hand() {
     // SYN takes 44 B, 0.352 ms. The server acknowledges it and sends a SYN of its own.
     let syn = 10_352;
     let (opened, other) = (100_000 + 2 * syn, 100_000 + 2 * syn + 352);
-    // The request is on its way when the SYN comes, whose acknowledgement follows it.
+    // The request is in flight when SYN arrives; the acknowledgement of SYN follows it.
     let heard = opened + 14_000;
     let ready = heard + 352;
     let answered = ready + 8_000 + 10_000;
-    // FIN, of 40 B, takes 0.32 ms. It is on the link behind the acknowledgement of the response, sent as well
-    // when that is here.
+    // FIN, of 40 B, takes 0.32 ms. It is queued behind the acknowledgement of the response, which is sent at
+    // the same instant.
     let closed = answered + 640 + 10_000;
     let Sent(sent, finished) = engine.tap();
     let expected = [
@@ -166,24 +166,25 @@ fn opening_and_closing_by_hand() {
     ];
     assert_eq!(sent[..expected.len()], expected);
     assert_eq!(client(&engine, asks).stats().total_response_time.as_nanos() / 1_000, answered - 100_000);
-    // FIN of the server follows its acknowledgement of the client's.
+    // The server's FIN follows its acknowledgement of the client's.
     assert_eq!(*finished, [(closed + 640 + 10_000, 0)]);
-    // What is left takes no harm from being left: everything ends.
+    // The remaining segments do not prevent termination.
     assert_eq!(engine.run(&[], at(10_000_000)), Ended::Idle);
     assert!(server(&engine, answers).sender().stats().completed.is_some());
 }
 
-/// With constant sizes and thoughts all cycles are alike, to the nanosecond: what is sent at once arrives one
-/// after the other.
+/// With constant sizes and think times all cycles are equal, to the nanosecond: segments sent together arrive
+/// back to back.
 #[test]
-fn cycles_of_constant_messages_are_exact() {
+fn constant_messages_give_exact_cycle_times() {
     let link = |bytes: u64| Duration::from_nanos(bytes * 8_000);
     for (request, response, think) in [(1, 1, 1), (1_460, 1_460, 7), (2_000, 14_600, 1_000), (4_380, 100, 50)]
     {
         let wire = |payload: u64| link(payload + 40 * payload.div_ceil(1_460));
         let delay = Duration::from_millis(10);
         let think = Duration::from_millis(think);
-        // Behind the acknowledgement of the request's last segment; those of the others have left before.
+        // Queued behind the acknowledgement of the request's last segment; earlier acknowledgements have
+        // left.
         let took = wire(request) + delay + link(40) + wire(response) + delay;
         let config = Config {
             request: Distribution::Constant(Bytes(request)),
@@ -206,9 +207,9 @@ fn cycles_of_constant_messages_are_exact() {
     }
 }
 
-/// The end of a response does not wait for the acknowledgement of its beginning, which may be delayed.
+/// The last segment of a response does not wait for the acknowledgement of the first, which may be delayed.
 #[test]
-fn the_end_of_a_message_does_not_wait() {
+fn the_last_segment_is_not_delayed_by_nagle() {
     let config = Config { response: Distribution::Constant(Bytes(1_461)), requests: Some(1), ..config() };
     let settings = Settings { handshake: false, close: false, ..Settings::default() };
     let Net { builder, client: asks, .. } = net(&settings, config, 0, [0, 0]);
@@ -218,7 +219,7 @@ fn the_end_of_a_message_does_not_wait() {
     assert_eq!(client(&engine, asks).stats().greatest_response_time, took);
 }
 
-/// Random laws, for what is asked in the k-th place.
+/// Random distributions of sizes and think times.
 fn random(requests: u64) -> Config {
     Config {
         request: Distribution::Exponential(Bytes(700)),
@@ -229,7 +230,7 @@ fn random(requests: u64) -> Config {
     }
 }
 
-/// Whatever was lost: each request was answered once, with as many bytes as it was to be.
+/// Asserts that each request was answered once, with the drawn number of bytes, whatever was lost.
 fn check_answered(
     engine: &mut Engine<impl Tap>,
     asks: ComponentId,
@@ -250,16 +251,16 @@ fn check_answered(
     assert_eq!((stats.requests, stats.responses), (count, count));
     let heard = [server(engine, answers).receiver(), client(engine, asks).receiver()];
     assert_eq!(heard.map(|receiver| receiver.stats().delivered), sizes);
-    // Nothing is left undone by the server, either.
+    // The server has no unfinished work either.
     engine.run(&[], Time::NEVER);
     let sent = [client(engine, asks).sender(), server(engine, answers).sender()];
     assert_eq!(sent.map(|sender| Bytes(sender.acknowledged())), sizes);
     assert_eq!(sent.map(|sender| sender.unsent()), [0, 0]);
 }
 
-/// Every subset of losses of the first nine packets each way, and of the first six both ways.
+/// Every subset of losses of the first nine packets in either direction, and of the first six in both.
 #[test]
-fn every_small_loss_pattern_is_survived() {
+fn any_loss_of_the_first_packets_is_recovered() {
     let variants = [
         Settings::default(),
         Settings { flavour: Flavour::Sack, timestamps: true, ..Settings::default() },
@@ -284,10 +285,9 @@ fn every_small_loss_pattern_is_survived() {
     }
 }
 
-/// When a request is made, how large it is and how large its response: what is random about them depends on
-/// nothing that happens on the way.
+/// The time, size and response size of a request depend only on its number, not on losses.
 #[test]
-fn the_kth_request_is_the_same_whatever_happens() {
+fn requests_are_independent_of_losses() {
     let asked = |lost: [u32; 2], settings: &Settings| {
         let Net { builder, client: asks, server: answers } = net(settings, random(20), 3, lost);
         let mut engine = builder.build(Progress::default());
@@ -309,7 +309,7 @@ fn the_kth_request_is_the_same_whatever_happens() {
     assert_eq!(expected.0, (0..20).map(|_| thought()).collect::<Vec<_>>());
 }
 
-/// Watches a client: how long each thought was, and how much was heard by the end of each response.
+/// Records a client's think times, and the bytes received at the end of each response.
 #[derive(Default)]
 struct Progress {
     seen: ClientStats,
@@ -333,9 +333,10 @@ impl Tap for Progress {
     }
 }
 
-/// From the stop on nothing is asked; what was asked before is answered, and then all is closed.
+/// No request is made from the stop time on; requests made before are answered, and then the connections
+/// close.
 #[test]
-fn a_stop_is_the_last_instant_of_none() {
+fn no_request_is_made_at_or_after_the_stop_time() {
     let until = |stop: u64| {
         let config = Config { requests: None, stop: at(stop), ..config() };
         let Net { builder, client: asks, server: answers } = net(&Settings::default(), config, 0, [0, 0]);
@@ -350,27 +351,26 @@ fn a_stop_is_the_last_instant_of_none() {
         assert_eq!(finished.len(), 1, "it says so once");
         (stats.requests, sent.len(), finished[0].0)
     };
-    // The first request is due after 100 ms. Nothing is opened for none.
+    // The first request is due after 100 ms. No connection is opened without a request.
     assert_eq!(until(50_000), (0, 0, 50_000));
     assert_eq!(until(100_000), (0, 0, 100_000));
     assert_eq!(until(100_001).0, 1);
-    // It is answered after it should have stopped, and closes then.
+    // Answered after the stop time; the client closes then.
     let late = until(100_001);
     assert!(late.2 > 150_000, "{late:?}");
-    // A thought is broken off: it closes at the stop, not when it would have asked.
+    // A think time is cut short: the client closes at the stop time, not when the next request would be due.
     let thinking = until(200_000);
     assert_eq!(thinking.0, 1);
     assert!(thinking.2 < 200_000 + 60_000, "{thinking:?}");
 }
 
-/// When one connection is given up, so is the other, and the client says that it is finished. If the word of
-/// it gets lost as well, and nothing of the client's is outstanding, it waits on; but nothing goes on
-/// forever.
+/// If one connection aborts, so does the other, and the client finishes. If the RST is lost too and the
+/// client has nothing outstanding, the client waits; but no component stays busy forever.
 #[test]
-fn a_dialogue_that_is_lost_is_over() {
+fn an_aborted_dialogue_finishes() {
     let settings = Settings { user_timeout: Some(Duration::from_secs(5)), ..Settings::default() };
     let mut told = 0;
-    // So many packets pass, and then none.
+    // Forwards this many packets and drops all later ones.
     for passes in 0..12 {
         for lost in [[u32::MAX << passes; 2], [u32::MAX << passes, 0], [0, u32::MAX << passes]] {
             let config = Config { requests: Some(50), ..config() };
@@ -389,9 +389,9 @@ fn a_dialogue_that_is_lost_is_over() {
     assert!(told >= 24, "{told}");
 }
 
-/// Over links that take no time each request is a nanosecond after the last, at least.
+/// Over links without delay, each request is at least a nanosecond after the previous one.
 #[test]
-fn time_goes_on_where_nothing_takes_any() {
+fn zero_delay_requests_advance_time() {
     let mut net = Builder::new();
     let think = Distribution::Constant(Duration::ZERO);
     let config = Config { think, requests: None, ..config() };
@@ -409,9 +409,9 @@ fn time_goes_on_where_nothing_takes_any() {
     assert_eq!(stats.total_response_time, Duration::ZERO);
 }
 
-/// The greatest response time is of responses behind the warm-up.
+/// The greatest response time covers responses after the warm-up only.
 #[test]
-fn the_greatest_response_time_is_after_the_warmup() {
+fn the_greatest_response_time_excludes_the_warmup() {
     // The first request is lost, and takes a second longer.
     let greatest = |warmup| {
         let Net { builder, client: asks, .. } = net(&bare(), Config { warmup, ..config() }, 0, [1, 0]);
@@ -427,7 +427,7 @@ fn the_greatest_response_time_is_after_the_warmup() {
 }
 
 #[test]
-fn what_is_no_segment_changes_nothing() {
+fn packets_other_than_segments_are_ignored() {
     let script = || Script::new(config(), Streams::new(1, 0), "test");
     let mut client = Client::new(ASKS, ANSWERS, (&bare(), &bare()), Default::default(), script());
     let mut out = Out::default();
@@ -450,13 +450,13 @@ fn what_is_no_segment_changes_nothing() {
 
 #[test]
 #[should_panic(expected = "think.exponential")]
-fn an_invalid_config_is_no_script() {
+fn building_an_invalid_config_panics() {
     let think = Distribution::Exponential(Duration::ZERO);
     Script::new(Config { think, ..config() }, Streams::new(1, 0), "test");
 }
 
 #[test]
 #[should_panic(expected = "requests")]
-fn a_dialogue_without_requests_is_none() {
+fn zero_requests_panic() {
     Script::new(Config { requests: Some(0), ..config() }, Streams::new(1, 0), "test");
 }

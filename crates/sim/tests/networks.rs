@@ -19,7 +19,7 @@ struct Case {
     wires: BTreeMap<PortRef, PortRef>,
 }
 
-/// What a packet crossed, and where it came to.
+/// The components that a packet crossed, and its destination.
 #[derive(Debug, PartialEq)]
 struct Walk {
     links: Vec<(LinkId, usize)>,
@@ -41,11 +41,11 @@ fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
     path
 }
 
-/// Where a BSS sends what is for each host: to a station, or out of the BSS.
+/// The port by which a BSS sends packets for each host: to a station, or out of the BSS.
 type Ways = BTreeMap<(BssId, HostId), Option<u16>>;
 
-/// Whether each BSS sends the packets that take `path`, or come back over it, where it sends all others for
-/// the same host. Then `ways` knows of them too.
+/// Whether each BSS on `path`, in either direction, routes a host's packets as it does for the paths added
+/// before. If so, the path is added to `ways`.
 fn agree(graph: &Graph, ways: &mut Ways, path: &FlowPath) -> bool {
     let mut with_these = ways.clone();
     let mut agrees = true;
@@ -58,7 +58,7 @@ fn agree(graph: &Graph, ways: &mut Ways, path: &FlowPath) -> bool {
             let Some((bss, station)) = graph.station(*link) else { continue };
             let way = match graph.ends(*link)[0] == nodes[index] {
                 true => Some(station),
-                // What comes next says where to.
+                // The next hop determines the port.
                 false if links.get(index + 1).is_some_and(|&next| graph.stays_within(*link, next)) => {
                     continue;
                 }
@@ -80,7 +80,7 @@ impl Case {
         let density = 0.2 + 0.6 * random.uniform();
         let mut graph = Graph::new();
         let hosts: Vec<HostId> = (0..nodes).map(|_| graph.add_node()).collect();
-        // Which nodes are access points, and whether these have an agent.
+        // Which nodes are access points, and which of these have an agent.
         let aps: Vec<_> =
             hosts.iter().map(|_| random.bernoulli(0.3).then(|| random.bernoulli(0.6))).collect();
         let mut agents = Vec::new();
@@ -104,7 +104,7 @@ impl Case {
         let flows = paths.into_iter().filter(|path| path.len() > 1);
         let flows = flows.map(|nodes| FlowPath { nodes, one_way: random.bernoulli(0.3), answers: None });
         let mut flows: Vec<FlowPath> = flows.filter(|flow| agree(&graph, &mut ways, flow)).collect();
-        // Some are answered, by flows that may come much later.
+        // Some flows have reply flows, which may have much higher numbers.
         for asked in 0..flows.len() {
             let nodes = flows[asked].nodes.iter().rev().copied().collect();
             let answer = FlowPath { nodes, one_way: false, answers: Some(FlowId(asked as u16)) };
@@ -118,7 +118,7 @@ impl Case {
         Case { graph, agents, flows, wiring, wires }
     }
 
-    /// The way of a packet of a flow, to its destination (`forth`) or its source, that leaves a port.
+    /// The path of a packet of a flow from a port on, towards its destination (`forth`) or its source.
     fn walk(&self, flow: usize, forth: bool, mut at: PortRef) -> Walk {
         let nodes = &self.flows[flow].nodes;
         let (mut src, mut dst) = (nodes[0], nodes[nodes.len() - 1]);
@@ -165,7 +165,7 @@ impl Case {
         panic!("a packet goes round");
     }
 
-    /// The port by which a packet leaves a BSS that it has entered by `port`.
+    /// The port by which a packet that entered a BSS at `port` leaves it.
     fn through(&self, id: BssId, packet: Packet, port: Port) -> Port {
         let streams = Streams::new(1, 0);
         let station = |index: u16| Station {
@@ -192,8 +192,8 @@ impl Case {
         }
     }
 
-    /// The links at whose agents a packet is seen that crosses these: not what an access point hands on within
-    /// its BSS.
+    /// The links whose agents see a packet that crosses `links`; relaying by an access point within its BSS
+    /// is not seen.
     fn watched(&self, links: &[(LinkId, usize)]) -> Vec<LinkId> {
         let within = |a: usize, b: usize| b < links.len() && self.graph.stays_within(links[a].0, links[b].0);
         let seen = |&(index, &(link, _)): &(usize, &(LinkId, usize))| {
@@ -203,7 +203,7 @@ impl Case {
         links.iter().enumerate().filter(seen).map(|(_, (link, _))| self.graph.medium(*link)).collect()
     }
 
-    /// The links from node to node, each with the end that it leaves.
+    /// The links between consecutive nodes, each with the end at which the packet enters it.
     fn links(&self, nodes: &[HostId]) -> Vec<(LinkId, usize)> {
         let step = |pair: &[HostId]| {
             let link = self.graph.link(pair[0], pair[1]).expect("a path follows links");
@@ -212,8 +212,8 @@ impl Case {
         nodes.windows(2).map(step).collect()
     }
 
-    /// Whether a way over these links leads down into a BSS, up out of one, from station to station of one, over
-    /// two BSSs, and past an agent at an access point.
+    /// Whether a path over these links enters a BSS, leaves one, connects two stations of one, crosses two
+    /// BSSs, and passes an agent at an access point.
     fn kinds(&self, links: &[(LinkId, usize)]) -> [bool; 5] {
         let steps = links.iter().map(|&(link, from)| (self.graph.station(link), from));
         let bsses: BTreeSet<BssId> = steps.clone().filter_map(|(station, _)| Some(station?.0)).collect();
@@ -231,7 +231,7 @@ impl Case {
 }
 
 #[test]
-fn every_packet_takes_its_way() {
+fn every_packet_follows_its_path() {
     let (mut walks, mut routers, mut crossed) = (0, 0, [0; 5]);
     for run in 0..2_000 {
         let case = Case::random(run);
@@ -259,9 +259,9 @@ fn every_packet_takes_its_way() {
     assert!(crossed.iter().all(|&walks| walks > 500), "{crossed:?}");
 }
 
-/// A flow begins where the one that it answers ends, and ends where that one begins, at ports of its own.
+/// A reply flow starts where the original ends and ends where it starts, at ports of its own.
 #[test]
-fn an_answer_has_the_ends_of_what_it_answers() {
+fn a_reply_flow_swaps_the_endpoints() {
     let mut answers = 0;
     for run in 0..200 {
         let case = Case::random(run);
@@ -277,9 +277,9 @@ fn an_answer_has_the_ends_of_what_it_answers() {
     assert!(answers > 200, "{answers}");
 }
 
-/// An agent passes a packet on by the port across, and answers by the one through which it came.
+/// An agent forwards a packet through the opposite port, and replies through the port of arrival.
 #[test]
-fn what_an_agent_sends_finds_either_end() {
+fn packets_of_an_agent_reach_either_end() {
     let mut sent = 0;
     for run in 0..2_000 {
         let case = Case::random(run);
@@ -299,7 +299,7 @@ fn what_an_agent_sends_finds_either_end() {
 }
 
 #[test]
-fn an_agent_watches_what_it_sends_itself() {
+fn an_agent_watches_the_link_it_sends_over() {
     let mut of_cells = 0;
     for run in 0..2_000 {
         let case = Case::random(run);
@@ -326,9 +326,9 @@ fn an_agent_watches_what_it_sends_itself() {
     assert!(of_cells > 500, "{of_cells}");
 }
 
-/// A medium is one component, however many stations its flows are to, and one agent serves them.
+/// A BSS is one component, whatever the number of its stations, and has one agent.
 #[test]
-fn a_cell_is_one_component() {
+fn a_bss_is_one_component() {
     let mut graph = Graph::new();
     let [server, ap, a, b, behind] = [0; 5].map(|_| graph.add_node());
     graph.connect(server, ap);
@@ -345,14 +345,14 @@ fn a_cell_is_one_component() {
     assert_eq!(graph.bss(id), bss);
     let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
     assert_eq!((one, other), (vec![a], vec![behind]));
-    // What an access point hands on within its BSS comes by no wire.
+    // Relayed packets do not leave the BSS by a wire.
     let wiring = Wiring::new(&graph, &[None; 4], &[path(&[a, ap, b])]);
     let wires = wiring.wires.iter().flat_map(|(from, to)| [from.1, to.1]);
     assert_eq!(wiring.components.len(), 3);
     assert!(wires.filter(|port| *port == Port(2)).count() == 2 && wiring.wires.len() == 4);
 }
 
-/// Where all packets go the same way, nothing stands in it.
+/// A chain in which all packets follow the same path needs no router.
 #[test]
 fn a_chain_needs_no_router() {
     let mut graph = Graph::new();
@@ -368,6 +368,6 @@ fn a_chain_needs_no_router() {
         wiring.components.iter().filter(|kind| matches!(kind, ComponentKind::Router(_))).count()
     };
     assert_eq!(routers(&[path(0, 5, false)]), 0);
-    // Cross traffic leaves the link in the middle at its end, and joins it before: one router.
+    // Cross traffic enters and leaves at the ends of the middle link: one router.
     assert_eq!(routers(&[path(0, 5, false), path(2, 3, true)]), 1);
 }

@@ -37,7 +37,7 @@ fn at_sender() -> Capture {
     }
 }
 
-/// The wires at a base station, where the wireless part of a split connection begins.
+/// The wires at a base station that splits connections, where the wireless part begins.
 const SENT_ON: WireId = WireId(9);
 const RETURNED: WireId = WireId(10);
 
@@ -55,7 +55,7 @@ fn split_at_base_station() -> Capture {
     Capture { parts: vec![part], ..at_sender() }
 }
 
-/// A run by hand: a packet crosses every millisecond, unless it is told otherwise.
+/// A run by hand: packets cross one millisecond apart unless a time is given.
 struct Run<W: Write> {
     tap: Pcapng<W>,
     now: Time,
@@ -130,7 +130,7 @@ fn notice(kind: u8, code: u8, seq: u32) -> Packet {
     }
 }
 
-/// Of the flow after that of the segments.
+/// A datagram of the flow after that of the segments.
 fn datagram(seq: u64, size: u64) -> Packet {
     let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
     let (flow, dscp) = (FlowId(FLOW.0 + 1), Dscp::DEFAULT);
@@ -245,7 +245,7 @@ impl File {
 }
 
 impl Record {
-    /// The IP header, its checksum and length verified, and what follows it.
+    /// The IP header, with verified checksum and length, and the payload.
     fn ip(&self) -> (Ipv4Header, &[u8]) {
         let (ip, rest) = Ipv4Header::from_slice(&self.captured).unwrap();
         assert_eq!(ip.header_checksum, ip.calc_header_checksum());
@@ -254,7 +254,7 @@ impl Record {
         (ip, rest)
     }
 
-    /// The TCP header, its checksum verified over a payload of zeros, and the payload's length.
+    /// The TCP header, its checksum verified over a payload of zeros, and the payload length.
     fn tcp(&self) -> (TcpHeader, usize) {
         let (ip, rest) = self.ip();
         let (tcp, rest) = TcpHeader::from_slice(rest).unwrap();
@@ -293,7 +293,7 @@ fn options(tcp: &TcpHeader) -> Vec<TcpOptionElement> {
 }
 
 #[test]
-fn interfaces_say_where_and_how_finely() {
+fn interfaces_have_names_and_time_resolution() {
     let file = Run::new(at_sender()).read_back();
     let names: Vec<_> = file.interfaces.iter().map(|i| i.name.as_str()).collect();
     assert_eq!(names, ["sender", "losses"]);
@@ -323,7 +323,7 @@ fn only_the_captured_wires_are_written() {
 }
 
 #[test]
-fn a_payload_is_a_length() {
+fn payloads_are_not_captured() {
     let mut run = Run::new(at_sender());
     run.forth(data(1000));
     let file = run.read_back();
@@ -331,7 +331,7 @@ fn a_payload_is_a_length() {
 }
 
 #[test]
-fn addresses_ports_and_numbers_are_those_of_the_run() {
+fn addresses_ports_and_sequence_numbers_match_the_run() {
     let mut run = Run::new(at_sender());
     run.forth(data(1000)).back(answer(2000));
     let file = run.read_back();
@@ -346,10 +346,9 @@ fn addresses_ports_and_numbers_are_those_of_the_run() {
     assert_eq!((tcp.acknowledgment_number, len), (2000, 0));
 }
 
-/// Every control bit is in its place, those that are reserved too, and the checksum covers them, however its
-/// carries fall.
+/// Every control bit, reserved ones included, is encoded and covered by the checksum, for any carry.
 #[test]
-fn control_bits_are_in_their_places() {
+fn control_bits_are_encoded() {
     let each = (0..12).map(|bit| 1 << bit).chain([0x110, 0xf10, 0xfff]).map(|flags| (flags, 1000, 0));
     let segments: Vec<_> = each.chain((0..1 << 16).map(|seq| (0xe10, 65_495, seq))).collect();
     let mut run = Run::new(at_sender());
@@ -367,10 +366,10 @@ fn control_bits_are_in_their_places() {
     }
 }
 
-/// The code point of each packet is in its header, and in what is quoted of it when it is lost; a notice
-/// knows none of the segment that it is about.
+/// The DSCP of each packet is encoded, also in the header quoted with a loss. A notice does not know the DSCP
+/// of its segment.
 #[test]
-fn a_code_point_is_in_the_header() {
+fn the_dscp_is_encoded() {
     for point in [0, 1, 0b00_0011, 0b10_1110, 63] {
         let with = |packet| Packet { dscp: Dscp::new(point), ..packet };
         let mut run = Run::new(at_sender());
@@ -387,10 +386,10 @@ fn a_code_point_is_in_the_header() {
     }
 }
 
-/// The ECN field stands behind the code point, both in one byte (RFC 3168 figure 1); what is quoted of a lost
-/// packet has it too.
+/// The ECN field follows the DSCP in the same byte (RFC 3168 figure 1), also in the header quoted with a
+/// loss.
 #[test]
-fn the_ecn_field_is_in_the_header() {
+fn the_ecn_field_is_encoded() {
     for (ecn, bits) in [(Ecn::NotEct, 0b00), (Ecn::Ect1, 0b01), (Ecn::Ect0, 0b10), (Ecn::Ce, 0b11)] {
         let with = |packet| Packet { dscp: Dscp::new(0b10_1110), ecn, ..packet };
         let mut run = Run::new(at_sender());
@@ -406,7 +405,7 @@ fn the_ecn_field_is_in_the_header() {
 }
 
 #[test]
-fn the_first_to_send_is_the_client_wherever_the_capture_is() {
+fn the_first_sender_is_the_client_at_any_capture_point() {
     let mut run = Run::new(Capture { wires: vec![ARRIVING], ..at_sender() });
     run.forth(data(1000)).back(answer(2000));
     assert_eq!(run.read_back().records[0].tcp().0.source_port, 5_004);
@@ -428,7 +427,7 @@ fn a_datagram_of_background_traffic_is_udp() {
 }
 
 #[test]
-fn a_datagram_is_no_shorter_than_its_headers_and_no_longer_than_ipv4_allows() {
+fn datagram_lengths_respect_headers_and_ipv4() {
     let mut run = Run::new(at_sender());
     run.cross(LEAVING, datagram(0, 0)).cross(LEAVING, datagram(1, 65_535));
     let lengths = run.read_back().records.iter().map(|record| record.udp().length).collect::<Vec<_>>();
@@ -447,7 +446,7 @@ fn identifications_count_per_source() {
 }
 
 #[test]
-fn a_handshake_announces_what_windows_are_scaled_by() {
+fn a_handshake_announces_the_window_scale() {
     let mut run = Run::new(at_sender());
     run.shake_hands().back(answer(1000));
     let file = run.read_back();
@@ -466,7 +465,7 @@ fn a_handshake_announces_what_windows_are_scaled_by() {
 }
 
 #[test]
-fn the_scale_is_the_smallest_that_fits() {
+fn the_window_scale_is_the_smallest_that_fits() {
     for (largest_window, scale) in [(0, 0), (65_535, 0), (65_536, 1), (131_071, 1), (u32::MAX, 14)] {
         let mut run = Run::new(Capture { largest_window, sack_permitted: false, ..at_sender() });
         run.shake_hands();
@@ -485,7 +484,7 @@ fn without_a_handshake_windows_are_not_scaled() {
 }
 
 #[test]
-fn selective_acknowledgements_fill_the_room_there_is() {
+fn sack_blocks_fill_the_option_space() {
     let blocks = [(3000, 4000), (5000, 6000), (7000, 8000), (9000, 10_000)];
     let full = sack(2000, &blocks);
     let mut run = Run::new(at_sender());
@@ -503,7 +502,7 @@ fn selective_acknowledgements_fill_the_room_there_is() {
 }
 
 #[test]
-fn a_notice_is_an_icmp_message_that_quotes_its_segment() {
+fn a_notice_is_an_icmp_message_quoting_its_segment() {
     let mut run = Run::new(at_sender());
     run.forth(data(1000)).cross(ARRIVING, notice(41, 7, 1000));
     let file = run.read_back();
@@ -517,7 +516,7 @@ fn a_notice_is_an_icmp_message_that_quotes_its_segment() {
 }
 
 #[test]
-fn a_loss_is_recorded_beside_the_capture_with_its_reason() {
+fn losses_are_recorded_with_their_reason() {
     let mut run = Run::new(at_sender());
     run.forth(data(1000)).lose(carrying(data(1000), SENDER, RECEIVER), DropReason::Corrupted);
     run.lose(carrying(answer(1000), RECEIVER, SENDER), DropReason::QueueFull);
@@ -542,10 +541,10 @@ fn a_loss_is_recorded_beside_the_capture_with_its_reason() {
     assert_eq!(said, expected);
 }
 
-/// A connection that a base station splits: each part on an interface of its own, with addresses, options and
-/// windows of its own, and losses on its links quoted so.
+/// A connection split at a base station: each part on its own interface, with its own addresses, options and
+/// windows; losses on its links are quoted accordingly.
 #[test]
-fn each_part_of_a_split_connection_is_a_connection() {
+fn each_part_of_a_split_connection_is_captured_as_a_connection() {
     let syn = Segment { seq: SeqNum(7), wnd: 60_000, flags: Flags::SYN, ..Segment::default() };
     let other = Packet { flow: FlowId(9), ..carrying(data(8), SENDER, RECEIVER) };
     let mut run = Run::new(split_at_base_station());
@@ -581,14 +580,14 @@ fn each_part_of_a_split_connection_is_a_connection() {
 }
 
 #[test]
-fn losses_are_left_out_when_they_are_not_wanted() {
+fn losses_can_be_left_out() {
     let mut run = Run::new(Capture { losses: false, ..at_sender() });
     run.forth(data(1000)).lose(carrying(data(1000), SENDER, RECEIVER), DropReason::Corrupted);
     let file = run.read_back();
     assert_eq!((file.interfaces.len(), file.records.len()), (1, 1));
 }
 
-/// Takes this many bytes and no more.
+/// A writer that fails after this many bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -603,7 +602,7 @@ impl Write for Full {
 }
 
 #[test]
-fn the_first_error_is_handed_back_at_the_end() {
+fn finish_returns_the_first_write_error() {
     let mut run = Run::into_writer(Full(400), at_sender());
     for n in 1..=100 {
         run.forth(data(1000 * n));
@@ -614,7 +613,7 @@ fn the_first_error_is_handed_back_at_the_end() {
 }
 
 #[test]
-fn a_segment_too_long_for_ipv4_is_refused() {
+fn a_segment_too_long_for_ipv4_is_an_error() {
     for (len, fits) in [(65_495, true), (65_496, false), (u32::MAX, false)] {
         let mut run = Run::new(at_sender());
         run.forth(Segment { len, ..data(1000) });
@@ -622,8 +621,8 @@ fn a_segment_too_long_for_ipv4_is_refused() {
     }
 }
 
-/// What `tshark` says of the packets of this file that pass `filter`: the values of `fields`, a line
-/// for each packet; `None` where it is not installed.
+/// The output of `tshark` for the packets that match `filter`: the values of `fields`, one line per packet.
+/// `None` if `tshark` is not installed.
 fn tshark(name: &str, bytes: &[u8], filter: &str, fields: &[&str]) -> Option<Vec<String>> {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, bytes).unwrap();
@@ -645,8 +644,8 @@ fn tshark(name: &str, bytes: &[u8], filter: &str, fields: &[&str]) -> Option<Vec
     Some(text(&output.stdout).lines().map(str::to_owned).collect())
 }
 
-/// A handshake, five segments of which the second is lost, a lost acknowledgement, notices of which
-/// one is lost, and a fast retransmission.
+/// A handshake, five segments with the second one lost, a lost acknowledgement, notices with one lost, and a
+/// fast retransmission.
 fn eventful(losses: bool) -> Vec<u8> {
     let mut run = Run::new(Capture { losses, ..at_sender() });
     run.shake_hands();
@@ -664,7 +663,7 @@ fn eventful(losses: bool) -> Vec<u8> {
 }
 
 #[test]
-fn wireshark_finds_no_fault() {
+fn wireshark_reports_no_errors() {
     let bytes = eventful(true);
     let number = ["frame.number"];
     let faults = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 \
@@ -677,7 +676,7 @@ fn wireshark_finds_no_fault() {
     assert_eq!(bare.len(), 8, "those without a payload, which is not captured, can be verified");
 }
 
-/// A base station's message has a name, where a type for any experiment would be "obsolete or malformed".
+/// Notices have an ICMP type of their own, not one shown as "obsolete or malformed".
 #[test]
 fn wireshark_names_a_notice() {
     for scheme in ["ebsn", "lhack"] {
@@ -728,7 +727,7 @@ fn wireshark_shows_losses_with_their_instants_and_reasons() {
 }
 
 #[test]
-fn wireshark_recognises_retransmissions_and_duplicates_and_nothing_else() {
+fn wireshark_flags_retransmissions_and_duplicates_only() {
     for (name, losses) in [("with.pcapng", true), ("without.pcapng", false)] {
         let bytes = eventful(losses);
         let times = |filter| tshark(name, &bytes, filter, &["frame.time_epoch"]);
@@ -756,7 +755,7 @@ fn wireshark_follows_a_one_way_flow_without_a_handshake() {
 }
 
 #[test]
-fn wireshark_reads_datagrams_beside_a_connection() {
+fn wireshark_reads_background_datagrams() {
     let mut run = Run::new(at_sender());
     run.shake_hands().cross(LEAVING, datagram(0, 1000)).cross(LEAVING, datagram(1, 28)).forth(data(1000));
     let bytes = run.bytes();
@@ -770,8 +769,8 @@ fn wireshark_reads_datagrams_beside_a_connection() {
     assert_eq!(tshark("udp.pcapng", &bytes, faults, &number).unwrap(), [""; 0]);
 }
 
-/// RST of the source behind a refused segment, and one of the destination: each is a reset to Wireshark, and a
-/// loss of one says so.
+/// An RST of the source after a rejected segment, and one of the destination: Wireshark shows both as resets,
+/// and a lost RST is described as such.
 #[test]
 fn wireshark_shows_resets() {
     let mut run = Run::new(at_sender());
@@ -815,7 +814,8 @@ fn wireshark_shows_congestion_marks() {
     assert_eq!(found, ["2\t0\t1", "1\t0\t1", "3\t0\t1", "0\t0\t1"]);
 }
 
-/// The bit next to CWR is AE of accurate ECN to Wireshark, or NS to older ones; those before it are reserved.
+/// The bit next to CWR is AE of accurate ECN in Wireshark, NS in older versions; the bits before it are
+/// reserved.
 #[test]
 fn wireshark_shows_feedback_bits() {
     let marked = |bit: u16, number| Segment { flags: Flags::ACK | Flags(1 << bit), ..answer(number) };

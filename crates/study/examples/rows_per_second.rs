@@ -1,5 +1,5 @@
-//! How many runs a second the pool carries out: transfers of ten segments with set-up and tear-down,
-//! on one thread and on all cores.
+//! Throughput of the pool in runs per second: transfers of ten segments with set-up and tear-down, on one
+//! thread and on all cores.
 //!
 //! `cargo run --release -p lasthop-study --example rows_per_second`
 

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_with_all_that_replays_it() {
+    fn a_panic_report_replays_the_run() {
         let failure = attempt(&batch(0..9), 4, || panic!("boom {}", 1)).unwrap_err().to_string();
         let (told, replay) = failure.split_once("\n\n").expect("the scenario follows");
         // The hash covers the parameters of every scheme, so that a new one changes it.
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_comes_after_the_rows_and_drops_all_else() {
+    fn a_failure_follows_finished_rows_and_cancels_the_rest() {
         let pool = Pool::new(NonZeroUsize::new(1));
         let shared = &pool.shared;
         shared.lock().pending = 10;

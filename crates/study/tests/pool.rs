@@ -63,7 +63,7 @@ fn all_rows(pool: &Pool) -> Vec<Row> {
 }
 
 #[test]
-fn rows_are_those_of_single_runs_however_many_threads_there_are() {
+fn rows_equal_single_runs_for_any_number_of_threads() {
     let (long, short) = (scenario(&[]), scenario(&["transfer.size=5 KB"]));
     let batches = [(1, &long, "basic", 3..40), (2, &short, "ebsn", 0..500), (-3, &long, "ebsn", 0..1)];
     let mut expected = Vec::new();
@@ -85,8 +85,8 @@ fn rows_are_those_of_single_runs_however_many_threads_there_are() {
     }
 }
 
-/// Everything at once: connections over radios and a cell, other traffic and an application; schemes with agents,
-/// with reactions, and with split connections.
+/// Connections over radio links and a BSS, background traffic and an application; schemes with agents, with
+/// reactions, and with split connections.
 const NETWORK: &str = r#"
 limit = "6 s"
 
@@ -136,7 +136,7 @@ drop.down = 0.02
 "#;
 
 #[test]
-fn every_kind_of_component_gives_the_same_rows_on_any_number_of_threads() {
+fn all_components_give_equal_rows_for_any_number_of_threads() {
     let network =
         Scenario::parse::<&str>(NETWORK, "test.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let network = Arc::new(network);
@@ -156,7 +156,7 @@ fn every_kind_of_component_gives_the_same_rows_on_any_number_of_threads() {
 }
 
 #[test]
-fn cancelling_stops_an_endless_run_and_the_pool_can_go_on() {
+fn cancelling_stops_an_endless_run_and_leaves_the_pool_usable() {
     let pool = pool(2);
     pool.submit(batch(1, &endless(), "basic", 0..1_000)).unwrap();
     assert_eq!(pool.collect(Duration::from_millis(300)), Ok(vec![]));
@@ -180,7 +180,7 @@ fn dropping_a_pool_ends_its_threads() {
 }
 
 #[test]
-fn nobody_waits_for_what_does_not_come() {
+fn collect_returns_at_once_if_nothing_is_pending() {
     let pool = pool(1);
     let begun = Instant::now();
     assert_eq!(pool.collect(MINUTE), Ok(vec![]));
@@ -190,7 +190,7 @@ fn nobody_waits_for_what_does_not_come() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_when_it_is_submitted() {
+fn submit_rejects_batches_that_cannot_run() {
     let pool = pool(1);
     let refusal = pool.submit(batch(1, &scenario(&[]), "ebns", 0..1)).unwrap_err().to_string();
     assert!(refusal.contains("found \"ebns\"") && refusal.contains("did you mean \"ebsn\"?"), "{refusal}");

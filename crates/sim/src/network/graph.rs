@@ -162,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_paths_the_one_over_earlier_links_counts() {
+    fn ties_are_broken_by_the_lowest_link_ids() {
         assert_eq!(path(&graph(4, &[(0, 1), (1, 3), (0, 2), (2, 3)]), 0, 3), Some(vec![0, 1, 3]));
         assert_eq!(path(&graph(4, &[(0, 2), (2, 3), (0, 1), (1, 3)]), 0, 3), Some(vec![0, 2, 3]));
     }
 
     #[test]
-    fn there_may_be_no_path() {
+    fn an_unreachable_node_has_no_path() {
         assert_eq!(path(&graph(3, &[(0, 1)]), 0, 2), None);
     }
 

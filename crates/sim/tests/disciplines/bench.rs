@@ -4,29 +4,29 @@ use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::{Body, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet};
 use lasthop_sim::queue::Discipline;
 
-/// A packet of flow `flow` with number `seq`.
+/// A datagram of `flow` with number `seq`.
 pub(crate) fn packet(flow: u16, seq: u64, size: u64, ecn: Ecn) -> Packet {
     let (src, dst, flow) = (HostId(0), HostId(1), FlowId(flow));
     let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
     Packet { src, dst, flow, size: Bytes(size), dscp: Dscp::DEFAULT, ecn, body }
 }
 
-/// Its number.
+/// The sequence number of a datagram.
 pub(crate) fn seq(packet: &Packet) -> u64 {
     let Body::Datagram(datagram) = packet.body else { panic!("not a datagram") };
     datagram.seq
 }
 
-/// So many microseconds after the beginning.
+/// The instant `after` microseconds after the start.
 pub(crate) fn us(after: u64) -> Time {
     Time::ZERO + Duration::from_micros(after)
 }
 
-/// A discipline and what it has dropped.
+/// A discipline and its drops.
 pub(crate) struct Bench<D> {
     pub(crate) queue: D,
     out: Out,
-    /// Packets that came.
+    /// Number of arrivals.
     pub(crate) came: u64,
     pub(crate) drops: Vec<(Time, Packet, DropReason)>,
 }
@@ -36,14 +36,14 @@ impl<D: Discipline> Bench<D> {
         Bench { queue, out: Out::default(), came: 0, drops: Vec::new() }
     }
 
-    /// A packet comes that has to wait. Packets are numbered as they come.
+    /// Enqueues a packet; packets are numbered in order of arrival.
     pub(crate) fn come(&mut self, now: Time, flow: u16, size: u64, ecn: Ecn) {
         self.queue.enqueue(now, packet(flow, self.came, size, ecn), false, &mut self.out);
         self.came += 1;
         self.collect(now);
     }
 
-    /// The link is free.
+    /// Dequeues when the link is free.
     pub(crate) fn go(&mut self, now: Time) -> Option<Packet> {
         let packet = self.queue.dequeue(now, &mut self.out);
         self.collect(now);

@@ -14,14 +14,14 @@ fn unlimited() -> Params {
     Params { limit: QueueLimit::Unlimited, ..Params::default() }
 }
 
-/// What a link sends that takes 1 µs for each packet: packet number i comes at 0.9 i µs, and goes at i µs if none
-/// is dropped, so that its delay is 0.1 i µs.
+/// A link that takes 1 µs per packet: packet i arrives at 0.9 i µs and departs at i µs if none is dropped, so
+/// its delay is 0.1 i µs.
 struct Overload {
     bench: Bench<Codel>,
-    /// The next instant at which the link is free, in µs.
+    /// The next time at which the link is free, in µs.
     now: u64,
     ecn: Ecn,
-    /// When packets were marked.
+    /// Times of marks.
     marks: Vec<Time>,
 }
 
@@ -30,7 +30,7 @@ impl Overload {
         Overload { bench: Bench::new(Codel::new(params)), now: 0, ecn, marks: Vec::new() }
     }
 
-    /// Goes on for so many µs, with a packet every 0.9 µs.
+    /// Runs for `length` µs, with an arrival every 0.9 µs.
     fn run(&mut self, length: u64) {
         let start = self.now;
         let mut came = 0;
@@ -44,7 +44,7 @@ impl Overload {
         }
     }
 
-    /// Goes on without any packets that come until none is left; says how long that took, in µs.
+    /// Runs without arrivals until the queue is empty. Returns the time this took, in µs.
     fn drain(&mut self) -> u64 {
         let start = self.now;
         while self.serve() {}
@@ -72,8 +72,7 @@ impl Overload {
     }
 }
 
-/// The instants at which drops are due after the first, which is number `count`: each interval / sqrt(count) after
-/// the one before.
+/// Times of the drops that follow drop number `count`: interval / sqrt(count) apart.
 fn due(first_us: u64, mut count: u32) -> impl Iterator<Item = f64> {
     let mut next = first_us as f64;
     std::iter::repeat_with(move || {
@@ -84,7 +83,7 @@ fn due(first_us: u64, mut count: u32) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Each instant is the first at which the link was free once the drop was due.
+/// Each drop occurs at the first departure after it is due.
 fn assert_due(found: &[Time], expected: impl Iterator<Item = f64>) {
     for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
         let late = found.as_nanos() as f64 / 1_000.0 - expected;
@@ -92,8 +91,8 @@ fn assert_due(found: &[Time], expected: impl Iterator<Item = f64>) {
     }
 }
 
-/// The delay is 5 ms at 50 ms, and an interval later the first packet is dropped; then one each
-/// interval / sqrt(count), to the microsecond.
+/// The delay reaches 5 ms at 50 ms. The first drop is one interval later, and the gaps are interval /
+/// sqrt(count), to the microsecond.
 #[test]
 fn drops_follow_the_control_law() {
     let mut overload = Overload::new(unlimited(), Ecn::NotEct);
@@ -101,15 +100,15 @@ fn drops_follow_the_control_law() {
     let drops = overload.drops();
     assert_eq!(drops[0], us(150_000));
     assert_due(&drops, due(150_000, 1));
-    // 1/sqrt(1) + ... + 1/sqrt(n) is 4.5 at n = 8: so long are 450 ms.
+    // 1/sqrt(1) + ... + 1/sqrt(n) is 4.5 at n = 8, or 450 ms.
     assert_eq!(drops.len(), 9);
     assert_eq!(overload.bench.queue.stats().early_drops, 9);
     assert!(overload.marks.is_empty());
 }
 
-/// Packets that can be marked are marked at the instants at which others are dropped, and none is lost.
+/// ECN-capable packets are marked at the times at which others would be dropped, and none is lost.
 #[test]
-fn marks_follow_the_control_law_too() {
+fn marks_follow_the_control_law() {
     for ecn in [Ecn::Ect0, Ecn::Ect1] {
         let mut overload = Overload::new(unlimited(), ecn);
         overload.run(600_000);
@@ -122,8 +121,8 @@ fn marks_follow_the_control_law_too() {
     assert_eq!((overload.marks.len(), overload.drops().len()), (0, 9));
 }
 
-/// One that enters the dropping state again within 16 intervals goes on with as many drops as it had made beyond
-/// the first of the last time; later it begins at one.
+/// On re-entering the dropping state within 16 intervals, count resumes at the number of drops of the
+/// previous state less the first; later it restarts at one.
 #[test]
 fn the_count_decays_between_dropping_states() {
     for (pause, soon) in [(1_000_000, true), (2_000_000, false)] {
@@ -141,17 +140,17 @@ fn the_count_decays_between_dropping_states() {
     }
 }
 
-/// However long the delay, no packet is dropped that leaves at most an MTU behind it.
+/// A packet that leaves at most one MTU in the queue is never dropped, whatever the delay.
 #[test]
-fn a_queue_of_an_mtu_is_never_too_long() {
+fn a_backlog_of_one_mtu_is_never_dropped() {
     for (left, drops) in [(1, false), (2, true)] {
         let mut bench = Bench::new(Codel::new(unlimited()));
         (0..left).for_each(|_| bench.come(Time::ZERO, 0, 1500, Ecn::NotEct));
-        // Each packet takes 50 ms, ten times the target, of each packet that waits.
+        // Each waiting packet adds 50 ms of delay, ten times the target.
         for step in 1..200 {
             bench.come(us(step * 50_000), 0, 1500, Ecn::NotEct);
             assert!(bench.go(us(step * 50_000)).is_some());
-            // Those that were dropped are replaced, so that the queue stays as long as it was.
+            // Dropped packets are replaced, so the queue length is constant.
             while bench.queue.queued().0 < left {
                 bench.come(us(step * 50_000), 0, 1500, Ecn::NotEct);
             }
@@ -160,9 +159,9 @@ fn a_queue_of_an_mtu_is_never_too_long() {
     }
 }
 
-/// A delay that is below the target once in each interval does not count, whatever it is otherwise.
+/// A delay that falls below the target once per interval causes no drops.
 #[test]
-fn a_burst_is_let_through() {
+fn short_bursts_are_not_dropped() {
     let mut bench = Bench::new(Codel::new(unlimited()));
     for round in 0..50 {
         let start = round * 100_000;
@@ -174,9 +173,9 @@ fn a_burst_is_let_through() {
     assert!(bench.drops.is_empty());
 }
 
-/// An overflow is not the discipline's: what does not fit is dropped when it comes, even if it could be marked.
+/// An overflow is not the discipline's decision: arrivals are dropped, ECN-capable or not.
 #[test]
-fn a_full_queue_drops_what_comes() {
+fn a_full_queue_drops_arrivals() {
     let mut bench = Bench::new(Codel::new(Params { limit: QueueLimit::Packets(3), ..Params::default() }));
     (0..5).for_each(|_| bench.come(Time::ZERO, 0, 1500, Ecn::Ect0));
     assert_eq!(bench.dropped(), [3, 4]);
@@ -184,11 +183,11 @@ fn a_full_queue_drops_what_comes() {
     assert_eq!(bench.queue.stats().overflowed, 2);
 }
 
-/// A source that does not answer, at twice the rate of the link. From the first drop on, the n-th comes
-/// 100 ms (1 + 1/sqrt(2) + ... + 1/sqrt(n − 1)) later, within a packet's time: about 25 t² in t seconds. There are
-/// 1,000 t packets too many, so that the queue grows for 20 s, and is gone after 40.
+/// An unresponsive source at twice the link rate. Drop n follows the first by 100 ms (1 + 1/sqrt(2) + ... +
+/// 1/sqrt(n − 1)), within one packet time: about 25 t² drops in t seconds. The excess is 1,000 t packets, so
+/// the queue grows for 20 s and is empty after 40.
 #[test]
-fn an_unresponsive_source_meets_a_closed_form() {
+fn drops_of_an_unresponsive_source_match_a_closed_form() {
     let run = |seconds| {
         let mut net = Builder::new();
         let sink = net.add(Sink::new());
@@ -208,7 +207,7 @@ fn an_unresponsive_source_meets_a_closed_form() {
         let Node::Source(source) = engine.node(source) else { panic!("a source") };
         (*link.stats(), *sink.stats(), source.stats().packets)
     };
-    // Packet number i comes at i/2 ms and goes at i ms: its delay is 5 ms at 10 ms.
+    // Packet i arrives at i/2 ms and departs at i ms: its delay is 5 ms at 10 ms.
     let due = |seconds: f64| due(110_000, 1).take_while(|&due| due <= seconds * 1e6).count() as f64;
     for seconds in [1, 5, 10, 20, 30, 39] {
         let (stats, sink, sent) = run(Duration::from_secs(seconds));

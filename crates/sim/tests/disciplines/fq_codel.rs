@@ -8,7 +8,7 @@ use lasthop_sim::queue::{Discipline, FqCodel};
 
 use crate::bench::{Bench, us};
 
-/// With a target that no packet reaches.
+/// FQ-CoDel with a target that no packet exceeds.
 fn scheduler() -> Params {
     Params { limit: QueueLimit::Unlimited, target: Duration::from_secs(1_000), ..Params::default() }
 }
@@ -17,10 +17,9 @@ fn flow_of(bench: &mut Bench<FqCodel>, now: Time) -> u16 {
     bench.go(now).expect("a packet waits").flow.0
 }
 
-/// Two flows with a backlog get the same number of bytes, whatever their packets' sizes: never further apart than
-/// a quantum and a packet.
+/// Two backlogged flows get the same number of bytes for any packet sizes, within a quantum and a packet.
 #[test]
-fn flows_share_by_bytes() {
+fn flows_share_the_link_by_bytes() {
     for sizes in [[1500, 1500], [1500, 300], [1500, 40], [41, 1400], [700, 1514]] {
         for quantum in [300, 1514, 9000] {
             let mut bench = Bench::new(FqCodel::new(Params { quantum: Bytes(quantum), ..scheduler() }));
@@ -30,20 +29,20 @@ fn flows_share_by_bytes() {
                     .for_each(|_| bench.come(us(0), flow as u16, sizes[flow], Ecn::NotEct));
             }
             let mut sent = [0u64, 0];
-            let most = quantum + sizes[0].max(sizes[1]);
-            while sent.iter().all(|&bytes| bytes < total - most) {
+            let bound = quantum + sizes[0].max(sizes[1]);
+            while sent.iter().all(|&bytes| bytes < total - bound) {
                 let packet = bench.go(us(0)).expect("both have a backlog");
                 sent[usize::from(packet.flow.0)] += packet.size.0;
                 let apart = sent[0].abs_diff(sent[1]);
-                assert!(apart <= most, "{sent:?} with packets of {sizes:?} and a quantum of {quantum}");
+                assert!(apart <= bound, "{sent:?} with packets of {sizes:?} and a quantum of {quantum}");
             }
         }
     }
 }
 
-/// A flow whose queue was empty is served before those with a backlog, for one quantum.
+/// A flow whose queue was empty is served before backlogged flows, for one quantum.
 #[test]
-fn a_sparse_flow_goes_first() {
+fn a_sparse_flow_is_served_first() {
     let mut bench = Bench::new(FqCodel::new(scheduler()));
     (0..20).for_each(|_| bench.come(us(0), 0, 1500, Ecn::NotEct));
     (0..20).for_each(|_| bench.come(us(0), 1, 1500, Ecn::NotEct));
@@ -52,17 +51,17 @@ fn a_sparse_flow_goes_first() {
     }
     bench.come(us(5), 2, 100, Ecn::NotEct);
     assert_eq!(flow_of(&mut bench, us(6)), 2);
-    // One that goes on is served like the others from its second quantum on.
+    // From its second quantum on it is served like the others.
     (0..20).for_each(|_| bench.come(us(7), 3, 1500, Ecn::NotEct));
     let order: Vec<_> = (8..16).map(|step| flow_of(&mut bench, us(step))).collect();
     assert_eq!(order.iter().filter(|&&flow| flow == 3).count(), 4, "{order:?}");
     assert_eq!(order[..2], [3, 3], "1500 bytes leave 14 of 1514: {order:?}");
 }
 
-/// One that sends a packet whenever its last one has left is new at most every other round: the flow with a
-/// backlog has its share.
+/// A flow that enqueues a packet after each of its departures counts as new at most every second round, so a
+/// backlogged flow gets its share.
 #[test]
-fn a_flow_of_single_packets_starves_none() {
+fn a_flow_of_single_packets_does_not_starve_backlogged_flows() {
     let mut bench = Bench::new(FqCodel::new(scheduler()));
     (0..400).for_each(|_| bench.come(us(0), 0, 1500, Ecn::NotEct));
     bench.come(us(0), 1, 1500, Ecn::NotEct);
@@ -77,10 +76,10 @@ fn a_flow_of_single_packets_starves_none() {
     assert!(sent[0] >= 199 && sent[1] >= 190, "{sent:?}");
 }
 
-/// Two flows that take turns starve none either: each has run empty before its next packet comes, which is then as
-/// the last one of the other has left. One that has run empty is not new at once.
+/// Two flows that alternate do not starve a third: each is empty before its next packet arrives, at the
+/// departure of the other's. A flow whose queue ran empty is not new at once.
 #[test]
-fn flows_that_take_turns_starve_none() {
+fn alternating_sparse_flows_do_not_starve_backlogged_flows() {
     let mut bench = Bench::new(FqCodel::new(scheduler()));
     (0..400).for_each(|_| bench.come(us(0), 0, 1500, Ecn::NotEct));
     (1..3).for_each(|flow| bench.come(us(0), flow, 1500, Ecn::NotEct));
@@ -96,10 +95,10 @@ fn flows_that_take_turns_starve_none() {
     assert!(sent.iter().all(|&packets| packets >= 95), "{sent:?}");
 }
 
-/// Half the packets of the queue with the most bytes are dropped from its head, at most 64.
+/// Half of the packets of the queue with the most bytes are dropped from its head, at most 64.
 #[test]
-fn an_overflow_is_the_longest_queues() {
-    let limited = |most| Params { limit: QueueLimit::Packets(most), ..scheduler() };
+fn an_overflow_drops_from_the_longest_queue() {
+    let limited = |packets| Params { limit: QueueLimit::Packets(packets), ..scheduler() };
     let mut bench = Bench::new(FqCodel::new(limited(10)));
     (0..8).for_each(|_| bench.come(us(0), 0, 1000, Ecn::Ect0));
     (8..10).for_each(|_| bench.come(us(0), 1, 1500, Ecn::NotEct));
@@ -109,7 +108,7 @@ fn an_overflow_is_the_longest_queues() {
     assert!(bench.drops.iter().all(|&(_, _, reason)| reason == DropReason::QueueFull));
     // Now 4000 bytes of flow 0 and 3000 of flow 1.
     assert_eq!(bench.queue.queued(), (7, Bytes(7_100)));
-    // Bytes count, not packets.
+    // The queue length is in bytes, not in packets.
     let mut small = Bench::new(FqCodel::new(limited(10)));
     (0..8).for_each(|_| small.come(us(0), 0, 100, Ecn::NotEct));
     (8..11).for_each(|_| small.come(us(0), 1, 1500, Ecn::NotEct));
@@ -120,9 +119,9 @@ fn an_overflow_is_the_longest_queues() {
     assert_eq!(many.queue.stats().overflowed, 64);
 }
 
-/// Flows have queues by their numbers, and share one only if there are more of them.
+/// Flow numbers map to queues, and flows share a queue only if there are more flows than queues.
 #[test]
-fn flows_share_queues_by_their_numbers() {
+fn flows_map_to_queues_by_number() {
     let mut bench = Bench::new(FqCodel::new(Params { flows: 2, ..scheduler() }));
     for flow in [0, 2, 4, 1] {
         (0..2).for_each(|_| bench.come(us(0), flow, 1514, Ecn::NotEct));
@@ -131,13 +130,13 @@ fn flows_share_queues_by_their_numbers() {
     assert_eq!(order, [0, 1, 0, 1, 2, 2, 4, 4]);
 }
 
-/// Each queue has a CoDel of its own: of two flows the one whose packets stay too long loses some.
+/// Each queue has its own CoDel: of two flows, only the one with the long delay has drops.
 #[test]
-fn each_queue_is_controlled_by_itself() {
+fn each_queue_has_its_own_codel() {
     for ecn in [Ecn::NotEct, Ecn::Ect0] {
         let mut bench = Bench::new(FqCodel::new(Params::default()));
         let mut marked = 0;
-        // Of ten packets that come in 10 ms, eleven of flow 0 and one of flow 1, ten go.
+        // In 10 ms eleven packets of flow 0 and one of flow 1 arrive, and ten packets depart.
         for step in 0..2_000 {
             let now = us(step * 1_000);
             bench.come(now, 0, 1500, ecn);

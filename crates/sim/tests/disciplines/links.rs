@@ -18,7 +18,7 @@ use crate::bench::{packet, seq, us};
 const SINK: ComponentId = ComponentId(0);
 const LINK: ComponentId = ComponentId(1);
 
-/// What enters and leaves the link, and what it drops.
+/// Packets that enter and leave the link, and its drops.
 #[derive(Debug, Default, PartialEq)]
 struct Record {
     entered: u64,
@@ -41,7 +41,7 @@ impl Tap for Record {
     }
 }
 
-/// Sources at random before a link; says what crossed it, and how many packets are in it at the end.
+/// Random sources before a link. Returns what crossed the link, and the number of packets in it at the end.
 fn run(seed: u64, link: impl FnOnce(Streams) -> Node) -> (Record, u64) {
     let streams = Streams::new(seed, 0);
     let mut random = streams.stream("world");
@@ -142,10 +142,10 @@ fn idle_managements() -> [Management; 3] {
     ]
 }
 
-/// A link whose discipline never acts is one with an unlimited queue: each packet leaves it at the same instant,
-/// and each is lost that is lost there.
+/// A discipline that never drops equals an unlimited drop-tail queue: equal departure times and equal losses
+/// on the air.
 #[test]
-fn a_discipline_that_never_acts_is_drop_tail() {
+fn an_inactive_discipline_equals_drop_tail() {
     for seed in 0..20 {
         let plain = run(seed, |_| WiredLink::new(rate(), DELAY, QueueLimit::Unlimited).into());
         for management in idle_managements() {
@@ -164,8 +164,8 @@ fn a_discipline_that_never_acts_is_drop_tail() {
     }
 }
 
-/// Whatever the discipline and whatever the link, each packet that enters leaves it or is dropped, once the sources
-/// are silent; and the same world is the same again.
+/// Every packet that enters leaves or is dropped once the sources stop, for every discipline and link; the
+/// same seed gives the same run.
 #[test]
 fn links_conserve_packets() {
     let mut acted = 0;
@@ -194,7 +194,7 @@ fn links_conserve_packets() {
     assert!(acted > 1_000, "only {acted} packets were dropped by a discipline");
 }
 
-/// A component that is driven by hand, on which a packet of 100 bytes takes 10 ms.
+/// A component driven by hand, with a transmission time of 10 ms per packet of 100 bytes.
 struct ByHand {
     link: Node,
     out: Out,
@@ -205,7 +205,8 @@ impl ByHand {
         ByHand { link, out: Out::default() }
     }
 
-    /// Wakes it as the engine would until `end`; says which packets left and were dropped.
+    /// Wakes the component as the engine would until `end`. Returns the packets that left and those that were
+    /// dropped.
     fn run(&mut self, end: Time) -> (Vec<u64>, Vec<u64>) {
         let (mut left, mut dropped) = (Vec::new(), Vec::new());
         loop {
@@ -230,7 +231,7 @@ impl ByHand {
     }
 }
 
-/// The same queue before a wired link, and before wireless ones of which all units survive, without an ARQ and with.
+/// The same queue before a wired link, and before error-free wireless ones with and without an ARQ.
 fn links(management: Management) -> [Node; 4] {
     let rate = BitRate::from_bps(80_000).unwrap();
     let queue = || management.build(|size| rate.time_for(size), Streams::new(1, 0).stream("queue"));
@@ -244,15 +245,15 @@ fn links(management: Management) -> [Node; 4] {
     [wired, none, stop, selective]
 }
 
-/// A packet that comes at the instant at which another leaves the queue finds the room that this one makes, whether
-/// the link was woken before or not.
+/// A packet that arrives at the instant of a departure finds the room made by it, whether or not the link was
+/// woken before.
 #[test]
-fn room_made_at_this_instant_counts() {
+fn room_made_at_the_arrival_instant_counts() {
     let limit = QueueLimit::Packets(1);
     for woken in [false, true] {
         for link in links(Management::Codel(codel::Params { limit, ..codel::Params::default() })) {
             let mut hand = ByHand::new(link);
-            // The first is sent, the second waits, the third finds no room.
+            // The first packet is in transmission, the second waits, the third finds no room.
             (0..3).for_each(|number| hand.come(ms(0), 0, number, 100));
             assert_eq!(hand.run(ms(9)), (vec![], vec![2]));
             let mut left = if woken { hand.run(ms(10)).0 } else { vec![] };
@@ -264,9 +265,9 @@ fn room_made_at_this_instant_counts() {
     }
 }
 
-/// No limit keeps a packet out that comes to an idle link.
+/// An idle link accepts a packet whatever its queue limit.
 #[test]
-fn an_idle_link_has_room() {
+fn an_idle_link_accepts_a_packet_without_queue_space() {
     let (none, small) = (QueueLimit::Packets(0), QueueLimit::Bytes(Bytes(50)));
     for limit in [none, small] {
         for management in [
@@ -285,14 +286,14 @@ fn an_idle_link_has_room() {
     }
 }
 
-/// A discipline learns that its queue has run empty, whatever the link: a flow that was silent for long is new
-/// again, and has its turn in the order in which it came.
+/// A discipline is notified when its queue runs empty, on every link: a flow after a long silence is new
+/// again and served in order of arrival.
 #[test]
-fn a_discipline_learns_of_idleness() {
+fn a_discipline_is_notified_of_an_empty_queue() {
     let params = fq_codel::Params { quantum: Bytes(150), ..fq_codel::Params::default() };
     for link in links(Management::FqCodel(params)) {
         let mut hand = ByHand::new(link);
-        // Two packets of flow 1 are more than its quantum.
+        // Two packets of flow 1 exceed its quantum.
         (0..2).for_each(|number| hand.come(ms(0), 1, number, 100));
         assert_eq!(hand.run(ms(1_000)).0, [0, 1]);
         hand.come(ms(1_000), 0, 2, 100);

@@ -18,13 +18,13 @@ fn probability(p: f64) -> Probability {
     Probability::new(p).unwrap()
 }
 
-/// One whose average is the queue as it is.
+/// RED whose average equals the current queue length.
 fn at_once(params: Params) -> Bench<Red> {
     red(Params { limit: QueueLimit::Unlimited, weight: probability(1.0), ..params })
 }
 
-/// The average moves with each packet that comes, by its weight; while the queue is empty, as many packets of an
-/// empty queue count as the link could have sent.
+/// The average moves by its weight with each arrival. Idle time counts as the number of packets that the link
+/// could have sent.
 #[test]
 fn the_average_is_exponentially_weighted() {
     let weight = 0.02;
@@ -55,7 +55,7 @@ fn the_average_is_exponentially_weighted() {
     assert!(average > 0.0 && bench.queue.stats().early_drops == 0);
 }
 
-/// How many packets it is from one mark to the next, with `queued` packets in the queue at each arrival.
+/// The numbers of arrivals between marks, with `queued` packets in the queue at each arrival.
 fn gaps(params: Params, queued: usize, arrivals: u64) -> (Vec<u64>, Bench<Red>) {
     let mut bench = at_once(params);
     let (mut gaps, mut since) = (Vec::new(), 0);
@@ -77,8 +77,9 @@ fn gaps(params: Params, queued: usize, arrivals: u64) -> (Vec<u64>, Bench<Red>) 
     (gaps, bench)
 }
 
-/// At an average half-way between the thresholds, half of `max_probability` counts: p. The packets from one mark
-/// to the next are uniform on 1 to 1/p − 1 in the paper, and on 1/p to 2/p − 1 in ns-2, which waits.
+/// At an average half-way between the thresholds the probability p is half of `max_probability`. The number
+/// of arrivals between marks is uniform on 1 to 1/p − 1 in the paper, and on 1/p to 2/p − 1 with ns-2's
+/// `wait`.
 #[test]
 fn marks_are_spread_evenly() {
     let base = Params { max_probability: probability(0.1), ..Params::default() };
@@ -96,8 +97,8 @@ fn marks_are_spread_evenly() {
     }
 }
 
-/// The probability grows from 0 at `min` to `max_probability` at `max`, and then to 1 at twice `max`: seen in the
-/// longest gap between marks, which is 1/p.
+/// The probability rises from 0 at `min` to `max_probability` at `max`, and to 1 at twice `max`. The longest
+/// gap between marks is 1/p.
 #[test]
 fn the_probability_follows_the_average() {
     let base = Params { wait: false, max_probability: probability(0.1), ..Params::default() };
@@ -123,10 +124,10 @@ fn the_probability_follows_the_average() {
     }
 }
 
-/// From twice `max` on, or from `max` if it is not gentle, everything is dropped, whether it could be marked or
-/// not; below, what cannot be marked is dropped in its place.
+/// From twice `max` on, or from `max` if not gentle, every arrival is dropped, ECN-capable or not; below,
+/// packets that are not ECN-capable are dropped instead of marked.
 #[test]
-fn beyond_the_upper_threshold_all_is_dropped() {
+fn all_packets_are_dropped_above_the_upper_threshold() {
     for (gentle, most) in [(true, 30), (false, 15)] {
         let params = Params { gentle, max_probability: probability(1e-9), ..Params::default() };
         let mut bench = at_once(Params { wait: true, ..params });
@@ -149,9 +150,9 @@ fn beyond_the_upper_threshold_all_is_dropped() {
     }
 }
 
-/// What does not fit is dropped as by any queue.
+/// An overflow drops the arrival, as in drop-tail.
 #[test]
-fn a_full_queue_drops_what_comes() {
+fn a_full_queue_drops_arrivals() {
     let mut bench = red(Params { limit: QueueLimit::Bytes(Bytes(1_000)), ..Params::default() });
     (0..4).for_each(|_| bench.come(Time::ZERO, 0, 400, Ecn::Ect0));
     assert_eq!(bench.dropped(), [2, 3]);

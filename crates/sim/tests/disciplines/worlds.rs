@@ -31,7 +31,7 @@ impl Discipline for Boxed {
     }
 }
 
-/// A world: all packets that came, those that went and those that were dropped, in their order.
+/// A random world: arrivals, departures and drops, in order.
 fn world(number: u64) -> (Bench<Boxed>, Vec<Packet>) {
     let mut random = Streams::new(15, number).stream("worlds");
     let management = management(&mut random);
@@ -65,8 +65,8 @@ fn world(number: u64) -> (Bench<Boxed>, Vec<Packet>) {
     (bench, sent)
 }
 
-/// Every packet that came has gone once, was dropped once or waits; those of a flow go in their order; and the
-/// counters say what was seen.
+/// Every arrival departs once, is dropped once or is queued; departures of a flow are in order; the counters
+/// agree.
 #[test]
 fn packets_are_conserved() {
     for number in 0..3_000 {
@@ -85,9 +85,9 @@ fn packets_are_conserved() {
     }
 }
 
-/// The same world is the same.
+/// The same seed gives the same run.
 #[test]
-fn worlds_repeat() {
+fn random_worlds_are_reproducible() {
     for number in 0..200 {
         let [one, other] = [world(number), world(number)];
         assert_eq!(one.1, other.1);
@@ -95,9 +95,9 @@ fn worlds_repeat() {
     }
 }
 
-/// An unlimited queue that nothing controls is first in, first out.
+/// Without congestion and limit every discipline is first in, first out.
 #[test]
-fn nothing_is_done_below_the_targets() {
+fn below_its_target_a_discipline_is_fifo() {
     let limit = QueueLimit::Unlimited;
     let target = Duration::from_secs(1_000_000);
     for management in [

@@ -14,13 +14,13 @@ use lasthop_sim::{Builder, Ended, QueueLimit, WiredLink};
 use crate::recorder::{Numbering, Places, Recorder};
 use crate::trace::Row;
 
-/// A case of the index.
+/// A case of `index.csv`.
 pub(crate) struct Case {
     pub(crate) name: String,
     options: BTreeMap<String, String>,
 }
 
-/// What `trace.tcl` assumes for options that are not given.
+/// Defaults of `trace.tcl`.
 const DEFAULTS: &[(&str, &str)] = &[
     ("tcp", "Reno"),
     ("sink", "Imm"),
@@ -134,7 +134,7 @@ impl Case {
         Ok(settings)
     }
 
-    /// Sets what an ns-2 agent variable stands for.
+    /// Applies an ns-2 agent variable to the settings.
     fn set_variable(&self, settings: &mut Settings, name: &str, value: &str) -> Result<(), String> {
         let on = matches!(value, "1" | "true");
         let number = || value.parse::<u32>().map_err(|_| format!("bad {name} {value}"));
@@ -244,7 +244,7 @@ fn delay(text: &str) -> Result<Duration, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 
-/// Stands where packets leave the last hop and loses those that the case says.
+/// Sits at the end of the last hop and drops the packets that the case lists.
 struct Dropper {
     lost: Lost,
     outages: Vec<(f64, f64)>,
@@ -286,7 +286,7 @@ impl Lost {
 }
 
 impl Dropper {
-    /// Whether the packet's time on the air overlapped an outage.
+    /// Whether the packet was on the air during an outage.
     fn in_outage(&self, now: Time, packet: &Packet) -> bool {
         let on_air = self.rate.time_for(packet.size).as_secs_f64();
         let start = now.as_secs_f64() - self.delay.as_secs_f64() - on_air;

@@ -20,7 +20,7 @@ fn directory() -> PathBuf {
     }
 }
 
-/// What is the matter with one case, if anything is.
+/// The first difference of a case, as an error.
 fn difference(case: &Case, directory: &Path) -> Result<(), String> {
     let expected = trace::read(&directory.join(format!("{}.csv.gz", case.name)))?;
     let found = case.simulate()?;

@@ -9,7 +9,7 @@ use lasthop_sim::{Node, Tap, Wire, WireId};
 
 use crate::trace::Row;
 
-/// How ns-2 numbers what we count in bytes: segments from 0, of which SYN is one.
+/// Converts our byte numbers to those of ns-2: segments from 0, SYN included.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbering {
     iss: SeqNum,
@@ -45,7 +45,7 @@ impl Numbering {
     }
 }
 
-/// Where the recorder looks.
+/// The observation points of the recorder.
 pub(crate) struct Places {
     pub(crate) sender: ComponentId,
     pub(crate) data_queue: ComponentId,
@@ -65,7 +65,7 @@ pub(crate) struct Recorder {
     times_on_air: BTreeMap<i64, i64>,
     acks_on_air: i64,
     timeouts: u64,
-    /// The state that is written once the sender has done all that it does at this instant.
+    /// The sender's state, written once all events of this instant are handled.
     pending: Option<Row>,
     written: Option<Row>,
 }
@@ -99,7 +99,7 @@ impl Recorder {
         }
     }
 
-    /// Writes down what an earlier instant left behind.
+    /// Writes pending state of an earlier instant.
     fn pass(&mut self, now: Time) {
         if self.pending.as_ref().is_some_and(|row| row.t < now.as_secs_f64()) {
             self.flush();

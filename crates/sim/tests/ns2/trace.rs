@@ -14,7 +14,7 @@ pub(crate) struct Row {
     pub(crate) event: String,
     /// Segment or acknowledgement number.
     pub(crate) seq: Option<i64>,
-    /// How many times it was sent, or its index.
+    /// Number of its transmissions so far, or its index.
     pub(crate) k: Option<i64>,
     /// Bytes on the wire.
     pub(crate) size: Option<i64>,
@@ -30,7 +30,7 @@ impl Row {
         Row { t, event: event.into(), seq: Some(seq), k, size: Some(size), cwnd: None, state: None }
     }
 
-    /// A row that says only that something happened.
+    /// A row with an event only.
     pub(crate) fn bare(t: f64, event: &str) -> Row {
         Row { t, event: event.into(), seq: None, k: None, size: None, cwnd: None, state: None }
     }

@@ -6,11 +6,11 @@ use lasthop_sim::QueueLimit;
 
 use crate::net::{Net, SERVICE, always, load};
 
-/// Packets of the Poisson source in a second.
+/// Departures of the Poisson source per second.
 const PER_SECOND: f64 = 500.0;
 const SECONDS: u64 = 1_000;
 
-/// The instants, in seconds, at which a Poisson source sends.
+/// Departure times of a Poisson source, in seconds.
 fn poisson_instants() -> Vec<f64> {
     let stop = Time::ZERO + Duration::from_secs(SECONDS);
     let config = Config { stop, ..always(Pattern::Poisson { rate: load(500) }) };
@@ -28,10 +28,10 @@ fn assert_within_five(what: &str, found: f64, expected: f64, standard_error: f64
     assert!(errors.abs() < 5.0, "{what}: {found}, not {expected}: {errors:.1} standard errors off");
 }
 
-/// Counts in windows of a time t are independent, with mean λt. So is their variance, and its standard
-/// error over n windows follows from the fourth central moment, λt + 3(λt)².
+/// Counts in disjoint windows of length t are independent with mean and variance λt. The standard error of
+/// the variance over n windows follows from the fourth central moment, λt + 3(λt)².
 #[test]
-fn a_poisson_count_has_mean_and_variance_alike() {
+fn poisson_counts_have_equal_mean_and_variance() {
     let instants = poisson_instants();
     for windows_per_second in [2_500, 100, 10] {
         let n = (SECONDS * windows_per_second) as usize;
@@ -46,10 +46,10 @@ fn a_poisson_count_has_mean_and_variance_alike() {
     }
 }
 
-/// The standard errors over n gaps are the mean's, 1/√n of it, and for the coefficient of variation
-/// 1/√n too (delta method, with the exponential's moments 1, 2, 6, 24).
+/// Over n gaps the relative standard error of the mean is 1/√n, and so is that of the coefficient of
+/// variation (delta method, with the exponential's moments 1, 2, 6, 24).
 #[test]
-fn gaps_vary_as_much_as_they_last() {
+fn poisson_gaps_have_unit_coefficient_of_variation() {
     let instants = poisson_instants();
     let before = std::iter::once(&0.0).chain(&instants);
     let gaps: Vec<_> = before.zip(&instants).map(|(before, after)| after - before).collect();
@@ -60,13 +60,13 @@ fn gaps_vary_as_much_as_they_last() {
     assert_within_five("coefficient of variation", variance.sqrt() / mean, 1.0, 1.0 / n.sqrt());
 }
 
-/// Lengths are in gaps within a burst.
+/// Durations are in multiples of the gap within a burst.
 fn on_off(on: u64, off: u64, periods: Periods) -> Net {
     let pattern = Pattern::OnOff { rate: load(1_000), on: SERVICE * on, off: SERVICE * off, periods };
     Net::new(on, &[always(pattern)], QueueLimit::Unlimited)
 }
 
-/// Periods that a whole number of gaps fits into: packets leave at rate · on/(on + off), exactly.
+/// Periods that are multiples of the gap: the rate is exactly rate · on/(on + off).
 #[test]
 fn fixed_bursts_have_their_mean_rate() {
     for (on, off) in [(1, 1), (5, 3), (40, 200)] {
@@ -77,8 +77,8 @@ fn fixed_bursts_have_their_mean_rate() {
     }
 }
 
-/// Bursts of exponential length have 1/(1 − e^(−g/on)) packets on average, where g is the gap between
-/// two; of a single one, too, the first leaves at once.
+/// Bursts of exponential duration have 1/(1 − e^(−g/on)) packets on average, where g is the gap between
+/// packets; the first packet leaves at the start of the burst.
 #[test]
 fn exponential_bursts_have_their_mean_rate() {
     for (on, off, tolerance) in [(1, 1, 0.02), (2, 3, 0.02), (50, 20, 0.05)] {

@@ -6,33 +6,33 @@ use lasthop_sim::QueueLimit;
 
 use crate::net::{DELAY, Net, SERVICE, SIZE, always, load};
 
-/// The probabilities that this many packets arrive in a service, from none to `most`, at this load.
-fn arrivals_in_a_service(load: f64, most: usize) -> Vec<f64> {
+/// Distribution of the number of arrivals in a service at this load, from 0 to `max`.
+fn arrivals_in_a_service(load: f64, max: usize) -> Vec<f64> {
     let mut probability = (-load).exp();
     let next = |count: usize| {
-        let this = probability;
+        let current = probability;
         probability *= load / (count + 1) as f64;
-        this
+        current
     };
-    (0..=most).map(next).collect()
+    (0..=max).map(next).collect()
 }
 
-/// The probability that at least `count` arrive.
+/// The probability of at least `count` arrivals.
 fn at_least(arrivals: &[f64], count: usize) -> f64 {
     1.0 - arrivals[..count].iter().sum::<f64>()
 }
 
-/// The long-run distribution of how many packets a departure leaves behind, from none to `room` − 1, where
+/// Stationary distribution of the number of packets left behind by a departure, from 0 to `room` − 1, where
 /// `room` counts the packet in service.
 ///
-/// A departure that leaves n > 0 is followed by a service, in which A packets arrive; the next leaves
-/// n − 1 + A of them, or `room` − 1 if there are more. One that leaves none is followed by an arrival and
-/// then by the like of n = 1. In the long run the number rises above n as often as it falls to n, and it
-/// falls by one at a time, if nobody arrives:
+/// A departure that leaves n > 0 is followed by a service with A arrivals; the next departure leaves n − 1 +
+/// A, at most `room` − 1. A departure that leaves none is followed by an arrival and then by the transition
+/// of n = 1. In the stationary process up- and down-crossings of each level are equally frequent, and the
+/// number falls by one at a time, if there are no arrivals:
 ///
 /// π(n+1) P(A = 0) = π(0) P(A > n) + Σ π(i) P(A > n + 1 − i), i from 1 to n.
 ///
-/// All terms are positive, so that no precision is lost.
+/// All terms are positive, so there is no cancellation.
 fn left_behind(load: f64, room: usize) -> Vec<f64> {
     let arrivals = arrivals_in_a_service(load, room);
     let mut weights = vec![1.0];
@@ -45,18 +45,18 @@ fn left_behind(load: f64, room: usize) -> Vec<f64> {
     weights.iter().map(|weight| weight / total).collect()
 }
 
-/// The probability that a packet is lost. Between two departures lies a service, and before it, if the
-/// first left nobody behind, the mean gap between arrivals: 1 + π(0)/ρ services on average. In the long
-/// run as many leave as are let in, ρ(1 − P) in each service, so that P = 1 − 1/(π(0) + ρ).
+/// The loss probability P. The mean time between departures is one service plus, if the first departure
+/// leaves none, the mean gap between arrivals: 1 + π(0)/ρ services. Departures balance accepted arrivals, ρ(1
+/// − P) per service, so P = 1 − 1/(π(0) + ρ).
 fn loss(load: f64, room: usize) -> f64 {
     1.0 - 1.0 / (left_behind(load, room)[0] + load)
 }
 
-/// With room for the packet in service only, the probability is Erlang's, whatever the service; with one
-/// place to wait it is known too, because then π(0) is the probability that nobody arrives in a service.
-/// A queue of any length loses nothing, or what the link cannot carry.
+/// Without a queue the loss is Erlang's, for any service time. With a queue of one it is known because π(0)
+/// is then the probability of no arrival in a service. A long queue loses nothing, or the excess over the
+/// link rate.
 #[test]
-fn the_solver_knows_the_cases_that_need_none() {
+fn the_solver_matches_closed_forms() {
     let close =
         |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
     for load in [0.1, 0.5, 0.8, 1.0, 1.2, 3.0] {
@@ -67,9 +67,9 @@ fn the_solver_knows_the_cases_that_need_none() {
     close(loss(2.0, 100), 1.0 - 1.0 / 2.0);
 }
 
-/// What `left_behind` says stays as it is when every transition of the chain has been made once.
+/// The distribution is unchanged by one transition of the chain.
 #[test]
-fn the_solvers_law_is_that_of_the_chain() {
+fn the_solution_is_stationary() {
     for (load, room) in [(0.5, 3), (0.8, 11), (1.0, 31), (1.2, 6)] {
         let distribution = left_behind(load, room);
         let arrivals = arrivals_in_a_service(load, room);
@@ -89,19 +89,19 @@ fn the_solvers_law_is_that_of_the_chain() {
     }
 }
 
-/// A source at so many thousandths of the link's rate, and room for this many packets to wait.
+/// A Poisson source at `thousandths` of the link rate, and a queue for this many packets.
 fn net(thousandths: u64, waiting: u32) -> Net {
     let pattern = Pattern::Poisson { rate: load(thousandths) };
     let seed = thousandths * 100 + u64::from(waiting);
     Net::new(seed, &[always(pattern)], QueueLimit::Packets(waiting))
 }
 
-/// Where losses are rare, more packets are sent.
+/// Cases with rare losses use longer runs.
 #[test]
-fn as_many_are_lost_as_the_embedded_chain_says() {
-    for (thousandths, most) in [(500, 5), (800, 10), (1_000, 30), (1_200, 30)] {
+fn the_loss_rate_matches_the_embedded_chain() {
+    for (thousandths, max_waiting) in [(500, 5), (800, 10), (1_000, 30), (1_200, 30)] {
         let load = thousandths as f64 / 1_000.0;
-        for waiting in [0, 1, 2, 5, 10, 30].into_iter().filter(|&waiting| waiting <= most) {
+        for waiting in [0, 1, 2, 5, 10, 30].into_iter().filter(|&waiting| waiting <= max_waiting) {
             let exact = loss(load, waiting as usize + 1);
             let stretch = Duration::from_secs(if exact < 0.02 { 12 } else { 2 });
             let counts = |net: &Net| (net.engine.tap().lost as f64, net.sent_by(0) as f64);
@@ -111,10 +111,10 @@ fn as_many_are_lost_as_the_embedded_chain_says() {
     }
 }
 
-/// Where less than one loss is expected, thirty are a false alarm for less than one seed in thirty
-/// (Markov's inequality); losses come in groups, so that five standard errors would say nothing.
+/// With less than one expected loss, thirty are a false alarm for less than one seed in thirty (Markov's
+/// inequality); losses are clustered, so five standard errors do not apply.
 #[test]
-fn as_good_as_none_are_lost_where_there_is_room() {
+fn a_long_queue_loses_almost_nothing() {
     for (thousandths, waiting) in [(500, 10), (500, 30), (800, 30)] {
         let mut net = net(thousandths, waiting);
         net.until(Duration::from_secs(200));
@@ -123,9 +123,9 @@ fn as_good_as_none_are_lost_where_there_is_room() {
     }
 }
 
-/// What a source sent has arrived, is lost, or is on its way.
+/// Packets sent are delivered, lost or in flight.
 #[test]
-fn nothing_vanishes() {
+fn packets_are_conserved() {
     let rate = load(1_200);
     let config = Config { stop: Time::ZERO + Duration::from_secs(10), ..always(Pattern::Poisson { rate }) };
     let mut net = Net::new(1, &[config, config], QueueLimit::Packets(5));

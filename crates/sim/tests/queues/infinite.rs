@@ -6,7 +6,7 @@ use lasthop_sim::QueueLimit;
 
 use crate::net::{DELAY, Estimate, Net, SERVICE, always, load};
 
-/// Mean wait of packets whose Poisson sources use so many thousandths of the link each, in services.
+/// Mean wait, in services, for Poisson sources with these loads in thousandths of the link rate.
 fn mean_wait(loads: &[u64], stretch: Duration) -> Estimate {
     let configs: Vec<_> = loads.iter().map(|&each| always(Pattern::Poisson { rate: load(each) })).collect();
     let mut net = Net::new(loads[0], &configs, QueueLimit::Unlimited);
@@ -19,13 +19,13 @@ fn mean_wait(loads: &[u64], stretch: Duration) -> Estimate {
     wait.over(SERVICE.as_secs_f64())
 }
 
-/// Pollaczek's and Khinchine's formula for services of one length s: ρs/(2(1 − ρ)).
+/// Pollaczek-Khinchine formula for constant services of length s: ρs/(2(1 − ρ)).
 fn md1(load: f64) -> f64 {
     load / (2.0 * (1.0 - load))
 }
 
 #[test]
-fn the_mean_wait_is_that_of_pollaczek_and_khinchine() {
+fn mean_waits_match_pollaczek_khinchine() {
     for (thousandths, stretch_s, tolerance) in
         [(300, 5, 0.05), (500, 5, 0.05), (800, 10, 0.1), (900, 20, 0.15)]
     {
@@ -36,7 +36,7 @@ fn the_mean_wait_is_that_of_pollaczek_and_khinchine() {
 }
 
 #[test]
-fn poisson_sources_side_by_side_are_one_of_their_summed_rate() {
+fn superposed_poisson_sources_are_poisson() {
     let found = mean_wait(&[300, 500], Duration::from_secs(10));
     found.assert_is("wait at loads 0.3 and 0.5", md1(0.8), 0.1);
     let found = mean_wait(&[50; 10], Duration::from_secs(5));

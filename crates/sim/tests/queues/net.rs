@@ -6,25 +6,25 @@ use lasthop_proto::traffic::{Config, Pattern, Sink, SinkStats, Source};
 use lasthop_proto::{ComponentId, DropReason, FlowId, HostId, Packet, Port};
 use lasthop_sim::{Builder, Engine, Node, QueueLimit, Tap, Wire, WiredLink};
 
-/// All packets are of this size, which the link sends in [`SERVICE`].
+/// Packet size, transmitted in [`SERVICE`].
 pub(crate) const SIZE: Bytes = Bytes(1_000);
-/// How long the link sends a packet.
+/// Transmission time of a packet.
 pub(crate) const SERVICE: Duration = Duration::from_millis(1);
-/// How long a packet is in flight after that.
+/// Propagation delay.
 pub(crate) const DELAY: Duration = Duration::from_millis(30);
 const LINK_BPS: u64 = 8_000_000;
 
-/// The rate that uses so many thousandths of the link.
+/// The rate of this many thousandths of the link rate.
 pub(crate) fn load(thousandths: u64) -> BitRate {
     BitRate::from_bps(LINK_BPS / 1_000 * thousandths).unwrap()
 }
 
-/// Sends by `pattern` from the beginning on and forever.
+/// A source with this pattern and no end.
 pub(crate) fn always(pattern: Pattern) -> Config {
     Config { size: SIZE, start: Time::ZERO, stop: Time::NEVER, pattern }
 }
 
-/// The instants at which packets leave sources, and how many are lost.
+/// Departure times at the sources, and the number of losses.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) sent: Vec<Time>,
@@ -47,7 +47,7 @@ impl Tap for Watch {
 const SINK: ComponentId = ComponentId(0);
 const LINK: ComponentId = ComponentId(1);
 
-/// A run of sources with these configs, and with room for this many packets before the link.
+/// A run of sources with these configurations and this queue limit.
 pub(crate) struct Net {
     pub(crate) engine: Engine<Watch>,
 }
@@ -78,7 +78,7 @@ impl Net {
         *sink.stats()
     }
 
-    /// Packets that were sent by source `index`.
+    /// Number of packets sent by source `index`.
     pub(crate) fn sent_by(&self, index: u16) -> u64 {
         let Node::Source(source) = self.engine.node(ComponentId(LINK.0 + 1 + index)) else {
             unreachable!("added there")
@@ -87,8 +87,8 @@ impl Net {
         source.stats().packets
     }
 
-    /// The ratio of two counts over 99 stretches of the run. A stretch before them is left out, because
-    /// it begins with an empty queue.
+    /// The ratio of two counts over 99 batches of the run. The batch before them is discarded because it
+    /// starts with an empty queue.
     pub(crate) fn ratio(&mut self, stretch: Duration, counts: impl Fn(&Net) -> (f64, f64)) -> Estimate {
         self.until(stretch);
         let mut before = counts(self);
@@ -105,7 +105,7 @@ impl Net {
     }
 }
 
-/// What a run says of a quantity.
+/// An estimate from a run.
 #[derive(Debug)]
 pub(crate) struct Estimate {
     value: f64,
@@ -113,7 +113,7 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// The ratio of the sums, with the error that follows from its residuals in each stretch.
+    /// The ratio of sums, with the standard error from the residuals of the batches.
     fn of_ratio(stretches: &[(f64, f64)]) -> Estimate {
         let n = stretches.len() as f64;
         let part: f64 = stretches.iter().map(|(part, _)| part).sum();
@@ -123,12 +123,13 @@ impl Estimate {
         Estimate { value, standard_error: (squares * n / (n - 1.0)).sqrt() / whole }
     }
 
-    /// The same in another unit.
+    /// The estimate in another unit.
     pub(crate) fn over(self, unit: f64) -> Estimate {
         Estimate { value: self.value / unit, standard_error: self.standard_error / unit }
     }
 
-    /// It is `expected`, within five standard errors, and these are at most so much of it.
+    /// Asserts that the estimate is within five standard errors of `expected`, and that these are at most
+    /// this fraction of it.
     #[track_caller]
     pub(crate) fn assert_is(&self, what: &str, expected: f64, largest_tolerance: f64) {
         let Estimate { value, standard_error } = *self;

@@ -34,7 +34,7 @@ fn papers_link() -> RadioConfig {
     RadioConfig { rate: BitRate::from_bps(384_000).unwrap(), unit: mtu(480), ..plain() }
 }
 
-/// One of each kind, and selective repeat with slots as well; with waits of 5 ms.
+/// Each kind of ARQ, and selective repeat with slots; backoffs and delays of 5 ms.
 fn arqs(retransmissions: Retransmissions) -> [Config; 4] {
     [
         Config::None,
@@ -44,16 +44,16 @@ fn arqs(retransmissions: Retransmissions) -> [Config; 4] {
     ]
 }
 
-/// What a link asks its channel about a unit.
+/// A link's query of its channel about a unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Asked {
-    /// Whether all of this many bits are right.
+    /// Survival of this many bits.
     Bits(u64),
-    /// What the unit meets: it is coded.
+    /// Bit error rates, for a coded unit.
     Exposure,
 }
 
-/// Passes on what it is asked, and lets units survive or not, as listed; those after the list survive.
+/// Records the queries. Units survive as listed; later ones survive.
 struct Witness<I>(Sender<(Time, Time, Asked)>, I);
 
 impl<I: Iterator<Item = bool>> Witness<I> {
@@ -78,8 +78,8 @@ impl<I: Iterator<Item = bool> + Send> Channel for Witness<I> {
     }
 }
 
-/// The air times of these packets' units in microseconds, and which of them are coded; the first units
-/// fare as listed. All packets are there from the beginning.
+/// Air times in microseconds of the units of these packets, and whether they are coded; the first units
+/// survive as listed. All packets are enqueued at time zero.
 fn on_the_air(
     config: RadioConfig,
     packets: &[Packet],
@@ -97,9 +97,9 @@ fn on_the_air(
     (questions.into_iter().map(micros).collect(), stats)
 }
 
-/// ⌈W/4⌉ units of exactly four bytes, the last filled up; also of a packet without a byte.
+/// ⌈W/4⌉ units of exactly four bytes, the last one padded; one unit for an empty packet.
 #[test]
-fn units_of_one_size_are_as_many_as_a_packet_fills_or_begins() {
+fn fixed_size_units_round_up() {
     for (size, units) in [(0, 1), (1, 1), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3), (400, 100), (401, 101)] {
         for arq in arqs(Retransmissions::AtMost(0)) {
             let config = RadioConfig { unit: mtu(4), arq, ..plain() };
@@ -110,9 +110,9 @@ fn units_of_one_size_are_as_many_as_a_packet_fills_or_begins() {
     }
 }
 
-/// A unit is expanded as a whole, and its filling is as exposed as the rest of it.
+/// Expansion applies to whole units, and padding is exposed to bit errors.
 #[test]
-fn what_lower_layers_add_comes_on_top_of_whole_units() {
+fn expansion_applies_to_whole_units() {
     let expansion = Expansion::new(1.5).unwrap();
     for (exposed, bits) in [(Exposed::OnAir, 48), (Exposed::Payload, 32)] {
         let config = RadioConfig { unit: mtu(4), expansion, exposed, ..plain() };
@@ -122,10 +122,10 @@ fn what_lower_layers_add_comes_on_top_of_whole_units() {
     }
 }
 
-/// Eight bytes hold one codeword of 63 bits: with the code a packet of W bytes takes ⌈8W/45⌉ of these units,
-/// without it ⌈W/8⌉. Another code point than the one that the link looks for is none.
+/// Eight bytes hold one codeword of 63 bits: a packet of W bytes takes ⌈8W/45⌉ units with the code and ⌈W/8⌉
+/// without. Only the configured DSCP is coded.
 #[test]
-fn marked_packets_take_as_many_units_as_their_code_makes_of_them() {
+fn coded_packets_need_more_fixed_size_units() {
     let config = RadioConfig { unit: mtu(8), fec: small(Covers::Marked(MARK)), ..plain() };
     for (size, bare, coded) in [
         (0, 1, 1),
@@ -153,10 +153,10 @@ fn marked_packets_take_as_many_units_as_their_code_makes_of_them() {
     }
 }
 
-/// Section IV: three units without the code, of 1440 bytes, and six with it, of 10 ms each. Of 1460 bytes,
-/// which the paper says, its formula makes four and six.
+/// Section IV: three units without the code for 1440 bytes, and six with it, of 10 ms each. For the 1460
+/// bytes that the paper states, its formula gives four and six.
 #[test]
-fn the_papers_segments_take_three_units_or_six() {
+fn the_papers_segments_need_three_units_or_six_coded_ones() {
     let config = RadioConfig { fec: papers(Covers::Marked(MARK)), ..papers_link() };
     for (size, bare) in [(1440, 3), (1460, 4)] {
         for arq in [Config::None, selective_repeat(Retransmissions::AtMost(5), 60, 10)] {
@@ -180,10 +180,10 @@ fn the_papers_segments_take_three_units_or_six() {
     }
 }
 
-/// Where units have no size of their own, each 45 bits and the rest get 18 check bits, be it of a fragment
-/// or of a whole packet; lower layers expand all of them. Coded and bare units of one size take turns.
+/// Without a fixed unit size, every 45 bits and the remainder get 18 check bits, for fragments and whole
+/// packets; expansion applies to all bits. Coded and uncoded units alternate.
 #[test]
-fn check_bits_come_on_top_of_fragments_and_of_whole_packets() {
+fn check_bits_lengthen_fragments_and_whole_packets() {
     let (a, b) = (Asked::Bits, Asked::Exposure);
     let code = RadioConfig { fec: small(Covers::Marked(MARK)), ..plain() };
     let packets = [marked(0, 10), packet(1, 10), marked(2, 10), marked(3, 9)];
@@ -213,10 +213,10 @@ fn check_bits_come_on_top_of_fragments_and_of_whole_packets() {
     }
 }
 
-/// Which packets are marked makes no difference to a link that covers what it sends again: the first
-/// attempt of each unit is bare, and all others are coded.
+/// If retransmissions are protected, the DSCP is ignored: the first attempt of each unit is uncoded, later
+/// ones are coded.
 #[test]
-fn repeated_units_are_coded_and_first_attempts_are_not() {
+fn coding_of_retransmissions_leaves_first_attempts_uncoded() {
     let (a, b) = (Asked::Bits, Asked::Exposure);
     let repeats = |config: RadioConfig, fec: Option<Fec>| RadioConfig { fec, ..config };
     let wait = Duration::from_millis(5);
@@ -225,9 +225,9 @@ fn repeated_units_are_coded_and_first_attempts_are_not() {
         selective_repeat(Retransmissions::AtMost(2), 0, 0),
     ] {
         let config = RadioConfig { arq, ..plain() };
-        // The first unit goes out three times, and so does the last; the others once.
+        // The first and the last unit are sent three times, the others once.
         let fates = &[false, false, true, true, false, false, true];
-        // In units of one size both become two: 64 bits take two codewords, and there is room for one.
+        // With a fixed size both become two units: 64 bits need two codewords, and a unit holds one.
         let in_units = repeats(RadioConfig { unit: mtu(8), ..config }, small(Covers::Repeats));
         let (asked, stats) = on_the_air(in_units, &[marked(0, 12), packet(1, 3)], fates);
         let (first, again) = ((8_000, a(64)), (16_000, b));
@@ -242,7 +242,7 @@ fn repeated_units_are_coded_and_first_attempts_are_not() {
         let expected = [four, four_again, four_again, two, three, three_again, three_again];
         assert_eq!(asked, expected, "{arq:?}");
         assert_eq!(stats.bits_on_air, 72 + 2 * (50 + 42));
-        // Exactly three times as long, and not four.
+        // Exactly three times as long, not four.
         let third = Some(Fec { code: BlockCode::new(15, 5, 3).unwrap(), covers: Covers::Repeats });
         let in_units = RadioConfig { unit: mtu(15), ..in_units };
         let (asked, _) = on_the_air(repeats(in_units, third), &packets[1..], &[false]);
@@ -257,11 +257,10 @@ fn repeated_units_are_coded_and_first_attempts_are_not() {
     assert_eq!(asked, [(10_000, a(80)); 2]);
 }
 
-/// The paper's section V: a unit retransmitted is twice as long, 255/131 of one and filled up. Word of the
-/// one that is lost at 10 ms comes at 70 ms, when the other five are through; its next attempt takes two
-/// slots.
+/// Section V: a retransmitted unit is twice as long, 255/131 rounded up. Feedback on the unit lost at 10 ms
+/// arrives at 70 ms, after the other five; its second attempt takes two slots.
 #[test]
-fn the_papers_units_are_twice_as_long_when_they_are_sent_again() {
+fn the_papers_retransmitted_units_are_twice_as_long() {
     let arq = selective_repeat(Retransmissions::AtMost(5), 60, 10);
     let config = RadioConfig { fec: papers(Covers::Repeats), arq, ..papers_link() };
     let mut bench = Bench::new(config, scripted([false]));
@@ -278,11 +277,11 @@ fn the_papers_units_are_twice_as_long_when_they_are_sent_again() {
 
 #[test]
 #[should_panic(expected = "a fixed unit size excludes an MTU")]
-fn units_do_not_have_both_a_size_and_a_largest_one() {
+fn a_unit_size_with_an_mtu_panics() {
     Bench::new(RadioConfig { unit: mtu(4), mtu: mtu(4), ..plain() }, scripted([]));
 }
 
-/// The probability that of `bits` bits at most `t` are wrong: the terms as they stand in equation (2).
+/// The probability of at most `t` errors in `bits` bits: the sum in equation (2).
 fn at_most(t: i32, bits: i32, ber: f64) -> f64 {
     let choose = |i: i32| (0..i).fold(1.0, |product, j| product * f64::from(bits - j) / f64::from(j + 1));
     (0..=t).map(|i| choose(i) * ber.powi(i) * (1.0 - ber).powi(bits - i)).sum()
@@ -299,7 +298,7 @@ fn close(what: &str, found: f64, expected: f64, sd_of_one: f64, n: u32) {
     assert!((found - expected).abs() <= allowed, "{what}: {found}, not {expected} ± {allowed}");
 }
 
-/// `n` packets of `size` bytes, every second one marked, all there from the beginning.
+/// `n` packets of `size` bytes, every second one marked, all enqueued at time zero.
 fn alternating(config: RadioConfig, channel: Box<dyn Channel>, n: u32, size: u64) -> (RadioStats, Vec<Did>) {
     let mut bench = Bench::seeded(config, channel, 5);
     (0..n).for_each(|id| {
@@ -309,14 +308,13 @@ fn alternating(config: RadioConfig, channel: Box<dyn Channel>, n: u32, size: u64
     (*bench.link.stats(), bench.log.into_iter().map(|(_, did)| did).collect())
 }
 
-/// How many of the bare packets, and of the marked ones, arrived.
+/// Numbers of unmarked and of marked packets that arrived.
 fn arrived(log: &[Did]) -> [f64; 2] {
     [0, 1].map(|odd| log.iter().filter(|did| matches!(did, Did::Deliver(id) if id % 2 == odd)).count() as f64)
 }
 
-/// How packets of 20 bytes are cut, and with which probability they survive, bare and coded, in one
-/// attempt for each unit: (1 − p)^bits, and equation (2). The last codeword is a shortened one; in units of
-/// one size there are whole ones only.
+/// The units of a packet of 20 bytes, and their survival uncoded and coded in one attempt: (1 − p)^bits, and
+/// equation (2). The last codeword is shortened, except with a fixed unit size.
 fn ways(ber: f64) -> [(&'static str, RadioConfig, [Vec<f64>; 2]); 4] {
     let code = RadioConfig { fec: small(Covers::Marked(MARK)), ..plain() };
     let bare = |bits: &[i32]| bits.iter().map(|&bits| at_most(0, bits, ber)).collect();
@@ -325,17 +323,17 @@ fn ways(ber: f64) -> [(&'static str, RadioConfig, [Vec<f64>; 2]); 4] {
         units.iter().map(survival).collect()
     };
     [
-        // 160 data bits are three times 45, and 25; each with 18 check bits.
+        // 160 data bits are three times 45 plus 25; each block gets 18 check bits.
         ("whole", code, [bare(&[160]), coded(&[&[63, 63, 63, 43]])]),
-        // 64 are 45 and 19.
+        // 64 data bits are 45 plus 19.
         (
             "fragments",
             RadioConfig { mtu: mtu(8), ..code },
             [bare(&[64, 64, 32]), coded(&[&[63, 37], &[63, 37], &[50][..]])],
         ),
-        // Units of 64 bits have 45 data bits: 2.5 of them, and 3.6.
+        // Units of 64 bits hold 45 data bits: a packet needs 2.5 units uncoded and 3.6 coded.
         ("units", RadioConfig { unit: mtu(8), ..code }, [bare(&[64; 3]), coded(&[&[63][..]; 4])]),
-        // One unit of 192 bits has 135.
+        // One unit of 192 bits holds 135 data bits.
         (
             "large units",
             RadioConfig { unit: mtu(24), ..code },
@@ -345,7 +343,7 @@ fn ways(ber: f64) -> [(&'static str, RadioConfig, [Vec<f64>; 2]); 4] {
 }
 
 #[test]
-fn what_survives_is_what_is_decoded() {
+fn survival_matches_decoding_probability() {
     let n = 20_000;
     for ber in [0.01, 0.02, 0.03] {
         for (what, config, survivals) in ways(ber) {
@@ -355,7 +353,7 @@ fn what_survives_is_what_is_decoded() {
                 let sd = (survival * (1.0 - survival)).sqrt();
                 close(&format!("{what} at {ber}"), found / f64::from(n), survival, sd, n);
             }
-            // Each unit fails by itself.
+            // Units fail independently.
             let units = || survivals.iter().flatten();
             let failures: f64 = units().map(|survival| 1.0 - survival).sum();
             let variance: f64 = units().map(|survival| survival * (1.0 - survival)).sum();
@@ -367,10 +365,10 @@ fn what_survives_is_what_is_decoded() {
     }
 }
 
-/// A packet arrives if none of its units fails M times, with whichever ARQ: the product of 1 − p^M over
-/// them, p being a unit's probability of failure.
+/// A packet arrives if none of its units fails M times, with either ARQ: the product of 1 − p^M over its
+/// units, where p is a unit's failure probability.
 #[test]
-fn a_packet_is_given_up_if_a_coded_unit_fails_too_often() {
+fn a_packet_is_discarded_when_a_coded_unit_reaches_the_limit() {
     let (n, most) = (20_000, 2);
     let retransmissions = Retransmissions::AtMost(most);
     for ber in [0.02, 0.03, 0.04] {
@@ -391,9 +389,9 @@ fn a_packet_is_given_up_if_a_coded_unit_fails_too_often() {
     }
 }
 
-/// Without a limit a unit that survives with probability s needs 1/s attempts on average.
+/// Without a limit a unit with survival probability s needs 1/s attempts on average.
 #[test]
-fn coded_units_need_one_attempt_in_survival() {
+fn unlimited_attempts_of_coded_units_are_geometric() {
     let (n, ber) = (20_000, 0.02);
     for (what, config, survivals) in ways(ber) {
         for arq in &arqs(Retransmissions::Unlimited)[1..] {
@@ -408,10 +406,10 @@ fn coded_units_need_one_attempt_in_survival() {
     }
 }
 
-/// Of M attempts a unit needs (1 − p^M)/(1 − p) on average, and with p^M it is given up: packets of one unit,
-/// all coded.
+/// With at most M attempts a unit needs (1 − p^M)/(1 − p) on average and is discarded with probability p^M;
+/// packets of one coded unit.
 #[test]
-fn attempts_of_selective_repeat_are_a_truncated_geometric_sum_of_coded_units() {
+fn attempts_of_coded_units_in_selective_repeat_are_truncated_geometric() {
     let (n, most) = (40_000, 3);
     for ber in [0.03, 0.05, 0.08] {
         let p = 1.0 - at_most(3, 63, ber);
@@ -436,9 +434,9 @@ fn attempts_of_selective_repeat_are_a_truncated_geometric_sum_of_coded_units() {
     }
 }
 
-/// The first attempt fails as a bare unit of 64 bits does, and the second as two codewords of 63.
+/// The first attempt survives as an uncoded unit of 64 bits, the second as two codewords of 63.
 #[test]
-fn repeats_are_decoded_and_first_attempts_are_not() {
+fn only_retransmissions_benefit_from_coding() {
     let (n, ber) = (40_000, 0.02);
     for arq in &arqs(Retransmissions::AtMost(1))[1..] {
         let config = RadioConfig { unit: mtu(8), fec: small(Covers::Repeats), arq: *arq, ..plain() };
@@ -453,8 +451,7 @@ fn repeats_are_decoded_and_first_attempts_are_not() {
     }
 }
 
-/// Whether each of `n` attempts survives, by the numbers that the link's stream gives to attempts in their
-/// order, if each survives with the probability that is listed.
+/// Outcomes of `n` attempts with these survival probabilities, from the random numbers of the link's stream.
 fn by_hand(survivals: impl Iterator<Item = f64>) -> Vec<bool> {
     let mut bits = Streams::new(5, 0).stream("bits");
     survivals.map(|survival| bits.bernoulli(survival)).collect()
@@ -467,11 +464,11 @@ fn periods(good_ber: f64, bad_ber: f64) -> Box<dyn Channel> {
     model.build(Streams::new(5, 0).stream("channel"))
 }
 
-/// Good for 10 ms and bad for 20 ms, in turn; a unit of 24 bytes takes 24 ms and begins at the same place
-/// of each period. As many parts as it has meet its codewords one after the other: a code that saw their
-/// mean, or the other order, would see other numbers.
+/// Good for 10 ms and bad for 20 ms, alternating; a unit of 24 bytes takes 24 ms and starts at the same phase
+/// of each period. Its codewords meet its parts in order; the mean rate or another order would give other
+/// outcomes.
 #[test]
-fn a_unit_that_crosses_states_is_decoded_with_the_exact_probability() {
+fn a_unit_across_states_has_the_exact_decoding_probability() {
     let (good, bad, n) = (0.002, 0.06, 4_000);
     let part = |millis: f64, ber| Interval { share: millis / 24.0, ber };
     let mut survivals = Vec::new();
@@ -489,7 +486,7 @@ fn a_unit_that_crosses_states_is_decoded_with_the_exact_probability() {
         for arq in [Config::None, stop_and_wait(Retransmissions::AtMost(0), Backoff::Fixed(Duration::ZERO))] {
             let config = RadioConfig { unit: mtu(24), fec: small(Covers::Marked(MARK)), arq, ..plain() };
             let mut bench = Bench::seeded(config, periods(good, bad), 5);
-            // As many data as the three codewords of one unit hold, 16 bytes.
+            // 16 bytes: the data of a unit's three codewords.
             (0..n as u32).for_each(|id| bench.send(ms(30 * u64::from(id) + offset), marked(id, 16)));
             bench.finish();
             let delivered = |id| bench.log.iter().any(|(_, did)| *did == Did::Deliver(id));
@@ -500,19 +497,19 @@ fn a_unit_that_crosses_states_is_decoded_with_the_exact_probability() {
         close("of these", found as f64 / n as f64, survival, (survival * (1.0 - survival)).sqrt(), n as u32);
         survivals.push(survival);
     }
-    // None of them could be mistaken for another, nor a mean rate for any of them.
+    // The survival probabilities differ from each other and from that of any mean rate.
     survivals.push(at_most(3, 63, (10.0 * good + 14.0 * bad) / 24.0).powi(3));
     survivals.sort_by(f64::total_cmp);
     assert!(survivals.windows(2).all(|pair| pair[1] - pair[0] > 0.005), "{survivals:?}");
 }
 
-/// What lower layers add is exposed if all bits on the air are, and not if the rate is of the packet's
-/// bits alone; and so it is with what a code protects.
+/// If the error rate applies to the air time, the bits added by expansion are exposed too; if it applies to
+/// the packet, they are not. The same holds for coded bits.
 #[test]
-fn a_code_protects_the_bits_that_are_exposed() {
+fn a_code_protects_the_exposed_bits() {
     let (ber, n) = (0.03, 20_000);
     let expansion = Expansion::new(2.0).unwrap();
-    // A unit of 64 bits, and a whole packet of 40, which the check bits make 58; and twice as many.
+    // A unit of 64 bits, and a packet of 40 bits that becomes 58 with check bits; each expanded by two.
     for (exposed, in_unit, whole) in [
         (Exposed::OnAir, at_most(3, 63, ber).powi(2), at_most(3, 63, ber) * at_most(3, 53, ber)),
         (Exposed::Payload, at_most(3, 63, ber), at_most(3, 58, ber)),
@@ -528,10 +525,10 @@ fn a_code_protects_the_bits_that_are_exposed() {
     }
 }
 
-/// No code helps a unit that meets a hand-off, though all of its bits were right: here those of packets
-/// 2 and 3, 10 ms each from 23 ms to 36 ms and so touched on both sides.
+/// A unit that overlaps a hand-off is lost although its bits are correct: here packets 2 and 3, of 10 ms
+/// each, in 23 ms to 36 ms.
 #[test]
-fn a_hand_off_takes_coded_units_too() {
+fn hand_offs_lose_coded_units() {
     let handoff = Handoff { first: Duration::from_millis(23), every: None, lasts: Duration::from_millis(13) };
     let config = RadioConfig { unit: mtu(10), fec: small(Covers::Marked(MARK)), ..plain() };
     for arq in arqs(Retransmissions::AtMost(0)) {
@@ -544,9 +541,9 @@ fn a_hand_off_takes_coded_units_too() {
     }
 }
 
-/// A channel that loses whole units does not ask what is in them: coded or not, the same ones are lost.
+/// A channel that loses whole units ignores their content: the same units are lost, coded or not.
 #[test]
-fn no_code_helps_against_losses_of_whole_units() {
+fn coding_does_not_help_against_frame_loss() {
     let loss = Probability::new(0.3).unwrap();
     let losing = || Model::FrameLoss(FrameLoss { loss }).build(Streams::new(5, 0).stream("channel"));
     for arq in arqs(Retransmissions::AtMost(2)) {
@@ -558,10 +555,10 @@ fn no_code_helps_against_losses_of_whole_units() {
     }
 }
 
-/// Each attempt takes one number, coded or not, and whether its outcome is certain or not: what comes after
-/// it is as it would be.
+/// Each attempt consumes one random number, coded or not, certain or not, so later outcomes do not depend on
+/// it.
 #[test]
-fn a_coded_attempt_takes_one_number_too() {
+fn a_coded_attempt_draws_one_random_number() {
     let fates = |first: Packet, survival: f64| {
         let odds = std::iter::once(survival).chain(std::iter::repeat(0.5));
         let config = RadioConfig { unit: mtu(8), fec: small(Covers::Marked(MARK)), ..plain() };

@@ -8,25 +8,25 @@ use lasthop_sim::{QueueLimit, RadioConfig};
 use crate::harness::{Bench, Did, ms, mtu, packet, plain, scripted, selective_repeat, stop_and_wait};
 
 const ATTEMPTS: u32 = 12;
-/// In fragments of 4 bytes: one, three and two.
+/// Numbers of 4-byte fragments: one, three and two.
 const SIZES: [u64; 3] = [4, 9, 8];
 
 fn losses(pattern: u32) -> impl Iterator<Item = bool> + Send {
     (0..ATTEMPTS).map(move |attempt| pattern & (1 << attempt) == 0)
 }
 
-/// Whether each packet arrives, and how many attempts that takes in all, without an ARQ.
+/// Whether each packet arrives, and the total number of attempts, without an ARQ.
 fn fate_without_arq(pattern: u32) -> (Vec<bool>, u64) {
     let mut fares = losses(pattern).chain(std::iter::repeat(true));
     let fate = |&size: &u64| (0..size.div_ceil(4)).fold(true, |whole, _| fares.next().unwrap() && whole);
     (SIZES.iter().map(fate).collect(), 6)
 }
 
-/// The same with at most `most` attempts for each fragment.
-fn fate_with_attempts(pattern: u32, most: usize) -> (Vec<bool>, u64) {
+/// The same with at most `limit` attempts per fragment.
+fn fate_with_attempts(pattern: u32, limit: usize) -> (Vec<bool>, u64) {
     let (mut fares, mut used) = (losses(pattern).chain(std::iter::repeat(true)), 0);
     let mut fragment_arrives = || {
-        fares.by_ref().take(most).any(|survives| {
+        fares.by_ref().take(limit).any(|survives| {
             used += 1;
             survives
         })
@@ -35,7 +35,7 @@ fn fate_with_attempts(pattern: u32, most: usize) -> (Vec<bool>, u64) {
     (fates, used)
 }
 
-/// All three packets at once; checks what holds for every link, and tells what became of each.
+/// Sends three packets at time zero, checks the invariants of every link, and returns the outcome of each.
 fn run(config: RadioConfig, pattern: u32) -> (Vec<bool>, u64, Vec<(Time, Did)>) {
     let mut bench = Bench::new(config, scripted(losses(pattern)));
     for (id, &size) in SIZES.iter().enumerate() {
@@ -48,7 +48,7 @@ fn run(config: RadioConfig, pattern: u32) -> (Vec<bool>, u64, Vec<(Time, Did)>) 
         Did::Signal(..) => None,
     });
     let ends: Vec<_> = ends.collect();
-    // Each packet leaves or is dropped, once. The order of losses among deliveries is the link's.
+    // Each packet leaves or is dropped once. The order of losses among deliveries depends on the link.
     let mut sorted = ends.clone();
     sorted.sort_unstable();
     assert_eq!(sorted.iter().map(|&(id, _)| id).collect::<Vec<_>>(), [0, 1, 2], "pattern {pattern:b}");
@@ -66,7 +66,7 @@ fn no_arq() {
         for pattern in 0..1 << ATTEMPTS {
             let (fates, attempts, log) = run(config, pattern);
             assert_eq!((fates, attempts), fate_without_arq(pattern), "pattern {pattern:b}");
-            // The remaining fragments use the air all the same: losses change no instant.
+            // The remaining fragments are sent all the same: losses do not affect timing.
             let instants: Vec<_> = log.iter().map(|&(at, _)| at).collect();
             assert_eq!(instants, [ms(4 + delay), ms(13 + delay), ms(21 + delay)]);
             let known = |did: &Did| !matches!(did, Did::Deliver(_) | Did::Drop(_, DropReason::Corrupted));
@@ -77,13 +77,13 @@ fn no_arq() {
 
 #[test]
 fn stop_and_wait_up_to_a_limit() {
-    for (most, delay) in [(0, 0), (1, 3), (2, 0), (2, 50)] {
-        let arq = stop_and_wait(Retransmissions::AtMost(most), Backoff::Uniform(Duration::from_millis(7)));
+    for (limit, delay) in [(0, 0), (1, 3), (2, 0), (2, 50)] {
+        let arq = stop_and_wait(Retransmissions::AtMost(limit), Backoff::Uniform(Duration::from_millis(7)));
         let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(delay), arq, ..plain() };
         for pattern in 0..1 << ATTEMPTS {
             let (fates, attempts, log) = run(config, pattern);
-            let expected = fate_with_attempts(pattern, most as usize + 1);
-            assert_eq!((&fates, attempts), (&expected.0, expected.1), "pattern {pattern:b}, limit {most}");
+            let expected = fate_with_attempts(pattern, limit as usize + 1);
+            assert_eq!((&fates, attempts), (&expected.0, expected.1), "pattern {pattern:b}, limit {limit}");
             signals_add_up(&log, &fates, attempts);
         }
     }
@@ -101,9 +101,9 @@ fn stop_and_wait_without_a_limit() {
     }
 }
 
-/// If word comes at once, it is stop-and-wait without a wait, in all that it does.
+/// With instant feedback selective repeat behaves as stop-and-wait without backoff.
 #[test]
-fn selective_repeat_whose_word_comes_at_once_is_stop_and_wait() {
+fn selective_repeat_with_instant_feedback_equals_stop_and_wait() {
     for (retransmissions, delay) in
         [(Retransmissions::AtMost(0), 3), (Retransmissions::AtMost(2), 50), (Retransmissions::Unlimited, 0)]
     {
@@ -117,13 +117,13 @@ fn selective_repeat_whose_word_comes_at_once_is_stop_and_wait() {
 }
 
 #[test]
-fn selective_repeat_up_to_a_limit_and_without() {
+fn selective_repeat_with_and_without_a_limit() {
     let limits = [Some(0), Some(1), Some(2), None];
-    for (most, (feedback, slot)) in limits
+    for (limit, (feedback, slot)) in limits
         .into_iter()
-        .flat_map(|most| [(2, 0), (9, 0), (9, 5), (0, 3), (60, 10)].map(|times| (most, times)))
+        .flat_map(|limit| [(2, 0), (9, 0), (9, 5), (0, 3), (60, 10)].map(|times| (limit, times)))
     {
-        let retransmissions = most.map_or(Retransmissions::Unlimited, Retransmissions::AtMost);
+        let retransmissions = limit.map_or(Retransmissions::Unlimited, Retransmissions::AtMost);
         let arq = selective_repeat(retransmissions, feedback, slot);
         for delay in [0, 50] {
             let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(delay), arq, ..plain() };
@@ -131,7 +131,7 @@ fn selective_repeat_up_to_a_limit_and_without() {
                 let (fates, attempts, log) = run(config, pattern);
                 signals_add_up(&log, &fates, attempts);
                 follows_the_pattern(&log, pattern);
-                let ends = ends_by_the_log(&log, most, delay);
+                let ends = ends_by_the_log(&log, limit, delay);
                 assert_eq!(fates, ends.map(|end| end.is_some()), "pattern {pattern:b}, {arq:?}");
                 for (id, end) in ends.into_iter().enumerate() {
                     let delivery = log.iter().find(|(_, did)| *did == Did::Deliver(id as u32));
@@ -142,7 +142,7 @@ fn selective_repeat_up_to_a_limit_and_without() {
     }
 }
 
-/// Attempts fare as the pattern says, in the order in which they end.
+/// Attempts have the outcomes of the pattern, in order of their ends.
 fn follows_the_pattern(log: &[(Time, Did)], pattern: u32) {
     let fares = log.iter().filter_map(|(_, did)| match did {
         Did::Signal(_, LinkOutcome::Delivered, _) => Some(true),
@@ -153,10 +153,10 @@ fn follows_the_pattern(log: &[(Time, Did)], pattern: u32) {
     assert!(fares.zip(expected).all(|(found, expected)| found == expected));
 }
 
-/// When each packet must leave the link's other end, if it does, by what is said of its attempts: all
-/// of its units arrived and none failed for the last time, in which case nothing more is heard of
-/// it; and those before it are over, too.
-fn ends_by_the_log(log: &[(Time, Did)], most: Option<u32>, delay: u64) -> [Option<Time>; 3] {
+/// Expected departure of each packet, computed from the outcomes of its attempts: all of its units have
+/// arrived, none has failed for the last time (no signals follow in that case), and all earlier packets have
+/// left.
+fn ends_by_the_log(log: &[(Time, Did)], limit: Option<u32>, delay: u64) -> [Option<Time>; 3] {
     let mut over_before = Time::ZERO;
     [0, 1, 2].map(|id| {
         let (mut missing, mut waiting) = (SIZES[id as usize].div_ceil(4), Vec::new());
@@ -167,7 +167,7 @@ fn ends_by_the_log(log: &[(Time, Did)], most: Option<u32>, delay: u64) -> [Optio
                 continue;
             }
             assert!(missing > 0 && !given_up, "an attempt of packet {id} after it was over");
-            // Another attempt of a unit follows the one before it.
+            // An attempt of a unit follows its previous one.
             if number > 1 {
                 let before = waiting.iter().position(|&failed| failed == number - 1);
                 waiting.swap_remove(before.expect("a unit that failed so often"));
@@ -175,7 +175,7 @@ fn ends_by_the_log(log: &[(Time, Did)], most: Option<u32>, delay: u64) -> [Optio
             over = at;
             match outcome {
                 LinkOutcome::Delivered => missing -= 1,
-                _ if most.is_some_and(|most| number > most) => given_up = true,
+                _ if limit.is_some_and(|limit| number > limit) => given_up = true,
                 _ => waiting.push(number),
             }
         }
@@ -185,7 +185,7 @@ fn ends_by_the_log(log: &[(Time, Did)], most: Option<u32>, delay: u64) -> [Optio
     })
 }
 
-/// How many losses six units meet: those before the sixth survival.
+/// Number of losses among the attempts of six units: those before the sixth survival.
 fn lost_before_end(pattern: u32) -> u32 {
     let (mut survived, mut lost) = (0, 0);
     for survives in losses(pattern) {
@@ -196,7 +196,7 @@ fn lost_before_end(pattern: u32) -> u32 {
     lost
 }
 
-/// Every attempt is told of once; every packet given up, once more and with its drop.
+/// One signal per attempt, and one more with a drop for each discarded packet.
 fn signals_add_up(log: &[(Time, Did)], fates: &[bool], attempts: u64) {
     let told = |wanted: LinkOutcome| {
         log.iter().filter(|(_, did)| matches!(did, Did::Signal(_, outcome, _) if *outcome == wanted)).count()
@@ -209,8 +209,7 @@ fn signals_add_up(log: &[(Time, Did)], fates: &[bool], attempts: u64) {
     assert_eq!(log.iter().filter(|(_, did)| dropped(did)).count(), given_up);
 }
 
-/// A stream of packets into a short queue: everything that entered came out or was dropped, and
-/// until then nothing did twice.
+/// A stream of packets into a short queue: each leaves or is dropped, exactly once.
 #[test]
 fn an_overflowing_queue_conserves_packets() {
     let arqs = [

@@ -68,7 +68,7 @@ pub(crate) fn plain() -> RadioConfig {
     }
 }
 
-/// Attempts survive with the listed probabilities; those after the list, certainly.
+/// Attempts survive with the listed probabilities; later ones always survive.
 pub(crate) struct Odds<I>(pub(crate) I);
 
 impl<I: Iterator<Item = f64> + Send> Channel for Odds<I> {
@@ -87,7 +87,7 @@ impl<I: Iterator<Item = f64> + Send> Channel for Odds<I> {
     }
 }
 
-/// Attempts survive or not, as listed; those after the list survive.
+/// Attempts survive as listed; later ones survive.
 pub(crate) fn scripted<O>(outcomes: O) -> Box<dyn Channel>
 where
     O: IntoIterator<Item = bool, IntoIter: Send + 'static>,
@@ -95,7 +95,7 @@ where
     Box::new(Odds(outcomes.into_iter().map(|survives| f64::from(u8::from(survives)))))
 }
 
-/// A perfect channel that passes on what it is asked: start, end and bits.
+/// A perfect channel that records queries: start, end and bits.
 pub(crate) struct Recorder(pub(crate) Sender<(Time, Time, u64)>);
 
 impl Channel for Recorder {
@@ -114,7 +114,7 @@ impl Channel for Recorder {
     }
 }
 
-/// What a link did, in the words of these tests; packets by their numbers.
+/// Actions of a link, with packets by number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Did {
     Deliver(u32),
@@ -122,7 +122,7 @@ pub(crate) enum Did {
     Signal(u32, LinkOutcome, u32),
 }
 
-/// A link, driven by hand and held to the promises of a component.
+/// A link driven by hand; checks the contract of a component.
 pub(crate) struct Bench {
     pub(crate) link: RadioLink,
     pub(crate) log: Vec<(Time, Did)>,
@@ -143,7 +143,7 @@ impl Bench {
         Bench::seeded(config, channel, 1)
     }
 
-    /// Lets time pass until `at`, without waking the link at `at` itself.
+    /// Advances time to `at`, without waking the link at `at` itself.
     pub(crate) fn until(&mut self, at: Time) {
         while self.link.next_wakeup() < at {
             self.wake();
@@ -151,14 +151,14 @@ impl Bench {
         self.now = at;
     }
 
-    /// Lets a packet in at `at`.
+    /// Enqueues a packet at `at`.
     pub(crate) fn send(&mut self, at: Time, packet: Packet) {
         self.until(at);
         self.link.receive(at, packet, Port::ONLY, &mut self.out);
         self.take();
     }
 
-    /// Lets time pass until the link waits for nothing.
+    /// Runs until the link has no wake-up pending.
     pub(crate) fn finish(&mut self) -> &[(Time, Did)] {
         self.until(Time::NEVER);
         &self.log

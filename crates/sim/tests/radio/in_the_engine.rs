@@ -8,7 +8,7 @@ use lasthop_sim::{Builder, Ended, Node, RadioConfig, RadioLink, Tap, Wire};
 
 use crate::harness::{mtu, packet, plain, stop_and_wait};
 
-/// Sends a packet every so often, and swallows what comes.
+/// Sends packets at a fixed interval and discards arrivals.
 struct Host {
     next: Time,
     every: Duration,
@@ -52,7 +52,7 @@ impl Tap for Log {
     }
 }
 
-/// Periods as in the EBSN paper, but without any chance in them.
+/// Periods as in the EBSN paper, but deterministic.
 fn fading() -> Model {
     let rate = |p| Probability::new(p).unwrap();
     let (good, bad) = (Duration::from_secs(10), Duration::from_secs(4));
@@ -91,10 +91,10 @@ fn a_run_is_a_function_of_its_seed() {
     assert_ne!(run(1), run(2));
 }
 
-/// Errors are certain in bad periods and impossible in good ones, so each failed attempt must have
-/// met a fade, and a third copy of the channel, asked by itself, must know of it.
+/// Errors are certain in bad periods and impossible in good ones, so each failed attempt overlapped a fade. A
+/// third copy of the channel, queried separately, must show that fade.
 #[test]
-fn both_directions_meet_the_fades_of_the_one_channel() {
+fn both_directions_share_the_fades_of_one_channel() {
     let (log, longest) = (run(3), Duration::from_millis(16));
     for direction in [ComponentId(2), ComponentId(3)] {
         let mut fades = fading().build(Streams::new(3, 0).stream("channel"));

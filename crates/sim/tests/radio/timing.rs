@@ -25,14 +25,14 @@ fn wide_area(exposed: Exposed) -> RadioConfig {
     }
 }
 
-/// A retransmission limit and a wait of 5 ms.
-fn arq(config: RadioConfig, most: u32) -> RadioConfig {
+/// A retransmission limit and a backoff of 5 ms.
+fn arq(config: RadioConfig, limit: u32) -> RadioConfig {
     let wait = Backoff::Fixed(Duration::from_millis(5));
-    RadioConfig { arq: stop_and_wait(Retransmissions::AtMost(most), wait), ..config }
+    RadioConfig { arq: stop_and_wait(Retransmissions::AtMost(limit), wait), ..config }
 }
 
 #[test]
-fn a_packet_of_576_bytes_takes_four_full_fragments_and_half_a_one() {
+fn a_packet_of_576_bytes_takes_four_and_a_half_fragments() {
     for (exposed, full, half) in [(Exposed::OnAir, 1536, 768), (Exposed::Payload, 1024, 512)] {
         let (asked, questions) = mpsc::channel();
         let mut bench = Bench::new(wide_area(exposed), Box::new(Recorder(asked)));
@@ -68,7 +68,7 @@ fn several_packets_fit_into_the_propagation_delay() {
 }
 
 #[test]
-fn without_an_arq_a_lost_fragment_costs_the_packet_and_no_air_is_saved() {
+fn without_an_arq_all_fragments_of_a_lost_packet_are_sent() {
     let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(100), ..plain() };
     let mut bench = Bench::new(config, scripted([false]));
     bench.send(ms(0), packet(0, 10));
@@ -80,7 +80,7 @@ fn without_an_arq_a_lost_fragment_costs_the_packet_and_no_air_is_saved() {
 }
 
 #[test]
-fn stop_and_wait_holds_the_line_until_the_unit_at_its_head_arrives() {
+fn stop_and_wait_blocks_until_the_head_unit_arrives() {
     let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(100), ..plain() };
     let mut bench = Bench::new(arq(config, 13), scripted([true, false, false]));
     bench.send(ms(0), packet(0, 6));
@@ -98,7 +98,7 @@ fn stop_and_wait_holds_the_line_until_the_unit_at_its_head_arrives() {
 }
 
 #[test]
-fn the_last_failed_attempt_gives_the_packet_up_and_starts_the_next_at_once() {
+fn the_last_failed_attempt_discards_the_packet_and_starts_the_next() {
     let config = RadioConfig { mtu: mtu(4), ..plain() };
     let mut bench = Bench::new(arq(config, 1), scripted([false, false]));
     bench.send(ms(0), packet(0, 400));
@@ -115,23 +115,23 @@ fn the_last_failed_attempt_gives_the_packet_up_and_starts_the_next_at_once() {
     assert_eq!((bench.link.stats().discarded, bench.link.stats().delivered), (1, 1));
 }
 
-/// Units of 4 ms in slots of 5 ms, and word of a lost one after 12 ms.
+/// Units of 4 ms in slots of 5 ms; feedback on a lost unit after 12 ms.
 ///
-/// | from | unit, attempt | fate | may go again |
-/// |-----:|---------------|------|-------------:|
-/// |   10 | 0.0, 1        | lost | 26           |
-/// |   15 | 0.1 (2 ms), 1 | ok   |              |
-/// |   20 | 1.0, 1        | lost | 36           |
-/// |   25 | 1.1, 1        | ok   |              |
-/// |   30 | 0.0, 2        | lost | 46           |
-/// |   35 | 1.2 (1 ms), 1 | ok   |              |
-/// |   40 | 1.0, 2        | ok   |              |
-/// |   45 | 2.0 (3 ms), 1 | ok   |              |
-/// |   50 | 0.0, 3        | ok   |              |
+/// | from | unit, attempt | outcome | next attempt from |
+/// |-----:|---------------|---------|------------------:|
+/// |   10 | 0.0, 1        | lost    |                26 |
+/// |   15 | 0.1 (2 ms), 1 | ok      |                   |
+/// |   20 | 1.0, 1        | lost    |                36 |
+/// |   25 | 1.1, 1        | ok      |                   |
+/// |   30 | 0.0, 2        | lost    |                46 |
+/// |   35 | 1.2 (1 ms), 1 | ok      |                   |
+/// |   40 | 1.0, 2        | ok      |                   |
+/// |   45 | 2.0 (3 ms), 1 | ok      |                   |
+/// |   50 | 0.0, 3        | ok      |                   |
 ///
-/// The packets leave in their order when the first is complete, and take 100 ms to the other end.
+/// Packets leave in order once the first is complete, and take 100 ms to the other end.
 #[test]
-fn selective_repeat_sends_in_slots_what_word_has_come_of() {
+fn selective_repeat_retransmits_in_slots_after_feedback() {
     let arq = selective_repeat(Retransmissions::AtMost(2), 12, 5);
     let config = RadioConfig { mtu: mtu(4), delay: Duration::from_millis(100), arq, ..plain() };
     let fates = [false, true, false, true, false, true, true, true, true];
@@ -156,11 +156,11 @@ fn selective_repeat_sends_in_slots_what_word_has_come_of() {
     assert_eq!(bench.finish(), expected);
 }
 
-/// The paper's link: units of 480 bytes take a slot of 10 ms at 384 kbps, and word comes after 60 ms.
-/// A unit lost six times in a row goes out every 70 ms, and with it goes its packet: its first
-/// attempt ends at 20 ms, its last at 20 + 5 · 70 = 370 ms. What came behind has waited for it.
+/// The paper's link: units of 480 bytes take a slot of 10 ms at 384 kbps, and feedback takes 60 ms. A unit
+/// lost six times in a row is sent every 70 ms and its packet is then discarded: the first attempt ends at 20
+/// ms, the last at 20 + 5 · 70 = 370 ms. Packets behind it have waited.
 #[test]
-fn the_selective_fec_paper_gives_a_packet_up_after_six_attempts() {
+fn the_selective_fec_paper_discards_a_packet_after_six_attempts() {
     let paper = RadioConfig {
         rate: BitRate::from_bps(384_000).unwrap(),
         mtu: mtu(480),
@@ -177,7 +177,8 @@ fn the_selective_fec_paper_gives_a_packet_up_after_six_attempts() {
     expected.extend((2..=6).map(failed));
     expected.extend([(ms(370), Signal(0, Discarded, 6)), (ms(370), Drop(0, AttemptsExhausted))]);
     assert_eq!(of_the_first.copied().collect::<Vec<_>>(), expected);
-    // Of the 37 attempts until then 29 are other packets': nine that are whole, and two thirds of a tenth.
+    // Of the 37 attempts up to then 29 belong to other packets: nine complete ones, and two thirds of a
+    // tenth.
     let delivered: Vec<_> = log.iter().filter(|(_, did)| matches!(did, Deliver(_))).copied().collect();
     let mut expected: Vec<_> = (1..=9).map(|id| (ms(370), Deliver(id))).collect();
     expected.extend([(ms(380), Deliver(10)), (ms(410), Deliver(11)), (ms(440), Deliver(12))]);
@@ -185,7 +186,7 @@ fn the_selective_fec_paper_gives_a_packet_up_after_six_attempts() {
 }
 
 #[test]
-fn an_idle_link_takes_a_packet_between_slots() {
+fn an_idle_link_starts_between_slots() {
     let arq = selective_repeat(Retransmissions::Unlimited, 0, 10);
     let mut bench = Bench::new(RadioConfig { queue: QueueLimit::Packets(0), arq, ..plain() }, scripted([]));
     bench.send(ms(3), packet(0, 10));
@@ -208,9 +209,9 @@ fn the_packet_at_the_head_does_not_count_as_waiting() {
         bench.send(ms(0), packet(0, 10));
         bench.send(ms(0), packet(1, 9));
         bench.send(ms(0), packet(2, 1));
-        // Between the attempts the air is free and the packet is still at the head.
+        // Between attempts the link is free and the packet is still at the head of the queue.
         bench.send(ms(12), packet(3, 1));
-        // At this instant packet 0 arrives and packet 1 makes room; the link was not woken before.
+        // At this instant packet 0 arrives and packet 1 leaves the queue; the link was not woken before.
         bench.send(ms(25), packet(4, 9));
         let delivered = [(ms(25), 0), (ms(34), 1), (ms(43), 4)];
         let log = bench.finish();
@@ -224,7 +225,7 @@ fn the_packet_at_the_head_does_not_count_as_waiting() {
 }
 
 #[test]
-fn an_idle_link_takes_a_packet_for_which_its_queue_has_no_place() {
+fn an_idle_link_accepts_a_packet_without_queue_space() {
     for queue in [QueueLimit::Packets(0), QueueLimit::Bytes(Bytes(3))] {
         let mut bench = Bench::new(RadioConfig { queue, ..plain() }, scripted([]));
         bench.send(ms(0), packet(0, 10));
@@ -236,7 +237,7 @@ fn an_idle_link_takes_a_packet_for_which_its_queue_has_no_place() {
 }
 
 #[test]
-fn a_packet_without_a_byte_takes_no_time() {
+fn an_empty_packet_takes_no_air_time() {
     let (asked, questions) = mpsc::channel();
     let mut bench = Bench::new(plain(), Box::new(Recorder(asked)));
     bench.send(ms(3), packet(0, 0));

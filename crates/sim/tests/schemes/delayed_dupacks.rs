@@ -4,7 +4,7 @@ use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flavour, Settings};
 use lasthop_testing::dialogue::{Server, settings};
 
-/// A receiver that acknowledges every segment, and delays for 50 ms.
+/// A receiver that acknowledges every segment and holds duplicates for 50 ms.
 fn receiver() -> Server {
     let schemes: Schemes = toml::from_str("[delayed-dupacks]\ndelay = \"50 ms\"").expect("sound parameters");
     let settings = Settings { ack_every: 1, ..settings(Flavour::NewReno, 8) };
@@ -12,10 +12,10 @@ fn receiver() -> Server {
     Server::reacting_in_order(&settings, vec![reaction])
 }
 
-/// TR 99-003: the first two duplicates of a row go out at once, and later ones wait; what is missing comes within the
-/// delay, so that they are never sent.
+/// TR 99-003: the first two duplicates are sent at once and later ones are held. Local recovery fills the gap
+/// within the delay, so the held ones are never sent.
 #[test]
-fn what_the_link_repairs_in_time_causes_two_duplicates() {
+fn local_recovery_within_the_delay_leaves_two_duplicates() {
     let mut tcp = receiver();
     tcp.at(10).data(0..1000).acks(1000);
     tcp.at(20).data(2000..3000).acks(1000).at(21).data(3000..4000).acks(1000);
@@ -23,10 +23,9 @@ fn what_the_link_repairs_in_time_causes_two_duplicates() {
     tcp.at(60).data(1000..2000).acks(6000).no_timer();
 }
 
-/// After the delay, counted from the first duplicate that waits, all that wait are sent, and the rest of the row as it
-/// comes.
+/// After the delay, counted from the first held duplicate, all held ones are sent, and further ones at once.
 #[test]
-fn what_the_link_does_not_repair_is_asked_for_after_the_delay() {
+fn held_duplicates_are_sent_after_the_delay() {
     let mut tcp = receiver();
     tcp.at(10).data(0..1000).acks(1000);
     tcp.at(20).data(2000..3000).acks(1000).at(21).data(3000..4000).acks(1000);
@@ -36,9 +35,9 @@ fn what_the_link_does_not_repair_is_asked_for_after_the_delay() {
     tcp.at(100).data(1000..2000).acks(8000);
 }
 
-/// Each row has a delay of its own, the very first too.
+/// The delay applies to each run of duplicates, the first included.
 #[test]
-fn a_new_acknowledgement_ends_the_row() {
+fn a_new_acknowledgement_restarts_the_delay() {
     let mut tcp = receiver();
     tcp.at(10).data(1000..2000).acks(0).data(2000..3000).acks(0).data(3000..4000).is_silent();
     tcp.data(5000..6000).is_silent().at(30).data(0..1000).acks(4000).no_timer();
@@ -46,7 +45,7 @@ fn a_new_acknowledgement_ends_the_row() {
     tcp.wakes_at(90).acks_times(1, 4000);
 }
 
-/// What comes again while nothing is missing is no duplicate of a row.
+/// A duplicate segment without a gap is acknowledged at once.
 #[test]
 fn needless_retransmissions_are_acknowledged_at_once() {
     let mut tcp = receiver();

@@ -10,7 +10,7 @@ use lasthop_testing::dialogue::{Client, Steps, settings};
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
-/// The schemes with these parameters of this one.
+/// The schemes with these parameters of selective FEC.
 fn schemes(parameters: &str) -> Schemes {
     toml::from_str(&format!("[selective-fec]\n{parameters}")).expect("sound parameters")
 }
@@ -27,10 +27,9 @@ fn start(parameters: &str, settings: &Settings, bytes: Option<u64>) -> Client {
 
 const SELECTIVE: &str = "";
 
-/// The link is to recover by its ARQ, whatever is protected, and to know the code point that the source
-/// sets, which is one for local use.
+/// The link recovers by its ARQ and codes packets with the source's DSCP, which is one for local use.
 #[test]
-fn the_link_is_told_what_the_source_does() {
+fn the_link_requirements_match_the_marking() {
     let marked = link(SELECTIVE);
     let LinkUse { recovers: true, protects: Some(Covers::Marked(dscp)) } = marked else {
         panic!("{marked:?}")
@@ -52,15 +51,15 @@ fn the_link_is_told_what_the_source_does() {
 }
 
 #[test]
-fn what_a_file_leaves_out_is_the_papers_choice() {
+fn omitted_parameters_default_to_the_paper() {
     assert_eq!(schemes(SELECTIVE), Schemes::default());
     assert_eq!(schemes("protect = \"selective\"\nsegments = 3"), Schemes::default());
     assert_ne!(schemes("segments = 2"), Schemes::default());
 }
 
-/// Steps of this scheme's conversations.
+/// Scheme-specific steps of a conversation.
 trait MarkSteps: Steps {
-    /// A letter for each packet that was sent since it was last named: `M` if it is marked.
+    /// One letter per packet sent since the last call: `M` if it is marked.
     fn letters(&mut self) -> String {
         self.client()
             .packets()
@@ -69,7 +68,7 @@ trait MarkSteps: Steps {
             .collect()
     }
 
-    /// So many segments were sent as there are letters.
+    /// Asserts the marks of the segments sent, one letter each.
     fn marks(&mut self, marks: &str) -> &mut Client {
         assert_eq!(self.letters(), marks);
         self.client()
@@ -78,7 +77,7 @@ trait MarkSteps: Steps {
 
 impl MarkSteps for Client {}
 
-/// The first three and the last three, and so all of six; a short last segment is one of the last.
+/// The first three and the last three, so all of six; a short last segment counts as one of the last.
 #[test]
 fn both_ends_of_a_transfer_are_marked() {
     for (bytes, marks) in [
@@ -96,7 +95,7 @@ fn both_ends_of_a_transfer_are_marked() {
     ] {
         for flavour in FLAVOURS {
             start(SELECTIVE, &settings(flavour, 16), bytes).marks(marks);
-            // The same if windows let fewer out at a time.
+            // The same with smaller windows.
             let mut tcp = start(SELECTIVE, &settings(flavour, 1), bytes);
             let (mut found, mut acked, end) = (String::new(), 0, bytes.unwrap_or(16_000) as u32);
             for time in 1.. {
@@ -112,28 +111,28 @@ fn both_ends_of_a_transfer_are_marked() {
     }
 }
 
-/// How many segments there are at each end is a parameter.
+/// The number of marked segments at each end is a parameter.
 #[test]
-fn the_ends_may_be_longer_or_shorter() {
+fn the_number_of_marked_segments_is_a_parameter() {
     for (segments, marks) in
         [(0, ".........."), (1, "M........M"), (2, "MM......MM"), (5, "MMMMMMMMMM"), (u32::MAX, "MMMMMMMMMM")]
     {
         let parameters = format!("segments = {segments}");
         start(&parameters, &settings(Flavour::NewReno, 16), Some(9_500)).marks(marks);
     }
-    // Of ten, two are to come when eight were sent, however many of these were retransmitted meanwhile.
+    // Of ten segments two remain after eight were sent, however many were retransmitted in between.
     let mut tcp = start("segments = 10", &settings(Flavour::Sack, 8), None);
     tcp.marks("MMMMMMMM").at(100).sack(0, &[1000..2000, 3000..8000]);
     tcp.sends(&["0..1000 marked", "2000..3000 marked", "8000..9000 marked", "9000..10000 marked"]);
     tcp.at(200).ack(10_000).marks("....");
-    // What is retransmitted at the left edge is marked even so.
+    // Retransmissions at the left edge are marked as well.
     let mut tcp = start("segments = 0", &settings(Flavour::NewReno, 4), None);
     tcp.marks("....").at(100).acks(3, 0).sends_first("0..1000 marked");
 }
 
-/// Segments count whatever else is in them: options leave less room, and the last one brings FIN.
+/// Segments count regardless of options, which reduce the payload, and of FIN.
 #[test]
-fn a_handshake_is_not_data_and_a_fin_is_not_more_of_them() {
+fn handshakes_and_fin_do_not_count_as_segments() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 16) };
     let mut tcp = start(SELECTIVE, &settings, Some(7_000));
     tcp.sends(&["SYN marked"]).at(100).syn_ack().sends(&[
@@ -145,7 +144,7 @@ fn a_handshake_is_not_data_and_a_fin_is_not_more_of_them() {
         "5000..6000 marked",
         "6000..7000 FIN marked",
     ]);
-    // FIN is missing, and then at the left edge.
+    // FIN is lost, and is then at the left edge.
     tcp.at(200).ack(7_000).wakes_at(1_200).sends(&["7000 FIN marked"]).at(1_300).ack(7_001).is_finished();
     let mut tcp = start(SELECTIVE, &settings, None);
     tcp.sends(&["SYN marked"]).wakes_at(1_000).sends(&["SYN marked"]);
@@ -153,7 +152,7 @@ fn a_handshake_is_not_data_and_a_fin_is_not_more_of_them() {
     start(SELECTIVE, &timestamps, Some(9_001)).marks("MMM....MMM");
 }
 
-/// Three duplicates, and the left edge goes out marked; it is one of a window whose others are not.
+/// After three duplicates the left edge is retransmitted, marked; the other segments of the window are not.
 #[test]
 fn a_fast_retransmission_is_marked() {
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -167,9 +166,9 @@ fn a_fast_retransmission_is_marked() {
     }
 }
 
-/// Each partial acknowledgement shows the next hole when it is at the left edge.
+/// Each partial acknowledgement reveals the next hole at the left edge.
 #[test]
-fn what_a_partial_acknowledgement_has_sent_is_marked() {
+fn a_retransmission_by_partial_acknowledgement_is_marked() {
     for rules in [Rules::Rfc, Rules::Ns2] {
         let settings = Settings { rules, ..settings(Flavour::NewReno, 8) };
         let mut tcp = start(SELECTIVE, &settings, None);
@@ -181,7 +180,7 @@ fn what_a_partial_acknowledgement_has_sent_is_marked() {
     }
 }
 
-/// What is beyond the left edge has others before it that are missing, too: it goes out as it is.
+/// A hole beyond the left edge is retransmitted unmarked.
 #[test]
 fn holes_beyond_the_left_edge_are_not_marked() {
     let mut tcp = start(SELECTIVE, &settings(Flavour::Sack, 12), None);
@@ -189,21 +188,20 @@ fn holes_beyond_the_left_edge_are_not_marked() {
     tcp.sack(4000, &[5000..6000, 7000..8000]).sent();
     tcp.sack(4000, &[5000..6000, 7000..9000]).sends_first("4000..5000 marked");
     tcp.sack(4000, &[5000..6000, 7000..16_000]).sends_first("6000..7000");
-    // When the left edge has come to it and it is lost again, it is marked.
+    // Once the left edge reaches it and it is lost again, it is marked.
     tcp.at(200).ack(6000).packets();
     tcp.times_out();
     tcp.sends(&["6000..7000 marked"]);
-    // Among the first and the last of a transfer, holes are marked wherever they are.
+    // Among the first and last segments of a transfer, holes are marked at any position.
     let mut tcp = start(SELECTIVE, &settings(Flavour::Sack, 12), Some(12_000));
     tcp.marks("MMM......MMM").at(100);
     tcp.sack(0, &[1000..2000, 3000..9000]).sends(&["0..1000 marked", "2000..3000 marked"]);
     tcp.sack(0, &[1000..9000, 10_000..12_000]).sends(&["9000..10000 marked"]);
 }
 
-/// A timeout goes back to the left edge. What follows from there is not marked but for what is the left
-/// edge when it is sent.
+/// After a timeout, only segments at the left edge when sent are marked.
 #[test]
-fn of_what_a_timeout_has_sent_again_the_first_is_marked() {
+fn only_the_first_retransmission_after_a_timeout_is_marked() {
     for rules in [Rules::Rfc, Rules::Ns2] {
         for flavour in FLAVOURS {
             let settings = Settings { rules, ..settings(flavour, 12) };
@@ -211,10 +209,10 @@ fn of_what_a_timeout_has_sent_again_the_first_is_marked() {
             tcp.marks("MMM.........").at(100).ack(4000).packets();
             let due = tcp.times_out();
             tcp.sends(&["4000..5000 marked"]);
-            // It arrived before; now two may go, and the first of them is the left edge.
+            // It had arrived; two segments may be sent, and the first is at the left edge.
             tcp.at(due + 100).ack(5000).sends(&["5000..6000 marked", "6000..7000"]);
             tcp.at(due + 200).ack(6000).sends(&["7000..8000", "8000..9000"]);
-            // Lost again, and again: the timer finds it, each time.
+            // Lost twice more: the timer finds it each time.
             for _ in 0..2 {
                 tcp.times_out();
                 tcp.sends(&["6000..7000 marked"]);
@@ -223,10 +221,9 @@ fn of_what_a_timeout_has_sent_again_the_first_is_marked() {
     }
 }
 
-/// The first three are the first three when they are retransmitted, too, be they at the left edge or not; and
-/// so are the last.
+/// The first and the last three segments are marked when retransmitted too, at the left edge or not.
 #[test]
-fn the_ends_of_a_transfer_are_marked_again() {
+fn both_ends_of_a_transfer_are_marked_when_retransmitted() {
     for flavour in FLAVOURS {
         let mut tcp = start(SELECTIVE, &settings(flavour, 6), Some(20_000));
         tcp.marks("MMM...").wakes_at(1_000).sends(&["0..1000 marked"]);
@@ -239,9 +236,9 @@ fn the_ends_of_a_transfer_are_marked_again() {
     }
 }
 
-/// Protecting all, everything is marked whenever it is sent, but acknowledgements.
+/// With `protect = all`, everything but acknowledgements is marked.
 #[test]
-fn all_are_all_with_sequence_numbers() {
+fn protecting_all_marks_all_but_acknowledgements() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 16) };
     let mut tcp = start("protect = \"all\"", &settings, Some(9_500));
     tcp.sends(&["SYN marked"]).at(100).syn_ack().marks("MMMMMMMMMM");
@@ -251,10 +248,10 @@ fn all_are_all_with_sequence_numbers() {
     tcp.syn_ack().marks("MMMMMMMMMMMMMMMM").acks(3, 0).sends(&["0..1000 marked"]);
 }
 
-/// Protecting what is retransmitted, the rest of a transfer is as it is, its ends included; holes are marked
-/// wherever they are, and so is all that a timeout has retransmitted.
+/// With `protect = retransmitted`, new segments are unmarked, also at the ends; all retransmissions are
+/// marked.
 #[test]
-fn the_retransmitted_are_all_that_is_sent_again() {
+fn protecting_retransmissions_marks_every_retransmission() {
     let parameters = "protect = \"retransmitted\"";
     start(parameters, &settings(Flavour::NewReno, 16), Some(9_500)).marks("..........");
     let mut tcp = start(parameters, &settings(Flavour::Sack, 12), None);
@@ -270,9 +267,9 @@ fn the_retransmitted_are_all_that_is_sent_again() {
     }
 }
 
-/// Wherever sequence numbers wrap: before, within and behind each end of the transfer.
+/// Sequence numbers may wrap before, within and after each end of the transfer.
 #[test]
-fn marks_do_not_depend_on_sequence_numbers() {
+fn marks_survive_sequence_wrap() {
     for wrap in (0..=11_000).step_by(500).chain([1, 999, 1001, 2999, 3001, 6999, 9499, 9501]) {
         for iss in [0u32.wrapping_sub(wrap), 0x8000_0000 - wrap] {
             let settings = Settings { iss, close: true, ..settings(Flavour::NewReno, 16) };
@@ -286,10 +283,10 @@ fn marks_do_not_depend_on_sequence_numbers() {
     }
 }
 
-/// The mark where the first segments end does not turn from past to future when 2 GiB have gone by, and the
-/// first segments do not come a second time when 4 GiB have.
+/// The end of the first segments is not mistaken for a future one after 2 GiB, and the first segments do not
+/// recur after 4 GiB.
 #[test]
-fn a_long_transfer_has_one_beginning() {
+fn only_the_first_segments_of_a_long_transfer_are_marked() {
     let settings = Settings {
         packet_size: Bytes(64_040),
         window: Bytes(1 << 20).into(),

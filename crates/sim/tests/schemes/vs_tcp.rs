@@ -21,7 +21,7 @@ fn schemes(parameters: &str) -> Schemes {
     toml::from_str(&format!("[vs-tcp]\n{parameters}")).expect("sound parameters")
 }
 
-/// The sender on the wireless part, with `bytes` to send; without a handshake it has begun at time zero.
+/// The sender of the wireless part, with `bytes` to send; without a handshake it starts at time zero.
 fn start_with(parameters: &str, tcp: &Settings, bytes: Option<u64>) -> Client {
     let scheme = schemes(parameters).vs_tcp;
     assert_eq!(scheme.faults(tcp), []);
@@ -29,19 +29,19 @@ fn start_with(parameters: &str, tcp: &Settings, bytes: Option<u64>) -> Client {
     Client::reacting_with(&split.wireless, bytes, scheme.reaction().expect("it reacts"))
 }
 
-/// The same without an end, and with parameters that stand before those of the window.
+/// An unbounded transfer; `parameters` precede those of the window.
 fn start(parameters: &str, window: &str) -> Client {
     start_with(&format!("{parameters}\n{window}"), &tcp(), None)
 }
 
-/// Steps of this scheme's conversations.
+/// Scheme-specific steps of a conversation.
 trait SizeSteps: Steps {
-    /// The sizes of what was sent since it was last named.
+    /// Sizes of the segments sent since the last call.
     fn sizes(&mut self) -> Vec<u32> {
         self.client().sent().iter().map(|segment| segment.len).collect()
     }
 
-    /// The segments' size is now this.
+    /// Asserts the current segment size.
     fn has_mss(&mut self, bytes: u32) -> &mut Client {
         struct Mss(f64);
         impl lasthop_proto::Probe for Mss {
@@ -57,8 +57,8 @@ trait SizeSteps: Steps {
         self.client()
     }
 
-    /// Acknowledgements of one segment after another, of which `sizes` are those after each of them. Every
-    /// segment in `unacknowledged` was sent by itself; what is sent in answer is as large as segments are by then.
+    /// Acknowledges one segment at a time; `sizes` are the segment sizes after each acknowledgement. Each
+    /// segment in `unacknowledged` was sent on its own; replies have the current size.
     fn grows(&mut self, unacknowledged: &mut Vec<u32>, sizes: &[u32]) -> &mut Client {
         for &size in sizes {
             let end = unacknowledged.remove(0);
@@ -76,15 +76,15 @@ trait SizeSteps: Steps {
 
 impl SizeSteps for Client {}
 
-/// Where eight segments of 512 B end.
+/// The ends of eight segments of 512 B.
 fn eight() -> Vec<u32> {
     (1..=8).map(|n| n * 512).collect()
 }
 
-/// Method 1 with a window of eight packets: each acknowledgement brings an eighth of a step of 128 B. The window
-/// is eight packets of whatever size.
+/// Method 1 with a window of eight packets: each acknowledgement adds an eighth of the step of 128 B. The
+/// window is eight packets of any size.
 #[test]
-fn a_step_comes_with_a_window_of_acknowledgements() {
+fn the_size_grows_by_one_step_per_window() {
     let mut tcp = start("", PACKETS);
     tcp.cwnd(4096.0).has_mss(512);
     assert_eq!(tcp.sizes(), [512; 8]);
@@ -93,10 +93,10 @@ fn a_step_comes_with_a_window_of_acknowledgements() {
     tcp.cwnd(8.0 * 640.0).grows(&mut unacknowledged, &[656, 672]).cwnd(8.0 * 672.0);
 }
 
-/// With a window of payload, that of 4096 B is 4096/s packets of size s, and an acknowledgement brings s/32: 16,
-/// then 16.5, then 17.015625, ... and sizes are cut to multiples of eight.
+/// A window of 4096 B of payload is 4096/s packets of size s, so an acknowledgement adds s/32: 16, then 16.5,
+/// then 17.015625, ... Sizes are rounded down to multiples of eight.
 #[test]
-fn a_window_of_payload_is_so_many_packets_as_go_into_it() {
+fn a_payload_window_is_converted_to_packets() {
     let mut tcp = start("", PAYLOAD);
     tcp.cwnd(4096.0);
     assert_eq!(tcp.sizes(), [512; 8]);
@@ -107,9 +107,9 @@ fn a_window_of_payload_is_so_many_packets_as_go_into_it() {
     }
 }
 
-/// The literal reading: a step with each acknowledgement, up to the largest size and no further.
+/// The literal reading: one step per acknowledgement, up to the largest size.
 #[test]
-fn a_step_may_come_with_each_acknowledgement() {
+fn growth_per_acknowledgement_is_an_option() {
     let mut tcp = start("growth = \"per-ack\"", PACKETS);
     tcp.sizes();
     tcp.at(100).grows(&mut eight(), &[640, 768, 896, 1024, 1024, 1024]);
@@ -119,7 +119,7 @@ fn a_step_may_come_with_each_acknowledgement() {
     tcp.at(100).grows(&mut eight(), &[608, 712, 800, 800]);
 }
 
-/// A window of acknowledgements brings one step, however the window is filled: it stops at the largest size.
+/// One step per window of acknowledgements, for any window; growth stops at the largest size.
 #[test]
 fn growth_ends_at_the_largest_size() {
     let mut tcp = start("initial_size = \"1000 B\"", PACKETS);
@@ -128,10 +128,10 @@ fn growth_ends_at_the_largest_size() {
     tcp.at(100).grows(&mut unacknowledged, &[1016, 1024, 1024]).cwnd(8.0 * 1024.0);
 }
 
-/// Method 1 halves with each loss, down to the smallest size. A loss is one however many duplicates it makes;
-/// what is retransmitted is as large as segments are by then, and the window is so many of them.
+/// Method 1 halves the size on each loss, down to the smallest. Duplicates of one loss count once;
+/// retransmissions have the current size, and the window counts packets of that size.
 #[test]
-fn each_loss_halves_the_size() {
+fn method_1_halves_the_size_on_each_loss() {
     let mut tcp = start("", PACKETS);
     assert_eq!(tcp.sizes(), [512; 8]);
     tcp.at(100).heard(0, 1).losses(1).has_mss(256).cwnd(2048.0);
@@ -139,20 +139,20 @@ fn each_loss_halves_the_size() {
     (2..8).for_each(|older| _ = tcp.heard(0, older).has_mss(256).sends_nothing());
     tcp.at(200).heard(0, 100_003).losses(2).has_mss(128).cwnd(1024.0).sends(&full(0..8, 128));
     tcp.at(300).heard(0, 200_001).losses(3).has_mss(128).sends(&full(0..8, 128));
-    // All that was lost is there, with what was kept: one acknowledgement, and an eighth of a step.
+    // The gap is filled: one cumulative acknowledgement, and an eighth of a step.
     tcp.at(400).heard(4096, 300_000).has_mss(144);
     assert_eq!(tcp.sizes(), [144; 8]);
 }
 
-/// Segments of `size`, one after another.
+/// Consecutive segments of `size`.
 fn full(numbers: Range<u32>, size: u32) -> Vec<&'static str> {
     let texts = numbers.map(|n| format!("{}..{}", n * size, (n + 1) * size));
     texts.map(|text| &*text.leak()).collect()
 }
 
-/// A size that was halved is cut to a multiple of eight, and not below the smallest one.
+/// A halved size is rounded down to a multiple of eight, and not below the smallest size.
 #[test]
-fn halves_are_cut_and_end_at_the_smallest_size() {
+fn halved_sizes_are_rounded_down_and_bounded() {
     let mut tcp = start("initial_size = \"600 B\"", PACKETS);
     assert_eq!(tcp.sizes(), [600; 8]);
     // 300, 150, and 75 is less than 128.
@@ -170,7 +170,7 @@ fn a_timeout_is_a_loss() {
     for method in [1, 2] {
         let mut tcp = start(&format!("method = {method}"), PACKETS);
         tcp.sizes();
-        // Method 2: one loss of five is more than 0.1, and 512 is at most half the largest: one step.
+        // Method 2: one loss of five exceeds 0.1, and 512 is at most half the largest size: one step down.
         let size = if method == 1 { 256 } else { 384 };
         tcp.wakes_at(1000).timeouts(1).has_mss(size).cwnd(f64::from(8 * size)).sends(&full(0..8, size));
         tcp.wakes_at(3000).timeouts(2).has_mss(size - 128);
@@ -178,7 +178,7 @@ fn a_timeout_is_a_loss() {
     }
 }
 
-/// What acknowledges SYN is no segment that has arrived: the first data are of the initial size.
+/// The acknowledgement of SYN does not count as a segment: the first data have the initial size.
 #[test]
 fn the_first_size_is_the_initial_one() {
     for growth in ["per-ack", "per-window"] {
@@ -196,24 +196,24 @@ fn the_first_size_is_the_initial_one() {
     }
 }
 
-/// An acknowledgement of several segments is one packet of method 2's, and brings as much growth as of one.
+/// A cumulative acknowledgement is one packet in method 2, and one growth increment.
 #[test]
-fn an_acknowledgement_counts_once() {
+fn a_cumulative_acknowledgement_counts_once() {
     let mut tcp = start("", PACKETS);
     tcp.sizes();
     tcp.at(100).ack(2048).has_mss(528).sizes();
     tcp.ack(2048).has_mss(528).ack(1024).has_mss(528).sends_nothing();
 }
 
-/// Method 2 by hand, with losses among the last five packets: one is 0.2, which is more than 0.1. Above half the
-/// largest size it halves; at half and below it takes a step; it does so with each acknowledgement as well, while
-/// the loss is among the last five, and grows again when it is not.
+/// Method 2 by hand, with the loss rate over the last five packets: one loss is 0.2, above 0.1. A size above
+/// half the largest is halved; otherwise it is reduced by a step, also on each acknowledgement while the loss
+/// is among the last five; afterwards it grows.
 #[test]
-fn method_2_follows_the_rate_of_losses() {
+fn method_2_follows_the_loss_rate() {
     let mut tcp = start("method = 2\ngrowth = \"per-ack\"\ninitial_size = \"1024 B\"", PACKETS);
     assert_eq!(tcp.sizes(), [1024; 8]);
     tcp.at(100).heard(0, 1).losses(1).has_mss(512).cwnd(4096.0).sends(&full(0..8, 512));
-    // Lost, and three that were not: 512 is not above half of 1024.
+    // One loss and three deliveries: 512 is not above half of 1024.
     tcp.at(200);
     let mut after = |copies: &[(u32, u32, u32)]| {
         for &(ack, echo, size) in copies {
@@ -221,19 +221,19 @@ fn method_2_follows_the_rate_of_losses() {
         }
     };
     after(&[(512, 100_000, 384), (1024, 100_001, 256), (1536, 100_002, 128)]);
-    // The fourth: the loss is the earliest of the five.
+    // The fourth delivery: the loss is the oldest of the five.
     after(&[(2048, 100_003, 128)]);
-    // It is out: 0 is less than 0.1.
+    // The loss has left the window: 0 is less than 0.1.
     after(&[(2560, 100_004, 256), (3072, 100_005, 384)]);
 }
 
-/// A size just above half the largest is halved, not taken a step from.
+/// A size just above half the largest is halved, not reduced by a step.
 #[test]
-fn method_2_halves_above_half_the_largest() {
+fn method_2_halves_sizes_above_half_the_largest() {
     for (initial, after) in [(520, 256), (512, 384), (136, 128), (1024, 512)] {
         let mut tcp = start(&format!("method = 2\ninitial_size = \"{initial} B\""), PACKETS);
         tcp.sizes();
-        // 520 is halved to 260, which is cut to 256.
+        // 520 is halved to 260, rounded down to 256.
         tcp.at(100).heard(0, 1).has_mss(after).sizes();
     }
     let parameters = "method = 2\ninitial_size = \"1024 B\"\nsmallest_size = \"600 B\"";
@@ -242,25 +242,25 @@ fn method_2_halves_above_half_the_largest() {
     tcp.at(100).heard(0, 1).has_mss(600).sizes();
 }
 
-/// As many losses as are wanted change nothing; one more does. With L_w = 5 and e_w = 0.2, one of five is just
-/// what is wanted.
+/// At the target loss rate the size is unchanged; one more loss reduces it. With L_w = 5 and e_w = 0.2, one
+/// loss of five is the target.
 #[test]
-fn method_2_keeps_its_size_at_the_wanted_rate() {
+fn method_2_keeps_the_size_at_the_target_loss_rate() {
     let mut tcp = start("method = 2\ngrowth = \"per-ack\"\nwanted_loss = 0.2", PACKETS);
     tcp.sizes();
     tcp.at(100).heard(0, 1).losses(1).has_mss(512).sizes();
     tcp.at(200).heard(512, 100_000).has_mss(512).sizes();
-    // Two of five.
+    // Two losses of five.
     tcp.heard(512, 100_002).losses(2).has_mss(384).sizes();
-    // Lost, not, lost, not, not: two of five still; then the first is out.
+    // L, D, L, D, D: still two of five; then the first leaves the window.
     tcp.at(300).heard(1024, 200_000).has_mss(256).heard(1536, 200_001).has_mss(128).sizes();
     tcp.heard(2048, 200_002).has_mss(128).sizes();
-    // Not, not, not, not and the second loss came before: none is left after one more.
+    // Four deliveries follow the second loss; after one more none is left.
     tcp.heard(2432, 200_003).has_mss(128).heard(2816, 200_004).has_mss(256).sizes();
 }
 
-/// The loss window is as long as it is said to be: with L_w = 1 a loss is forgotten by the next packet; with 20
-/// one loss is 0.05, less than 0.1, and does not shrink anything.
+/// With L_w = 1 a loss is forgotten at the next packet; with 20, one loss is 0.05, below 0.1, and does not
+/// reduce the size.
 #[test]
 fn the_loss_window_is_a_parameter() {
     let mut tcp = start("method = 2\ngrowth = \"per-ack\"\nloss_window = 1", PACKETS);
@@ -269,17 +269,16 @@ fn the_loss_window_is_a_parameter() {
     tcp.at(200).heard(384, 100_000).has_mss(512).sizes();
     let mut tcp = start("method = 2\ngrowth = \"per-ack\"\nloss_window = 20", PACKETS);
     tcp.sizes();
-    // Less than wanted, and so it grows, loss or not (section IV-B: whenever a loss occurs e_c and s are updated).
+    // Below the target, so the size grows even on a loss (section IV-B: e_c and s are updated on each loss).
     tcp.at(100).heard(0, 1).losses(1).has_mss(640).sizes();
-    // The second makes 0.1, which is what is wanted; the third makes more, and 640 is above half.
+    // The second loss reaches the target of 0.1; the third exceeds it, and 640 is above half.
     tcp.at(200).heard(0, 100_001).losses(2).has_mss(640).sizes();
     tcp.at(300).heard(0, 200_001).losses(3).has_mss(320).sizes();
 }
 
-/// With selective repeat, what one arrival shows is one loss, and what is retransmitted is cut by the new
-/// size.
+/// With selective repeat one arrival indicates at most one loss, and retransmissions have the new size.
 #[test]
-fn selective_repeat_takes_one_sign_for_one_loss() {
+fn selective_repeat_counts_one_loss_per_arrival() {
     let mut tcp = start("recovery = \"selective-repeat\"", PACKETS);
     tcp.sizes();
     tcp.at(100).heard_of(0, 2, &[1024..1536]).losses(1).has_mss(256);
@@ -287,10 +286,10 @@ fn selective_repeat_takes_one_sign_for_one_loss() {
     tcp.heard_of(0, 3, &[1024..2048]).sends_nothing().losses(1).has_mss(256);
 }
 
-/// What the wireless part is: the scheme's recovery and sizes, and no congestion control; a window of packets
-/// holds as many as it says, of the largest size. The rest is as on the wired part, or as `wireless` has it.
+/// The wireless part has the scheme's recovery and sizes and no congestion control; a window of packets holds
+/// that many of the largest size. Other settings are those of the wired part, or of `wireless`.
 #[test]
-fn the_wireless_part_is_as_the_scheme_says() {
+fn the_wireless_part_has_the_schemes_settings() {
     let of = |parameters: &str| schemes(parameters).vs_tcp.split(&tcp()).expect("it splits");
     let split = of(&format!("buffer = \"9 KB\"\n{PACKETS}"));
     assert_eq!((split.buffer, split.wireless.packet_size), (Bytes(9_000), Bytes(1064)));
@@ -304,18 +303,18 @@ fn the_wireless_part_is_as_the_scheme_says() {
     assert_eq!(of("").wireless, sized);
 }
 
-/// What a file leaves out is as table 3 of the paper has it.
+/// Omitted parameters have the values of the paper's table 3.
 #[test]
-fn what_a_file_leaves_out_is_the_papers_choice() {
+fn omitted_parameters_default_to_the_paper() {
     let stated = "method = 1\ninitial_size = \"512 B\"\nlargest_size = \"1024 B\"\nsmallest_size = \"128 B\"\n\
                   step = \"128 B\"\nwanted_loss = 0.1\nloss_window = 5\ngrowth = \"per-window\"\n\
                   recovery = \"go-back-n\"\nbuffer = \"64 KiB\"";
     assert_eq!(schemes(stated), Schemes::default());
 }
 
-/// Sizes at the ends of what is possible, and just beyond: each fault is said of one parameter, and once.
+/// Sizes at and beyond the limits: each fault names one parameter, once.
 #[test]
-fn sizes_are_multiples_of_eight_in_their_order() {
+fn invalid_sizes_are_rejected() {
     let keys = |parameters: &str| -> Vec<String> {
         schemes(parameters).vs_tcp.faults(&tcp()).into_iter().map(|(key, _)| key).collect()
     };
@@ -332,10 +331,10 @@ fn sizes_are_multiples_of_eight_in_their_order() {
     assert_eq!(keys("step = \"0 B\""), ["step"]);
 }
 
-/// A window that holds no packet is told in the numbers that the file states: packets of the wired size, if it
-/// counts these, and of the scheme's largest size otherwise.
+/// A window below one packet is reported in the unit of the file: packets of the wired size, or of the
+/// scheme's largest size.
 #[test]
-fn a_window_without_room_is_told_in_the_units_that_it_counts() {
+fn a_window_below_one_packet_is_rejected_in_its_own_unit() {
     let fault = |wireless: &str| {
         let faults = schemes(&format!("wireless = {{ {wireless} }}")).vs_tcp.faults(&tcp());
         let [(key, problem)] = &faults[..] else { panic!("one fault, not {faults:?}") };

@@ -13,7 +13,7 @@ use lasthop_testing::net::{CONNECTION, Filter, Loses, ring};
 const GIGABIT: u64 = 1_000_000_000;
 const ROUND_TRIP: f64 = 0.1;
 
-/// Payload bits per second that an endless transfer delivers in `seconds`.
+/// Goodput of an unbounded transfer over `seconds`, in bits per second of payload.
 fn throughput(settings: &Settings, bps: u64, loss: f64, seconds: u64) -> f64 {
     let rate = BitRate::from_bps(bps).expect("not zero");
     let link = || WiredLink::new(rate, Duration::from_millis(50), QueueLimit::Unlimited);
@@ -38,9 +38,9 @@ fn within(found: f64, expected: f64, tolerance: f64, what: &str) {
     assert!((ratio - 1.0).abs() <= tolerance, "{what}: {found:.0} b/s is {ratio:.3} of {expected:.0} b/s");
 }
 
-/// window / RTT, when the window and not the link is the limit. The start costs under 0.1 %.
+/// Throughput = window / RTT if the window is the bottleneck. Slow start costs less than 0.1 %.
 #[test]
-fn a_window_limits() {
+fn throughput_is_window_limited() {
     for window in [4 * 1460, 20 * 1460, 65_535] {
         let settings = Settings { window: Bytes(window).into(), ack_every: 1, ..Settings::default() };
         let full = (window / 1460) * 1460;
@@ -50,9 +50,9 @@ fn a_window_limits() {
     }
 }
 
-/// The link's rate less headers, when the link is the limit.
+/// Throughput is the link rate less headers if the link is the bottleneck.
 #[test]
-fn a_link_limits() {
+fn throughput_is_link_limited() {
     for bps in [64_000, 384_000, 2_000_000] {
         let settings = Settings { window: Bytes(1 << 20).into(), ..Settings::default() };
         let expected = bps as f64 * 1460.0 / 1500.0;
@@ -65,12 +65,11 @@ fn unlimited(flavour: Flavour, ack_every: u32) -> Settings {
     Settings { flavour, ack_every, window: window.into(), limited_transmit: false, ..Settings::default() }
 }
 
-/// The square-root law, MSS/RTT · C/√p (Mathis, Semke, Mahdavi, Ott 1997). C for random loss is 1.31
-/// with an acknowledgement per segment and 0.93 with one for two (their table 1). Valid while timeouts
-/// are rare and a window is many segments: here twenty and more. Tolerance 10 %, as their simulations
-/// scatter.
+/// Square-root law, MSS/RTT · C/√p (Mathis, Semke, Mahdavi, Ott 1997). For random loss C is 1.31 with an
+/// acknowledgement per segment and 0.93 with one for two (their table 1). Valid if timeouts are rare and
+/// windows are large, here twenty segments and more. Tolerance 10 %, the scatter of their simulations.
 #[test]
-fn the_square_root_law() {
+fn throughput_follows_the_square_root_law() {
     for (ack_every, c) in [(1, 1.31), (2, 0.93)] {
         for flavour in [Flavour::NewReno, Flavour::Sack] {
             for loss in [0.0005, 0.001, 0.002] {
@@ -82,11 +81,11 @@ fn the_square_root_law() {
     }
 }
 
-/// PFTK with timeouts (Padhye, Firoiu, Towsley, Kurose 1998, equation 31). The model is of Reno; it takes all
-/// losses of a round for one, so it is below what independent losses allow Reno to do by at most its authors'
-/// own error of fit. Tolerance 25 %, for losses that leave a window of more than three segments.
+/// PFTK with timeouts (Padhye, Firoiu, Towsley, Kurose 1998, equation 31). The model is of Reno and counts
+/// all losses of a round as one, so under independent losses it underestimates Reno by at most its fitting
+/// error. Tolerance 25 %, for losses that leave a window of more than three segments.
 #[test]
-fn padhye_with_timeouts() {
+fn throughput_follows_pftk_with_timeouts() {
     for b in [1u32, 2] {
         for loss in [0.005, 0.01, 0.02, 0.05] {
             let p: f64 = loss;
@@ -104,11 +103,11 @@ fn padhye_with_timeouts() {
     }
 }
 
-/// BBR version 3 gives up 2 % of its bandwidth to ProbeRTT and 1 % to its pacing margin (draft-ietf-ccwg-bbr,
-/// "ProbeRTT Design Rationale" and "Pacing Rate"), here within 2 %. It bears 1 % of loss and takes more than 2 % for congestion;
-/// version 1 takes no loss for congestion.
+/// BBR version 3 spends 2 % of its bandwidth on ProbeRTT and 1 % on its pacing margin (draft-ietf-ccwg-bbr,
+/// "ProbeRTT Design Rationale" and "Pacing Rate"); tolerance 2 %. It tolerates 1 % loss and reduces its rate
+/// above 2 %; version 1 ignores losses.
 #[test]
-fn bbr3_bears_losses_up_to_its_threshold() {
+fn bbr3_tolerates_losses_up_to_its_threshold() {
     let rate = 20_000_000;
     let version_3 = Profile::LinuxBbr3.settings();
     let share = |settings: &Settings, loss| {

@@ -18,8 +18,8 @@ use lasthop_testing::random::{coin, milliseconds, pick, queue, settings};
 
 const WORLDS: u64 = 500;
 
-/// Lets an embedded component emit effects: its packets leave by `port`, its signals are the owner's, and `see` sees
-/// the segments.
+/// Runs an embedded component: its packets leave by `port`, its signals become the owner's, and `see` is
+/// called with each segment.
 fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out), mut see: impl FnMut(&Segment)) {
     out.redirect(emit, |effect| match effect {
         Effect::Send(_, packet) => {
@@ -30,12 +30,12 @@ fn through(out: &mut Out, port: Port, emit: impl FnOnce(&mut Out), mut see: impl
     });
 }
 
-/// Has something to send now and then.
+/// A source that supplies data at random times.
 struct Feeder {
     sender: Sender,
     invariants: SenderInvariants,
     random: Stream,
-    /// What is still to be supplied.
+    /// Data not supplied yet.
     left: u64,
     next: Time,
 }
@@ -73,7 +73,7 @@ impl Component for Feeder {
         }
         let most = if coin(&mut self.random) { 50 } else { 5_000 };
         let bytes = self.random.below(most + 1).min(self.left);
-        // Often at once, now and then after an idle time.
+        // Mostly at once, sometimes after an idle time.
         let pause = if coin(&mut self.random) { 30 } else { 5_000 };
         self.next = now + Duration::from_millis(1) + milliseconds(&mut self.random, pause);
         self.left -= bytes;
@@ -90,7 +90,7 @@ impl Component for Feeder {
     }
 }
 
-/// Reads something now and then.
+/// A sink that reads at random times.
 struct Reader {
     receiver: Receiver,
     invariants: ReceiverInvariants,
@@ -154,7 +154,7 @@ impl Component for Reader {
     }
 }
 
-/// The latest of what components show.
+/// The latest value of each quantity.
 #[derive(Default)]
 struct Shown(BTreeMap<&'static str, f64>);
 
@@ -175,7 +175,7 @@ impl Tap for Shown {
     }
 }
 
-/// Settings of a side, and what is lost there.
+/// Random settings and losses for one side.
 fn side(random: &mut Stream, lost: Stream) -> (Settings, [Loses; 2]) {
     let settings = Settings { close: true, ..settings(random) };
     let loses = |mut lost: Stream, p| Box::new(move |_: &Packet| lost.bernoulli(p)) as Loses;
@@ -184,7 +184,7 @@ fn side(random: &mut Stream, lost: Stream) -> (Settings, [Loses; 2]) {
     (settings, losses)
 }
 
-/// Cuts by another size after every acknowledgement and at every loss, and takes that for one thing or another.
+/// Changes the segment size after every acknowledgement and at every loss, with a random classification.
 #[derive(Debug)]
 struct Recut(Stream);
 
@@ -206,7 +206,7 @@ impl Reaction for Recut {
     }
 }
 
-/// World number `number`: a stream that is supplied, relayed in one direction or the other, and read at random.
+/// World number `number`: a supplied stream, relayed in either direction and read at random times.
 fn world(number: u64) {
     let streams = Streams::new(number, 1);
     let random = &mut streams.stream("world");
@@ -215,7 +215,7 @@ fn world(number: u64) {
     let bytes = random.below(60_000);
     let buffer = Bytes(radio.packet_size.0 + random.below(20_000));
     let from = pick(random, &[Port::WIRED, Port::RADIO]);
-    // The SACK of ns-2 counts segments: among some of other sizes its pipe means nothing.
+    // The SACK of ns-2 counts segments, so its pipe is undefined for mixed sizes.
     let counts_segments = |side: &Settings| side.flavour == Flavour::Sack && side.rules == Rules::Ns2;
     let recuts = coin(random) && !counts_segments(&radio);
     let recut = |own| (recuts && own).then(|| Box::new(Recut(streams.stream("sizes"))) as Box<dyn Reaction>);
@@ -252,7 +252,7 @@ fn world(number: u64) {
 }
 
 #[test]
-fn streams_are_whole_however_they_are_supplied_and_read() {
+fn supplied_and_relayed_streams_arrive_intact() {
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
     let worlds = match number("LASTHOP_WORLD") {
         Some(one) => one..one + 1,

@@ -13,12 +13,12 @@ use lasthop_testing::check;
 use lasthop_testing::net::{Filter, by_order, nothing, segments, transfer, transfer_with};
 use lasthop_testing::random::{CONTROLS, FLAVOURS};
 
-/// Every flavour under the rules of both profiles, and with what else changes its course.
+/// Every flavour under both rule sets, and variants of other settings.
 fn variants() -> Vec<(String, Settings)> {
     let mut variants = Vec::new();
     for flavour in FLAVOURS {
         let rfc = Settings { flavour, ..Settings::default() };
-        // Records of segments know nothing of ns-2: there the Linux profile takes its place.
+        // Per-segment records do not exist in ns-2; the Linux profile is used instead.
         let by_records = flavour == Flavour::Prr;
         let ns2 = if by_records { Profile::Linux.settings() } else { Profile::Ns2.settings() };
         let ns2 = Settings { flavour, ..ns2 };
@@ -61,7 +61,7 @@ fn any_loss_of_the_first_twelve_data_packets() {
     }
 }
 
-/// With records of segments, every congestion control and every way to detect losses, paced or not.
+/// With per-segment records: every congestion control and loss detector, paced or not.
 #[test]
 fn any_loss_of_the_first_nine_packets_under_every_control() {
     for (name, settings) in controls() {
@@ -88,7 +88,7 @@ fn any_loss_of_the_first_twelve_acknowledgements() {
     }
 }
 
-/// The profile of Linux with every congestion control and every way to detect losses.
+/// The Linux profile with every congestion control and loss detector.
 fn controls() -> Vec<(String, Settings)> {
     let detections = [Detection::Rack, Detection::Sack];
     let pairs = CONTROLS.into_iter().flat_map(|control| detections.map(|detection| (control, detection)));
@@ -99,7 +99,7 @@ fn controls() -> Vec<(String, Settings)> {
     pairs.map(settings).collect()
 }
 
-/// One of the first twelve packets is lost, and any one of the retransmissions that follow.
+/// Loses one of the first twelve packets, and one of the retransmissions that follow.
 #[test]
 fn any_single_loss_of_a_retransmission() {
     for (name, settings) in variants().into_iter().chain(controls()) {
@@ -121,7 +121,7 @@ fn any_single_loss_of_a_retransmission() {
     }
 }
 
-/// Tells the sender after every acknowledgement that it may cut its segments anew.
+/// Changes the segment size after every acknowledgement.
 struct Nag;
 
 const NAG: NoticeCode = NoticeCode { kind: 254, code: 0 };
@@ -134,7 +134,7 @@ impl Component for Nag {
     }
 }
 
-/// Cuts by each size in turn.
+/// Cycles through segment sizes.
 #[derive(Debug)]
 struct Recut(usize);
 
@@ -146,9 +146,9 @@ impl Reaction for Recut {
     }
 }
 
-/// Retransmissions are cut other than the first time: the stream arrives unbroken all the same.
+/// Retransmissions have other boundaries than the originals; the stream arrives intact.
 #[test]
-fn segments_are_cut_anew_under_any_loss_of_the_first_twelve() {
+fn resegmentation_survives_any_loss_of_the_first_twelve() {
     for flavour in FLAVOURS {
         let settings = Settings { flavour, limited_transmit: false, ..Settings::default() };
         for pattern in 0..1u32 << 12 {
@@ -160,7 +160,7 @@ fn segments_are_cut_anew_under_any_loss_of_the_first_twelve() {
     }
 }
 
-/// Answers each loss otherwise than the one before, and changes its duplicate threshold each time.
+/// Cycles through classifications of losses, and changes the duplicate threshold each time.
 #[derive(Debug)]
 struct Fickle(usize);
 
@@ -176,9 +176,9 @@ impl Reaction for Fickle {
     }
 }
 
-/// However a reaction judges losses, they are repaired and the windows are kept.
+/// Losses are repaired and windows are respected for every classification.
 #[test]
-fn losses_are_repaired_however_they_are_judged() {
+fn losses_are_repaired_for_any_classification() {
     for (name, settings) in variants() {
         for pattern in 0..1u32 << 12 {
             check(&format!("{name}, judged, data lost {pattern:012b} (first on the right)"), || {
@@ -190,7 +190,7 @@ fn losses_are_repaired_however_they_are_judged() {
     }
 }
 
-/// A transfer crosses the end of the sequence space, with a loss on either side of it.
+/// A transfer across the end of the sequence space, with a loss on either side.
 #[test]
 fn the_sequence_space_wraps() {
     for flavour in FLAVOURS {

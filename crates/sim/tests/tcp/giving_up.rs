@@ -10,7 +10,7 @@ use lasthop_testing::random::FLAVOURS;
 
 const LIMIT: Time = Time::from_nanos(3_600_000_000_000);
 
-/// A receiver whose owner resets the connection once this many bytes have arrived.
+/// A receiver whose application resets the connection after this many bytes.
 struct Resetting {
     receiver: Receiver,
     after: u64,
@@ -33,7 +33,7 @@ impl Component for Resetting {
     }
 }
 
-/// Loses all from some packet on.
+/// Drops every packet from number `packets` on.
 fn all_after(packets: u32) -> Loses {
     let mut count = 0;
     Box::new(move |_: &Packet| {
@@ -42,14 +42,14 @@ fn all_after(packets: u32) -> Loses {
     })
 }
 
-/// Every flavour under the rules of both profiles.
+/// Every flavour under both rule sets.
 fn variants() -> impl Iterator<Item = Settings> {
     let profiles = [Profile::Rfc, Profile::Ns2].map(Profile::settings);
     profiles.into_iter().flat_map(|settings| FLAVOURS.map(|flavour| Settings { flavour, ..settings.clone() }))
 }
 
-/// Twenty segments over 10 Mb/s, 5 ms each way, until the sender says that it is finished; and what was in
-/// flight then has arrived.
+/// Sends twenty segments over 10 Mb/s and 5 ms each way until the sender finishes, and lets packets in flight
+/// arrive.
 fn run(
     settings: &Settings,
     receiver: impl Into<Node>,
@@ -82,11 +82,11 @@ fn source(engine: &Engine<NoTap>, sender: ComponentId) -> &Sender {
     }
 }
 
-/// Wherever a connection is when one direction, or each, goes dead forever: either all was acknowledged, or
-/// the source gives up, once it has heard nothing for the user timeout and within a timer's time of that; the
-/// run waits no longer, and if the way is open the receiver is notified of it.
+/// One or both directions fail permanently at any point of a connection: either everything was acknowledged,
+/// or the source aborts after the user timeout plus at most one timer. The run ends then, and the receiver is
+/// notified if the forward path works.
 #[test]
-fn whoever_hears_nothing_more_gives_up() {
+fn a_sender_on_a_dead_path_aborts() {
     let timeout = Duration::from_secs(10);
     for settings in variants() {
         let settings = Settings { user_timeout: Some(timeout), ..settings };
@@ -113,10 +113,9 @@ fn whoever_hears_nothing_more_gives_up() {
     }
 }
 
-/// A receiver that resets the connection is heard in the end, whichever of the first segments of either side
-/// are lost.
+/// A reset by the receiver reaches the sender, whichever of the first segments in either direction are lost.
 #[test]
-fn whoever_is_reset_hears_of_it() {
+fn a_reset_reaches_the_sender() {
     for settings in variants() {
         for pattern in 0..1 << 10 {
             check(&format!("{pattern:b}, {settings:?}"), || {

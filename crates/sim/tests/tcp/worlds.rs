@@ -28,14 +28,14 @@ use lasthop_testing::net::{CONNECTION, finish, first_byte, slack};
 use lasthop_testing::random::{self, CONTROLS, coin, management, milliseconds, pick, queue};
 use lasthop_testing::reorder::Reorder;
 
-/// Worlds of each combination.
+/// Number of worlds per combination.
 const WORLDS: u64 = 20;
 
-/// A world that is still busy after so many times 65,536 wake-ups is livelocked: it sends a few hundred segments at
-/// most.
+/// A world still busy after this many times 65,536 wake-ups is livelocked: it sends at most a few hundred
+/// segments.
 const MOST_ROUNDS: u32 = 50;
 
-/// The ways to find and repair losses.
+/// Loss recovery and detection.
 const REPAIRS: [(&str, Flavour, Detection); 8] = [
     ("tahoe", Flavour::Tahoe, Detection::Rack),
     ("reno", Flavour::Reno, Detection::Rack),
@@ -47,7 +47,7 @@ const REPAIRS: [(&str, Flavour, Detection); 8] = [
     ("prr-sack", Flavour::Prr, Detection::Sack),
 ];
 
-/// What names a world, beside its number.
+/// Identifies a world, together with its number.
 #[derive(Clone, Copy)]
 struct Combination<'a> {
     scheme: &'a dyn Scheme,
@@ -61,7 +61,7 @@ impl Combination<'_> {
         format!("{}:{:?}:{}", self.scheme.name(), self.congestion, self.repair.0).to_lowercase()
     }
 
-    /// Settings with these controls, with which the scheme has no faults. There are none for some combinations.
+    /// Settings valid for the scheme with these controls; `None` if the combination is invalid.
     fn settings(&self, random: &mut Stream) -> Option<Settings> {
         let (_, flavour, detection) = self.repair;
         let mut tries = iter::repeat_with(|| {
@@ -76,7 +76,7 @@ impl Combination<'_> {
     }
 }
 
-/// What a profile has, on the path of `drawn`.
+/// A profile's settings, on the path of `drawn`.
 fn usual(random: &mut Stream, drawn: &Settings) -> Settings {
     let profile = pick(random, &[Profile::Rfc, Profile::Linux, Profile::LinuxBbr, Profile::Freebsd]);
     let Settings { packet_size, window, window_counts, iss, ecn, pacing, .. } = *drawn;
@@ -87,7 +87,7 @@ fn probability(p: f64) -> Probability {
     Probability::new(p).expect("in [0, 1]")
 }
 
-/// A channel on which about one packet in three is lost at worst, but for bad periods that end.
+/// A channel that loses at most about one packet in three, except for finite bad periods.
 fn channel(random: &mut Stream, frames: u32) -> Model {
     match random.below(4) {
         0 => Model::Perfect,
@@ -134,7 +134,7 @@ fn discipline(random: &mut Stream, packet: Bytes) -> Queue {
     if coin(random) { queue(random, packet).into() } else { Queue::Managed(management(random)) }
 }
 
-/// The discipline of a managed queue; none for drop-tail, which links have themselves.
+/// The discipline of a managed queue; `None` for drop-tail, which is built into links.
 fn managed(queue: Queue, rate: BitRate, random: Stream) -> Option<Box<dyn Discipline>> {
     match queue {
         Queue::DropTail(_) => None,
@@ -163,9 +163,9 @@ fn world(combination: &Combination, number: u64) -> bool {
     let streams = Streams::new(number, 0);
     let random = &mut streams.stream(&format!("world:{}", combination.name()));
     let Some(settings) = combination.settings(random) else { return false };
-    // Of a scheme that splits connections this is the wireless part, with the reaction of its sender.
+    // For a scheme that splits connections this is the wireless part, with its sender's reaction.
     let settings = match scheme.split(&settings) {
-        // Losses may last longer than a base station waits.
+        // Losses may last longer than a base station's user timeout.
         Some(split) => Settings { user_timeout: None, ..split.wireless },
         None => settings,
     };
@@ -204,7 +204,7 @@ fn world(combination: &Combination, number: u64) -> bool {
     });
     let agent = scheme.agent().map(|agent| net.add(agent as Box<dyn Component>));
     let only = |id| (id, Port::ONLY);
-    // Reordering comes first on either way, as it would on the way through the network.
+    // Reordering comes first in each direction.
     let [first, second] = match disorder {
         Some((late, twice, most)) => [(sender, wired[0]), (receiver, hop[1])].map(|(end, link)| {
             let random = streams.stream(&format!("order:{}", end.0));
@@ -249,7 +249,7 @@ fn world(combination: &Combination, number: u64) -> bool {
     true
 }
 
-/// Every scheme with every control and every repair.
+/// Every scheme with every congestion control and recovery.
 fn combinations(schemes: &Schemes) -> impl Iterator<Item = Combination<'_>> {
     schemes.all().flat_map(|scheme| {
         CONTROLS.into_iter().flat_map(move |congestion| {
@@ -258,7 +258,8 @@ fn combinations(schemes: &Schemes) -> impl Iterator<Item = Combination<'_>> {
     })
 }
 
-/// Runs a world, and says how to run it again if it fails. Whether the combination works, unless it has failed.
+/// Runs a world, and prints how to replay it on failure. Returns whether the combination is valid; `None` on
+/// failure.
 fn try_world(combination: &Combination, number: u64) -> Option<bool> {
     let outcome = catch_unwind(AssertUnwindSafe(|| world(combination, number)));
     if outcome.is_err() {
@@ -284,7 +285,8 @@ fn invariants_hold_in_random_worlds() {
     for combination in combinations(&schemes) {
         let outcomes: Vec<_> = (0..count).map(|number| try_world(&combination, number)).collect();
         failed += outcomes.iter().filter(|outcome| outcome.is_none()).count();
-        // Controllers that need samples of the delivery rate work with records only; all else works together.
+        // Controllers that need delivery-rate samples need per-segment records; all other combinations are
+        // valid.
         let samples =
             matches!(combination.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
         let works = !samples || combination.repair.1 == Flavour::Prr;

@@ -20,21 +20,21 @@ use lasthop_sim::wlan::{BssConfig, Cw, RetryLimit};
 
 use crate::harness::{Bench, Did, SERVER, packet, port};
 
-/// Bytes of a packet.
+/// Packet size in bytes.
 const SIZE: u64 = 1500;
-/// Attempts after which a probability of going on is nothing.
+/// Number of attempts beyond which the remaining probability is negligible.
 const UNLIMITED: usize = 400;
 
-/// What a BSS of saturated stations does in the long run.
+/// Long-run behaviour of a BSS of saturated stations.
 #[derive(Clone, Copy, Debug)]
 struct Saturation {
-    /// Of packets, in bits per second.
+    /// Throughput of packets, in bits per second.
     throughput: f64,
-    /// Of an attempt.
+    /// Probability that an attempt collides.
     collision: f64,
 }
 
-/// The times of a world, in seconds, each with the DIFS or EIFS behind it.
+/// Durations in seconds, each including the DIFS or EIFS that follows.
 #[derive(Clone, Copy)]
 struct Times {
     slot: f64,
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// The window, in slots, before an attempt that follows so many failures.
+    /// The contention window, in slots, after this many failures.
     fn window(&self, failures: usize) -> f64 {
         let doubled = (u64::from(self.cw.min) + 1) << failures.min(20);
         doubled.min(u64::from(self.cw.max) + 1) as f64
@@ -86,14 +86,14 @@ impl World {
         self.limit.map_or(UNLIMITED, |limit| limit as usize)
     }
 
-    /// The failures that a packet has after one more: none, if that is its last.
+    /// The number of failures after one more: zero if the packet is then discarded.
     fn after_failure(&self, failures: usize) -> usize {
         if failures + 1 < self.attempts() { failures + 1 } else { 0 }
     }
 
-    /// The shares of the numbers of failures before an attempt at a free boundary, and the attempts in
-    /// reserved slots for each at a free boundary: those after a success, those after a collision, and of
-    /// these the ones that collide.
+    /// The distribution of the number of failures before an attempt at a free boundary, and the attempts in
+    /// reserved slots per attempt at a free boundary: those after a success, those after a collision, and the
+    /// colliding ones among the latter.
     fn shares(&self, p: f64, q: f64) -> (Vec<f64>, [f64; 3]) {
         let mut shares = vec![0.0; self.attempts()];
         shares[0] = 1.0;
@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    /// The fixed point, by bisection: τ falls as the probability p that others begin rises.
+    /// The fixed point, by bisection: τ decreases in the probability p that other stations transmit.
     fn model(&self) -> Saturation {
         let others = f64::from(self.stations) - 1.0;
         let (mut low, mut high) = (0.0, 1.0);
@@ -133,7 +133,7 @@ impl World {
             let slots: f64 = shares.iter().enumerate().map(|(k, share)| share * self.window(k) / 2.0).sum();
             let tau = 1.0 / slots;
             let after = |k: usize| self.window(self.after_failure(k));
-            // The probability that one who has collided draws zero.
+            // The probability that a station draws zero after a collision.
             let zero: f64 = shares.iter().enumerate().map(|(k, share)| share / after(k)).sum();
             let met = 1.0 - (1.0 - tau).powf(others);
             let new_q = match met > 0.0 {
@@ -156,15 +156,15 @@ impl World {
         }
     }
 
-    /// What follows from a free boundary: nothing, a success or a collision, and what its senders do in
-    /// the reserved slots behind it.
+    /// The period after a free boundary: idle, a success or a collision, and the transmissions in the
+    /// reserved slots that follow.
     fn long_run(&self, tau: f64, p: f64, zero: f64, reserved: [f64; 3]) -> Saturation {
         let n = f64::from(self.stations);
         let times = self.times();
         let idle = (1.0 - tau).powf(n);
         let one = n * tau * (1.0 - tau).powf(n - 1.0);
         let several = 1.0 - idle - one;
-        // Of those who have collided, one draws zero, or several do.
+        // Of the stations that collided, one or several draw zero.
         let exactly_one = n * tau * zero * ((1.0 - tau * zero).powf(n - 1.0) - (1.0 - tau).powf(n - 1.0));
         let none = (1.0 - tau * zero).powf(n) - idle - one * (1.0 - zero);
         let again = several - none - exactly_one;
@@ -175,12 +175,12 @@ impl World {
         Saturation { throughput, collision: (p + reserved[2]) / attempts }
     }
 
-    /// Bianchi's own equations (7), (9) and (13), whose every period takes a slot from every backoff.
+    /// Bianchi's equations (7), (9) and (13), in which every period decrements every backoff.
     fn original(&self) -> Saturation {
         let n = f64::from(self.stations);
         let (w, m) = (self.window(0), f64::from((self.cw.max + 1) / (self.cw.min + 1)).log2());
         let tau = |p: f64| {
-            // The sum that stands for (1 − (2p)^m)/(1 − 2p), which 2p = 1 would divide by zero.
+            // The sum equals (1 − (2p)^m)/(1 − 2p), which is undefined at 2p = 1.
             let sum: f64 = (0..m as i32).map(|i| (2.0 * p).powi(i)).sum();
             2.0 / (1.0 + w + p * w * sum)
         };
@@ -195,7 +195,7 @@ impl World {
         Saturation { throughput: one * (8 * SIZE) as f64 / time, collision: low }
     }
 
-    /// A run in which stations have always something to send.
+    /// A run with saturated stations.
     fn simulated(&self, exchanges: u64, seed: u64) -> (Saturation, Bench) {
         let mut bench = Bench::perfect(self.config(), seed, self.stations);
         for station in 0..self.stations {
@@ -237,21 +237,21 @@ fn compare(world: World) {
         model.collision,
         original.collision,
     );
-    // Over thirty runs, the model is off by 0.2 % at most; one run has a standard error of up to 0.15 %. So a
-    // correct BSS of another seed fails in one case of twenty at the worst number of stations.
+    // The model's error is at most 0.2 % over thirty runs; a run has a standard error of up to 0.15 %. A
+    // correct BSS with another seed fails in at most one case of twenty.
     assert!(off.abs() < 0.005, "{found:?}, not {model:?}");
-    // Stations are the less independent the fewer they are: two that have collided both wait for long. The
-    // model is off by 3.4 % for two (see `two_stations_are_an_exact_chain`), 1.3 % for five and 0.4 % for more;
-    // a run has a standard error of 1.4, 0.8 and 0.4 %.
+    // Stations are less independent the fewer there are: after a collision of two, both have long backoffs.
+    // The model's error is 3.4 % for two stations (see `two_stations_match_an_exact_markov_chain`), 1.3 % for
+    // five and 0.4 % for more; a run has a standard error of 1.4, 0.8 and 0.4 %.
     let independent = if world.stations < 5 { 0.06 } else { 0.03 };
     let allowed = independent * model.collision;
     assert!((found.collision - model.collision).abs() <= allowed + 1e-9, "{found:?}, not {model:?}");
-    // The convention of what a busy period takes is worth more than what is allowed here.
+    // Bianchi's convention for busy periods differs by more than this tolerance.
     assert!((found.throughput / original.throughput - 1.0).abs() < 0.02, "{found:?}, not {original:?}");
 }
 
 #[test]
-fn saturation_throughput_is_that_of_the_model() {
+fn saturation_throughput_matches_the_model() {
     for rts in [false, true] {
         for stations in [1, 2, 3, 5, 10, 20, 50] {
             compare(World { stations, rts, cw: STANDARD, limit: None });
@@ -260,7 +260,7 @@ fn saturation_throughput_is_that_of_the_model() {
 }
 
 #[test]
-fn with_a_retry_limit_it_is_too() {
+fn saturation_throughput_with_a_retry_limit_matches_the_model() {
     for rts in [false, true] {
         for stations in [2, 5, 10, 20, 50] {
             compare(World { stations, rts, cw: STANDARD, limit: Some(7) });
@@ -268,14 +268,14 @@ fn with_a_retry_limit_it_is_too() {
     }
 }
 
-/// Jain's index of what each has delivered.
+/// Jain's index of the stations' throughputs.
 fn fairness(shares: &[f64]) -> f64 {
     let (sum, squares) = (shares.iter().sum::<f64>(), shares.iter().map(|x| x * x).sum::<f64>());
     sum * sum / (shares.len() as f64 * squares)
 }
 
 #[test]
-fn in_the_long_run_all_have_the_same() {
+fn long_run_throughput_is_fair() {
     for stations in [2, 8, 20] {
         let world = World { stations, rts: false, cw: STANDARD, limit: Some(7) };
         let (_, bench) = world.simulated(100_000, 1);
@@ -287,8 +287,8 @@ fn in_the_long_run_all_have_the_same() {
     }
 }
 
-/// Two saturated stations without any assumption: after each exchange, one or both have just drawn, and the
-/// other has the slots that are left. Solved by iteration for four windows.
+/// Two saturated stations without approximation: after each exchange one or both have just drawn a backoff,
+/// and the other has its remaining slots. Solved by iteration for four windows.
 struct Pair {
     world: World,
     stages: usize,
@@ -306,14 +306,14 @@ impl Pair {
         self.world.window(stage) as usize
     }
 
-    /// Where a state is in memory: the stage of one who draws, and the stage and the slots left of the
-    /// other; no slots left if it draws too.
+    /// Index of a state: the stage of a station that draws, and the stage and remaining slots of the other;
+    /// zero slots if it draws too.
     fn place(&self, drawing: usize, other: usize, left: usize) -> usize {
         (drawing * self.stages + other) * self.slots + left
     }
 
-    /// From each state with its probability: calls `each` with the next state, the probability, the idle
-    /// slots in between, and whether it is a collision.
+    /// Calls `each` for every transition from `state`, with the next state, the probability, the idle slots
+    /// in between, and whether it is a collision.
     fn step(&self, state: &[f64], mut each: impl FnMut(usize, f64, usize, bool)) {
         let further = |stage: usize| (stage + 1).min(self.stages - 1);
         for drawing in 0..self.stages {
@@ -364,10 +364,10 @@ impl Pair {
     }
 }
 
-/// Within five standard errors, which a correct BSS exceeds once in 1.7 million seeds; they are taken from
-/// fifty runs.
+/// Within five standard errors, which a correct BSS exceeds once in 1.7 million seeds; they are estimated
+/// from fifty runs.
 #[test]
-fn two_stations_are_an_exact_chain() {
+fn two_stations_match_an_exact_markov_chain() {
     for cw in [Cw { min: 1, max: 1 }, Cw { min: 3, max: 15 }, Cw { min: 31, max: 127 }] {
         let pair = Pair::new(cw);
         let exact = pair.solve();
@@ -387,10 +387,10 @@ fn two_stations_are_an_exact_chain() {
 }
 
 #[test]
-fn without_backoff_a_run_is_one_exchange_after_the_other() {
+fn without_backoff_exchanges_are_back_to_back() {
     let world = World { stations: 1, rts: false, cw: Cw { min: 0, max: 0 }, limit: None };
     let (_, bench) = world.simulated(1000, 1);
-    // No backoff at all: each exchange begins DIFS after the ACK; the first one at once.
+    // Without backoff each exchange begins DIFS after the previous ACK, the first one at once.
     let each = Duration::from_micros(50 + 1310 + 10 + 304);
     assert_eq!(bench.now, Time::ZERO + each * 999 + Duration::from_micros(1310));
     assert_eq!(bench.bss.stats().busy_time, Duration::from_micros(1310 + 304) * 1000);

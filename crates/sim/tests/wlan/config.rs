@@ -15,7 +15,7 @@ use crate::harness::{host, stations};
 
 type Table<'a, V> = MapAccessDeserializer<MapDeserializer<'a, IntoIter<(&'a str, V), 1>, Error>>;
 
-/// A table with one key, as a file's reader hands it over.
+/// A table with one key, as a deserialiser presents it.
 fn table<'a, V: IntoDeserializer<'a, Error>>(key: &'a str, value: V) -> Table<'a, V> {
     MapAccessDeserializer::new(MapDeserializer::new([(key, value)].into_iter()))
 }
@@ -25,7 +25,7 @@ fn phy<'a>(kind: &'a str, key: &'a str, value: &'a str) -> Result<Phy, String> {
 }
 
 #[test]
-fn a_file_names_rates_as_people_do() {
+fn rates_are_parsed_from_text() {
     let default = Dsss::default();
     for (text, rate) in [
         ("1 Mbps", DsssRate::Mbps1),
@@ -51,7 +51,7 @@ fn a_file_names_rates_as_people_do() {
 }
 
 #[test]
-fn a_retry_limit_is_a_number_or_unlimited() {
+fn retry_limits_parse() {
     fn read<'a>(value: impl IntoDeserializer<'a, Error>) -> Result<RetryLimit, String> {
         RetryLimit::deserialize(value.into_deserializer()).map_err(|error| error.to_string())
     }
@@ -69,7 +69,7 @@ fn a_retry_limit_is_a_number_or_unlimited() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_parameters_are_rejected() {
     let check = |config: BssConfig| config.validate().map_err(|invalid| invalid.field);
     let sound = BssConfig::default();
     assert_eq!(check(sound), Ok(()));
@@ -91,7 +91,7 @@ fn what_cannot_be_is_refused() {
 
 /// The constants of the standards, in microseconds.
 #[test]
-fn each_physical_layer_has_its_constants() {
+fn physical_layers_have_the_standards_constants() {
     let us = Duration::from_micros;
     let timing = |phy| BssConfig { phy, ..BssConfig::default() }.timing();
     let dsss = Timing {
@@ -109,8 +109,8 @@ fn each_physical_layer_has_its_constants() {
     let short = Dsss { preamble: Preamble::Short, control_rate: DsssRate::Mbps2, ..Dsss::default() };
     let [rts, cts, ack] = [96 + 80, 96 + 56, 96 + 56].map(us);
     assert_eq!(timing(Phy::Dsss(short)), Timing { rts, cts, ack, plcp: us(96), ..dsss });
-    // 16 + 8 · 20 + 6 bits are 2 symbols at 24 Mb/s, 96 bits each; 14 bytes are 2 as well, and 6 symbols at
-    // 6 Mb/s.
+    // 16 + 8 · 20 + 6 bits are 2 symbols of 96 bits at 24 Mb/s; 14 bytes are 2 symbols as well, and 6 at 6
+    // Mb/s.
     let a = Timing {
         slot: us(9),
         sifs: us(16),
@@ -131,7 +131,7 @@ fn each_physical_layer_has_its_constants() {
 /// 1536 bytes with 22 bits of service and tail are 12,310 bits: 57 symbols of 216 at 54 Mb/s, 513 of 24 at
 /// 6 Mb/s.
 #[test]
-fn a_data_frame_is_whole_symbols() {
+fn ofdm_frames_are_whole_symbols() {
     let us = Duration::from_micros;
     let time = |data_rate, band| {
         let ofdm = Ofdm { data_rate, control_rate: OfdmRate::Mbps6, band };
@@ -150,14 +150,14 @@ fn a_data_frame_is_whole_symbols() {
         assert_eq!(time(rate, Band::FiveGhz), us(20 + 4 * symbols), "{rate:?}");
         assert_eq!(time(rate, Band::TwoGhz), us(20 + 4 * symbols + 6), "{rate:?}");
     }
-    // A byte more and its 16 bits of service fill 513 symbols; the tail needs another.
+    // With one more byte, payload and service field fill 513 symbols; the tail needs another.
     let slowest = Ofdm { data_rate: OfdmRate::Mbps6, control_rate: OfdmRate::Mbps6, band: Band::FiveGhz };
     assert_eq!(Phy::Ofdm(slowest).data_time(Bytes(1501)), us(20 + 4 * 514));
 }
 
 #[test]
 #[should_panic(expected = "host 100 has two stations")]
-fn a_host_has_one_station() {
+fn a_host_with_two_stations_panics() {
     let streams = Streams::new(1, 0);
     let mut all = stations(streams, 2, Model::Perfect, AboveMac::default());
     all[1].hosts.push(host(0));

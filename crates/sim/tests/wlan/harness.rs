@@ -10,7 +10,7 @@ use lasthop_proto::{
 };
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
-/// A host of the fixed network.
+/// A host of the wired network.
 pub(crate) const SERVER: HostId = HostId(0);
 
 /// The host of station `index`.
@@ -18,7 +18,7 @@ pub(crate) fn host(index: u16) -> HostId {
     HostId(100 + index)
 }
 
-/// The side of station `index`.
+/// The port of station `index`.
 pub(crate) fn port(index: u16) -> Port {
     Port(1 + index)
 }
@@ -52,7 +52,7 @@ pub(crate) fn frame_loss(loss: f64) -> Model {
     Model::FrameLoss(FrameLoss { loss: Probability::new(loss).unwrap() })
 }
 
-/// Frames survive or not, as listed; those after the list survive.
+/// Frames survive as listed; later ones survive.
 pub(crate) struct Scripted(pub(crate) VecDeque<bool>);
 
 impl Channel for Scripted {
@@ -70,7 +70,7 @@ impl Channel for Scripted {
     }
 }
 
-/// What a BSS did; packets by their numbers.
+/// Actions of a BSS, with packets by number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Did {
     Deliver(Port, u64),
@@ -78,7 +78,7 @@ pub(crate) enum Did {
     Signal(u64, LinkOutcome, u32),
 }
 
-/// The stations of a world, all over channels of one model.
+/// The stations of a world, with channels of one model.
 pub(crate) fn stations(streams: Streams, count: u16, model: Model, above_mac: AboveMac) -> Vec<Station> {
     let station = |index| Station {
         hosts: vec![host(index)],
@@ -89,7 +89,7 @@ pub(crate) fn stations(streams: Streams, count: u16, model: Model, above_mac: Ab
     (0..count).map(station).collect()
 }
 
-/// The backoffs that a station draws, or the access point, which is called "ap".
+/// The backoffs drawn by a station, or by the access point with the name "ap".
 pub(crate) struct Draws(Stream);
 
 impl Draws {
@@ -97,7 +97,7 @@ impl Draws {
         Draws(Streams::new(seed, 0).stream(&format!("backoff:{name}")))
     }
 
-    /// The next one, from a window, in microseconds of slots of 20.
+    /// The next backoff for a window of `cw`, in microseconds, with slots of 20.
     pub(crate) fn next(&mut self, cw: u64) -> u64 {
         20 * self.slots(cw)
     }
@@ -107,7 +107,7 @@ impl Draws {
     }
 }
 
-/// A BSS, driven by hand and held to the promises of a component.
+/// A BSS driven by hand; checks the contract of a component.
 pub(crate) struct Bench {
     pub(crate) bss: Bss,
     pub(crate) log: Vec<(Time, Did)>,
@@ -121,13 +121,13 @@ impl Bench {
         Bench { bss, log: Vec::new(), out: Out::default(), now: Time::ZERO }
     }
 
-    /// Perfect channels, and nothing dropped.
+    /// Perfect channels and no losses above the MAC.
     pub(crate) fn perfect(config: BssConfig, seed: u64, count: u16) -> Bench {
         let streams = Streams::new(seed, 0);
         Bench::new(config, seed, stations(streams, count, Model::Perfect, AboveMac::default()))
     }
 
-    /// Channels that destroy what is listed for each station.
+    /// Channels that lose frames as listed for each station.
     pub(crate) fn scripted(config: BssConfig, seed: u64, fates: &[&[bool]]) -> Bench {
         let streams = Streams::new(seed, 0);
         let mut all = stations(streams, fates.len() as u16, Model::Perfect, AboveMac::default());
@@ -137,7 +137,7 @@ impl Bench {
         Bench::new(config, seed, all)
     }
 
-    /// Lets time pass until `at`, without waking the BSS at `at` itself.
+    /// Advances time to `at`, without waking the BSS at `at` itself.
     pub(crate) fn until(&mut self, at: Time) {
         while self.bss.next_wakeup() < at {
             self.wake();
@@ -145,19 +145,19 @@ impl Bench {
         self.now = at;
     }
 
-    /// Lets a packet in at `at`.
+    /// Enqueues a packet at `at`.
     pub(crate) fn send(&mut self, at: Time, port: Port, packet: Packet) {
         self.until(at);
         self.enter(port, packet);
     }
 
-    /// Lets a packet in now.
+    /// Enqueues a packet now.
     pub(crate) fn enter(&mut self, port: Port, packet: Packet) {
         self.bss.receive(self.now, packet, port, &mut self.out);
         self.take();
     }
 
-    /// Lets time pass until the BSS waits for nothing.
+    /// Runs until the BSS has no wake-up pending.
     pub(crate) fn finish(&mut self) -> &[(Time, Did)] {
         while self.bss.next_wakeup() < Time::NEVER {
             self.wake();

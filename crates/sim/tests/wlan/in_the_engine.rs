@@ -10,7 +10,7 @@ use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, WiredLink};
 
 use crate::harness::{SERVER, frame_loss, host, stations};
 
-/// Counts what it receives, by outcome.
+/// Counts signals by outcome.
 #[derive(Clone, Default)]
 struct Watcher(Arc<Mutex<[u64; 3]>>);
 
@@ -27,7 +27,7 @@ impl Component for Watcher {
     }
 }
 
-/// Sends each flow on by a port of its own.
+/// Forwards each flow through its own port.
 struct Parting;
 
 impl Component for Parting {
@@ -80,13 +80,13 @@ fn bss_of(engine: &Engine<NoTap>, id: ComponentId) -> &Bss {
 }
 
 #[test]
-fn tcp_gets_through_whatever_is_lost() {
+fn tcp_completes_under_frame_losses() {
     for loss in [0.0, 0.1, 0.4] {
         let watcher = Watcher::default();
         let (mut engine, bss, senders) = build(1, loss, watcher.clone());
         let ended = engine.run(&senders, Time::ZERO + Duration::from_secs(1_000));
         assert_eq!(ended, Ended::Finished);
-        // Nothing is in flight but what those who have finished may still send.
+        // Only frames that the finished senders may still transmit are in flight.
         engine.run(&[], Time::ZERO + Duration::from_secs(2_000));
         let [failed, delivered, discarded] = *watcher.0.lock().unwrap();
         let bss = bss_of(&engine, bss);
@@ -111,9 +111,9 @@ fn a_run_is_a_function_of_its_seed() {
     assert_ne!(run(1), run(2));
 }
 
-/// What a reader would plot.
+/// The value that a series plots.
 #[test]
-fn a_cell_shows_its_access_points_queue() {
+fn a_bss_shows_its_access_points_queue() {
     struct Values(Vec<(&'static str, f64)>);
     impl Probe for Values {
         fn value(&mut self, name: &'static str, value: f64) {

@@ -42,18 +42,18 @@ struct Head {
 struct Node {
     head: Option<Head>,
     queues: Vec<VecDeque<(Packet, usize)>>,
-    /// The queue that was served last.
+    /// The queue served last.
     served: usize,
     timer: u64,
     cw: u64,
     nav: u64,
-    /// The instant up to which it waits for an answer.
+    /// The deadline of a pending response.
     waits: Option<u64>,
-    /// When it has last ceased to wait for one.
+    /// End of the last wait for a response.
     waited: u64,
-    /// The first instant at which it found the medium idle; none while it is busy.
+    /// Since when it senses the medium idle; `None` while busy.
     idle_since: Option<u64>,
-    /// Whether the last it heard was not understood.
+    /// Whether the last frame could not be decoded.
     garbled: bool,
 }
 
@@ -62,7 +62,7 @@ struct Chance {
     above: [Stream; 2],
 }
 
-/// Everything in microseconds.
+/// All times are in microseconds.
 pub(crate) struct Literal {
     config: BssConfig,
     timing: Timing,
@@ -72,11 +72,11 @@ pub(crate) struct Literal {
     backoffs: Vec<Stream>,
     chances: Vec<Chance>,
     air: Vec<OnAir>,
-    /// Frames that answer others: when they begin.
+    /// Pending responses, with their start times.
     answers: Vec<(u64, OnAir)>,
-    /// Those who have sent in a collision that is not over, and when their timeouts are.
+    /// Senders in the current collision, with their response timeouts.
     open: Vec<(usize, u64)>,
-    /// Words for the access point's watchers, and drops, and when they are due.
+    /// Signals to the access point's watchers, and drops, with the times at which they are due.
     later: Vec<(u64, Did)>,
     pub(crate) log: Vec<(u64, Did)>,
 }
@@ -133,14 +133,14 @@ impl Literal {
         micros(self.timing.slot)
     }
 
-    /// Whether a station finds the medium busy: a carrier that it has noticed, its own sending, or its NAV.
+    /// Whether a station senses the medium busy: by carrier sense, its own transmission, or its NAV.
     fn is_busy(&self, place: usize, now: u64) -> bool {
         let node = &self.nodes[place];
         let heard = |frame: &OnAir| frame.from == place || frame.start + self.slot() <= now;
         self.air.iter().any(heard) || now < node.nav
     }
 
-    /// One microsecond, and the packets that come at its beginning.
+    /// Advances by one microsecond; `arrivals` are enqueued at its start.
     pub(crate) fn tick(&mut self, now: u64, arrivals: &[(Port, Packet)]) {
         self.end_waits(now);
         self.end_frames(now);
@@ -172,7 +172,7 @@ impl Literal {
         self.nodes.iter().all(idle) && self.air.is_empty() && self.later.is_empty() && self.answers.is_empty()
     }
 
-    /// Whether nothing changes before a packet comes.
+    /// Whether nothing changes before the next arrival.
     pub(crate) fn is_quiet(&self, now: u64) -> bool {
         let done = |node: &Node| node.timer == 0 && node.idle_since.is_some_and(|since| now > since + 1000);
         self.is_idle() && self.nodes.iter().all(done)
@@ -182,7 +182,7 @@ impl Literal {
         (1..self.nodes.len()).find(|&place| host(place as u16 - 1) == dst).unwrap_or(0)
     }
 
-    /// The backoff after an attempt is drawn when the wait for its answer is over.
+    /// The backoff after an attempt is drawn when the wait for its response ends.
     fn end_waits(&mut self, now: u64) {
         for place in 0..self.nodes.len() {
             if self.nodes[place].waits == Some(now) {
@@ -197,7 +197,7 @@ impl Literal {
         self.draw(place);
     }
 
-    /// When slots begin for one who finds the medium idle and waits for no answer.
+    /// Start of the slots for a station that senses the medium idle and expects no response.
     fn slots_from(&self, place: usize) -> Option<u64> {
         let Node { idle_since, waits, waited, garbled, .. } = &self.nodes[place];
         let ifs = if *garbled { self.timing.eifs } else { self.timing.difs };
@@ -278,8 +278,7 @@ impl Literal {
         self.nodes[frame.from].waits = Some(u64::MAX);
     }
 
-    /// The last frame of a collision has ended. Who sent waits for an answer that does not come, but no less
-    /// than until now.
+    /// The last frame of a collision has ended. Its senders wait for a response, at least until now.
     fn end_collision(&mut self, now: u64) {
         let mut open = std::mem::take(&mut self.open);
         open.sort_unstable();
@@ -351,7 +350,7 @@ impl Literal {
         }
     }
 
-    /// An attempt has failed. `until` is when its sender knows.
+    /// An attempt has failed; its sender detects this at `until`.
     fn fails(&mut self, place: usize, long: bool, now: u64, until: u64) {
         let limit = if long { self.config.long_retry_limit } else { self.config.short_retry_limit };
         let head = self.nodes[place].head.as_mut().unwrap();
@@ -380,7 +379,7 @@ impl Literal {
         }
     }
 
-    /// The MAC takes the next packet: that of the first queue after the one served last.
+    /// The MAC dequeues the next packet, round-robin over its queues.
     fn next(&mut self, place: usize) {
         let node = &mut self.nodes[place];
         node.head = None;

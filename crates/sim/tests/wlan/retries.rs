@@ -22,7 +22,7 @@ fn of_one(p: f64) -> f64 {
     (p * (1.0 - p)).sqrt()
 }
 
-/// So many packets down, and then as many up.
+/// Saturates the link downwards, and then upwards.
 fn saturate(config: BssConfig, model: Model, above_mac: AboveMac, size: u64) -> StationStats {
     let mut bench = Bench::new(config, 5, stations(Streams::new(5, 0), 1, model, above_mac));
     (0..N).for_each(|id| bench.enter(Port::WIRED, packet(id, host(0), size)));
@@ -40,10 +40,10 @@ fn attempts_law(p: f64, most: i32) -> (f64, f64) {
 }
 
 #[test]
-fn attempts_are_geometric_up_to_the_limit_and_the_rest_is_discarded() {
+fn attempts_are_truncated_geometric() {
     for (p, limit) in [(0.1, 7), (0.5, 7), (0.7, 7), (0.5, 4), (0.5, 1)] {
         for rts_threshold in [None, Some(Bytes(0))] {
-            // The limit that does not count is another.
+            // The retry limit of the other frame type differs.
             let other = RetryLimit::at_most(limit + 2);
             let this = RetryLimit::at_most(limit);
             let (short, long) = if rts_threshold.is_none() { (this, other) } else { (other, this) };
@@ -67,16 +67,16 @@ fn attempts_are_geometric_up_to_the_limit_and_the_rest_is_discarded() {
 }
 
 #[test]
-fn without_a_limit_everything_arrives() {
+fn without_a_limit_every_packet_arrives() {
     let config = BssConfig { short_retry_limit: RetryLimit::Unlimited, ..BssConfig::default() };
     let stats = saturate(config, frame_loss(0.6), AboveMac::default(), 100);
     close("attempts", stats.down.attempts, 2.5, 0.6f64.sqrt() / 0.4);
     assert_eq!((stats.down.delivered, stats.up.delivered), (N, N));
 }
 
-/// 36 bytes of MAC, LLC and SNAP stand before and behind each packet.
+/// 36 bytes of MAC, LLC and SNAP headers are exposed with each packet.
 #[test]
-fn the_bits_of_the_whole_frame_meet_the_channel() {
+fn the_whole_frame_is_exposed_to_bit_errors() {
     let config = BssConfig { short_retry_limit: RetryLimit::at_most(1), ..BssConfig::default() };
     let model = Model::Iid(Iid { ber: Probability::new(1e-4).unwrap() });
     let stats = saturate(config, model, AboveMac::default(), 100);
@@ -85,9 +85,9 @@ fn the_bits_of_the_whole_frame_meet_the_channel() {
     close("delivered", stats.up.delivered, survival, of_one(survival));
 }
 
-/// Each of them is the paper's: no attempt more.
+/// Packets lost above the MAC have been acknowledged, so there are no retries.
 #[test]
-fn what_is_lost_above_the_mac_is_not_repaired() {
+fn losses_above_the_mac_are_not_retried() {
     let p = |p| Probability::new(p).unwrap();
     let above_mac = AboveMac { down: p(0.2), up: p(0.05) };
     let stats = saturate(BssConfig::default(), Model::Perfect, above_mac, 100);

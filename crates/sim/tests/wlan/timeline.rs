@@ -1,9 +1,6 @@
 //! Event times, calculated by hand in microseconds for 802.11b: slot 20, SIFS 10, DIFS 50, EIFS 364. Air
 //! times: 192 + 1536·8/11 = 1310 for a packet of 1500 B, 192 + 100·8/11 = 265 for one of 64 B, 304 for ACK
 //! and CTS frames at 1 Mb/s, 352 for an RTS frame. Random numbers are drawn separately from the same streams.
-//! 364. A packet of 1500 B is on the air for 192 + 1536·8/11 = 1310, one of 64 B for 192 + 100·8/11 = 265,
-//! an ACK or a CTS frame at 1 Mb/s for 304, an RTS frame for 352. What is random is drawn beside the BSS,
-//! from the same streams.
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_channel::Model;
@@ -27,7 +24,7 @@ const DIFS: u64 = 50;
 const EIFS: u64 = 364;
 const SLOT: u64 = 20;
 
-/// Nobody ever waits for a slot.
+/// A contention window of zero.
 fn no_backoff() -> BssConfig {
     BssConfig { cw: Some(Cw { min: 0, max: 0 }), ..BssConfig::default() }
 }
@@ -45,7 +42,7 @@ fn up(id: u64, from: u16) -> (Port, lasthop_proto::Packet) {
     (port(from), packet(id, SERVER, 64))
 }
 
-/// What happens when packets come at these instants.
+/// Runs with packets arriving at these times.
 fn play(bench: &mut Bench, arrivals: &[(u64, (Port, lasthop_proto::Packet))]) -> Vec<(Time, Did)> {
     for &(at, (port, packet)) in arrivals {
         bench.send(us(at), port, packet);
@@ -54,20 +51,20 @@ fn play(bench: &mut Bench, arrivals: &[(u64, (Port, lasthop_proto::Packet))]) ->
 }
 
 #[test]
-fn the_idle_medium_is_used_at_once() {
+fn an_idle_medium_is_used_at_once() {
     let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
     let end = 7 + LONG;
     let log = play(&mut bench, &[(7, down(0, 1))]);
     assert_eq!(log, [(us(end), Deliver(port(1), 0)), (us(end + SIFS + ACK), Signal(0, Delivered, 1))]);
-    // The post-backoff takes 31 slots at most. When it is over, there is no wait again.
+    // The post-backoff takes at most 31 slots; afterwards there is no wait.
     let start = end + SIFS + ACK + DIFS + 31 * SLOT;
     let log = play(&mut bench, &[(start, down(1, 0))]);
     assert_eq!(log[2], (us(start + LONG), Deliver(port(0), 1)));
 }
 
-/// What the standard's constants come to for 1472 B of UDP.
+/// The duration of an exchange with 1472 B of UDP, from the standard's constants.
 #[test]
-fn an_exchange_takes_as_long_as_its_frames_and_the_gaps_between() {
+fn an_exchange_takes_its_frames_and_interframe_spaces() {
     use DsssRate::{Mbps1, Mbps2, Mbps5_5, Mbps11};
     use Preamble::{Long, Short};
     for (config, data, ack, rts) in [
@@ -91,7 +88,7 @@ fn an_exchange_takes_as_long_as_its_frames_and_the_gaps_between() {
         ];
         assert_eq!(play(&mut bench, &[(0, down(0, 0)), (0, down(1, 0))]), expected);
 
-        // The threshold is what a frame may be long without RTS.
+        // The threshold is the longest frame sent without RTS.
         for (threshold, before) in [(1535, rts + SIFS + ack + SIFS), (1536, 0)] {
             let config = BssConfig { rts_threshold: Some(Bytes(threshold)), ..config };
             let log = play(&mut Bench::perfect(config, 1, 1), &[(0, down(0, 0))]);
@@ -101,10 +98,10 @@ fn an_exchange_takes_as_long_as_its_frames_and_the_gaps_between() {
     }
 }
 
-/// The mean backoff of 15.5 slots, over 20,000 packets: within five standard errors, which a correct BSS
+/// The mean backoff is 15.5 slots, over 20,000 packets: within five standard errors, which a correct BSS
 /// exceeds once in 1.7 million seeds.
 #[test]
-fn a_lone_station_needs_a_mean_backoff_for_each_packet() {
+fn a_lone_station_waits_the_mean_backoff_per_packet() {
     use DsssRate::{Mbps1, Mbps2, Mbps11};
     let n = 20_000;
     for (config, exchange) in [
@@ -120,7 +117,7 @@ fn a_lone_station_needs_a_mean_backoff_for_each_packet() {
         let log = bench.finish();
         let found = log[log.len() - 1].0.since(log[0].0).as_nanos() as f64 / 1e3;
         let exact = (n - 1) as f64 * (exchange as f64 + 15.5 * 20.0);
-        // A uniform draw from 32 slots has a variance of (32² − 1)/12.
+        // A uniform draw from 32 slots has variance (32² − 1)/12.
         let error = 20.0 * ((32.0f64.powi(2) - 1.0) / 12.0 * n as f64).sqrt();
         println!(
             "{:.4} Mb/s by hand, {:.4} Mb/s found",
@@ -131,8 +128,8 @@ fn a_lone_station_needs_a_mean_backoff_for_each_packet() {
     }
 }
 
-/// Station 0 sends, and two others find the medium busy. Whoever drew less goes first; the other has what is
-/// left, as it was when the first began.
+/// Station 0 transmits while two others sense the medium busy. The one with the shorter backoff goes first;
+/// the other resumes with its remaining slots.
 #[test]
 fn a_backoff_is_frozen_while_others_send() {
     let mut decided = 0;
@@ -157,8 +154,8 @@ fn a_backoff_is_frozen_while_others_send() {
     assert!(decided > 15);
 }
 
-/// A packet that comes while the post-backoff lasts waits for what is left of it; one that comes before the
-/// ACK to the last one does not draw another.
+/// A packet that arrives during the post-backoff waits for its remainder; one that arrives before the ACK of
+/// the previous packet draws no second backoff.
 #[test]
 fn a_packet_waits_for_the_post_backoff() {
     let mut none = 0;
@@ -176,24 +173,24 @@ fn a_packet_waits_for_the_post_backoff() {
     assert!(none > 0, "no post-backoff is of no slot");
 }
 
-/// Another's exchange in the middle of a post-backoff: slots that have ended are gone, the rest is left.
+/// Another station's exchange during a post-backoff: finished slots are not repeated.
 #[test]
 fn a_post_backoff_without_a_packet_is_frozen_too() {
     let seed = (0..).find(|&seed| Draws::of(seed, "0").slots(31) == 9).unwrap();
     let slots_from = SHORT + SIFS + ACK + DIFS;
     // Slots end at 20, 40 and 60; the next one has begun.
-    let other = slots_from + 3 * SLOT + 1;
-    let free = other + SHORT + SIFS + ACK + DIFS;
-    for (comes, left) in [(other + 100, 5), (free + 1, 5), (free + 6 * SLOT, 6)] {
+    let interruption = slots_from + 3 * SLOT + 1;
+    let free = interruption + SHORT + SIFS + ACK + DIFS;
+    for (comes, left) in [(interruption + 100, 5), (free + 1, 5), (free + 6 * SLOT, 6)] {
         let mut bench = Bench::perfect(BssConfig::default(), seed, 2);
-        let log = play(&mut bench, &[(0, up(0, 0)), (other, up(1, 1)), (comes, up(2, 0))]);
-        // The slot that the other began in ends before it is noticed: nine less four.
+        let log = play(&mut bench, &[(0, up(0, 0)), (interruption, up(1, 1)), (comes, up(2, 0))]);
+        // The slot in progress ends before the carrier is sensed: nine less four remain.
         assert_eq!(log[2], (us(free + left * SLOT + SHORT), Deliver(Port::WIRED, 2)), "{comes}");
     }
 }
 
 #[test]
-fn a_packet_that_finds_the_medium_idle_waits_for_difs_and_no_more() {
+fn an_arrival_on_an_idle_medium_waits_for_difs_only() {
     for comes in [SHORT + SIFS + ACK, SHORT + SIFS + ACK + 49] {
         let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
         let log = play(&mut bench, &[(0, up(0, 0)), (comes, up(1, 1))]);
@@ -202,7 +199,7 @@ fn a_packet_that_finds_the_medium_idle_waits_for_difs_and_no_more() {
         assert!(backoff > 0);
         assert_eq!(log[1], (us(start + SHORT), Deliver(Port::WIRED, 1)));
     }
-    // One nanosecond earlier it is busy.
+    // One nanosecond earlier the medium is busy.
     let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
     bench.send(us(0), up(0, 0).0, up(0, 0).1);
     bench.send(Time::from_nanos((SHORT + SIFS + ACK) * 1000 - 1), up(1, 1).0, up(1, 1).1);
@@ -210,9 +207,9 @@ fn a_packet_that_finds_the_medium_idle_waits_for_difs_and_no_more() {
     assert_eq!(bench.finish()[1], (us(start + SHORT), Deliver(Port::WIRED, 1)));
 }
 
-/// Within a slot another's carrier is not noticed.
+/// A carrier is not sensed within the slot in which it starts.
 #[test]
-fn who_begins_within_a_slot_collides() {
+fn transmissions_within_one_slot_collide() {
     let config = BssConfig { short_retry_limit: RetryLimit::at_most(1), ..BssConfig::default() };
     let mut bench = Bench::perfect(config, 1, 2);
     bench.send(us(0), up(0, 0).0, up(0, 0).1);
@@ -234,16 +231,16 @@ fn who_begins_within_a_slot_collides() {
     assert_eq!(log[1], (us(start + SHORT), Deliver(Port::WIRED, 1)));
 }
 
-/// Two collide. With control frames at 1 Mb/s they and a third one begin their slots together, EIFS after
-/// the collision; at 2 Mb/s, an ACK timeout of 10 + 248 and DIFS are 56 µs less.
+/// Two stations collide. With control frames at 1 Mb/s they and a third one resume their slots together, EIFS
+/// after the collision; at 2 Mb/s the ACK timeout of 10 + 248 plus DIFS is 56 µs shorter.
 #[test]
-fn who_listened_to_a_collision_waits_for_eifs() {
+fn stations_wait_for_eifs_after_a_collision() {
     for (control_rate, answered) in [(DsssRate::Mbps1, 314), (DsssRate::Mbps2, 258)] {
         let config = dsss(DsssRate::Mbps11, control_rate, Preamble::Long);
         for seed in 0..10 {
             let mut bench = Bench::perfect(config, seed, 3);
             let [one, two] = ["0", "1"].map(|name| Draws::of(seed, name).next(63));
-            // Both later than the third one and apart from each other.
+            // Both later than the third station, and at different times.
             if one.min(two) < 100 || one == two {
                 continue;
             }
@@ -264,10 +261,10 @@ fn who_listened_to_a_collision_waits_for_eifs() {
     }
 }
 
-/// The access point's long frame and a short one of station 0. The short one's ACK timeout is over before
-/// the medium is idle.
+/// The access point's long frame collides with a short one of station 0, whose ACK timeout expires before the
+/// medium is idle.
 #[test]
-fn in_a_collision_the_longest_frame_counts() {
+fn the_longest_frame_determines_the_end_of_a_collision() {
     let config = BssConfig { cw: Some(Cw { min: 0, max: 1 }), ..BssConfig::default() };
     for seed in 0..20 {
         let mut bench = Bench::perfect(config, seed, 2);
@@ -276,7 +273,7 @@ fn in_a_collision_the_longest_frame_counts() {
         // The station is ahead by the access point's ACK timeout.
         let begin = LONG + DIFS + station;
         let free = begin + SHORT + SIFS + ACK + DIFS;
-        // The access point waits for an ACK when the station begins, so that its backoff stands.
+        // The access point expects an ACK when the station transmits, so its backoff is frozen.
         let again = free + Draws::of(seed, "ap").next(1);
         let expected = [
             (us(begin + SHORT), Deliver(Port::WIRED, 1)),
@@ -299,13 +296,13 @@ fn in_a_collision_the_longest_frame_counts() {
     }
 }
 
-/// After a collision station 0, whose frame was the shorter one, sends while the other sender waits for an ACK. At the
-/// instant at which that wait ends it is over for a packet that comes then, which draws a backoff as on any busy
-/// medium; but not for the one that waited, whose backoff stands.
+/// After a collision station 0, whose frame was shorter, transmits while the other sender waits for an ACK.
+/// At the instant of that timeout, a packet that arrives draws a backoff as on any busy medium; the sender
+/// that waited keeps its frozen backoff.
 #[test]
-fn an_ack_timeout_ends_at_its_last_instant() {
+fn an_ack_timeout_includes_its_last_instant() {
     let cw = Some(Cw { min: 1, max: 1 });
-    // The first backoffs are none, so that station 0 is first; the next one of the other sender is a slot.
+    // The initial backoffs are zero, so station 0 is first; the next one of the other sender is one slot.
     let seed_for = |other: &str| {
         (0..).find(|&seed| {
             let mut other = Draws::of(seed, other);
@@ -323,7 +320,7 @@ fn an_ack_timeout_ends_at_its_last_instant() {
     let free = begin + SHORT + SIFS + ACK + DIFS;
     assert!(log.contains(&(us(free + SLOT + LONG), Deliver(port(1), 3))), "{log:?}");
 
-    // A packet of 160 B is on the air for 335: its ACK timeout ends when the carrier of station 0 is noticed.
+    // A packet of 160 B takes 335: its ACK timeout expires when the carrier of station 0 is sensed.
     let medium = 335;
     let begin = SHORT + SIFS + ACK + DIFS;
     assert_eq!(begin + SLOT, medium + SIFS + ACK);
@@ -336,11 +333,11 @@ fn an_ack_timeout_ends_at_its_last_instant() {
     assert_eq!(log, expected);
 }
 
-/// The channel destroys a frame from station 0. Those who are not meant take it for whole: for them the
-/// medium is busy until its ACK would have ended. The access point waits for EIFS.
+/// A frame of station 0 is lost at the access point. Other stations decode it: for them the medium is busy
+/// until the end of its ACK. The access point waits for EIFS.
 #[test]
-fn a_lost_frame_sets_the_nav_of_those_who_understood_it() {
-    // With control frames at 2 Mb/s, so that EIFS is longer by 56 µs.
+fn a_lost_frame_sets_the_nav_of_stations_that_decoded_it() {
+    // Control frames at 2 Mb/s make EIFS longer by 56 µs.
     let config = dsss(DsssRate::Mbps11, DsssRate::Mbps2, Preamble::Long);
     let nav = SHORT + SIFS + 248;
     let seed = 3;
@@ -361,26 +358,26 @@ fn a_lost_frame_sets_the_nav_of_those_who_understood_it() {
     }
 }
 
-/// The access point waits for EIFS without a backoff when another begins: then it needs one.
+/// The access point waits for EIFS without a backoff when another station transmits: then it draws one.
 #[test]
-fn who_waits_for_an_idle_medium_that_gets_busy_draws_a_backoff() {
+fn a_station_interrupted_in_eifs_draws_a_backoff() {
     let config = dsss(DsssRate::Mbps11, DsssRate::Mbps2, Preamble::Long);
     let nav = SHORT + SIFS + 248;
     let mut bench = Bench::scripted(config, 3, &[&[false], &[]]);
-    // Station 1 begins at NAV and DIFS, 56 µs before EIFS is over.
+    // Station 1 starts at NAV plus DIFS, 56 µs before EIFS ends.
     let log = play(&mut bench, &[(0, up(0, 0)), (SHORT + 1, down(1, 1)), (nav, up(2, 1))]);
     let second = nav + DIFS + SHORT + SIFS + 248 + DIFS;
     let ap = second + Draws::of(3, "ap").next(31);
-    // The retry has its slots from NAV and DIFS on, of which one has ended before station 1 was noticed.
+    // The retry counts slots from NAV plus DIFS, of which one has ended before station 1 was sensed.
     let retry = second + Draws::of(3, "0").next(63);
     assert!(ap < retry);
     assert_eq!(log[0], (us(nav + DIFS + SHORT), Deliver(Port::WIRED, 2)));
     assert_eq!(log[1], (us(ap + LONG), Deliver(port(1), 1)));
 }
 
-/// Seven attempts, each with a window twice as wide, and then the next packet with the first one.
+/// Seven attempts, each with a doubled window; the next packet starts with the initial one.
 #[test]
-fn the_window_doubles_until_the_packet_is_given_up() {
+fn the_contention_window_doubles_up_to_the_retry_limit() {
     let mut bench = Bench::scripted(BssConfig::default(), 1, &[&[false; 7]]);
     let log = play(&mut bench, &[(0, down(0, 0)), (0, down(1, 0))]);
     let mut draws = Draws::of(1, "ap");
@@ -402,9 +399,9 @@ fn the_window_doubles_until_the_packet_is_given_up() {
     assert_eq!(bench.bss.station(0).down, way);
 }
 
-/// A success brings the window back.
+/// A success resets the window.
 #[test]
-fn a_success_makes_the_window_small_again() {
+fn a_success_resets_the_contention_window() {
     let mut bench = Bench::scripted(BssConfig::default(), 1, &[&[false, false]]);
     let log = play(&mut bench, &[(0, up(0, 0)), (0, up(1, 0))]);
     let mut draws = Draws::of(1, "0");
@@ -416,9 +413,10 @@ fn a_success_makes_the_window_small_again() {
     assert_eq!(log, expected);
 }
 
-/// Data after RTS fail four times. That each of them follows a CTS keeps the short limit away, even one of 1.
+/// Data after RTS fail four times. The CTS before each of them resets the short count, even with a limit of
+/// 1.
 #[test]
-fn data_after_rts_have_the_long_limit() {
+fn data_after_rts_have_the_long_retry_limit() {
     for short in [1, 7] {
         let config = BssConfig {
             rts_threshold: Some(Bytes(500)),
@@ -443,9 +441,9 @@ fn data_after_rts_have_the_long_limit() {
     }
 }
 
-/// RTS frames that collide count towards the short limit, and cost at most themselves.
+/// RTS frames that collide count towards the short limit, and cost only their own air time.
 #[test]
-fn rts_frames_have_the_short_limit() {
+fn rts_frames_have_the_short_retry_limit() {
     let config = BssConfig {
         cw: Some(Cw { min: 0, max: 0 }),
         rts_threshold: Some(Bytes(0)),
@@ -460,10 +458,10 @@ fn rts_frames_have_the_short_limit() {
     assert_eq!(bench.bss.stats().busy_time, Duration::from_micros(3 * RTS));
 }
 
-/// Two RTS frames collide twice, then one of them is alone: its data are lost once. Each limit is one more
-/// than what counts towards it.
+/// Two RTS frames collide twice, then one is alone and its data are lost once. Each limit is one more than
+/// the failures that count towards it.
 #[test]
-fn a_cts_forgets_the_rts_frames_before() {
+fn a_cts_resets_the_short_retry_count() {
     let config = BssConfig {
         cw: Some(Cw { min: 0, max: 3 }),
         rts_threshold: Some(Bytes(0)),
@@ -471,8 +469,8 @@ fn a_cts_forgets_the_rts_frames_before() {
         long_retry_limit: RetryLimit::at_most(2),
         ..BssConfig::default()
     };
-    // The first draws from 0 to 1 differ; station 0 is first, and is lost; then, from 0 to 3, both are at
-    // the same slot again, which is the second RTS of station 0 that fails.
+    // The first draws, from 0 to 1, differ; station 0 is first, and its frame is lost; the draws from 0 to 3
+    // are equal, which is the second failed RTS of station 0.
     let fits = |seed: &u64| {
         let (mut zero, mut one) = (Draws::of(*seed, "0"), Draws::of(*seed, "1"));
         let (first, other) = (zero.slots(1), one.slots(1));
@@ -481,14 +479,14 @@ fn a_cts_forgets_the_rts_frames_before() {
     let seed = (0..).find(fits).unwrap();
     let mut bench = Bench::scripted(config, seed, &[&[false], &[]]);
     let log = play(&mut bench, &[(0, up(0, 0)), (0, up(1, 1))]);
-    // Station 1 has failed twice in a row and is given up; station 0 has not.
+    // Station 1 failed twice in a row and discards its packet; station 0 did not.
     let dropped: Vec<_> = log.iter().map(|(_, did)| *did).collect();
     assert_eq!(dropped, [Drop(1, AttemptsExhausted), Deliver(Port::WIRED, 0)]);
     assert_eq!(bench.bss.station(0).up.attempts, 4);
 }
 
 #[test]
-fn what_is_dropped_above_the_mac_was_acknowledged() {
+fn packets_dropped_above_the_mac_are_acknowledged() {
     let sure = lasthop_base::Probability::new(1.0).unwrap();
     let none = lasthop_base::Probability::default();
     let streams = Streams::new(1, 0);
@@ -512,7 +510,7 @@ fn what_is_dropped_above_the_mac_was_acknowledged() {
     }
 }
 
-/// What is for another host of the BSS goes back into it. The access point finds the medium busy.
+/// A packet for another station of the BSS is relayed by the access point, which senses the medium busy.
 #[test]
 fn a_packet_for_another_station_crosses_the_air_twice() {
     let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
@@ -524,9 +522,9 @@ fn a_packet_for_another_station_crosses_the_air_twice() {
     assert_eq!((bench.bss.station(0).up.delivered, bench.bss.station(1).down.delivered), (1, 1));
 }
 
-/// Each delivery is followed by the next one's exchange. The first packet is not in a queue.
+/// Each delivery is followed by the exchange of the next packet. The first packet is not queued.
 #[test]
-fn the_access_point_serves_its_stations_in_turn_or_all_in_a_line() {
+fn the_access_point_has_round_robin_or_shared_queues() {
     let arrivals = [(0, 0), (1, 0), (2, 0), (3, 2), (4, 1), (5, 1), (6, 0), (7, 2)];
     for (ap_queue, expected) in [
         (ApQueue::PerStation(QueueLimit::Unlimited), [0, 4, 3, 1, 5, 7, 2, 6]),
@@ -545,7 +543,7 @@ fn the_access_point_serves_its_stations_in_turn_or_all_in_a_line() {
 }
 
 #[test]
-fn a_full_queue_takes_nothing() {
+fn a_full_queue_drops_arrivals() {
     let two = QueueLimit::Packets(2);
     let counts = |ap_queue, station_queue| {
         let mut bench = Bench::perfect(BssConfig { ap_queue, station_queue, ..no_backoff() }, 1, 2);
@@ -569,14 +567,14 @@ fn a_full_queue_takes_nothing() {
 
 #[test]
 #[should_panic(expected = "HostId(102) is not in the BSS")]
-fn a_packet_for_nobody_was_routed_wrongly() {
+fn a_packet_for_a_foreign_host_panics() {
     let mut bench = Bench::perfect(BssConfig::default(), 1, 2);
     bench.enter(Port::WIRED, packet(0, host(2), 100));
 }
 
-/// All frames survive or none does: which is asked for once for each frame that did not collide.
+/// Whether a frame survives is queried once for each frame that did not collide.
 #[test]
-fn control_frames_always_arrive() {
+fn control_frames_are_not_exposed_to_errors() {
     let all = stations(Streams::new(1, 0), 1, frame_loss(0.0), AboveMac::default());
     let config = BssConfig { rts_threshold: Some(Bytes(0)), ..BssConfig::default() };
     let mut bench = Bench::new(config, 1, all);

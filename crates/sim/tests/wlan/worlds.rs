@@ -29,16 +29,16 @@ fn random_phy(random: &mut Stream) -> Phy {
     Phy::Dsss(Dsss { data_rate, control_rate, preamble: one_of(random, &[Preamble::Long, Preamble::Short]) })
 }
 
-/// Microseconds before a run begins.
+/// Idle time before a run begins, in microseconds.
 const IDLE: u64 = 1_000;
 
-/// What comes, and when.
+/// Arrivals of a world.
 struct World {
     config: BssConfig,
     stations: u16,
     loss: f64,
     above_mac: AboveMac,
-    /// In microseconds.
+    /// Time in microseconds.
     arrivals: Vec<(u64, Port, Packet)>,
 }
 
@@ -68,7 +68,7 @@ impl World {
         let mean = one_of(random, &[300, 1000, 3000]);
         let (mut at, mut arrivals) = (0, Vec::new());
         for number in 0..60 {
-            // Some come together, and some long after all is quiet.
+            // Some packets arrive together, some long after the medium is idle.
             at += match random.below(10) {
                 0 => 0,
                 1 => random.below(30),
@@ -118,7 +118,7 @@ impl World {
     }
 }
 
-/// In the order of time; what happens at one instant has no order between the two.
+/// Sorted by time; events at one instant are unordered between the two implementations.
 fn sorted(log: impl Iterator<Item = (u64, Did)>) -> Vec<(u64, String)> {
     let mut log: Vec<_> = log.map(|(at, did)| (at, format!("{did:?}"))).collect();
     log.sort();
@@ -126,7 +126,7 @@ fn sorted(log: impl Iterator<Item = (u64, Did)>) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn every_world_goes_as_the_standard_says_step_by_step() {
+fn random_worlds_match_the_reference_implementation() {
     let (mut collisions, mut events) = (0, 0);
     for seed in 0..300 {
         let world = World::random(seed);
@@ -148,7 +148,7 @@ fn every_world_goes_as_the_standard_says_step_by_step() {
 }
 
 #[test]
-fn every_packet_is_over_once_and_the_counts_agree() {
+fn every_packet_is_accounted_for_once() {
     for seed in 0..400 {
         let world = World::random(seed);
         let bench = world.run(seed);
@@ -177,7 +177,7 @@ fn every_packet_is_over_once_and_the_counts_agree() {
             let handed_on = *from != Port::WIRED && packet.dst != SERVER;
             came_back += u64::from(handed_on);
         }
-        // Those for another station are over once more, if they reached the access point.
+        // Packets for another station are transmitted again, if they reached the access point.
         assert!(over >= fates.len() as u64 && over <= fates.len() as u64 + came_back);
         assert_eq!(attempts, good + collided);
         assert_eq!(bench.bss.stats().exchanges, good);
@@ -185,10 +185,9 @@ fn every_packet_is_over_once_and_the_counts_agree() {
     }
 }
 
-/// Packets of one station to or from the fixed network, and those that it gets, arrive in the order in which
-/// they came.
+/// Packets from a station, or from the wired network, to one destination arrive in order.
 #[test]
-fn order_is_kept_on_each_way() {
+fn packets_of_a_path_stay_in_order() {
     for seed in 0..400 {
         let world = World::random(seed);
         let bench = world.run(seed);
@@ -209,7 +208,7 @@ fn order_is_kept_on_each_way() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_gives_another() {
+fn runs_are_a_function_of_the_seed() {
     let mut differ = 0;
     for seed in 0..100 {
         let world = World::random(seed);
@@ -219,7 +218,7 @@ fn the_same_seed_gives_the_same_run_and_another_gives_another() {
     assert!(differ > 50);
 }
 
-/// Notes what it is asked, and lets everything pass.
+/// Records queries; every frame survives.
 struct Recorder(mpsc::Sender<(Time, Time, u64)>);
 
 impl Channel for Recorder {
@@ -237,10 +236,10 @@ impl Channel for Recorder {
     }
 }
 
-/// Frames that reach a channel have the medium for themselves, with the gaps of the standard around them,
-/// and are as long as their bits say.
+/// Frames that query a channel do not overlap, keep the interframe spaces, and last as long as their bits
+/// imply.
 #[test]
-fn no_two_exchanges_overlap() {
+fn frame_exchanges_do_not_overlap() {
     for seed in 0..400 {
         let world = World::random(seed);
         let (asked, questions) = mpsc::channel();
@@ -265,9 +264,9 @@ fn no_two_exchanges_overlap() {
     }
 }
 
-/// A station more, with nothing to send, changes nothing for the others.
+/// An additional station without traffic changes nothing for the others.
 #[test]
-fn a_silent_station_shifts_nothing() {
+fn a_silent_station_changes_nothing() {
     for seed in 0..50 {
         let world = World::random(seed);
         let more = World { stations: world.stations + 1, arrivals: world.arrivals.clone(), ..world };
@@ -275,9 +274,9 @@ fn a_silent_station_shifts_nothing() {
     }
 }
 
-/// Any instant, not only whole microseconds: what is on the medium follows from the order of instants.
+/// Arrivals at any instant, not only at whole microseconds: the medium follows the order of instants.
 #[test]
-fn packets_may_come_at_any_nanosecond() {
+fn packets_may_arrive_at_any_nanosecond() {
     for seed in 0..200 {
         let world = World::random(seed);
         let mut random = Streams::new(seed, 1).stream("nanoseconds");

@@ -18,7 +18,7 @@ fn segment(seq: u32, len: u32, flags: Flags) -> Packet {
     packet(Body::Tcp(Segment { seq: SeqNum(seq), len, flags, ..Segment::default() }))
 }
 
-/// What the scheme's agent wants done about packets that come through the ports.
+/// The effects of the scheme's agent on packets that arrive at these ports.
 fn effects(schemes: &Schemes, packets: &[(Port, Packet)]) -> Vec<Effect> {
     let mut agent = schemes.get("lhack").and_then(|scheme| scheme.agent()).expect("it has one");
     let mut out = Out::default();
@@ -29,14 +29,14 @@ fn effects(schemes: &Schemes, packets: &[(Port, Packet)]) -> Vec<Effect> {
     std::iter::from_fn(|| out.take()).map(|(_, effect)| effect).collect()
 }
 
-/// An acknowledgement of a hop, of 40 bytes, that goes back to the source.
+/// A notice of a hop acknowledgement, 40 bytes, to the source.
 fn answer(code: NoticeCode, seq: u32) -> Packet {
     let body = Body::Notice(Notice { code, seq: SeqNum(seq) });
     Packet { src: HostId(5), dst: HostId(3), size: Bytes(40), ..packet(body) }
 }
 
-/// Section 4: for every message an lhack to a source in the fixed network, an fhack to a mobile one, each
-/// time it comes; the message goes on as it is.
+/// Section 4: for every message an lhack to a source in the wired network, an fhack to a mobile one, for each
+/// copy; the message is forwarded unchanged.
 #[test]
 fn every_message_is_acknowledged() {
     for (from, code) in [(Port::WIRED, LHACK), (Port::RADIO, FHACK)] {
@@ -53,9 +53,9 @@ fn every_message_is_acknowledged() {
     }
 }
 
-/// What carries no data is no message: it goes on and is not acknowledged, from either side.
+/// Packets without data are forwarded and not acknowledged, in either direction.
 #[test]
-fn nothing_else_is_acknowledged() {
+fn packets_without_data_are_not_acknowledged() {
     let syn = segment(8, 0, Flags::SYN);
     let ack = segment(9, 0, Flags::ACK);
     let fin = segment(9, 0, Flags::ACK | Flags::FIN);
@@ -66,9 +66,9 @@ fn nothing_else_is_acknowledged() {
     }
 }
 
-/// Either kind can be off, and their size is a parameter.
+/// Either kind of notice can be disabled, and their size is a parameter.
 #[test]
-fn parameters_count() {
+fn parameters_select_and_size_notices() {
     let mut schemes = Schemes::default();
     schemes.lhack.size = Bytes(56);
     schemes.lhack.first_hop = false;

@@ -21,9 +21,9 @@ fn reaction() -> Option<Box<dyn Reaction>> {
     Schemes::default().get("lhack").and_then(|scheme| scheme.reaction())
 }
 
-/// Runs a transfer under the scheme, with all that must hold.
+/// Runs a transfer under the scheme and checks the invariants.
 fn transfer(settings: &Settings, bytes: u64, stages: Vec<Stage>) {
-    // Limited transmit goes on as long as duplicates are early, and after a repair of the first hop many are.
+    // Limited transmit applies to early duplicates, of which there are many after a repair on the first hop.
     let slack = if settings.limited_transmit { settings.window_payload() } else { slack(settings, true) };
     let tap = |receiver| Invariants::new(receiver, first_byte(settings), slack).end_to_end(settings, true);
     let (engine, ends, ended) = run(settings, bytes, stages, reaction(), tap);
@@ -32,9 +32,9 @@ fn transfer(settings: &Settings, bytes: u64, stages: Vec<Stage>) {
 
 const WORLDS: u64 = 5_000;
 
-/// Whatever is lost where, the stream arrives whole, the windows are kept and the timer runs.
+/// The stream arrives intact, windows are respected and the timer runs, whatever is lost.
 #[test]
-fn streams_are_whole_in_random_worlds() {
+fn streams_arrive_intact_in_random_worlds() {
     for number in 0..WORLDS {
         for stations in PATHS {
             check(&format!("world {number}, {stations:?}"), || {
@@ -48,16 +48,16 @@ fn streams_are_whole_in_random_worlds() {
     }
 }
 
-/// The whole course of a transfer is the same with the scheme's reaction as with none.
+/// Asserts that a transfer has the same course with the scheme's reaction and without.
 fn assert_like_the_standard(settings: &Settings, bytes: u64, stages: impl Fn() -> Vec<Stage>) {
     let [found, standard] = [reaction(), None].map(|reaction| course(settings, bytes, stages(), reaction));
     assert_same_course(&found, &standard);
 }
 
 /// "If no lhacks are received, [...] the source should behave as in the standard TCP protocol" (section 4):
-/// the same packets at the same instants, in any world.
+/// equal packets at equal times, in any world.
 #[test]
-fn without_lhacks_the_source_is_a_standard_one() {
+fn without_lhacks_the_source_is_standard() {
     for number in 0..WORLDS {
         check(&format!("world {number}"), || {
             let streams = Streams::new(number, 0);
@@ -74,12 +74,12 @@ fn without_lhacks_the_source_is_a_standard_one() {
     }
 }
 
-/// "[...] or the messages were lost due to congestion": the same if lhacks come of all that was not lost.
-/// Nothing is lost behind the base station, nothing but data, and no timer runs out early. With SACK more
-/// is sent again than was lost (RFC 6675: the rescue; ns-2: what too few blocks did not report), and an
-/// lhack of it may come before the acknowledgement.
+/// "[...] or the messages were lost due to congestion": equal if everything not lost has its lhack. There are
+/// no losses behind the base station, none of acknowledgements, and no early timeouts. With SACK more is
+/// retransmitted than was lost (RFC 6675: the rescue; ns-2: losses missing from the blocks), and an lhack of
+/// such a segment may precede the acknowledgement.
 #[test]
-fn under_congestion_alone_the_source_is_a_standard_one() {
+fn with_congestion_losses_only_the_source_is_standard() {
     for number in 0..WORLDS {
         check(&format!("world {number}"), || {
             let streams = Streams::new(number, 0);
@@ -109,14 +109,14 @@ fn under_congestion_alone_the_source_is_a_standard_one() {
     }
 }
 
-/// A link of 10 Mb/s and 5 ms on either side of a base station, by its side towards the source.
+/// 10 Mb/s and 5 ms on either side of a base station whose port towards the source is `near`.
 fn station(near: Port, before: Stage, behind: Stage) -> Vec<Stage> {
     let rate = BitRate::from_bps(10_000_000).expect("not zero");
     let hop = || Stage::Hop(WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited));
     vec![hop(), before, Stage::Station(agent(), near), behind, hop()]
 }
 
-/// Every flavour by both rules, in few packets.
+/// Every flavour under both rule sets, with a short transfer.
 fn variants() -> impl Iterator<Item = Settings> {
     let profiles = [Settings::default(), Profile::Ns2.settings()];
     let settings = |flavour| profiles.clone().map(|base| Settings { flavour, handshake: false, ..base });
@@ -144,8 +144,8 @@ fn any_loss_of_the_first_eight_on_either_side() {
     }
 }
 
-/// Each of the first eight packets on the way back to the source, notices most of them, arrives or is lost,
-/// and one of the data packets is lost on either side.
+/// Each of the first eight packets in the reverse direction, mostly notices, arrives or is lost, and one data
+/// packet is lost on either side.
 #[test]
 fn any_loss_of_the_first_eight_notices() {
     for settings in variants() {

@@ -15,21 +15,21 @@ fn source(settings: &Settings) -> Client {
     Client::reacting_with(settings, None, reaction)
 }
 
-/// Eight segments are in flight, by this flavour.
+/// Eight segments in flight, with this flavour.
 fn eight(flavour: Flavour) -> Client {
     let mut tcp = source(&settings(flavour, 8));
     tcp.sends_full(0..8).at(60);
     tcp
 }
 
-/// Steps of this scheme's conversations.
+/// Scheme-specific steps of a conversation.
 trait HopSteps: Steps {
-    /// These segments, by number, have reached the last hop.
+    /// Delivers lhacks of these segments.
     fn lhacks(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Client {
         self.hop_acks(1, numbers)
     }
 
-    /// These segments have passed the first hop.
+    /// Delivers fhacks of these segments.
     fn fhacks(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Client {
         self.hop_acks(2, numbers)
     }
@@ -41,7 +41,7 @@ trait HopSteps: Steps {
         self.client()
     }
 
-    /// So many duplicates, each of one segment more behind the first.
+    /// Delivers this many duplicates, each reporting one more segment behind the first.
     fn duplicates(&mut self, count: u32) -> &mut Client {
         (2..count + 2).for_each(|n| _ = self.client().sack(0, &[1000..n * MSS]));
         self.client()
@@ -50,11 +50,11 @@ trait HopSteps: Steps {
 
 impl HopSteps for Client {}
 
-/// Section 4: duplicates for a message whose lhack came mean corruption; window and threshold stay as they
-/// are, and the message is retransmitted. Without its lhack the window is halved, however many came for
-/// others.
+/// Section 4: duplicates for a message whose lhack arrived mean corruption; window and threshold are
+/// unchanged, and the message is retransmitted. Without its lhack the window is halved, whatever other lhacks
+/// arrived.
 #[test]
-fn an_lhack_tells_corruption_from_congestion() {
+fn an_lhack_distinguishes_corruption_from_congestion() {
     for flavour in FLAVOURS {
         let mut tcp = eight(flavour);
         tcp.lhacks([0]).at(100).duplicates(2).sends_nothing();
@@ -65,8 +65,8 @@ fn an_lhack_tells_corruption_from_congestion() {
     }
 }
 
-/// Section 4: "the number of lhacks received is used, rather than the number of duplicate dacks". One that
-/// comes lets a segment out at once, a duplicate none; the lhack of the repair itself does not count.
+/// Section 4: "the number of lhacks received is used, rather than the number of duplicate dacks". An lhack
+/// releases a segment at once, a duplicate none; the lhack of the retransmission does not count.
 #[test]
 fn lhacks_extend_the_window() {
     for flavour in FAST_RECOVERY {
@@ -79,8 +79,8 @@ fn lhacks_extend_the_window() {
     }
 }
 
-/// Only what is known to be beyond the bottleneck counts: without lhacks for what is behind the hole,
-/// nothing but the hole is sent, whatever the duplicates say.
+/// Only segments known to be past the bottleneck count: without lhacks for the segments behind the hole, only
+/// the hole is sent, whatever the number of duplicates.
 #[test]
 fn duplicates_do_not_extend_the_window() {
     for flavour in FAST_RECOVERY {
@@ -89,7 +89,7 @@ fn duplicates_do_not_extend_the_window() {
     }
 }
 
-/// A loss by congestion leaves the extension to duplicates, as in the standard.
+/// After a congestion loss duplicates extend the window, as in standard TCP.
 #[test]
 fn a_closed_window_is_extended_by_duplicates() {
     for flavour in FAST_RECOVERY {
@@ -99,7 +99,7 @@ fn a_closed_window_is_extended_by_duplicates() {
     }
 }
 
-/// A source that never got an lhack goes by duplicates, also when a loss was one of the first hop.
+/// A source that never received an lhack uses duplicates, also after a loss on the first hop.
 #[test]
 fn without_any_lhack_duplicates_extend_the_window() {
     for flavour in FAST_RECOVERY {
@@ -110,24 +110,25 @@ fn without_any_lhack_duplicates_extend_the_window() {
     }
 }
 
-/// A partial acknowledgement shows the next hole, which is judged by its own lhack and takes what arrived
-/// out of the extension; the first that has none turns the episode into one of congestion.
+/// A partial acknowledgement reveals the next hole, which is judged by its own lhack, and takes what was
+/// acknowledged out of the extension; the first hole without an lhack turns the episode into congestion.
 #[test]
-fn every_hole_has_its_own_lhack() {
+fn each_hole_is_judged_by_its_own_lhack() {
     let mut tcp = eight(Flavour::NewReno);
     tcp.lhacks([0, 1, 2, 3, 5, 6, 7]).at(100).acks(2, 0).sends_nothing().ack(0).sends_first("0..1000");
     assert_eq!(tcp.sender.usable_window(), 8000 + 6000);
     tcp.acks(2, 0).sends_nothing();
     tcp.at(200).ack(2000).cwnd(8000.0).ssthresh(f64::INFINITY).sends_full(2..3);
     assert_eq!(tcp.sender.usable_window(), 8000 + 4000);
-    // Half of the 10,000 in flight. Of five duplicates, 2000 and 2000 were acknowledged, 1000 and 1000 resent.
+    // Half of the 10,000 in flight. Of five duplicates' extension 2000 and 2000 were acknowledged, 1000 and
+    // 1000 retransmitted.
     tcp.at(300).ack(4000).cwnd(5000.0).ssthresh(5000.0).sends_full(4..5);
     assert_eq!(tcp.sender.usable_window(), 5000 + 3000);
 }
 
-/// The same by the scoreboard, which extends the window by itself.
+/// The same with the scoreboard, which extends the window itself.
 #[test]
-fn every_hole_of_the_scoreboard_has_its_own_lhack() {
+fn each_scoreboard_hole_is_judged_by_its_own_lhack() {
     let mut tcp = eight(Flavour::Sack);
     tcp.lhacks([0, 1, 3, 4, 5]).at(100).sack(0, &[1000..2000]).sack(0, &[1000..2000, 3000..4000]);
     tcp.sack(0, &[1000..2000, 3000..5000]).sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
@@ -135,9 +136,9 @@ fn every_hole_of_the_scoreboard_has_its_own_lhack() {
     tcp.sack(0, &[1000..2000, 3000..6000]).sends(&["2000..3000"]).cwnd(5500.0);
 }
 
-/// Section 4: after a timeout slow start in any case; with the lhack, up to the window that there was.
+/// Section 4: slow start after every timeout; with the lhack up to the previous window.
 #[test]
-fn an_lhack_tells_what_a_timeout_means() {
+fn an_lhack_classifies_a_timeout() {
     for flavour in FLAVOURS {
         for rules in [Rules::Rfc, Rules::Ns2] {
             let settings = Settings { rules, ..settings(flavour, 8) };
@@ -151,10 +152,10 @@ fn an_lhack_tells_what_a_timeout_means() {
     }
 }
 
-/// An lhack counts until the message is retransmitted: a repair that is lost is judged by the lhack of its
-/// own. Notices do not tell copies apart, so that a late one for the first copy counts for the second.
+/// An lhack is valid until its message is retransmitted: a lost retransmission is judged by its own lhack.
+/// Notices do not identify copies, so a late one for the first copy counts for the second.
 #[test]
-fn a_message_sent_again_has_no_lhack() {
+fn a_retransmission_invalidates_the_lhack() {
     for flavour in FLAVOURS {
         for late in [false, true] {
             let mut tcp = eight(flavour);
@@ -170,9 +171,9 @@ fn a_message_sent_again_has_no_lhack() {
     }
 }
 
-/// What is retransmitted may have other boundaries: what it covers has lost its lhack, and the rest keeps it.
+/// Retransmissions may have other boundaries: the range they cover loses its lhack, the rest keeps it.
 #[test]
-fn a_part_sent_again_has_no_lhack() {
+fn a_partial_retransmission_invalidates_its_part_of_the_lhack() {
     for (ack, cwnd) in [(1400, 8000.0), (1300, 3850.0), (900, 4050.0)] {
         let mut tcp = eight(Flavour::NewReno);
         tcp.lhacks([0, 1]).at(100).acks(3, 0).sends(&["0..1000", "8000..9000"]).lhacks([0]);
@@ -180,10 +181,10 @@ fn a_part_sent_again_has_no_lhack() {
     }
 }
 
-/// What a timeout took for lost is not in flight: lhacks of its copies extend nothing, until it is
+/// Segments marked lost by a timeout are not in flight: lhacks of their copies extend nothing until they are
 /// retransmitted.
 #[test]
-fn what_a_timeout_gave_up_extends_nothing() {
+fn segments_lost_by_timeout_do_not_extend_the_window() {
     let mut tcp = source(&Settings { careful: false, ..settings(Flavour::NewReno, 8) });
     tcp.sends_full(0..8)
         .at(60)
@@ -197,10 +198,10 @@ fn what_a_timeout_gave_up_extends_nothing() {
     tcp.acks(3, 1000).sends_nothing().lhacks([2]).sends_full(3..4);
 }
 
-/// A message that an fhack for a later one has shown to be missing is retransmitted at once, once, and the
-/// window stays; only the left edge restarts the timer.
+/// A message shown to be missing by an fhack for a later one is retransmitted at once, once, and the window
+/// is unchanged; only the left edge restarts the timer.
 #[test]
-fn a_gap_between_fhacks_is_repaired() {
+fn a_gap_between_fhacks_is_retransmitted() {
     for flavour in FLAVOURS {
         let mut tcp = eight(flavour);
         tcp.fhacks([0]).sends_nothing().fhacks([2]).sends_full(1..2).timer_at(1000);
@@ -212,17 +213,17 @@ fn a_gap_between_fhacks_is_repaired() {
     }
 }
 
-/// Of a message that has arrived in part, the rest is repaired, once.
+/// If part of a message has arrived, the remainder is retransmitted, once.
 #[test]
-fn the_rest_of_a_message_is_repaired() {
+fn the_missing_part_of_a_message_is_retransmitted() {
     let mut tcp = eight(Flavour::NewReno);
     tcp.at(100).ack(400).sends_nothing().fhacks([1]).sends(&["400..1400"]).fhacks([2, 3]).sends_nothing();
 }
 
-/// What went out before the repair overtakes it and makes duplicates: three more than those mean that the
-/// repair was lost, in the network if its fhack came, else on the first hop.
+/// Segments sent before the repair overtake it and cause duplicates. Three more than those mean that the
+/// repair was lost: in the network if its fhack arrived, otherwise on the first hop.
 #[test]
-fn a_repair_is_overtaken() {
+fn duplicates_of_overtaking_segments_do_not_count() {
     for flavour in FLAVOURS {
         for (fhack, ssthresh) in [(true, 4500.0), (false, f64::INFINITY)] {
             let mut tcp = eight(flavour);
@@ -231,30 +232,30 @@ fn a_repair_is_overtaken() {
                 tcp.fhacks([2]);
             }
             tcp.at(100).ack(2000).sends_full(8..11);
-            // 3 to 7 overtake; 8 to 10 do not.
+            // Segments 3 to 7 overtake; 8 to 10 do not.
             (4..11).for_each(|n| _ = tcp.sack(2000, &[3000..n * MSS]).sends_nothing());
             tcp.sack(2000, &[3000..11_000]).sends_first("2000..3000").ssthresh(ssthresh);
         }
     }
 }
 
-/// As many overtake a second repair as have gone out since the first loss.
+/// A second repair is overtaken by all segments sent since the first loss.
 #[test]
-fn a_second_repair_is_overtaken_by_all() {
+fn a_second_repair_is_overtaken_by_all_segments_since_the_loss() {
     for flavour in FLAVOURS {
         let mut tcp = eight(flavour);
         tcp.fhacks([0, 1, 3]).sends_full(2..3).fhacks(4..8).at(100).ack(2000).sends_full(8..11);
         tcp.fhacks([8]).sends_full(2..3).fhacks([9, 10, 2]);
-        // 3 to 10 overtake: the next would be the ninth, and three are missing to mean a loss.
+        // Segments 3 to 10 overtake: three duplicates beyond those eight would indicate a loss.
         (4..12).for_each(|n| _ = tcp.sack(2000, &[3000..n * MSS]).sends_nothing());
         tcp.at(200).ack(11_000).cwnd(10_000.0).ssthresh(f64::INFINITY).sends_full(11..21);
     }
 }
 
-/// A repair that is lost as well is shown by the next fhack for what was sent after it; then all that has
-/// gone out since the first loss overtakes.
+/// A lost repair is revealed by the next fhack for a segment sent after it; then all segments sent since the
+/// first loss overtake.
 #[test]
-fn a_lost_repair_is_repaired() {
+fn a_lost_repair_is_retransmitted() {
     for flavour in FLAVOURS {
         let mut tcp = eight(flavour);
         tcp.fhacks([0]).fhacks([2]).sends_full(1..2).fhacks([3]).sends_nothing();
@@ -263,10 +264,10 @@ fn a_lost_repair_is_repaired() {
     }
 }
 
-/// A message that was retransmitted although its fhack might still come says nothing of what was sent between
-/// its copies; one that is sent later does.
+/// A message retransmitted while its fhack may still arrive says nothing about segments sent between its
+/// copies; one sent later does.
 #[test]
-fn copies_are_not_confused() {
+fn fhacks_of_earlier_copies_do_not_count() {
     for flavour in FAST_RECOVERY {
         let mut tcp = eight(flavour);
         tcp.at(100).acks(3, 0).sends_full(0..1).fhacks([0]).sends_nothing();
@@ -274,9 +275,9 @@ fn copies_are_not_confused() {
     }
 }
 
-/// Not even after a repair: what is retransmitted then for another reason is none.
+/// Nor after a repair: retransmissions for another reason are not repairs.
 #[test]
-fn copies_are_not_confused_after_a_repair() {
+fn fhacks_of_earlier_copies_do_not_count_after_a_repair() {
     for flavour in FAST_RECOVERY {
         let mut tcp = eight(flavour);
         tcp.fhacks([0, 2]).sends_full(1..2).at(100).ack(3000).sends_full(8..12);
@@ -284,10 +285,10 @@ fn copies_are_not_confused_after_a_repair() {
     }
 }
 
-/// At a mobile source, a message without its fhack was lost on the first hop, or in a hand-off (section 6):
-/// slow start leads back to the window that there was. With it, the network is to blame.
+/// At a mobile source, a message without its fhack was lost on the first hop or in a hand-off (section 6):
+/// slow start returns to the previous window. With its fhack, the loss is congestion.
 #[test]
-fn an_fhack_tells_what_a_timeout_means() {
+fn an_fhack_classifies_a_timeout() {
     for flavour in FLAVOURS {
         let mut tcp = eight(flavour);
         tcp.fhacks([0]).at(100).ack(1000).sends_full(8..10).wakes_at(1100).sends_full(1..2);
@@ -298,10 +299,10 @@ fn an_fhack_tells_what_a_timeout_means() {
     }
 }
 
-/// Section 4, both ends mobile: with fhack and lhack a loss is one of the last hop; with the fhack alone it
-/// counts as congestion, though the lhack may have been lost.
+/// Section 4, both ends mobile: with fhack and lhack the loss is on the last hop; with the fhack alone it
+/// counts as congestion, although the lhack may have been lost.
 #[test]
-fn with_both_ends_mobile_both_count() {
+fn with_both_ends_mobile_both_notices_are_needed() {
     for flavour in FLAVOURS {
         for (lhacks, ssthresh) in [(0..8, f64::INFINITY), (1..8, 4000.0)] {
             let mut tcp = eight(flavour);
@@ -310,8 +311,8 @@ fn with_both_ends_mobile_both_count() {
     }
 }
 
-/// All of it wherever the sequence numbers wrap: a repair of the first hop, then a loss on the last, and
-/// duplicates of what overtook neither.
+/// The same at every position of the sequence wrap: a repair on the first hop, then a loss on the last, and
+/// duplicates of segments that overtook neither.
 #[test]
 fn sequence_numbers_wrap() {
     for flavour in FLAVOURS {
@@ -328,9 +329,9 @@ fn sequence_numbers_wrap() {
     }
 }
 
-/// What was acknowledged is forgotten: when the numbers come round, no lhack of old counts or hides one.
+/// Acknowledged ranges are forgotten: after a full sequence cycle no old lhack counts or hides a new one.
 #[test]
-fn sequence_numbers_come_round() {
+fn stale_lhacks_are_forgotten_after_a_full_sequence_cycle() {
     let mut tcp = source(&Settings {
         packet_size: Bytes(64_040),
         window: Bytes(1 << 30).into(),

@@ -14,7 +14,7 @@ use lasthop_testing::endpoint_invariants::RelayInvariants;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{CONNECTION, Loses, by_order, first_byte, join, nothing, segments, slack};
 
-/// A scheme that splits connections, and from where the data come.
+/// A scheme that splits connections, and the direction of the data.
 #[derive(Clone, Debug)]
 struct Case {
     scheme: &'static str,
@@ -24,7 +24,7 @@ struct Case {
 }
 
 impl Case {
-    /// With data from either host.
+    /// The same case with data from either host.
     fn both(scheme: &'static str, schemes: Schemes, wired: Settings) -> [Case; 2] {
         [Port::WIRED, Port::RADIO].map(|from| Case {
             scheme,
@@ -38,17 +38,17 @@ impl Case {
         self.schemes.get(self.scheme).expect("there is such a scheme")
     }
 
-    /// With a buffer of this many bytes.
+    /// The split with a buffer of this size.
     fn split(&self, buffer: u64) -> Split {
         assert_eq!(self.scheme().faults(&self.wired), []);
         let Split { wireless, .. } = self.scheme().split(&self.wired).expect("it splits");
-        // Losses may last longer than a base station waits.
+        // Losses may last longer than a base station's user timeout.
         Split { buffer: Bytes(buffer), wireless: Settings { user_timeout: None, ..wireless } }
     }
 }
 
-/// What of the parts is the same in all cases: segments of 1000 B on the wired part, of 900 B at most on the
-/// wireless one, which crosses the end of the sequence space.
+/// Common settings of the parts: segments of 1000 B on the wired part, of at most 900 B on the wireless one,
+/// which crosses the end of the sequence space.
 fn sides(rules: Rules, flavour: Flavour) -> (Settings, Changes) {
     let profile = if rules == Rules::Rfc { Profile::Rfc } else { Profile::Ns2 };
     let wired = Settings {
@@ -68,7 +68,7 @@ fn sides(rules: Rules, flavour: Flavour) -> (Settings, Changes) {
     (wired, wireless)
 }
 
-/// I-TCP with every flavour of a TCP that does not tell copies apart.
+/// I-TCP with every flavour that needs no per-segment records.
 fn i_tcp() -> Vec<Case> {
     let mut cases = Vec::new();
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -95,7 +95,7 @@ fn metp() -> Vec<Case> {
     cases
 }
 
-/// VS-TCP by either method, whose sizes move at every step.
+/// VS-TCP with either method; the size changes at every step.
 fn vs_tcp() -> Vec<Case> {
     let mut cases = Vec::new();
     for rules in [Rules::Rfc, Rules::Ns2] {
@@ -115,8 +115,8 @@ fn vs_tcp() -> Vec<Case> {
     cases
 }
 
-/// A transfer of `bytes` through a buffer of so many; `losses` are of data and acknowledgements, before the proxy
-/// and behind it. The source, the proxy and the sink.
+/// A transfer of `bytes` through a buffer of this size; `losses` apply to data and acknowledgements, before
+/// the proxy and behind it. Returns the source, the proxy and the sink.
 fn relayed<T: Tap>(
     case: &Case,
     (bytes, buffer): (u64, u64),
@@ -143,7 +143,7 @@ fn relayed<T: Tap>(
     let [before, behind] = losses;
     let (wire_losses, air_losses) = if own { (before, behind) } else { (behind, before) };
     let (wire_end, air_end) = if own { (source, sink) } else { (sink, source) };
-    // Data come first, whichever way they go.
+    // Data first, in either direction.
     let join = |net: &mut Builder, end, port, link: &dyn Fn() -> WiredLink, losses| match end == source {
         true => join(net, [(end, Port::ONLY), (proxy, port)], link, losses),
         false => join(net, [(proxy, port), (end, Port::ONLY)], link, losses),
@@ -158,8 +158,8 @@ fn minutes(minutes: u64) -> Time {
     Time::ZERO + Duration::from_secs(60 * minutes)
 }
 
-/// Plays a case to its end and looks at everything. Says how many packets were lost, when it ended, and how much
-/// was held at most.
+/// Runs a case to its end and checks the invariants. Returns the number of losses, the time of the end, and
+/// the largest number of bytes held.
 fn play(case: &Case, buffer: u64, losses: [[Loses; 2]; 2]) -> (u64, Time, u64) {
     let split = case.split(buffer);
     let (near, far) = match case.from {
@@ -184,7 +184,7 @@ fn play(case: &Case, buffer: u64, losses: [[Loses; 2]; 2]) -> (u64, Time, u64) {
     (invariants.drops, engine.now(), books.peak)
 }
 
-/// What is lost on one side: data or acknowledgements, by the order in which they come.
+/// Losses on one side: of data or acknowledgements, by order of arrival.
 fn lost(data: bool, pattern: u32) -> [Loses; 2] {
     match data {
         true => [by_order(pattern), nothing()],
@@ -192,9 +192,9 @@ fn lost(data: bool, pattern: u32) -> [Loses; 2] {
     }
 }
 
-/// Every loss of the first six packets on one side, data or acknowledgements, beside every one of up to two of the
-/// first six on the other: each byte arrives once and in its order, what is held never exceeds the buffer, which is
-/// small, and nothing stays behind.
+/// Every loss pattern of the first six packets on one side, data or acknowledgements, combined with up to two
+/// losses of the first six on the other: each byte arrives once and in order, the small buffer is never
+/// exceeded, and it is empty at the end.
 fn any_loss_of_the_first_six(cases: &[Case]) {
     const BUFFERS: [u64; 3] = [2_500, 1_100, 950];
     const KINDS: [bool; 2] = [true, false];
@@ -204,7 +204,7 @@ fn any_loss_of_the_first_six(cases: &[Case]) {
         for (before, behind) in patterns().filter(|&(a, b)| a == 0 || b == 0 || few(a) && few(b)) {
             let buffer = BUFFERS[(before + behind) as usize % BUFFERS.len()];
             for (first, second) in KINDS.into_iter().flat_map(|first| KINDS.map(|second| (first, second))) {
-                // Of nothing there are no two kinds.
+                // Without losses, data and acknowledgements are the same case.
                 if (before == 0 && !first) || (behind == 0 && !second) {
                     continue;
                 }
@@ -227,23 +227,23 @@ fn any_loss_of_the_first_six(cases: &[Case]) {
 }
 
 #[test]
-fn i_tcp_loses_nothing() {
+fn i_tcp_delivers_the_stream() {
     any_loss_of_the_first_six(&i_tcp());
 }
 
 #[test]
-fn metp_loses_nothing() {
+fn metp_delivers_the_stream() {
     any_loss_of_the_first_six(&metp());
 }
 
 #[test]
-fn vs_tcp_loses_nothing() {
+fn vs_tcp_delivers_the_stream() {
     any_loss_of_the_first_six(&vs_tcp());
 }
 
-/// Every loss of data among the first six of both sides together, with segments resegmented and without.
+/// Every loss pattern of data among the first six packets of both sides, with and without resegmentation.
 #[test]
-fn any_losses_on_both_sides() {
+fn any_data_losses_on_both_sides() {
     for case in [&metp()[0], &vs_tcp()[0]] {
         for pattern in 0..1u32 << 12 {
             check(&format!("{}, data lost {pattern:012b}", case.scheme), || {
@@ -254,10 +254,10 @@ fn any_losses_on_both_sides() {
     }
 }
 
-/// A buffer of less than two segments, on whichever side these are larger, keeps nobody waiting for a timer: what
-/// has no room for a whole segment has some for a part. The SACK of ns-2 sends parts as probes only.
+/// A buffer below two segments, of either part, does not make the transfer wait for timers: if a whole
+/// segment does not fit, a part of one is sent. The SACK of ns-2 sends partial segments as probes only.
 #[test]
-fn a_small_buffer_waits_for_no_timer() {
+fn a_small_buffer_does_not_stall() {
     let whole = |case: &&Case| case.wired.rules == Rules::Rfc || case.wired.flavour != Flavour::Sack;
     for case in i_tcp().iter().chain(&metp()).chain(&vs_tcp()).filter(whole) {
         for buffer in [950, 1_100, 1_500, 1_900, 2_500, 20_000] {
@@ -265,7 +265,7 @@ fn a_small_buffer_waits_for_no_timer() {
             check(&format!("{case:?}, {buffer} B"), || {
                 let (_, end, peak) = play(&case, buffer, [lost(true, 0), lost(true, 0)]);
                 assert!(end < Time::ZERO + Duration::from_secs(1), "it took until {end}");
-                // What comes faster than it goes fills the buffer, but for what is less than a segment.
+                // The faster side fills the buffer up to less than a segment.
                 let fills = case.from == Port::WIRED && buffer <= 2_500;
                 assert!(
                     peak <= buffer && (!fills || peak + 1_000 > buffer),
@@ -276,9 +276,9 @@ fn a_small_buffer_waits_for_no_timer() {
     }
 }
 
-/// An end that nobody waits for ends no run, and one that has come need not come again.
+/// A component that is not awaited does not end the run, and one that finished is not awaited again.
 #[test]
-fn a_run_waits_for_those_that_it_is_told() {
+fn a_run_ends_with_the_awaited_components() {
     let case = &i_tcp()[4];
     let losses = || [lost(true, 0), lost(true, 0)];
     let start = || {

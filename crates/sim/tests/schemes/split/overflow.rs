@@ -7,7 +7,7 @@ use lasthop_proto::tcp::{Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_sim::{Builder, Ended, QueueLimit, WiredLink};
 use lasthop_testing::net::{CONNECTION, ring};
 
-/// No transfer below takes as many.
+/// More wake-ups than any of these transfers needs.
 const MOST_WAKEUPS: u64 = 500_000;
 
 /// Whether 60 segments of `scheme` arrive through a queue of this many packets.
@@ -44,7 +44,7 @@ fn arrives(scheme: &str, max_burst: u32, packets: u32, rate: u64) -> bool {
 }
 
 #[test]
-fn a_segment_that_meets_a_full_queue_again_and_again_gets_through_at_last() {
+fn a_bounded_queue_does_not_livelock_go_back_n() {
     let mut stuck = Vec::new();
     for scheme in ["metp", "vs-tcp"] {
         for max_burst in 0..=5 {

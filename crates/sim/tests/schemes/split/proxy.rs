@@ -9,18 +9,18 @@ fn connection(flow: u16) -> Connection {
     Connection { src: HostId(1), dst: HostId(2), flow: FlowId(flow) }
 }
 
-/// Every segment is acknowledged at once, and the end is said.
+/// Every segment is acknowledged at once, and FIN is sent.
 fn settings(handshake: bool) -> Settings {
     Settings { handshake, close: true, ack_every: 1, ..Settings::default() }
 }
 
-/// Splits one more connection, into parts that are alike.
+/// Splits one more connection into two parts with equal settings.
 fn join(proxy: &mut Proxy, flow: u16, from: Port, ends: bool, handshake: bool) {
     let split = Split { wireless: settings(handshake), buffer: Bytes(10_000) };
     proxy.join(connection(flow), (&settings(handshake), &split), from, ends, None);
 }
 
-/// A packet of a flow, from the source or else from the destination.
+/// A packet of a flow, from its source or its destination.
 fn packet(flow: u16, from_source: bool, segment: Segment) -> Packet {
     let Connection { src, dst, flow } = connection(flow);
     let (src, dst) = if from_source { (src, dst) } else { (dst, src) };
@@ -35,7 +35,7 @@ fn packet(flow: u16, from_source: bool, segment: Segment) -> Packet {
     }
 }
 
-/// What leaves by which port in answer to a packet, and how often the proxy says that it is finished.
+/// The packets sent in reply to a packet, with their ports, and the number of finish signals.
 fn answers(proxy: &mut Proxy, port: Port, packet: Packet) -> (Vec<(Port, Packet)>, usize) {
     let mut out = Out::default();
     proxy.receive(Time::ZERO, packet, port, &mut out);
@@ -50,9 +50,9 @@ fn answers(proxy: &mut Proxy, port: Port, packet: Packet) -> (Vec<(Port, Packet)
     (sent, finished)
 }
 
-/// What is of no connection of its own goes through as it is, either way.
+/// Packets of other flows are forwarded unchanged, in both directions.
 #[test]
-fn what_it_does_not_split_passes() {
+fn packets_of_other_flows_are_forwarded() {
     let mut proxy = Proxy::new();
     join(&mut proxy, 0, Port::WIRED, true, true);
     let other = packet(7, true, Segment { len: 100, ..Segment::default() });
@@ -61,7 +61,7 @@ fn what_it_does_not_split_passes() {
     }
 }
 
-/// The far connection opens with the first packet of the near one, from either side. Each end sees the other's
+/// The far connection opens with the first packet of the near one, on either side. Each end sees the other's
 /// address.
 #[test]
 fn the_far_connection_opens_with_the_near_one() {
@@ -77,17 +77,16 @@ fn the_far_connection_opens_with_the_near_one() {
         assert_eq!(answer.segment().expect("TCP").flags, Flags::SYN | Flags::ACK);
         assert_eq!((opens.src, opens.dst, opens.flow), (HostId(1), HostId(2), FlowId(3)));
         assert_eq!(opens.segment().expect("TCP").flags, Flags::SYN);
-        // The window is of the room there is.
+        // The window is the free space of the buffer.
         assert_eq!(answer.segment().expect("TCP").wnd, 10_000);
         // It is opened once.
         assert_eq!(answers(&mut proxy, from, syn).0.len(), 1);
     }
 }
 
-/// It is finished once all connections with an end have come to it, and says so once; those without an end keep
-/// nobody waiting.
+/// The proxy finishes once all finite connections have, and signals it once; unbounded ones are not awaited.
 #[test]
-fn it_is_finished_with_the_last_that_ends() {
+fn the_proxy_finishes_with_its_last_finite_connection() {
     let mut proxy = Proxy::new();
     for (flow, ends) in [(0, true), (1, false), (2, true)] {
         join(&mut proxy, flow, Port::WIRED, ends, false);
@@ -104,7 +103,7 @@ fn it_is_finished_with_the_last_that_ends() {
         assert_eq!(held(&proxy), Bytes(100));
         let (_, finished) = answers(&mut proxy, Port::RADIO, packet(flow, false, all));
         assert_eq!(held(&proxy), Bytes::ZERO);
-        // What comes again tells nothing new.
+        // Duplicates cause no second signal.
         let (_, again) = answers(&mut proxy, Port::RADIO, packet(flow, false, all));
         assert_eq!(again, 0);
         early + finished
@@ -114,9 +113,9 @@ fn it_is_finished_with_the_last_that_ends() {
     assert!(proxy.relay(FlowId(9)).is_none());
 }
 
-/// Each connection has its own timers, and the earliest of all is the proxy's.
+/// Each connection has its own timers, and the earliest is the proxy's deadline.
 #[test]
-fn every_timer_that_is_due_is_heard() {
+fn every_due_timer_is_served() {
     let mut proxy = Proxy::new();
     for flow in [0, 1, 2] {
         join(&mut proxy, flow, Port::WIRED, true, false);

@@ -31,7 +31,7 @@ fn ack(number: u32) -> Segment {
     Segment { seq: SeqNum(77), ack: SeqNum(number), wnd: 8000, flags: Flags::ACK, ..Segment::default() }
 }
 
-/// A base station and those who play everyone else.
+/// A base station, with the test as its neighbours.
 struct Station {
     agent: Box<dyn Component>,
     now: Time,
@@ -62,7 +62,7 @@ impl Station {
         self
     }
 
-    /// A packet passes as it is; says whether it was marked, which is all that may happen to it.
+    /// Asserts that a packet is forwarded, unchanged but for the mark. Returns whether it was marked.
     fn passes(&mut self, port: Port, packet: Packet) -> bool {
         let mut out = Out::default();
         self.agent.receive(self.now, packet, port, &mut out);
@@ -79,13 +79,13 @@ impl Station {
         }
     }
 
-    /// A segment of a connection's source comes from the fixed network.
+    /// A segment from the source arrives from the wired network.
     fn comes(&mut self, key: Key, segment: Segment) -> &mut Station {
         assert!(!self.passes(Port::WIRED, packet(key, Body::Tcp(segment))), "only what returns is marked");
         self
     }
 
-    /// Segments of 1000 bytes, by number, of the first connection.
+    /// Segments of 1000 bytes of the first connection, by number.
     fn sends(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Station {
         for number in numbers {
             self.comes(ONE, data(number * 1000, 1000));
@@ -93,18 +93,18 @@ impl Station {
         self
     }
 
-    /// A segment of a connection's destination comes over the air: whether it leaves marked.
+    /// A segment from the destination arrives over the air. Returns whether it was marked.
     fn returns(&mut self, (src, dst, flow): Key, segment: Segment) -> bool {
         self.passes(Port::RADIO, packet((dst, src, flow), Body::Tcp(segment)))
     }
 
-    /// An acknowledgement of the first connection leaves unmarked.
+    /// Asserts that an acknowledgement of the first connection is forwarded unmarked.
     fn leaves(&mut self, number: u32) -> &mut Station {
         assert!(!self.returns(ONE, ack(number)), "{number} is marked");
         self
     }
 
-    /// It is marked.
+    /// Asserts that an acknowledgement of the first connection is forwarded marked.
     fn marks(&mut self, number: u32) -> &mut Station {
         assert!(self.returns(ONE, ack(number)), "{number} is not marked");
         self
@@ -116,7 +116,7 @@ impl Station {
         shown.0
     }
 
-    /// So many segments and connections are noted.
+    /// Asserts the number of recorded segments and connections.
     fn notes(&mut self, segments: usize, connections: usize) -> &mut Station {
         let shown = self.shows();
         let found = (shown["cached_segments"] as usize, shown["connections"] as usize);
@@ -125,7 +125,7 @@ impl Station {
     }
 }
 
-/// What is wrong with the scheme's parameters.
+/// The faults of the scheme's parameters.
 trait Faults {
     fn wenp_faults(&self) -> Vec<(String, String)>;
 }
@@ -136,31 +136,31 @@ impl Faults for Schemes {
     }
 }
 
-/// The scheme with other parameters.
+/// The schemes with changed parameters.
 fn with(change: impl FnOnce(&mut Schemes)) -> Schemes {
     let mut schemes = Schemes::default();
     change(&mut schemes);
     schemes
 }
 
-/// Section V-A: every duplicate that asks for what has passed is marked, and nothing else.
+/// Section V-A: every duplicate that requests a forwarded segment is marked, and nothing else.
 #[test]
-fn duplicates_of_what_has_passed_are_marked() {
+fn duplicates_for_forwarded_segments_are_marked() {
     let mut station = Station::new();
     station.sends(0..5).leaves(1000).marks(1000).marks(1000).marks(1000);
     station.leaves(3000).leaves(4000).marks(4000).leaves(5000).leaves(5000).leaves(5000).notes(0, 1);
 }
 
-/// What never came to the base station was lost before it.
+/// Segments that never reached the base station were lost before it.
 #[test]
 fn losses_upstream_are_not_marked() {
     let mut station = Station::new();
     station.sends([0, 2, 3, 4]).leaves(1000).leaves(1000).leaves(1000).leaves(1000);
-    // What comes then, late or again, has passed from then on.
+    // Late segments and retransmissions count as forwarded from then on.
     station.sends([1]).marks(1000).leaves(5000);
 }
 
-/// The first acknowledgement that the base station sees is a duplicate if it acknowledges nothing that passed.
+/// The first acknowledgement that the base station sees is a duplicate if it acknowledges no forwarded data.
 #[test]
 fn the_first_acknowledgement_may_be_a_duplicate() {
     Station::new().sends(0..3).marks(0).marks(0).leaves(3000);
@@ -170,9 +170,9 @@ fn the_first_acknowledgement_may_be_a_duplicate() {
     joined.leaves(5000).leaves(5000).notes(0, 0).sends([5]).marks(5000);
 }
 
-/// RFC 5681 section 2: no data, neither SYN nor FIN, the same window, and something outstanding.
+/// RFC 5681 section 2: no data, neither SYN nor FIN, unchanged window, and data outstanding.
 #[test]
-fn what_is_no_duplicate_is_not_marked() {
+fn other_acknowledgements_are_not_marked() {
     let mut station = Station::new();
     station.leaves(0).sends(0..5).leaves(1000);
     let others = [
@@ -185,7 +185,7 @@ fn what_is_no_duplicate_is_not_marked() {
         assert!(!station.returns(ONE, other), "{other:?}");
     }
     station.marks(1000);
-    // Each change of the window is an update, and the next with it a duplicate again.
+    // Each change of the window is an update; the next acknowledgement with that window is a duplicate again.
     let wider = Segment { wnd: 8001, ..ack(1000) };
     assert!(!station.returns(ONE, wider) && station.returns(ONE, wider));
     station.leaves(1000).marks(1000);
@@ -195,13 +195,13 @@ fn what_is_no_duplicate_is_not_marked() {
         "a receiver without a window refuses"
     );
     station.leaves(1000).marks(1000);
-    // An old one has been overtaken, and changes nothing.
+    // An old acknowledgement was reordered, and changes nothing.
     station.leaves(2000).leaves(1000).leaves(1000).marks(2000);
 }
 
-/// Blocks of SACK, timestamps and other bits change nothing, and stay.
+/// SACK blocks, timestamps and other bits change nothing, and are kept.
 #[test]
-fn options_do_not_count() {
+fn options_do_not_affect_marking() {
     let mut station = Station::new();
     station.sends(0..5).leaves(1000);
     let mut reporting = Segment { flags: Flags::ACK | Flags(0x48), ..ack(1000) };
@@ -211,9 +211,9 @@ fn options_do_not_count() {
     assert!(!station.returns(ONE, told), "who comes with the bit keeps it");
 }
 
-/// A segment counts once, however often it comes, and again only as far as it is not acknowledged.
+/// A segment is recorded once, however often it arrives, and afterwards only its unacknowledged part.
 #[test]
-fn a_segment_is_noted_once() {
+fn a_segment_is_recorded_once() {
     let mut station = Station::new();
     station.sends([0, 1, 2, 1, 0, 2]).notes(3, 1).leaves(2000).notes(1, 1).sends([0, 1]).notes(1, 1);
     station.marks(2000).sends([2]).notes(1, 1).leaves(3000).notes(0, 1);
@@ -221,23 +221,23 @@ fn a_segment_is_noted_once() {
     assert_eq!((shown["cached_segments_peak"], shown["marked_acks"]), (3.0, 1.0));
 }
 
-/// Data that are resegmented: what asks for any byte that has passed is marked, and all of it leaves.
+/// Resegmented data: a request for any forwarded byte is marked, and acknowledgements remove all of it.
 #[test]
-fn data_may_be_cut_anew() {
+fn resegmented_data_are_recognised() {
     let mut station = Station::new();
     station.sends([0, 1, 3]).comes(ONE, data(500, 1000)).notes(4, 1);
     station.leaves(500).marks(500).leaves(700).marks(700).leaves(1500).marks(1500).notes(2, 1);
-    // The last of the second and the first of the fourth, and what is between.
+    // The end of the second segment to the start of the fourth.
     station.comes(ONE, data(1800, 1700)).notes(3, 1);
     station.leaves(1799).marks(1799).leaves(1800).marks(1800).leaves(3499).marks(3499);
     station.leaves(3500).marks(3500).leaves(3999).marks(3999).leaves(4000).leaves(4000).notes(0, 1);
-    // One that covers several takes their place; one within one is part of it.
+    // A segment that covers several replaces them; one within another is merged.
     station.sends([4, 5, 6]).comes(ONE, data(4000, 2500)).notes(2, 1).comes(ONE, data(4100, 100)).notes(2, 1);
     station.comes(ONE, data(4000, 100)).notes(2, 1);
     station.leaves(6400).marks(6400).leaves(6600).marks(6600).leaves(7000).notes(0, 1);
 }
 
-/// A cache is full: those that will be asked for first stay, whatever their order.
+/// A full cache keeps the lowest sequence numbers, whatever the order of arrival.
 #[test]
 fn the_cache_is_bounded() {
     let schemes = with(|schemes| schemes.wenp.cache = 3);
@@ -245,14 +245,14 @@ fn the_cache_is_bounded() {
     station.sends([1, 3, 5, 7]).notes(3, 1).sends([0]).notes(3, 1).sends([2, 9]).notes(3, 1);
     station.marks(0).leaves(1000).marks(1000).leaves(2000).marks(2000).notes(1, 1);
     station.leaves(3000).leaves(3000).sends([3]).marks(3000).leaves(5000).leaves(5000).notes(0, 1);
-    // The bound is on each connection.
+    // The bound is per connection.
     station.sends(10..20).comes((3, 5, 8), data(0, 10)).comes((3, 5, 8), data(10, 10)).notes(5, 2);
     assert_eq!(station.shows()["cached_segments_peak"], 5.0);
 }
 
-/// Connections are told apart by both addresses and the flow; numbers of one mean nothing to another.
+/// Connections are distinguished by both addresses and the flow; their sequence numbers are independent.
 #[test]
-fn connections_are_told_apart() {
+fn connections_are_distinguished_by_addresses_and_flow() {
     let keys = [ONE, (4, 5, 7), (3, 6, 7), (3, 5, 8)];
     let mut station = Station::new();
     for (number, &key) in keys.iter().enumerate() {
@@ -268,27 +268,27 @@ fn connections_are_told_apart() {
     }
 }
 
-/// What has ended is forgotten: all of it was acknowledged, FIN too, wherever FIN came.
+/// A connection is forgotten once everything including FIN is acknowledged, wherever FIN was sent.
 #[test]
-fn a_connection_that_ended_is_forgotten() {
+fn a_closed_connection_is_forgotten() {
     let fin = Flags::ACK | Flags::FIN;
     let mut station = Station::new();
     station.sends(0..3).comes(ONE, Segment { flags: fin, ..data(3000, 500) }).notes(4, 1);
     station.leaves(3000).marks(3000).leaves(3500).notes(0, 1).leaves(3501).notes(0, 0).leaves(3501);
-    // FIN comes alone, and what is before it again.
+    // FIN arrives alone, and the data before it are retransmitted.
     station.sends(0..3).comes(ONE, Segment { flags: fin, ..data(3000, 0) }).leaves(2000).marks(2000);
     station.leaves(3000).notes(0, 1);
     assert!(!station.returns(ONE, Segment { flags: fin, ..ack(3001) }));
     station.notes(0, 0).comes(ONE, Segment { flags: fin, ..data(3000, 0) }).notes(0, 0);
-    // The destination closes its half; the source goes on.
+    // The destination closes its half; the source continues.
     station.sends(0..2);
     assert!(!station.returns(ONE, Segment { flags: fin, ..ack(1000) }));
     station.notes(1, 1).marks(1000);
 }
 
-/// A reset from either end, and a new beginning, forget what was.
+/// A reset from either end and a new SYN discard the state.
 #[test]
-fn a_reset_forgets() {
+fn a_reset_connection_is_forgotten() {
     let rst = Flags(0x04);
     for flags in [rst, rst | Flags::ACK, Flags::SYN] {
         let mut station = Station::new();
@@ -303,13 +303,13 @@ fn a_reset_forgets() {
     }
 }
 
-/// A connection of which neither data nor acknowledgements pass for long is forgotten.
+/// A connection without data or acknowledgements for the idle timeout is forgotten.
 #[test]
 fn a_silent_connection_is_forgotten() {
     let mut station = Station::new();
     station.sends(0..3).leaves(1000).after(120).marks(1000).after(120).sends([3]).after(120).marks(1000);
     station.after(121).leaves(1000).notes(0, 0).leaves(1000);
-    // So it is when its data come again, and nothing that was is known.
+    // Nothing is known of it when its data resume.
     station
         .sends(0..3)
         .leaves(1000)
@@ -320,13 +320,13 @@ fn a_silent_connection_is_forgotten() {
         .leaves(2000)
         .leaves(3000)
         .marks(3000);
-    // And when another comes.
+    // The same when another connection appears.
     station.after(121).comes((3, 5, 8), data(0, 10)).notes(1, 1);
     let mut hasty = Station::of(&with(|schemes| schemes.wenp.idle = Duration::from_secs(1)));
     hasty.sends(0..3).leaves(1000).after(1).marks(1000).after(2).leaves(1000);
 }
 
-/// A table is full: the connection that was silent the longest gives way to a new one.
+/// In a full table a new connection replaces the one idle for longest.
 #[test]
 fn the_table_of_connections_is_bounded() {
     let schemes = with(|schemes| schemes.wenp.connections = 2);
@@ -337,7 +337,7 @@ fn the_table_of_connections_is_bounded() {
     station.marks(1000);
 }
 
-/// Wherever numbers wrap, and after they have come round.
+/// At any position of the sequence wrap, and after a full cycle.
 #[test]
 fn sequence_numbers_wrap() {
     for base in (0..8000u32).step_by(500).map(|before| 0u32.wrapping_sub(before)).chain([1 << 31, 1]) {
@@ -355,7 +355,7 @@ fn sequence_numbers_wrap() {
         station.comes(ONE, data(base, 1000)).comes(ONE, data(base + 1000, 1000));
         station.leaves(base + 1000).marks(base + 1000).leaves(base + 2000).notes(0, 1);
     }
-    // What is too far away is of another window, whichever way.
+    // Numbers too far away, in either direction, belong to another window.
     for far in [1 << 31, (1 << 30) + 3001, 0u32.wrapping_sub((1 << 30) + 1)] {
         let mut station = Station::new();
         station.sends(0..3).leaves(1000).comes(ONE, data(far, 1000)).notes(1, 1).marks(far);
@@ -364,9 +364,9 @@ fn sequence_numbers_wrap() {
     }
 }
 
-/// Numbers up to 2^30 apart are of one window; a byte more, and they are not.
+/// Numbers up to 2^30 apart are comparable; one more is not.
 #[test]
-fn a_window_is_as_large_as_numbers_allow() {
+fn sequence_comparison_covers_a_quarter_of_the_space() {
     let far = 1u32 << 30;
     for (beyond, segments) in [(0, 3), (1, 1)] {
         let mut station = Station::new();
@@ -378,16 +378,17 @@ fn a_window_is_as_large_as_numbers_allow() {
     }
 }
 
-/// Data of a mobile source pass, their acknowledgements too: nothing is noted, or searched for in vain.
+/// Data of a mobile source and their acknowledgements are forwarded: nothing is recorded, and no search is
+/// made.
 #[test]
-fn a_mobile_source_passes() {
+fn data_of_a_mobile_source_are_ignored() {
     let mut station = Station::new();
     for number in 0..5 {
         assert!(!station.returns(ONE, data(number * 1000, 1000)));
     }
     (0..4).for_each(|_| _ = station.comes(ONE, ack(1000)));
     station.notes(0, 0);
-    // Of both at once each is seen for itself.
+    // With data in both directions each is handled on its own.
     station.sends(0..3);
     assert!(!station.returns(ONE, Segment { len: 100, ..ack(1000) }));
     station.comes(ONE, ack(5000)).comes(ONE, ack(5000)).marks(1000).notes(2, 1);
@@ -399,9 +400,9 @@ fn others() -> [Packet; 2] {
         .map(|body| packet(ONE, body))
 }
 
-/// What is not TCP passes as it is, and is counted.
+/// Packets other than TCP are forwarded unchanged, and counted.
 #[test]
-fn others_pass() {
+fn packets_other_than_tcp_are_forwarded() {
     let mut station = Station::new();
     for port in [Port::WIRED, Port::RADIO] {
         assert!(others().iter().all(|&other| !station.passes(port, other)));
@@ -417,16 +418,16 @@ fn others_pass() {
     assert_eq!(station.shows(), BTreeMap::from(expected));
 }
 
-/// Headers that cannot be read: everything passes, and nothing is known.
+/// Unreadable headers: packets are forwarded, and nothing is recorded.
 #[test]
-fn encrypted_packets_pass() {
+fn encrypted_packets_are_forwarded_unmarked() {
     let mut station = Station::of(&with(|schemes| schemes.wenp.encrypted = true));
     station.sends(0..3).leaves(1000).leaves(1000).leaves(1000).notes(0, 0);
     let shown = station.shows();
     assert_eq!((shown["packets"], shown["lookups"], shown["marked_acks"]), (6.0, 0.0, 0.0));
 }
 
-/// The bit is where the scheme has it.
+/// The bit is the configured one.
 #[test]
 fn the_bit_is_a_parameter() {
     for bit in 8..=11 {
@@ -436,7 +437,8 @@ fn the_bit_is_a_parameter() {
     }
 }
 
-/// Two searches for data and for acknowledgements of what is noted, one for others, none for what says nothing.
+/// Two searches for data and for acknowledgements of recorded data, one for other acknowledgements, none for
+/// irrelevant packets.
 #[test]
 fn searches_are_counted() {
     let mut station = Station::new();
@@ -453,7 +455,7 @@ fn searches_are_counted() {
     assert_eq!((station.shows()["packets"], station.shows()["marked_acks"]), (9.0, 1.0));
 }
 
-/// What a plain list of bytes says that have passed, of one connection whose numbers do not wrap.
+/// Reference implementation: a flag for each forwarded byte of one connection without sequence wrap.
 #[derive(Default)]
 struct Plain {
     passed: Vec<bool>,
@@ -486,10 +488,10 @@ impl Plain {
     }
 }
 
-/// Random segments of any cut, and random acknowledgements: against the plain list; and no more is noted than
-/// there are bytes that are not acknowledged.
+/// Random segments and acknowledgements, compared with the reference; no more is recorded than there are
+/// unacknowledged bytes.
 #[test]
-fn agrees_with_a_plain_list() {
+fn agrees_with_a_reference_implementation() {
     for run in 0..2000 {
         let random = &mut Streams::new(run, 0).stream("wenp");
         let below = |random: &mut Stream, most: u64| random.below(most) as usize;
@@ -518,9 +520,9 @@ fn agrees_with_a_plain_list() {
     }
 }
 
-/// Parameters that mean nothing are refused, with what would be right.
+/// Invalid parameters are rejected, with the valid range.
 #[test]
-fn parameters_have_bounds() {
+fn invalid_parameters_are_rejected() {
     let fault = |change: fn(&mut Schemes)| {
         let faults = with(change).wenp_faults();
         let [(key, problem)] = faults.as_slice() else { panic!("one fault: {faults:?}") };

@@ -11,7 +11,7 @@ const RULES: [Rules; 2] = [Rules::Rfc, Rules::Ns2];
 /// The bit next to CWR, 0x80.
 const RNF: Flags = Flags(0x100);
 
-/// A source under the scheme with other parameters.
+/// A source under the scheme with changed parameters.
 fn source_with(settings: &Settings, change: impl FnOnce(&mut Schemes)) -> Client {
     let mut schemes = Schemes::default();
     change(&mut schemes);
@@ -23,7 +23,7 @@ fn source(settings: &Settings) -> Client {
     source_with(settings, |_| {})
 }
 
-/// So many segments are in flight.
+/// A source with a window of segments in flight.
 fn flight(settings: &Settings, change: impl FnOnce(&mut Schemes)) -> Client {
     let mut tcp = source_with(settings, change);
     assert_eq!(tcp.sent().len() as u32 * MSS, tcp.sender.flight_size());
@@ -31,21 +31,21 @@ fn flight(settings: &Settings, change: impl FnOnce(&mut Schemes)) -> Client {
     tcp
 }
 
-/// Eight segments are in flight, by this flavour.
+/// Eight segments in flight, with this flavour.
 fn eight(flavour: Flavour) -> Client {
     flight(&settings(flavour, 8), |_| {})
 }
 
-/// Steps of this scheme's conversations.
+/// Scheme-specific steps of a conversation.
 trait FeedbackSteps: Steps {
-    /// An acknowledgement with the feedback bit and these blocks.
+    /// An acknowledgement with the feedback bit and these SACK blocks.
     fn marked(&mut self, offset: u32, blocks: &[std::ops::Range<u32>]) -> &mut Client {
         let segment = self.client().report(offset, blocks);
         self.client().receives(Segment { flags: segment.flags | RNF, ..segment })
     }
 
-    /// A row of duplicates of the segment at `edge`, each reporting a segment more behind it: `m` bears the bit,
-    /// `u` does not. Nothing is sent before the last.
+    /// A run of duplicates for the segment at `edge`, each reporting one more segment behind it: `m` has the
+    /// bit, `u` does not. Nothing is sent before the last one.
     fn row(&mut self, edge: u32, duplicates: &str) -> &mut Client {
         for (number, kind) in (2..).zip(duplicates.chars()) {
             self.client().sends_nothing();
@@ -61,10 +61,10 @@ trait FeedbackSteps: Steps {
 
 impl FeedbackSteps for Client {}
 
-/// Section V-B: the second duplicate with the bit shows the loss, which leaves 0.75 of the window in use, during
-/// recovery with the duplicates and after it without.
+/// Section V-B: the second duplicate with the bit indicates the loss and leaves 0.75 of the window, inflated
+/// by duplicates during recovery.
 #[test]
-fn two_marked_duplicates_are_a_loss_on_the_air() {
+fn two_marked_duplicates_indicate_a_wireless_loss() {
     for flavour in FLAVOURS {
         let mut tcp = eight(flavour);
         tcp.marked(0, &[1000..2000]).sends_nothing().cwnd(8000.0).ssthresh(f64::INFINITY);
@@ -91,9 +91,9 @@ fn two_marked_duplicates_are_a_loss_on_the_air() {
     }
 }
 
-/// After recovery NewReno has 0.75 of what was in flight, if as much is in flight then.
+/// After recovery NewReno has 0.75 of the flight, if that much is in flight.
 #[test]
-fn recovery_ends_with_alpha_of_the_flight() {
+fn recovery_ends_with_alpha_times_the_flight() {
     let mut tcp = eight(Flavour::NewReno);
     tcp.row(0, "mm").sends(&["0..1000"]);
     for next in 8..13 {
@@ -102,10 +102,10 @@ fn recovery_ends_with_alpha_of_the_flight() {
     tcp.at(200).ack(8000).cwnd(6000.0).ssthresh(6000.0).sends_full(13..14);
 }
 
-/// Duplicates with and without the bit: by which the loss is found, and what is left of eight segments. Two with
-/// the bit are needed, wherever they stand; otherwise as many as the settings say, and a half is left.
+/// Runs of duplicates with and without the bit: which one triggers retransmission, and what remains of eight
+/// segments. Two with the bit are needed, at any position; otherwise dupthresh applies, and half remains.
 #[test]
-fn duplicates_may_be_mixed() {
+fn marked_and_unmarked_duplicates_may_be_mixed() {
     let rows = [
         (3, "mm", 6000.0),
         (3, "umm", 6000.0),
@@ -136,7 +136,7 @@ fn duplicates_may_be_mixed() {
     }
 }
 
-/// What is left is exactly that part of what is in flight, but two segments at least.
+/// The window becomes exactly alpha times the flight, but at least two segments.
 #[test]
 fn alpha_is_a_parameter() {
     for flavour in FLAVOURS {
@@ -155,7 +155,7 @@ fn alpha_is_a_parameter() {
     }
 }
 
-/// It takes this many duplicates with the bit.
+/// The number of marked duplicates needed is a parameter.
 #[test]
 fn the_threshold_is_a_parameter() {
     for flavour in FLAVOURS {
@@ -168,7 +168,7 @@ fn the_threshold_is_a_parameter() {
     }
 }
 
-/// Only the scheme's own bit counts.
+/// Only the configured bit counts.
 #[test]
 fn the_bit_is_a_parameter() {
     for flavour in FLAVOURS {
@@ -177,10 +177,10 @@ fn the_bit_is_a_parameter() {
     }
 }
 
-/// SACK: one duplicate that reports three segments shows the loss (RFC 6675), and says too little of what it is.
-/// After one with the bit, two segments beyond are enough.
+/// SACK: one duplicate that reports three segments indicates the loss (RFC 6675) but not its cause. After one
+/// with the bit, two reported segments suffice.
 #[test]
-fn one_report_says_too_little() {
+fn a_single_sack_report_is_not_a_wireless_loss() {
     let block = std::slice::from_ref(&(1000..4000));
     eight(Flavour::Sack).sack(0, block).sends_first("0..1000").ssthresh(4000.0);
     eight(Flavour::Sack).marked(0, block).sends_first("0..1000").ssthresh(4000.0);
@@ -193,8 +193,7 @@ fn one_report_says_too_little() {
     first().marked(0, block).sends_first("0..1000").ssthresh(6000.0);
 }
 
-/// What the source does not take for a duplicate counts for none: here with another window, with data, or
-/// overtaken by what came before.
+/// Acknowledgements that are not duplicates do not count: here with another window, with data, or reordered.
 #[test]
 fn only_duplicates_count() {
     for flavour in &FLAVOURS[..3] {
@@ -210,9 +209,9 @@ fn only_duplicates_count() {
     }
 }
 
-/// The end of a row: something new is acknowledged, be that with the bit.
+/// An acknowledgement of new data resets the count, with the bit or without.
 #[test]
-fn a_new_acknowledgement_ends_the_row() {
+fn a_new_acknowledgement_resets_the_count() {
     for flavour in FLAVOURS {
         for bit in [Flags(0), RNF] {
             let mut tcp = flight(&settings(flavour, 7), |_| {});
@@ -226,10 +225,10 @@ fn a_new_acknowledgement_ends_the_row() {
     }
 }
 
-/// SACK: what acknowledges something new may be a duplicate as well (RFC 6675), but says nothing of what is asked
-/// for next, with the bit or without.
+/// SACK: an acknowledgement of new data may count as a duplicate (RFC 6675), but does not refer to the next
+/// hole, with the bit or without.
 #[test]
-fn a_new_acknowledgement_with_a_report_says_nothing() {
+fn a_new_acknowledgement_with_sack_blocks_does_not_count() {
     let mut tcp = flight(&settings(Flavour::Sack, 7), |_| {});
     tcp.marked(1000, &[2000..3000]).sends_full(7..9).dupacks(1);
     tcp.marked(1000, &[2000..4000]).sends_nothing().dupacks(2);
@@ -243,10 +242,9 @@ fn a_new_acknowledgement_with_a_report_says_nothing() {
     tcp.marked(1000, &[2000..4000]).sends_nothing().dupacks(2);
 }
 
-/// A timeout is answered as ever, whatever the duplicates before it say, and ends their row where TCP counts
-/// anew.
+/// A timeout is answered as in standard TCP, whatever duplicates preceded it, and resets the count.
 #[test]
-fn timeouts_are_standard() {
+fn timeouts_are_answered_as_in_standard_tcp() {
     for flavour in FLAVOURS {
         for row in ["", "m", "u", "mu"] {
             let mut tcp = flight(&Settings { careful: false, ..settings(flavour, 8) }, |_| {});
@@ -255,16 +253,17 @@ fn timeouts_are_standard() {
                 tcp.at(1100).row(0, "mu").sends_nothing().ssthresh(4000.0);
             }
         }
-        // After a loss on the air, whose repair is lost as well: of what was in flight, or since a step back.
+        // After a wireless loss whose repair is lost too: half of the flight, or of the window since
+        // go-back-N.
         let mut tcp = eight(flavour);
         tcp.row(0, "mm").sends(&["0..1000"]).ssthresh(6000.0).wakes_at(1100).sends_full(0..1).cwnd(1000.0);
         tcp.ssthresh(if flavour == Flavour::Tahoe { 2000.0 } else { 4000.0 });
     }
 }
 
-/// What the row says after the loss was answered changes nothing: a repair that passes has the rest marked.
+/// Duplicates after the response change nothing: a forwarded repair has the remaining ones marked.
 #[test]
-fn later_duplicates_change_nothing() {
+fn duplicates_after_the_response_are_ignored() {
     for flavour in FLAVOURS {
         for (row, ssthresh) in [("uuu", 4000.0), ("mm", 6000.0)] {
             for kind in ["m", "u"] {
@@ -280,10 +279,10 @@ fn later_duplicates_change_nothing() {
     }
 }
 
-/// SACK: nor do they make other holes lost sooner. Two segments are beyond the second hole: after a loss that
-/// was found by two, it is lost; after one found by three, it is not, and new data go first.
+/// SACK: nor do they mark other holes lost earlier. Two segments are beyond the second hole: in a recovery
+/// triggered by two duplicates it is lost; in one triggered by three it is not, and new data are sent first.
 #[test]
-fn other_holes_are_lost_by_the_same_threshold() {
+fn one_threshold_applies_to_all_holes_of_a_recovery() {
     for kind in ["u", "m"] {
         let report = |tcp: &mut Client, blocks: &[std::ops::Range<u32>]| match kind {
             "m" => tcp.marked(0, blocks).sent(),
@@ -301,10 +300,10 @@ fn other_holes_are_lost_by_the_same_threshold() {
     }
 }
 
-/// NewReno: one cut for all holes of a window, as the duplicates of the first one have it. Partial
-/// acknowledgements bear no bit; if they did, it would change nothing.
+/// NewReno: one reduction for all holes of a window, determined by the duplicates of the first. Partial
+/// acknowledgements have no bit; if they had, it would change nothing.
 #[test]
-fn a_window_is_cut_once() {
+fn newreno_reduces_the_window_once() {
     for (row, ssthresh) in [("mm", 6000.0), ("uuu", 4000.0)] {
         for partial in ["m", "u"] {
             let mut tcp = eight(Flavour::NewReno);
@@ -327,9 +326,9 @@ fn a_window_is_cut_once() {
     }
 }
 
-/// SACK: the same.
+/// The same with SACK.
 #[test]
-fn a_scoreboard_is_cut_once() {
+fn sack_reduces_the_window_once() {
     for (row, ssthresh) in [("mm", 6000.0), ("uuu", 4000.0)] {
         let mut tcp = eight(Flavour::Sack);
         tcp.row(0, row).sends_first("0..1000").marked(0, &[1000..4000, 5000..6000]).sent();
@@ -341,9 +340,9 @@ fn a_scoreboard_is_cut_once() {
     }
 }
 
-/// What comes after recovery is a new episode.
+/// A loss after recovery starts a new episode.
 #[test]
-fn the_next_loss_is_judged_anew() {
+fn each_recovery_is_classified_anew() {
     for flavour in FLAVOURS {
         for (first, second) in [("mm", "uuu"), ("uuu", "mm"), ("mm", "mm"), ("uuu", "uuu")] {
             let mut tcp = eight(flavour);
@@ -362,27 +361,28 @@ fn the_next_loss_is_judged_anew() {
     }
 }
 
-/// Early duplicates send by limited transmit: one, where the second means a loss. It is not of the flight.
+/// Early duplicates send by limited transmit: one segment, since the second duplicate indicates a loss. It is
+/// not part of the flight.
 #[test]
-fn limited_transmit_goes_before() {
+fn limited_transmit_precedes_fast_retransmit() {
     for flavour in &FLAVOURS[..3] {
         let mut tcp = flight(&Settings { limited_transmit: true, ..settings(*flavour, 8) }, |_| {});
         tcp.marked(0, &[]).sends_full(8..9).marked(0, &[]).sends_first("0..1000").ssthresh(6000.0);
     }
 }
 
-/// By ns-2's rules the threshold is in whole segments, and the window as exact as ever.
+/// ns-2's rules round the threshold to whole segments; the window is exact.
 #[test]
-fn ns2_counts_whole_segments() {
+fn ns2_rules_round_the_threshold_to_segments() {
     let settings = Settings { rules: Rules::Ns2, ..settings(Flavour::NewReno, 6) };
     let mut tcp = source(&settings);
     tcp.sends_full(0..6).at(100).ack(1000).sends_full(6..8).row(1000, "mm").sends_first("1000..2000");
     tcp.ssthresh(5000.0).cwnd(if settings.halve_exactly { 5250.0 } else { 5000.0 });
 }
 
-/// A receiver's window that is shut: what answers a probe does not indicate a loss, with the bit or without.
+/// Zero window: the acknowledgement of a probe does not indicate a loss, with the bit or without.
 #[test]
-fn answers_to_probes_do_not_count() {
+fn acknowledgements_of_probes_do_not_count() {
     let settings = Settings { window: Bytes(8000).into(), ..settings(Flavour::NewReno, 8) };
     let mut tcp = source(&settings);
     tcp.sends_full(0..8).at(100).with_window(0).ack(8000).sends_nothing();
