@@ -28,7 +28,7 @@ fn assert_close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-9 * expected.abs(), "found {found}, expected {expected}");
 }
 
-/// A desk and a server behind a switch, and a transfer elsewhere that is there because one must be.
+/// A workstation and a server behind a switch, and an unrelated transfer.
 const OFFICE: &str = r#"
 limit = "1000 s"
 
@@ -60,12 +60,12 @@ response.constant = "960 B"
 think.constant = "100 ms"
 "#;
 
-/// By hand: 4 ms and 10 ms over each of two links, then 8 ms and 10 ms for a packet of 1000 B behind an
-/// acknowledgement that takes 0.32 ms over the first of them.
+/// By hand: 4 ms and 10 ms over each of two links, then 8 ms and 10 ms for a packet of 1000 B queued behind
+/// an acknowledgement that takes 0.32 ms over the first of them.
 const TOOK: f64 = 2.0 * 0.014 + 0.000_32 + 2.0 * 0.018;
 
 #[test]
-fn a_cycle_takes_what_the_links_and_the_thought_take() {
+fn cycle_times_by_hand() {
     for (think, seconds) in [("100 ms", 0.1), ("1 s", 1.0), ("20 s", 20.0)] {
         let think = format!("application.web.think.constant={think}");
         let result = run(&read(OFFICE, &[&think]), "basic", 0);
@@ -82,9 +82,9 @@ fn a_cycle_takes_what_the_links_and_the_thought_take() {
     }
 }
 
-/// A run waits for the responses to a number of requests, and for nothing of an application without one.
+/// A run waits for the responses to a finite number of requests; an unbounded application is not awaited.
 #[test]
-fn a_number_of_requests_is_waited_for() {
+fn a_run_waits_for_a_finite_number_of_requests() {
     let numbered = ["application.web.requests=5"];
     let result = run(
         &read(OFFICE, &[&numbered[..], &["transfer.size=1 B", "transfer.start=0 s"]].concat()),
@@ -96,12 +96,12 @@ fn a_number_of_requests_is_waited_for() {
     let never = run(&read(OFFICE, &["transfer.size=1 B", "transfer.start=0 s"]), "basic", 0);
     assert_eq!(never.ended, Ended::Finished);
     assert_eq!(application(&never, "web").requests, 0, "the transfer is over while it thinks");
-    // A stop is no such end, but comes before it.
+    // A stop time does not end the run, and precedes the time limit.
     let stopped = ["application.web.stop=650 ms", "transfer.size=1 B", "transfer.start=0 s"];
     assert_eq!(run(&read(OFFICE, &stopped), "basic", 0).metrics, never.metrics);
     let both = run(&read(OFFICE, &[&numbered[..], &stopped].concat()), "basic", 0);
     assert_eq!((both.ended, application(&both, "web").responses), (Ended::Finished, 4));
-    // It begins later, and later than it stops it makes no request.
+    // An application that starts after its stop time makes no request.
     let late = ["application.web.start=600 ms", numbered[0]];
     let late = run(&read(OFFICE, &[&late[..], &stopped].concat()), "basic", 0);
     assert_eq!((late.ended, application(&late, "web").requests), (Ended::Finished, 0));
@@ -109,9 +109,9 @@ fn a_number_of_requests_is_waited_for() {
     assert_eq!(application(&late, "web").greatest_response_time_s, None);
 }
 
-/// What is counted of a run with a warm-up and of its beginning is what is counted of all of it.
+/// Counters with a warm-up plus those of the warm-up alone equal those of the whole run.
 #[test]
-fn a_warmup_is_left_out() {
+fn the_warmup_is_excluded() {
     let random = [
         "application.web.request.exponential=500 B",
         "application.web.response.lognormal={median=\"3 KB\", sigma=1.5}",
@@ -146,11 +146,11 @@ fn a_warmup_is_left_out() {
     assert_ne!(greatest[0], greatest[1]);
 }
 
-/// Random laws over links that lose nothing, on which each response is one packet: the response time is linear
-/// in the sizes, so that its mean, and the mean cycle, are those of the laws. Within 5 standard errors: a false
-/// alarm once in about two million seeds for each.
+/// Random distributions over lossless links, with one packet per response: the response time is linear in the
+/// sizes, so its mean and the mean cycle follow from the means. Within 5 standard errors: one false alarm in
+/// about two million seeds for each.
 #[test]
-fn random_laws_have_their_means() {
+fn random_sizes_and_think_times_have_their_means() {
     let laws = [
         "application.web.request.uniform={least=\"1 B\", most=\"959 B\"}",
         "application.web.response.uniform={least=\"101 B\", most=\"901 B\"}",
@@ -162,7 +162,7 @@ fn random_laws_have_their_means() {
     let web = application(&result, "web");
     let n = web.responses as f64;
     let seconds = |bytes: f64| bytes * 8e-6;
-    // Each message crosses two links, with its header of 40 B.
+    // Each message crosses two links, with 40 B of headers.
     let both = |bytes: f64| 2.0 * (seconds(bytes + 40.0) + 0.010);
     let (request, response) = (480.0, 501.0);
     let response_time = both(request) + seconds(40.0) + both(response);
@@ -170,7 +170,7 @@ fn random_laws_have_their_means() {
     let deviation = 2.0 * seconds((variance(959.0) + variance(801.0)).sqrt());
     let mean = web.mean_response_time_s.unwrap();
     assert!((mean - response_time).abs() < 5.0 * deviation / n.sqrt(), "{mean}, not {response_time}");
-    // What is left of the last cycle is of no account.
+    // The incomplete last cycle is not counted.
     let cycle = 2.0 + response_time;
     let error = 5.0 * 2.0 / n.sqrt();
     assert!((20_000.0 / n - cycle).abs() < error + cycle / n, "{}, not {cycle}", 20_000.0 / n);
@@ -182,7 +182,7 @@ fn random_laws_have_their_means() {
     each(web.response_bytes, response, 801.0);
 }
 
-/// Several dialogues, each way, over lossy last hops, with bulk transfers and other traffic beside them.
+/// Several dialogues in both directions over lossy last hops, with bulk transfers and background traffic.
 fn lossy(schemes: &str) -> String {
     format!(
         r#"
@@ -270,14 +270,13 @@ vs-tcp.wireless.user_timeout = "2 h"
     )
 }
 
-/// The sizes that are drawn from the stream called `name`, in all.
+/// The sum of the sizes drawn from the stream `name`.
 fn drawn(law: Distribution<Bytes>, name: &str, run: u64, count: u64) -> u64 {
     let mut stream = Streams::new(1, run).stream(name);
     (0..count).map(|_| law.draw(&mut stream).0).sum()
 }
 
-/// Whatever the scheme and whatever is lost, each request is answered once, and the k-th message is as large
-/// as it is with any other scheme.
+/// For every scheme and all losses, each request is answered once, and message number k has the same size.
 #[test]
 fn every_request_is_answered_once_with_every_scheme() {
     let mut lost = 0;
@@ -303,7 +302,7 @@ fn every_request_is_answered_once_with_every_scheme() {
     assert!(lost > 100, "{lost}");
 }
 
-/// Random networks of random dialogues.
+/// Random networks with random applications.
 #[test]
 fn every_request_is_answered_once_in_random_worlds() {
     let schemes = Schemes::default();
@@ -352,10 +351,10 @@ fn every_request_is_answered_once_in_random_worlds() {
     assert!(answered > 5_000);
 }
 
-/// Base stations split connections of applications as they split others: what is acknowledged to the server is
-/// not yet with the client, and more segments cross the air than the server sends.
+/// Base stations split connections of applications too: acknowledged responses may not have reached the
+/// client, and more segments cross the air than the server sends.
 #[test]
-fn split_connections_are_split_for_applications_too() {
+fn connections_of_applications_are_split() {
     let text = r#"
         limit = "1000 s"
         schemes = ["basic", "i-tcp"]
@@ -383,16 +382,16 @@ fn split_connections_are_split_for_applications_too() {
         assert_eq!(result.ended, Ended::Finished, "{scheme}");
         application(&result, "web").clone()
     });
-    // Nothing is lost on the wired part, so that the server has nothing to send again; the client has.
+    // Nothing is lost on the wired part, so only the wireless part has retransmissions.
     assert!(whole.retransmitted_segments > 40, "{whole:?}");
     assert!(split.retransmitted_segments < 10, "{split:?}");
     assert!(split.lost_packets > 50, "{split:?}");
     assert!(split.mean_response_time_s < whole.mean_response_time_s);
 }
 
-/// A base station's word reaches the sources of applications, at either end.
+/// Notices of a base station reach the senders of applications at either end.
 #[test]
-fn sources_of_applications_react() {
+fn senders_of_applications_react_to_notices() {
     let fades = "radio.channel.fixed-periods={good=\"2 s\", bad=\"5 s\"}";
     let of = |scheme: &str, [from, to]: [&str; 2], [request, response]: [u32; 2]| {
         let table = format!(
@@ -403,16 +402,16 @@ fn sources_of_applications_react() {
         assert_eq!(result.ended, Ended::Finished);
         application(&result, "web").timeouts
     };
-    // EBSN spares the fixed host's timeouts: those of responses to the mobile host, or of requests to it.
+    // EBSN prevents timeouts of the wired host: for responses to the mobile host, or for requests to it.
     for (ends, sizes) in [(["mobile", "fixed"], [100, 8_000]), (["fixed", "mobile"], [8_000, 100])] {
         let [local, ebsn] = ["local-recovery", "ebsn"].map(|scheme| of(scheme, ends, sizes));
         assert!(ebsn < local, "{ends:?}: {ebsn}, not less than {local}");
     }
 }
 
-/// Streams are called after applications: another one, or another scheme, shifts nothing.
+/// Random streams are named after applications: another application or scheme does not affect them.
 #[test]
-fn another_application_shifts_none() {
+fn another_application_leaves_random_streams_unchanged() {
     let text = |more: &str| {
         format!("{OFFICE}[application.other]\nkind = \"database\"\nfrom = \"a\"\nto = \"b\"\n{more}")
     };
@@ -428,9 +427,9 @@ fn another_application_shifts_none() {
     assert_ne!(application(&later, "web"), application(&alone, "web"));
 }
 
-/// What is lost of one application is not counted of another.
+/// Losses of one application are not counted for another.
 #[test]
-fn losses_are_counted_where_they_are() {
+fn losses_are_counted_per_application() {
     let text = format!(
         "{OFFICE}[application.other]\nkind = \"database\"\nfrom = \"a\"\nto = \"b\"\nrequests = 20\n"
     );
@@ -445,9 +444,9 @@ fn losses_are_counted_where_they_are() {
     assert!(application(&result, "other").lost_packets > 0);
 }
 
-/// A scheme that needs wireless links that recover looks at those of applications, too.
+/// A scheme that requires wireless links with local recovery checks those of applications, too.
 #[test]
-fn a_scheme_may_be_there_for_an_application_alone() {
+fn a_scheme_may_serve_an_application_only() {
     let text = |arq: &str| {
         format!(
             "schemes = [\"ebsn\"]\ntopology.graph = {{wired = [\"a-b\"], radio = [\"b-c\"]}}\n\
@@ -463,8 +462,8 @@ fn a_scheme_may_be_there_for_an_application_alone() {
     assert!(error.contains("needs a link that recovers its own losses"), "{error}");
 }
 
-/// Without applications a run is as it was; beside one, a transfer has less of the link that they share, and
-/// the application waits longer.
+/// Without applications a run is unchanged; with one, a transfer gets less of the shared link, and the
+/// application has longer response times.
 #[test]
 fn an_application_beside_a_bulk_transfer() {
     let shared = ["transfer.from=server", "transfer.to=desk", "transfer.start=0 s", "wired.queue=30 packets"];
@@ -481,18 +480,18 @@ fn an_application_beside_a_bulk_transfer() {
         rate(&beside),
         rate(&transfer)
     );
-    // Together they fill the link, but for headers.
+    // Together they use the whole link but for headers.
     assert!((0.9e6..1e6).contains(&(rate(&beside) + used)), "{} and {used}", rate(&beside));
     let waits = |run| application(run, "web").mean_response_time_s.unwrap();
     assert!(waits(&beside) > 2.0 * waits(&alone));
     assert!(application(&beside, "web").lost_packets > 0);
-    // Totals are of the transfers: the same run without the application's count.
+    // Totals cover transfers only: the run equals one without the application's counters.
     assert_eq!(beside.connections.len(), 1);
     assert_eq!(beside.metrics.connections, beside.connections[0].metrics);
 }
 
 #[test]
-fn what_is_observed_changes_nothing() {
+fn observation_does_not_change_a_run() {
     let scenario = read(&lossy("\"basic\""), &[]);
     let plain = run(&scenario, "basic", 2);
     let observed = scenario.run("basic", 1, 2, EVERYTHING).unwrap();
@@ -501,16 +500,16 @@ fn what_is_observed_changes_nothing() {
 }
 
 #[test]
-fn the_same_run_gives_the_same_bytes() {
+fn runs_are_reproducible() {
     let scenario = read(&lossy("\"ebsn\""), &[]);
     let report = |number| scenario.report(&[&run(&scenario, "ebsn", number)]).unwrap();
     assert_eq!(report(3), report(3));
     assert_ne!(report(3).replace("\"run\": 3", "\"run\": 4"), report(4));
 }
 
-/// A kind gives the laws that are not stated, and the canonical form spells them out.
+/// A kind sets the omitted distributions, and the canonical form contains them.
 #[test]
-fn a_kind_is_spelled_out() {
+fn the_canonical_form_expands_the_kind() {
     let stated = "[application.x]\nfrom = \"a\"\nto = \"b\"\nkind = ";
     for (name, kind) in [
         ("http", ApplicationKind::Http),

@@ -10,13 +10,13 @@ fn read(text: &str, overrides: &[&str]) -> Scenario {
 }
 
 #[test]
-fn the_canonical_form_spells_out_everything() {
+fn the_canonical_form_contains_every_key() {
     insta::assert_snapshot!(whatever_schemes(&read(SCENARIO, &[]).to_toml()));
 }
 
-/// Every alternative of every choice is a fixed point, and so are awkward numbers.
+/// Every alternative of every choice round-trips, and so do awkward numbers.
 #[test]
-fn the_canonical_form_reads_as_the_same_scenario() {
+fn the_canonical_form_round_trips() {
     for overrides in [
         &[][..],
         &["radio.channel=perfect", "radio.arq=none", "schemes=[\"basic\"]", "radio.mtu=none"],
@@ -60,14 +60,14 @@ fn the_canonical_form_reads_as_the_same_scenario() {
     }
 }
 
-/// All but those of both directions.
+/// All keys except those of both directions.
 const EVERY_KEY_OF_A_DIRECTION: &str = "radio.uplink={rate=\"64 kbps\", delay=\"1 ms\", queue=\"3 packets\", \
     expansion=1.5, unit=\"100 B\", mtu=\"none\", errors_on=\"payload\", arq={selective-repeat={slot=\"1 ms\"}}, \
     channel={rayleigh-gilbert={fading_margin=\"5 dB\", doppler=0.1, step=\"10 ms\"}}, fec=\"bch-63-45-3\"}";
 
-/// The same of networks, and of all that a canonical form leaves out where the file does.
+/// Networks round-trip, and so does a file that omits optional keys.
 #[test]
-fn a_network_reads_as_the_same_scenario() {
+fn the_canonical_form_of_a_network_round_trips() {
     for overrides in [
         &[][..],
         &["radio.uplink.channel.frame-loss.loss=0.5", "radio.handoff={first=\"1 s\", lasts=\"1 ms\"}"],
@@ -115,9 +115,9 @@ fn a_network_reads_as_the_same_scenario() {
     }
 }
 
-/// A number of packets stays one, and a size stays what it was.
+/// A window in packets stays in packets, one in bytes stays in bytes.
 #[test]
-fn a_window_is_written_as_it_was_given() {
+fn a_window_keeps_its_unit() {
     for (given, written) in [("10packets", "10 packets"), ("1 packets", "1 packet"), ("4 KiB", "4096 B")] {
         let toml = read(SCENARIO, &[&format!("tcp.window={given}")]).to_toml();
         assert!(toml.contains(&format!("\nwindow = \"{written}\"\n")), "{given}: {toml}");
@@ -127,19 +127,19 @@ fn a_window_is_written_as_it_was_given() {
     assert_ne!(packets.hash(), bytes.hash());
 }
 
-/// A code has one way to be written, however the file says it.
+/// A code has one canonical form.
 #[test]
-fn a_code_is_written_by_its_name_if_it_has_one() {
+fn a_code_is_written_by_its_name_if_possible() {
     let by_name = read(SCENARIO, &["radio.fec=bch-255-131-18"]);
     let by_numbers = read(SCENARIO, &["radio.fec={n=255, k=131, t=18}"]);
     assert_eq!((by_numbers.to_toml(), by_numbers.hash()), (by_name.to_toml(), by_name.hash()));
     assert!(by_name.to_toml().contains("fec = \"bch-255-131-18\""));
-    // No BCH code: one of its size has a data bit more.
+    // Not a BCH code: the one of its size has one more data bit.
     assert!(read(SCENARIO, &["radio.fec={n=255, k=130, t=18}"]).to_toml().contains("k = 130"));
 }
 
 #[test]
-fn the_hash_is_of_what_is_said_and_not_of_how() {
+fn the_hash_depends_on_content_only() {
     let hash = read(SCENARIO, &[]).hash();
     let said_otherwise = with("rate = \"56 kbps\"", "rate = '0.056 Mbps' # the same");
     assert_eq!(read(&said_otherwise, &[]).hash(), hash);
@@ -149,25 +149,25 @@ fn the_hash_is_of_what_is_said_and_not_of_how() {
 }
 
 #[test]
-fn a_profile_gives_what_is_not_stated_and_nothing_else() {
+fn a_profile_sets_omitted_keys_only() {
     use lasthop_proto::tcp::{Flavour, Profile};
     let mut expected = Profile::Ebsn.settings();
     assert_eq!(read(SCENARIO, &[]).tcp, expected);
-    // What rfc would have, stated, is not taken for left out.
+    // A stated key keeps its value, even if it equals the default of `rfc`.
     expected.flavour = Flavour::NewReno;
     expected.dupthresh = 5;
     assert_eq!(read(SCENARIO, &["tcp.flavour=newreno", "tcp.dupthresh=5"]).tcp, expected);
     assert_eq!(read(SCENARIO, &["tcp.profile=ns2"]).tcp, Profile::Ns2.settings());
-    // The default is a Linux server, with the table and without.
+    // The default is a Linux server, with and without the table.
     assert_eq!(read(&with("[tcp]\nprofile = \"ebsn\"", ""), &[]).tcp, Profile::Linux.settings());
     expected = Profile::Linux.settings();
     expected.dupthresh = 5;
     assert_eq!(read(&with("profile = \"ebsn\"", "dupthresh = 5"), &[]).tcp, expected);
 }
 
-/// An override says the same as the file would.
+/// An override has the same effect as the key in the file.
 #[test]
-fn an_override_may_leave_out_quotes_and_spaces() {
+fn overrides_may_omit_quotes_and_spaces() {
     let edited = read(&with("19.2 kbps", "2 Mbps"), &[]);
     for assignment in
         ["radio.rate=\"2 Mbps\"", "radio.rate=2 Mbps", "radio.rate=2Mbps", " radio . rate = 2 Mbps "]
@@ -186,26 +186,26 @@ fn a_later_override_wins() {
 }
 
 #[test]
-fn an_override_makes_the_tables_that_it_needs() {
+fn an_override_creates_missing_tables() {
     let edited = with("[transfer]", "[scheme.ebsn]\nnotice_size = \"56 B\"\n\n[transfer]");
     assert_eq!(read(SCENARIO, &["scheme.ebsn.notice_size=56 B"]), read(&edited, &[]));
 }
 
 #[test]
-fn an_override_of_another_choice_replaces_the_one_in_the_file() {
+fn an_override_replaces_the_choice_of_the_file() {
     let edited = with("two-state]\ngood = \"10 s\"\nbad = \"4 s\"", "iid]\nber = 1e-5");
     assert_eq!(read(SCENARIO, &["radio.channel.iid.ber=1e-5"]), read(&edited, &[]));
     let edited = with("backoff.uniform", "backoff.fixed");
     let fixed = "radio.arq.stop-and-wait.backoff.fixed=100 ms";
     assert_eq!(read(SCENARIO, &[fixed]), read(&edited, &[]));
-    // A choice that is already made keeps its other parameters.
+    // Overriding the present choice keeps its other parameters.
     let longer = "radio.channel.two-state.good=20 s";
     assert_eq!(read(SCENARIO, &[longer]), read(&with("10 s", "20 s"), &[]));
 }
 
-/// So it does in the direction to the base station, of all links and of one.
+/// The same for the uplink direction, of all links and of one.
 #[test]
-fn an_override_of_another_choice_replaces_it_in_one_direction() {
+fn an_override_replaces_the_choice_of_one_direction() {
     let (two_state, uniform) = ("two-state = { good = \"10 s\", bad = \"4 s\" }", "uniform = \"1 s\"");
     let uplink = format!("{{ channel.{two_state}, arq.stop-and-wait.backoff.{uniform} }}");
     for (place, table) in [
@@ -222,7 +222,7 @@ fn an_override_of_another_choice_replaces_it_in_one_direction() {
             let set = read(&with_uplink(&uplink), &[&format!("{place}.{key}")]);
             assert_eq!(set, read(&with_uplink(&uplink.replacen(from, to, 1)), &[]), "{place}.{key}");
         }
-        // What is none of a choice's tables stays.
+        // Tables outside the choice are kept.
         let set = read(&with_uplink(&uplink), &[&format!("{place}.arq.stop-and-wait.retransmissions=3")]);
         let more = format!("{uniform}, arq.stop-and-wait.retransmissions = 3");
         assert_eq!(set, read(&with_uplink(&uplink.replacen(uniform, &more, 1)), &[]), "{place}");

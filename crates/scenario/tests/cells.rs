@@ -23,7 +23,7 @@ rate = "100 Mbps"
 delay = "2 ms"
 "#;
 
-/// Nothing in the cell but datagrams, and a byte and its acknowledgement when they are over.
+/// Datagrams only, except for a byte and its acknowledgement at the end.
 const DATAGRAMS: &str = r#"
 limit = "1000 s"
 
@@ -78,7 +78,7 @@ fn counts(values: impl Iterator<Item = Value>) -> Vec<u64> {
     values.filter_map(count).collect()
 }
 
-/// Everything that came of a connection. As text, because what is not a number differs from itself.
+/// All results of a connection, as text because NaN differs from itself.
 fn all_of(each: &ConnectionRun) -> String {
     format!("{:?} {:?}", each.metrics, each.parts)
 }
@@ -88,8 +88,8 @@ fn assert_close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-9 * expected.abs(), "found {found}, expected {expected}");
 }
 
-/// That `hits` of `trials` fit a probability: within 4.5 standard deviations, which a sound program misses in 7
-/// of a million cases.
+/// Asserts that `hits` of `trials` fit a probability: within 4.5 standard deviations, which a correct program
+/// misses in 7 of a million cases.
 #[track_caller]
 fn assert_share(hits: u64, trials: u64, probability: f64) {
     let (n, hits) = (trials as f64, hits as f64);
@@ -103,8 +103,8 @@ fn datagrams(from: &str, to: &str, size: u32, rate: &str) -> String {
     )
 }
 
-/// Of the packets of a connection that took a way and were acknowledged there, in their order: which were not
-/// dropped above the MAC.
+/// For each packet of a connection that was acknowledged by the MAC in one direction, in order: whether it
+/// was not dropped above the MAC.
 fn fates(run: &Run, name: &str, [arrived, lost]: [&str; 2]) -> Vec<bool> {
     let Events { event, reason, .. } = events(connection(run, name));
     let fates = event.iter().zip(reason).filter_map(|(event, reason)| match *event {
@@ -125,7 +125,7 @@ fn assert_begin_alike(one: &[bool], other: &[bool]) {
     assert!(one[..both] == other[..both]);
 }
 
-/// Every loss of a packet is in the events of its connection, and in the metric of its reason.
+/// Every loss is in the events of its connection, and in the counter of its reason.
 #[test]
 fn losses_are_counted_where_they_happen() {
     let lossy = [
@@ -166,10 +166,10 @@ fn losses_are_counted_where_they_happen() {
     assert!(full > 100 && discarded > 100, "{full} and {discarded}");
 }
 
-/// By hand: 1500 B at 11 Mb/s are 1310 µs on the air, 41 B 248 µs, 40 B 248 µs, an ACK frame 304 µs; and with
-/// nobody else sending there is no collision.
+/// By hand: 1500 B take 1310 µs at 11 Mb/s, 41 B and 40 B 248 µs, an ACK frame 304 µs; a single sender has no
+/// collisions.
 #[test]
-fn the_medium_is_busy_while_there_are_frames() {
+fn busy_time_counts_frames_on_the_air() {
     let down = format!("traffic.down={}", datagrams("server", "MH1", 1500, "120 kbps"));
     let last = 248e-6 + 248e-6 + 2.0 * 304e-6;
     for loss in ["0", "0.3"] {
@@ -184,7 +184,7 @@ fn the_medium_is_busy_while_there_are_frames() {
             0.0
         } else {
             assert_share(network.link_failures, network.link_attempts, 0.3);
-            // Any of the two short ones may be among those that fail.
+            // Either of the short frames may be among those that fail.
             10.0 * 1310e-6
         };
         let expected = (sent + network.link_failures) as f64 * 1310e-6 + sent as f64 * 304e-6 + last;
@@ -192,7 +192,7 @@ fn the_medium_is_busy_while_there_are_frames() {
     }
 }
 
-/// Two that send collide by twos, and a longer way to the first ACK costs what its frames take.
+/// With two senders every collision involves both, and RTS/CTS adds the air time of its frames.
 #[test]
 fn collisions_and_rts_are_counted() {
     let both = [
@@ -201,7 +201,7 @@ fn collisions_and_rts_are_counted() {
     ];
     let queues = ["cell.queue=5 packets", "cell.station_queue=5 packets", "limit=20 s", "transfer.start=0 s"];
     let result = run(&read(DATAGRAMS, &[&queues[..], &[&both[0], &both[1]]].concat()), "basic");
-    // A run ends with its transfer; this one meets the others.
+    // A run ends with its transfer; this one overlaps the others.
     assert_eq!(result.ended, Ended::Finished);
     let unlimited = ["transfer.size=unlimited", "tcp.window=1 packet", "limit=20 s", "transfer.start=0 s"];
     let overrides = [&unlimited[..], &queues[..2], &[&both[0], &both[1]]].concat();
@@ -210,7 +210,8 @@ fn collisions_and_rts_are_counted() {
     assert!(network.collisions > 100);
     assert_eq!(network.link_failures, 2 * network.collisions);
 
-    // By hand: RTS 352 µs, CTS and ACK 304 µs each, data 1310 µs. A data frame has 36 B more than its packet.
+    // By hand: RTS 352 µs, CTS and ACK 304 µs each, data 1310 µs. A data frame is 36 B longer than its
+    // packet.
     let down = format!("traffic.down={}", datagrams("server", "MH1", 1500, "120 kbps"));
     for (threshold, each) in [("1536 B", 1614e-6), ("1535 B", 2270e-6)] {
         let threshold = format!("cell.rts_threshold={threshold}");
@@ -219,8 +220,8 @@ fn collisions_and_rts_are_counted() {
     }
 }
 
-/// A lone packet begins at once. By hand: 36 B more than the packet's 1500 make a data frame; OFDM sends 216
-/// bits in each symbol of 4 µs at 54 Mb/s, behind 20 µs and before another 6 with 802.11g.
+/// A single packet is sent at once. By hand: its data frame is 36 B longer than the 1500 B packet; OFDM sends
+/// 216 bits per symbol of 4 µs at 54 Mb/s, after 20 µs and before another 6 with 802.11g.
 #[test]
 fn each_physical_layer_has_its_air_time() {
     for (phy, us) in [
@@ -236,9 +237,9 @@ fn each_physical_layer_has_its_air_time() {
     }
 }
 
-/// What is lost above the MAC is lost on one way of one station, and is no failed attempt.
+/// Losses above the MAC occur in one direction of one station, and are no failed attempts.
 #[test]
-fn drops_are_of_one_way_of_one_station() {
+fn drop_rates_apply_per_station_and_direction() {
     let flows: Vec<String> = ["MH1", "MH2", "MH3"]
         .into_iter()
         .flat_map(|station| {
@@ -268,27 +269,27 @@ fn drops_are_of_one_way_of_one_station() {
     assert_eq!(network.link_attempts - network.link_failures, 6 * 9_900 + 2, "each was acknowledged");
 }
 
-/// With one attempt for each packet, what a station's channel destroys is lost.
+/// With one attempt per packet, every frame lost on a station's channel is a lost packet.
 #[test]
-fn a_channel_is_of_one_station() {
+fn each_station_has_its_own_channel() {
     let flows = [1, 2, 3]
         .map(|n| format!("traffic.to_MH{n}={}", datagrams("server", &format!("MH{n}"), 500, "40 kbps")));
     let channels = ["cell.channel.frame-loss.loss=0.05", "link.ap-MH2.channel.iid.ber=1e-4"];
     let overrides: Vec<&str> =
         flows.iter().map(String::as_str).chain(channels).chain(["cell.short_retry_limit=1"]).collect();
     let result = run(&read(DATAGRAMS, &overrides), "basic");
-    // With the 36 B that a data frame adds.
+    // Including the 36 B of the data frame.
     let of_bits = 1.0 - (1.0f64 - 1e-4).powi(536 * 8);
     for (name, probability) in [("to_MH1", 0.05), ("to_MH2", of_bits), ("to_MH3", 0.05)] {
         assert_share(traffic(&result, name).lost_packets, 9_900, probability);
     }
 }
 
-/// The number that decides whether a packet is dropped is drawn for each station and way, and for each packet:
-/// what the scheme, TCP, the physical layer or other stations do changes nothing.
+/// The random number that decides a drop is drawn per station, direction and packet: it is independent of
+/// scheme, TCP, physical layer and other stations.
 #[test]
-fn the_same_packet_of_a_station_meets_the_same_number() {
-    // Without delay beyond the cell, what arrives and what is dropped is recorded in the order of the air.
+fn drops_are_drawn_per_station_direction_and_packet() {
+    // Without delay beyond the cell, deliveries and drops are recorded in the order of transmission.
     let lossy = ["cell.drop={down=0.05, up=0.05}", "limit=20 s", "wired.delay=0 s"];
     let fate_of = |name: &str, scheme: &str, more: &[&str]| {
         let result = run(&read(CELL, &[&lossy, more].concat()), scheme);
@@ -315,7 +316,7 @@ fn the_same_packet_of_a_station_meets_the_same_number() {
     assert_ne!(one[0][..100], one[1][..100], "each way has numbers of its own");
 }
 
-/// Who does not send is as if it were not there, and the order of stations means nothing.
+/// A silent station has no effect, and neither has the order of stations.
 #[test]
 fn a_silent_station_changes_nothing() {
     let lossy = ["link.ap-MH1.drop={down=0.01}", "cell.channel.frame-loss.loss=0.05"];
@@ -338,9 +339,9 @@ fn a_silent_station_changes_nothing() {
     }
 }
 
-/// By hand: of 10 packets that come at once the MAC takes the first one.
+/// By hand: of 10 simultaneous packets the MAC takes the first, the others are queued.
 #[test]
-fn queues_hold_as_much_as_they_are_told() {
+fn queue_limits_are_respected() {
     let lost = |overrides: &[&str]| {
         let burst = ["tcp.profile=rfc", "tcp.handshake=false", "transfer.size=100 KB", "limit=1 ms"];
         let result = run(&read(CELL, &[&burst, overrides].concat()), "basic");
@@ -358,9 +359,9 @@ fn queues_hold_as_much_as_they_are_told() {
     assert_eq!(lost(&[a, "cell.station_queue=3 packets"]), [0]);
 }
 
-/// Who asks for more than there is crowds others out of a shared queue, and only itself out of its own.
+/// A station above its share starves others in a shared queue, and only itself in separate queues.
 #[test]
-fn a_greedy_station_harms_others_in_a_shared_queue_only() {
+fn a_greedy_station_starves_others_in_a_shared_queue_only() {
     let flows = [
         format!("traffic.modest={}", datagrams("server", "MH1", 1500, "1 Mbps")),
         format!("traffic.greedy={}", datagrams("server", "MH2", 1500, "20 Mbps")),
@@ -381,7 +382,7 @@ fn a_greedy_station_harms_others_in_a_shared_queue_only() {
     assert!(greedy.lost_packets > greedy.sent_packets / 2);
 }
 
-/// Two cells whose access points a wire joins; a router and a laptop behind one of the stations.
+/// Two cells whose access points are connected by a wire; a router and a laptop behind one of the stations.
 const CELLS: &str = r#"
 limit = "60 s"
 
@@ -414,7 +415,7 @@ to = "watch"
 "#;
 
 #[test]
-fn ways_lead_over_two_cells_and_behind_stations() {
+fn paths_may_cross_two_cells_and_stations() {
     let drop = |link: &str| format!("link.{link}.drop={{down=0.1, up=0.1}}");
     let of = |overrides: &[&str], scheme: &str| run(&read(CELLS, overrides), scheme);
     let sound = of(&[], "basic");
@@ -432,7 +433,7 @@ fn ways_lead_over_two_cells_and_behind_stations() {
             assert_eq!(each.metrics.lost_on_air > 0, expected, "{} over {link}", each.name);
         }
     }
-    // Both access points split what goes over both cells, and neither what stays within one.
+    // Both access points split connections across both cells, and none within one cell.
     let split = of(&[&drop("ap1-phone"), &drop("ap2-watch")], "i-tcp");
     let ways = |name: &str| {
         let parts = connection(&split, name).parts.iter();
@@ -443,7 +444,7 @@ fn ways_lead_over_two_cells_and_behind_stations() {
     assert_eq!(ways("inside"), ["phone-laptop"]);
     assert_eq!(ways("back"), ["laptop-ap1", "ap1-ap2", "ap2-watch"]);
     assert!(split.connections.iter().all(|each| each.metrics.finished));
-    // What is lost in a cell is lost on the part that crosses it.
+    // Losses in a cell occur on the part that crosses it.
     for (link, place) in [("ap1-phone", 0), ("ap2-tablet", 2)] {
         let result = of(&[&drop(link)], "i-tcp");
         for (index, part) in connection(&result, "over").parts.iter().enumerate() {
@@ -453,9 +454,9 @@ fn ways_lead_over_two_cells_and_behind_stations() {
     }
 }
 
-/// A host behind a station may send into the cell another way, if nothing comes back that way.
+/// Datagrams from a host behind a station may enter the cell by another path, since nothing returns.
 #[test]
-fn datagrams_may_take_a_way_that_acknowledgements_may_not() {
+fn datagrams_may_take_asymmetric_paths() {
     let text = "limit = '5 s'\n[topology.graph]\nwired = ['server-ap', 'MH1-laptop', 'ap-laptop']\n\
         cell = ['ap-MH1', 'ap-MH2']\n[wired]\nrate = '100 Mbps'\n[transfer]\nsize = '100 KB'\n\
         from = 'server'\nto = 'laptop'\n[connection.x]\nvia = ['ap', 'MH1']\n";
@@ -470,9 +471,9 @@ fn datagrams_may_take_a_way_that_acknowledgements_may_not() {
     assert!(error.contains("the cell of ap would have to send packets for laptop"), "{error}");
 }
 
-/// Media that share nothing do not notice each other.
+/// Independent media do not affect each other.
 #[test]
-fn another_cell_changes_nothing() {
+fn an_independent_cell_changes_nothing() {
     let text = |graph: &str, connections: &str| {
         format!(
             "limit = '10 s'\n[topology.graph]\n{graph}\n[wired]\nrate = '100 Mbps'\n[cell]\n\
@@ -492,9 +493,9 @@ fn another_cell_changes_nothing() {
     assert!(network.busy_time_s > 1.5 * alone.metrics.network.busy_time_s, "it is the sum over both");
 }
 
-/// Who is in two cells has other numbers in each: as a station of both, or as one's access point.
+/// A node in two cells has a random stream in each: as a station of both, or as access point of one.
 #[test]
-fn a_node_of_two_cells_draws_for_each_by_itself() {
+fn a_node_in_two_cells_has_independent_backoffs() {
     let text = "limit = '5 s'\n[topology.graph]\nwired = ['s-p', 's-q']\ncell = ['p-m', 'q-m', 'p-q']\n\
         [wired]\nrate = '100 Mbps'\n[cell]\nqueue = '5 packets'\nstation_queue = '5 packets'\n\
         [transfer]\nsize = 'unlimited'\nfrom = 's'\nto = 'm'\n";
@@ -504,7 +505,7 @@ fn a_node_of_two_cells_draws_for_each_by_itself() {
     );
     let [one, other] = ["a", "b"].map(|name| fates(&result, name, DOWN)[..15].to_vec());
     assert_ne!(one, other);
-    // Two send in a cell each, and nobody else does: how long they wait is a matter of their backoffs alone.
+    // One sender in each of two cells: waiting times depend on backoffs only.
     for (one, other) in [(["q", "m"], ["q", "p"]), (["q", "m"], ["p", "m"])] {
         let traffic_of = |name: &str, [from, to]: [&str; 2]| {
             let law = "law={constant={rate=\"9 Mbps\"}}";
@@ -519,7 +520,7 @@ fn a_node_of_two_cells_draws_for_each_by_itself() {
 }
 
 #[test]
-fn what_a_warm_up_leaves_out_is_what_happens_in_it() {
+fn the_warm_up_is_subtracted_from_counters() {
     let lossy = ["cell.queue=10 packets", "cell.channel.frame-loss.loss=0.1", "cell.drop.up=0.02"];
     for warmup in ["1.3 s", "2 s", "2.777777777 s"] {
         let with = |overrides: &[&str]| run(&read(CELL, &[&lossy, overrides].concat()), "ebsn");
@@ -536,10 +537,10 @@ fn what_a_warm_up_leaves_out_is_what_happens_in_it() {
     }
 }
 
-/// The agent at an access point is notified of its own failed attempts, whichever station they were for, and
-/// tells the source of the packet.
+/// The agent at an access point is notified of its failed attempts to every station, and notifies the
+/// packet's source.
 #[test]
-fn an_agent_hears_of_attempts_to_all_stations() {
+fn an_agent_is_notified_of_attempts_to_all_stations() {
     let lossy = ["link.ap-MH2.channel.frame-loss.loss=0.3", "link.ap-MH4.channel.frame-loss.loss=0.3"];
     for scheme in ["ebsn", "source-quench"] {
         let result = run(&read(CELL, &lossy), scheme);
@@ -549,12 +550,12 @@ fn an_agent_hears_of_attempts_to_all_stations() {
             each.metrics.notices as f64 / each.metrics.segments_sent as f64
         };
         let [one, two, three, four] = ["1", "2", "3", "4"].map(notices);
-        // The others' attempts fail by collisions only.
+        // Attempts of the others fail by collisions only.
         assert!(two.min(four) > 2.0 * one.max(three) && one.min(three) > 0.0, "{scheme}");
     }
     let basic = run(&read(CELL, &lossy), "basic");
     assert_eq!(basic.metrics.connections.notices, 0);
-    // Alone: a notice for each attempt that failed, and none for what was lost above the MAC.
+    // Alone: one notice per failed attempt, and none for losses above the MAC.
     let alone = ["topology.cell.stations=1", "connection.1.to=ap", "connection.1.from=MH1"];
     let up = run(&read(CELL, &[&alone[..], &["cell.channel.frame-loss.loss=0.3"]].concat()), "ebsn");
     assert!(up.metrics.network.link_failures > 0);
@@ -565,9 +566,9 @@ fn an_agent_hears_of_attempts_to_all_stations() {
     assert!(dropped.metrics.connections.notices <= dropped.metrics.network.collisions);
 }
 
-/// An access point that splits the connections of several stations mixes none of them up.
+/// An access point keeps the split connections of several stations apart.
 #[test]
-fn split_connections_of_several_stations_lose_no_byte() {
+fn split_connections_of_several_stations_are_independent() {
     let size = [
         "transfer.size=150 KB",
         "tcp.close=true",
@@ -602,10 +603,9 @@ fn split_connections_of_several_stations_lose_no_byte() {
     }
 }
 
-/// A closed form of what becomes of a packet whose data frame is sent once, beside runs in which nobody else
-/// sends.
+/// A closed form for packets whose data frame is sent once, compared with runs without other senders.
 #[test]
-fn packet_loss_is_that_of_a_data_frame() {
+fn packet_loss_matches_the_data_frame_closed_form() {
     let of = |channel: &str| read(CELL, &[&format!("cell.channel={channel}")]).packet_loss(Bytes(552), None);
     assert_close(of("{frame-loss={loss=0.07}}").unwrap(), 0.07);
     assert_close(of("{iid={ber=1e-4}}").unwrap(), 1.0 - (1.0f64 - 1e-4).powi(588 * 8));
@@ -620,7 +620,7 @@ fn packet_loss_is_that_of_a_data_frame() {
     );
     assert_close(own.packet_loss(Bytes(552), Some("ap-MH3")).unwrap(), 1.0 - 0.8 * 0.5);
     assert_close(own.packet_loss(Bytes(552), Some("ap-MH2")).unwrap(), 0.5);
-    // The data go up.
+    // Data in the uplink direction.
     assert_close(own.packet_loss(Bytes(552), Some("ap-MH1")).unwrap(), 0.1);
     let error = own.packet_loss(Bytes(552), Some("ap-MH5")).unwrap_err().to_string();
     assert!(error.contains("found the link \"ap-MH5\", expected \"ap-MH1\", \"ap-MH2\""), "{error}");
@@ -640,13 +640,13 @@ fn packet_loss_is_that_of_a_data_frame() {
         let network = run(&scenario, "basic").metrics.network;
         let expected = scenario.packet_loss(Bytes(552), None).unwrap();
         assert!((0.1..0.9).contains(&expected), "{expected}");
-        // Frames are far enough apart to be independent: 110 ms on average, against some ms of a state.
+        // Frames are spaced widely enough to be independent: 110 ms on average, with states of a few ms.
         assert_share(network.link_failures, network.link_attempts, expected);
     }
 }
 
 #[test]
-fn the_canonical_form_has_the_cell_of_a_scenario_with_one() {
+fn the_canonical_form_contains_the_cell() {
     let plain = read(CELL, &[]);
     let stated = read(CELL, &["cell.phy.dsss.data_rate=11 Mbps", "cell.drop={}"]);
     assert_eq!((plain.to_toml(), plain.hash()), (stated.to_toml(), stated.hash()));

@@ -9,7 +9,7 @@ use std::path::Path;
 use common::{NETWORK, SCENARIO, whatever_schemes, with};
 use lasthop_scenario::{Observe, Scenario};
 
-/// One replacement in the scenario that makes it wrong.
+/// A replacement that makes the scenario invalid.
 const EDITS: &[(&str, &str, &str)] = &[
     ("an unknown key", "delay = \"0 s\"", "dealy = \"0 s\""),
     ("an unknown table", "[wired]", "[wierd]"),
@@ -112,7 +112,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("tabs and wide letters before the place", "rate = \"56 kbps\"", "rate\t=\t\"５６ kbps\""),
 ];
 
-/// Tables that are wrong behind a scenario of every scheme that splits connections.
+/// Invalid tables for every scheme that splits connections.
 const SPLITS: &[(&str, &str)] = &[
     ("a buffer that holds no packet", "[scheme.i-tcp]\nbuffer = \"500 B\""),
     ("a buffer of nothing", "[scheme.metp]\nbuffer = \"0 B\""),
@@ -154,7 +154,7 @@ const SPLITS: &[(&str, &str)] = &[
 
 const MTU: &str = "mtu = \"128 B\"";
 
-/// One override that is wrong.
+/// An invalid override.
 const OVERRIDES: &[&str] = &[
     "radio.rate=2 Mbs",
     "radio.rat=2 Mbps",
@@ -187,7 +187,7 @@ const OVERRIDES: &[&str] = &[
     "radio..rate=1",
 ];
 
-/// One replacement in a scenario with a network of its own that makes it wrong.
+/// A replacement that makes a scenario with a network invalid.
 const NETWORK_EDITS: &[(&str, &str, &str)] = &[
     ("an unknown shape", "[topology.graph]", "[topology.star]"),
     ("a shape without its parameters", NETWORK_TOPOLOGY, "topology = \"path\"\n"),
@@ -264,7 +264,7 @@ const NETWORK_EDITS: &[(&str, &str, &str)] = &[
     ("a scheme that cannot work on all links", "\"basic\"", "\"ebsn\""),
 ];
 
-/// An application that is sound, behind the network.
+/// A valid application, appended to the network.
 const APPLICATION: &str = r#"
 [application.web]
 kind = "http"
@@ -279,7 +279,7 @@ response.pareto = { least = "1 KB", most = "1 MB", shape = 1.2 }
 think.exponential = "2 s"
 "#;
 
-/// What is wrong, and which text is replaced by which.
+/// A description, and the text that replaces another.
 const APPLICATION_EDITS: &[(&str, &str, &str)] = &[
     ("an unknown kind", "\"http\"", "\"htpp\""),
     ("nobody who asks", "from = \"phone\"", ""),
@@ -317,7 +317,7 @@ queue = "10 packets"
 [link.base2-laptop]
 "#;
 
-/// A cell with a station of its own way, and a wireless link.
+/// A cell with a station that has its own path, and a wireless link.
 const CELL: &str = r#"schemes = ["basic"]
 limit = "20 s"
 
@@ -368,7 +368,7 @@ cell = ["ap-A", "ap-B"]
 
 const TWO_STATES: &str = "two-state = { good = \"0 s\", bad = \"1 s\" }";
 
-/// One replacement in a scenario with a cell that makes it wrong.
+/// A replacement that makes a scenario with a cell invalid.
 const CELL_EDITS: &[(&str, &str, &str)] = &[
     ("no station", GRAPH_OF_CELL, "[topology.cell]\nstations = 0\n"),
     ("no number of stations", GRAPH_OF_CELL, "[topology.cell]\n"),
@@ -428,7 +428,7 @@ const CELL_EDITS: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_wrong_cell_is_told_what_and_where() {
+fn invalid_cells_are_reported() {
     Scenario::parse::<&str>(CELL, "test.toml", &[]).expect("it is sound as it is");
     let mut told = String::new();
     for (what, from, to) in CELL_EDITS {
@@ -441,7 +441,7 @@ fn every_wrong_cell_is_told_what_and_where() {
 }
 
 #[test]
-fn every_wrong_network_is_told_what_and_where() {
+fn invalid_networks_are_reported() {
     Scenario::parse::<&str>(NETWORK, "test.toml", &[]).expect("it is sound as it is");
     let mut told = String::new();
     for (what, from, to) in NETWORK_EDITS {
@@ -454,7 +454,7 @@ fn every_wrong_network_is_told_what_and_where() {
 }
 
 #[test]
-fn every_wrong_application_is_told_what_and_where() {
+fn invalid_applications_are_reported() {
     let sound = [NETWORK, APPLICATION].concat();
     Scenario::parse::<&str>(&sound, "test.toml", &[]).expect("it is sound as it is");
     let mut told = String::new();
@@ -464,7 +464,7 @@ fn every_wrong_application_is_told_what_and_where() {
         let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
         writeln!(told, "# {what}\n{error}\n").unwrap();
     }
-    // Without a kind all laws are stated, each of which may be missing.
+    // Without a kind all distributions are required.
     let without_a_kind = sound.replacen("kind = \"http\"\n", "", 1);
     Scenario::parse::<&str>(&without_a_kind, "test.toml", &[]).expect("the laws are stated");
     for law in ["request", "response", "think"] {
@@ -477,7 +477,7 @@ fn every_wrong_application_is_told_what_and_where() {
 }
 
 #[test]
-fn every_wrong_file_is_told_what_and_where() {
+fn invalid_files_are_reported() {
     let mut told = String::new();
     for (what, from, to) in EDITS {
         let error = Scenario::parse::<&str>(&with(from, to), "test.toml", &[]).expect_err(what);
@@ -488,7 +488,7 @@ fn every_wrong_file_is_told_what_and_where() {
 
 /// Schemes that split connections take parameters for their wireless parts.
 #[test]
-fn every_wrong_split_is_told_what_and_where() {
+fn invalid_split_settings_are_reported() {
     let sound = SCENARIO.replacen("[\"basic\", \"ebsn\"]", "[\"i-tcp\", \"metp\", \"vs-tcp\"]", 1);
     let closes = sound.replacen("profile = \"ebsn\"", "profile = \"ebsn\"\nclose = true", 1);
     Scenario::parse::<&str>(&closes, "test.toml", &[]).expect("it is sound as it is");
@@ -499,16 +499,16 @@ fn every_wrong_split_is_told_what_and_where() {
         let error = Scenario::parse::<&str>(&text, "test.toml", &[]).expect_err(what);
         writeln!(told, "# {what}\n{error}\n").unwrap();
     }
-    // What never ends need not say where.
+    // An unbounded transfer needs no end.
     let endless = closes.replacen("\"100 KB\"", "\"unlimited\"", 1).replacen("close = true", "", 1);
     let parts = "[scheme.metp.wireless]\nclose = false\n";
     Scenario::parse::<&str>(&format!("{endless}\n{parts}"), "test.toml", &[]).expect("it has no end");
     insta::assert_snapshot!(told);
 }
 
-/// Numbers that are larger than any packet or window are told of as well.
+/// Numbers beyond any packet or window size are reported as well.
 #[test]
-fn a_name_that_is_a_number_is_not_written_as_an_index() {
+fn numeric_names_are_not_reported_as_indices() {
     let text = with("[wired]", "[connection.1]\nfrom = \"fixed\"\nto = \"mobile\"\n[wired]");
     for (assignment, expected) in [
         ("connection.1.star=1 s", "unknown key connection.1.star, expected"),
@@ -523,7 +523,7 @@ fn a_name_that_is_a_number_is_not_written_as_an_index() {
 }
 
 #[test]
-fn absurd_sizes_are_faults() {
+fn absurd_sizes_are_rejected() {
     let largest = "\"1000000 GB\"";
     for key in ["buffer", "initial_size", "largest_size", "smallest_size", "step"]
         .map(str::to_owned)
@@ -538,14 +538,14 @@ fn absurd_sizes_are_faults() {
                 format!("scheme.vs-tcp.{key}={largest}"),
             ];
             let told = Scenario::parse(SCENARIO, "test.toml", &overrides);
-            // A buffer and a step may be as large as they like.
+            // A buffer and a step have no upper limit.
             assert_eq!(told.is_ok(), key == "buffer" || key == "step", "{key}: {told:?}");
         }
     }
 }
 
 #[test]
-fn every_wrong_override_is_told_what_and_where() {
+fn invalid_overrides_are_reported() {
     let mut told = String::new();
     for assignment in OVERRIDES {
         let error = Scenario::parse(SCENARIO, "test.toml", &[assignment]).expect_err(assignment);
@@ -555,7 +555,7 @@ fn every_wrong_override_is_told_what_and_where() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_so() {
+fn unreadable_files_are_reported() {
     let folder = std::env::temp_dir().join("lasthop-unreadable");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("latin1.toml"), b"# fine\ntitle = \"caf\xe9\"\n").unwrap();
@@ -568,7 +568,7 @@ fn a_file_that_cannot_be_read_is_told_so() {
 }
 
 #[test]
-fn a_scheme_that_cannot_run_is_told_so() {
+fn unusable_schemes_are_reported() {
     let refusal = |scheme, overrides: &[&str]| {
         let overrides = [&["schemes=[\"basic\"]"], overrides].concat();
         let scenario = Scenario::parse(SCENARIO, "test.toml", &overrides).unwrap();
@@ -586,17 +586,17 @@ fn a_scheme_that_cannot_run_is_told_so() {
 }
 
 #[test]
-fn a_capture_that_cannot_be_written_is_told_so() {
+fn unwritable_captures_are_reported() {
     let scenario = Scenario::parse::<&str>(SCENARIO, "test.toml", &[]).unwrap();
     let observe = Observe { pcap: Some(Path::new("/nowhere/x.pcapng")), ..Observe::default() };
     let error = scenario.run("basic", 1, 0, observe).unwrap_err().to_string();
     assert_eq!(error, "cannot write /nowhere/x.pcapng: No such file or directory (os error 2)");
 }
 
-/// Whatever single line of the scenario is lost, doubled, cut short or overwritten, there is an
-/// answer and no panic.
+/// A scenario with any one line deleted, doubled, truncated or overwritten is accepted or rejected without a
+/// panic.
 #[test]
-fn no_mutilation_causes_a_panic() {
+fn mutated_files_do_not_panic() {
     let lines: Vec<&str> = SCENARIO.lines().collect();
     for (index, line) in lines.iter().enumerate() {
         let cuts =

@@ -19,15 +19,15 @@ use lasthop_testing::random::{coin, pick};
 
 const SCENARIOS: u64 = 600;
 
-/// Wake-ups until a run is stopped, in units of 65,536.
+/// Wake-ups before a run is stopped, in units of 65,536.
 const POLLS: u32 = 3;
 
-/// How much CPU time one scenario may take with all its runs. Most take milliseconds.
+/// CPU time limit of one scenario with all its runs. Most take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const MOST_MEMORY_KB: u64 = 3_000_000;
 
-/// Draws values: most are usual, some are at the ends of what can be written.
+/// Draws values: mostly usual ones, some at the limits of the format.
 struct Draw(Stream);
 
 impl Draw {
@@ -203,7 +203,7 @@ impl Draw {
         }
     }
 
-    /// The queue of `[wired]`, of `[radio]` or of a link: a drop-tail queue or another discipline.
+    /// The queue of `[wired]`, of `[radio]` or of a link: drop-tail or another discipline.
     fn discipline(&mut self, text: &mut String, table: &str) {
         let (limit, size) = (self.queue(), self.size());
         let (target, interval, n) = (self.span(), self.span(), self.count());
@@ -360,7 +360,7 @@ fn text_of(number: u64) -> String {
     Draw(Streams::new(number, 0).stream("hostile")).scenario()
 }
 
-/// Whether scenario number `number` was accepted; its runs are tried if it was.
+/// Whether scenario number `number` was accepted; if so, it is run.
 fn try_scenario(number: u64) -> bool {
     let text = text_of(number);
     let scenario = match Scenario::parse::<&str>(&text, "hostile.toml", &[]) {
@@ -385,12 +385,12 @@ fn try_scenario(number: u64) -> bool {
     }
     let periods = scenario.bad_periods(1, 0, 1.0);
     assert!(periods.is_sorted_by(|a, b| a.1 <= b.0), "{number}");
-    // Of a link without a closed form there is an error.
+    // Links without a closed form return an error.
     let _ = scenario.packet_loss("552 B".parse().expect("a size"), None);
     true
 }
 
-/// The CPU time of the process, which a busy machine does not stretch; zero where nothing says so.
+/// CPU time of the process, independent of the machine's load; zero where unavailable.
 fn cpu_time() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // After the name in parentheses, user and system time are the 12th and 13th field, in hundredths of a second.
@@ -399,14 +399,15 @@ fn cpu_time() -> Duration {
     Duration::from_millis(10 * ticks)
 }
 
-/// What the process has in memory; zero where nothing says so.
+/// Resident memory of the process; zero where unavailable.
 fn memory_kb() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
-/// Ends the process, with the reason, if the scenario under way hangs or fills the memory: no panic could.
+/// Aborts the process with the reason if the current scenario hangs or exhausts memory, which no panic could
+/// report.
 fn watch(under_way: &'static AtomicU64) {
     thread::spawn(move || {
         let (mut seen, mut since) = (u64::MAX, Duration::ZERO);
@@ -418,7 +419,7 @@ fn watch(under_way: &'static AtomicU64) {
             }
             let (taken, memory) = (cpu_time() - since, memory_kb());
             if taken > PATIENCE || memory > MOST_MEMORY_KB {
-                // What is printed by macros would be lost with the test.
+                // Output of the printing macros would be captured by the test harness.
                 let text = text_of(number);
                 let _ = writeln!(io::stderr(), "scenario {number}: {taken:?}, {memory} kB\n{text}");
                 process::exit(101);
@@ -428,7 +429,7 @@ fn watch(under_way: &'static AtomicU64) {
 }
 
 #[test]
-fn whatever_a_scenario_asks_for_is_refused_or_can_be_stopped() {
+fn random_extreme_scenarios_are_rejected_or_can_be_stopped() {
     static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
     let number = |name| env::var(name).ok().map(|text: String| text.parse::<u64>().expect("a number"));
     let numbers = match number("LASTHOP_HOSTILE_ONLY") {
@@ -448,7 +449,7 @@ fn whatever_a_scenario_asks_for_is_refused_or_can_be_stopped() {
         }
     }
     assert!(failed.is_empty(), "failed: {failed:?}; LASTHOP_HOSTILE_ONLY replays one");
-    // Neither are all refused nor none.
+    // Some scenarios are rejected and some accepted.
     let tried = numbers.end - numbers.start;
     assert!(tried < 100 || (accepted > tried / 20 && accepted < tried), "{accepted} of {tried} accepted");
 }
@@ -456,9 +457,9 @@ fn whatever_a_scenario_asks_for_is_refused_or_can_be_stopped() {
 const LAST_HOP: &str = "limit = \"60 s\"\n[transfer]\nsize = \"10 KB\"\n[wired]\nrate = \"1 Mbps\"\n[radio]\nrate = \
                         \"1 Mbps\"\n";
 
-/// What is refused, and what the message says where and what to do about it.
+/// Rejected overrides, with the location and the remedy in the message.
 #[test]
-fn what_no_run_gets_through_is_refused_with_the_reason_and_a_remedy() {
+fn intractable_scenarios_are_rejected_with_a_remedy() {
     let two_state = "radio.channel.two-state={ good = \"1 us\", bad = \"1 us\" }";
     let on_off = "traffic.t={ from = \"fixed\", to = \"mobile\", packet_size = \"100 B\", law.on-off = { rate = \
                   \"1 Mbps\", on = \"1 ns\", off = \"1 ns\" } }";
@@ -500,9 +501,9 @@ fn what_no_run_gets_through_is_refused_with_the_reason_and_a_remedy() {
     }
 }
 
-/// A source that is faster than its link, and a queue that takes everything.
+/// A source faster than its link, and an unlimited queue.
 #[test]
-fn a_run_whose_queue_would_fill_the_memory_ends_with_the_reason() {
+fn the_number_of_packets_in_a_run_is_bounded() {
     let traffic = "traffic.t={ from = \"fixed\", to = \"mobile\", packet_size = \"100 B\", law.constant.rate = \
                    \"1 Gbps\" }";
     let scenario =
@@ -511,13 +512,13 @@ fn a_run_whose_queue_would_fill_the_memory_ends_with_the_reason() {
     assert!(error.contains("more than 4000000 packets wait before links"), "{error}");
 }
 
-/// A trace of a run that does not end.
+/// A trace of an unbounded run.
 #[test]
-fn a_run_whose_records_would_fill_the_memory_ends_with_the_reason() {
+fn the_number_of_recorded_rows_is_bounded() {
     let fast = ["transfer.size=unlimited", "wired.rate=1 Gbps", "radio.rate=1 Gbps"];
     let scenario = Scenario::parse(LAST_HOP, "test.toml", &fast).expect("it is sound");
     let ended_at = |observe| {
-        // A run that came to its end would be printed in full.
+        // A run that completed would be printed in full.
         let Err(error) = scenario.run("basic", 1, 0, observe) else { panic!("it is too much") };
         let error = error.to_string();
         let (at, reason) = error.split_once(" s the traces and series of this run ").expect("it says when");
@@ -529,9 +530,9 @@ fn a_run_whose_records_would_fill_the_memory_ends_with_the_reason() {
     assert!(10.0 < both && both < trace && trace < 30.0, "{both} and {trace}");
 }
 
-/// A proxy that no connection crosses shows nothing.
+/// A proxy without split connections has empty series.
 #[test]
-fn series_of_a_split_scheme_need_no_connection_that_it_splits() {
+fn series_of_a_split_scheme_without_split_connections() {
     let text = "limit = \"5 s\"\nschemes = [\"i-tcp\", \"vs-tcp\"]\n[topology.graph]\ncell = [\"B-N\", \"B-O\"]\n\
                 [transfer]\nsize = \"10 KB\"\nfrom = \"N\"\nto = \"O\"\n[tcp]\nclose = true\n[traffic.t]\n\
                 from = \"B\"\nto = \"O\"\npacket_size = \"100 B\"\nlaw.constant.rate = \"10 kbps\"\n";
@@ -543,9 +544,9 @@ fn series_of_a_split_scheme_need_no_connection_that_it_splits() {
     }
 }
 
-/// A component's number has 16 bits, as those of nodes, links and flows have.
+/// Component numbers have 16 bits, as have those of nodes, links and flows.
 #[test]
-fn a_network_of_more_components_than_have_numbers_is_refused() {
+fn the_number_of_components_is_bounded() {
     let chain = |links: usize| {
         let names: Vec<String> = (0..links).map(|n| format!("\"N{n}-N{}\"", n + 1)).collect();
         format!(

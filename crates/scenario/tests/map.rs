@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folders that the map names, as paths; those of a crate without its `src`.
+/// The directories listed in the map, as paths; those of a crate without its `src`.
 fn mapped() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("CONTRIBUTING.md")).expect("it is there");
     let map = text.split("## Where things live").nth(1).expect("the map has a heading");
@@ -32,7 +32,7 @@ fn mapped() -> BTreeSet<String> {
     folders
 }
 
-/// The folders in one, by their names; no hidden ones, and none that a build makes.
+/// Names of the subdirectories, without hidden ones and build output.
 fn folders_in(path: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root().join(path)) else { return Vec::new() };
     let folders = entries.map(|entry| entry.expect("it can be read")).filter(|entry| entry.path().is_dir());
@@ -42,7 +42,7 @@ fn folders_in(path: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_map_names_every_room_and_no_other() {
+fn the_map_lists_exactly_the_directories() {
     let mut found: BTreeSet<String> = ["crates", "python/lasthop", "python/tests"].map(str::to_owned).into();
     found.extend(folders_in("").into_iter().filter(|name| name != "crates" && name != "python"));
     found.extend(folders_in("python/lasthop").iter().map(|name| format!("python/lasthop/{name}")));
@@ -54,9 +54,9 @@ fn the_map_names_every_room_and_no_other() {
     assert_eq!(mapped(), found);
 }
 
-/// A paragraph, and then a picture in text.
+/// A paragraph, followed by a diagram in text.
 #[test]
-fn every_crate_opens_with_a_paragraph_and_a_picture() {
+fn every_crate_documentation_has_a_diagram() {
     for name in folders_in("crates") {
         let text = fs::read_to_string(root().join(format!("crates/{name}/src/lib.rs"))).expect("it is there");
         let head: Vec<&str> = text.lines().take_while(|line| line.starts_with("//!")).collect();

@@ -31,7 +31,7 @@ fn events(run: &ConnectionRun) -> &Events {
     run.parts[0].events.as_ref().expect("everything was recorded")
 }
 
-/// When the events of a kind happened.
+/// Times of the events of a kind.
 fn times<'a>(events: &'a Events, kind: &'a str) -> impl Iterator<Item = f64> + 'a {
     let of_kind = events.event.iter().zip(&events.time_s).filter(move |(event, _)| **event == kind);
     of_kind.map(|(_, &time)| time)
@@ -45,12 +45,12 @@ fn counts(values: impl Iterator<Item = Value>) -> Vec<u64> {
     values.filter_map(count).collect()
 }
 
-/// Everything that came of a run. As text, because what is not a number differs from itself.
+/// All results of a run, as text because NaN differs from itself.
 fn all_of(result: &impl std::fmt::Debug) -> String {
     format!("{result:?}")
 }
 
-/// The run without the names of nodes and links, which a shape chooses.
+/// The run without the names of nodes and links, which depend on the topology.
 fn unnamed(run: &Run) -> Run {
     let mut run = run.clone();
     for part in run.connections.iter_mut().flat_map(|each| &mut each.parts) {
@@ -73,10 +73,10 @@ fn mean(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0) / n).sqrt())
 }
 
-/// The usual shape, as the other shapes spell it out. Only the names of random streams differ, so here
-/// nothing is random: the channel's periods and the waits are fixed.
+/// The default topology, written out by other means. Only the names of random streams differ, so the run is
+/// deterministic: the channel's periods and the backoffs are fixed.
 #[test]
-fn a_shape_that_is_spelled_out_is_the_same() {
+fn explicit_topologies_equal_the_shorthand() {
     let certain = [
         "radio.channel.fixed-periods={good=\"10 s\", bad=\"4 s\"}",
         "radio.arq.stop-and-wait.backoff.fixed=70 ms",
@@ -125,7 +125,7 @@ fn a_shape_that_is_spelled_out_is_the_same() {
     }
 }
 
-/// Packets of 1000 B with 960 B of payload, one acknowledgement for each, no handshake.
+/// Packets of 1000 B with 960 B of payload, one acknowledgement per segment, no handshake.
 const PATH: &str = r#"
 [topology.path]
 routers = 4
@@ -151,9 +151,9 @@ rate = "1 Mbps"
 delay = "30 ms"
 "#;
 
-/// By hand: each link takes the packet's size over its rate, and its delay.
+/// By hand: each link adds the packet's transmission time and its delay.
 #[test]
-fn a_segment_takes_the_sum_of_its_links() {
+fn segment_delays_add_up_over_links() {
     for routers in 1..6 {
         let path = format!("topology.path.routers={routers}");
         let last = format!("link.R{routers}-destination={{rate=\"250 kbps\", delay=\"7 ms\"}}");
@@ -162,17 +162,17 @@ fn a_segment_takes_the_sum_of_its_links() {
         let between = f64::from(routers - 1) * (0.008 + 0.030);
         let expected = 0.002 + 0.001 + between + 0.032 + 0.007;
         assert_close(result.metrics.connections.completion_time_s.unwrap(), expected);
-        // The acknowledgement, of 40 B, goes back over all of them.
+        // The acknowledgement, of 40 B, returns over all links.
         let back = f64::from(routers - 1) * (0.00032 + 0.030) + 0.00008 + 0.001 + 0.00128 + 0.007;
         let acknowledged = times(events(&result.connections[0]), "ack-received").next().unwrap();
         assert_close(acknowledged, expected + back);
     }
 }
 
-/// A window of 8 packets over links that would hold many more: each acknowledgement sends one packet, a
-/// round trip after the one that it acknowledges.
+/// A window of 8 packets on a path with a larger bandwidth-delay product: each acknowledgement releases one
+/// packet, one round trip after the packet that it acknowledges.
 #[test]
-fn a_window_that_does_not_fill_the_path_goes_round_once_in_each_round_trip() {
+fn a_small_window_is_sent_once_per_round_trip() {
     for routers in 1..5 {
         let path = format!("topology.path.routers={routers}");
         let (rounds, window) = (5.0, 8.0);
@@ -186,8 +186,8 @@ fn a_window_that_does_not_fill_the_path_goes_round_once_in_each_round_trip() {
     }
 }
 
-/// Three ways from A to Z, and delays that tell them apart: 1 + 2, 10 + 20 and 100 + 200 + 400 ms. The
-/// links are so fast that nothing else takes time.
+/// Three paths from A to Z, with delays that identify them: 1 + 2, 10 + 20 and 100 + 200 + 400 ms.
+/// Transmission times are negligible.
 const WAYS: &str = r#"
 [topology.graph]
 wired = ["A-B", "B-Z", "Z-C", "C-A", "A-D", "D-E", "E-Z"]
@@ -216,7 +216,7 @@ E-Z.delay = "400 ms"
 "#;
 
 #[test]
-fn data_and_acknowledgements_take_the_way_that_is_theirs() {
+fn data_and_acknowledgements_follow_their_paths() {
     let tell = |overrides: &[&str]| {
         let result = run(&read(WAYS, overrides), "basic");
         let events = events(&result.connections[0]);
@@ -224,7 +224,7 @@ fn data_and_acknowledgements_take_the_way_that_is_theirs() {
         let ms = |time: f64| (1e3 * time).round() as u64;
         (ms(at("delivered") - at("sent")), ms(at("ack-received") - at("ack-sent")))
     };
-    // Of two ways over as many links that over the link that is named first.
+    // Of two paths with equally many links, the one over the link listed first.
     assert_eq!(tell(&[]), (3, 3));
     assert_eq!(tell(&["transfer.via=[\"C\"]"]), (30, 30));
     assert_eq!(tell(&["transfer.via=[\"D\", \"E\"]"]), (700, 700));
@@ -232,14 +232,14 @@ fn data_and_acknowledgements_take_the_way_that_is_theirs() {
     assert_eq!(tell(&back), (3, 3));
     assert_eq!(tell(&[back[0], back[1], "transfer.via=[\"E\", \"D\"]"]), (700, 700));
     assert_eq!(tell(&["transfer.to=E"]), (300, 300));
-    // Fewer links count, not less delay.
+    // The number of links decides, not the delay.
     assert_eq!(tell(&["transfer.to=B", "link.A-B.delay=500 ms"]), (500, 500));
     assert_eq!(tell(&["transfer.to=B", "link.A-B.delay=500 ms", "transfer.via=[\"C\", \"Z\"]"]), (32, 32));
 }
 
-/// Each of several connections has its own way, over nodes where the others part from it.
+/// Each of several connections has its own path, over nodes where others branch off.
 #[test]
-fn connections_that_meet_do_not_lose_their_way() {
+fn crossing_connections_follow_their_own_paths() {
     let alone = ["transfer.size=1 B"];
     let together = [
         "transfer.size=1 B",
@@ -261,7 +261,7 @@ fn connections_that_meet_do_not_lose_their_way() {
     assert!((traffic(&result, "datagrams").mean_delay_s.unwrap() - 0.101).abs() < 1e-6);
 }
 
-/// Two transfers that last, over one link that both want to fill.
+/// Two long transfers over one bottleneck.
 const DUMBBELL: &str = r#"
 limit = "400 s"
 warmup = "20 s"
@@ -295,7 +295,7 @@ packet_size = "100 B"
 law.poisson.rate = "50 kbps"
 "#;
 
-/// What the two connections get, in 30 runs.
+/// Throughputs of the two connections, in 30 runs.
 fn shares(overrides: &[&str]) -> Vec<(f64, f64, f64)> {
     let scenario = read(DUMBBELL, overrides);
     let one = |number| {
@@ -306,8 +306,8 @@ fn shares(overrides: &[&str]) -> Vec<(f64, f64, f64)> {
     (0..30).map(one).collect()
 }
 
-/// With 99.9 % confidence (Student's t with 29 degrees of freedom: 3.66): neither gets more than the other,
-/// within 3 % of the link; and together they fill what is left of it.
+/// With 99.9 % confidence (Student's t with 29 degrees of freedom: 3.66) the shares differ by less than 3 %
+/// of the link, and together they use what headers leave of it.
 #[test]
 fn equal_connections_get_equal_shares() {
     let shares = shares(&[]);
@@ -317,30 +317,30 @@ fn equal_connections_get_equal_shares() {
     let (fairness, error) = mean(&shares.iter().map(|share| share.2).collect::<Vec<_>>());
     assert!(fairness - 3.66 * error > 0.99, "{fairness} with error {error}");
     for (one, two, fairness) in shares {
-        // By hand: the index of two.
+        // By hand: Jain's index of two.
         assert_close(fairness, (one + two) * (one + two) / (2.0 * (one * one + two * two)));
         let used = (one + two) * 1500.0 / 1460.0 + 50_000.0;
         assert!((0.95e6..=1.005e6).contains(&used), "{used}");
     }
 }
 
-/// Of two connections over a drop-tail queue the nearer one gets more, by a power of the round-trip times'
-/// ratio between 1 and 2 (Lakshman and Madhow 1997). The links give round trips of 60 and 260 ms; a full
-/// queue of 25 packets adds 300 ms to both.
+/// Of two connections over a drop-tail queue the one with the shorter round-trip time gets more, by a power
+/// of the ratio of round-trip times between 1 and 2 (Lakshman and Madhow 1997). The links give round trips of
+/// 60 and 260 ms; a full queue of 25 packets adds 300 ms to both.
 #[test]
 fn the_nearer_connection_gets_more() {
     let shares = shares(&["link.S2-left.delay=105 ms"]);
     let (ratio, error) = mean(&shares.iter().map(|(one, two, _)| (one / two).ln()).collect::<Vec<_>>());
-    // The least and the largest ratio of the round trips: with a full queue, and with an empty one.
+    // The smallest and the largest ratio of round trips: with a full and with an empty queue.
     let (full, empty): (f64, f64) = (560.0 / 360.0, 260.0 / 60.0);
     assert!(ratio - 3.66 * error > full.ln(), "{} with error {error}", ratio.exp());
     assert!(ratio + 3.66 * error < 2.0 * empty.ln(), "{} with error {error}", ratio.exp());
     assert!(shares.iter().all(|share| share.2 < 0.9));
 }
 
-/// Connections that share nothing do not notice each other.
+/// Connections without common links are independent.
 #[test]
-fn connections_over_links_of_their_own_are_as_if_alone() {
+fn disjoint_connections_are_independent() {
     let links = ["A1-B1", "A2-B2", "A3-B3"];
     let text = |links: &[&str], connections: &str| {
         format!(
@@ -363,9 +363,9 @@ fn connections_over_links_of_their_own_are_as_if_alone() {
     assert_close(together.metrics.connections.throughput_bps, sum);
 }
 
-/// What all connections have, each by itself, comes to what the run has.
+/// The run's totals are the sums over its connections.
 #[test]
-fn the_whole_is_the_sum_of_its_connections() {
+fn totals_are_sums_over_connections() {
     for number in 0..10 {
         let lossy = ["link.R1-R2.queue=3 packets", "link.base2-laptop.channel.iid.ber=1e-5"];
         let result = read(NETWORK, &lossy).run("lhack", 1, number, EVERYTHING).unwrap();
@@ -374,11 +374,11 @@ fn the_whole_is_the_sum_of_its_connections() {
         let sum = sum.reduce(|a, b| a.iter().zip(b).map(|(a, b)| a + b).collect()).unwrap();
         assert_eq!(counts(all.values()), sum);
         let times: Vec<f64> = each.iter().map(|each| each.metrics.completion_time_s.unwrap()).collect();
-        // The first begins after 1 s, the second at once.
+        // The first starts after 1 s, the second at once.
         assert_close(all.throughput_bps, 1.6e6 / (1.0 + times[0]).max(times[1]));
         assert_eq!(all.completion_time_s, times.into_iter().reduce(f64::max));
         assert!(all.finished && result.ended == Ended::Finished);
-        // Useful payload over payload sent, which is not the mean of the two shares.
+        // Useful payload over payload sent, which is not the mean of the connections' goodputs.
         let sent: f64 = each.iter().map(|each| 100_000.0 / each.metrics.goodput.unwrap()).sum();
         assert_close(all.goodput.unwrap(), 200_000.0 / sent);
         for ConnectionRun { name, metrics, parts } in each {
@@ -390,7 +390,7 @@ fn the_whole_is_the_sum_of_its_connections() {
             assert_eq!(times_of(events, "ack-sent"), metrics.acks_sent, "{name} {number}");
             assert_eq!(times_of(events, "notice-received"), metrics.notices, "{name} {number}");
         }
-        // Each loses where only it is.
+        // Each has losses on its own links only.
         let [first, second] = ["first", "second"].map(|name| &connection(&result, name).metrics);
         assert!(first.queue_drops > 0 && first.lost_on_air == 0);
         assert!(second.queue_drops == 0 && second.lost_on_air > 0);
@@ -403,7 +403,7 @@ fn times_of(events: &Events, kind: &str) -> u64 {
     times(events, kind).count() as u64
 }
 
-/// Until one of them is finished all are not, and the run goes on until the last is.
+/// The run finishes with the last connection, and not before.
 #[test]
 fn a_run_is_finished_with_its_last_connection() {
     let sizes = ["connection.first.size=10 KB", "connection.second.size=300 KB"];
@@ -419,7 +419,7 @@ fn a_run_is_finished_with_its_last_connection() {
     assert_eq!((all.finished, all.completion_time_s), (false, None));
 }
 
-/// Two sources of datagrams and a transfer meet in one short queue before an uncertain last hop.
+/// Two datagram sources and a transfer share a short queue before a lossy last hop.
 const CROWD: &str = r#"
 limit = "20 s"
 
@@ -453,7 +453,7 @@ law.on-off = { rate = "4 Mbps", on = "100 ms", off = "900 ms" }
 "#;
 
 #[test]
-fn what_is_sent_arrives_or_is_lost_or_is_on_its_way() {
+fn packets_are_conserved() {
     for number in 0..10 {
         let at_end = read(CROWD, &[]).run("basic", 1, number, Observe::default()).unwrap();
         for (name, each) in &at_end.traffic {
@@ -463,10 +463,10 @@ fn what_is_sent_arrives_or_is_lost_or_is_on_its_way() {
         // 14 s of 50 packets.
         let steady = traffic(&at_end, "steady");
         assert_eq!(steady.sent_packets, 700);
-        // Until the last one is out of the two queues and off the two links.
+        // Until the last packet has left the two queues and the two links.
         let took = steady.delivered_packets as f64 * 4000.0 / steady.throughput_bps;
         assert!((14.0..14.3).contains(&took), "{took}");
-        // In the middle, two queues and two links of each direction hold at most this.
+        // Upper bound on the packets in two queues and two links of each direction.
         let middle = read(CROWD, &["limit=8.7 s"]).run("basic", 1, number, Observe::default()).unwrap();
         for (name, each) in &middle.traffic {
             let ended = each.delivered_packets + each.lost_packets;
@@ -475,9 +475,9 @@ fn what_is_sent_arrives_or_is_lost_or_is_on_its_way() {
     }
 }
 
-/// When the packets of a source leave depends on nothing but its name, its law and the run.
+/// Departures of a source depend on its name, its pattern and the run only.
 #[test]
-fn sources_do_not_disturb_each_other() {
+fn traffic_sources_are_independent() {
     let sent = |text: &str, overrides: &[&str], name: &str| -> Vec<u64> {
         let until = |n: u32| {
             let limit = format!("limit={} ms", 1_001 + 137 * n);
@@ -488,29 +488,29 @@ fn sources_do_not_disturb_each_other() {
         (0..100).map(until).collect()
     };
     let alone = sent(CROWD, &[], "bursts");
-    // Another source and another connection, before it and after it.
+    // Another source and another connection, listed before and after it.
     let other = "from = 'fixed'\nto = 'base'\npacket_size = '99 B'\nlaw.poisson.rate = '9 kbps'\n";
     let before =
         CROWD.replacen("[traffic.steady]", &format!("[traffic.other]\n{other}\n[traffic.steady]"), 1);
     assert_eq!(sent(&before, &[], "bursts"), alone);
     assert_eq!(sent(&format!("{CROWD}\n[traffic.other]\n{other}"), &[], "bursts"), alone);
     assert_eq!(sent(CROWD, &["connection.a={}", "connection.b={}"], "bursts"), alone);
-    // What becomes of its packets.
+    // Its losses.
     assert_eq!(sent(CROWD, &["radio.channel=perfect", "wired.delay=1 ms"], "bursts"), alone);
     let twin = CROWD.replacen("[traffic.bursts]", "[traffic.twin]", 1);
     assert_ne!(sent(&twin, &[], "twin"), alone, "another name is another source");
 }
 
-/// All that is counted with a warm-up is what is counted by the end less what is counted by its own.
+/// Counters with a warm-up equal those at the end less those at the end of the warm-up.
 #[test]
-fn what_a_warm_up_leaves_out_is_what_happens_in_it() {
+fn the_warm_up_is_subtracted_from_counters() {
     let early = "traffic.cross.start=0.5 s";
     for (text, scheme, change) in [
         (CROWD, "basic", "wired.queue=1 packet"),
         (NETWORK, "lhack", early),
         (SCENARIO, "ebsn", "radio.queue=3 packets"),
     ] {
-        // The first ends at an instant at which packets leave, and some are lost.
+        // The warm-up ends at an instant with departures and losses.
         for warmup in ["1.3 s", "2 s", "2.777777777 s"] {
             let with = |overrides: &[&str]| run(&read(text, &[&[change], overrides].concat()), scheme);
             let limit = "limit=9 s";
@@ -533,7 +533,7 @@ fn what_a_warm_up_leaves_out_is_what_happens_in_it() {
 }
 
 #[test]
-fn rates_and_delays_are_of_the_time_after_the_warm_up() {
+fn rates_and_delays_exclude_the_warm_up() {
     let [before, after, found] = [&["limit=5 s"][..], &["limit=12 s"], &["limit=12 s", "warmup=5 s"]]
         .map(|overrides| run(&read(CROWD, overrides), "basic"));
     let all = &found.metrics.connections;
@@ -545,21 +545,21 @@ fn rates_and_delays_are_of_the_time_after_the_warm_up() {
 }
 
 #[test]
-fn a_warm_up_of_nothing_changes_nothing() {
+fn a_zero_warm_up_changes_nothing() {
     for text in [CROWD, NETWORK, SCENARIO] {
         let of = |overrides: &[&str]| all_of(&run(&read(text, overrides), "basic"));
         assert!(of(&["warmup=0 s", "limit=9 s"]) == of(&["limit=9 s"]));
     }
-    // What is lost in the first instant counts.
+    // Losses at time zero count.
     let burst = ["tcp.profile=rfc", "tcp.handshake=false", "wired.queue=2 packets", "limit=1 ms"];
     let drops = run(&read(SCENARIO, &burst), "basic").metrics.connections.queue_drops;
     assert_eq!(drops, 10 - 3, "of an initial window of 10 packets one is sent and 2 wait");
 }
 
-/// Twice as much as the link takes: every second packet finds the queue full, at the instant at which it
-/// leaves. An instant at the end of the warm-up belongs to it, with all that happens.
+/// Twice the link rate: every second packet finds the queue full at its departure time. All events at the end
+/// of the warm-up belong to it.
 #[test]
-fn a_packet_and_its_loss_belong_to_one_side_of_the_warm_up() {
+fn a_packet_and_its_loss_fall_on_the_same_side_of_the_warm_up() {
     let text = r#"
         limit = "2 s"
         [topology.graph]
@@ -587,7 +587,7 @@ fn a_packet_and_its_loss_belong_to_one_side_of_the_warm_up() {
     }
 }
 
-/// A transfer that is over before the warm-up has nothing to show for the rest, but it is finished.
+/// A transfer completed within the warm-up has no throughput after it, but is finished.
 #[test]
 fn a_transfer_within_the_warm_up_is_finished() {
     let short = ["transfer.size=5 KB", "warmup=15 s"];
@@ -596,10 +596,10 @@ fn a_transfer_within_the_warm_up_is_finished() {
     assert_eq!((metrics.delivered_bytes, metrics.throughput_bps, metrics.goodput), (0, 0.0, None));
 }
 
-/// A packet begins every 10 ms, from 0 s on, and is on the air for 4 ms. Lost are those whose 4 ms overlap a
-/// hand-off: counted by hand.
+/// A packet starts every 10 ms from 0 s on and takes 4 ms. Packets whose air time overlaps a hand-off are
+/// lost: counted by hand.
 #[test]
-fn what_is_on_the_air_in_a_hand_off_is_lost() {
+fn packets_on_the_air_during_a_hand_off_are_lost() {
     let text = r#"
         limit = "10 s"
         [topology.graph]
@@ -625,7 +625,7 @@ fn what_is_on_the_air_in_a_hand_off_is_lost() {
         law.constant.rate = "400 kbps"
     "#;
     for (handoff, lost) in [
-        // Those that begin at 1.00, 1.01, ... 1.09 s.
+        // Those that start at 1.00, 1.01, ... 1.09 s.
         ("{first=\"1 s\", lasts=\"95 ms\"}", 10),
         ("{first=\"1.005 s\", lasts=\"95 ms\"}", 9),
         ("{first=\"1.003 s\", lasts=\"95 ms\"}", 10),
@@ -642,10 +642,10 @@ fn what_is_on_the_air_in_a_hand_off_is_lost() {
     }
 }
 
-/// The base station answers for what it sends into a hand-off, so that the source retransmits it and keeps
+/// The base station sends lhacks for what it transmits during a hand-off, so the source retransmits and keeps
 /// its window: section 6 of the lhack paper.
 #[test]
-fn a_source_with_lhacks_takes_no_hand_off_for_congestion() {
+fn a_source_with_lhacks_does_not_treat_a_hand_off_as_congestion() {
     let text = r#"
         limit = "60 s"
         schemes = ["basic", "lhack"]
@@ -668,7 +668,7 @@ fn a_source_with_lhacks_takes_no_hand_off_for_congestion() {
         assert!(times_of(events, "lost") >= 2, "{}", result.scheme);
         assert!(times(events, "lost").chain(times(events, "ack-lost")).all(|time| in_handoff(&time)));
     }
-    // The lhacks of what was lost.
+    // The lhacks of the lost segments.
     let heard: Vec<i64> = {
         let events = events(&lhack.connections[0]);
         let rows = 0..events.event.len();
@@ -692,9 +692,9 @@ fn a_source_with_lhacks_takes_no_hand_off_for_congestion() {
     assert!(time(&lhack) < time(&basic));
 }
 
-/// The way up may have a channel of its own; then nothing changes on the way down.
+/// The uplink may have its own channel, which leaves the downlink unchanged.
 #[test]
-fn a_channel_of_the_uplink_is_of_the_uplink_alone() {
+fn an_uplink_channel_affects_the_uplink_only() {
     let fates = |overrides: &[&str]| {
         let result =
             run(&read(CROWD, &[overrides, &["limit=10 s", "transfer.size=20 KB"]].concat()), "basic");
@@ -705,22 +705,22 @@ fn a_channel_of_the_uplink_is_of_the_uplink_alone() {
     let with = |channels: &[&'static str]| fates(&[&quiet[..], channels].concat());
     let (perfect, dead) = ("radio.channel=perfect", "radio.channel.frame-loss.loss=1");
     let (up_perfect, up_dead) = ("radio.uplink.channel=perfect", "radio.uplink.channel.frame-loss.loss=1");
-    // Nothing but acknowledgements goes up, and nothing but SYN and data down.
+    // Only acknowledgements use the uplink, and only SYN and data the downlink.
     let established = "tcp.handshake=false";
     assert_eq!(with(&[established, perfect, up_dead]), [true, false, false, true]);
     assert_eq!(with(&[established, dead, up_perfect]), [false, true, false, false]);
     assert_eq!(with(&[established, perfect, up_perfect]), [true, false, true, false]);
     assert_eq!(with(&[established, perfect]), [true, false, true, false]);
     assert_eq!(with(&[established, dead]), [false, true, false, false]);
-    // With a source at the other end the data go up.
+    // With a source at the other end data use the uplink.
     let turned = ["transfer.from=mobile", "transfer.to=fixed"];
     assert_eq!(with(&[established, perfect, up_dead, turned[0], turned[1]]), [false, true, false, false]);
     assert_eq!(with(&[established, dead, up_perfect, turned[0], turned[1]]), [true, false, false, true]);
 }
 
-/// A link's exceptions are its own.
+/// A link's overrides affect no other link.
 #[test]
-fn an_exception_is_of_one_link() {
+fn a_link_override_affects_one_link_only() {
     let text = r#"
         limit = "30 s"
         [topology.dumbbell]
@@ -741,9 +741,9 @@ fn an_exception_is_of_one_link() {
     assert!(two.lost_on_air > 0 && two.completion_time_s > one.completion_time_s);
 }
 
-/// One source knows the scheme, the other does not; the base station serves both.
+/// One source has the scheme, the other does not; the base station serves both.
 #[test]
-fn a_plain_source_does_not_react() {
+fn a_source_without_the_scheme_ignores_notices() {
     let text = r#"
         limit = "60 s"
         [topology.dumbbell]
@@ -760,7 +760,7 @@ fn a_plain_source_does_not_react() {
         rate = "1 Mbps"
         channel.fixed-periods = { good = "3.1 s", bad = "20 ms" }
     "#;
-    // The links are fast enough for the two not to meet: the plain one is as with the scheme basic.
+    // The links are so fast that the two are independent: the plain source behaves as with `basic`.
     let [basic, lhack] = ["basic", "lhack"].map(|scheme| run(&read(text, &[]), scheme));
     let metrics = |run, name| connection(run, name).metrics.clone();
     let (before, after) = (metrics(&basic, "2"), metrics(&lhack, "2"));
@@ -769,9 +769,9 @@ fn a_plain_source_does_not_react() {
     assert!(metrics(&lhack, "1").completion_time_s < after.completion_time_s);
 }
 
-/// Random streams are named, so that a part that is added shifts none of those that were there.
+/// Random streams are named, so an added part leaves the existing ones unchanged.
 #[test]
-fn a_second_last_hop_leaves_the_first_as_it_was() {
+fn a_second_last_hop_leaves_the_first_unchanged() {
     let text = |pairs| {
         format!(
             "limit = '30 s'\n[topology.dumbbell]\npairs = {pairs}\n[transfer]\nsize = '50 KB'\n[wired]\n\
@@ -780,7 +780,7 @@ fn a_second_last_hop_leaves_the_first_as_it_was() {
         )
     };
     let [one, two] = [1, 2].map(|pairs| run(&read(&text(pairs), &[]), "basic"));
-    // In the bottleneck they may meet, for a few microseconds.
+    // In the bottleneck they may interfere for a few microseconds.
     let lost = |run: &Run| -> Vec<i64> {
         let events = events(connection(run, "1"));
         let rows = (0..events.event.len()).filter(|&row| events.event[row] == "lost");
@@ -797,7 +797,7 @@ fn a_second_last_hop_leaves_the_first_as_it_was() {
 
 /// Several connections and other traffic.
 #[test]
-fn the_same_run_gives_the_same_bytes() {
+fn runs_are_reproducible() {
     let scenario = read(NETWORK, &["link.base2-laptop.channel.iid.ber=1e-5", "limit=6 s"]);
     let report = |number| {
         let result = scenario.run("lhack", 7, number, Observe::default()).unwrap();
@@ -807,8 +807,7 @@ fn the_same_run_gives_the_same_bytes() {
     assert_ne!(report(3).replace("\"run\": 3", "\"run\": 4"), report(4));
 }
 
-/// Every scheme runs over every shape, in either direction, with connections both ways, an application and other
-/// traffic.
+/// Every scheme over every topology, in both directions, with an application and background traffic.
 #[test]
 fn every_scheme_runs_over_every_shape() {
     let application = |from, to| {
@@ -870,7 +869,7 @@ fn every_scheme_runs_over_every_shape() {
         for scheme in Schemes::default().all() {
             let scenario = read(SCENARIO, &overrides);
             let result = match scenario.run(scheme.name(), 1, 0, EVERYTHING) {
-                // A cell has no code.
+                // A cell has no coding.
                 Err(refused) => {
                     assert!(scheme.link().protects.is_some() && refused.to_string().contains("cell"));
                     continue;
@@ -889,7 +888,7 @@ fn every_scheme_runs_over_every_shape() {
     }
 }
 
-/// A base station that is itself a mobile host has no wired side, so that there is nothing to split.
+/// A base station that is itself a mobile host has no wired side, so connections are not split.
 #[test]
 fn wireless_links_in_a_row_are_not_split() {
     for links in [r#"radio=["a-b", "b-c"]"#, r#"cell=["a-b", "b-c"]"#, r#"cell=["a-b"], radio=["b-c"]"#] {
@@ -912,10 +911,10 @@ fn wireless_links_in_a_row_are_not_split() {
     assert_eq!(run(&scenario, "metp").ended, Ended::Finished);
 }
 
-/// A mobile host that is gone for good does not hold a run up: the base station gives up, resets the source, and
-/// says what it had acknowledged in vain; so it is when the source is done already.
+/// A mobile host that fails permanently does not block a run: the base station aborts, resets the source, and
+/// counts the bytes that it acknowledged in vain; also if the source has finished.
 #[test]
-fn a_base_station_gives_a_dead_mobile_host_up() {
+fn a_base_station_aborts_connections_to_a_dead_mobile_host() {
     let dead = "radio.channel.fixed-periods={good=\"5 s\", bad=\"10000 s\"}";
     for (size, source_is_done) in [("10 MB", false), ("20 KB", true)] {
         for scheme in ["i-tcp", "metp", "vs-tcp"] {
@@ -929,16 +928,16 @@ fn a_base_station_gives_a_dead_mobile_host_up() {
             assert!(metrics.relay_timeouts > 1 && metrics.relay_peak_bytes > 0);
             let [wired, wireless] = &parts[..] else { panic!("two parts") };
             let last = |part: &PartRun| *part.events.as_ref().unwrap().time_s.last().unwrap();
-            // R2 of RFC 9293 section 3.8.3, and the last interval of the timer.
+            // R2 of RFC 9293 section 3.8.3, plus the last interval of the timer.
             assert!(last(wireless) > 105.0 && last(wireless) < 5.0 + 2.0 * 100.0 + 64.0, "{scheme}");
             assert_eq!(last(wired) < 100.0, source_is_done, "{scheme}: {}", last(wired));
         }
     }
 }
 
-/// Connections of one after the other do not get more together than the link has.
+/// The total throughput of consecutive connections does not exceed the link rate.
 #[test]
-fn the_whole_is_over_the_time_of_all() {
+fn total_throughput_is_over_the_union_of_connections() {
     let one_after_the_other = "limit = '400 s'\n[topology.graph]\nwired = ['A-B']\n\
         [wired]\nrate = '1 Mbps'\n[transfer]\nsize = '1 MB'\nfrom = 'A'\nto = 'B'\n\
         [connection.x]\n[connection.y]\nstart = '100 s'\n[connection.z]\nstart = '200 s'\n";
@@ -948,10 +947,9 @@ fn the_whole_is_over_the_time_of_all() {
     assert!(result.metrics.network.fairness.unwrap() > 0.999);
 }
 
-/// A connection that was over before the warm-up ended is not there, and one without an end keeps none
-/// of the others waiting.
+/// A connection finished before the end of the warm-up is not counted, and an unbounded one is not awaited.
 #[test]
-fn what_has_no_share_and_what_has_no_end() {
+fn finished_and_unbounded_connections_after_a_warm_up() {
     let text = "limit = '60 s'\nwarmup = '20 s'\n[topology.graph]\nwired = ['A-B']\n\
         [wired]\nrate = '1 Mbps'\ndelay = '10 ms'\nqueue = '20 packets'\n\
         [transfer]\nsize = 'unlimited'\nfrom = 'A'\nto = 'B'\n\
@@ -967,9 +965,9 @@ fn what_has_no_share_and_what_has_no_end() {
     assert_eq!(all.completion_time_s, result.connections[1].metrics.completion_time_s);
 }
 
-/// The names of a shape's connections say how these differ; any other name stands for all there are.
+/// A table with a generated name changes that connection; a table with another name replaces the generated set.
 #[test]
-fn connections_of_a_shape_may_be_named() {
+fn connections_of_a_topology_may_be_named() {
     let names = |overrides: &[&str]| {
         let text = "topology.dumbbell = {pairs = 3, wireless = 'none'}\n[wired]\nrate = '1 Mbps'\n\
                     [transfer]\nsize = '10 KB'\n";
@@ -982,9 +980,9 @@ fn connections_of_a_shape_may_be_named() {
     assert_eq!(names(&["transfer.from=S1", "transfer.to=D3"]), "1");
 }
 
-/// Equal connections that begin together are apart if they begin at random.
+/// Equal connections with a random spread start at different times.
 #[test]
-fn a_spread_of_beginnings_is_each_connections_own() {
+fn start_spread_is_drawn_per_connection() {
     let text = "topology.dumbbell = {pairs = 3, wireless = 'none'}\n[wired]\nrate = '1 Mbps'\n\
                 [transfer]\nsize = '10 KB'\nspread = '2 s'\n";
     let starts = |number, overrides: &[&str]| -> Vec<f64> {
@@ -996,14 +994,14 @@ fn a_spread_of_beginnings_is_each_connections_own() {
     let all: Vec<f64> = one.iter().chain(&other).copied().collect();
     assert!(all.iter().all(|start| (0.0..=2.0).contains(start)));
     assert!(all.iter().enumerate().all(|(i, start)| !all[..i].contains(start)));
-    // Another pair changes nothing for those that are there.
+    // Another pair changes nothing for the existing ones.
     assert_eq!(starts(0, &["topology.dumbbell.pairs=2"]), one[..2]);
 }
 
-/// What was in flight at the end of a warm-up is delivered after it, and counts as sent after it too: nothing
-/// is lost here, and all that is sent arrives.
+/// Segments in flight at the end of the warm-up are delivered after it and count as sent after it: without
+/// losses goodput is one.
 #[test]
-fn a_warmup_in_the_midst_of_a_transfer_leaves_goodput_at_one() {
+fn a_warmup_during_a_lossless_transfer_leaves_goodput_at_one() {
     let text = "[transfer]\nsize = '500 KB'\n[tcp]\nclose = true\n[wired]\nrate = '10 Mbps'\ndelay = '50 ms'\n[radio]\nrate = \
                 '1 Mbps'\n";
     for scheme in ["basic", "i-tcp"] {
@@ -1017,7 +1015,7 @@ fn a_warmup_in_the_midst_of_a_transfer_leaves_goodput_at_one() {
             assert_eq!(run.connections[0].metrics.goodput, Some(1.0), "{scheme} {warmup}");
         }
     }
-    // With losses it is a ratio.
+    // With losses goodput is below one.
     let cell = include_str!("../../../scenarios/cell.toml");
     let scenario =
         Scenario::parse(cell, "cell.toml", &["limit=10 s"]).unwrap_or_else(|error| panic!("{error}"));
@@ -1031,9 +1029,9 @@ fn a_warmup_in_the_midst_of_a_transfer_leaves_goodput_at_one() {
     }
 }
 
-/// Traffic alone, at half of the rate of its links: all of it arrives, after its time on two links.
+/// Traffic at half the rate of its links: all of it arrives, after the delay of two links.
 #[test]
-fn a_scenario_may_have_traffic_and_no_connection() {
+fn a_scenario_may_have_traffic_only() {
     let text = "schemes = ['basic', 'local-recovery']\nlimit = '10 s'\n[traffic.video]\nfrom = 'fixed'\nto = \
                 'mobile'\npacket_size = '1000 B'\nstop = '5 s'\nlaw.constant.rate = '1 Mbps'\n[wired]\nrate = \
                 '2 Mbps'\n[radio]\nrate = '2 Mbps'\narq.stop-and-wait.backoff.fixed = '1 ms'\n";
@@ -1059,9 +1057,9 @@ fn a_scenario_may_have_traffic_and_no_connection() {
     assert_eq!(lost("local-recovery"), 0);
 }
 
-/// What a scenario without connections cannot have.
+/// Features that need a connection.
 #[test]
-fn without_a_transfer_there_are_no_connections() {
+fn a_scenario_without_a_transfer_has_no_connections() {
     let traffic = "[traffic.video]\nfrom = 'fixed'\nto = 'mobile'\npacket_size = '1000 B'\nlaw.constant.rate = '1 Mbps'\n";
     let links = "[wired]\nrate = '2 Mbps'\n[radio]\nrate = '2 Mbps'\n";
     let missing = "missing key transfer, expected a table with the key size";
@@ -1076,10 +1074,10 @@ fn without_a_transfer_there_are_no_connections() {
     assert!(!std::path::Path::new("never-written.pcapng").exists());
 }
 
-/// The bad periods are those of the first wireless link's channel, by the stream that a run takes, from their first
-/// to their last instant, as far as they begin before the end.
+/// Bad periods are those of the first wireless link's channel in this run, with both ends, for those that
+/// start before the end.
 #[test]
-fn bad_periods_are_those_of_the_channel_that_a_run_meets() {
+fn bad_periods_match_the_channel_of_the_run() {
     let fixed = "radio.channel.fixed-periods={ good = '2 s', bad = '1 s' }";
     let scenario = read(SCENARIO, &[fixed, "limit=30 s"]);
     assert_eq!(scenario.bad_periods(1, 0, 8.0), [(2.0, 3.0), (5.0, 6.0)]);

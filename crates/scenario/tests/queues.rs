@@ -2,7 +2,7 @@
 
 use lasthop_scenario::{Observe, Run, Scenario};
 
-/// A bulk transfer and requests beside it over one last hop, on which packets are lost now and then.
+/// A bulk transfer and requests over one last hop with rare losses.
 const SHARED: &str = r#"
 limit = "30 s"
 
@@ -28,7 +28,7 @@ rate = "2 Mbps"
 channel.frame-loss.loss = 1e-4
 "#;
 
-/// As [`SHARED`], but the wired link is the narrow one.
+/// As [`SHARED`], with the wired link as bottleneck.
 const WIRED: [&str; 2] = ["wired.rate=2 Mbps", "radio.rate=10 Mbps"];
 
 fn run_observed(overrides: &[&str], observe: Observe<'_>) -> Run {
@@ -40,14 +40,14 @@ fn run(overrides: &[&str]) -> Run {
     run_observed(overrides, Observe::default())
 }
 
-/// How long responses take, in seconds.
+/// Mean response time in seconds.
 fn response_time(run: &Run) -> f64 {
     run.applications[0].1.mean_response_time_s.expect("there are responses")
 }
 
-/// Behind a bulk transfer that fills a deep queue, requests take a second; CoDel and RED keep the queue short, and
-/// FQ-CoDel lets them pass, on a wired link, on a wireless one, and on one that recovers its own losses. The bulk
-/// transfer still has most of the link.
+/// Behind a bulk transfer that fills a deep queue, requests take a second. CoDel and RED keep the queue
+/// short, and FQ-CoDel isolates the flows, on a wired link, on a wireless one, and on one with an ARQ. The
+/// bulk transfer still has most of the link.
 #[test]
 fn disciplines_keep_delays_short() {
     let arq = "radio.arq.stop-and-wait={}";
@@ -69,10 +69,10 @@ fn disciplines_keep_delays_short() {
     }
 }
 
-/// A sender that knows ECN has its segments marked where another one loses them: nothing is retransmitted
-/// because of the queue, and delays are as short. A queue that is told not to mark drops them.
+/// An ECN-capable sender has its segments marked instead of dropped: there are no retransmissions, and delays
+/// are as short. A queue with marking disabled drops them.
 #[test]
-fn senders_that_know_ecn_are_marked() {
+fn ecn_capable_senders_are_marked() {
     let clean = ["radio.channel=perfect", "tcp.ecn=true", "tcp.initial_ssthresh=20 segments"];
     for (link, setting) in [("wired", &WIRED[..]), ("radio", &[]), ("radio", &["radio.arq.stop-and-wait={}"])]
     {
@@ -98,9 +98,9 @@ fn senders_that_know_ecn_are_marked() {
     }
 }
 
-/// What the traces show is what is counted.
+/// Traced drops match the counters.
 #[test]
-fn drops_of_disciplines_are_told_apart() {
+fn drops_are_counted_per_reason() {
     let observe = Observe { trace: true, ..Observe::default() };
     for queue in ["codel", "fq-codel", "red"] {
         let limit = format!("radio.queue.{queue}.limit=6 packets");
@@ -115,9 +115,9 @@ fn drops_of_disciplines_are_told_apart() {
     }
 }
 
-/// A discipline that never acts changes nothing, and its random stream shifts no other.
+/// A discipline that never drops changes nothing, and its random stream affects no other.
 #[test]
-fn a_discipline_draws_from_a_stream_of_its_own() {
+fn a_discipline_has_its_own_random_stream() {
     let seen = |overrides: &[&str]| {
         let result = run(&[overrides, &["limit=10 s", "radio.channel.frame-loss.loss=0.02"]].concat());
         format!("{:?} {:?} {:?}", result.metrics, result.connections, result.applications)
@@ -132,9 +132,9 @@ fn a_discipline_draws_from_a_stream_of_its_own() {
     }
 }
 
-/// A link's own queue, and that of one way, are its own.
+/// Queue settings apply to one link and one direction.
 #[test]
-fn queues_are_those_of_their_links() {
+fn queue_settings_apply_per_link_and_direction() {
     let none = run(&["link.fixed-base.queue.codel={}"]);
     assert_eq!(none.metrics.connections.aqm_drops, 0, "the radio link is the narrow one");
     let none = run(&["radio.uplink.queue.codel={}"]);
@@ -145,9 +145,9 @@ fn queues_are_those_of_their_links() {
     assert!(some.metrics.connections.aqm_drops > 0);
 }
 
-/// Two links with RED, and their two ways, draw apart, and the same run is the same.
+/// Two links with RED, and their two directions, have separate random streams, and runs are reproducible.
 #[test]
-fn runs_with_random_queues_repeat() {
+fn runs_with_random_queues_are_reproducible() {
     let overrides = ["wired.queue.red.max_probability=0.5", "radio.queue.red={}"];
     let [one, other] = [run(&overrides), run(&overrides)];
     assert_eq!(one.metrics, other.metrics);

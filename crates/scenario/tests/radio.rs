@@ -14,14 +14,14 @@ fn run(scenario: &Scenario, scheme: &str, number: u64) -> Run {
     scenario.run(scheme, 1, number, observe).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// When the first event of a kind happened, in microseconds.
+/// Time of the first event of a kind, in microseconds.
 fn first(run: &Run, kind: &str) -> Option<u64> {
     let events = run.connections[0].parts[0].events.as_ref().expect("it was traced");
     let row = events.event.iter().position(|event| *event == kind)?;
     Some((events.time_s[row] * 1e6).round() as u64)
 }
 
-/// A segment of 1000 bytes, which takes 8 ms, and its acknowledgement of 40, which takes 320 µs.
+/// A segment of 1000 bytes takes 8 ms, its acknowledgement of 40 bytes 320 µs.
 const ONE_SEGMENT: &str = r#"
 limit = "10 s"
 
@@ -44,12 +44,12 @@ close = false
 rate = "1 Mbps"
 "#;
 
-/// What the uplink says is of what goes to the base station: of acknowledgements, or of data if these go up.
-/// Instants by hand: when a segment arrived, and when its acknowledgement did; 0 if it did not.
+/// Uplink settings apply to traffic towards the base station: acknowledgements, or data in the reverse
+/// direction. Times of arrival of a segment and of its acknowledgement, by hand; 0 if lost.
 #[test]
-fn an_uplink_is_of_one_direction() {
-    // Good until 1 ms and from 20 ms to 21 ms: too short for data, and of attempts at 8, 14 and 20 ms the last
-    // brings the acknowledgement through.
+fn uplink_settings_apply_towards_the_base_station() {
+    // Good until 1 ms and from 20 ms to 21 ms: too short for data. Of the attempts at 8, 14 and 20 ms the
+    // last delivers the acknowledgement.
     let fades = "channel.fixed-periods={good=\"1 ms\", bad=\"19 ms\"}";
     let tries = "arq.stop-and-wait.backoff.fixed=5.68 ms";
     let pauses = "radio.arq.stop-and-wait.backoff.fixed=5.68 ms";
@@ -67,11 +67,11 @@ fn an_uplink_is_of_one_direction() {
         (&[fades, "arq=none"], &[pauses], (8_000, None), (0, None)),
         (&["channel.frame-loss.loss=1", "arq=none"], &[pauses], (8_000, None), (0, None)),
         (&["channel=perfect"], &["radio.channel.frame-loss.loss=1"], (0, None), (8_000, None)),
-        // A code is of use to a scheme that wants one.
+        // A code needs a scheme that uses it.
         (&["fec=bch-255-131-18"], &[], (8_000, Some(8_320)), (8_000, Some(8_320))),
     ] {
         let turned = ["transfer.from=mobile", "transfer.to=base", "limit=900 ms"];
-        // What the link towards the receiver recovers is what a scheme asks about.
+        // Schemes check the local recovery of the direction towards the receiver.
         let upwards = of_all.contains(&pauses) && !uplink.contains(&"arq=none");
         for (ends, recovers, (delivered, answered)) in
             [(&["limit=900 ms"][..], of_all.contains(&pauses), down), (&turned, upwards, up)]
@@ -89,37 +89,36 @@ fn an_uplink_is_of_one_direction() {
     }
 }
 
-/// Units of one direction are counted by its own keys: two of 600 bytes down and four of 10 up.
+/// Each direction has its own unit size: two units of 600 bytes down and four of 10 up.
 #[test]
-fn units_are_cut_by_the_direction_in_which_they_go() {
+fn unit_sizes_apply_per_direction() {
     let metrics = |overrides: &[&str]| run(&read(ONE_SEGMENT, overrides), "basic", 0).metrics;
     let attempts = |overrides: &[&str]| metrics(overrides).network.link_attempts;
     assert_eq!(attempts(&["radio.unit=600 B", "radio.uplink={unit=\"none\", mtu=\"10 B\"}"]), 2 + 4);
     assert_eq!(attempts(&["radio.mtu=300 B", "radio.uplink={mtu=\"none\", unit=\"30 B\"}"]), 4 + 2);
     assert_eq!(attempts(&["radio.mtu=300 B", "radio.uplink.mtu=none"]), 4 + 1);
-    // The queue before the link: of three acknowledgements two find it full, for the first one takes 320 ms.
+    // The queue before the link: of three acknowledgements two find it full, since the first takes 320 ms.
     let crowded = ["transfer.size=2880 B", "tcp.initial_window=3 segments", "radio.uplink.rate=1 kbps"];
     let drops = |more: &str| metrics(&[&crowded[..], &[more]].concat()).connections.queue_drops;
     assert_eq!((drops("radio.uplink.queue=0 packets"), drops("radio.uplink.queue=1 packet")), (2, 1));
     assert_eq!(drops("radio.queue=2 packets"), 0);
 }
 
-/// What one link says of its uplink stands instead of what is said of all, as with every key.
+/// A link's uplink settings override the common ones, as for every key.
 #[test]
-fn a_links_uplink_stands_for_that_of_all() {
+fn a_links_uplink_overrides_the_common_uplink() {
     let answered =
         |overrides: &[&str]| first(&run(&read(ONE_SEGMENT, overrides), "basic", 0), "ack-received");
     let of_all = "radio.uplink={rate=\"100 kbps\", delay=\"1 ms\"}";
     assert_eq!(answered(&[of_all]), Some(12_200));
     assert_eq!(answered(&[of_all, "link.base-mobile.uplink.delay=2 ms"]), Some(10_320));
     assert_eq!(answered(&[of_all, "link.base-mobile.uplink={}"]), Some(8_320));
-    // It differs from what the link says of both directions, and that from what is said of all links.
+    // They override the link's common settings, which override those of all links.
     assert_eq!(answered(&[of_all, "link.base-mobile.rate=2 Mbps"]), Some(8_200));
     assert_eq!(answered(&["link.base-mobile={rate=\"2 Mbps\", uplink={delay=\"1 ms\"}}"]), Some(5_160));
 }
 
-/// Packets of the same size at the same instants in both directions, over a channel that is certain in
-/// either state.
+/// Equal packets at equal times in both directions, over a channel that is deterministic given its state.
 const BOTH_WAYS: &str = r#"
 limit = "61 s"
 
@@ -157,8 +156,8 @@ fn delivered(scenario: &Scenario, number: u64) -> [u64; 2] {
     [of("down"), of("up")]
 }
 
-/// Without a channel of its own the way up meets the fades of the way down, whatever else is said of it; with
-/// one it meets others, though it be of the same kind, and those of the way down stay.
+/// Without a channel of its own the uplink has the fades of the downlink, whatever other settings it has;
+/// with its own channel, even of the same kind, it has others, and those of the downlink are unchanged.
 #[test]
 fn directions_share_their_fades_unless_one_has_its_own() {
     let own = "radio.uplink.channel.two-state={good=\"100 ms\", bad=\"40 ms\", good_ber=0, bad_ber=1}";
@@ -171,12 +170,12 @@ fn directions_share_their_fades_unless_one_has_its_own() {
         let [down, up] = delivered(&read(BOTH_WAYS, &[own]), number);
         assert_eq!(down, plain[0]);
         assert_ne!(up, plain[1]);
-        // Nor do its own fades depend on those of the way down.
+        // Nor do its fades depend on the downlink's.
         let other = "radio.channel.frame-loss.loss=0.5";
         assert_eq!(delivered(&read(BOTH_WAYS, &[own, other]), number)[1], up);
         assert_eq!(delivered(&read(BOTH_WAYS, &["radio.uplink.channel=perfect"]), number), [down, 6_000]);
     }
-    // The draws of single bits, and of waits, are of each direction anyway.
+    // Bit errors and backoffs are drawn per direction in any case.
     let random = ["radio.channel.iid.ber=1e-4", "radio.channel.frame-loss.loss=0.3"];
     for channel in random {
         let down = |more: &[&str]| delivered(&read(BOTH_WAYS, &[&[channel], more].concat()), 0)[0];
@@ -184,9 +183,9 @@ fn directions_share_their_fades_unless_one_has_its_own() {
     }
 }
 
-/// A hand-off is of both directions, be the channel of one its own.
+/// A hand-off affects both directions, even if one has its own channel.
 #[test]
-fn a_hand_off_meets_both_directions() {
+fn hand_offs_affect_both_directions() {
     let handoff = "radio.handoff={first=\"1 s\", lasts=\"95 ms\", every=\"2 s\"}";
     for uplink in ["radio.uplink={}", "radio.uplink.channel=perfect", "radio.uplink.channel.iid.ber=0"] {
         let scenario = read(BOTH_WAYS, &["radio.channel=perfect", handoff, uplink]);
@@ -194,7 +193,7 @@ fn a_hand_off_meets_both_directions() {
     }
 }
 
-/// Chiasserini, Garetto and Meo's link without errors, and segments of three units or six.
+/// The link of Chiasserini, Garetto and Meo without errors, and segments of three or six units.
 const SELECTIVE: &str = r#"
 schemes = ["selective-fec", "local-recovery", "basic"]
 
@@ -228,10 +227,10 @@ fn protecting(protect: &str, overrides: &[&str]) -> Metrics {
     metrics
 }
 
-/// Units of the ten segments, beside ten acknowledgements that are each a unit of their size: all are six,
-/// the first three and the last three are, or none. Schemes that protect nothing leave the code alone.
+/// Units of ten segments plus ten acknowledgements of one unit each: six per segment for all segments, for
+/// the first and last three, or for none. Schemes without protection do not use the code.
 #[test]
-fn a_scheme_says_what_the_code_protects() {
+fn the_scheme_selects_the_coded_packets() {
     for (protect, units) in
         [("none", 30), ("all", 60), ("selective", 48), ("retransmitted", 30), ("repeated-units", 30)]
     {
@@ -248,15 +247,15 @@ fn a_scheme_says_what_the_code_protects() {
     }
     let five = "scheme.selective-fec.segments=5";
     assert_eq!(protecting("selective", &[five]).network.link_attempts, 60 + 10);
-    // Of 50 segments six are protected, as many as of ten.
+    // Of 50 segments six are protected, as of ten.
     assert_eq!(protecting("selective", &["transfer.size=70000 B"]).network.link_attempts, 150 + 18 + 50);
 }
 
-/// The link's own word stands instead of what a scheme wants: units of the data, of which each makes two, and
-/// 692 bits of each acknowledgement if these are protected as well: 320 make three codewords of 124 check
-/// bits. Without losses nothing is repeated.
+/// The link's setting overrides the scheme's: data units are doubled, and acknowledgements become 692 bits if
+/// protected as well: 320 bits make three codewords with 124 check bits each. Without losses nothing is
+/// repeated.
 #[test]
-fn the_link_may_say_what_the_code_protects() {
+fn the_link_may_select_the_coded_packets() {
     for scheme in ["selective-fec", "local-recovery", "basic"] {
         for (overrides, units, ack) in [
             (&["radio.protect=all"][..], 60, 692),
@@ -270,8 +269,8 @@ fn the_link_may_say_what_the_code_protects() {
     }
 }
 
-/// A segment that goes up is protected by the code of the uplink, in its units; (63, 45, 3) makes
-/// ⌈1440 · 63/(480 · 45)⌉ = 5 of three.
+/// A segment in the uplink direction uses the uplink's code and units; (63, 45, 3) makes ⌈1440 · 63/(480 ·
+/// 45)⌉ = 5 of three.
 #[test]
 fn each_direction_has_its_own_code() {
     let turned = ["transfer.from=mobile", "transfer.to=fixed", "radio.uplink.unit=480 B"];
@@ -282,17 +281,17 @@ fn each_direction_has_its_own_code() {
     assert_eq!(protecting("all", &["radio.uplink.fec=bch-63-45-3"]).network.link_attempts, 60 + 10);
 }
 
-/// A source that knows nothing of the scheme marks nothing.
+/// A source without the scheme marks nothing.
 #[test]
-fn a_plain_source_marks_nothing() {
+fn a_source_without_the_scheme_marks_nothing() {
     let metrics = protecting("all", &["connection.transfer.plain=true"]);
     assert_eq!(metrics.network.link_attempts, 30 + 10);
 }
 
-/// In fading that ruins a unit and leaves a codeword whole, no segment is sent twice if all are protected,
-/// many are if none is, and the protected ones are none of those.
+/// In fading that destroys a unit but no codeword, no segment is retransmitted if all are protected, many are
+/// if none is, and none of the protected ones.
 #[test]
-fn what_is_protected_survives_its_fades() {
+fn coded_segments_survive_fades() {
     let fading = "radio.channel.rayleigh-gilbert={fading_margin=\"1 dB\", doppler=0.1, step=\"10 ms\"}";
     let ends = [fading, "radio.uplink.channel=perfect", "radio.arq.selective-repeat.retransmissions=1"];
     let lost = |protect: &str| -> Vec<i64> {
@@ -312,9 +311,9 @@ fn what_is_protected_survives_its_fades() {
     assert!(selective.len() > 20 && selective.iter().all(|packet| (3..7).contains(packet)), "{selective:?}");
 }
 
-/// Stop-and-wait has no slots, fragments no common size, and the uplink has other units.
+/// Stop-and-wait has no slots, fragments have no common size, and the uplink has other units.
 #[test]
-fn stop_and_wait_protects_as_well() {
+fn coding_works_with_stop_and_wait() {
     let overrides = [
         "schemes=[\"selective-fec\"]",
         "transfer.size=10 KB",

@@ -22,14 +22,14 @@ fn count(events: &Events, kind: &str) -> u64 {
     events.event.iter().filter(|&&event| event == kind).count() as u64
 }
 
-/// The connection of a run that has one.
+/// The connection of a run with exactly one.
 fn only(mut run: Run) -> ConnectionRun {
     assert_eq!(run.connections.len(), 1);
     run.connections.remove(0)
 }
 
 #[test]
-fn the_same_run_is_the_same_to_the_last_byte() {
+fn runs_are_reproducible() {
     let folder = std::env::temp_dir().join("lasthop-same-run");
     std::fs::create_dir_all(&folder).unwrap();
     let scenario = read(&[]);
@@ -58,7 +58,7 @@ fn observing_a_run_does_not_change_it() {
 }
 
 #[test]
-fn a_dead_channel_ends_at_the_limit_and_says_so() {
+fn a_dead_channel_ends_at_the_time_limit() {
     let scenario = read(&["radio.channel.iid.ber=1", "limit=100 s"]);
     for scheme in ["basic", "local-recovery", "ebsn"] {
         let result = run(&scenario, scheme, 0, Observe::default());
@@ -69,8 +69,8 @@ fn a_dead_channel_ends_at_the_limit_and_says_so() {
     }
 }
 
-/// A source that may give up does so, and the run waits no longer: timers expire after 6, 18 and 42 s. Its
-/// last word is in the trace, and in the capture.
+/// A source with a user timeout aborts, and the run ends: timers expire after 6, 18 and 42 s. Its RST is in
+/// the trace and in the capture.
 #[test]
 fn a_source_gives_up_on_a_dead_channel() {
     let file = std::env::temp_dir().join("lasthop-gives-up.pcapng");
@@ -90,9 +90,9 @@ fn a_source_gives_up_on_a_dead_channel() {
     assert!(!patient.metrics.connections.aborted);
 }
 
-/// What a user timeout does not say, no canonical form says: a scenario keeps its name.
+/// The canonical form omits an unset user timeout, so hashes of existing scenarios are unchanged.
 #[test]
-fn a_scenario_without_a_user_timeout_keeps_its_form() {
+fn the_canonical_form_omits_an_unset_user_timeout() {
     let plain = read(&[]);
     assert!(!plain.to_toml().contains("user_timeout"));
     let patient = read(&["tcp.user_timeout=100 s"]);
@@ -106,8 +106,8 @@ fn a_scenario_without_a_user_timeout_keeps_its_form() {
     assert_eq!(Scenario::parse::<&str>(&patient.to_toml(), "again", &[]).unwrap().tcp, patient.tcp);
 }
 
-/// A transfer without end delivers all the time: at 12.8 kbps, 536 bytes of payload in a packet of
-/// 576, within the start and one packet of the closed form.
+/// An unbounded transfer at 12.8 kbps with 536 bytes of payload per packet of 576: within slow start and one
+/// packet of the closed form.
 #[test]
 fn an_unlimited_transfer_is_measured_up_to_the_limit() {
     let scenario = read(&["transfer.size=unlimited", "radio.channel=perfect", "limit=1000 s"]);
@@ -119,10 +119,10 @@ fn an_unlimited_transfer_is_measured_up_to_the_limit() {
     assert!(!result.metrics.connections.finished);
 }
 
-/// With nothing in the way, the time is that of each hop for the slow start and of the last hop for
-/// the rest; what is sent is the file, cut into segments, once.
+/// Without losses the duration is that of each hop during slow start and of the last hop afterwards; every
+/// segment is sent once.
 #[test]
-fn a_perfect_channel_costs_nothing() {
+fn a_perfect_channel_matches_a_closed_form() {
     let scenario = read(&["radio.channel=perfect", "transfer.start=2 s"]);
     let results: Vec<Run> = ["basic", "local-recovery", "ebsn"]
         .map(|scheme| run(&scenario, scheme, 0, Observe::default()))
@@ -140,10 +140,9 @@ fn a_perfect_channel_costs_nothing() {
     assert!((air..air + 1.0).contains(&completion), "{completion} against {air}");
 }
 
-/// Every copy that leaves the source arrives, is lost, or is on its way when the run ends; and the
-/// counters say what the trace shows.
+/// Every segment sent arrives, is lost, or is in flight at the end; counters match the trace.
 #[test]
-fn nothing_appears_and_nothing_vanishes() {
+fn packets_are_conserved() {
     for number in 0..20 {
         let scenario = read(&["wired.queue=3 packets", "radio.queue=4 packets"]);
         for scheme in ["basic", "local-recovery", "source-quench", "ebsn"] {
@@ -154,7 +153,7 @@ fn nothing_appears_and_nothing_vanishes() {
             let [sent, delivered, lost] = ["sent", "delivered", "lost"].map(|kind| count(events, kind));
             assert_eq!(sent, metrics.segments_sent, "{scheme} {number}");
             assert!(delivered + lost <= sent, "{scheme} {number}");
-            // The window is 7 packets, and a copy of each may be on its way too.
+            // The window is 7 packets, and a copy of each may be in flight too.
             assert!(sent - delivered - lost <= 14, "{scheme} {number}");
             let lost_for = |why: &str| events.reason.iter().filter(|&&reason| reason == why).count() as u64;
             assert_eq!(lost_for("queue-full"), metrics.queue_drops, "{scheme} {number}");
@@ -169,7 +168,7 @@ fn nothing_appears_and_nothing_vanishes() {
     }
 }
 
-/// A copy's number in the trace tells first transmissions from others.
+/// Copy numbers in the trace distinguish retransmissions.
 #[test]
 fn the_trace_numbers_packets_and_their_copies() {
     let result = only(run(&read(&[]), "basic", 0, EVERYTHING));
@@ -203,9 +202,9 @@ fn a_series_has_one_value_of_each_quantity_for_each_instant() {
     assert!(series.columns.iter().all(|(_, column)| column.len() == series.time_s.len()));
 }
 
-/// The pairing that comparisons rest on: schemes that do the same on the air meet the same losses.
+/// Paired comparisons rely on this: schemes with equal transmissions have equal losses.
 #[test]
-fn schemes_meet_the_same_channel() {
+fn schemes_see_the_same_channel() {
     let scenario = read(&["radio.channel.iid.ber=1e-5"]);
     let attempts = |scheme| run(&scenario, scheme, 3, Observe::default()).metrics.network.link_attempts;
     assert_eq!(attempts("local-recovery"), attempts("ebsn"));
@@ -221,10 +220,9 @@ fn a_report_is_of_one_seed_and_run_number() {
     insta::assert_snapshot!(scenario.report(&[&a, &b]).unwrap());
 }
 
-/// Every scenario that comes with Lasthop runs, with every scheme that it names, until it has finished, if
-/// that can be.
+/// Every bundled scenario runs with every scheme that it lists, to completion if it is finite.
 #[test]
-fn the_scenarios_that_come_along_run() {
+fn bundled_scenarios_run() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -240,7 +238,7 @@ fn the_scenarios_that_come_along_run() {
 }
 
 #[test]
-fn a_stopped_run_says_so() {
+fn a_stopped_run_is_reported_as_stopped() {
     let endless =
         read(&["transfer.size=unlimited", "limit=100000 s", "radio.rate=1 Gbps", "wired.rate=1 Gbps"]);
     let mut asked = Vec::new();
@@ -254,9 +252,9 @@ fn a_stopped_run_says_so() {
     assert!(asked.len() == 3 && asked.is_sorted_by(|a, b| a < b) && asked[2] < limit, "{asked:?}");
 }
 
-/// Names and values are those of the JSON documents.
+/// Names and values equal those of the JSON documents.
 #[test]
-fn values_are_named_as_in_json() {
+fn value_names_match_the_json_keys() {
     let run = run(&read(&["limit=20 s"]), "basic", 0, Observe::default());
     let json = serde_json::to_value(&run.metrics).unwrap();
     let named: serde_json::Map<_, _> = Metrics::names()
@@ -273,8 +271,8 @@ fn values_are_named_as_in_json() {
     assert_eq!(serde_json::Value::Object(named), json);
 }
 
-/// What only the recovery of Linux does is counted, of each connection and of all together. A bad period of 4 s in
-/// which the link goes on trying is longer than any timeout, which is therefore spurious.
+/// Counters of Linux's recovery, per connection and in total. A bad period of 4 s with persistent link
+/// attempts exceeds any timeout, which is therefore spurious.
 #[test]
 fn probes_and_undone_reductions_are_counted() {
     let linux = ["tcp.profile=linux", "transfer.size=200 KB", "schemes=[\"local-recovery\"]"];
@@ -288,20 +286,19 @@ fn probes_and_undone_reductions_are_counted() {
         (one.tail_loss_probes, one.spurious_timeouts, one.undone_reductions),
         (tail_loss_probes, spurious_timeouts, undone_reductions)
     );
-    // Behind a warm-up that lasts as long as everything nothing is left.
+    // A warm-up as long as the run leaves nothing.
     let late = run(&read(&[&linux[..], &["warmup=599 s"]].concat()), "local-recovery", 0, Observe::default());
     let ConnectionMetrics { tail_loss_probes, spurious_timeouts, undone_reductions, .. } =
         late.metrics.connections;
     assert_eq!((tail_loss_probes, spurious_timeouts, undone_reductions), (0, 0, 0));
-    // Without the means nothing is counted.
+    // Without these mechanisms nothing is counted.
     let bare = [&linux[..], &["tcp.tlp=false", "tcp.undo=false"]].concat();
     let ConnectionMetrics { tail_loss_probes, spurious_timeouts, undone_reductions, .. } =
         run(&read(&bare), "local-recovery", 0, Observe::default()).metrics.connections;
     assert_eq!((tail_loss_probes, spurious_timeouts, undone_reductions), (0, 0, 0));
 }
 
-/// A connection that ECN-marking and pacing slow down counts both, as does the sum over connections; another one
-/// counts neither.
+/// A connection with ECN and pacing counts both, as do the totals; another connection counts neither.
 #[test]
 fn echoes_of_marks_and_waits_for_pacing_are_counted() {
     const TWO: &str = r#"
@@ -325,7 +322,7 @@ fn echoes_of_marks_and_waits_for_pacing_are_counted() {
     let scenario = Scenario::parse::<&str>(TWO, "two.toml", &[]).expect("a sound scenario");
     let run = scenario.run("basic", 1, 0, Observe::default()).expect("it runs");
     let [one, other] = [0, 1].map(|index| &run.connections[index].metrics);
-    // Of each mark there is one echo at least, and the flow never waits for longer than it lasts.
+    // Each mark has at least one echo, and pacing delays are below the duration of the flow.
     assert!(one.ecn_echoes >= run.metrics.network.ecn_marks && one.ecn_echoes > 10, "{:?}", run.metrics);
     assert!((1.0..10.0).contains(&one.pacing_wait_s), "{:?}", run.metrics);
     assert_eq!((other.ecn_echoes, other.pacing_wait_s), (0, 0.0));
@@ -333,18 +330,18 @@ fn echoes_of_marks_and_waits_for_pacing_are_counted() {
     assert_eq!((whole.ecn_echoes, whole.pacing_wait_s), (one.ecn_echoes, one.pacing_wait_s));
 }
 
-/// A sender that names no profile differs from a Linux server, as `[tcp]` does.
+/// A sender without a profile equals a Linux server, as `[tcp]` does.
 #[test]
-fn a_sender_without_a_profile_is_a_linux_server_but_for_what_it_says() {
+fn the_default_profile_is_linux_server() {
     use lasthop_proto::tcp::{Congestion, Profile, Settings};
     let scenario = read(&["senders.own.congestion=vegas", "sender=own", "tcp.profile=linux"]);
     assert_eq!(scenario.tcp, Settings { congestion: Congestion::Vegas, ..Profile::Linux.settings() });
 }
 
-/// Two senders of different kinds on one path: each connection's own table counts more than the host's, and that
-/// more than `[tcp]`; a profile replaces all that stands before it.
+/// Two senders of different kinds on one path: a connection's table overrides its host's, which overrides
+/// `[tcp]`; a profile replaces everything before it.
 #[test]
-fn a_connection_and_a_host_may_have_a_tcp_of_their_own() {
+fn tcp_settings_of_connections_override_those_of_hosts() {
     const TWO: &str = r#"
         limit = "20 s"
         [topology.dumbbell]
@@ -365,7 +362,7 @@ fn a_connection_and_a_host_may_have_a_tcp_of_their_own() {
         profile = "linux-bbr"
         packet_size = "1000 B"
     "#;
-    // Payload per segment, less what the short queue drops.
+    // Payload per segment, minus drops at the short queue.
     let sent = |overrides: &[&str]| {
         let scenario = Scenario::parse(TWO, "two.toml", overrides).expect("a sound scenario");
         let again = Scenario::parse::<&str>(&scenario.to_toml(), "again", &[]).expect("it is canonical");

@@ -21,7 +21,7 @@ fn events(part: &PartRun) -> &Events {
     part.events.as_ref().expect("it was traced")
 }
 
-/// How many events of a kind there are from `begin` on, in seconds.
+/// Number of events of a kind from `begin` on, in seconds.
 fn count_from(part: &PartRun, kind: &str, begin: f64) -> u64 {
     let events = events(part);
     events.event.iter().zip(&events.time_s).filter(|(event, time)| **event == kind && **time > begin).count()
@@ -39,7 +39,7 @@ fn column<'a>(part: &'a PartRun, name: &str) -> &'a [f64] {
     &found.unwrap_or_else(|| panic!("there is no {name}")).1
 }
 
-/// A last hop on which one packet in twenty is lost, and little room before it.
+/// A last hop that loses one packet in twenty, behind a short queue.
 const LOSSY: &str = r#"
 title = "a last hop that loses"
 limit = "1 h"
@@ -66,14 +66,14 @@ metp.buffer = "6 KB"
 vs-tcp.buffer = "6 KB"
 "#;
 
-/// The parts of a connection, by the nodes at which they begin and end.
+/// The parts of a connection, by their end nodes.
 fn ends(each: &ConnectionRun) -> Vec<(&str, &str)> {
     each.parts.iter().map(|part| (part.from.as_str(), part.to.as_str())).collect()
 }
 
-/// What base stations count is what the trace of their parts shows; what the source counts is its own part's.
+/// Relay counters match the trace of their parts; the source's counters match its own part.
 #[test]
-fn relays_count_what_their_parts_trace() {
+fn relay_counters_match_the_trace() {
     for number in 0..10 {
         for (down, overrides) in [(true, &[][..]), (false, &["transfer.from=mobile", "transfer.to=fixed"])] {
             let scenario = read(LOSSY, overrides);
@@ -98,7 +98,7 @@ fn relays_count_what_their_parts_trace() {
                 let lost = |part| count(part, "lost") + count(part, "ack-lost");
                 assert_eq!(metrics.lost_on_air, lost(near) + lost(far), "{scheme}");
                 assert_eq!(if down { lost(near) } else { lost(far) }, 0, "nothing is lost on the wire");
-                // A part of other sizes may begin where nothing was cut before.
+                // A part with another segment size may start at new boundaries.
                 if scheme != "vs-tcp" {
                     assert!(again(near).contains(&metrics.retransmitted_segments), "{scheme}");
                     assert!(again(far).contains(&metrics.relay_retransmitted_segments), "{scheme}");
@@ -107,7 +107,7 @@ fn relays_count_what_their_parts_trace() {
                 assert_eq!((metrics.delivered_bytes, metrics.relay_held_bytes), (100_000, 0), "{scheme}");
                 assert_eq!(metrics.acknowledged_undelivered_bytes, 0, "{scheme}");
                 let peak = column(far, "held_bytes").iter().copied().fold(0.0, f64::max);
-                // A recorder looks after each event, and what comes may go on within it.
+                // A recorder samples after each event, and later events at the same instant may follow.
                 assert_eq!(metrics.relay_peak_bytes as f64, peak, "{scheme}");
                 assert!((1..=6_000).contains(&metrics.relay_peak_bytes), "{scheme}");
                 assert_eq!(column(far, "held_bytes").last(), Some(&0.0));
@@ -116,8 +116,8 @@ fn relays_count_what_their_parts_trace() {
     }
 }
 
-/// How many segments were retransmitted: all that the trace shows to begin where another did, and perhaps
-/// some of those without data, which may be SYN, FIN or neither.
+/// Bounds on the number of retransmissions: segments in the trace that start where another did, and possibly
+/// some without data, which may be SYN, FIN or neither.
 fn again(part: &PartRun) -> std::ops::RangeInclusive<u64> {
     let events = events(part);
     let count = |is: &dyn Fn(usize) -> bool| {
@@ -127,11 +127,11 @@ fn again(part: &PartRun) -> std::ops::RangeInclusive<u64> {
     copies..=copies + count(&|row| events.packet[row] < 0)
 }
 
-/// Until the limit the base station has acknowledged more than the mobile host has got, and holds most of it; what
-/// it has not acknowledged yet, or what is on its way, is the difference. By the trace: what the source knows to be
-/// acknowledged, less what was delivered.
+/// At the time limit the base station has acknowledged more than the mobile host received, and holds most of
+/// the difference; the rest is in flight. Computed from the trace: bytes acknowledged to the source less
+/// bytes delivered.
 #[test]
-fn what_is_acknowledged_and_not_delivered_is_told() {
+fn acknowledged_but_undelivered_bytes_are_counted() {
     for scheme in SPLITTING {
         let mut most = 0;
         for limit in ["700 ms", "1.5 s", "2 s", "3 s"] {
@@ -140,7 +140,7 @@ fn what_is_acknowledged_and_not_delivered_is_told() {
             let result = run(&scenario, scheme, 0, EVERYTHING);
             assert_eq!(result.ended, Ended::TimeLimit);
             let metrics = &result.connections[0].metrics;
-            // SYN takes a number before the first byte.
+            // SYN takes a sequence number before the first byte.
             let una = *column(&result.connections[0].parts[0], "snd_una_bytes").last().expect("it has begun");
             let acknowledged = una as u64 - 1;
             assert!(acknowledged >= metrics.delivered_bytes, "{scheme}, {limit}");
@@ -154,10 +154,10 @@ fn what_is_acknowledged_and_not_delivered_is_told() {
     }
 }
 
-/// Without a split nobody acknowledges in the destination's place, whatever happens: in random scenarios, cut off
-/// anywhere.
+/// Without a split nothing is acknowledged on behalf of the destination: in random scenarios with random time
+/// limits.
 #[test]
-fn an_unsplit_connection_has_nothing_in_between() {
+fn an_unsplit_connection_has_no_undelivered_bytes() {
     let unsplit: Vec<_> = Schemes::default().all().map(Scheme::name).collect();
     let unsplit = unsplit.into_iter().filter(|name| !SPLITTING.contains(name));
     for scheme in unsplit {
@@ -185,10 +185,10 @@ fn an_unsplit_connection_has_nothing_in_between() {
     }
 }
 
-/// Counts of relays are from the end of the warm-up on, as all are; the peak is of the whole run, and what is held
-/// is of its end.
+/// Relay counters exclude the warm-up, as all counters do; the peak covers the whole run, and held bytes are
+/// those at its end.
 #[test]
-fn a_warm_up_is_left_out_of_what_relays_count() {
+fn relay_counters_exclude_the_warm_up() {
     for scheme in SPLITTING {
         let whole = run(&read(LOSSY, &["transfer.size=unlimited", "limit=20 s"]), scheme, 3, EVERYTHING);
         let before = run(&read(LOSSY, &["transfer.size=unlimited", "limit=8 s"]), scheme, 3, EVERYTHING);
@@ -214,10 +214,10 @@ fn a_warm_up_is_left_out_of_what_relays_count() {
     }
 }
 
-/// A finite transfer goes on until the mobile host has everything, and the fixed one is told long before: a base
-/// station of slow air holds the whole of a small one.
+/// A finite transfer ends when the mobile host has all data, long after the wired host has all
+/// acknowledgements: with a slow wireless link the base station buffers a whole small transfer.
 #[test]
-fn a_run_ends_when_the_mobile_host_has_everything() {
+fn a_run_ends_when_the_mobile_host_has_all_data() {
     for scheme in SPLITTING {
         let slow = ["transfer.size=5 KB", "radio.rate=8 kbps", "radio.channel=perfect"];
         let result = run(&read(LOSSY, &slow), scheme, 0, EVERYTHING);
@@ -234,7 +234,7 @@ fn a_run_ends_when_the_mobile_host_has_everything() {
         assert!(told < 1.0 && arrived > 5.0, "{scheme}: told at {told} s, there at {arrived} s");
         assert!(last(&each.parts[1], "ack-received") > arrived, "FIN is acknowledged, too");
         assert!(each.metrics.completion_time_s.expect("it is finished") <= arrived);
-        // Cut off before, it is not finished, though the source has all it wants.
+        // At an earlier time limit it is unfinished, although the source has all acknowledgements.
         let cut = run(&read(LOSSY, &[&slow[..], &["limit=3 s"]].concat()), scheme, 0, EVERYTHING);
         let metrics = &cut.connections[0].metrics;
         assert!(!metrics.finished && cut.ended == Ended::TimeLimit && metrics.completion_time_s.is_none());
@@ -243,10 +243,10 @@ fn a_run_ends_when_the_mobile_host_has_everything() {
     }
 }
 
-/// Several connections have relays of their own, at one base station or at two; what a run has is the sum, of the
-/// peak the largest.
+/// Several connections have separate relays, at one base station or at two; totals are sums, except for the
+/// peak, which is a maximum.
 #[test]
-fn each_connection_has_relays_of_its_own() {
+fn each_connection_has_its_own_relays() {
     let overrides =
         ["tcp.close=true", "connection.third={to=\"phone\"}", "radio.channel.frame-loss.loss=0.02"];
     for scheme in SPLITTING {
@@ -271,8 +271,8 @@ fn each_connection_has_relays_of_its_own() {
     }
 }
 
-/// From one mobile host to another a connection is split twice: at two base stations, or twice at one. Both have
-/// their wireless parts, and the part between them is as the wired one.
+/// A connection between mobile hosts is split twice, at one or two base stations: both hosts have wireless
+/// parts, and the part in between has the wired settings.
 #[test]
 fn a_connection_between_mobile_hosts_is_split_twice() {
     let far = ["topology.path={routers=3, wireless=\"both\"}"];
@@ -316,10 +316,10 @@ fn a_connection_between_mobile_hosts_is_split_twice() {
     }
 }
 
-/// The series of the base station's sender shows the sizes that it cuts and what it holds; that of the source,
-/// which holds nothing for anybody, does not. A mobile source sets its own sizes.
+/// The series of the base station's sender shows segment size and held bytes; that of the source, which
+/// relays nothing, does not. A mobile source has the scheme's sizes.
 #[test]
-fn a_series_shows_sizes_and_what_is_held() {
+fn series_show_segment_sizes_and_held_bytes() {
     let turned = ["transfer.from=mobile", "transfer.to=fixed"];
     for (wireless, overrides) in [(1, &[][..]), (0, &turned)] {
         let result = run(&read(LOSSY, overrides), "vs-tcp", 0, EVERYTHING);
@@ -336,7 +336,7 @@ fn a_series_shows_sizes_and_what_is_held() {
             part.series.as_ref().expect("recorded").columns.iter().map(|column| column.0).collect()
         };
         assert!(names(&parts[1]).contains(&"held_bytes") && !names(&parts[0]).contains(&"held_bytes"));
-        // Segments are no larger than the size was at some time.
+        // Segments do not exceed the largest size in effect.
         let largest = sizes.iter().copied().fold(0.0, f64::max);
         let traced = events(&parts[wireless]);
         let biggest = traced.size_bytes.iter().copied().max().expect("something was sent");
@@ -344,7 +344,7 @@ fn a_series_shows_sizes_and_what_is_held() {
     }
 }
 
-/// The packets of a pcapng file: the interface of each, and its bytes with what follows them in the block.
+/// The packets of a pcapng file: interface, and bytes including the padding and options of the block.
 fn captured(path: &std::path::Path) -> Vec<(u32, Vec<u8>)> {
     let bytes = std::fs::read(path).expect("it was written");
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -359,10 +359,10 @@ fn captured(path: &std::path::Path) -> Vec<(u32, Vec<u8>)> {
     packets
 }
 
-/// A capture at a source shows what its own part agrees on: the segment size of a mobile one is the scheme's, and with
-/// selective repeat it takes selective acknowledgements (RFC 9293 section 3.7.1, RFC 2018 section 2).
+/// A capture at a source shows the options of its own part: the segment size of a mobile source is the
+/// scheme's, and with selective repeat SACK is permitted (RFC 9293 section 3.7.1, RFC 2018 section 2).
 #[test]
-fn a_capture_at_a_mobile_source_shows_its_part() {
+fn a_capture_at_a_mobile_source_shows_the_wireless_part() {
     let path = std::env::temp_dir().join(format!("lasthop-mobile-source-{}.pcapng", std::process::id()));
     let has = |overrides: &[&str], option: &[u8]| {
         let scenario = read(LOSSY, &[overrides, &["transfer.size=5 KB"]].concat());
@@ -375,14 +375,14 @@ fn a_capture_at_a_mobile_source_shows_its_part() {
     assert!(has(&[], &wired) && !has(&[], &largest));
     assert!(has(&turned, &largest) && !has(&turned, &wired));
     let selective = [turned[0], turned[1], "scheme.vs-tcp.recovery=selective-repeat"];
-    // The largest size, a window that needs no scale, and "SACK permitted", each padded.
+    // MSS, a window scale of zero, and "SACK permitted", each padded.
     let permitted = [&largest[..], &[1, 3, 3, 0, 1, 1, 4, 2]].concat();
     assert!(has(&selective, &permitted) && !has(&turned, &permitted));
     std::fs::remove_file(&path).expect("it is there");
 }
 
-/// A last hop of 2 Mb/s behind a wire that is never in the way. Acknowledgements come back at a rate at which they
-/// take no time to speak of, and none is lost.
+/// A last hop of 2 Mb/s behind a fast wire. Acknowledgements are not lost, and their transmission time is
+/// negligible.
 const HOP: &str = r#"
 limit = "310 s"
 warmup = "10 s"
@@ -409,24 +409,24 @@ uplink = { rate = "1000 Gbps", channel = "perfect" }
 metp.buffer = "200 KB"
 "#;
 
-/// A segment with its headers and its timestamps.
+/// A segment with headers and timestamps.
 const PACKET: f64 = 1052.0;
-/// Segments that the link can take in a second.
+/// Link rate in segments per second.
 const SLOTS: f64 = 2_000_000.0 / 8.0 / PACKET;
 
 fn window(packets: u32) -> String {
     format!("scheme.metp.wireless.window={} B", packets * 1000)
 }
 
-/// Segments of 1000 B that were delivered in each second.
+/// Segments of 1000 B delivered per second.
 fn segments_per_second(run: &Run) -> f64 {
     run.metrics.connections.throughput_bps / 8_000.0
 }
 
-/// Without a loss the link is full: each of its bits is of a segment, and of each segment of 1052 B with headers
-/// 1000 are payload. One segment may be cut by either end of the measured time, which is 300 s.
+/// Without losses the link is fully used by segments of 1052 B with headers, of which 1000 are payload. One
+/// segment may be cut by either end of the measured 300 s.
 #[test]
-fn a_link_without_loss_is_full() {
+fn a_lossless_link_is_fully_used() {
     for recovery in ["go-back-n", "selective-repeat"] {
         let recovery = format!("scheme.metp.recovery={recovery}");
         for packets in [2, 10, 60] {
@@ -437,10 +437,10 @@ fn a_link_without_loss_is_full() {
     }
 }
 
-/// A window that does not fill the pipe goes round once in each round trip: W segments in the time of one on the
-/// link, two delays, and an acknowledgement of 52 B on the way back.
+/// A window below the bandwidth-delay product is sent once per round trip: the transmission time of a
+/// segment, two delays, and an acknowledgement of 52 B.
 #[test]
-fn a_window_goes_round_once_in_a_round_trip() {
+fn a_small_window_is_sent_once_per_round_trip() {
     for recovery in ["go-back-n", "selective-repeat"] {
         let recovery = format!("scheme.metp.recovery={recovery}");
         for packets in [1, 4, 9] {
@@ -449,14 +449,14 @@ fn a_window_goes_round_once_in_a_round_trip() {
             let found = segments_per_second(&run(&scenario, "metp", 0, Observe::default()));
             let round_trip = PACKET * 8.0 / 2e6 + 0.030 + 0.010 + 52.0 * 8.0 / 1e6;
             let expected = f64::from(packets) / round_trip;
-            // A window more or less at the ends of 300 s.
+            // One window more or less at the ends of 300 s.
             assert!((found - expected).abs() <= f64::from(packets) / 300.0, "{found}, not {expected}");
         }
     }
 }
 
-/// What is measured in ten runs is the expectation, with 99.9 % confidence (Student's t with nine degrees of
-/// freedom: 4.78), but for what the expectation itself leaves out.
+/// Asserts that the mean of ten runs agrees with the expectation at 99.9 % confidence (Student's t with nine
+/// degrees of freedom: 4.78), up to the terms that the expectation neglects.
 fn agrees(overrides: &[&str], expected: f64, left_out: f64) {
     let scenario = read(HOP, overrides);
     let rates: Vec<f64> = (0..10)
@@ -470,37 +470,36 @@ fn agrees(overrides: &[&str], expected: f64, left_out: f64) {
     assert!(off <= most, "{overrides:?}: {mean} of the rate ± {}, expected {expected}", 4.78 * error);
 }
 
-/// Selective repeat sends again what is lost, and nothing else: of what the link carries the share 1 − p
-/// arrives, as long as it has something to carry. It has, but for one case: the copy is lost, and so is
-/// nothing else of the W − 2 segments behind the first of those that are waiting for it. Then nothing that
-/// was sent later shows the loss, since the window is shut, and the timer does, after 1 s. In the meantime W
-/// − 1 segments were carried, and W are retransmitted. So the link has time for 1 + p + p² (1 + (1 − p)^(W −
-/// 2) R) segments for each new one, if it could carry R in a second.
+/// Selective repeat retransmits exactly what is lost: a share 1 − p of the link's segments arrive, as long as
+/// the link is busy. It is idle in one case: the copy of a segment is lost, and none of the W − 2 segments
+/// behind the first copy is. The window is closed then, so nothing sent later reveals the loss, and the timer
+/// does, after 1 s. Meanwhile W − 1 segments were carried, and W are retransmitted. The link thus spends 1 +
+/// p + p² (1 + (1 − p)^(W − 2) R) segment times per new segment, where R is its rate in segments per second.
 ///
-/// What is left out are three losses that meet, up to four ways for each of which it costs R.
+/// Neglected: coincidences of three losses, up to four kinds, each with a cost of R.
 #[test]
-fn selective_repeat_has_what_is_not_lost() {
+fn selective_repeat_throughput_matches_a_closed_form() {
     for loss in [0.0005f64, 0.002, 0.005] {
         let (loss_key, w) = (format!("radio.channel.frame-loss.loss={loss}"), 20);
         let timer = 1.0 + (1.0 - loss).powi(w - 2) * SLOTS;
         let expected = 1.0 / (1.0 + loss + loss * loss * timer);
         let recovery = "scheme.metp.recovery=selective-repeat";
         agrees(&[&loss_key, recovery, &window(w as u32)], expected, 4.0 * loss.powi(3) * SLOTS);
-        // Without the timer's part it is what is not lost.
+        // Without the timer's term the share is 1 − p.
         assert!((expected - (1.0 - loss)).abs() < 1.1 * loss * loss * timer);
     }
 }
 
-/// Go-back-N with a window of W segments over a pipe that holds fewer, so that the link always has something to
-/// carry. Whoever goes back sends all W again, whatever the receiver has kept. The segment at which it happens is
-/// lost once more with probability p, so that it happens 1/(1 − p) times for each segment at which it does at all.
-/// The W − 1 behind it have then been sent twice, so that of these both copies must be lost for it to happen there,
-/// which takes p² and is left out. Of those behind, it is again one in 1/p. So it goes back g = 1/(1 − p) times in
-/// W − 1 + 1/p segments, and the link carries 1 + W g segments for each that is new.
+/// Go-back-N with a window of W segments above the bandwidth-delay product, so the link is always busy. Each
+/// go-back retransmits all W segments, whatever the receiver kept. The retransmitted segment is lost again
+/// with probability p, so a lost segment causes 1/(1 − p) go-backs. The W − 1 segments behind it have then
+/// been sent twice and cause another only if both copies are lost, with probability p², which is neglected.
+/// Of later segments one in 1/p is lost. So there are g = 1/(1 − p) go-backs per W − 1 + 1/p segments, and
+/// the link carries 1 + W g segments per that many new ones.
 ///
-/// What is left out: (W − 1) p² times more going back in such a stretch, each of which costs W.
+/// Neglected: (W − 1) p² more go-backs in such a stretch, each with a cost of W.
 #[test]
-fn go_back_n_sends_a_window_for_each_loss() {
+fn go_back_n_throughput_matches_a_closed_form() {
     for (packets, delay) in [(8u32, "5 ms"), (20, "0 s"), (20, "20 ms")] {
         for loss in [0.002f64, 0.01, 0.03] {
             let w = f64::from(packets);
@@ -518,8 +517,8 @@ fn go_back_n_sends_a_window_for_each_loss() {
     }
 }
 
-/// The capture of a split run has both sides: on the base station's interface all that it sends on, and what comes
-/// back for it.
+/// The capture of a split run contains both sides: on the base station's interface all forwarded packets, and
+/// those in return.
 #[test]
 fn a_capture_has_the_wireless_side_of_a_split_connection() {
     let text = "[transfer]\nsize = \"20 KB\"\n[tcp]\nclose = true\n[wired]\nrate = \"1 Mbps\"\n[radio]\nrate = \
@@ -528,7 +527,7 @@ fn a_capture_has_the_wireless_side_of_a_split_connection() {
     let path = std::env::temp_dir().join(format!("lasthop-split-{}.pcapng", std::process::id()));
     let observe = Observe { pcap: Some(&path), ..Observe::default() };
     let metrics = run(&scenario, "i-tcp", 0, observe).metrics;
-    // Of each packet the interface, and the address that it comes from.
+    // The interface and source address of each packet.
     let packets: Vec<_> =
         captured(&path).iter().map(|(id, bytes)| (*id, [12, 13, 14, 15].map(|at| bytes[at]))).collect();
     std::fs::remove_file(&path).expect("it is there");

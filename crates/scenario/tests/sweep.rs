@@ -36,7 +36,7 @@ fn a_sweep_is_the_product_of_its_axes_the_last_fastest() {
         writeln!(told, "{:?}", point.parameters).unwrap();
     }
     insta::assert_snapshot!(whatever_schemes(&told));
-    // A point is what overrides with its parameters would make.
+    // A point equals the scenario with its parameters as overrides.
     for point in &points {
         let overrides: Vec<String> =
             point.parameters.iter().map(|(path, value)| format!("{path}={value}")).collect();
@@ -73,7 +73,7 @@ fn any_kind_of_value_can_be_varied() {
     );
 }
 
-/// A swept profile gives all that is not stated, as in a file of its own.
+/// A swept profile sets all omitted keys, as in a file of its own.
 #[test]
 fn a_profile_can_be_varied() {
     let text = with("profile = \"ebsn\"", "packet_size = \"576 B\"")
@@ -91,7 +91,7 @@ fn a_profile_can_be_varied() {
 }
 
 #[test]
-fn the_canonical_form_holds_the_sweep() {
+fn the_canonical_form_contains_the_sweep() {
     for sweep in [
         "tcp.packet_size = [\"128 B\", \"0.512 KB\"]\nradio.rate = [\"9600 bps\"]",
         "radio.channel = [{ iid = { ber = 1e-6 } }, { iid = { ber = 1e-5 } }]\nradio.expansion = [1, 2.5]",
@@ -107,7 +107,7 @@ fn the_canonical_form_holds_the_sweep() {
 }
 
 #[test]
-fn a_point_has_one_hash_wherever_it_comes_from() {
+fn the_hash_of_a_point_is_independent_of_its_sweep() {
     let alone = Scenario::parse(SCENARIO, "test.toml", &["tcp.packet_size=512 B"]).unwrap().hash();
     let one = read("tcp.packet_size = [\"128 B\", \"512 B\"]", &[]);
     let two = read("tcp.packet_size = [\"0.512 KB\"]\nlimit = [\"10 min\", \"20 min\"]", &["title=other"]);
@@ -124,15 +124,15 @@ fn a_point_has_one_hash_wherever_it_comes_from() {
 }
 
 #[test]
-fn overrides_reach_the_sweep() {
+fn overrides_apply_to_the_sweep() {
     let sweep = "tcp.packet_size = [\"128 B\", \"512 B\"]\nradio.channel.two-state.bad = [\"1 s\", \"2 s\"]";
     let changed = |overrides: &[&str]| grid(&read(sweep, overrides));
-    // What an override fixes is varied no more, however large the part is that it fixes.
+    // A key fixed by an override is no longer swept, even if the override sets a whole table.
     assert_eq!(changed(&["tcp.packet_size=1 KiB"]), [["1 s"], ["2 s"]]);
     assert_eq!(changed(&["radio.channel=perfect"]), [["128 B"], ["512 B"]]);
     assert_eq!(changed(&["radio.channel.two-state.good=1 s"]).len(), 4);
     assert_eq!(changed(&["sweep={}"]), [Vec::<String>::new()]);
-    // An axis that an override brings comes last, be it new or not.
+    // An axis added or replaced by an override comes last.
     let replaced = ["sweep.limit=[\"1 s\", \"2 s\"]", "sweep.tcp.packet_size=[\"64 B\"]"];
     assert_eq!(
         changed(&replaced),
@@ -146,7 +146,7 @@ fn overrides_reach_the_sweep() {
     assert_eq!(changed(&both)[0], ["1 s", "64 B"]);
 }
 
-/// One sweep that is wrong.
+/// An invalid sweep.
 const WRONG: &[&str] = &[
     "tcp.packt_size = [\"128 B\"]",
     "\"tcp.packt_size\" = [\"128 B\"]",
@@ -197,7 +197,7 @@ const WRONG: &[&str] = &[
 ];
 
 #[test]
-fn every_wrong_sweep_is_told_what_and_where() {
+fn invalid_sweeps_are_reported() {
     let mut told = String::new();
     for sweep in WRONG {
         let text = format!("{SCENARIO}\n[sweep]\n{sweep}\n");

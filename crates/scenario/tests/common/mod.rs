@@ -2,7 +2,7 @@
 
 use lasthop_proto::scheme::Schemes;
 
-/// Every table, and little that is not needed.
+/// Every table, with few optional keys.
 pub(crate) const SCENARIO: &str = r#"title = "a test"
 schemes = ["basic", "ebsn"]
 
@@ -30,14 +30,14 @@ retransmissions = "unlimited"
 backoff.uniform = "100 ms"
 "#;
 
-/// The scenario with `from`, which it has, replaced by `to`.
+/// The scenario with `from` replaced by `to`.
 #[allow(dead_code, reason = "not every test file varies the text")]
 pub(crate) fn with(from: &str, to: &str) -> String {
     assert!(SCENARIO.contains(from), "the scenario has no {from:?}");
     SCENARIO.replacen(from, to, 1)
 }
 
-/// A message, or a canonical form, as it is whatever schemes there are.
+/// A message or canonical form independent of the set of registered schemes.
 #[allow(dead_code, reason = "not every test file shows messages")]
 pub(crate) fn whatever_schemes(text: &str) -> String {
     let schemes = Schemes::default();
