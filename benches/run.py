@@ -65,7 +65,7 @@ FEC = {
     10: Case("fec", 20_000, "(e) selective FEC, ten segments, from a file"),
     50: Case("fec-50", 4_000, "(e) selective FEC, fifty segments, from a file"),
 }
-CELL = Case("cell", 20_000, "(f) 802.11 cell, eight downloads, 20,000 s")
+CELL = Case("cell-8", 20_000, "(f) 802.11 cell, eight downloads, 20,000 s")
 PATH_LOSS = 1 / 150  # of data packets, as path.toml's bit errors have it
 JOBS = {jobs: Case(f"jobs-{jobs}", 10_000, "") for jobs in (1, 2)}
 

@@ -14,6 +14,8 @@ const WINDOW: u64 = 200;
 /// Some flows, each with a network of its own.
 pub(crate) struct Dumbbell {
     pub(crate) flows: u16,
+    /// Wired links before the last hop, which share its delay of 30 ms.
+    pub(crate) wired: u16,
     pub(crate) settings: Settings,
     /// What each flow transfers; without it, there is no end.
     pub(crate) segments: Option<u64>,
@@ -82,7 +84,8 @@ impl Dumbbell {
         let bytes = self.segments.map(|segments| segments * u64::from(self.settings.mss()));
         let wired = || {
             let rate = BitRate::from_bps(10_000_000).expect("not zero");
-            WiredLink::new(rate, Duration::from_millis(30), QueueLimit::Unlimited)
+            let delay = Duration::from_micros(30_000 / u64::from(self.wired.max(1)));
+            WiredLink::new(rate, delay, QueueLimit::Unlimited)
         };
         let radio = |direction| {
             let stream = |name: &str| streams.stream(&format!("{name}:{direction}:{flow}"));
@@ -91,15 +94,14 @@ impl Dumbbell {
         };
         let sender = net.add(Sender::new(connection, &self.settings, Transfer { bytes, start }, None));
         let receiver = net.add(Receiver::new(connection, &self.settings));
-        let (there, back) = (net.add(wired()), net.add(wired()));
+        let links: Vec<_> = (0..self.wired).map(|_| (net.add(wired()), net.add(wired()))).collect();
         let (down, up) = (net.add(radio("down")), net.add(radio("up")));
-        let mut connect = |from, to| net.connect((from, Port::ONLY), (to, Port::ONLY));
-        let sent = connect(sender, there);
-        connect(there, down);
-        connect(down, receiver);
-        connect(receiver, up);
-        connect(up, back);
-        let returned = connect(back, sender);
+        let there = links.iter().map(|link| link.0).chain([down, receiver]);
+        let back = links.iter().rev().map(|link| link.1).chain([sender]);
+        let way: Vec<_> = [sender].into_iter().chain(there).chain([up]).chain(back).collect();
+        let connect = |step: &[ComponentId]| net.connect((step[0], Port::ONLY), (step[1], Port::ONLY));
+        let wires: Vec<_> = way.windows(2).map(connect).collect();
+        let (sent, returned) = (wires[0], wires[wires.len() - 1]);
         (sender, receiver, Source { sent, returned })
     }
 }

@@ -4,8 +4,9 @@
 //! lasthop-bench CASE SIZE [FILE]
 //! ```
 //!
-//! `SIZE` is the simulated time in seconds for bulk transfers, the cell and the path, and the number of runs
-//! for all others. `FILE` is the output file of the case `pcapng`.
+//! `SIZE` is the simulated time in seconds for bulk transfers, the cells and the path, and the number of runs
+//! for all others. `N` in the name of a case is a number of flows, links, pairs or stations. `FILE` is the
+//! output file of the case `pcapng`.
 
 mod dumbbell;
 mod meter;
@@ -27,8 +28,8 @@ use dumbbell::Dumbbell;
 use meter::{Cost, measured};
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
-cases: bulk-1 bulk-10 bulk-100 bulk-ns2 bulk-reno bulk-cubic bulk-bbr bulk-bbr3 pcapng ten-clean ten-lossy ten-study
-       ebsn path cell fec fec-50 jobs-1 jobs-2";
+cases: bulk-N bulk-ns2 bulk-reno bulk-cubic bulk-bbr bulk-bbr3 hops-N pcapng ten-clean ten-lossy ten-study
+       ebsn path cell-N cell-idle-N fec fec-50 setup-dumbbell-N setup-cell-N jobs-1 jobs-2";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -72,9 +73,6 @@ impl Outcome {
 
 fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
     Some(match (case, file) {
-        ("bulk-1", None) => bulk(1, dumbbell::rfc(), size),
-        ("bulk-10", None) => bulk(10, dumbbell::rfc(), size),
-        ("bulk-100", None) => bulk(100, dumbbell::rfc(), size),
         ("bulk-ns2", None) => bulk(1, dumbbell::ns2(), size),
         ("bulk-reno", None) => bulk(1, dumbbell::linux(Congestion::Reno), size),
         ("bulk-cubic", None) => bulk(1, dumbbell::linux(Congestion::Cubic), size),
@@ -86,17 +84,29 @@ fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
         ("ten-study", None) => study(&study::TEN, size),
         ("ebsn", None) => study(&study::EBSN, size),
         ("path", None) => path(size),
-        ("cell", None) => cell(size),
         ("fec", None) => fec(10, size),
         ("fec-50", None) => fec(50, size),
         ("jobs-1", None) => jobs(1, size),
         ("jobs-2", None) => jobs(2, size),
+        (case, None) => {
+            let (kind, number) = case.rsplit_once('-')?;
+            let number = number.parse().ok().filter(|number| *number > 0)?;
+            match kind {
+                "bulk" => bulk(number, dumbbell::rfc(), size),
+                "hops" => hops(number, size),
+                "cell" => cell(number, false, size),
+                "cell-idle" => cell(number, true, size),
+                "setup-dumbbell" => setup(&format!("topology.dumbbell.pairs={number}"), size),
+                "setup-cell" => setup(&format!("topology.cell.stations={number}"), size),
+                _ => return None,
+            }
+        }
         _ => return None,
     })
 }
 
 fn endless(flows: u16, settings: Settings) -> Dumbbell {
-    Dumbbell { flows, settings, segments: None, channel: dumbbell::losing(0.01) }
+    Dumbbell { flows, wired: 1, settings, segments: None, channel: dumbbell::losing(0.01) }
 }
 
 fn seconds(simulated: u64) -> Time {
@@ -104,7 +114,15 @@ fn seconds(simulated: u64) -> Time {
 }
 
 fn bulk(flows: u16, settings: Settings, simulated: u64) -> Outcome {
-    let dumbbell = endless(flows, settings);
+    run_bulk(&endless(flows, settings), simulated)
+}
+
+/// One flow over so many links, the last of which is wireless.
+fn hops(links: u16, simulated: u64) -> Outcome {
+    run_bulk(&Dumbbell { wired: links - 1, ..endless(1, dumbbell::rfc()) }, simulated)
+}
+
+fn run_bulk(dumbbell: &Dumbbell, simulated: u64) -> Outcome {
     let (network, cost) = measured(|| {
         let mut network = dumbbell.build(0, |_| NoTap);
         network.engine.run(&[], seconds(simulated));
@@ -137,7 +155,7 @@ fn pcapng(simulated: u64, file: &str) -> Outcome {
 }
 
 fn ten(channel: Model, runs: u64) -> Outcome {
-    let dumbbell = Dumbbell { flows: 1, settings: dumbbell::rfc(), segments: Some(10), channel };
+    let dumbbell = Dumbbell { segments: Some(10), channel, ..endless(1, dumbbell::rfc()) };
     let play = |run| {
         let mut network = dumbbell.build(run, |_| NoTap);
         let ended = network.engine.run(&network.senders, seconds(3_600));
@@ -166,8 +184,13 @@ fn path(simulated: u64) -> Outcome {
     of_runs(&study::PATH.read_with(&[format!("limit={simulated}s")]), 1)
 }
 
-fn cell(simulated: u64) -> Outcome {
-    let case = study::CELL.read_with(&[format!("limit={simulated}s")]);
+/// Downloads by so many stations, or by one of them only.
+fn cell(stations: u16, one: bool, simulated: u64) -> Outcome {
+    let mut overrides = vec![format!("limit={simulated}s"), format!("topology.cell.stations={stations}")];
+    if one {
+        overrides.extend(["transfer.from=server", "transfer.to=MH1"].map(String::from));
+    }
+    let case = study::CELL.read_with(&overrides);
     let ((delivered, events, exchanges), cost) = measured(|| {
         let run = case.play(0);
         let network = &run.metrics.network;
@@ -176,6 +199,11 @@ fn cell(simulated: u64) -> Outcome {
         (case.delivered(&run.metrics), run.handled, exchanges)
     });
     Outcome { exchanges: Some(exchanges), ..Outcome::new(delivered, Some(events), &cost) }
+}
+
+/// Runs that end before anything arrives, each set up and torn down.
+fn setup(topology: &str, runs: u64) -> Outcome {
+    of_runs(&study::SETUP.read_with(&[topology]), runs)
 }
 
 fn jobs(jobs: usize, runs: u64) -> Outcome {

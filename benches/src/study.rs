@@ -17,11 +17,14 @@ pub(crate) const TEN: Case = Case { text: include_str!("../ten.toml"), scheme: "
 /// A connection over four routers, with cross traffic.
 pub(crate) const PATH: Case = Case { text: include_str!("../path.toml"), scheme: "basic" };
 
-/// Eight downloads through an 802.11 cell.
+/// Downloads through an 802.11 cell.
 pub(crate) const CELL: Case = Case { text: include_str!("../cell.toml"), scheme: "basic" };
 
 /// Ten segments over a fading last hop, the critical ones protected by a code.
 pub(crate) const FEC: Case = Case { text: include_str!("../selective-fec.toml"), scheme: "selective-fec" };
+
+/// A network of any size, with a run of a microsecond.
+pub(crate) const SETUP: Case = Case { text: include_str!("../setup.toml"), scheme: "basic" };
 
 /// A scenario with one of its schemes.
 pub(crate) struct Case {

@@ -1,7 +1,7 @@
 //! The parts of a connection: one, or several if base stations split it.
 
 use lasthop_proto::{ComponentId, HostId, Port};
-use lasthop_sim::network::{ComponentKind, FlowPath, Graph, LinkId, PortRef, Wiring};
+use lasthop_sim::network::{FlowPath, Graph, LinkId, PortRef, Wiring};
 
 /// A connection, or one part of a split connection, in path order.
 #[derive(Clone, Debug)]
@@ -50,11 +50,6 @@ pub(crate) fn parts(
     path: &FlowPath,
     crossings: &[Crossing],
 ) -> Vec<ConnectionPart> {
-    let component = |wanted: &dyn Fn(&ComponentKind) -> bool| {
-        let place =
-            wiring.components.iter().position(wanted).expect("the wiring contains what a flow crosses");
-        ComponentId(place as u16)
-    };
     let ends = wiring.flows[index];
     let begin = |node, wireless, sender| ConnectionPart {
         nodes: [node, node],
@@ -69,14 +64,9 @@ pub(crate) fn parts(
     for step in path.nodes.windows(2) {
         let link = graph.link(step[0], step[1]).expect("a path follows links");
         let away = usize::from(graph.ends(link)[0] != step[0]);
-        let directions = [away, 1 - away].map(|from| match graph.station(link) {
-            None => component(&|kind| matches!(kind, ComponentKind::Link(l, f) if *l == link && *f == from)),
-            Some((bss, _)) => component(&|kind| matches!(kind, ComponentKind::Bss(b) if *b == bss)),
-        });
+        let directions = [away, 1 - away].map(|from| wiring.link(graph, link, from));
         let crossing = left.next_if(|crossing| crossing.0 == link);
-        let proxy = crossing.map(|&(link, from)| {
-            (component(&|kind| matches!(kind, ComponentKind::Agent(l) if *l == graph.medium(link))), from)
-        });
+        let proxy = crossing.map(|&(link, from)| (wiring.agent(graph, link), from));
         match proxy {
             None => part.links.extend(directions),
             // The proxy is at the first end of the link.

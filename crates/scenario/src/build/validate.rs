@@ -11,7 +11,7 @@ use crate::file::alternatives;
 use crate::schema::{Radio, Scenario};
 
 /// An invalid value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// Path of the value: keys, and indices of list elements.
     pub path: Vec<String>,

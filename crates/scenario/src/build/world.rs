@@ -1,6 +1,8 @@
 //! The components of a run, and their ids and ports for measurement. Runs, metrics and traces use only
 //! [`World`].
 
+use std::collections::BTreeMap;
+
 use lasthop_base::{Bytes, Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::fec::Covers;
@@ -14,7 +16,7 @@ use lasthop_sim::wlan::Bss;
 use lasthop_sim::{Builder, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WireId, WiredLink};
 
 use super::network::{LastHop, Network, NetworkLink, Workload};
-use super::split_segments::{self, ConnectionPart, Crossing};
+use super::split_segments::{self, ConnectionPart};
 use crate::schema::{LinkProtection, Radio, Wired};
 
 /// The bad periods of the first wireless link's channel in a run that begin before `until`, each with its
@@ -44,30 +46,16 @@ pub(crate) struct Layout {
     network: Network,
     wiring: Wiring,
     /// Whether the agents are proxies.
-    splits: bool,
-    /// The links at which each flow is split.
-    crossings: Vec<Vec<Crossing>>,
+    has_proxies: bool,
+    /// For each link with a proxy, or the first link of its BSS: the flows split there, each with the proxy's
+    /// port through which the data enter.
+    split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>>,
     /// The parts of each flow; empty unless it is a connection.
     parts: Vec<Vec<ConnectionPart>>,
-    /// TCP settings of each flow.
-    tcp: Vec<Tcp>,
-}
-
-/// TCP settings of the parts of a connection.
-#[derive(Clone, Debug)]
-struct Tcp {
-    wired: tcp::Settings,
-    /// How the scheme splits the connection.
-    split: Option<Split>,
-}
-
-impl Tcp {
-    fn of(&self, part: &ConnectionPart) -> &tcp::Settings {
-        match &self.split {
-            Some(split) if part.wireless => &split.wireless,
-            _ => &self.wired,
-        }
-    }
+    /// How the scheme splits each flow.
+    splits: Vec<Option<Box<Split>>>,
+    /// For each connection: the wire from its source into the network, and the first wire to its source.
+    source_wires: Vec<[WireId; 2]>,
 }
 
 /// The components of a run.
@@ -102,11 +90,9 @@ pub(crate) struct ConnectionComponents {
 
 impl Layout {
     pub(crate) fn new(network: Network, scheme: &dyn Scheme) -> Layout {
-        let tcp =
-            network.flows.iter().map(|flow| Tcp { wired: flow.tcp.clone(), split: scheme.split(&flow.tcp) });
-        let tcp: Vec<Tcp> = tcp.collect();
-        let splits = tcp.iter().any(|tcp| tcp.split.is_some());
-        let has_agent = splits || scheme.agent().is_some();
+        let splits: Vec<_> = network.flows.iter().map(|flow| scheme.split(&flow.tcp).map(Box::new)).collect();
+        let has_proxies = splits.iter().any(Option::is_some);
+        let has_agent = has_proxies || scheme.agent().is_some();
         let agents: Vec<Option<HostId>> = network
             .links
             .iter()
@@ -121,7 +107,7 @@ impl Layout {
             .collect();
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
         let wiring = Wiring::new(&network.graph, &agents, &paths);
-        let proxies = if splits { agents } else { vec![None; agents.len()] };
+        let proxies = if has_proxies { agents } else { vec![None; agents.len()] };
         let crossings = network.flows.iter().map(|flow| match flow.is_tcp() {
             true => split_segments::crossings(&network.graph, &proxies, &flow.path),
             false => Vec::new(),
@@ -132,7 +118,14 @@ impl Layout {
             false => Vec::new(),
         });
         let parts = parts.collect();
-        Layout { network, wiring, splits, crossings, parts, tcp }
+        let source_wires = source_wires(&wiring, network.connections);
+        let mut split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>> = BTreeMap::new();
+        for (index, crossings) in crossings.iter().enumerate() {
+            for &(link, from) in crossings {
+                split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
+            }
+        }
+        Layout { network, wiring, has_proxies, split_at, parts, splits, source_wires }
     }
 
     /// The relays of flow number `index`, a connection, in path order.
@@ -156,7 +149,7 @@ impl Layout {
     /// The agents, each with the name of its link, or of the access point of its BSS. Proxies are excluded:
     /// their quantities are reported per part.
     pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
-        let components = self.wiring.components.iter().enumerate().filter(|_| !self.splits);
+        let components = self.wiring.components.iter().enumerate().filter(|_| !self.has_proxies);
         components.filter_map(|(index, kind)| {
             let ComponentKind::Agent(link) = kind else { return None };
             let [a, b] = self.network.graph.ends(*link).map(|end| &self.network.names[usize::from(end.0)]);
@@ -167,7 +160,10 @@ impl Layout {
 
     /// TCP settings of one part of flow number `index`, a connection.
     pub(crate) fn settings(&self, index: usize, part: &ConnectionPart) -> &tcp::Settings {
-        self.tcp[index].of(part)
+        match &self.splits[index] {
+            Some(split) if part.wireless => &split.wireless,
+            _ => &self.network.flows[index].tcp,
+        }
     }
 
     /// The wires that begin or end at a port.
@@ -203,31 +199,20 @@ impl Layout {
             }
         }
         // In the order of `self.wiring`, so that wire ids are indices there.
-        let wires: Vec<WireId> =
-            self.wiring.wires.iter().map(|&(from, to)| builder.connect(from, to)).collect();
+        for &(from, to) in &self.wiring.wires {
+            builder.connect(from, to);
+        }
         for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
-        let from = |place: PortRef| {
-            wires[self
-                .wiring
-                .wires
-                .iter()
-                .position(|wire| wire.0 == place)
-                .expect("an output port has a wire")]
-        };
-        let to = |place: PortRef| {
-            wires
-                [self.wiring.wires.iter().position(|wire| wire.1 == place).expect("an input port has a wire")]
-        };
-        let ends = self.wiring.flows[..self.network.connections].iter();
-        let connections = ends.enumerate().map(|(index, ends)| ConnectionComponents {
+        let ends = self.wiring.flows.iter().zip(&self.source_wires);
+        let connections = ends.enumerate().map(|(index, (ends, &[sent, returned]))| ConnectionComponents {
             id: FlowId(index as u16),
             source: self.network.flows[index].source(),
             sender: ends.source.0,
             receiver: ends.sink.0,
-            sent: from(ends.source),
-            returned: to(ends.source),
+            sent,
+            returned,
         });
         let ends = |wanted: fn(&Workload) -> bool| {
             let flows = self.network.flows.iter().zip(&self.wiring.flows);
@@ -257,7 +242,7 @@ impl Layout {
                 NetworkLink::Station(_) => unreachable!("the links of a BSS are one component"),
             },
             ComponentKind::Bss(bss) => self.bss(*bss, streams).into(),
-            ComponentKind::Agent(link) if self.splits => self.proxy(*link, scheme).into(),
+            ComponentKind::Agent(link) if self.has_proxies => self.proxy(*link, scheme).into(),
             ComponentKind::Agent(_) => scheme.agent().expect("the scheme has an agent").into(),
             ComponentKind::Router(router) => router.clone().into(),
         }
@@ -302,16 +287,12 @@ impl Layout {
     /// The proxy of a link, which splits the connections that cross the link.
     fn proxy(&self, link: LinkId, scheme: &dyn Scheme) -> Proxy {
         let mut proxy = Proxy::new();
-        for (index, crossings) in self.crossings.iter().enumerate() {
-            let Tcp { wired, split: Some(split) } = &self.tcp[index] else { continue };
-            for &(_, from) in
-                crossings.iter().filter(|crossing| self.network.graph.medium(crossing.0) == link)
-            {
-                let own = from == Port::WIRED;
-                let reaction = if own { scheme.reaction() } else { None };
-                let ends = self.network.flows[index].ends();
-                proxy.join(self.connection(FlowId(index as u16)), (wired, split), from, ends, reaction);
-            }
+        for &(flow, from) in self.split_at.get(&link).into_iter().flatten() {
+            let Some(split) = &self.splits[usize::from(flow.0)] else { continue };
+            let own = from == Port::WIRED;
+            let reaction = if own { scheme.reaction() } else { None };
+            let whole = &self.network.flows[usize::from(flow.0)];
+            proxy.join(self.connection(flow), (&whole.tcp, split), from, whole.ends(), reaction);
         }
         proxy
     }
@@ -323,21 +304,21 @@ impl Layout {
         scheme: &dyn Scheme,
         plain: bool,
     ) -> (&tcp::Settings, Option<Box<dyn Reaction>>) {
-        let tcp = &self.tcp[usize::from(id.0)];
-        let part = &self.parts[usize::from(id.0)][0];
-        let knows = !plain && (tcp.split.is_none() || part.wireless);
-        (tcp.of(part), if knows { scheme.reaction() } else { None })
+        let index = usize::from(id.0);
+        let part = &self.parts[index][0];
+        let knows = !plain && (self.splits[index].is_none() || part.wireless);
+        (self.settings(index, part), if knows { scheme.reaction() } else { None })
     }
 
     /// TCP settings at the destination of a flow.
     fn last(&self, id: FlowId) -> &tcp::Settings {
         let part = self.parts[usize::from(id.0)].last().expect("a connection has a part");
-        self.tcp[usize::from(id.0)].of(part)
+        self.settings(usize::from(id.0), part)
     }
 
     /// What a scheme adds to the destination of a flow, which may not know of it (`plain`).
     fn receiver_reactions(&self, id: FlowId, scheme: &dyn Scheme, plain: bool) -> ReceiverReactions {
-        let knows = !plain && self.tcp[usize::from(id.0)].split.is_none();
+        let knows = !plain && self.splits[usize::from(id.0)].is_none();
         if knows { scheme.receiver_reaction().into() } else { ReceiverReactions::default() }
     }
 
@@ -389,6 +370,21 @@ impl Layout {
             Workload::Responses(_) => unreachable!("the client is where the requests begin"),
         }
     }
+}
+
+/// For each of the first `connections` flows: the wire from its source into the network, and the first wire to
+/// its source.
+fn source_wires(wiring: &Wiring, connections: usize) -> Vec<[WireId; 2]> {
+    // By component, since a connection's source has one port.
+    let mut wires = vec![[None; 2]; wiring.components.len()];
+    for (id, (from, to)) in (0..).zip(&wiring.wires) {
+        wires[usize::from(from.0.0)][0].get_or_insert(WireId(id));
+        wires[usize::from(to.0.0)][1].get_or_insert(WireId(id));
+    }
+    let of_source = |ends: &FlowEnds| {
+        wires[usize::from(ends.source.0.0)].map(|wire| wire.expect("a wire leads from a source and to it"))
+    };
+    wiring.flows[..connections].iter().map(of_source).collect()
 }
 
 impl LastHop {

@@ -114,6 +114,11 @@ impl Edge {
     pub(crate) fn name(&self) -> String {
         self.ends.join("-")
     }
+
+    /// The mobile end of a wireless link.
+    pub(crate) fn mobile_host(&self) -> Option<&str> {
+        self.mobile.map(|mobile| self.ends[mobile].as_str())
+    }
 }
 
 /// A default connection of a shape: its name and its ends.

@@ -5,9 +5,11 @@
 //! port take different next hops; elsewhere forwarding takes no time and no component, just a wire.
 
 mod graph;
+mod paths;
 mod router;
 mod wiring;
 
 pub use graph::{BssId, Graph, LinkId};
+pub use paths::ShortestPaths;
 pub use router::Router;
 pub use wiring::{ComponentKind, FlowEnds, FlowPath, PortRef, Wiring};

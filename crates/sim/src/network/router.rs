@@ -1,12 +1,19 @@
 //! A router with static routes.
 
+use std::sync::Arc;
+
 use lasthop_base::Time;
 use lasthop_proto::{Component, FlowId, HostId, Out, Packet, Port};
 
 /// Forwards each packet by its flow and destination, in zero time. Queues belong to the outgoing links.
-#[derive(Clone, Debug)]
+///
+/// The table is immutable, and shared by the copies of a router in different runs.
+#[derive(Clone, Debug, Default)]
 pub struct Router {
-    ways: Vec<Ways>,
+    /// The lowest flow with a route.
+    first: u16,
+    /// The outgoing ports of the flows from `first` on.
+    ways: Arc<[Ways]>,
 }
 
 /// The outgoing ports of a flow.
@@ -19,31 +26,40 @@ struct Ways {
     back: Port,
 }
 
-impl Router {
-    /// A router without routes.
-    pub(super) fn new() -> Router {
-        Router { ways: Vec::new() }
-    }
-
-    /// Sets the route of `flow`, whose destination is `dst`: packets towards `dst` (`forth`) or towards the
-    /// source leave through `port`.
-    pub(super) fn set(&mut self, flow: FlowId, dst: HostId, forth: bool, port: Port) {
-        let place = usize::from(flow.0);
-        if self.ways.len() <= place {
-            self.ways.resize(place + 1, Ways { dst, forth: NOWHERE, back: NOWHERE });
-        }
-        let ways = &mut self.ways[place];
-        ways.dst = dst;
-        *(if forth { &mut ways.forth } else { &mut ways.back }) = port;
-    }
+/// The route of the packets of a flow in one direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    pub(super) flow: FlowId,
+    /// The destination of the flow.
+    pub(super) dst: HostId,
+    /// Whether the route leads towards the destination of the flow; otherwise it leads towards its source.
+    pub(super) forth: bool,
+    /// The outgoing port.
+    pub(super) port: Port,
 }
 
 /// A port without a wire; sending to it is a routing bug.
 const NOWHERE: Port = Port(u16::MAX);
 
+impl Router {
+    /// A router with these routes.
+    pub(super) fn new(routes: Vec<Route>) -> Router {
+        let flows = || routes.iter().map(|route| route.flow.0);
+        let (Some(first), Some(last)) = (flows().min(), flows().max()) else { return Router::default() };
+        let none = Ways { dst: HostId(0), forth: NOWHERE, back: NOWHERE };
+        let mut ways = vec![none; usize::from(last - first) + 1];
+        for Route { flow, dst, forth, port } in routes {
+            let ways = &mut ways[usize::from(flow.0 - first)];
+            ways.dst = dst;
+            *(if forth { &mut ways.forth } else { &mut ways.back }) = port;
+        }
+        Router { first, ways: ways.into() }
+    }
+}
+
 impl Component for Router {
     fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
-        let ways = &self.ways[usize::from(packet.flow.0)];
+        let ways = &self.ways[usize::from(packet.flow.0 - self.first)];
         out.send(if packet.dst == ways.dst { ways.forth } else { ways.back }, packet);
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_proto::{ComponentId, FlowId, HostId, Port};
 
-use super::{BssId, Graph, LinkId, Router};
+use super::router::{Route, Router};
+use super::{BssId, Graph, LinkId};
 
 /// The path of a flow through a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,21 +64,31 @@ pub struct Wiring {
     pub flows: Vec<FlowEnds>,
     /// The hosts reached through each station of each BSS.
     pub reached: BTreeMap<(BssId, u16), BTreeSet<HostId>>,
+    /// The components of each link: of its two directions.
+    links: Vec<[Option<ComponentId>; 2]>,
+    /// The component of each BSS.
+    bsses: Vec<Option<ComponentId>>,
+    /// The agent of each link, or of the BSS whose first link this is.
+    agents: Vec<Option<ComponentId>>,
 }
 
-/// Next hop of the packets that leave one port, by flow and direction.
-type Onward = BTreeMap<(FlowId, bool), PortRef>;
+/// The next hop of packets that leave a port, ordered by port, flow and direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Hop {
+    outlet: PortRef,
+    /// The flow, and whether its packets are on their way to its destination.
+    packets: (FlowId, bool),
+    /// The node at which the packets leave the port.
+    node: HostId,
+    entrance: PortRef,
+}
 
 struct WiringBuilder<'a> {
     graph: &'a Graph,
     /// The node at which each link has its agent.
     agents: &'a [Option<HostId>],
     wiring: Wiring,
-    directions: BTreeMap<(LinkId, usize), ComponentId>,
-    bsses: BTreeMap<BssId, ComponentId>,
-    agent_places: BTreeMap<LinkId, ComponentId>,
-    /// For each port from which packets enter a node: the node, and the next hops.
-    outlets: BTreeMap<(ComponentId, Port), (HostId, Onward)>,
+    hops: Vec<Hop>,
 }
 
 impl Wiring {
@@ -90,19 +101,38 @@ impl Wiring {
     /// # Panics
     /// If a path does not follow the links of the graph.
     pub fn new(graph: &Graph, agents: &[Option<HostId>], flows: &[FlowPath]) -> Wiring {
-        let mut builder = WiringBuilder {
-            graph,
-            agents,
-            wiring: Wiring::default(),
-            directions: BTreeMap::new(),
-            bsses: BTreeMap::new(),
-            agent_places: BTreeMap::new(),
-            outlets: BTreeMap::new(),
+        let wiring = Wiring {
+            links: vec![[None; 2]; agents.len()],
+            bsses: vec![None; graph.bsses()],
+            agents: vec![None; agents.len()],
+            ..Wiring::default()
         };
+        let mut builder = WiringBuilder { graph, agents, wiring, hops: Vec::new() };
         for (index, flow) in flows.iter().enumerate() {
             builder.add_flow(FlowId(index as u16), flow);
         }
         builder.connect(flows)
+    }
+
+    /// The component of the direction of `link` that leads away from its first (0) or second (1) end, or of
+    /// the BSS of the link.
+    ///
+    /// # Panics
+    /// If no flow crosses it.
+    pub fn link(&self, graph: &Graph, link: LinkId, from: usize) -> ComponentId {
+        let component = match graph.station(link) {
+            None => self.links[usize::from(link.0)][from],
+            Some((bss, _)) => self.bsses[usize::from(bss.0)],
+        };
+        component.expect("a flow crosses the link")
+    }
+
+    /// The agent of a link, or of its BSS.
+    ///
+    /// # Panics
+    /// If there is none, or no flow crosses it.
+    pub fn agent(&self, graph: &Graph, link: LinkId) -> ComponentId {
+        self.agents[usize::from(graph.medium(link).0)].expect("a flow crosses the agent")
     }
 }
 
@@ -143,13 +173,12 @@ impl WiringBuilder<'_> {
                 self.add_agent(link);
             }
             match self.graph.station(link) {
-                Some((bss, _)) if !self.bsses.contains_key(&bss) => {
-                    let id = self.add(ComponentKind::Bss(bss));
-                    self.bsses.insert(bss, id);
+                Some((BssId(bss), _)) if self.wiring.bsses[usize::from(bss)].is_none() => {
+                    self.wiring.bsses[usize::from(bss)] = Some(self.add(ComponentKind::Bss(BssId(bss))));
                 }
-                None if !self.directions.contains_key(&(link, from)) => {
-                    let id = self.add(ComponentKind::Link(link, from));
-                    self.directions.insert((link, from), id);
+                None if self.wiring.links[usize::from(link.0)][from].is_none() => {
+                    let direction = self.add(ComponentKind::Link(link, from));
+                    self.wiring.links[usize::from(link.0)][from] = Some(direction);
                 }
                 _ => {}
             }
@@ -161,9 +190,8 @@ impl WiringBuilder<'_> {
 
     fn add_agent(&mut self, link: LinkId) {
         let link = self.graph.medium(link);
-        if !self.agent_places.contains_key(&link) {
-            let id = self.add(ComponentKind::Agent(link));
-            self.agent_places.insert(link, id);
+        if self.wiring.agents[usize::from(link.0)].is_none() {
+            self.wiring.agents[usize::from(link.0)] = Some(self.add(ComponentKind::Agent(link)));
         }
     }
 
@@ -175,13 +203,10 @@ impl WiringBuilder<'_> {
 
     /// The input and output ports of a link, in the direction that leads away from one of its ends.
     fn ports(&self, link: LinkId, from: usize) -> (PortRef, PortRef) {
+        let id = self.wiring.link(self.graph, link, from);
         match self.graph.station(link) {
-            None => {
-                let place = (self.directions[&(link, from)], Port::ONLY);
-                (place, place)
-            }
-            Some((bss, station)) => {
-                let id = self.bsses[&bss];
+            None => ((id, Port::ONLY), (id, Port::ONLY)),
+            Some((_, station)) => {
                 let (ap, station) = ((id, Port::WIRED), (id, Port(1 + station)));
                 if from == 0 { (ap, station) } else { (station, ap) }
             }
@@ -198,7 +223,7 @@ impl WiringBuilder<'_> {
             let agent = self.agents[usize::from(link.0)];
             let agent_at = |node| {
                 let here = agent == Some(node);
-                here.then(|| (self.agent_places[&self.graph.medium(link)], Port::WIRED))
+                here.then(|| (self.wiring.agent(self.graph, link), Port::WIRED))
             };
             let (enters, leaves) = self.ports(link, from);
             let (entrance, left) = (agent_at(step[0]).unwrap_or(enters), agent_at(step[1]).unwrap_or(leaves));
@@ -217,57 +242,81 @@ impl WiringBuilder<'_> {
     }
 
     fn go_on(&mut self, packets: (FlowId, bool), node: HostId, outlet: PortRef, entrance: PortRef) {
-        let (_, onward) = self.outlets.entry(outlet).or_insert_with(|| (node, Onward::new()));
-        let before = onward.insert(packets, entrance);
-        assert!(before.is_none_or(|before| before == entrance), "a path visits a node at most once");
+        self.hops.push(Hop { outlet, packets, node, entrance });
     }
 
     fn connect(mut self, flows: &[FlowPath]) -> Wiring {
-        for (&link, &agent) in &self.agent_places {
+        self.connect_agents();
+        let mut hops = core::mem::take(&mut self.hops);
+        hops.sort_unstable();
+        hops.dedup();
+        let mut routers: BTreeMap<HostId, RouterBuilder> = BTreeMap::new();
+        for hops in hops.chunk_by(|a, b| a.outlet == b.outlet) {
+            let unique = hops.windows(2).all(|pair| pair[0].packets != pair[1].packets);
+            assert!(unique, "a path visits a node at most once");
+            let Hop { outlet, node, entrance, .. } = hops[0];
+            if hops.iter().all(|hop| hop.entrance == entrance) {
+                self.wiring.wires.push((outlet, entrance));
+                continue;
+            }
+            let router = routers.entry(node).or_insert_with(|| {
+                let id = self.add(ComponentKind::Router(Router::default()));
+                RouterBuilder { id, routes: Vec::new(), entrances: Vec::new(), ports: BTreeMap::new() }
+            });
+            self.wiring.wires.push((outlet, (router.id, Port::ONLY)));
+            for hop in hops {
+                router.add(hop, flows);
+            }
+        }
+        for RouterBuilder { id, routes, entrances, .. } in routers.into_values() {
+            self.wiring.components[usize::from(id.0)] = ComponentKind::Router(Router::new(routes));
+            let leaving = (0..).map(|port| (id, Port(port))).zip(entrances);
+            self.wiring.wires.extend(leaving);
+        }
+        self.wiring
+    }
+
+    fn connect_agents(&mut self) {
+        for (place, agent) in self.wiring.agents.iter().enumerate() {
+            let Some(agent) = *agent else { continue };
+            let link = LinkId(place as u16);
             if let Some((bss, _)) = self.graph.station(link) {
-                let bss = self.bsses[&bss];
+                let bss = self.wiring.bsses[usize::from(bss.0)].expect("an agent is beside its BSS");
                 self.wiring.wires.push(((agent, Port::RADIO), (bss, Port::WIRED)));
                 self.wiring.wires.push(((bss, Port::WIRED), (agent, Port::RADIO)));
                 self.wiring.watches.push((bss, agent));
                 continue;
             }
-            let away = usize::from(Some(self.graph.ends(link)[0]) != self.agents[usize::from(link.0)]);
-            if let Some(&direction) = self.directions.get(&(link, away)) {
+            let away = usize::from(Some(self.graph.ends(link)[0]) != self.agents[place]);
+            if let Some(direction) = self.wiring.links[place][away] {
                 self.wiring.wires.push(((agent, Port::RADIO), (direction, Port::ONLY)));
                 self.wiring.watches.push((direction, agent));
             }
-            if let Some(&direction) = self.directions.get(&(link, 1 - away)) {
+            if let Some(direction) = self.wiring.links[place][1 - away] {
                 self.wiring.wires.push(((direction, Port::ONLY), (agent, Port::RADIO)));
             }
         }
-        let mut routers: BTreeMap<HostId, (ComponentId, Vec<PortRef>)> = BTreeMap::new();
-        for (outlet, (node, onward)) in core::mem::take(&mut self.outlets) {
-            let mut entrances = onward.values();
-            let first = *entrances.next().expect("packets come out of an outlet");
-            if entrances.all(|&entrance| entrance == first) {
-                self.wiring.wires.push((outlet, first));
-                continue;
-            }
-            let (router, ports) = routers
-                .entry(node)
-                .or_insert_with(|| (self.add(ComponentKind::Router(Router::new())), Vec::new()));
-            self.wiring.wires.push((outlet, (*router, Port::ONLY)));
-            let ComponentKind::Router(table) = &mut self.wiring.components[usize::from(router.0)] else {
-                unreachable!("the component is a router");
-            };
-            for ((flow, forth), entrance) in onward {
-                let port = ports.iter().position(|&known| known == entrance).unwrap_or_else(|| {
-                    ports.push(entrance);
-                    ports.len() - 1
-                });
-                let dst = *flows[usize::from(flow.0)].nodes.last().expect("a path has nodes");
-                table.set(flow, dst, forth, Port(port as u16));
-            }
-        }
-        for (router, ports) in routers.into_values() {
-            let leaving = ports.into_iter().enumerate();
-            self.wiring.wires.extend(leaving.map(|(port, entrance)| ((router, Port(port as u16)), entrance)));
-        }
-        self.wiring
+    }
+}
+
+/// A router whose routes are being collected.
+struct RouterBuilder {
+    id: ComponentId,
+    routes: Vec<Route>,
+    /// Where the wire of each output port leads.
+    entrances: Vec<PortRef>,
+    /// The output port whose wire leads to each entrance.
+    ports: BTreeMap<PortRef, Port>,
+}
+
+impl RouterBuilder {
+    fn add(&mut self, hop: &Hop, flows: &[FlowPath]) {
+        let port = *self.ports.entry(hop.entrance).or_insert_with(|| {
+            self.entrances.push(hop.entrance);
+            Port((self.entrances.len() - 1) as u16)
+        });
+        let (flow, forth) = hop.packets;
+        let dst = *flows[usize::from(flow.0)].nodes.last().expect("a path has nodes");
+        self.routes.push(Route { flow, dst, forth, port });
     }
 }

@@ -1,5 +1,7 @@
 //! Resource limits: scenarios beyond them would run for days or exhaust memory.
 
+use std::mem;
+
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
@@ -41,9 +43,8 @@ const MAX_COMPONENTS: usize = 65_535;
 
 impl Resolver<'_> {
     /// Checks the numbers of nodes, links, flows and components, whose ids have 16 bits.
-    pub(super) fn check_size(&mut self) {
+    pub(super) fn check_size(&mut self, edges: usize) {
         let scenario = self.scenario;
-        let edges = scenario.topology.edges().len();
         let connections = scenario.connection.len().max(scenario.topology.pairs().len());
         let flows = connections + scenario.traffic.len() + 2 * scenario.application.len();
         // A link has two directions and possibly an agent; each of its ends may need a router.
@@ -66,7 +67,9 @@ impl Resolver<'_> {
             return self.fault(&["limit"], problem);
         }
         self.check_windows();
-        let links = self.network.links.clone();
+        let largest_packet = self.largest_packet();
+        // Moved out and back, so that the checks can report faults.
+        let links = mem::take(&mut self.network.links);
         for (index, link) in links.iter().enumerate() {
             let name = self.name_of_link(index);
             match link {
@@ -76,8 +79,8 @@ impl Resolver<'_> {
                     self.check_rate(&[&table[..], &["rate"]].concat(), *rate);
                 }
                 NetworkLink::Radio(hop) => {
-                    self.check_hop(&name, &hop.down, false);
-                    self.check_hop(&name, &hop.up, true);
+                    self.check_hop(&name, &hop.down, false, largest_packet);
+                    self.check_hop(&name, &hop.up, true, largest_packet);
                 }
                 NetworkLink::Station(station) => {
                     let own = self.scenario.link.get(&name).is_some_and(|link| link.states("channel"));
@@ -88,13 +91,14 @@ impl Resolver<'_> {
                 }
             }
         }
-        let configs = self.network.flows.iter().filter_map(|flow| match &flow.workload {
-            Workload::Traffic(config) => Some((flow.name.clone(), *config)),
-            _ => None,
-        });
-        for (name, config) in configs.collect::<Vec<_>>() {
-            self.check_datagrams(&name, config);
+        self.network.links = links;
+        let flows = mem::take(&mut self.network.flows);
+        for flow in &flows {
+            if let Workload::Traffic(config) = &flow.workload {
+                self.check_datagrams(&flow.name, *config);
+            }
         }
+        self.network.flows = flows;
     }
 
     fn name_of_link(&self, index: usize) -> String {
@@ -118,8 +122,8 @@ impl Resolver<'_> {
     /// Checks the windows of all connections, and of their wireless parts.
     fn check_windows(&mut self) {
         let scenario = self.scenario;
-        let flows: Vec<_> = self.network.flows.iter().filter(|flow| flow.is_tcp()).cloned().collect();
-        let own = flows.iter().filter(|flow| flow.tcp != scenario.tcp);
+        let flows = mem::take(&mut self.network.flows);
+        let own = flows.iter().filter(|flow| flow.is_tcp() && flow.tcp != scenario.tcp);
         let own = own.map(|flow| (vec!["connection", flow.name.as_str(), "tcp", "window"], &flow.tcp));
         for (path, tcp) in [(vec!["tcp", "window"], &scenario.tcp)].into_iter().chain(own) {
             self.check_window(&path, tcp);
@@ -132,6 +136,7 @@ impl Resolver<'_> {
                 }
             }
         }
+        self.network.flows = flows;
     }
 
     fn check_rate(&mut self, path: &[&str], rate: BitRate) {
@@ -146,7 +151,8 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_hop(&mut self, name: &str, radio: &Radio, up: bool) {
+    /// Checks a direction of a wireless link, which packets of up to `largest_packet` may cross.
+    fn check_hop(&mut self, name: &str, radio: &Radio, up: bool, largest_packet: Bytes) {
         let path = |resolver: &Self, key: &'static str| -> Vec<String> {
             let table = resolver.table_of(name, key, up);
             table.into_iter().chain([key]).map(str::to_owned).collect()
@@ -165,7 +171,7 @@ impl Resolver<'_> {
             return;
         }
         let unit = radio.unit.or(radio.mtu).map_or(MAX_PACKET, |unit| unit.get().min(MAX_PACKET));
-        let unit = radio.unit.map_or(unit.min(self.largest_packet()), |unit| unit.get());
+        let unit = radio.unit.map_or(unit.min(largest_packet), |unit| unit.get());
         // A code adds less than the same amount again.
         let on_air = radio.rate.time_for_bits(radio.expansion.on_air(2 * unit.bits()));
         say(self, "channel", &|resolver, path| {

@@ -1,5 +1,7 @@
 //! The flows of a network (connections, other traffic, applications), with error checks.
 
+use std::collections::HashMap;
+
 use lasthop_base::{Duration, Time};
 use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::network::FlowPath;
@@ -21,10 +23,11 @@ impl Resolver<'_> {
             return;
         };
         let pairs = scenario.topology.pairs();
+        let by_name: HashMap<&str, &Pair> = pairs.iter().map(|pair| (pair.name.as_str(), pair)).collect();
         let usual = ConnectionOverride::default();
         let own = |name: &str| scenario.connection.get(name).unwrap_or(&usual);
         let ends_are_stated = transfer.from.is_some() || transfer.to.is_some();
-        let only_pairs = scenario.connection.keys().all(|name| pairs.iter().any(|pair| pair.name == *name));
+        let only_pairs = scenario.connection.keys().all(|name| by_name.contains_key(name.as_str()));
         if only_pairs && !(ends_are_stated && scenario.connection.is_empty()) {
             for pair in &pairs {
                 self.add_connection(&pair.name, transfer, own(&pair.name), Some(pair));
@@ -33,7 +36,8 @@ impl Resolver<'_> {
             self.add_connection(&pairs[0].name, transfer, &usual, pairs.first().filter(|_| pairs.len() == 1));
         } else {
             for name in scenario.connection.keys() {
-                let pair = pairs.iter().find(|pair| pair.name == *name || pairs.len() == 1);
+                let only = pairs.first().filter(|_| pairs.len() == 1);
+                let pair = by_name.get(name.as_str()).copied().or(only);
                 self.add_connection(name, transfer, own(name), pair);
             }
         }
@@ -72,8 +76,13 @@ impl Resolver<'_> {
             let workload = Workload::Transfer { transfer, spread, plain: own.plain };
             let path = FlowPath { nodes, one_way: false, answers: None };
             let tcp = self.tcp(&path.nodes, Some((name, &own.tcp)));
-            self.network.flows.push(Flow { name: name.to_owned(), path, workload, tcp });
+            self.add_flow(Flow { name: name.to_owned(), path, workload, tcp });
         }
+    }
+
+    fn add_flow(&mut self, flow: Flow) {
+        self.flow_names.insert(flow.name.clone());
+        self.network.flows.push(flow);
     }
 
     /// TCP settings of a connection along `nodes`: `[tcp]`, overridden by the hosts at its ends and then by
@@ -99,7 +108,7 @@ impl Resolver<'_> {
     /// Checks the hosts named in `[host.NAME]`.
     pub(super) fn check_hosts(&mut self) {
         for (name, host) in &self.scenario.host {
-            if !self.network.names.contains(name) {
+            if !self.nodes.contains_key(name) {
                 let names = self.network.names.iter().map(String::as_str);
                 let problem = format!("found no such host, {}", alternatives(name, names));
                 self.fault(&["host", name], problem);
@@ -122,7 +131,7 @@ impl Resolver<'_> {
     pub(super) fn add_traffic(&mut self) {
         for (name, traffic) in &self.scenario.traffic {
             let key = |key| vec!["traffic", name, key];
-            if self.network.flows.iter().any(|flow| flow.name == *name) {
+            if self.flow_names.contains(name) {
                 self.fault(&["traffic", name], "found the name of a connection, expected a different name");
             }
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
@@ -130,7 +139,7 @@ impl Resolver<'_> {
             if let Some(nodes) = self.path(&traffic.from, &traffic.to, traffic.via.as_deref(), &keys) {
                 let path = FlowPath { nodes, one_way: true, answers: None };
                 let (workload, tcp) = (Workload::Traffic(config), self.scenario.tcp.clone());
-                self.network.flows.push(Flow { name: name.clone(), path, workload, tcp });
+                self.add_flow(Flow { name: name.clone(), path, workload, tcp });
             }
         }
     }
@@ -163,7 +172,7 @@ impl Resolver<'_> {
     pub(super) fn add_applications(&mut self) {
         for (name, application) in &self.scenario.application {
             let key = |key| vec!["application", name, key];
-            if self.network.flows.iter().any(|flow| flow.name == *name) {
+            if self.flow_names.contains(name) {
                 let problem = "found the name of a connection or of other traffic, expected a different name";
                 self.fault(&["application", name], problem);
             }
@@ -180,7 +189,7 @@ impl Resolver<'_> {
             {
                 let path = FlowPath { nodes, one_way: false, answers };
                 let tcp = self.tcp(&path.nodes, None);
-                self.network.flows.push(Flow { name: name.clone(), path, workload, tcp });
+                self.add_flow(Flow { name: name.clone(), path, workload, tcp });
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The links of a network with their overrides, and their error checks.
 
+use std::collections::HashMap;
+
 use lasthop_base::Invalid;
 use lasthop_proto::HostId;
 
@@ -7,6 +9,9 @@ use super::Resolver;
 use crate::build::network::{LastHop, NetworkLink, StationConfig};
 use crate::file::alternatives;
 use crate::schema::{Cell, Edge, LinkOverride, LinkProtection, Radio, Topology, split};
+
+/// The number of wireless links of each mobile host.
+type WirelessLinks<'a> = HashMap<&'a str, usize>;
 
 impl Resolver<'_> {
     /// Checks the numbers of a shape and the link names of a graph.
@@ -40,17 +45,20 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn add_links(&mut self) {
-        let edges = self.scenario.topology.edges();
-        self.check_exceptions(&edges);
-        for edge in &edges {
+    pub(super) fn add_links(&mut self, edges: &[Edge]) {
+        self.check_exceptions(edges);
+        let mut wireless_links = WirelessLinks::new();
+        for host in edges.iter().filter_map(Edge::mobile_host) {
+            *wireless_links.entry(host).or_default() += 1;
+        }
+        for edge in edges {
             let [a, b] = [0, 1].map(|end| self.node(&edge.ends[end]));
             if self.network.graph.link(a, b).is_some() {
                 let problem = format!("found {} a second time, expected it once", edge.name());
                 self.fault(&["topology", "graph"], problem);
                 continue;
             }
-            if let Some(link) = self.link(edge, &edges) {
+            if let Some(link) = self.link(edge, &wireless_links) {
                 match link {
                     NetworkLink::Station(_) => self.network.graph.join(a, b),
                     NetworkLink::Wired(_) | NetworkLink::Radio(_) => self.network.graph.connect(a, b),
@@ -72,17 +80,18 @@ impl Resolver<'_> {
 
     /// Checks that every `[link.NAME]` table names an existing link.
     fn check_exceptions(&mut self, edges: &[Edge]) {
+        if self.scenario.link.is_empty() {
+            return;
+        }
+        let names: Vec<String> = edges.iter().map(Edge::name).collect();
+        // Of links with the same name, the first.
+        let by_name: HashMap<&str, &Edge> = names.iter().map(String::as_str).zip(edges).rev().collect();
         for (name, link) in &self.scenario.link {
-            let Some(place) = edges.iter().position(|edge| edge.name() == *name) else {
-                let names: Vec<String> = edges.iter().map(Edge::name).collect();
-                let problem = format!(
-                    "there is no link \"{name}\", {}",
-                    alternatives(name, names.iter().map(|n| &**n))
-                );
-                self.fault(&["link", name], problem);
+            let Some(&edge) = by_name.get(name.as_str()) else {
+                let alternatives = alternatives(name, names.iter().map(String::as_str));
+                self.fault(&["link", name], format!("there is no link \"{name}\", {alternatives}"));
                 continue;
             };
-            let edge = &edges[place];
             if let Some((key, others)) = link.first_strange_key(edge) {
                 let here = match (edge.in_cell, edge.mobile) {
                     (true, _) => "a link of a cell",
@@ -95,16 +104,17 @@ impl Resolver<'_> {
         }
     }
 
-    fn link(&mut self, edge: &Edge, edges: &[Edge]) -> Option<NetworkLink> {
+    fn link(&mut self, edge: &Edge, wireless_links: &WirelessLinks<'_>) -> Option<NetworkLink> {
         let name = edge.name();
         let exception = self.scenario.link.get(&name).cloned().unwrap_or_default();
         let missing = |table: &str| {
             format!("missing key {table}, expected a table with the key rate, for the link {name}")
         };
         if edge.in_cell {
-            let usual = self.scenario.cell.clone().unwrap_or_default();
-            self.check_cell(&usual);
-            let suffix = self.suffix(edge, 1, edges);
+            let default = Cell::default();
+            let usual = self.scenario.cell.as_ref().unwrap_or(&default);
+            self.check_cell(usual);
+            let suffix = self.suffix(edge, 1, wireless_links);
             let station = StationConfig {
                 name: suffix.trim_start_matches(':').to_owned(),
                 channel: exception.channel.unwrap_or(usual.channel),
@@ -139,7 +149,7 @@ impl Resolver<'_> {
                     let up = own.radio(Some(&down))?;
                     self.check_radio(&name, &up, true);
                     let up_has_channel = own.channel.is_some();
-                    let suffix = self.suffix(edge, mobile, edges);
+                    let suffix = self.suffix(edge, mobile, wireless_links);
                     let hop = LastHop { down, up, up_has_channel, mobile, suffix };
                     Some(NetworkLink::Radio(Box::new(hop)))
                 }
@@ -162,12 +172,11 @@ impl Resolver<'_> {
     /// Suffix of the names of the random streams of a wireless link or a station. It is the name of the
     /// mobile host, which does not depend on the number of routers, so the host meets the same fades in every
     /// topology. A host with several links needs their names; in the simplest topology the suffix is empty.
-    fn suffix(&self, edge: &Edge, mobile: usize, edges: &[Edge]) -> String {
-        let host = |edge: &Edge| edge.mobile.map(|mobile| edge.ends[mobile].clone());
-        let links = edges.iter().filter(|other| host(other) == host(edge)).count();
-        match (&self.scenario.topology, links) {
-            (Topology::LastHop, _) => String::new(),
-            (_, 1) => format!(":{}", edge.ends[mobile]),
+    fn suffix(&self, edge: &Edge, mobile: usize, wireless_links: &WirelessLinks<'_>) -> String {
+        let host = edge.ends[mobile].as_str();
+        match &self.scenario.topology {
+            Topology::LastHop => String::new(),
+            _ if wireless_links[host] == 1 => format!(":{host}"),
             _ => format!(":{}", edge.name()),
         }
     }

@@ -5,11 +5,11 @@ mod flows;
 mod links;
 mod routes;
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
 use lasthop_base::Time;
 use lasthop_proto::HostId;
-use lasthop_sim::network::Graph;
+use lasthop_sim::network::{Graph, ShortestPaths};
 use lasthop_sim::wlan::BssConfig;
 
 use super::network::Network;
@@ -19,9 +19,13 @@ use crate::schema::{Cell, Scenario};
 /// Collects the network and the errors.
 struct Resolver<'a> {
     scenario: &'a Scenario,
-    nodes: BTreeMap<String, HostId>,
+    nodes: HashMap<String, HostId>,
     network: Network,
+    flow_names: HashSet<String>,
+    paths: ShortestPaths,
     faults: Vec<Fault>,
+    /// The contents of `faults`.
+    noted: HashSet<Fault>,
 }
 
 impl Scenario {
@@ -39,11 +43,20 @@ impl Scenario {
             connections: 0,
             limit: Time::ZERO + self.limit,
         };
-        let mut resolver = Resolver { scenario: self, nodes: BTreeMap::new(), network, faults: Vec::new() };
+        let mut resolver = Resolver {
+            scenario: self,
+            nodes: HashMap::new(),
+            network,
+            flow_names: HashSet::new(),
+            paths: ShortestPaths::default(),
+            faults: Vec::new(),
+            noted: HashSet::new(),
+        };
         resolver.check_shape();
-        resolver.check_size();
+        let edges = self.topology.edges();
+        resolver.check_size(edges.len());
         if resolver.faults.is_empty() {
-            resolver.add_links();
+            resolver.add_links(&edges);
         }
         if resolver.faults.is_empty() {
             resolver.check_hosts();
@@ -67,7 +80,7 @@ impl Resolver<'_> {
 
     /// Records a fault once: values shared by several flows or links are reported only once.
     fn note(&mut self, fault: Fault) {
-        if !self.faults.contains(&fault) {
+        if self.noted.insert(fault.clone()) {
             self.faults.push(fault);
         }
     }

@@ -26,7 +26,7 @@ impl Resolver<'_> {
             return None;
         }
         let Some(via) = via else {
-            let path = self.network.graph.shortest_path(start, end);
+            let path = self.paths.between(&self.network.graph, start, end);
             if path.is_none() {
                 let problem = format!("found \"{to}\", to which no links lead from \"{from}\"");
                 self.fault(&keys.to, problem);
@@ -58,7 +58,9 @@ impl Resolver<'_> {
     pub(super) fn known(&mut self, name: &str, at: &[&str]) -> Option<HostId> {
         let found = self.nodes.get(name).copied();
         if found.is_none() {
-            let names = alternatives(name, self.nodes.keys().map(String::as_str));
+            let mut names: Vec<&str> = self.nodes.keys().map(String::as_str).collect();
+            names.sort_unstable();
+            let names = alternatives(name, names);
             let problem = match name {
                 "" => format!("missing, {names}"),
                 _ => format!("found \"{name}\", {names}"),
