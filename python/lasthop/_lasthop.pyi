@@ -17,6 +17,7 @@ __all__ = [
     "ScenarioError",
     "Scheme",
     "__version__",
+    "decode",
     "schemes",
 ]
 
@@ -39,6 +40,7 @@ class Scheme:
     def source(self) -> str: ...
 
 def schemes() -> list[Scheme]: ...
+def decode(cells: bytes, runs: int) -> NDArray[np.int64] | NDArray[np.float64]: ...
 
 @final
 class Scenario:
@@ -122,6 +124,9 @@ class Pool:
     def collect(
         self, timeout_s: float
     ) -> list[tuple[int, int, str, tuple[float | int | bool | None, ...]]]: ...
+    def collect_chunks(
+        self, timeout_s: float
+    ) -> list[tuple[int, int, int, str | bytes, tuple[float | int | bool | bytes | None, ...]]]: ...
     @property
     def pending(self) -> int: ...
     def cancel(self) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import random
 import signal
@@ -11,12 +12,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas
 import pytest
 from conftest import ROOT
 
 import lasthop
 from lasthop import Scenario, ScenarioError, _lasthop
-from lasthop.study import Progress, Study, StudyError
+from lasthop._lasthop import METRICS
+from lasthop.study import Progress, Study, StudyError, Target
 from lasthop.study.statistics import estimate
 
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
@@ -86,6 +90,38 @@ def test_the_metric_decides() -> None:
     slow = Study(swept(), precision=0.1, runs=(5, 80), metric="timeouts")
     assert quick.run() < slow.run()
     assert set(slow.summary()["metric"]) == {"timeouts"}
+
+
+def test_each_scheme_may_stop_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    with Study(swept(), precision=0.1, runs=(10, 80), each_scheme=True, store=path) as apart:
+        apart.run()
+        frame, summary, pairs = apart.to_pandas(), apart.summary(), apart.compare()
+    names = [*apart.scenario.sweep, "scheme"]
+    runs = {}
+    for place, cell in frame.groupby(names, sort=False):
+        found = cell["throughput_bps"].to_numpy()
+        stops = [n for n in (10, 15, 23, 35, 53, 80) if n == 80 or estimate(found[:n]).within(0.1)]
+        assert len(found) == stops[0]
+        runs[place] = len(found)
+    assert len(set(runs.values())) > 1
+    assert summary.set_index(names)["n"].to_dict() == runs
+    for _, pair in pairs.iterrows():
+        at = tuple(pair[list(apart.scenario.sweep)])
+        assert pair["n"] == min(runs[*at, "basic"], runs[*at, "ebsn"])
+    with Study.open(path) as opened:
+        assert opened.finished
+        assert opened.summary().equals(summary)
+        assert opened.compare(metric="throughput_total_bps")["n"].tolist() == pairs["n"].tolist()
+
+
+def test_every_target_must_be_reached() -> None:
+    wide = Study(swept(sweep=""), precision=0.1, runs=(10, 300))
+    both = Study(swept(sweep=""), precision=0.1, runs=(10, 300), targets=[Target("timeouts", absolute=0.8)])
+    assert wide.run() < both.run()
+    assert (both.summary("timeouts")["ci95"] <= 0.8).all()
+    with pytest.raises(StudyError, match='no metric "speed"'):
+        Study(swept(), targets=[Target("speed", absolute=1.0)])
 
 
 def test_the_number_of_threads_changes_nothing(study: Study, tmp_path: Path) -> None:
@@ -315,9 +351,81 @@ def test_the_view_has_all_there_is_to_a_run(study: Study, tmp_path: Path) -> Non
     connection.close()
 
 
-def test_parquet_holds_the_same(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pandas
+def test_the_view_reads_chunks_in_which_everything_varies(tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    mixed = swept("limit=70 s", "transfer.size=50 KB", sweep="")
+    with Study(mixed, precision=None, runs=(600, 600), store=path) as study:
+        study.run()
+        frame = study.to_pandas()
+    assert frame["ended"].nunique() == 2
+    assert frame["completion_time_s"].isna().any()
+    connection = sqlite3.connect(path)
+    ((chunks, longest),) = connection.execute("SELECT count(*), max(runs) FROM chunk")
+    assert chunks < 300
+    assert 1 < longest <= 256
+    cursor = connection.execute("SELECT * FROM result ORDER BY scheme, run")
+    names = [column[0] for column in cursor.description]
+    for row, (_, expected) in zip(cursor, frame.iterrows(), strict=True):
+        for name, value in zip(names, row, strict=True):
+            if value is None:
+                assert math.isnan(expected[name])
+            elif isinstance(value, str):
+                assert value == expected[name]
+            else:
+                # SQLite reads decimal numbers to the last bit but one.
+                assert value == pytest.approx(float(expected[name]), rel=4e-16), name
+                assert isinstance(value, float) == (frame[name].dtype == np.float64), name
+    connection.close()
 
+
+def as_format_1(path: Path) -> None:
+    """Rewrite a store as releases wrote it that kept a row for each run."""
+    connection = sqlite3.connect(path)
+    columns = ", ".join(f'"{name}"' for name in METRICS)
+    connection.executescript(f"""
+        CREATE TABLE run (point INTEGER NOT NULL REFERENCES point, scheme TEXT NOT NULL, run INTEGER NOT NULL,
+            ended TEXT NOT NULL, {columns}, PRIMARY KEY (point, scheme, run)) WITHOUT ROWID;
+        INSERT INTO run SELECT point.id, scheme, run, ended, {columns}
+            FROM result JOIN point ON point.hash = result.scenario_hash;
+        DROP VIEW result; DROP TABLE chunk; DROP TABLE place;
+        DELETE FROM meta WHERE key IN ('targets', 'each_scheme');
+        CREATE VIEW result AS SELECT run.*, point.hash FROM run JOIN point ON point.id = run.point;
+        PRAGMA user_version = 1;
+    """)
+    connection.close()
+
+
+def test_a_store_of_the_first_format_is_read_and_goes_on(study: Study, tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    with Study(swept(), precision=0.3, runs=(10, 40), store=path) as coarse:
+        coarse.run()
+        before = csv(coarse, tmp_path)
+    as_format_1(path)
+    with Study.open(path) as opened:
+        assert opened.finished
+        # To the last bit but one: these went through SQL's decimal numbers.
+        pandas.testing.assert_frame_equal(opened.to_pandas(), pandas.read_csv(io.BytesIO(before)), rtol=1e-15)
+    assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (1,)
+    with Study(swept(), precision=0.1, runs=(10, 40), store=path) as fine:
+        assert fine.run() > 0
+        pandas.testing.assert_frame_equal(fine.to_pandas(), study.to_pandas(), rtol=1e-15)
+        ((version,),) = sqlite3.connect(path).execute("PRAGMA user_version")
+        assert version == 2
+    with Study.open(path) as opened:
+        assert opened.finished
+
+
+def test_a_store_of_a_later_format_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    Study(swept(sweep=""), precision=None, runs=(1, 1), store=path).run()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 3")
+    connection.close()
+    with pytest.raises(StudyError, match="its format is 3, and this version of Lasthop knows 1 to 2"):
+        Study.open(path)
+
+
+def test_parquet_holds_the_same(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = study.to_parquet(tmp_path / "runs.parquet")
     pandas.testing.assert_frame_equal(pandas.read_parquet(path), study.to_pandas(), check_dtype=False)
     monkeypatch.setattr("lasthop.study.export.find_spec", lambda name: None)
@@ -369,7 +477,7 @@ def test_a_study_killed_ten_times_ends_with_the_same_rows(tmp_path: Path) -> Non
             continue
         kills += 1
         connection = sqlite3.connect(path)
-        counts.append(connection.execute("SELECT count(*) FROM run").fetchone()[0])
+        counts.append(connection.execute("SELECT count(*) FROM result").fetchone()[0])
         connection.close()
         assert counts == sorted(counts)
         greatest = max(greatest, counts[-1])

@@ -169,7 +169,7 @@ def test_a_fault_of_a_run_is_told_without_a_traceback(here: Path, monkeypatch: p
         def cancel(self) -> None:
             pass
 
-        def collect(self, timeout_s: float) -> None:
+        def collect_chunks(self, timeout_s: float) -> None:
             raise RuntimeError("run 3 failed; to replay it, ...")
 
     monkeypatch.setattr(_lasthop, "Pool", Faulty)
@@ -213,7 +213,7 @@ def _stored(store: Path) -> int:
     with sqlite3.connect(store) as connection:
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             return 0
-        return int(connection.execute("SELECT count(*) FROM run").fetchone()[0])
+        return int(connection.execute("SELECT count(*) FROM result").fetchone()[0])
 
 
 def test_the_bar_is_for_terminals_only(here: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from lasthop.study.plan import PointPlan, Rule
+from lasthop.study.plan import PointPlan, Rule, Target
 from lasthop.study.run_numbers import RunNumbers
 from lasthop.study.statistics import (
     RESAMPLES,
@@ -170,40 +171,74 @@ def test_holms_adjustment_by_hand() -> None:
 
 
 def test_checkpoints() -> None:
-    assert list(Rule(10, 100, 0.02).checkpoints()) == [10, 15, 23, 35, 53, 80, 100]
-    assert list(Rule(1, 5, 0.02).checkpoints()) == [1, 2, 3, 5]
-    assert list(Rule(10, 10, 0.02).checkpoints()) == [10]
-    assert list(Rule(10, 1000, None).checkpoints()) == [1000]
+    targets = [Target("throughput_bps", relative=0.02)]
+    assert list(Rule(10, 100, targets).checkpoints()) == [10, 15, 23, 35, 53, 80, 100]
+    assert list(Rule(1, 5, targets).checkpoints()) == [1, 2, 3, 5]
+    assert list(Rule(10, 10, targets).checkpoints()) == [10]
+    assert list(Rule(10, 1000).checkpoints()) == [1000]
 
 
 def test_a_point_stops_when_all_its_schemes_are_known_well_enough() -> None:
-    rule = Rule(4, 100, 0.10)
-    sharp, wide = estimate([10.0, 10.1, 9.9, 10.0]), estimate([10.0, 14.0, 6.0, 10.0])
+    target = Target("throughput_bps", relative=0.10)
+    rule = Rule(4, 100, [target])
+    sharp, wide = (
+        target.excess(estimate(sample)) for sample in ([10.0, 10.1, 9.9, 10.0], [10.0, 14.0, 6.0, 10.0])
+    )
     assert rule.satisfied([sharp, sharp])
     assert not rule.satisfied([sharp, wide])
     # The wide one is short of what is asked by a factor of 5.2.
     assert rule.expected(4, [sharp, wide]) == 100
     assert rule.expected(4, [sharp, sharp]) == 6
+    assert not Rule(4, 100).satisfied([])
+
+
+def test_a_target_is_the_wider_of_its_relative_and_absolute_half_widths() -> None:
+    found = estimate([1.0, 2.0, 3.0])
+    assert Target("timeouts", relative=0.5, absolute=0.1).excess(found) == pytest.approx(found.ci95)
+    assert Target("timeouts", relative=0.5, absolute=4.0).excess(found) == pytest.approx(found.ci95 / 4)
+    # One run has no interval, and none at all is narrow enough around a mean of zero.
+    assert math.isnan(Target("timeouts", relative=0.5).excess(estimate([1.0])))
+    assert Target("timeouts", relative=0.5).excess(estimate([-1.0, 1.0])) == math.inf
+    assert Target("timeouts", relative=0.5).excess(estimate([0.0, 0.0])) == 0.0
 
 
 def test_a_point_orders_what_it_lacks_once() -> None:
-    plan = PointPlan(Rule(6, 9, 0.02), [RunNumbers([0, 3]), RunNumbers(range(9))])
-    assert list(plan.missing()) == [(0, 1, 2), (0, 4, 2)]
+    have = {"a": RunNumbers([(0, 1), (3, 4)]), "b": RunNumbers([(0, 9)])}
+    plan = PointPlan(Rule(6, 9, [Target("throughput_bps", 0.02)]), 0, have)
+    assert list(plan.missing()) == [("a", 1, 2), ("a", 4, 2)]
     assert list(plan.missing()) == []
     assert not plan.complete()
-    for run in (5, 4, 2, 1):
-        plan.have[0].add(run)
+    plan.add("a", 4, 2)
+    plan.add("a", 1, 2)
     assert plan.complete()
-    plan.decide([estimate([1.0, 9.0])])
+    plan.decide([math.inf])
     assert (plan.stopped, plan.target) == (False, 9)
-    assert list(plan.missing()) == [(0, 6, 3)]
+    assert list(plan.missing()) == [("a", 6, 3)]
 
 
 def test_orders_and_numbers_of_a_billion_runs_take_no_memory() -> None:
-    plan = PointPlan(Rule(10**9, 10**9, None), [RunNumbers([*range(1000), 2000])])
-    assert list(plan.missing()) == [(0, 1000, 1000), (0, 2001, 10**9 - 2001)]
-    have = plan.have[0]
-    for run in range(1000, 2000):
-        have.add(run)
-    assert (have.prefix, len(have)) == (2001, 2001)
+    have = RunNumbers([(0, 1000), (2000, 2001)])
+    plan = PointPlan(Rule(10**9, 10**9), 0, {"a": have})
+    assert list(plan.missing()) == [("a", 1000, 1000), ("a", 2001, 10**9 - 2001)]
+    plan.add("a", 1000, 1000)
+    assert (have.prefix, len(have), list(have.ranges())) == (2001, 2001, [(0, 2001)])
     assert not plan.complete()
+
+
+def test_run_numbers_are_a_set_whatever_the_order_of_ranges() -> None:
+    generator = random.Random(3)
+    for _ in range(200):
+        have, expected = RunNumbers(), set[int]()
+        for _ in range(generator.randrange(12)):
+            first = generator.randrange(30)
+            end = first + generator.randrange(1, 9)
+            have.add(first, end)
+            expected.update(range(first, end))
+            numbers = [number for begin, after in have.ranges() for number in range(begin, after)]
+            assert numbers == sorted(expected)
+            assert len(have) == len(expected)
+            assert have.prefix == next(number for number in range(50) if number not in expected)
+            assert [number in have for number in range(50)] == [number in expected for number in range(50)]
+            low, high = sorted((generator.randrange(50), generator.randrange(50)))
+            gaps = [number for begin, after in have.gaps(low, high) for number in range(begin, after)]
+            assert gaps == [number for number in range(low, high) if number not in expected]

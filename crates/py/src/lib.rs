@@ -23,7 +23,7 @@ mod _lasthop {
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]
-    use crate::pool::Pool;
+    use crate::pool::{Pool, decode};
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]

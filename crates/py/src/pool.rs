@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use lasthop_scenario::report::ended_key;
 use lasthop_scenario::{Metrics, Value};
-use lasthop_study::{Batch, Row};
+use lasthop_study::{Batch, Cells, Chunk, Column, Row};
+use numpy::PyArray1;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::error::scenario_error;
 use crate::scenario::Scenario;
@@ -130,11 +131,37 @@ impl Pool {
     ///     If a run failed because of a bug in Lasthop; the message says how to replay it. All other
     ///     runs are cancelled, after the rows of finished runs were collected.
     fn collect<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let patience = Duration::try_from_secs_f64(timeout_s)
-            .map_err(|_| PyValueError::new_err("timeout_s: expected a number of seconds from 0"))?;
+        let patience = patience(timeout_s)?;
         let Some(pool) = self.open() else { return Ok(Vec::new()) };
         match py.detach(|| pool.collect(patience)) {
             Ok(rows) => rows.iter().map(|row| tuple(py, row)).collect(),
+            Err(failure) => Err(PyRuntimeError::new_err(failure.to_string())),
+        }
+    }
+
+    /// Wait for rows and return all available ones by columns, as a study's store keeps them.
+    ///
+    /// Parameters
+    /// ----------
+    /// timeout_s : float
+    ///     How long to wait for at least one row.
+    ///
+    /// Returns
+    /// -------
+    /// list of tuple
+    ///     For each stretch of consecutive runs of one key: the key, the number of the first run, how many there
+    ///     are, why they ended, and each of `METRICS`. The last two are cells: one value for all runs, or bytes,
+    ///     which `decode` decodes.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     As `collect`.
+    fn collect_chunks<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let patience = patience(timeout_s)?;
+        let Some(pool) = self.open() else { return Ok(Vec::new()) };
+        match py.detach(|| pool.collect(patience).map(|rows| Chunk::pack(&rows))) {
+            Ok(chunks) => chunks.iter().map(|chunk| packed(py, chunk)).collect(),
             Err(failure) => Err(PyRuntimeError::new_err(failure.to_string())),
         }
     }
@@ -173,6 +200,65 @@ impl Pool {
 /// The names of the metrics, in the order of a row's values.
 pub(crate) fn metrics(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, Metrics::names().collect::<Vec<_>>())
+}
+
+/// Decode the cells of a metric over consecutive runs.
+///
+/// Parameters
+/// ----------
+/// cells : bytes
+///     Decimal numbers of equal width, padded with spaces; blank where the metric does not apply.
+/// runs : int
+///     How many there are.
+///
+/// Returns
+/// -------
+/// numpy.ndarray
+///     Of integers if all are, otherwise of floats, with NaN for what is blank.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If there are not so many numbers.
+///
+/// Examples
+/// --------
+/// >>> from lasthop._lasthop import decode
+/// >>> decode(b"1  12 123", 3).tolist(), decode(b"2.5     1e-7", 3).tolist()
+/// ([1, 12, 123], [2.5, nan, 1e-07])
+#[pyfunction]
+pub(crate) fn decode<'py>(py: Python<'py>, cells: &[u8], runs: usize) -> PyResult<Bound<'py, PyAny>> {
+    match Cells::decode(cells, runs).map_err(|error| PyValueError::new_err(error.to_string()))? {
+        Column::Counts(counts) => Ok(PyArray1::from_vec(py, counts).into_any()),
+        Column::Reals(reals) => Ok(PyArray1::from_vec(py, reals).into_any()),
+    }
+}
+
+fn patience(timeout_s: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(timeout_s)
+        .map_err(|_| PyValueError::new_err("timeout_s: expected a number of seconds from 0"))
+}
+
+fn packed<'py>(py: Python<'py>, chunk: &Chunk) -> PyResult<Bound<'py, PyTuple>> {
+    let metrics: Vec<Packed<'_>> = chunk.metrics.iter().map(Packed).collect();
+    (chunk.key, chunk.first, chunk.runs, Packed(&chunk.ended), PyTuple::new(py, metrics)?).into_pyobject(py)
+}
+
+/// Cells as a Python object.
+struct Packed<'a>(&'a Cells);
+
+impl<'py> IntoPyObject<'py> for Packed<'_> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.0 {
+            Cells::Same(value) => Plain(*value).into_pyobject(py),
+            Cells::SameWord(word) => Ok(word.into_pyobject(py)?.into_any()),
+            Cells::Each(cells) => Ok(PyBytes::new(py, cells).into_any()),
+        }
+    }
 }
 
 fn tuple<'py>(py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyTuple>> {

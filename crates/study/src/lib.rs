@@ -6,7 +6,13 @@
 //! ```text
 //! Batch (scenario, scheme, seed, runs) ──> queue ──> workers ──> rows ──> collect
 //! ```
+//!
+//! [Chunks](Chunk) are rows by columns, as a study's store keeps them.
 
+mod cells;
+mod chunk;
 mod pool;
 
+pub use cells::{Cells, Column, Malformed};
+pub use chunk::Chunk;
 pub use pool::{Batch, Failure, Pool, Row};

@@ -18,6 +18,10 @@ use lasthop_scenario::{Ended, Metrics, RunError, RunSummary, Scenario, ScenarioE
 /// overhead negligible, short enough for timely rows and for workers to finish together.
 const TURN: Duration = Duration::from_millis(5);
 
+/// The number of uncollected rows from which on workers wait for the collector: some 20 MB. A collector that
+/// writes to a disk pauses for tens of milliseconds.
+const MOST_UNCOLLECTED: usize = 1 << 16;
+
 /// Runs of one scenario with one scheme.
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -85,8 +89,9 @@ impl Failure {
 /// Worker threads that execute batches of runs.
 ///
 /// The order of rows is unspecified, but each row equals the result of [`Scenario::run`] for its scenario,
-/// scheme, seed and run number, for any number of threads. Dropping the pool cancels pending runs and waits
-/// for the threads.
+/// scheme, seed and run number, for any number of threads. Workers wait while many rows are uncollected, so
+/// memory does not grow with the number of runs. Dropping the pool cancels pending runs and waits for the
+/// threads.
 #[derive(Debug)]
 pub struct Pool {
     shared: Arc<Shared>,
@@ -100,6 +105,8 @@ struct Shared {
     work: Condvar,
     /// Wakes collectors when there are rows, or when none will come.
     news: Condvar,
+    /// Wakes workers that wait for the collector, or at cancellation.
+    room: Condvar,
     /// Number of cancellations so far; results from an earlier epoch are discarded. Written under the lock of
     /// `state`, and read by runs without it.
     epoch: AtomicU64,
@@ -159,6 +166,7 @@ impl Pool {
         let waited = self.shared.news.wait_timeout_while(self.shared.lock(), patience, nothing_yet);
         let (mut state, _) = waited.expect("no thread panics with the lock");
         let rows = mem::take(&mut state.rows);
+        self.shared.room.notify_all();
         state.pending -= rows.len() as u64;
         match state.failure.take_if(|_| rows.is_empty()) {
             Some(failure) => {
@@ -266,8 +274,11 @@ impl Shared {
         (rows, None)
     }
 
+    /// Delivers rows, once the collector has room for them.
     fn hand_in(&self, epoch: u64, rows: Vec<Row>, failure: Option<Failure>) {
-        let mut state = self.lock();
+        let full =
+            |state: &mut State| state.rows.len() >= MOST_UNCOLLECTED && self.epoch.load(Relaxed) == epoch;
+        let mut state = self.room.wait_while(self.lock(), full).expect("no thread panics with the lock");
         if self.epoch.load(Relaxed) != epoch {
             return;
         }
@@ -284,6 +295,7 @@ impl Shared {
     fn drop_runs(&self, state: &mut State) {
         self.epoch.fetch_add(1, Relaxed);
         state.queue.clear();
+        self.room.notify_all();
     }
 }
 
@@ -331,5 +343,31 @@ mod tests {
         assert_eq!(pool.collect(Duration::ZERO).map(|rows| rows.len()), Ok(2));
         assert_eq!((pool.pending(), pool.collect(Duration::ZERO)), (1, Err(failure)));
         assert_eq!((pool.pending(), pool.collect(Duration::ZERO)), (0, Ok(vec![])));
+    }
+
+    #[test]
+    fn workers_wait_for_a_collector_that_falls_behind() {
+        let pool = Pool::new(NonZeroUsize::new(1));
+        let (rows, _) = pool.shared.carry_out(&batch(0..1), 0);
+        let deliver = |epoch: u64| {
+            let (shared, rows) = (Arc::clone(&pool.shared), rows.clone());
+            thread::spawn(move || shared.hand_in(epoch, rows, None))
+        };
+        let fill = || pool.shared.lock().rows = vec![rows[0].clone(); MOST_UNCOLLECTED];
+        pool.shared.lock().pending = 2 * MOST_UNCOLLECTED as u64;
+
+        fill();
+        let worker = deliver(0);
+        thread::sleep(Duration::from_millis(50));
+        assert!(!worker.is_finished());
+        assert_eq!(pool.collect(Duration::ZERO).map(|rows| rows.len()), Ok(MOST_UNCOLLECTED));
+        worker.join().expect("there is room now");
+        assert_eq!(pool.collect(Duration::ZERO).map(|rows| rows.len()), Ok(1));
+
+        fill();
+        let worker = deliver(0);
+        pool.cancel();
+        worker.join().expect("its rows are dropped");
+        assert_eq!(pool.collect(Duration::ZERO), Ok(vec![]));
     }
 }

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Observe, Scenario};
-use lasthop_study::{Batch, Pool, Row};
+use lasthop_scenario::{Observe, Scenario, Value};
+use lasthop_study::{Batch, Cells, Chunk, Column, Pool, Row};
 
 const SCENARIO: &str = r#"title = "a test"
 schemes = ["basic", "ebsn"]
@@ -195,4 +195,51 @@ fn submit_rejects_batches_that_cannot_run() {
     let refusal = pool.submit(batch(1, &scenario(&[]), "ebns", 0..1)).unwrap_err().to_string();
     assert!(refusal.contains("found \"ebns\"") && refusal.contains("did you mean \"ebsn\"?"), "{refusal}");
     assert_eq!(pool.pending(), 0);
+}
+
+#[test]
+fn rows_are_packed_into_chunks_by_batch_and_number() {
+    let short = scenario(&["transfer.size=5 KB"]);
+    let pool = pool(1);
+    pool.submit(batch(2, &short, "ebsn", 10..600)).unwrap();
+    pool.submit(batch(-1, &short, "basic", 3..4)).unwrap();
+    pool.submit(batch(2, &short, "ebsn", 700..701)).unwrap();
+    let mut rows = all_rows(&pool);
+    let sorted = rows.clone();
+    rows.reverse();
+    let chunks = Chunk::pack(&rows);
+    let ranges: Vec<_> = chunks.iter().map(|chunk| (chunk.key, chunk.first, chunk.runs)).collect();
+    assert_eq!(ranges, [(-1, 3, 1), (2, 10, 256), (2, 266, 256), (2, 522, 78), (2, 700, 1)]);
+    for chunk in &chunks {
+        let rows: Vec<&Row> = sorted
+            .iter()
+            .filter(|row| {
+                row.key == chunk.key && (chunk.first..chunk.first + chunk.runs as u64).contains(&row.run)
+            })
+            .collect();
+        for (index, cells) in chunk.metrics.iter().enumerate() {
+            let values: Vec<Value> =
+                rows.iter().map(|row| row.metrics.values().nth(index).unwrap()).collect();
+            match cells {
+                Cells::Same(value) => assert!(values.iter().all(|each| each == value)),
+                Cells::Each(cells) => {
+                    let expected: Vec<f64> = values.iter().map(plain).collect();
+                    let found = match Cells::decode(cells, chunk.runs).unwrap() {
+                        Column::Counts(counts) => counts.iter().map(|each| *each as f64).collect(),
+                        Column::Reals(reals) => reals,
+                    };
+                    assert_eq!(found, expected);
+                }
+                Cells::SameWord(word) => panic!("{word} is no metric"),
+            }
+        }
+    }
+}
+
+fn plain(value: &Value) -> f64 {
+    match *value {
+        Value::Real(real) => real.unwrap(),
+        Value::Count(count) => count as f64,
+        Value::Truth(truth) => f64::from(truth),
+    }
 }

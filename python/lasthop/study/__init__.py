@@ -6,7 +6,7 @@ statistics.
 """
 
 from lasthop.study.error import StudyError
-from lasthop.study.plan import Progress
+from lasthop.study.plan import Progress, Target
 from lasthop.study.study import Study
 
-__all__ = ["Progress", "Study", "StudyError"]
+__all__ = ["Progress", "Study", "StudyError", "Target"]

@@ -1,13 +1,13 @@
-"""The stopping rule of a study's points, and each point's progress under it.
+"""The stopping rule of a study, and the progress under it of the schemes that stop together.
 
-The rule is applied only at checkpoints, whose numbers of runs are fixed in advance, once all schemes of a
-point have reached them. The runs made therefore depend on results alone, and not on the order in which runs
-finish.
+The rule is applied only at checkpoints, whose numbers of runs are fixed in advance, once all of these schemes
+have reached them. The runs made therefore depend on results alone, and not on the order in which runs finish.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from lasthop.study.run_numbers import RunNumbers
@@ -18,50 +18,80 @@ MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """How well the mean of a metric must be known.
+
+    Attributes
+    ----------
+    metric : str
+        The metric.
+    relative : float
+        The half-width of the 95 % interval that is narrow enough, relative to the mean.
+    absolute : float
+        The half-width that is narrow enough whatever the mean is.
+    """
+
+    metric: str
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def excess(self, found: Estimate) -> float:
+        """Return the half-width of an estimate in units of the wanted one; NaN if it has no interval."""
+        wanted = max(self.relative * abs(found.mean), self.absolute)
+        if wanted > 0:
+            return found.ci95 / wanted
+        return 0.0 if found.ci95 == 0 else math.nan if math.isnan(found.ci95) else math.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
-    """The stopping rule of one grid point.
+    """The stopping rule of the schemes of one grid point.
 
     Attributes
     ----------
     least, most : int
         The fewest and the most runs of each scheme.
-    precision : float or None
-        The target half-width of every scheme's interval, relative to the mean. None to always make the most
-        runs.
+    targets : sequence of Target
+        The precisions that every scheme must reach. None to always make the most runs.
     """
 
     least: int
     most: int
-    precision: float | None
+    targets: Sequence[Target] = ()
+
+    @property
+    def precision(self) -> float | None:
+        """The relative precision of the first target."""
+        return self.targets[0].relative if self.targets else None
 
     def checkpoints(self) -> Iterator[int]:
         """Yield the numbers of runs at which the rule is applied.
 
         Examples
         --------
-        >>> list(Rule(10, 60, 0.02).checkpoints())
+        >>> list(Rule(10, 60, [Target("throughput_bps", 0.02)]).checkpoints())
         [10, 15, 23, 35, 53, 60]
         """
         runs = self.least
         while runs < self.most:
-            if self.precision is not None:
+            if self.targets:
                 yield runs
             runs = (3 * runs + 1) // 2
         yield self.most
 
-    def satisfied(self, estimates: Sequence[Estimate]) -> bool:
-        """Whether the intervals of all schemes of a point are narrow enough."""
-        precision = self.precision
-        return precision is not None and all(each.within(precision) for each in estimates)
+    def satisfied(self, excesses: Sequence[float]) -> bool:
+        """Whether all intervals are narrow enough, from the excess of each scheme over each target."""
+        return bool(self.targets) and all(each <= 1 for each in excesses)
 
-    def expected(self, runs: int, estimates: Sequence[Estimate]) -> int:
-        """Estimate the checkpoint at which a point with `runs` runs will stop."""
-        if self.precision is None:
+    def expected(self, runs: int, excesses: Sequence[float]) -> int:
+        """Estimate the checkpoint at which schemes with `runs` runs will stop."""
+        if not self.targets:
             return self.most
         # The half-width shrinks with the square root of the number of runs.
-        worst = max((each.ci95 / abs(each.mean) for each in estimates if each.mean), default=0.0)
-        wanted = runs * (worst / self.precision) ** 2
-        return next((each for each in self.checkpoints() if each > runs and each >= wanted), self.most)
+        worst = max((each for each in excesses if math.isfinite(each)), default=0.0)
+        return next(
+            (each for each in self.checkpoints() if each > runs and each >= runs * worst**2), self.most
+        )
 
 
 @dataclass(slots=True)
@@ -97,56 +127,71 @@ class Progress:
 
 
 class PointPlan:
-    """The runs of one point, and its next checkpoint.
+    """The runs of the schemes of one point that stop together, and their next checkpoint.
 
     Parameters
     ----------
     rule : Rule
         The stopping rule.
-    have : list of RunNumbers
-        The run numbers that each scheme has. The caller adds to them.
+    point : int
+        The index of the point.
+    have : dict of str to RunNumbers
+        The run numbers that each of the schemes has.
 
     Attributes
     ----------
     target : int
         The next checkpoint.
     stopped : bool
-        Whether the point has stopped.
+        Whether the schemes have stopped.
     expected : int
         The estimated number of runs of each scheme at the end.
     """
 
-    def __init__(self, rule: Rule, have: list[RunNumbers]) -> None:
-        self.have = have
-        self.stopped = False
+    def __init__(self, rule: Rule, point: int, have: dict[str, RunNumbers]) -> None:
+        self.point, self.stopped = point, False
+        self._have = have
         self._rule = rule
         self._checkpoints = rule.checkpoints()
         self.target = self.expected = next(self._checkpoints)
-        # For each scheme, all runs below this number are stored or submitted.
-        self._ordered = [0] * len(have)
+        # All runs below this number are stored or submitted.
+        self._ordered = 0
 
-    def missing(self) -> Iterator[tuple[int, int, int]]:
+    @property
+    def schemes(self) -> Collection[str]:
+        """The schemes."""
+        return self._have.keys()
+
+    def add(self, scheme: str, first: int, runs: int) -> None:
+        """Note that `runs` runs of a scheme are stored, from number `first` on."""
+        self._have[scheme].add(first, first + runs)
+
+    def missing(self) -> Iterator[tuple[str, int, int]]:
         """Yield (scheme, first run, number of runs) of the runs missing up to the target, each once."""
-        for scheme, have in enumerate(self.have):
-            first, self._ordered[scheme] = self._ordered[scheme], self.target
+        first, self._ordered = self._ordered, self.target
+        for scheme, have in self._have.items():
             for begin, end in have.gaps(first, self.target):
                 yield scheme, begin, end - begin
 
     def complete(self) -> bool:
         """Whether every scheme has all the runs up to the target."""
-        return all(have.prefix >= self.target for have in self.have)
+        return all(have.prefix >= self.target for have in self._have.values())
 
     def done(self) -> int:
         """Return how many of the expected runs are stored."""
-        return sum(min(len(have), self.expected) for have in self.have)
+        return sum(min(len(have), self.expected) for have in self._have.values())
 
-    def decide(self, estimates: Sequence[Estimate]) -> None:
-        """Apply the stopping rule to the estimates at the target: stop, or proceed to the next checkpoint."""
+    def total(self) -> int:
+        """Return the estimated number of runs at the end."""
+        return self.expected * len(self._have)
+
+    def decide(self, excesses: Sequence[float]) -> None:
+        """Apply the stopping rule at the target: stop, or proceed to the next checkpoint."""
         reached = self.target
         following = next(self._checkpoints, None)
-        if following is None or self._rule.satisfied(estimates):
+        if following is None or self._rule.satisfied(excesses):
             self.stopped = True
             self.expected = reached
         else:
             self.target = following
-            self.expected = self._rule.expected(reached, estimates)
+            self.expected = self._rule.expected(reached, excesses)

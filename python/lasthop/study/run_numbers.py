@@ -2,61 +2,77 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
 
 class RunNumbers:
-    """A set of run numbers that fills up from 0.
+    """A set of run numbers, kept as disjoint ranges.
 
-    Memory grows only with the numbers beyond the first gap, which are few: runs finish nearly in order.
+    Memory and the time of each call grow with the number of ranges only, which are few: runs finish nearly in
+    order.
 
     Parameters
     ----------
-    numbers : iterable of int, optional
-        The initial members.
-
-    Attributes
-    ----------
-    prefix : int
-        The first number that is missing.
+    ranges : iterable of (int, int), optional
+        The initial members, each range as (first, end).
 
     Examples
     --------
-    >>> have = RunNumbers([0, 1, 2, 5])
+    >>> have = RunNumbers([(0, 3), (5, 6)])
     >>> have.prefix, len(have), 5 in have, list(have.gaps(1, 8))
     (3, 4, True, [(3, 5), (6, 8)])
+    >>> have.add(3, 5)
+    >>> have.prefix
+    6
     """
 
-    __slots__ = ("_beyond", "prefix")
+    __slots__ = ("_ends", "_firsts", "_size")
 
-    def __init__(self, numbers: Iterable[int] = ()) -> None:
-        self.prefix = 0
-        self._beyond: set[int] = set()
-        for number in numbers:
-            self.add(number)
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+        self._size = 0
+        for first, end in ranges:
+            self.add(first, end)
 
-    def add(self, number: int) -> None:
-        """Add a number."""
-        if number >= self.prefix:
-            self._beyond.add(number)
-            while self.prefix in self._beyond:
-                self._beyond.remove(self.prefix)
-                self.prefix += 1
+    @property
+    def prefix(self) -> int:
+        """The first number that is missing."""
+        return self._ends[0] if self._firsts and self._firsts[0] == 0 else 0
+
+    def add(self, first: int, end: int) -> None:
+        """Add the numbers from `first` to below `end`."""
+        # The ranges that overlap this one, or touch it, merge with it.
+        begin, after = bisect_left(self._ends, first), bisect_right(self._firsts, end)
+        merged = self._firsts[begin:after], self._ends[begin:after]
+        self._size -= sum(merged[1]) - sum(merged[0])
+        if merged[0]:
+            first, end = min(first, merged[0][0]), max(end, merged[1][-1])
+        self._firsts[begin:after], self._ends[begin:after] = [first], [end]
+        self._size += end - first
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """Yield the ranges, each as (first, end), in order."""
+        return zip(self._firsts, self._ends, strict=True)
 
     def __contains__(self, number: int) -> bool:
         """Whether a number is in the set."""
-        return number < self.prefix or number in self._beyond
+        place = bisect_right(self._firsts, number) - 1
+        return place >= 0 and number < self._ends[place]
 
     def __len__(self) -> int:
         """Return how many numbers there are."""
-        return self.prefix + len(self._beyond)
+        return self._size
 
     def gaps(self, first: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the stretches from `first` to below `end` that are missing, each as (first, end)."""
-        begin = max(first, self.prefix)
-        for number in sorted(each for each in self._beyond if begin <= each < end):
-            if begin < number:
-                yield begin, number
-            begin = number + 1
+        """Yield the ranges from `first` to below `end` that are missing, each as (first, end)."""
+        begin = first
+        for place in range(bisect_right(self._ends, first), len(self._firsts)):
+            if self._firsts[place] >= end:
+                break
+            if begin < self._firsts[place]:
+                yield begin, self._firsts[place]
+            begin = self._ends[place]
         if begin < end:
             yield begin, end

@@ -19,8 +19,8 @@ TOTAL = "throughput_total_bps"
 class Samples:
     """The values of each metric at each point with each scheme.
 
-    At a point only the runs 0, 1, 2, ... up to the first that a scheme lacks are counted. In an unfinished
-    study short runs are stored first; counting them would bias the mean.
+    Only the runs 0, 1, 2, ... up to the first missing one are counted. In an unfinished study short runs are
+    stored first; counting them would bias the mean.
 
     Parameters
     ----------
@@ -28,20 +28,27 @@ class Samples:
         The store.
     identity : Identity
         The study in the store.
+    each_scheme : bool, default False
+        Whether a scheme's runs count if another scheme of the point lacks them.
     """
 
-    def __init__(self, store: Store, identity: Identity) -> None:
+    def __init__(self, store: Store, identity: Identity, each_scheme: bool = False) -> None:
         self._store = store
         self._points = identity.points
+        self._each_scheme = each_scheme
         self.metrics = (*identity.metrics, TOTAL)
-        self._runs: dict[int, int] = {}
+        self._runs: dict[int, dict[str, int]] = {}
 
-    def runs(self, point: int) -> int:
-        """Return how many runs count at a point."""
+    def runs(self, point: int, *schemes: str) -> int:
+        """Return how many runs count at a point: those that each of `schemes` has."""
         if point not in self._runs:
-            have = [self._store.numbers(point, scheme) for scheme in self._points[point].schemes]
-            self._runs[point] = min((each.prefix for each in have), default=0)
-        return self._runs[point]
+            prefixes = {
+                scheme: self._store.numbers(point, scheme).prefix for scheme in self._points[point].schemes
+            }
+            if not self._each_scheme:
+                prefixes = dict.fromkeys(prefixes, min(prefixes.values(), default=0))
+            self._runs[point] = prefixes
+        return min(self._runs[point][scheme] for scheme in schemes)
 
     def check(self, metric: str) -> str:
         """Return `metric` if it exists.
@@ -69,21 +76,21 @@ class Samples:
         runs : int, optional
             The number of runs to count instead.
         """
-        below = self.runs(point) if runs is None else runs
+        below = self.runs(point, scheme) if runs is None else runs
         if metric == TOTAL:
-            rows = self._store.values(point, scheme, ("delivered_bytes", "throughput_bps"), below)
-            bits, rate = 8.0 * np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+            delivered, rate = self._store.columns(point, scheme, ("delivered_bytes", "throughput_bps"), below)
+            bits = 8.0 * delivered.astype(np.float64)
             # A run that delivered nothing lasted until the limit.
-            time = np.full(len(rows), self._longest(point))
+            time = np.full(len(bits), self._longest(point))
             np.divide(bits, rate, out=time, where=rate > 0)
             return linearised_ratio(bits, time)
-        rows = self._store.values(point, scheme, (metric,), below)
-        return np.array([np.nan if value is None else value for (value,) in rows], dtype=np.float64)
+        (column,) = self._store.columns(point, scheme, (metric,), below)
+        return column.astype(np.float64, copy=False)
 
     def unfinished(self, point: int, scheme: str) -> int:
         """Return how many of the counted runs did not finish their transfer."""
-        rows = self._store.values(point, scheme, ("finished",), self.runs(point))
-        return sum(not finished for (finished,) in rows)
+        (finished,) = self._store.columns(point, scheme, ("finished",), self.runs(point, scheme))
+        return int(np.count_nonzero(finished == 0))
 
     def _longest(self, point: int) -> float:
         """Return the longest time in seconds over which throughput is measured at a point."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,10 +13,13 @@ from lasthop._lasthop import Scenario
 from lasthop.study.interrupt import interrupts_held
 from lasthop.study.plan import PointPlan, Progress, Rule
 from lasthop.study.samples import Samples
-from lasthop.study.statistics import Estimate, estimate
+from lasthop.study.statistics import estimate
 from lasthop.study.store import Store
 
 SECONDS_BETWEEN_COMMITS = 0.25
+MOST_UNCOMMITTED = 1 << 18
+"""The number of collected runs that are committed sooner, to bound the memory that they take."""
+
 SECONDS_TO_LISTEN = 0.1
 """How long to wait for results before checking for Ctrl-C."""
 
@@ -26,8 +30,11 @@ class Executor(Protocol):
     def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
         """Enqueue `runs` runs, numbered from `first_run`."""
 
-    def collect(self, timeout_s: float) -> Sequence[tuple[int, int, str, tuple[Any, ...]]]:
-        """Wait for results, and return (key, run, ended, metrics) of each finished run."""
+    def collect_chunks(self, timeout_s: float) -> Sequence[tuple[int, int, int, Any, tuple[Any, ...]]]:
+        """Wait for results, and return them in chunks: (key, first run, number of runs, ended, metrics).
+
+        `Store.add` defines the last two.
+        """
 
     def cancel(self) -> None:
         """Drop every run that is enqueued or running."""
@@ -48,8 +55,8 @@ class Scheduler:
         The study's seed.
     rule : Rule
         The stopping rule of one grid point.
-    metric : str
-        The metric that the rule is applied to.
+    each_scheme : bool
+        Whether each scheme of a point stops by itself, or all together.
     """
 
     def __init__(
@@ -59,20 +66,28 @@ class Scheduler:
         scenarios: Sequence[Scenario],
         seed: int,
         rule: Rule,
-        metric: str,
+        each_scheme: bool,
     ) -> None:
         self._store, self._samples, self._scenarios = store, samples, scenarios
-        self._seed, self._metric = seed, metric
-        self._plans = [
-            PointPlan(rule, [store.numbers(i, scheme) for scheme in scenario.schemes])
-            for i, scenario in enumerate(scenarios)
-        ]
-        self._cells = [(i, s) for i, plan in enumerate(self._plans) for s in range(len(plan.have))]
-        self._keys = {cell: key for key, cell in enumerate(self._cells)}
-        self._rows: list[tuple[Any, ...]] = []
+        self._seed, self._rule = seed, rule
+        self._plans: list[PointPlan] = []
+        for i, scenario in enumerate(scenarios):
+            together = [[scheme] for scheme in scenario.schemes] if each_scheme else [scenario.schemes]
+            for schemes in together:
+                self._plans.append(
+                    PointPlan(rule, i, {scheme: store.numbers(i, scheme) for scheme in schemes})
+                )
+        # The key of a batch is its place in this list.
+        self._cells = [(plan, scheme) for plan in self._plans for scheme in plan.schemes]
+        self._keys = {(plan.point, scheme): key for key, (plan, scheme) in enumerate(self._cells)}
+        self._chunks: list[tuple[Any, ...]] = []
+        self._uncommitted = 0
         self._under_way = 0
         self.progress = Progress()
-        self._settle()
+        for plan in self._plans:
+            self._decide(plan)
+            self.progress.done += plan.done()
+            self.progress.expected += plan.total()
 
     @property
     def finished(self) -> bool:
@@ -80,7 +95,7 @@ class Scheduler:
         return all(plan.stopped for plan in self._plans)
 
     def run(self, executor: Executor, report: Callable[[Progress], None] | None) -> None:
-        """Make all missing runs. The results collected by then are stored even if this fails.
+        """Make all missing runs. The runs finished by then are stored even if this fails or is interrupted.
 
         Parameters
         ----------
@@ -92,77 +107,82 @@ class Scheduler:
         began = committed = time.monotonic()
         with interrupts_held() as let_interrupts_through:
             try:
-                for i in range(len(self._plans)):
-                    self._order(i, executor)
+                for plan in self._plans:
+                    self._order(plan, executor)
                 while self._under_way:
                     self._take(executor, SECONDS_TO_LISTEN)
                     now = time.monotonic()
-                    if now - committed >= SECONDS_BETWEEN_COMMITS:
+                    if now - committed >= SECONDS_BETWEEN_COMMITS or self._uncommitted >= MOST_UNCOMMITTED:
                         self._commit()
                         committed = now
                     self.progress.seconds = now - began
                     if report is not None:
                         report(self.progress)
                     let_interrupts_through()
+            except KeyboardInterrupt:
+                # A run that failed meanwhile fails again when the study is resumed.
+                with suppress(RuntimeError):
+                    self._receive(executor, 0.0)
+                raise
             finally:
                 executor.cancel()
                 self._commit()
 
-    def _settle(self) -> None:
-        """Apply the stopping rule to the runs in the store."""
-        for i in range(len(self._plans)):
-            self._decide(i)
-        self._count()
-
-    def _decide(self, i: int) -> None:
-        plan = self._plans[i]
+    def _decide(self, plan: PointPlan) -> None:
         while not plan.stopped and plan.complete():
-            plan.decide(self._estimates(i))
+            plan.decide(self._excesses(plan))
 
-    def _estimates(self, i: int) -> list[Estimate]:
-        """Estimate the metric of each scheme from the runs up to the point's target."""
+    def _excesses(self, plan: PointPlan) -> list[float]:
+        """Return how much wider than wanted each scheme's intervals are with the runs up to the target."""
+        if not self._rule.targets:
+            return []
         # The samples are read from the store.
         self._flush()
         found = []
-        for scheme in self._scenarios[i].schemes:
-            sample = self._samples.of(i, scheme, self._metric, self._plans[i].target)
-            found.append(estimate(sample[~np.isnan(sample)], self._seed))
+        for scheme in plan.schemes:
+            for target in self._rule.targets:
+                sample = self._samples.of(plan.point, scheme, target.metric, plan.target)
+                found.append(target.excess(estimate(sample[~np.isnan(sample)], self._seed)))
         return found
 
-    def _order(self, i: int, executor: Executor) -> None:
-        if self._plans[i].stopped:
+    def _order(self, plan: PointPlan, executor: Executor) -> None:
+        if plan.stopped:
             return
-        scenario = self._scenarios[i]
-        for scheme, first, runs in self._plans[i].missing():
-            key = self._keys[i, scheme]
-            executor.submit(key, scenario, scenario.schemes[scheme], self._seed, first, runs)
+        scenario = self._scenarios[plan.point]
+        for scheme, first, runs in plan.missing():
+            executor.submit(self._keys[plan.point, scheme], scenario, scheme, self._seed, first, runs)
             self._under_way += runs
 
-    def _take(self, executor: Executor, timeout_s: float) -> None:
-        """Collect results, and apply the stopping rule to each point that reaches its checkpoint."""
-        touched = set()
-        for key, run, ended, metrics in executor.collect(timeout_s):
-            i, scheme = self._cells[key]
-            self._rows.append((i, self._scenarios[i].schemes[scheme], run, ended, *metrics))
-            self._plans[i].have[scheme].add(run)
-            self._under_way -= 1
-            self.progress.made += 1
-            touched.add(i)
-        for i in sorted(touched):
-            if self._plans[i].complete():
-                self._decide(i)
-                self._order(i, executor)
-        self._count()
+    def _receive(self, executor: Executor, timeout_s: float) -> Iterable[PointPlan]:
+        """Collect results, and return the plans that they belong to."""
+        touched: dict[PointPlan, None] = {}
+        for key, first, runs, ended, metrics in executor.collect_chunks(timeout_s):
+            plan, scheme = self._cells[key]
+            before = plan.done()
+            self._chunks.append((plan.point, scheme, first, runs, ended, *metrics))
+            plan.add(scheme, first, runs)
+            self._uncommitted += runs
+            self._under_way -= runs
+            self.progress.made += runs
+            self.progress.done += plan.done() - before
+            touched[plan] = None
+        return touched
 
-    def _count(self) -> None:
-        plans = self._plans
-        self.progress.done = sum(plan.done() for plan in plans)
-        self.progress.expected = sum(plan.expected * len(plan.have) for plan in plans)
+    def _take(self, executor: Executor, timeout_s: float) -> None:
+        """Collect results, and apply the stopping rule wherever a checkpoint is reached."""
+        for plan in self._receive(executor, timeout_s):
+            if plan.complete():
+                done, total = plan.done(), plan.total()
+                self._decide(plan)
+                self.progress.done += plan.done() - done
+                self.progress.expected += plan.total() - total
+                self._order(plan, executor)
 
     def _flush(self) -> None:
-        self._store.add(self._rows)
-        self._rows.clear()
+        self._store.add(self._chunks)
+        self._chunks.clear()
 
     def _commit(self) -> None:
         self._flush()
         self._store.commit()
+        self._uncommitted = 0

@@ -3,22 +3,36 @@
 It is written in transactions with a rollback journal: whatever kills the process, the file holds exactly the
 committed runs. A running study keeps a transaction open at all times, which locks out other writers but not
 readers.
+
+Runs are kept in chunks: a row holds consecutive runs of a scheme at a point, and each metric either as one
+value that all of them share or as a blob of decimal numbers of equal width. A chunk costs SQLite little more
+than a run would, and SQL can still cut its cells out, as the view `result` does.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from lasthop._lasthop import decode
 from lasthop.study.error import StudyError
 from lasthop.study.run_numbers import RunNumbers
 
-FORMAT = 1
+FORMAT = 2
+BY_RUN = 1
+"""The earlier format, with a row for each run. It is read as it is, and converted when it is written to."""
+
+LONGEST_CHUNK = 256
+"""The most runs of a chunk that the view `result` can read."""
+
 APPLICATION = 0x4C617374
 """The application_id of SQLite's file header: "Last"."""
 
@@ -122,11 +136,15 @@ class Store:
             raise StudyError(f"{self.path}: cannot be opened as a study: {error}") from None
         if tables and application != APPLICATION:
             raise StudyError(f"{self.path}: this is a database, but none of a study")
-        if tables and version != FORMAT:
+        if tables and version not in (FORMAT, BY_RUN):
             raise StudyError(
-                f"{self.path}: its format is {version}, and this version of Lasthop knows {FORMAT}; "
-                "open it with the version that made it, or begin anew elsewhere"
+                f"{self.path}: its format is {version}, and this version of Lasthop knows {BY_RUN} to "
+                f"{FORMAT}; open it with the version that made it, or begin anew elsewhere"
             )
+        if version == BY_RUN:
+            # A run is a chunk of one.
+            metrics = self.meta()["metrics"]
+            self._connection.execute(f"CREATE TEMP VIEW chunk AS {_chunks_of_runs(metrics)}")
 
     def exists(self) -> bool:
         """Whether the file holds a study."""
@@ -168,6 +186,8 @@ class Store:
         try:
             if self.exists():
                 self.expect(identity)
+                with self._writes():
+                    self._convert(identity)
             else:
                 with self._writes():
                     self._create(identity)
@@ -250,18 +270,12 @@ class Store:
         sql = self._sql
         sql.execute(f"PRAGMA application_id = {APPLICATION}")
         sql.execute(f"PRAGMA user_version = {FORMAT}")
-        columns = "".join(f", {_name(metric)}" for metric in identity.metrics)
         sql.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
         sql.execute(
             "CREATE TABLE point (id INTEGER PRIMARY KEY, parameters TEXT NOT NULL, "
             "schemes TEXT NOT NULL, hash TEXT NOT NULL, scenario TEXT NOT NULL)"
         )
-        sql.execute(
-            "CREATE TABLE run (point INTEGER NOT NULL REFERENCES point, scheme TEXT NOT NULL, "
-            f"run INTEGER NOT NULL, ended TEXT NOT NULL{columns}, "
-            "PRIMARY KEY (point, scheme, run)) WITHOUT ROWID"
-        )
-        sql.execute(_view(identity))
+        self._create_chunks(identity)
         sql.executemany(
             "INSERT INTO meta VALUES (?, ?)",
             [
@@ -278,13 +292,43 @@ class Store:
             ],
         )
 
-    def add(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Add runs: for each its point, scheme, number, why it ended, and its metrics."""
-        if rows:
-            marks = ", ".join("?" * len(rows[0]))
-            # Runs are reproducible, so a duplicate is identical and can be ignored.
+    def _create_chunks(self, identity: Identity) -> None:
+        sql = self._sql
+        columns = "".join(f", {_name(metric)}" for metric in identity.metrics)
+        sql.execute(
+            "CREATE TABLE chunk (point INTEGER NOT NULL REFERENCES point, scheme TEXT NOT NULL, "
+            f"first INTEGER NOT NULL, runs INTEGER NOT NULL, ended NOT NULL{columns}, "
+            "PRIMARY KEY (point, scheme, first))"
+        )
+        sql.execute("CREATE TABLE place (i INTEGER PRIMARY KEY)")
+        sql.executemany("INSERT INTO place VALUES (?)", [(i,) for i in range(LONGEST_CHUNK)])
+        sql.execute(_view(identity))
+
+    def _convert(self, identity: Identity) -> None:
+        """Convert a file with a row for each run to the present format."""
+        sql = self._sql
+        (version,) = sql.execute("PRAGMA user_version").fetchone()
+        if version == BY_RUN:
+            sql.execute("DROP VIEW temp.chunk")
+            sql.execute("DROP VIEW result")
+            self._create_chunks(identity)
+            sql.execute(f"INSERT INTO chunk {_chunks_of_runs(identity.metrics)}")
+            sql.execute("DROP TABLE run")
+            sql.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def add(self, chunks: Sequence[tuple[Any, ...]]) -> None:
+        """Add runs that are not in the store.
+
+        Parameters
+        ----------
+        chunks : sequence of tuple
+            For each chunk its point, scheme, first run, number of runs, and the cells of why they ended and
+            of each metric: one value for all runs, or bytes that `lasthop._lasthop.decode` decodes.
+        """
+        if chunks:
+            marks = ", ".join("?" * len(chunks[0]))
             with self._writes():
-                self._sql.executemany(f"INSERT OR IGNORE INTO run VALUES ({marks})", rows)
+                self._sql.executemany(f"INSERT INTO chunk VALUES ({marks})", chunks)
 
     # -- Reading ---------------------------------------------------------------------------------
 
@@ -307,19 +351,52 @@ class Store:
 
     def numbers(self, point: int, scheme: str) -> RunNumbers:
         """Return the run numbers of a scheme at a point."""
-        query = "SELECT run FROM run WHERE point = ? AND scheme = ? ORDER BY run"
-        return RunNumbers(run for (run,) in self._rows(query, (point, scheme)))
+        query = "SELECT first, first + runs FROM chunk WHERE point = ? AND scheme = ? ORDER BY first"
+        return RunNumbers(self._rows(query, (point, scheme)))
 
-    def count(self) -> int:
-        """Return how many runs there are."""
-        (runs,) = self._sql.execute("SELECT count(*) FROM run").fetchone()
-        return int(runs)
+    def columns(
+        self, point: int, scheme: str, names: Sequence[str], below: int
+    ) -> list[npt.NDArray[np.int64] | npt.NDArray[np.float64]]:
+        """Return metrics of the runs of a scheme at a point, in order, up to run number `below`.
 
-    def values(self, point: int, scheme: str, columns: Iterable[str], below: int) -> list[tuple[Any, ...]]:
-        """Return columns of the runs of a scheme at a point, in order, up to run number `below`."""
-        names = ", ".join(map(_name, columns))
-        query = f"SELECT {names} FROM run WHERE point = ? AND scheme = ? AND run < ? ORDER BY run"
-        return self._rows(query, (point, scheme, below))
+        A metric is an array of integers if it is one in all of these runs, and otherwise of floats, with NaN
+        where it does not apply.
+        """
+        parts: list[list[npt.NDArray[Any]]] = [[] for _ in names]
+        for first, runs, *cells in self._chunks(point, scheme, names, below):
+            for part, cell in zip(parts, cells, strict=True):
+                part.append(_decoded(cell, runs)[: below - first])
+        return [np.concatenate(part) if part else np.empty(0) for part in parts]
+
+    def ended(self, point: int, scheme: str) -> list[str]:
+        """Return why each run of a scheme at a point ended, in order."""
+        found: list[str] = []
+        for _, runs, cells in self._chunks(point, scheme, ["ended"], below=2**63 - 1):
+            if isinstance(cells, bytes):
+                width = len(cells) // runs
+                found += (cells[i : i + width].decode().rstrip() for i in range(0, len(cells), width))
+            else:
+                found += [cells] * runs
+        return found
+
+    def _chunks(self, point: int, scheme: str, names: Sequence[str], below: int) -> Iterator[tuple[Any, ...]]:
+        """Yield (first, runs, cells of each column) of the chunks of a scheme at a point, in order."""
+        columns = ", ".join(map(_name, names))
+        query = (
+            f"SELECT first, runs, {columns} FROM chunk "
+            "WHERE point = ? AND scheme = ? AND first < ? ORDER BY first"
+        )
+        try:
+            yield from self._sql.execute(query, (point, scheme, below))
+        except sqlite3.Error as error:
+            raise StudyError(f"{self.path}: cannot be read: {error}") from None
+
+
+def _decoded(cells: Any, runs: int) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
+    """Return the values of the cells of a metric."""
+    if isinstance(cells, bytes):
+        return decode(cells, runs)
+    return np.full(runs, np.nan if cells is None else cells)
 
 
 def _name(identifier: str) -> str:
@@ -331,6 +408,18 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def _chunks_of_runs(metrics: Sequence[str]) -> str:
+    """Return the SQL of the runs of a file with a row for each, as chunks of one run."""
+    columns = "".join(f", {_name(metric)}" for metric in metrics)
+    return f"SELECT point, scheme, run AS first, 1 AS runs, ended{columns} FROM run"
+
+
+def _cell(column: str) -> str:
+    """Return the SQL of the text of a run's cell in a column of blobs."""
+    width = f"(length(chunk.{column}) / chunk.runs)"
+    return f"trim(substr(chunk.{column}, 1 + place.i * {width}, {width}))"
+
+
 def _view(identity: Identity) -> str:
     """Return the SQL of the view `result`: each run with parameters, metrics and provenance."""
     names = list(identity.points[0].parameters) if identity.points else []
@@ -339,14 +428,22 @@ def _view(identity: Identity) -> str:
         f"json_extract(point.parameters, {path}) AS {_name(name)}"
         for name, path in zip(names, paths, strict=True)
     ]
+
+    def unpacked(column: str, cell: str) -> str:
+        return f"CASE typeof(chunk.{column}) WHEN 'blob' THEN {cell} ELSE chunk.{column} END AS {column}"
+
     columns = [
         *parameters,
-        "run.scheme",
-        "run.run",
+        "chunk.scheme",
+        "chunk.first + place.i AS run",
         "(SELECT json_extract(value, '$') FROM meta WHERE key = 'seed') AS seed",
-        "run.ended",
-        *(f"run.{_name(metric)}" for metric in identity.metrics),
+        unpacked("ended", _cell("ended")),
+        # A text plus zero is an integer or a real, as it is written.
+        *(unpacked(name, f"nullif({_cell(name)}, '') + 0") for name in map(_name, identity.metrics)),
         "(SELECT json_extract(value, '$') FROM meta WHERE key = 'lasthop') AS lasthop",
         "point.hash AS scenario_hash",
     ]
-    return f"CREATE VIEW result AS SELECT {', '.join(columns)} FROM run JOIN point ON point.id = run.point"
+    return (
+        f"CREATE VIEW result AS SELECT {', '.join(columns)} FROM chunk "
+        "JOIN point ON point.id = chunk.point JOIN place ON place.i < chunk.runs"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -11,7 +11,7 @@ from lasthop import _lasthop, api
 from lasthop._lasthop import Scenario
 from lasthop.study import export, statistics, tables
 from lasthop.study.error import StudyError
-from lasthop.study.plan import MOST_RUNS, Progress, Rule
+from lasthop.study.plan import MOST_RUNS, Progress, Rule, Target
 from lasthop.study.samples import Samples
 from lasthop.study.scheduler import Scheduler
 from lasthop.study.store import Identity, Store, StoredPoint
@@ -40,6 +40,11 @@ class Study:
         The fewest and the most runs of each scheme at each point; at most a million.
     metric : str, default "throughput_bps"
         The metric of `precision`, and the default metric of the tables.
+    targets : sequence of Target, optional
+        Further precisions to reach before a point stops.
+    each_scheme : bool, default False
+        Whether each scheme of a point stops by itself. Schemes are then compared over the runs that both
+        have.
     store : str or Path, optional
         The file. If it holds this study already, the study is resumed. By default the results are kept in
         memory.
@@ -52,6 +57,8 @@ class Study:
         The stopping rule.
     metric : str
         The metric.
+    each_scheme : bool
+        Whether each scheme of a point stops by itself.
     path : Path or None
         The file.
 
@@ -86,10 +93,14 @@ class Study:
         precision: float | None = 0.02,
         runs: tuple[int, int] = (10, 1000),
         metric: str = "throughput_bps",
+        targets: Sequence[Target] = (),
+        each_scheme: bool = False,
         store: str | Path | None = None,
     ) -> None:
         self.scenario = scenario if isinstance(scenario, Scenario) else api.load(scenario)
-        self.rule = _rule(precision, runs)
+        self.rule = _rule(precision, runs, metric, targets)
+        self.each_scheme = each_scheme
+        self._precision, self._targets = precision, targets
         self.path = None if store is None else Path(store)
         points = self.scenario.points()
         self._scenarios = [point.scenario for point in points]
@@ -110,7 +121,10 @@ class Study:
         self._store = Store(self.path)
         if self._store.exists():
             self._store.expect(self._identity)
-        self.metric = Samples(self._store, self._identity).check(metric)
+        self.metric = metric
+        samples = Samples(self._store, self._identity)
+        for each in (metric, *(target.metric for target in targets)):
+            samples.check(each)
 
     @classmethod
     def open(cls, path: str | Path) -> Study:
@@ -144,6 +158,8 @@ class Study:
             precision=meta["precision"],
             runs=(meta["runs"][0], meta["runs"][1]),
             metric=meta["metric"],
+            targets=[Target(*each) for each in meta.get("targets", [])],
+            each_scheme=meta.get("each_scheme", False),
             store=path,
         )
 
@@ -208,9 +224,11 @@ class Study:
             "file": self.scenario.file,
             "hash": self.scenario.hash,
             "scenario": self.scenario.to_toml(),
-            "precision": self.rule.precision,
+            "precision": self._precision,
             "runs": [self.rule.least, self.rule.most],
             "metric": self.metric,
+            "targets": [[each.metric, each.relative, each.absolute] for each in self._targets],
+            "each_scheme": self.each_scheme,
         }
         with self._store.writing(self._identity, meta):
             scheduler = self._scheduler()
@@ -250,7 +268,7 @@ class Study:
         """
         if not self._store.exists():
             raise StudyError("nothing has been run yet")
-        return Samples(self._store, self._identity)
+        return Samples(self._store, self._identity, self.each_scheme)
 
     def summary(self, metric: str | None = None) -> pandas.DataFrame:
         """Return the mean of a metric, with its interval, at each point with each scheme.
@@ -345,10 +363,10 @@ class Study:
 
     def _scheduler(self) -> Scheduler:
         samples = Samples(self._store, self._identity)
-        return Scheduler(self._store, samples, self._scenarios, self.seed, self.rule, self.metric)
+        return Scheduler(self._store, samples, self._scenarios, self.seed, self.rule, self.each_scheme)
 
 
-def _rule(precision: float | None, runs: tuple[int, int]) -> Rule:
+def _rule(precision: float | None, runs: tuple[int, int], metric: str, targets: Sequence[Target]) -> Rule:
     least, most = runs
     if most > MOST_RUNS:
         raise StudyError(f"runs: at most {MOST_RUNS:,} of each scheme at each point, found {most:,}")
@@ -358,4 +376,5 @@ def _rule(precision: float | None, runs: tuple[int, int]) -> Rule:
         raise StudyError(
             f"precision: found {precision}, expected a share of the mean between 0 and 1, such as 0.02"
         )
-    return Rule(least, most, precision)
+    first = [] if precision is None else [Target(metric, relative=precision)]
+    return Rule(least, most, (*first, *targets))

@@ -22,23 +22,26 @@ def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
     import pandas
 
     metrics = identity.metrics
-    whole = identity.points[0].parameters if identity.points else {}
-    columns: dict[str, list[Any]] = {name: [] for name in (*whole, "scheme", "run", "seed", "ended")}
-    columns |= {name: [] for name in (*metrics, "lasthop", "scenario_hash")}
+    parts = []
     for i, point in enumerate(identity.points):
         for scheme in point.schemes:
-            rows = store.values(i, scheme, ("run", "ended", *metrics), below=2**63 - 1)
-            for name, cells in zip(("run", "ended", *metrics), zip(*rows, strict=True), strict=False):
-                columns[name].extend(cells)
-            same = {"scheme": scheme, "seed": identity.seed} | point.parameters
-            same |= {"lasthop": identity.version, "scenario_hash": point.hash}
-            for name, cell in same.items():
-                columns[name].extend([cell] * len(rows))
-    frame = pandas.DataFrame(columns)
+            values = store.columns(i, scheme, metrics, below=2**63 - 1)
+            numbers = [range(first, end) for first, end in store.numbers(i, scheme).ranges()]
+            part: dict[str, Any] = {
+                **point.parameters,
+                "scheme": scheme,
+                "run": np.concatenate([np.empty(0, np.int64), *numbers]),
+                "seed": identity.seed,
+                "ended": store.ended(i, scheme),
+                **dict(zip(metrics, values, strict=True)),
+                "lasthop": identity.version,
+                "scenario_hash": point.hash,
+            }
+            parts.append(pandas.DataFrame(part))
+    frame = pandas.concat(parts, ignore_index=True)
     if "finished" in frame:
         frame["finished"] = frame["finished"].astype(bool)
-    # A metric that no run has is a column of NaN, not of objects.
-    return frame.astype({name: "float64" for name in metrics if frame[name].dtype == object})
+    return frame
 
 
 def estimate_cell(samples: Samples, point: int, scheme: str, metric: str, seed: int) -> Estimate:
@@ -58,7 +61,7 @@ def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.D
             row: dict[str, Any] = point.parameters | {
                 "scheme": scheme,
                 "metric": metric,
-                "runs": samples.runs(i),
+                "runs": samples.runs(i, scheme),
                 "unfinished": samples.unfinished(i, scheme),
                 "n": found.n,
                 "mean": found.mean,
@@ -119,7 +122,8 @@ def comparison_frame(
 def compare_cells(
     samples: Samples, point: int, scheme: str, baseline: str, metric: str, seed: int
 ) -> Comparison:
-    """Compare two schemes over the runs in which both have the metric."""
-    ours, theirs = (samples.of(point, each, metric) for each in (scheme, baseline))
+    """Compare two schemes over the runs that both have, and in which both have the metric."""
+    runs = samples.runs(point, scheme, baseline)
+    ours, theirs = (samples.of(point, each, metric, runs) for each in (scheme, baseline))
     both = ~(np.isnan(ours) | np.isnan(theirs))
     return compare(ours[both], theirs[both], seed)
