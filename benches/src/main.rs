@@ -5,11 +5,12 @@
 //! ```
 //!
 //! `SIZE` is the simulated time in seconds for bulk transfers, the cells and the path, and the number of runs
-//! for all others. `N` in the name of a case is a number of flows, links, pairs or stations. `FILE` is the
+//! for all others. `N` in the name of a case is a number of flows, links, pairs, stations or segments. `FILE` is the
 //! output file of the case `pcapng`.
 
 mod dumbbell;
 mod meter;
+mod overshoot;
 mod study;
 
 use std::env;
@@ -29,7 +30,8 @@ use meter::{Cost, measured};
 
 const USAGE: &str = "usage: lasthop-bench CASE SIZE [FILE]
 cases: bulk-N bulk-ns2 bulk-reno bulk-cubic bulk-bbr bulk-bbr3 hops-N pcapng ten-clean ten-lossy ten-study
-       ebsn path cell-N cell-idle-N fec fec-50 setup-dumbbell-N setup-cell-N jobs-1 jobs-2";
+       ebsn path cell-N cell-idle-N fec fec-50 setup-dumbbell-N setup-cell-N jobs-1 jobs-2
+       overshoot-FLAVOUR-N with the flavours sack, ns2-sack and prr";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -90,6 +92,9 @@ fn run(case: &str, size: u64, file: Option<&str>) -> Option<Outcome> {
         ("jobs-2", None) => jobs(2, size),
         (case, None) => {
             let (kind, number) = case.rsplit_once('-')?;
+            if let Some(flavour) = kind.strip_prefix("overshoot-") {
+                return overshoot(flavour, number.parse().ok()?, size);
+            }
             let number = number.parse().ok().filter(|number| *number > 0)?;
             match kind {
                 "bulk" => bulk(number, dumbbell::rfc(), size),
@@ -178,6 +183,13 @@ fn fec(segments: u64, runs: u64) -> Outcome {
 fn of_runs(case: &study::Ready, runs: u64) -> Outcome {
     let ((delivered, events), cost) = measured(|| case.run(runs));
     Outcome::new(delivered, Some(events), &cost)
+}
+
+fn overshoot(flavour: &str, window: u64, runs: u64) -> Option<Outcome> {
+    let settings = overshoot::settings(flavour, window)?;
+    let ((delivered, events), cost) =
+        measured(|| study::sum((0..runs).map(|_| overshoot::transfer(&settings, window))));
+    Some(Outcome::new(delivered, Some(events), &cost))
 }
 
 fn path(simulated: u64) -> Outcome {

@@ -1,67 +1,120 @@
 //! Sets of sequence numbers, kept as disjoint ranges.
 
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 
 use super::segment::SackBlock;
 use super::seq::SeqNum;
 
 /// A set of sequence numbers within one window, as sorted ranges that neither overlap nor touch.
+///
+/// Most data arrive at the right edge of a window, and most retransmissions at its left edge. Changes near either end
+/// cost constant time, amortised; those in the middle of n ranges O(n), of which few are needed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranges(Vec<SackBlock>);
+pub(super) struct Ranges {
+    ranges: VecDeque<SackBlock>,
+    /// Size of the set.
+    bytes: u32,
+}
 
 impl Ranges {
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.ranges.clear();
+        self.bytes = 0;
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ranges.is_empty()
     }
 
-    pub(super) fn as_slice(&self) -> &[SackBlock] {
-        &self.0
+    /// The ranges in order.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &SackBlock> {
+        self.ranges.iter()
     }
 
-    /// Adds `start..end`; returns the number of new bytes.
-    pub(super) fn insert(&mut self, start: SeqNum, end: SeqNum) -> u32 {
+    /// The number of members.
+    pub(super) fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// The number of members below `seq`; linear in the number of ranges below it.
+    pub(super) fn bytes_below(&self, seq: SeqNum) -> u32 {
+        let below = self.ranges.iter().take_while(|range| range.start < seq);
+        below.map(|range| range.end.min(seq) - range.start).sum()
+    }
+
+    /// The number of ranges that end before some point near `seq`, as `is_before` tells.
+    fn count_before(&self, seq: SeqNum, is_before: impl Fn(&SackBlock) -> bool) -> usize {
+        let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };
+        if !is_before(first) {
+            0
+        } else if last.start <= seq {
+            self.ranges.len() - usize::from(!is_before(last))
+        } else {
+            self.ranges.partition_point(is_before)
+        }
+    }
+
+    /// Adds `start..end`; calls `visit` for each part that is new, in order.
+    pub(super) fn insert(&mut self, start: SeqNum, end: SeqNum, mut visit: impl FnMut(SackBlock)) {
         if end <= start {
-            return 0;
+            return;
         }
-        let first = self.0.partition_point(|range| range.end < start);
-        let after = first + self.0[first..].partition_point(|range| range.start <= end);
-        let mut merged = SackBlock { start, end };
-        let mut known = 0;
-        for range in &self.0[first..after] {
-            known += range.end.min(end) - range.start.max(start);
+        let first = self.count_before(start, |range| range.end < start);
+        let (mut merged, mut after, mut seen) = (SackBlock { start, end }, first, start);
+        let mut add = |start: SeqNum, end: SeqNum| {
+            if start < end {
+                self.bytes += end - start;
+                visit(SackBlock { start, end });
+            }
+        };
+        while let Some(range) = self.ranges.get(after).filter(|range| range.start <= end) {
+            add(seen, range.start);
+            seen = range.end;
             merged = SackBlock { start: merged.start.min(range.start), end: merged.end.max(range.end) };
+            after += 1;
         }
-        self.0.splice(first..after, [merged]);
-        (end - start) - known
+        add(seen, end);
+        if first == after {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..after);
+        }
     }
 
     /// Removes everything before `edge`.
     pub(super) fn forget_before(&mut self, edge: SeqNum) {
-        let gone = self.0.partition_point(|range| range.end <= edge);
-        self.0.drain(..gone);
-        if let Some(first) = self.0.first_mut() {
-            first.start = first.start.max(edge);
+        while let Some(first) = self.ranges.front_mut().filter(|first| first.start < edge) {
+            if first.end > edge {
+                self.bytes -= edge - first.start;
+                first.start = edge;
+                return;
+            }
+            self.bytes -= first.end - first.start;
+            self.ranges.pop_front();
         }
     }
 
     /// The range that contains `seq`.
     pub(super) fn around(&self, seq: SeqNum) -> Option<SackBlock> {
-        let index = self.0.partition_point(|range| range.end <= seq);
-        self.0.get(index).copied().filter(|range| range.start <= seq)
+        let index = self.count_before(seq, |range| range.end <= seq);
+        self.ranges.get(index).copied().filter(|range| range.start <= seq)
     }
 
     /// Start of the first range after `seq`.
     pub(super) fn next_start(&self, seq: SeqNum) -> Option<SeqNum> {
-        self.0.get(self.0.partition_point(|range| range.start <= seq)).map(|range| range.start)
+        let index = self.count_before(seq, |range| range.start <= seq);
+        self.ranges.get(index).map(|range| range.start)
+    }
+
+    /// Start of the first range.
+    pub(super) fn start(&self) -> Option<SeqNum> {
+        self.ranges.front().map(|range| range.start)
     }
 
     /// End of the last range.
     pub(super) fn end(&self) -> Option<SeqNum> {
-        self.0.last().map(|range| range.end)
+        self.ranges.back().map(|range| range.end)
     }
 }
 
@@ -89,15 +142,35 @@ mod tests {
                     }
                     _ => {
                         let fresh = plain[slots.clone()].iter().filter(|&&set| !set).count();
-                        assert_eq!(ranges.insert(base + from, base + to.max(from)), fresh as u32);
+                        let (mut news, before) = (0, plain);
                         plain[slots].fill(true);
+                        ranges.insert(base + from, base + to.max(from), |part| {
+                            let part = part.start - base..part.end - base;
+                            assert!(part.clone().all(|seq| !before[seq as usize] && plain[seq as usize]));
+                            news += part.len();
+                        });
+                        assert_eq!(news, fresh);
                     }
                 }
+                let flags =
+                    |seqs: core::ops::Range<u32>| plain[seqs.start as usize..seqs.end as usize].iter();
                 for seq in 0..SIZE {
                     assert_eq!(ranges.around(base + seq).is_some(), plain[seq as usize]);
+                    let next = flags(seq..SIZE).position(|&set| set).map(|next| base + seq + next as u32);
+                    if !plain[seq as usize] {
+                        assert_eq!(ranges.next_start(base + seq), next);
+                    }
+                    assert_eq!(
+                        ranges.bytes_below(base + seq),
+                        flags(0..seq).filter(|&&set| set).count() as u32
+                    );
                 }
-                let apart = ranges.0.windows(2).all(|pair| pair[0].end < pair[1].start);
-                assert!(apart && ranges.0.iter().all(|range| range.start < range.end));
+                assert_eq!(ranges.bytes(), ranges.bytes_below(base + SIZE));
+                let apart =
+                    ranges.iter().zip(ranges.iter().skip(1)).all(|(left, right)| left.end < right.start);
+                assert!(apart && ranges.iter().all(|range| range.start < range.end));
+                let start = plain.iter().position(|&set| set).map(|first| base + first as u32);
+                assert_eq!(ranges.start(), start);
                 let end = plain.iter().rposition(|&set| set).map(|last| base + last as u32 + 1);
                 assert_eq!(ranges.end(), end);
             }

@@ -354,7 +354,7 @@ impl Receiver {
             return;
         }
         let (start, end) = (self.rcv_nxt + start as u32, self.rcv_nxt + end as u32);
-        self.queue.insert(start, end);
+        self.queue.insert(start, end, |_| {});
         if let Some(block) = self.queue.around(self.rcv_nxt) {
             self.queue.forget_before(block.end);
             self.deliver(now, block.end);

@@ -179,8 +179,8 @@ impl Sender {
     /// Ranges reported by SACK above the left edge, in order; adjacent ranges may touch.
     pub fn reported(&self) -> impl Iterator<Item = SackBlock> {
         let records = self.state.records.iter().flat_map(|records| records.segments.reported());
-        let ranges = if self.state.records.is_some() { &[] } else { self.state.sacked.as_slice() };
-        records.chain(ranges.iter().copied())
+        let ranges = Some(&self.state.sacked).filter(|_| self.state.records.is_none());
+        records.chain(ranges.into_iter().flat_map(|ranges| ranges.iter().copied()))
     }
 
     /// The receiver's window, bytes.

@@ -5,7 +5,7 @@ use lasthop_base::Time;
 use super::SenderState;
 use crate::tcp::cc::Loss;
 use crate::tcp::reaction::{Evidence, Hole, Response};
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::{SackBlock, Segment};
 
 impl SenderState {
     fn loss(&self, now: Time, again: bool) -> Loss {
@@ -181,8 +181,16 @@ impl SenderState {
 
     /// Adds the SACK blocks of `segment` to the scoreboard; returns the number of newly reported bytes.
     pub(in crate::tcp) fn note_sack(&mut self, segment: &Segment) -> u32 {
+        let before = self.sacked.bytes();
+        self.note_sack_parts(segment, |_| {});
+        self.sacked.bytes() - before
+    }
+
+    /// Adds the SACK blocks of `segment` to the scoreboard; calls `visit` for each newly reported part.
+    pub(in crate::tcp) fn note_sack_parts(&mut self, segment: &Segment, mut visit: impl FnMut(SackBlock)) {
         let (una, max) = (self.snd_una.max(segment.ack), self.snd_max);
-        let blocks = segment.sack.iter().filter(|block| block.is_news(una, max));
-        blocks.map(|block| self.sacked.insert(block.start, block.end)).sum()
+        for block in segment.sack.iter().filter(|block| block.is_news(una, max)) {
+            self.sacked.insert(block.start, block.end, &mut visit);
+        }
     }
 }

@@ -237,14 +237,13 @@ impl Prr {
         let (high, una, max) = (self.high, tcp.snd_una.max(segment.ack), tcp.snd_max);
         let highest = tcp.sacked.end().filter(|_| !tcp.sacked.is_empty());
         for block in segment.sack.iter().filter(|block| block.is_news(una, max)) {
-            if tcp.sacked.insert(block.start, block.end) == 0 {
-                continue;
-            }
-            let records = tcp.records_mut();
-            records.segments.sack(block.start, block.end, |sent| {
-                records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
-                self.detector.on_delivered(&context, sent);
-                news.take(sent, high, highest, false);
+            let records = tcp.records.as_mut().expect("recovery goes by records");
+            tcp.sacked.insert(block.start, block.end, |part| {
+                records.segments.sack(part.start, part.end, |sent| {
+                    records.rate.on_delivered(now, sent.len(), sent.sent_at, &sent.snapshot);
+                    self.detector.on_delivered(&context, sent);
+                    news.take(sent, high, highest, false);
+                });
             });
         }
         if news.advances {
