@@ -26,7 +26,7 @@ fn acknowledgements_of_unsent_data_are_ignored() {
 
 /// A segment without the ACK bit acknowledges nothing (RFC 9293 section 3.10.7.4).
 #[test]
-fn without_the_ack_bit_nothing_is_acknowledged() {
+fn segments_without_ack_acknowledge_nothing() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
     let segment = Segment { flags: Flags::default(), ..tcp.bare_ack(1000) };
     tcp.sends_full(0..4).at(100).receives(segment).sends_nothing().cwnd(4000.0);
@@ -35,7 +35,7 @@ fn without_the_ack_bit_nothing_is_acknowledged() {
 /// A duplicate acknowledgement acknowledges nothing new while data are outstanding, carries neither
 /// data nor SYN nor FIN, and leaves the window as it is (RFC 5681 section 2).
 #[test]
-fn what_makes_a_duplicate() {
+fn conditions_of_a_duplicate_ack() {
     for flavour in FLAVOURS {
         let mut tcp = Client::start_with(&settings(flavour, 4), Some(4000));
         let duplicate = tcp.bare_ack(0);
@@ -53,7 +53,7 @@ fn what_makes_a_duplicate() {
 
 /// An acknowledgement of new data ends the row of duplicates (RFC 5681 section 3.2).
 #[test]
-fn new_data_end_the_row_of_duplicates() {
+fn new_data_reset_the_duplicate_count() {
     for flavour in FLAVOURS {
         let mut tcp = Client::start(&settings(flavour, 4));
         tcp.sends_full(0..4).at(100).acks(2, 0).dupacks(2).sends_nothing();
@@ -64,7 +64,7 @@ fn new_data_end_the_row_of_duplicates() {
 /// The threshold of duplicates is a setting: the segment is retransmitted on that one and not before (RFC
 /// 5681 section 3.2: the third).
 #[test]
-fn the_duplicate_threshold() {
+fn retransmission_at_the_duplicate_threshold() {
     for dupthresh in [1, 2, 3, 4, 6] {
         for flavour in FLAVOURS {
             let mut tcp = Client::start(&Settings { dupthresh, ..settings(flavour, 8) });

@@ -3,7 +3,7 @@
 use lasthop_proto::tcp::{Changes, Profile, Settings};
 use toml::{Table, Value};
 
-/// A value of each key that no profile has.
+/// A value for each key that differs from every profile.
 const OTHERS: &str = r#"
 flavour = "go-back-n"
 detection = "sack"
@@ -54,9 +54,9 @@ fn table(settings: &Settings) -> Table {
     Table::try_from(settings).expect("settings are a table")
 }
 
-/// Every key of the settings but the profile, which stands for many.
+/// Every key of the settings except the profile, which sets several.
 #[test]
-fn each_key_changes_what_it_names() {
+fn each_key_changes_its_setting_only() {
     let others: Table = toml::from_str(OTHERS).expect("a table");
     let usual = Settings::default();
     let keys: Vec<String> = table(&usual).keys().filter(|key| *key != "profile").cloned().collect();
@@ -75,9 +75,9 @@ fn each_key_changes_what_it_names() {
     }
 }
 
-/// Without changes there are none, and what is not stated is not written.
+/// Empty changes have no effect, and omitted keys are not written.
 #[test]
-fn no_change_is_none() {
+fn empty_changes_round_trip() {
     for profile in [Profile::Rfc, Profile::Ns2, Profile::Ebsn] {
         assert_eq!(Changes::default().of(&profile.settings()), profile.settings());
     }
@@ -86,9 +86,9 @@ fn no_change_is_none() {
     assert_eq!(toml::from_str::<Changes>(&toml::to_string(&some).expect("text")), Ok(some));
 }
 
-/// A profile is a whole, and not a change; neither is what no setting is called.
+/// A profile is not a change, and unknown keys are rejected.
 #[test]
-fn only_settings_are_changed() {
+fn other_keys_are_rejected() {
     for wrong in ["profile = \"ns2\"", "windows = \"1 KiB\""] {
         assert!(toml::from_str::<Changes>(wrong).is_err(), "{wrong}");
     }

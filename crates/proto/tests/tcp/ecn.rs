@@ -17,7 +17,7 @@ fn echo(tcp: &mut Client, offset: u32) -> &mut Client {
 
 /// Negotiation: SYN with ECE and CWR, SYN-ACK with ECE (section 6.1.1). Otherwise no packet is ECN-capable.
 #[test]
-fn both_ends_agree_when_the_connection_opens() {
+fn ecn_is_negotiated_on_syn() {
     for agrees in [true, false] {
         let with_handshake = Settings { handshake: true, ..ecn(Flavour::NewReno, 2) };
         let mut tcp = Client::start(&with_handshake);
@@ -34,7 +34,7 @@ fn both_ends_agree_when_the_connection_opens() {
 
 /// A receiver does not agree without a request, or if ECN is disabled.
 #[test]
-fn a_receiver_agrees_if_it_is_asked_and_may() {
+fn a_receiver_negotiates_ecn_on_request_if_enabled() {
     for (may, asked) in [(true, true), (true, false), (false, true)] {
         let with_handshake = Settings { handshake: true, ecn: may, ..ecn(Flavour::NewReno, 2) };
         let mut tcp = Server::start(&with_handshake);
@@ -47,7 +47,7 @@ fn a_receiver_agrees_if_it_is_asked_and_may() {
 
 /// Every acknowledgement carries ECE after a mark until the sender sets CWR (section 6.1.3).
 #[test]
-fn a_mark_is_echoed_until_it_is_answered() {
+fn a_mark_is_echoed_until_cwr() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..ecn(Flavour::NewReno, 2) });
     let echoes = |tcp: &mut Server| tcp.answer().flags.has(Flags::ECE);
     tcp.data(0..1000);
@@ -67,7 +67,7 @@ fn a_mark_is_echoed_until_it_is_answered() {
 /// A mark reduces the window like a loss, once per window of data; the next new segment carries CWR, and
 /// nothing is retransmitted (section 6.1.2).
 #[test]
-fn a_mark_is_answered_once_per_window() {
+fn marks_reduce_the_window_once_per_flight() {
     let mut tcp = Client::start(&ecn(Flavour::NewReno, 10));
     tcp.sends_full(0..10).at(100);
     echo(&mut tcp, 1000).ssthresh(5000.0).sends_nothing();
@@ -84,7 +84,7 @@ fn a_mark_is_answered_once_per_window() {
 /// With per-segment records, the window is reduced in proportion to delivered data, as after a loss, down to
 /// ssthresh.
 #[test]
-fn by_records_a_mark_reduces_in_proportion() {
+fn a_mark_starts_a_proportional_reduction() {
     let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
     tcp.sends_full(0..10).at(100);
     let mut sent = 0;
@@ -99,7 +99,7 @@ fn by_records_a_mark_reduces_in_proportion() {
 
 /// Retransmissions are not ECN-capable, because a mark could not be attributed to a copy (section 6.1.5).
 #[test]
-fn retransmissions_are_not_marked() {
+fn retransmissions_are_not_ecn_capable() {
     for flavour in [Flavour::NewReno, Flavour::Prr] {
         let mut tcp = Client::start(&ecn(flavour, 4));
         tcp.sends_full(0..4).wakes_at(1000);
@@ -111,7 +111,7 @@ fn retransmissions_are_not_marked() {
 /// After a loss, a mark in the same window of data causes no further reduction, and CWR ends the echo
 /// (section 6.1.2).
 #[test]
-fn a_loss_answers_the_marks_of_its_window() {
+fn a_loss_covers_marks_of_the_same_window() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
         let settings = Settings { limited_transmit: false, ..ecn(flavour, 10) };
         let mut tcp = Client::start(&settings);
@@ -130,7 +130,7 @@ fn a_loss_answers_the_marks_of_its_window() {
 
 /// After a timeout, too.
 #[test]
-fn a_timeout_answers_the_marks_of_its_window() {
+fn a_timeout_covers_marks_of_the_same_window() {
     for flavour in [Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
         let mut tcp = Client::start(&Settings { frto: false, undo: false, ..ecn(flavour, 10) });
         tcp.sends_full(0..10);
@@ -144,7 +144,7 @@ fn a_timeout_answers_the_marks_of_its_window() {
 
 /// An acknowledgement with ECE does not increase the window (section 6.1.2).
 #[test]
-fn an_echo_opens_no_window() {
+fn an_ece_ack_does_not_increase_the_window() {
     for flavour in [Flavour::Tahoe, Flavour::NewReno, Flavour::Sack] {
         let mut tcp = Client::start(&ecn(flavour, 10));
         tcp.sends_full(0..10).at(100);

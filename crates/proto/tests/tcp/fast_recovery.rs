@@ -53,7 +53,7 @@ fn reno_with_two_losses() {
 
 /// The inflated window never exceeds the receive window (RFC 5681 section 3.2 step 5).
 #[test]
-fn inflation_keeps_to_the_receivers_window() {
+fn inflation_respects_the_receive_window() {
     for flavour in [Flavour::Reno, Flavour::NewReno] {
         let mut tcp = eight(&Settings { window: Bytes(9000).into(), ..settings(flavour, 8) });
         tcp.acks(3, 0).sends_full(0..1).acks(1, 0).ack(0).sends_full(8..9).acks(5, 0).sends_nothing();
@@ -65,7 +65,7 @@ fn inflation_keeps_to_the_receivers_window() {
 /// by the bytes acknowledged and adds one segment. Recovery lasts until everything outstanding at its start
 /// is acknowledged, and ends with min(ssthresh, flight + one segment) (RFC 6582 section 3.2 step 3).
 #[test]
-fn newreno_repairs_every_hole() {
+fn newreno_repairs_one_hole_per_partial_ack() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
     tcp.acks(3, 0).sends_full(0..1).cwnd(4000.0).ssthresh(4000.0);
     tcp.acks(1, 0).ack(0).sends_full(8..9).ack(0).sends_full(9..10);
@@ -79,7 +79,7 @@ fn newreno_repairs_every_hole() {
 
 /// The window after recovery is ssthresh if more than that is in flight (RFC 6582 section 3.2 step 3).
 #[test]
-fn newreno_ends_with_ssthresh_at_most() {
+fn newreno_ends_with_at_most_ssthresh() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
     tcp.acks(3, 0).sends_full(0..1).acks(1, 0);
     (8..12).for_each(|n| _ = tcp.ack(0).sends_full(n..n + 1));
@@ -89,7 +89,7 @@ fn newreno_ends_with_ssthresh_at_most() {
 /// An acknowledgement of everything that was outstanding is full; one byte less is partial (RFC 6582 section
 /// 3.2 steps 2 and 3).
 #[test]
-fn newreno_tells_full_from_partial() {
+fn newreno_distinguishes_full_and_partial_acks() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
     tcp.acks(3, 0).sends_full(0..1).at(200).ack(7999).sends(&["7999..8000", "8000..9000"]);
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
@@ -120,7 +120,7 @@ fn newreno_impatient_or_slow_but_steady() {
 
 /// Each recovery restarts the timer on its own first partial acknowledgement.
 #[test]
-fn newreno_is_impatient_in_each_recovery_anew() {
+fn newreno_is_impatient_in_each_recovery() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
     tcp.acks(3, 0).sends_full(0..1).at(200).ack(2000).sends_full(2..3);
     tcp.at(300).ack(8000).sends_full(8..10).ack(9000).sends_full(10..12);
@@ -143,7 +143,7 @@ fn a_timeout_ends_recovery() {
 /// Duplicates for data outstanding at the timeout are no new loss, up to and including an acknowledgement of
 /// exactly that; above it they are (RFC 6582 section 3.2 steps 2 and 4).
 #[test]
-fn no_fast_retransmit_of_what_timed_out() {
+fn no_fast_retransmit_of_data_outstanding_at_a_timeout() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
         let mut tcp = Client::start(&settings(flavour, 8));
         tcp.sends_full(0..8).wakes_at(1000).sends_full(0..1);
@@ -157,7 +157,7 @@ fn no_fast_retransmit_of_what_timed_out() {
 /// Acknowledgements of exactly the data outstanding may be caused by redundant retransmissions, so after a
 /// recovery, too, duplicates of them are no new loss (RFC 6582 section 3.2 step 2).
 #[test]
-fn newreno_does_not_trust_duplicates_of_recover() {
+fn newreno_ignores_duplicates_at_the_recovery_point() {
     let mut tcp = eight(&settings(Flavour::NewReno, 8));
     tcp.acks(3, 0).sends_full(0..1).acks(1, 0);
     (8..12).for_each(|n| _ = tcp.ack(0).sends_full(n..n + 1));
@@ -176,7 +176,7 @@ fn a_lost_retransmission_times_out() {
 
 /// A fast retransmit is no longer than the original segment, which the window may have limited.
 #[test]
-fn fast_retransmit_sends_nothing_new() {
+fn fast_retransmit_adds_no_new_data() {
     let mut tcp =
         Client::start(&Settings { window: Bytes(1200).into(), dupthresh: 1, ..settings(Flavour::Reno, 8) });
     tcp.sends_full(0..1).at(100).with_window(700).ack(1000).sends(&["1000..1700"]);

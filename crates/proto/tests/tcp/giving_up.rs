@@ -21,7 +21,7 @@ fn base(milliseconds: u64) -> Settings {
 /// Unanswered data: the connection is aborted at the first expiry of the timer at or after the user timeout,
 /// to the nanosecond, with a RST after all data sent.
 #[test]
-fn data_never_answered_are_given_up() {
+fn unanswered_data_abort_the_connection() {
     for flavour in FLAVOURS {
         for rules in [Rules::Rfc, Rules::Ns2] {
             let with = |milliseconds| {
@@ -41,7 +41,7 @@ fn data_never_answered_are_given_up() {
 
 /// Its RST has no ACK and carries the next sequence number (RFC 9293 section 3.10.5).
 #[test]
-fn giving_up_is_one_rst() {
+fn an_abort_sends_one_rst() {
     let mut tcp = Client::start_with(&base(1000), Some(1500));
     tcp.sends(&["0..1000", "1000..1500"]).wakes_at(1000);
     let rst = tcp.sent()[0];
@@ -51,7 +51,7 @@ fn giving_up_is_one_rst() {
 
 /// Without a user timeout the connection is never aborted.
 #[test]
-fn without_a_user_timeout_nothing_is_given_up() {
+fn without_a_user_timeout_there_is_no_abort() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
     tcp.sends_full(0..4);
     for _ in 0..1000 {
@@ -64,7 +64,7 @@ fn without_a_user_timeout_nothing_is_given_up() {
 /// An unanswered SYN is aborted without RST, since there is no connection to reset (RFC 9293 section 3.10.5:
 /// SYN-SENT). The user timeout counts from the first SYN.
 #[test]
-fn syn_never_answered_is_given_up() {
+fn an_unanswered_syn_aborts_without_rst() {
     let settings = Settings { handshake: true, ..base(6999) };
     let mut tcp = Client::waiting(&settings, Transfer { bytes: Some(1000), start: ms(50_000) });
     tcp.wakes_at(50_000).sends(&["SYN"]).wakes_at(51_000).sends(&["SYN"]).wakes_at(53_000).sends(&["SYN"]);
@@ -74,7 +74,7 @@ fn syn_never_answered_is_given_up() {
 
 /// A late SYN-ACK restarts the user timeout.
 #[test]
-fn syn_ack_is_a_sign_of_life() {
+fn syn_ack_restarts_the_user_timeout() {
     let mut tcp = Client::start(&Settings { handshake: true, ..base(2000) });
     tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]).at(2900).syn_ack().sends_full(0..1);
     tcp.wakes_at(5900).sends(&["1000 RST"]).is_aborted_at(5900);
@@ -85,7 +85,7 @@ fn syn_ack_is_a_sign_of_life() {
 
 /// An unacknowledged FIN is handled like data.
 #[test]
-fn fin_never_acknowledged_is_given_up() {
+fn an_unacknowledged_fin_aborts() {
     let mut tcp = Client::start_with(&Settings { close: true, ..base(5000) }, Some(1000));
     tcp.sends(&["0..1000 FIN"]).at(100).ack(1000).wakes_at(1100).sends(&["1000 FIN"]);
     tcp.wakes_at(3100).sends(&["1000 FIN"]).wakes_at(7100).sends(&["1001 RST"]).is_aborted_at(7100);
@@ -95,7 +95,7 @@ fn fin_never_acknowledged_is_given_up() {
 /// Any acceptable segment shows that the peer is alive, even if it acknowledges nothing new or was reordered.
 /// Segments that the peer cannot have sent do not, nor do control messages of the network.
 #[test]
-fn any_acceptable_segment_is_a_sign_of_life() {
+fn any_acceptable_segment_restarts_the_user_timeout() {
     let silent = || {
         let mut tcp = Client::start(&base(2900));
         tcp.sends_full(0..4).at(90).ack(1000).sends_full(4..6).wakes_at(1090).sends_full(1..2).at(2100);
@@ -110,7 +110,7 @@ fn any_acceptable_segment_is_a_sign_of_life() {
 
 /// The user timeout does not run while nothing is outstanding: it starts with the next transmission.
 #[test]
-fn an_idle_connection_is_not_given_up() {
+fn the_user_timeout_does_not_run_while_idle() {
     let mut tcp = Client::supplied(&base(3000));
     tcp.supply(1000).sends_full(0..1).at(100).ack(1000).no_timer();
     tcp.at(60_000).supply(1000).sends_full(1..2).wakes_at(61_000).sends_full(1..2).is_not_aborted();
@@ -124,7 +124,7 @@ fn an_idle_connection_is_not_given_up() {
 
 /// Data sent while others are outstanding do not restart the user timeout.
 #[test]
-fn more_data_are_no_sign_of_life() {
+fn further_data_do_not_restart_the_user_timeout() {
     let mut tcp = Client::supplied(&base(3000));
     tcp.supply(1000).sends_full(0..1).at(900).supply(1000).sends_full(1..2).wakes_at(1000).sends_full(0..1);
     tcp.wakes_at(3000).sends(&["2000 RST"]).is_aborted_at(3000);
@@ -139,7 +139,7 @@ fn closed(settings: &Settings) -> Client {
 
 /// Unanswered window probes: the user timeout counts from the first probe, to the nanosecond.
 #[test]
-fn probes_never_answered_are_given_up() {
+fn unanswered_probes_abort_the_connection() {
     for flavour in FLAVOURS {
         let mut tcp = closed(&patient(flavour, 2000));
         tcp.wakes_at(1100).sends(&["4000..4001"]).wakes_at(3100).sends(&["4001 RST"]).is_aborted_at(3100);
@@ -152,7 +152,7 @@ fn probes_never_answered_are_given_up() {
 /// A window that stays closed keeps the connection as long as probes are answered (RFC 9293 section 3.8.6.1),
 /// however long the probe interval and however fast the answer; unanswered probes abort it eventually.
 #[test]
-fn answered_probes_keep_the_connection() {
+fn answered_probes_keep_the_connection_open() {
     for delay in [0, 100, 900] {
         let mut tcp = closed(&base(1500));
         for due in [1100, 3100, 7100, 15_100, 31_100, 63_100, 123_100, 183_100] {
@@ -165,7 +165,7 @@ fn answered_probes_keep_the_connection() {
 
 /// When the window opens, the user timeout applies to data again.
 #[test]
-fn a_window_that_opens_is_a_sign_of_life() {
+fn a_window_update_restarts_the_user_timeout() {
     let mut tcp = closed(&base(2500));
     tcp.wakes_at(1100).sends(&["4000..4001"]).at(3000).with_window(OPEN).ack(4000).sends_full(4..8);
     tcp.wakes_at(4000).sends_full(4..5).wakes_at(6000).sends(&["8000 RST"]).is_aborted_at(6000);
@@ -173,7 +173,7 @@ fn a_window_that_opens_is_a_sign_of_life() {
 
 /// The same for a window that shrinks below outstanding data, and for data supplied while it is closed.
 #[test]
-fn the_first_probe_starts_the_clock() {
+fn the_first_probe_starts_the_user_timeout() {
     let mut tcp = Client::start(&base(1900));
     tcp.sends_full(0..4).at(100).with_window(0).ack(0).wakes_at(1000).sends(&["0..1"]);
     tcp.wakes_at(3000).sends(&["4000 RST"]).is_aborted_at(3000);
@@ -184,7 +184,7 @@ fn the_first_probe_starts_the_clock() {
 
 /// The owner may abort the connection at any time: a RST after all data sent, if there is a connection.
 #[test]
-fn an_owner_may_abort() {
+fn the_owner_may_abort() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
     tcp.sends_full(0..4).wakes_at(1000).sends_full(0..1).at(1500).abort().sends(&["4000 RST"]);
     tcp.is_aborted_at(1500).at(1600).abort().sends_nothing().is_aborted_at(1500);
@@ -202,7 +202,7 @@ fn an_owner_may_abort() {
 
 /// A transfer aborted before its start never starts.
 #[test]
-fn what_has_not_begun_may_be_aborted() {
+fn an_unstarted_transfer_may_be_aborted() {
     let mut tcp =
         Client::waiting(&settings(Flavour::NewReno, 4), Transfer { bytes: Some(7), start: ms(500) });
     tcp.at(100).abort().sends_nothing().is_aborted_at(100).has(0, 7).open().sends_nothing();
@@ -211,7 +211,7 @@ fn what_has_not_begun_may_be_aborted() {
 
 /// A complete connection cannot be aborted (RFC 9293 section 3.10.5: CLOSING, LAST-ACK, TIME-WAIT).
 #[test]
-fn what_is_complete_is_not_aborted() {
+fn a_complete_connection_is_not_aborted() {
     for close in [false, true] {
         let settings = Settings { close, ..settings(Flavour::NewReno, 4) };
         let mut tcp = Client::start_with(&settings, Some(1000));
@@ -224,7 +224,7 @@ fn what_is_complete_is_not_aborted() {
 
 /// An aborted connection sends and accepts nothing, whatever its peer, its owner or the network do.
 #[test]
-fn nothing_follows_an_abort() {
+fn an_aborted_connection_is_silent() {
     let mut tcp = Client::supplied(&Settings { close: true, window: Bytes(8000).into(), ..base(1000) });
     tcp.supply(9000).sends_full(0..4).wakes_at(1000).sends(&["4000 RST"]).is_aborted_at(1000);
     tcp.at(1100).ack(4000).acks(5, 4000).sends_nothing().has(0, 5000);

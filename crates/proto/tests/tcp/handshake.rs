@@ -9,36 +9,35 @@ fn with_handshake() -> Settings {
     Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 4) }
 }
 
-/// A connection opens with SYN; what acknowledges it lets the initial window out (RFC 9293 section
-/// 3.5), and gives the first round-trip sample (RFC 6298 section 3).
+/// The acknowledgement of SYN releases the initial window (RFC 9293 section 3.5) and gives the first
+/// round-trip sample (RFC 6298 section 3).
 #[test]
-fn syn_opens() {
+fn syn_ack_releases_the_initial_window() {
     let mut tcp = Client::start(&with_handshake());
     tcp.sends(&["SYN"]).timer_at(1000);
     tcp.at(400).syn_ack().sends_full(0..4).cwnd(4000.0).srtt(Some(400)).timer_at(1600);
 }
 
-/// Data acknowledge SYN of the peer (RFC 9293 section 3.10.7.3).
+/// Data segments acknowledge the peer's SYN (RFC 9293 section 3.10.7.3).
 #[test]
-fn data_acknowledge_the_peers_syn() {
+fn data_acknowledge_the_syn_of_the_peer() {
     let mut tcp = Client::start_with(&with_handshake(), Some(500));
     tcp.sends(&["SYN"]).at(100).syn_ack();
     assert_eq!(tcp.sent()[0].ack, SeqNum(101));
 }
 
-/// The third part of the handshake is a bare acknowledgement if no data can carry it (RFC 9293 section
-/// 3.10.7.3).
+/// Without data, a pure ACK completes the handshake (RFC 9293 section 3.10.7.3).
 #[test]
-fn without_data_an_empty_segment_acknowledges_the_peers_syn() {
+fn without_data_a_pure_ack_completes_the_handshake() {
     let mut tcp = Client::start(&with_handshake());
     tcp.sends(&["SYN"]).at(100).with_window(0).syn_ack();
     let ack = tcp.sent()[0];
     assert_eq!((ack.flags, ack.len, ack.ack), (Flags::ACK, 0, SeqNum(101)));
 }
 
-/// A lost SYN is retransmitted, and the timeout doubles each time (RFC 6298 sections 5.4-5.6).
+/// SYN is retransmitted, with the timeout doubled each time (RFC 6298 sections 5.4-5.6).
 #[test]
-fn a_lost_syn_is_sent_again() {
+fn a_lost_syn_is_retransmitted_with_backoff() {
     let mut tcp = Client::start(&with_handshake());
     tcp.sends(&["SYN"]);
     for due in [1000, 3000, 7000] {
@@ -47,11 +46,11 @@ fn a_lost_syn_is_sent_again() {
     tcp.timer_at(15_000);
 }
 
-/// If SYN was retransmitted its acknowledgement gives no sample (Karn), the timeout of the data begins at 3 s
-/// (RFC 6298 section 5.7), and the initial window is one segment (RFC 5681 section 3.1). No data were lost,
-/// so the slow-start threshold stays where it was.
+/// After a retransmitted SYN its acknowledgement gives no sample (Karn), the RTO for data is 3 s (RFC 6298
+/// section 5.7), and the initial window is one segment (RFC 5681 section 3.1). No data were lost, so ssthresh
+/// is unchanged.
 #[test]
-fn after_a_lost_syn_data_begin_with_care() {
+fn after_a_lost_syn_the_window_is_one_segment() {
     let mut tcp = Client::start(&with_handshake());
     tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]);
     tcp.at(1100).syn_ack().sends_full(0..1).cwnd(1000.0).ssthresh(f64::INFINITY);
@@ -61,17 +60,16 @@ fn after_a_lost_syn_data_begin_with_care() {
 
 /// An initial timeout of 3 s or more is not shortened after a lost SYN (RFC 6298 section 5.7).
 #[test]
-fn after_a_lost_syn_a_long_timeout_stays() {
+fn after_a_lost_syn_a_long_initial_rto_is_kept() {
     let rto_initial = Duration::from_secs(4);
     let mut tcp = Client::start(&Settings { rto_initial, ..with_handshake() });
     tcp.sends(&["SYN"]).wakes_at(4000).sends(&["SYN"]);
     tcp.at(4100).syn_ack().sends_full(0..1).timer_at(12_100);
 }
 
-/// Timestamps tell the copies of SYN apart, so its acknowledgement is a valid sample (RFC 7323 section
-/// 4.1).
+/// Timestamps identify the copies of SYN, so its acknowledgement is a valid sample (RFC 7323 section 4.1).
 #[test]
-fn timestamps_time_a_repeated_syn() {
+fn timestamps_give_a_sample_of_a_retransmitted_syn() {
     let mut tcp = Client::start(&Settings { timestamps: true, ..with_handshake() });
     tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]);
     let timestamps = Some(Timestamps { value: 0, echo: 1_000_000 });
@@ -79,8 +77,8 @@ fn timestamps_time_a_repeated_syn() {
     tcp.at(1100).receives(syn_ack).sends_full(0..1).srtt(Some(100)).timer_at(2100);
 }
 
-/// SYN-ACK comes again if our acknowledgement was lost: it is acknowledged again (RFC 9293 section
-/// 3.10.7.4), and is no duplicate acknowledgement (RFC 5681 section 2).
+/// A retransmitted SYN-ACK, sent because our ACK was lost, is acknowledged again (RFC 9293 section 3.10.7.4)
+/// and is not a duplicate ACK (RFC 5681 section 2).
 #[test]
 fn a_repeated_syn_ack_is_acknowledged() {
     let mut tcp = Client::start(&with_handshake());
@@ -88,10 +86,9 @@ fn a_repeated_syn_ack_is_acknowledged() {
     tcp.at(200).syn_ack().sends(&["ACK"]).dupacks(0);
 }
 
-/// Before the connection is open nothing opens it but SYN with an acknowledgement of our SYN (RFC 9293
-/// section 3.10.7.3).
+/// Only a SYN that acknowledges ours opens the connection (RFC 9293 section 3.10.7.3).
 #[test]
-fn only_an_acknowledged_syn_opens() {
+fn only_a_syn_ack_opens_the_connection() {
     let mut tcp = Client::start(&with_handshake());
     let (ack, syn_ack) = (tcp.bare_ack(0), tcp.syn_ack_segment());
     tcp.sends(&["SYN"]).at(100);
@@ -102,25 +99,25 @@ fn only_an_acknowledged_syn_opens() {
     tcp.syn_ack().sends_full(0..4);
 }
 
-/// Nothing that arrives makes a transfer begin before its time.
+/// No arriving segment starts a transfer before its start time.
 #[test]
-fn nothing_happens_before_the_start() {
+fn segments_before_the_start_are_ignored() {
     let settings = settings(Flavour::NewReno, 4);
     let mut tcp = Client::waiting(&settings, Transfer { bytes: None, start: ms(500) });
     tcp.at(100).ack(0).sends_nothing().wakes_at(500).sends_full(0..4);
 }
 
-/// A transfer of nothing is SYN and FIN.
+/// An empty transfer consists of SYN and FIN.
 #[test]
-fn nothing_to_send_still_opens_and_closes() {
+fn an_empty_transfer_opens_and_closes() {
     let mut tcp = Client::start_with(&with_handshake(), Some(0));
     tcp.sends(&["SYN"]).at(100).syn_ack().sends(&["0 FIN"]).at(200).ack(1).is_finished();
     let mut tcp = Client::start_with(&Settings { close: false, ..with_handshake() }, Some(0));
     tcp.sends(&["SYN"]).at(100).syn_ack().sends(&["ACK"]).is_finished();
 }
 
-/// The last segment carries FIN, which takes a sequence number of its own (RFC 9293 section 3.4); all is
-/// done when that is acknowledged.
+/// The last segment carries FIN, which takes one sequence number (RFC 9293 section 3.4); the transfer is
+/// complete when FIN is acknowledged.
 #[test]
 fn the_last_segment_carries_fin() {
     let settings = Settings { close: true, ..settings(Flavour::NewReno, 4) };
@@ -129,9 +126,9 @@ fn the_last_segment_carries_fin() {
     tcp.at(100).ack(1500).is_not_finished().at(200).ack(1501).is_finished();
 }
 
-/// FIN is retransmitted until it is acknowledged, with the data before it or alone (RFC 6298 section 5.4).
+/// FIN is retransmitted until it is acknowledged, alone or with the data before it (RFC 6298 section 5.4).
 #[test]
-fn a_lost_fin_is_sent_again() {
+fn a_lost_fin_is_retransmitted() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
         let settings = Settings { close: true, ..settings(flavour, 4) };
         let mut tcp = Client::start_with(&settings, Some(1000));
@@ -141,9 +138,9 @@ fn a_lost_fin_is_sent_again() {
     }
 }
 
-/// FIN of the peer is acknowledged, and again should it come again (RFC 9293 section 3.10.7.4).
+/// The peer's FIN is acknowledged, each copy of it (RFC 9293 section 3.10.7.4).
 #[test]
-fn fin_of_the_peer_is_acknowledged() {
+fn the_peers_fin_is_acknowledged() {
     let settings = Settings { close: true, ..settings(Flavour::NewReno, 4) };
     let mut tcp = Client::start_with(&settings, Some(1000));
     tcp.sends(&["0..1000 FIN"]);
@@ -155,10 +152,10 @@ fn fin_of_the_peer_is_acknowledged() {
     }
 }
 
-/// The receiver answers SYN with SYN-ACK, and again should it come again (RFC 9293 section 3.10.7.4);
-/// data before SYN mean nothing to it.
+/// The receiver answers each copy of SYN with SYN-ACK (RFC 9293 section 3.10.7.4); data before SYN are
+/// ignored.
 #[test]
-fn syn_is_answered() {
+fn syn_is_answered_by_syn_ack() {
     let mut tcp = Server::start(&with_handshake());
     let syn = Segment { seq: SeqNum(with_handshake().iss), flags: Flags::SYN, ..Segment::default() };
     tcp.data(0..1000).is_silent();
@@ -169,9 +166,9 @@ fn syn_is_answered() {
     tcp.data(0..1000).data(1000..2000).acks(2000).delivered(2000);
 }
 
-/// FIN counts once all data before it are there, is acknowledged at once, and is answered with ours.
+/// FIN is processed once all data before it have arrived, acknowledged at once, and answered with our FIN.
 #[test]
-fn fin_waits_for_the_data_before_it() {
+fn fin_is_processed_after_the_data_before_it() {
     let mut tcp = Server::start(&Settings { close: true, ..settings(Flavour::NewReno, 4) });
     tcp.at(0).data_fin(2000..2000).acks(0);
     tcp.data(0..1000).is_silent();
@@ -181,15 +178,15 @@ fn fin_waits_for_the_data_before_it() {
     tcp.data_fin(2000..2000).acks(2001).delivered(2000).no_timer();
 }
 
-/// What completes the data before a FIN that came early is acknowledged at once (RFC 5681 section 4.2).
+/// The segment that fills the gap before an early FIN is acknowledged at once (RFC 5681 section 4.2).
 #[test]
-fn reaching_an_early_fin_is_acknowledged_at_once() {
+fn filling_the_gap_before_a_fin_is_acknowledged_at_once() {
     let mut tcp = Server::start(&Settings { close: true, ..settings(Flavour::NewReno, 4) });
     tcp.data_fin(1000..1000).acks(0);
     tcp.data(0..1000).acks(1001).no_timer();
 }
 
-/// FIN that comes with the last data is acknowledged with them at once.
+/// FIN with the last data is acknowledged at once.
 #[test]
 fn fin_with_data_is_acknowledged_at_once() {
     let mut tcp = Server::start(&settings(Flavour::NewReno, 4));

@@ -9,7 +9,7 @@ const FLAVOURS: [Flavour; 4] = [Flavour::NewReno, Flavour::Sack, Flavour::Select
 
 /// A timestamp echo never sent, or older than the connection, yields no sample (RFC 7323 section 4.2).
 #[test]
-fn an_echo_of_nothing_is_no_sample() {
+fn an_invalid_timestamp_echo_is_no_sample() {
     for flavour in FLAVOURS {
         for echo in [0, 1, u32::MAX, 1 << 31, (1 << 31) + 1, 99_999, 100_001] {
             let mut tcp = Client::start(&Settings { timestamps: true, ..settings(flavour, 4) });
@@ -24,7 +24,7 @@ fn an_echo_of_nothing_is_no_sample() {
 
 /// SACK blocks of data never sent, or half the sequence space away, are ignored.
 #[test]
-fn reports_of_nothing_change_nothing() {
+fn invalid_sack_blocks_are_ignored() {
     for flavour in [Flavour::Sack, Flavour::SelectiveRepeat, Flavour::Prr] {
         let mut tcp = Client::start(&settings(flavour, 10));
         tcp.sends_full(0..10).at(100);
@@ -54,7 +54,7 @@ fn reports_of_nothing_change_nothing() {
 /// Data half the sequence space away, in either direction, are discarded and answered with an ACK of the
 /// expected sequence number.
 #[test]
-fn data_from_far_away_are_not_delivered() {
+fn data_far_outside_the_window_are_discarded() {
     for far in [1_u32 << 31, (1 << 31) - 1, (1 << 31) + 1, 3_000_000_000, 1_500_000_000] {
         let mut tcp = Server::start(&Settings { ack_every: 1, ..settings(Flavour::Sack, 4) });
         tcp.data(0..1000).acks(1000);
@@ -68,7 +68,7 @@ fn data_from_far_away_are_not_delivered() {
 
 /// The stream ends at the first FIN: later data and other FINs are ignored.
 #[test]
-fn nothing_is_taken_after_the_end() {
+fn data_after_fin_are_ignored() {
     let mut tcp = Server::start(&Settings { close: true, ack_every: 1, ..settings(Flavour::NewReno, 4) });
     tcp.data_fin(1000..2000).acks(0).data(2000..3000).acks(0).data(1500..2500).acks(0);
     let other = Segment { flags: Flags::ACK | Flags::FIN, ..tcp.segment(2500..3000) };
@@ -79,7 +79,7 @@ fn nothing_is_taken_after_the_end() {
 
 /// A FIN within received data is ignored.
 #[test]
-fn an_end_before_what_has_arrived_is_none() {
+fn a_fin_within_received_data_is_ignored() {
     let mut tcp = Server::start(&Settings { close: true, ack_every: 1, ..settings(Flavour::NewReno, 4) });
     tcp.data(2000..3000).acks(0).data_fin(0..1000).acks(1000).data(1000..2000).acks(3000).delivered(3000);
     assert!(!tcp.receiver.has_ended());

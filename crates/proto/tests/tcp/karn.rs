@@ -11,7 +11,7 @@ const SAMPLES: [RttSamples; 2] = [RttSamples::OneAtATime, RttSamples::EveryAck];
 /// The acknowledgement of a segment that timed out gives no sample, and the backoff is kept for what is
 /// sent next, until data that were sent once give one (RFC 6298 section 5).
 #[test]
-fn after_a_timeout_the_backoff_is_held() {
+fn backoff_is_kept_until_a_valid_sample() {
     for flavour in FLAVOURS {
         for rtt_samples in SAMPLES {
             let mut tcp = Client::start(&Settings { rtt_samples, ..settings(flavour, 1) });
@@ -38,7 +38,7 @@ fn a_fast_retransmission_is_not_timed() {
 /// A segment being timed when a loss is detected is no longer timed, even if it was not lost: its
 /// acknowledgement may wait for the repair.
 #[test]
-fn a_loss_ends_the_timing() {
+fn a_loss_cancels_the_pending_sample() {
     for flavour in [Flavour::Reno, Flavour::NewReno, Flavour::Sack] {
         let mut tcp = Client::start(&settings(flavour, 4));
         tcp.sends_full(0..4).at(100).ack(1000).srtt(Some(100)).sends_full(4..6);
@@ -52,7 +52,7 @@ fn a_loss_ends_the_timing() {
 /// An acknowledgement that covers a segment retransmitted together with later ones gives no sample either: it
 /// may have waited for the hole.
 #[test]
-fn one_repeated_segment_spoils_the_sample() {
+fn a_cumulative_ack_over_a_retransmission_is_no_sample() {
     let mut tcp =
         Client::start(&Settings { rtt_samples: RttSamples::EveryAck, ..settings(Flavour::NewReno, 8) });
     tcp.sends_full(0..8).at(100).acks(3, 0).sends_full(0..1);
@@ -64,7 +64,7 @@ fn one_repeated_segment_spoils_the_sample() {
 /// New data sent during a recovery may be lost and retransmitted in the same one; then they are timed no
 /// longer.
 #[test]
-fn new_data_resent_in_the_same_recovery_are_not_timed() {
+fn new_data_retransmitted_in_the_same_recovery_are_not_timed() {
     for rtt_samples in SAMPLES {
         let mut tcp = Client::start(&Settings { rtt_samples, ..settings(Flavour::Sack, 10) });
         tcp.sends_full(0..10).at(100).sack(0, &[1000..4000]).sends_full(0..1);
@@ -78,7 +78,7 @@ fn new_data_resent_in_the_same_recovery_are_not_timed() {
 
 /// One segment is timed at a time; the next begins when that one is acknowledged.
 #[test]
-fn one_segment_at_a_time() {
+fn one_segment_is_timed_at_a_time() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
     tcp.sends_full(0..4).at(100).ack(1000).srtt(Some(100)).sends_full(4..6);
     tcp.at(900).ack(4000).srtt(Some(100)).sends_full(6..10);
@@ -87,7 +87,7 @@ fn one_segment_at_a_time() {
 
 /// With every acknowledgement a sample, the latest segment that it covers is the one timed.
 #[test]
-fn every_acknowledgement() {
+fn a_sample_per_acknowledgement() {
     let every = Settings { rtt_samples: RttSamples::EveryAck, ..settings(Flavour::NewReno, 4) };
     let mut tcp = Client::start(&every);
     tcp.sends_full(0..4).at(80).ack(1000).srtt(Some(80)).sends_full(4..6);

@@ -9,7 +9,7 @@ use lasthop_proto::tcp::{Congestion, Flavour, Settings, SlowStartExit};
 
 use crate::dialogue::{Client, settings};
 
-/// A connection that is open since `rtt_ms`, one round trip, and has sent `segments`.
+/// A connection established after one round trip `rtt_ms`, with `segments` sent.
 fn open(rtt_ms: u64, segments: u32) -> Client {
     let settings = Settings {
         congestion: Congestion::Cubic,
@@ -24,11 +24,11 @@ fn open(rtt_ms: u64, segments: u32) -> Client {
     tcp
 }
 
-/// `(after, ack, sacked, sent)`: this many milliseconds later an acknowledgement comes, in segments, with
-/// what was reported; and these segments are sent.
+/// `(after, ack, sacked, sent)`: `after` milliseconds later an ACK arrives, with SACK blocks, in segments;
+/// `sent` are the segments sent in reply.
 type Step<'a> = (u64, u32, &'a [Range<u32>], &'a [u32]);
 
-/// Takes the steps from `now` on; says when the last was.
+/// Runs the steps from `now` on. Returns the time of the last one.
 fn steps(tcp: &mut Client, mut now: u64, steps: &[Step]) -> u64 {
     for (after, ack, sacked, sent) in steps {
         now += after;
@@ -44,10 +44,10 @@ fn window(tcp: &mut Client, cwnd: u32, ssthresh: f64) -> &mut Client {
     tcp.cwnd(f64::from(cwnd) * 1000.0).ssthresh(ssthresh * 1000.0)
 }
 
-/// One of ten is lost, and the window closes to seven, which are in flight: a segment for each that arrives
-/// (prr-ss-10pkt-lost-1).
+/// One of ten segments is lost, and the window is reduced to seven, which are in flight: one segment per
+/// delivery (prr-ss-10pkt-lost-1).
 #[test]
-fn a_single_loss_of_ten() {
+fn one_of_ten_segments_is_lost() {
     let mut tcp = open(100, 10);
     let now = steps(&mut tcp, 100, &[(110, 0, &[1..2], &[]), (10, 0, &[1..3], &[]), (10, 0, &[1..4], &[0])]);
     window(&mut tcp, 7, 7.0).at(now + 20).supply(7000).sends_nothing();
@@ -68,10 +68,10 @@ fn a_single_loss_of_ten() {
     steps(&mut tcp, now, &[(40, 12, &[], &[]), (20, 14, &[], &[]), (20, 16, &[], &[]), (20, 17, &[], &[])]);
 }
 
-/// The first four are lost: one is retransmitted for each that arrives; and what is written later finds the
-/// window at the threshold (prr-ss-30pkt-lost1_4).
+/// The first four segments are lost: one is retransmitted per delivery, and data written later find the
+/// window at ssthresh (prr-ss-30pkt-lost1_4).
 #[test]
-fn the_first_four_are_lost() {
+fn the_first_four_segments_are_lost() {
     let mut tcp = open(10, 10);
     let now = steps(
         &mut tcp,
@@ -92,10 +92,10 @@ fn the_first_four_are_lost() {
     tcp.at(now + 10).supply(10_000).sends_full(10..17);
 }
 
-/// Four are lost, and one of their repairs as well: conservation, slow start back to the threshold, and conservation
-/// again (prr-ss-30pkt-lost-1_4-11_16).
+/// Four segments are lost, and one of the retransmissions: packet conservation, slow start up to ssthresh,
+/// and packet conservation again (prr-ss-30pkt-lost-1_4-11_16).
 #[test]
-fn a_retransmission_is_lost_too() {
+fn a_retransmission_is_lost() {
     let mut tcp = open(10, 20);
     steps(
         &mut tcp,
@@ -117,9 +117,9 @@ fn a_retransmission_is_lost_too() {
     );
 }
 
-/// An acknowledgement that was overtaken still reports (prr-ss-ack-below-snd_una-cubic).
+/// SACK blocks of a reordered acknowledgement are processed (prr-ss-ack-below-snd_una-cubic).
 #[test]
-fn an_old_acknowledgement_reports() {
+fn sack_blocks_of_an_old_acknowledgement_count() {
     let mut tcp = open(10, 10);
     let now = steps(
         &mut tcp,
@@ -135,7 +135,7 @@ fn an_old_acknowledgement_reports() {
     steps(&mut tcp, now, &[(2, 3, &[5..7], &[7, 10])]);
 }
 
-/// Limited transmit on the first two duplicates; then it was reordering (limited-transmit-sack).
+/// Limited transmit on the first two duplicates, which turn out to be reordering (limited-transmit-sack).
 #[test]
 fn limited_transmit() {
     let mut tcp = open(100, 15);
@@ -154,10 +154,10 @@ fn limited_transmit() {
     tcp.losses(0);
 }
 
-/// One report, and a quarter of a round trip later everything below it is lost; reports that come out of order let
-/// out a segment each (sack-shift-sacked-7-5-6-8-9-fack, -7-3-4-8-9).
+/// One SACK block, and a quarter of a round trip later all segments below it are lost; blocks that arrive out
+/// of order release a segment each (sack-shift-sacked-7-5-6-8-9-fack, -7-3-4-8-9).
 #[test]
-fn reports_out_of_order() {
+fn sack_blocks_out_of_order() {
     for rest in [
         [&[5..6, 7..8][..], &[5..8], &[5..9], &[5..10]],
         [&[3..4, 7..8], &[3..5, 7..8], &[3..5, 7..9], &[3..5, 7..10]],
@@ -172,10 +172,10 @@ fn reports_out_of_order() {
     }
 }
 
-/// The window grows while less than half of it is used, but not beyond that (slow-start-app-limited and
+/// In slow start an application-limited window grows up to twice the flight (slow-start-app-limited and
 /// -9-packets-out).
 #[test]
-fn slow_start_of_an_application() {
+fn slow_start_while_application_limited() {
     for (segments, end) in [(10, 20), (9, 18)] {
         let mut tcp = open(100, segments);
         let mut now = 205;
@@ -187,10 +187,10 @@ fn slow_start_of_an_application() {
     }
 }
 
-/// HyStart leaves slow start at the ninth sample of a round that is an eighth longer (cubic-hystart-delay-rtt-
-/// jumps-upward).
+/// HyStart leaves slow start at the ninth sample of a round that is longer by an eighth
+/// (cubic-hystart-delay-rtt-jumps-upward).
 #[test]
-fn hystart_finds_a_longer_round_trip() {
+fn hystart_exits_on_a_longer_round_trip() {
     for (rtt, longer, found) in [(200, 240, true), (80, 91, true), (80, 89, false)] {
         let mut tcp = open(rtt, 30);
         tcp.at(2 * rtt).ack(10_000).sends_full(10..30).cwnd(20_000.0);
@@ -203,9 +203,9 @@ fn hystart_finds_a_longer_round_trip() {
     }
 }
 
-/// A shorter round trip among them is no reason to leave (cubic-hystart-delay-min-rtt-jumps-downward).
+/// A shorter round trip among them does not end slow start (cubic-hystart-delay-min-rtt-jumps-downward).
 #[test]
-fn hystart_takes_no_offence_at_a_shorter_round_trip() {
+fn hystart_ignores_a_shorter_round_trip() {
     let mut tcp = open(200, 28);
     tcp.at(400).ack(10_000).sends_full(10..28).cwnd(20_000.0);
     tcp.at(580).supply(2000).sends_full(28..30);
@@ -215,13 +215,13 @@ fn hystart_takes_no_offence_at_a_shorter_round_trip() {
     }
 }
 
-/// After a timeout with ten segments CUBIC's threshold is seven; it stays there for eight acknowledgements and more
+/// After a timeout with ten segments in flight CUBIC's ssthresh is seven; it is kept for at least eight ACKs
 /// (cubic-rto-ss-ca-cwnd-bump).
 #[test]
-fn a_timeout_leaves_seven_of_ten() {
+fn cubic_ssthresh_after_a_timeout() {
     let mut tcp = open(100, 1);
     tcp.at(200).ack(1000).cwnd(10_000.0).supply(1000).sends_full(1..2);
-    // A probe at the time of the timeout, which is one round trip of timeouts later then.
+    // A probe is sent at the time of the timeout, which is postponed by one round trip.
     tcp.wakes_at(500).sends_full(1..2).timeouts(0);
     tcp.wakes_at(800).sends_full(1..2).timeouts(1).at(900).ack(2000);
     window(&mut tcp, 2, 7.0).supply(200_000).sends_full(2..4);

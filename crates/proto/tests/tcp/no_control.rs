@@ -19,7 +19,7 @@ const FLAVOURS: [Flavour; 7] = [
     Flavour::Prr,
 ];
 
-/// Calls `case` with a window of eight segments, and all that would keep a controlled one small at first.
+/// Calls `case` with a window of eight segments, and settings that would limit a controlled sender.
 fn each(case: impl Fn(&Settings)) {
     for flavour in FLAVOURS {
         for rules in [Rules::Rfc, Rules::Ns2] {
@@ -39,17 +39,16 @@ fn each(case: impl Fn(&Settings)) {
     }
 }
 
-/// The first of eight segments sent at 0 µs arrives, and the last three cause three duplicates; whatever is sent
-/// in answer.
+/// The first of eight segments arrives, and the last three cause three duplicates; the reply is discarded.
 fn duplicates(tcp: &mut Client) -> &mut Client {
     tcp.heard(1000, 0).sent();
     (5..8).for_each(|echo| _ = tcp.heard_of(1000, echo, &[5000..(echo + 1) * 1000]).sent());
     tcp
 }
 
-/// The first flight is the receiver's window, with a handshake and without.
+/// The initial flight is the receive window, with a handshake and without.
 #[test]
-fn the_first_flight_is_the_window() {
+fn the_initial_flight_is_the_receive_window() {
     each(|settings| {
         Client::start(settings).cwnd(8000.0).sends_full(0..8);
         let mut tcp = Client::start(&Settings { handshake: true, ..settings.clone() });
@@ -58,9 +57,10 @@ fn the_first_flight_is_the_window() {
     });
 }
 
-/// No loss closes it: neither one that duplicates show nor one of the timer, be it the second of the same data.
+/// A loss does not reduce the window: neither one detected by duplicates nor a timeout, also the second for
+/// the same data.
 #[test]
-fn no_loss_closes_the_window() {
+fn losses_leave_the_window_unchanged() {
     each(|settings| {
         let mut tcp = Client::start(settings);
         tcp.sends_full(0..8).at(100);
@@ -72,9 +72,9 @@ fn no_loss_closes_the_window() {
     });
 }
 
-/// A lost SYN does not either, nor make the first flight a single segment.
+/// A lost SYN does not reduce the window.
 #[test]
-fn a_lost_syn_leaves_the_window() {
+fn a_lost_syn_leaves_the_window_unchanged() {
     each(|settings| {
         let mut tcp = Client::start(&Settings { handshake: true, ..settings.clone() });
         tcp.sends(&["SYN"]).wakes_at(1000).sends(&["SYN"]).cwnd(8000.0).at(1100);
@@ -83,9 +83,9 @@ fn a_lost_syn_leaves_the_window() {
     });
 }
 
-/// Idling does not, however long.
+/// An idle period does not reduce the window.
 #[test]
-fn idling_leaves_the_window() {
+fn idling_leaves_the_window_unchanged() {
     each(|settings| {
         let mut tcp = Client::supplied(settings);
         tcp.supply(8000).sends_full(0..8).at(100).heard(8000, 7).sends_nothing();
@@ -93,10 +93,10 @@ fn idling_leaves_the_window() {
     });
 }
 
-/// What partial acknowledgements take out of the window in NewReno's recovery is not taken here, after a
-/// timeout neither, and recovery ends with the window that there was.
+/// NewReno's partial acknowledgements do not deflate the window, also after a timeout, and recovery ends with
+/// the previous window.
 #[test]
-fn recovery_leaves_the_window() {
+fn recovery_leaves_the_window_unchanged() {
     for rules in [Rules::Rfc, Rules::Ns2] {
         for partial_deflation in [false, true] {
             let settings = Settings {
@@ -109,14 +109,14 @@ fn recovery_leaves_the_window() {
             let mut tcp = Client::start(&settings);
             tcp.sends_full(0..8).wakes_at(1000).sends_full(0..8).at(1100).ack(8000).sends_full(8..16);
             tcp.ack(9000).sends_full(16..17).acks(3, 9000).sends_full(9..10).cwnd(8000.0);
-            // More than the duplicates have put into the window.
+            // More than the duplicates have inflated the window.
             tcp.at(1200).ack(15_000).cwnd(8000.0).sends_first("15000..16000");
             tcp.at(1300).ack(17_000).cwnd(8000.0).sent();
         }
     }
 }
 
-/// Shrinks the window on any notice, as source quench asks.
+/// Reduces the window on each notice, as source quench does.
 #[derive(Debug)]
 struct Quench;
 
@@ -126,7 +126,7 @@ impl Reaction for Quench {
     }
 }
 
-/// Answers every loss with what it was told.
+/// Returns a given classification of every loss.
 #[derive(Debug)]
 struct Judge(Response);
 
@@ -136,9 +136,9 @@ impl Reaction for Judge {
     }
 }
 
-/// Source quench has nothing to shrink, and no judgement of a loss has anything to close.
+/// Source quench and classifications of losses have no effect.
 #[test]
-fn no_scheme_closes_the_window_by_the_way() {
+fn reactions_to_losses_leave_the_window_unchanged() {
     each(|settings| {
         let mut tcp = Client::reacting(settings, Quench);
         tcp.sends_full(0..8).at(100).notice(0).cwnd(8000.0).sends_nothing();
@@ -152,7 +152,7 @@ fn no_scheme_closes_the_window_by_the_way() {
     });
 }
 
-/// Sets the window on any notice.
+/// Sets the window on each notice.
 #[derive(Debug)]
 struct Set(u32);
 
@@ -162,9 +162,9 @@ impl Reaction for Set {
     }
 }
 
-/// A reaction that sets the window has set it: it stays there until the next time.
+/// A window set by a reaction is kept until it is set again.
 #[test]
-fn a_window_that_a_scheme_sets_stays() {
+fn a_window_set_by_a_reaction_is_kept() {
     each(|settings| {
         let mut tcp = Client::reacting(settings, Set(3000));
         tcp.sends_full(0..8).at(100).notice(0).heard(6000, 5).cwnd(3000.0).sends_full(8..9);

@@ -39,7 +39,7 @@ fn under_way(settings: &Settings) -> Client {
 /// retransmitted. ACKs caused by the other originals reveal nothing more: they were sent before the hole was
 /// filled.
 #[test]
-fn go_back_n_goes_back_once_for_a_loss() {
+fn go_back_n_goes_back_once_per_loss() {
     for settings in both_rules(Flavour::GoBackN) {
         let mut tcp = under_way(&settings);
         tcp.heard(0, 1).sends_full(0..8).losses(1);
@@ -52,7 +52,7 @@ fn go_back_n_goes_back_once_for_a_loss() {
 
 /// A second loss of the same segment is detected by the delivery of a segment sent after its last copy.
 #[test]
-fn go_back_n_finds_the_loss_of_a_copy() {
+fn go_back_n_detects_a_lost_retransmission() {
     for settings in both_rules(Flavour::GoBackN) {
         let mut tcp = under_way(&settings);
         tcp.heard(0, 1).sends_full(0..8).heard(0, 7).sends_nothing();
@@ -63,7 +63,7 @@ fn go_back_n_finds_the_loss_of_a_copy() {
 
 /// An ACK of the hole caused by its own copy or by an earlier segment reveals no loss.
 #[test]
-fn go_back_n_takes_equal_timestamps_for_the_same_segment() {
+fn go_back_n_ignores_acks_of_the_hole_itself() {
     for settings in both_rules(Flavour::GoBackN) {
         under_way(&settings).heard(0, 0).sends_nothing().losses(0);
     }
@@ -72,7 +72,7 @@ fn go_back_n_takes_equal_timestamps_for_the_same_segment() {
 /// Once the hole is filled, data buffered by the receiver advance the sender to the end or to the next hole;
 /// redundant retransmissions cause duplicate ACKs that reveal nothing.
 #[test]
-fn go_back_n_moves_forward_over_what_was_kept() {
+fn go_back_n_skips_data_buffered_by_the_receiver() {
     for settings in both_rules(Flavour::GoBackN) {
         let mut tcp = under_way(&settings);
         tcp.heard(0, 1).sends_full(0..8).at(200).heard(8000, 100_000).sends_full(8..16);
@@ -81,7 +81,7 @@ fn go_back_n_moves_forward_over_what_was_kept() {
         }
         tcp.losses(1);
 
-        // The fifth was lost as well: its copy is on the way already.
+        // The fifth was lost too: its copy is in flight already.
         let mut tcp = under_way(&settings);
         tcp.heard(0, 1).sends_full(0..8).at(200).heard(4000, 100_000).sends_full(8..12);
         for copy in 100_001..100_004 {
@@ -89,7 +89,7 @@ fn go_back_n_moves_forward_over_what_was_kept() {
         }
         tcp.losses(1).heard(8000, 100_004).sends_full(12..16);
 
-        // That copy is lost too: the next one shows it.
+        // That copy is lost too: the next delivery reveals it.
         let mut tcp = under_way(&settings);
         tcp.heard(0, 1).sends_full(0..8).at(200).heard(4000, 100_000).sends_full(8..12);
         tcp.heard(4000, 100_005).sends_full(4..12).losses(2);
@@ -98,7 +98,7 @@ fn go_back_n_moves_forward_over_what_was_kept() {
 
 /// The timer also goes back N; segments sent before it expired reveal nothing.
 #[test]
-fn go_back_n_goes_back_by_the_timer() {
+fn go_back_n_goes_back_on_a_timeout() {
     for settings in both_rules(Flavour::GoBackN) {
         let mut tcp = Client::start(&settings);
         tcp.sends_full(0..8).wakes_at(1000).sends_full(0..8).timeouts(1).rto(2000).timer_at(3000);
@@ -110,7 +110,7 @@ fn go_back_n_goes_back_by_the_timer() {
 /// A cumulative acknowledgement that replaces lost or delayed ones may be caused by a segment above the next
 /// hole: it advances the left edge and goes back at once.
 #[test]
-fn go_back_n_finds_a_loss_by_a_new_acknowledgement() {
+fn go_back_n_detects_a_loss_by_a_cumulative_ack() {
     for settings in both_rules(Flavour::GoBackN) {
         let mut tcp = under_way(&settings);
         tcp.heard(3000, 4).sends_full(3..11).losses(1).heard(3000, 5).sends_nothing().losses(1);
@@ -121,7 +121,7 @@ fn go_back_n_finds_a_loss_by_a_new_acknowledgement() {
 
 /// A simultaneous window change does not hide a loss.
 #[test]
-fn a_changed_window_hides_no_loss() {
+fn a_window_change_does_not_hide_a_loss() {
     for settings in both_rules(Flavour::GoBackN) {
         under_way(&settings).with_window(6000).heard(0, 1).sends_full(0..6).losses(1);
     }
@@ -133,7 +133,7 @@ fn a_changed_window_hides_no_loss() {
 
 /// FIN is retransmitted with the data before it or alone; a lost SYN is not a hole.
 #[test]
-fn syn_and_fin_are_repaired() {
+fn syn_and_fin_are_retransmitted() {
     for flavour in ONE_HOP {
         for settings in both_rules(flavour) {
             let settings = Settings { handshake: true, close: true, ..settings };
@@ -145,7 +145,7 @@ fn syn_and_fin_are_repaired() {
             tcp.receives(Segment { timestamps: Some(Timestamps { value: 0, echo }), ..syn_ack });
             tcp.sends(&["0..1000", "1000..2000", "2000..2500 FIN"]).losses(0).srtt(Some(100));
             let first = echo + 100_000;
-            // The last is lost, and nothing is behind it.
+            // The last segment is lost, and nothing follows it.
             tcp.at(rto + 200).heard(2000, first + 1).sends_nothing();
             assert_eq!(tcp.times_out() % 100, 0);
             tcp.sends(&["2000..2500 FIN"]).heard(2501, 0).is_finished();
@@ -163,11 +163,11 @@ fn syn_and_fin_are_repaired() {
 /// Timestamps strictly increase, even for segments sent at the same instant and across the wrap of the clock,
 /// so they order transmissions.
 #[test]
-fn no_two_segments_bear_the_same_timestamp() {
+fn timestamps_strictly_increase() {
     for flavour in ONE_HOP {
         let mut tcp = Client::start(&rfc(flavour));
         assert_eq!(tcp.stamps(), (0..8).collect::<Vec<u32>>());
-        // Four microseconds later the clock shows less than was given away.
+        // Four microseconds later the clock is behind the timestamps in use.
         let now = Time::ZERO + Duration::from_micros(4);
         tcp.at_time(now).heard(2000, 1);
         assert_eq!(tcp.stamps(), [8, 9]);
@@ -189,7 +189,7 @@ fn no_two_segments_bear_the_same_timestamp() {
             ..tcp.syn_ack_segment()
         };
         tcp.receives(syn_ack).sends(&["ACK"]);
-        // The acknowledgement bore 2³² − 1.
+        // The acknowledgement echoed 2³² − 1.
         tcp.supply(8000);
         assert_eq!(tcp.stamps(), (0..8).collect::<Vec<u32>>());
         tcp.at_time(start + Duration::from_millis(1)).heard(0, 0).sends_nothing();
@@ -199,7 +199,7 @@ fn no_two_segments_bear_the_same_timestamp() {
 
 /// The clock wraps between a segment and the one that reveals its loss.
 #[test]
-fn a_loss_is_found_across_the_wrap_of_the_clock() {
+fn a_loss_is_detected_across_the_clock_wrap() {
     for flavour in ONE_HOP {
         let start = Time::from_nanos((1 << 32) * 1_000 - 2_000);
         let mut tcp = Client::supplied(&rfc(flavour));
@@ -213,12 +213,12 @@ fn a_loss_is_found_across_the_wrap_of_the_clock() {
 /// Each acknowledgement is a round-trip time sample of the copy that caused it. In a burst a timestamp may be
 /// ahead of the clock: an immediate echo gives a sample of zero.
 #[test]
-fn the_echo_gives_the_round_trip_time() {
+fn every_ack_is_a_round_trip_sample() {
     for flavour in ONE_HOP {
         let mut tcp = under_way(&rfc(flavour));
         tcp.heard(1000, 0).srtt(Some(100)).sends_full(8..9);
         tcp.at(300).heard_of(1000, 2, &[2000..3000]).losses(1).sends_first("1000..2000");
-        // By hand: 7/8 of 100 ms and 1/8 of 20 ms, the time of the copy.
+        // By hand: 7/8 of 100 ms plus 1/8 of 20 ms, the round trip of the copy.
         tcp.at(320).heard(3000, 300_000);
         assert_eq!(tcp.sender.rtt().srtt(), Some(Duration::from_millis(90)));
         let mut tcp = Client::start(&rfc(flavour));
@@ -228,7 +228,7 @@ fn the_echo_gives_the_round_trip_time() {
 
 /// Only lost segments are retransmitted, once; SACKed ones are not.
 #[test]
-fn selective_repeat_sends_again_what_is_lost() {
+fn selective_repeat_retransmits_lost_segments_only() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = under_way(&settings);
         tcp.heard_of(0, 1, &[1000..2000]).sends_full(0..1).losses(1).timer_at(1100);
@@ -244,11 +244,11 @@ fn selective_repeat_sends_again_what_is_lost() {
 
 /// Losses revealed by one delivery are retransmitted together and count as one loss.
 #[test]
-fn selective_repeat_takes_what_one_arrival_shows_for_one_loss() {
+fn selective_repeat_counts_one_loss_per_delivery() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = under_way(&settings);
         tcp.heard_of(0, 5, &[5000..6000]).sends_full(0..5).losses(1);
-        // The second copy is lost as well: the third one shows it, and not once more.
+        // The second copy is lost too: the third reveals it, once.
         tcp.at(200).heard_of(1000, 100_000, &[5000..8000]).sends_full(8..9).losses(1);
         tcp.heard_of(1000, 100_002, &[2000..3000, 5000..8000]).sends_full(1..2).losses(2);
         tcp.heard_of(1000, 100_003, &[2000..4000, 5000..8000]).sends_nothing();
@@ -259,7 +259,7 @@ fn selective_repeat_takes_what_one_arrival_shows_for_one_loss() {
 
 /// A cumulative acknowledgement may also reveal a loss: of what its SACK blocks omit.
 #[test]
-fn selective_repeat_finds_a_loss_by_a_new_acknowledgement() {
+fn selective_repeat_detects_a_loss_by_a_cumulative_ack() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = under_way(&settings);
         tcp.heard_of(2000, 5, &[3000..6000]);
@@ -269,7 +269,7 @@ fn selective_repeat_finds_a_loss_by_a_new_acknowledgement() {
 
 /// A lost SACK report is replaced by the next one; data missing from that one count as lost.
 #[test]
-fn selective_repeat_goes_by_the_reports_that_arrive() {
+fn selective_repeat_uses_the_latest_sack_report() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = under_way(&settings);
         tcp.heard_of(0, 4, &[4000..5000, 2000..3000]).sends(&["0..1000", "1000..2000", "3000..4000"]);
@@ -279,7 +279,7 @@ fn selective_repeat_goes_by_the_reports_that_arrive() {
 
 /// A timeout marks everything as lost, including SACKed data (RFC 2018 section 8).
 #[test]
-fn selective_repeat_starts_over_by_the_timer() {
+fn selective_repeat_marks_everything_lost_on_a_timeout() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = under_way(&settings);
         tcp.heard_of(0, 1, &[1000..2000]).sends_full(0..1).wakes_at(1100).sends_full(0..8).timeouts(1);
@@ -291,7 +291,7 @@ fn selective_repeat_starts_over_by_the_timer() {
 /// A retransmission comes after segments sent before it and may be acknowledged earlier: it then does not
 /// count as lost.
 #[test]
-fn selective_repeat_takes_nothing_for_lost_that_is_acknowledged() {
+fn selective_repeat_tolerates_acks_ahead_of_older_segments() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = Client::supplied(&settings);
         tcp.supply(7000).sends_full(0..7).at(100).heard(2000, 1).sends_nothing();
@@ -306,7 +306,7 @@ fn selective_repeat_takes_nothing_for_lost_that_is_acknowledged() {
 
 /// SACK blocks cover data; a FIN is delivered with the data sent in its segment.
 #[test]
-fn selective_repeat_does_not_repeat_a_fin_whose_data_are_there() {
+fn selective_repeat_does_not_retransmit_a_delivered_fin() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = Client::start_with(&Settings { close: true, ..settings }, Some(5000));
         tcp.sends(&["0..1000", "1000..2000", "2000..3000", "3000..4000", "4000..5000 FIN"]).at(100);
@@ -329,13 +329,13 @@ impl Reaction for Cut {
 
 /// Retransmissions use the current segment size, and each segment is a separate transmission.
 #[test]
-fn what_is_sent_again_is_cut_anew() {
+fn retransmissions_use_the_current_segment_size() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = Client::reacting(&settings, Cut(400));
         tcp.sends_full(0..8).at(100).notice(0).sends_nothing();
         tcp.heard_of(0, 2, &[2000..3000]);
         tcp.sends(&["0..400", "400..800", "800..1000", "1000..1400", "1400..1800", "1800..2000"]).losses(1);
-        // Of the first the middle part is lost, of the second nothing.
+        // Of the first segment the middle part is lost, of the second nothing.
         tcp.heard_of(0, 7, &[2000..8000]).sends_nothing().at(200);
         tcp.heard_of(400, 100_000, &[2000..8000]).sends(&["8000..8400"]);
         tcp.heard_of(400, 100_002, &[800..1000, 2000..8000]).sends(&["400..800"]).losses(2);
@@ -343,7 +343,7 @@ fn what_is_sent_again_is_cut_anew() {
         tcp.heard(8400, 200_001).losses(2).sends_first("8400..8800");
     }
     for settings in both_rules(Flavour::GoBackN) {
-        // Cut larger, what was small takes more along.
+        // With a larger size, a short segment is extended by the data that follow.
         let mut tcp = Client::reacting(&settings, Cut(3000));
         tcp.sends_full(0..8).at(100).notice(0).heard(1000, 0).sends_nothing();
         tcp.heard(1000, 2).sends(&["1000..4000", "4000..7000"]).losses(1);
@@ -368,7 +368,7 @@ impl Reaction for Grow {
 /// A retransmission may contain a part that was delivered separately before the segment size increased: that
 /// part is not retransmitted again.
 #[test]
-fn what_is_reported_of_a_copy_is_left_out() {
+fn sacked_parts_of_a_copy_are_not_retransmitted() {
     for settings in both_rules(Flavour::SelectiveRepeat) {
         let mut tcp = Client::reacting(&settings, Grow);
         assert_eq!(tcp.sent().len(), 20);
@@ -380,7 +380,7 @@ fn what_is_reported_of_a_copy_is_left_out() {
 
 /// Only the receive window limits the data in flight; it closes and opens with delivered data.
 #[test]
-fn the_receivers_window_limits() {
+fn the_receive_window_limits_the_flight() {
     for flavour in ONE_HOP {
         for settings in both_rules(flavour) {
             let mut tcp = under_way(&settings);
@@ -394,7 +394,7 @@ fn the_receivers_window_limits() {
 /// The receiver echoes the timestamp of the latest segment, in order, out of order or duplicate, and never an
 /// older one; under the rules of RFC 7323 it would echo that of the segment that advanced its edge.
 #[test]
-fn the_receiver_echoes_what_came_last() {
+fn the_receiver_echoes_the_latest_timestamp() {
     for flavour in ONE_HOP {
         for base in [0, u32::MAX - 2] {
             let stamp = |n: u32| base.wrapping_add(n);
@@ -405,7 +405,7 @@ fn the_receiver_echoes_what_came_last() {
             tcp.data_ts(2000..3000, stamp(5)).acks_with_echo(1000, stamp(5));
             tcp.data_ts(1000..2000, stamp(4)).acks_with_echo(4000, stamp(5));
         }
-        // A delayed acknowledgement is of the last one, too.
+        // A delayed acknowledgement echoes the latest one, too.
         let mut tcp = Server::start(&Settings { ack_every: 2, ..rfc(flavour) });
         tcp.data_ts(0..1000, 10).is_silent().data_ts(1000..2000, 20).acks_with_echo(2000, 20);
         tcp.data_ts(2000..3000, 30).is_silent().data_ts(4000..5000, 40).acks_with_echo(3000, 40);
@@ -414,7 +414,7 @@ fn the_receiver_echoes_what_came_last() {
 
 /// The SYN carries a timestamp, and its acknowledgement echoes it.
 #[test]
-fn the_handshake_is_stamped() {
+fn the_handshake_carries_timestamps() {
     for flavour in ONE_HOP {
         let mut tcp = Client::start(&Settings { handshake: true, ..rfc(flavour) });
         let [syn] = tcp.sent()[..] else { panic!("one segment") };

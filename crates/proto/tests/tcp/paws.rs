@@ -26,8 +26,8 @@ fn with_timestamp(segment: Segment, value: u32) -> Segment {
     Segment { timestamps: Some(Timestamps { value, echo: 0 }), ..segment }
 }
 
-/// Data with an older timestamp are not taken, and answered; with the same one they are (section 5.3, R1). Across
-/// the wrap of the clock, too.
+/// Data with an older timestamp are discarded and answered; with an equal one they are accepted (section 5.3,
+/// R1). Also across the wrap of the clock.
 #[test]
 fn old_data_are_rejected() {
     for base in [1_000, u32::MAX, 2] {
@@ -35,7 +35,7 @@ fn old_data_are_rejected() {
         tcp.data_ts(0..1000, base).acks(1000);
         for age in [1, 1_000, (1 << 31) - 1] {
             tcp.data_ts(1000..2000, base.wrapping_sub(age)).acks_with_echo(1000, base).delivered(1000);
-            // One without data asks for no answer.
+            // A segment without data is not answered.
             tcp.data_ts(1000..1000, base.wrapping_sub(age)).is_silent();
         }
         tcp.data_ts(1000..2000, base).acks(2000).delivered(2000);
@@ -43,7 +43,7 @@ fn old_data_are_rejected() {
     }
 }
 
-/// Neither do old data wait behind a hole, nor does an old FIN count.
+/// Old data are not buffered out of order, and an old FIN is ignored.
 #[test]
 fn old_data_out_of_order_are_rejected() {
     let mut tcp = Server::start(&Settings { close: true, ..stamped(Flavour::Sack) });
@@ -54,7 +54,7 @@ fn old_data_out_of_order_are_rejected() {
     assert!(!tcp.receiver.has_ended());
 }
 
-/// The answer reports what has come twice, and it counts as a segment that brought nothing (RFC 2883; as in Linux).
+/// The reply reports the duplicate, which is counted as such (RFC 2883; as in Linux).
 #[test]
 fn an_old_duplicate_is_reported() {
     let mut tcp = Server::start(&Settings { dsack: true, ..stamped(Flavour::Sack) });
@@ -63,8 +63,8 @@ fn an_old_duplicate_is_reported() {
     assert_eq!((stats.segments, stats.duplicate_segments, stats.outdated_segments), (2, 1, 1));
 }
 
-/// Whether a segment lies in the window is asked before its timestamp is remembered (section 5.3, R2 and R3): one
-/// from far away does not make those that follow look old.
+/// The window is checked before the timestamp is recorded (section 5.3, R2 and R3): a segment far outside the
+/// window does not make later ones look old.
 #[test]
 fn data_outside_the_window_do_not_set_the_timestamp() {
     let mut tcp = Server::start(&stamped(Flavour::NewReno));
@@ -75,9 +75,9 @@ fn data_outside_the_window_do_not_set_the_timestamp() {
     tcp.data_ts(1000..2000, 60).acks_with_echo(2000, 60);
 }
 
-/// RST is taken whatever its timestamp (section 5.2).
+/// RST is accepted whatever its timestamp (section 5.2).
 #[test]
-fn an_old_reset_is_taken() {
+fn an_old_reset_is_accepted() {
     let mut tcp = Server::start(&stamped(Flavour::NewReno));
     tcp.data_ts(0..1000, 50).acks(1000);
     let reset = Segment { flags: Flags::RST, ..tcp.segment(1000..1000) };
@@ -90,9 +90,9 @@ fn an_old_reset_is_taken() {
     tcp.receives(with_timestamp(reset, 40)).is_aborted_at(100);
 }
 
-/// After half the span of the clock nobody can tell what is older, and the next timestamp is taken (section 5.5).
+/// After half the span of the clock the order is undefined, and the next timestamp is accepted (section 5.5).
 #[test]
-fn an_idle_connection_forgets_the_timestamp() {
+fn the_timestamp_of_an_idle_connection_expires() {
     for (milliseconds, taken) in [(HALF_SPAN_MS, false), (HALF_SPAN_MS + 1, true)] {
         let mut tcp = Server::start(&stamped(Flavour::NewReno));
         tcp.data_ts(0..1000, 5_000).acks(1000).at(milliseconds).data_ts(1000..2000, 4_000);
@@ -107,7 +107,7 @@ fn an_idle_connection_forgets_the_timestamp() {
     }
 }
 
-/// An acknowledgement with an older timestamp acknowledges nothing; nothing answers it.
+/// An acknowledgement with an older timestamp is discarded and not answered.
 #[test]
 fn old_acknowledgements_are_rejected() {
     for flavour in [Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
@@ -119,9 +119,9 @@ fn old_acknowledgements_are_rejected() {
     }
 }
 
-/// An overtaken duplicate has its say for a timeout: it may report something (as in Linux).
+/// A reordered duplicate is processed for one RTO, since it may carry SACK blocks (as in Linux).
 #[test]
-fn an_overtaken_duplicate_still_reports() {
+fn sack_blocks_of_a_reordered_duplicate_count() {
     let mut tcp = Client::start(&stamped(Flavour::Sack));
     tcp.sends_full(0..4).at(100).ack_ts(1000, 5_000_000).sent();
     let report = tcp.report(1000, &[2000..3000]);
@@ -130,9 +130,9 @@ fn an_overtaken_duplicate_still_reports() {
     tcp.receives(with_timestamp(report, 5_000_000 - rto as u32)).dupacks(1).sent();
 }
 
-/// Where copies are told apart, timestamps name them, and order means nothing.
+/// Flavours that identify copies use timestamps as transmission numbers, which are not ordered by age.
 #[test]
-fn names_of_copies_are_not_compared() {
+fn transmission_ids_are_not_compared() {
     let mut tcp = Server::start(&stamped(Flavour::SelectiveRepeat));
     tcp.data_ts(1000..2000, 20).reports(0, &[1000..2000]).data_ts(0..1000, 10).acks(2000).delivered(2000);
 }

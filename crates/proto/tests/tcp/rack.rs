@@ -16,8 +16,8 @@ fn rack(tlp: bool) -> Settings {
     }
 }
 
-/// Section 3.4: the last three of four segments are lost. A probe finds that out, and that the first of the repairs
-/// is lost as well is found by the second.
+/// Section 3.4: the last three of four segments are lost. A probe reveals this; the loss of the first
+/// retransmission is revealed by the second.
 #[test]
 fn fast_recovery() {
     let mut tcp = Client::start_with(&rack(true), Some(4000));
@@ -29,10 +29,10 @@ fn fast_recovery() {
     tcp.at(602).ack(4000).is_finished().timeouts(0);
 }
 
-/// Section 3.5: of three segments the first is lost, and the others were sent just before its timeout. Only
-/// the first is retransmitted: the others may still arrive.
+/// Section 3.5: the first of three segments is lost, and the others were sent just before its timeout. Only
+/// the first is retransmitted, since the others may still arrive.
 #[test]
-fn a_timeout_spares_what_was_sent_just_now() {
+fn a_timeout_spares_recently_sent_segments() {
     let mut tcp = Client::supplied_without_nagle(&rack(false));
     tcp.supply(1000).sends_full(0..1).at(100).ack(1000).at(1000).supply(1000).sends_full(1..2);
     tcp.at(1290).supply(2000).sends_full(2..4).wakes_at(1300).sends_full(1..2).timeouts(1);
@@ -40,18 +40,17 @@ fn a_timeout_spares_what_was_sent_just_now() {
     tcp.at(1390).sack(1000, &[2000..3000]).sends_nothing();
     tcp.at(1391).sack(1000, &[2000..4000]).sends_nothing();
     tcp.at(1400).ack(4000).is_not_finished().timeouts(1);
-    // What was sent a round trip before is lost with the first.
+    // Segments sent a round trip before are lost with the first.
     tcp.at(2000).supply(1000).sends_full(4..5).at(2010).supply(1000).sends_full(5..6);
     let first = tcp.times_out();
     assert!(first > 2110);
     tcp.sends_full(4..6);
 }
 
-/// Section 3.3.1, reordering by less than the window: a segment that was overtaken by one is not
-/// retransmitted if it arrives within a quarter of the least round trip, and the two milliseconds that Linux
-/// adds for its timer.
+/// Section 3.3.1: a segment overtaken by one other is not retransmitted if it arrives within a quarter of the
+/// minimum round-trip time, plus the 2 ms timer slack of Linux.
 #[test]
-fn small_reordering_is_waited_for() {
+fn reordering_within_the_window_causes_no_retransmission() {
     for (arrives, resent) in [(126, false), (128, true)] {
         let mut tcp = Client::start_with(&rack(false), Some(4000));
         tcp.sends_full(0..4).at(100).sack(0, &[1000..2000]).sends_nothing().timer_at(127);
@@ -62,14 +61,14 @@ fn small_reordering_is_waited_for() {
     }
 }
 
-/// Section 6.2 step 4: on a path that reorders, the window widens by a quarter of the least round trip when a
-/// retransmission was needless, once per round trip and up to the smoothed one; after sixteen recoveries without that it
-/// is narrow again.
+/// Section 6.2 step 4: on a path that reorders, each DSACK widens the reordering window by a quarter of the
+/// minimum round-trip time, once per round trip and up to the smoothed one; after sixteen recoveries without
+/// DSACK it is reset.
 #[test]
-fn needless_retransmissions_widen_the_window() {
+fn dsack_widens_the_reordering_window() {
     let patient = Settings { undo: false, rto_min: Duration::from_secs(1), ..rack(false) };
     let mut tcp = Client::supplied(&patient);
-    // One is overtaken.
+    // One segment is reordered.
     tcp.supply(4000).sends_full(0..4).at(100).sack(0, &[1000..2000]).at(101).ack(4000);
     let (mut now, mut left) = (200, 4_u32);
     let mut waits = Vec::new();
@@ -77,12 +76,12 @@ fn needless_retransmissions_widen_the_window() {
         let block = |from: u32, to: u32| (left + from) * 1000..(left + to) * 1000;
         tcp.at(now).supply(4000).sends_full(left..left + 4).at(now + 100).sack(left * 1000, &[block(1, 2)]);
         if round > 0 && round < 8 {
-            // The report of the last round once more: no second step in this round trip.
+            // The DSACK of the previous round is repeated: no second step in this round trip.
             tcp.sack(left * 1000, &[(left - 4) * 1000..(left - 3) * 1000, block(1, 3)]);
         }
         let look = tcp.times_out();
         waits.push(look - now - 100);
-        // The original comes, and a round trip later its copy.
+        // The original arrives, and a round trip later its copy.
         tcp.sends_full(left..left + 1).at(look + 1).ack((left + 4) * 1000).at(look + 101);
         if round < 8 {
             tcp.sack((left + 4) * 1000, &[block(0, 1)]);

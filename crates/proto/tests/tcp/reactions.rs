@@ -68,7 +68,7 @@ fn heard(witness: &Arc<Mutex<Vec<String>>>) -> Vec<String> {
 /// A reaction is notified of each segment sent, each acknowledgement before it is processed, and each notice,
 /// and sees the sender's current state.
 #[test]
-fn a_reaction_hears_and_sees() {
+fn a_reaction_is_notified_and_sees_the_state() {
     let settings = settings(Flavour::Tahoe, 2);
     let (witness, log) = Witness::new(&settings);
     let mut tcp = Client::reacting(&settings, witness);
@@ -92,7 +92,7 @@ fn a_reaction_hears_and_sees() {
 /// After a notice the sender sends what the window permits, as after any event; here the burst limit is one
 /// segment and the window four.
 #[test]
-fn a_notice_is_an_event_like_others() {
+fn a_notice_triggers_transmission() {
     let settings = Settings { max_burst: 1, ..settings(Flavour::Reno, 4) };
     let (witness, _) = Witness::new(&settings);
     let mut tcp = Client::reacting(&settings, witness);
@@ -103,7 +103,7 @@ fn a_notice_is_an_event_like_others() {
 
 /// Acknowledgements of data never sent are not reported, and a notice does not open a connection.
 #[test]
-fn a_reaction_hears_of_what_counts() {
+fn a_reaction_is_notified_of_valid_events_only() {
     let settings = Settings { handshake: true, ..settings(Flavour::Reno, 2) };
     let (witness, log) = Witness::new(&settings);
     let mut tcp = Client::reacting(&settings, witness);
@@ -146,7 +146,7 @@ fn three_duplicates(tcp: &mut Client) -> &mut Client {
 /// A corruption loss is repaired with window and ssthresh unchanged, at detection and at the end of recovery;
 /// each segment that leaves the network allows another.
 #[test]
-fn corruption_leaves_the_window_alone() {
+fn corruption_leaves_the_window_unchanged() {
     for flavour in FLAVOURS {
         let mut tcp = judged(&settings(flavour, 8), |_, _| Response::Corruption);
         three_duplicates(&mut tcp).cwnd(8000.0).ssthresh(f64::INFINITY);
@@ -164,7 +164,7 @@ fn corruption_leaves_the_window_alone() {
 /// The same under ns-2's rules, where the acknowledgement that ends recovery increases the window, except
 /// with SACK.
 #[test]
-fn corruption_leaves_the_window_of_ns2_alone() {
+fn corruption_leaves_the_window_of_ns2_unchanged() {
     for flavour in FLAVOURS {
         let settings = Settings { rules: Rules::Ns2, ..settings(flavour, 8) };
         let mut tcp = judged(&settings, |_, _| Response::Corruption);
@@ -177,7 +177,7 @@ fn corruption_leaves_the_window_of_ns2_alone() {
 
 /// NewReno: partial acknowledgements do not deflate a window that was not reduced.
 #[test]
-fn partial_acknowledgements_leave_an_open_window_alone() {
+fn partial_acks_do_not_deflate_an_unreduced_window() {
     let mut tcp = judged(&settings(Flavour::NewReno, 8), |_, _| Response::Corruption);
     three_duplicates(&mut tcp).sends(&["0..1000", "8000..9000", "9000..10000", "10000..11000"]);
     tcp.at(200).ack(6000).cwnd(8000.0).sends(&[
@@ -193,7 +193,7 @@ fn partial_acknowledgements_leave_an_open_window_alone() {
 /// Each hole is classified separately, and the first congestion loss reduces the window. NewReno: at the
 /// partial acknowledgement that reveals it.
 #[test]
-fn a_later_hole_may_be_congestion() {
+fn a_later_newreno_hole_may_be_congestion() {
     let first_is_corrupted = |seq, evidence| match (seq, evidence) {
         (0, Evidence::Duplicates) => Response::Corruption,
         (2000 | 4000, Evidence::Partial) => Response::Congestion,
@@ -208,7 +208,7 @@ fn a_later_hole_may_be_congestion() {
 
 /// SACK: when the second hole counts as lost.
 #[test]
-fn a_later_hole_of_the_scoreboard_may_be_congestion() {
+fn a_later_sack_hole_may_be_congestion() {
     let first_is_corrupted = |seq, evidence| match (seq, evidence) {
         (0, Evidence::Sack) => Response::Corruption,
         (2000, Evidence::Sack) => Response::Congestion,
@@ -223,7 +223,7 @@ fn a_later_hole_of_the_scoreboard_may_be_congestion() {
 /// A reaction may choose a reduction other than a half of the window in use; Tahoe still restarts from one
 /// segment.
 #[test]
-fn a_cut_may_be_smaller() {
+fn a_reaction_may_choose_the_reduction() {
     for flavour in FLAVOURS {
         let mut tcp = judged(&settings(flavour, 8), |_, _| Response::Reduce(0.75));
         three_duplicates(&mut tcp).ssthresh(6000.0).sends_first("0..1000");
@@ -234,7 +234,7 @@ fn a_cut_may_be_smaller() {
 /// After a timeout slow start follows in any case. For corruption it returns to the previous window, however
 /// often the timer expires for the same data; another factor applies to ssthresh.
 #[test]
-fn a_timeout_may_have_another_cause() {
+fn a_reaction_may_classify_a_timeout() {
     for flavour in FLAVOURS {
         let mut tcp = judged(&settings(flavour, 8), |_, evidence| match evidence {
             Evidence::Timeout => Response::Corruption,
@@ -278,7 +278,7 @@ fn asking(settings: &Settings, offsets: &[u32]) -> (Client, Arc<Mutex<Vec<String
 /// They count as retransmissions, but not as fast retransmits or losses: windows are unchanged. That of the
 /// left edge restarts the timer.
 #[test]
-fn a_reaction_may_ask_for_segments() {
+fn a_reaction_may_request_retransmissions() {
     for flavour in FLAVOURS {
         let settings = Settings { max_burst: 1, ..settings(flavour, 4) };
         let (mut tcp, log) = asking(&settings, &[1000, 0]);
@@ -294,7 +294,7 @@ fn a_reaction_may_ask_for_segments() {
 
 /// Above the left edge the timer is not restarted.
 #[test]
-fn the_left_edge_alone_restarts_the_timer() {
+fn only_the_left_edge_restarts_the_timer() {
     let (mut tcp, _) = asking(&settings(Flavour::NewReno, 4), &[1000]);
     tcp.sends_full(0..4).at(100).notice(0).sends_full(1..2).timer_at(1000);
     tcp.at(150).ack(1000).sends_full(4..6).timer_at(1150).at(200).notice(0).sends_full(1..2).timer_at(1200);
@@ -303,7 +303,7 @@ fn the_left_edge_alone_restarts_the_timer() {
 /// Requests are refused for data that are acknowledged, never sent, to be retransmitted after a timeout
 /// anyway, or SACKed; a segment ends where such data begin.
 #[test]
-fn a_reaction_gets_what_is_under_way_alone() {
+fn requests_for_data_not_in_flight_are_refused() {
     let (mut tcp, log) = asking(&settings(Flavour::NewReno, 4), &[0, 1500, 3999, 4000]);
     tcp.sends_full(0..4).at(100).ack(1000).sends_full(4..6).notice(0);
     tcp.sends(&["1500..2500", "3999..4999", "4000..5000"]);
@@ -318,7 +318,7 @@ fn a_reaction_gets_what_is_under_way_alone() {
 
 /// Requests are refused before the connection is open and after its end.
 #[test]
-fn nothing_can_be_asked_for_but_data() {
+fn requests_outside_a_connection_are_refused() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 4) };
     let (witness, log) = Witness::new(&settings);
     let reaction = Asks { witness, offsets: vec![0, 1] };
@@ -337,7 +337,7 @@ fn nothing_can_be_asked_for_but_data() {
 /// A timed segment gives no sample after a requested retransmission (Karn's rule), of itself or of one before
 /// it.
 #[test]
-fn what_is_asked_for_gives_no_sample() {
+fn requested_retransmissions_give_no_sample() {
     for rules in [Rules::Rfc, Rules::Ns2] {
         for offset in [0, 1000] {
             let (mut tcp, _) = asking(&Settings { rules, ..settings(Flavour::NewReno, 4) }, &[offset]);
@@ -409,7 +409,7 @@ fn a_reaction_may_raise_the_duplicate_threshold() {
 
 /// A threshold lowered below the current count is met by the next duplicate.
 #[test]
-fn the_threshold_may_be_lowered_late() {
+fn a_threshold_lowered_below_the_count_applies_to_the_next_duplicate() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
         let mut tcp = Client::reacting(&Settings { dupthresh: 5, ..settings(flavour, 8) }, Threshold(5));
         tcp.sends_full(0..8).at(100).acks(3, 0).notice(0).sends_nothing();
@@ -434,7 +434,7 @@ impl Reaction for Extends {
 /// In a fast recovery without a window reduction, a reaction may determine the extension of the window;
 /// duplicates then do not inflate it, and partial acknowledgements do not change it.
 #[test]
-fn a_reaction_may_extend_an_open_window() {
+fn a_reaction_may_extend_an_unreduced_window() {
     for partial_deflation in [true, false] {
         let settings = Settings { partial_deflation, ..settings(Flavour::NewReno, 8) };
         let mut tcp = Client::reacting(&settings, Extends(Response::Corruption));
@@ -451,7 +451,7 @@ fn a_reaction_may_extend_an_open_window() {
 
 /// The extension is not used after a reduction, by Tahoe, by SACK, or after a timeout.
 #[test]
-fn only_an_open_fast_recovery_is_extended() {
+fn the_extension_applies_to_an_unreduced_fast_recovery_only() {
     for flavour in FLAVOURS {
         let mut tcp = Client::reacting(&settings(flavour, 8), Extends(Response::Congestion));
         three_duplicates(tcp.sends_full(0..8).at(100)).sends_full(0..1).wakes_at(1100).sends_full(0..1);
@@ -471,7 +471,7 @@ fn only_an_open_fast_recovery_is_extended() {
 /// ns-2: at most two segments leave at each acknowledgement while duplicates are counted, however far the
 /// window is extended.
 #[test]
-fn an_extension_keeps_to_the_bursts_of_ns2() {
+fn the_extension_respects_the_burst_limit_of_ns2() {
     let settings = Settings { rules: Rules::Ns2, ..settings(Flavour::NewReno, 8) };
     let mut tcp = Client::reacting(&settings, Extends(Response::Corruption));
     tcp.sends_full(0..8).at(100).ack(1000).sends_full(8..10);
@@ -519,7 +519,7 @@ impl Reaction for Marks {
 /// Before each segment with data, SYN or FIN is sent, a reaction returns its DSCP, and knows whether part of
 /// it is a retransmission. It is not called for pure ACKs.
 #[test]
-fn a_reaction_marks_packets_with_sequence_numbers() {
+fn a_reaction_sets_the_dscp_of_segments() {
     let settings = Settings { handshake: true, close: true, ..settings(Flavour::NewReno, 3) };
     let (marks, log) = Marks::new(&settings, |start| start != 1000);
     let mut tcp = Client::reacting_with(&settings, Some(2500), Box::new(marks));
@@ -536,7 +536,7 @@ fn a_reaction_marks_packets_with_sequence_numbers() {
 /// The data left are counted from any offset to the end: before the first transmission and after the last,
 /// with or without FIN, for data acknowledged and not yet sent; FIN does not count.
 #[test]
-fn a_sender_knows_how_much_is_left() {
+fn the_remaining_data_are_counted_from_any_offset() {
     for (close, handshake) in [(false, false), (true, false), (false, true), (true, true)] {
         let settings = Settings { close, handshake, ..settings(Flavour::NewReno, 2) };
         let (marks, log) = Marks::new(&settings, |_| false);
@@ -567,7 +567,7 @@ fn a_sender_knows_how_much_is_left() {
 
 /// An unbounded transfer has no data left to report, however much was sent; a long finite one does.
 #[test]
-fn what_never_ends_has_nothing_left() {
+fn an_unbounded_transfer_has_no_remaining_data() {
     for (bytes, places) in [
         (None, ["no end"; 3]),
         (Some(1 << 62), ["4611686018427387904", "4611686018427386404", "4611686018427382904"]),
@@ -597,7 +597,7 @@ fn what_never_ends_has_nothing_left() {
 /// Several reactions are called in order. The first classification other than congestion applies; the others
 /// are called nevertheless.
 #[test]
-fn the_first_answer_other_than_congestion_counts() {
+fn the_first_classification_other_than_congestion_applies() {
     let settings = settings(Flavour::Reno, 8);
     let judge = |rule| -> Box<dyn Reaction> { Box::new(Judge { first_byte: SeqNum(settings.iss), rule }) };
     let congestion = || judge(|_, _| Response::Congestion);
@@ -625,7 +625,7 @@ fn the_first_answer_other_than_congestion_counts() {
 
 /// Each reaction changes the threshold returned by the previous one, and none makes it zero.
 #[test]
-fn thresholds_add_up() {
+fn reactions_compose_the_duplicate_threshold() {
     #[derive(Debug)]
     struct Adds(i64);
     impl Reaction for Adds {
@@ -688,7 +688,7 @@ fn a_reaction_has_a_timer() {
 
 #[should_panic(expected = "has not set its timer anew")]
 #[test]
-fn a_reaction_whose_timer_stays_due_is_found() {
+fn a_reaction_timer_left_expired_panics() {
     #[derive(Debug)]
     struct Stuck;
     impl Reaction for Stuck {
@@ -750,7 +750,7 @@ impl ReceiverReaction for Withholds {
 /// A receiver's reaction changes and requests acknowledgements, receives notices, and has a timer independent
 /// of the delayed ACK timer.
 #[test]
-fn a_receiver_may_react() {
+fn a_receiver_reaction_changes_and_requests_acks() {
     let settings = Settings { ack_every: 2, ..settings(Flavour::Reno, 8) };
     let window = settings.window_payload();
     let mut tcp = Server::reacting_in_order(&settings, vec![Box::new(Freezes(None))]);
@@ -764,7 +764,7 @@ fn a_receiver_may_react() {
 
 /// A suppressed acknowledgement does not count as sent, and is not passed to the next reaction.
 #[test]
-fn a_receiver_may_withhold_acknowledgements() {
+fn a_receiver_reaction_may_suppress_acks() {
     let settings = Settings { ack_every: 1, ..settings(Flavour::Reno, 8) };
     let reactions: Vec<Box<dyn ReceiverReaction>> =
         vec![Box::new(Withholds::default()), Box::new(Freezes(None))];
@@ -787,7 +787,7 @@ impl Reaction for AsksOnAck {
 /// A retransmission requested on an acknowledgement is sent with the data that it releases, unless it is
 /// acknowledged by it.
 #[test]
-fn segments_may_be_asked_for_when_an_acknowledgement_comes() {
+fn segments_may_be_requested_on_an_acknowledgement() {
     for flavour in [Flavour::NewReno, Flavour::Prr] {
         let settings = Settings { limited_transmit: false, ..settings(flavour, 4) };
         let mut tcp = Client::reacting_with(&settings, Some(4000), Box::new(AsksOnAck));
@@ -798,7 +798,7 @@ fn segments_may_be_asked_for_when_an_acknowledgement_comes() {
 
 /// With per-segment records, each hole is classified once as well.
 #[test]
-fn by_records_each_hole_is_judged_once() {
+fn with_records_each_hole_is_classified_once() {
     #[derive(Debug)]
     struct Counts(Arc<Mutex<Vec<u32>>>, SeqNum);
     impl Reaction for Counts {
@@ -818,7 +818,7 @@ fn by_records_each_hole_is_judged_once() {
 /// A window set by a reaction during recovery with records is kept at its end: here one segment, plus the
 /// growth by the final acknowledgement.
 #[test]
-fn a_window_that_is_set_during_a_reduction_stays() {
+fn a_window_set_during_a_reduction_is_kept() {
     #[derive(Debug)]
     struct Shrinks;
     impl Reaction for Shrinks {

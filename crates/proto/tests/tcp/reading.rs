@@ -5,12 +5,12 @@ use lasthop_proto::tcp::{Flags, Flavour, Settings};
 
 use crate::dialogue::{Server, settings};
 
-/// A receiver of 4000 bytes, and each segment is acknowledged.
+/// A receiver with a buffer of 4000 bytes that acknowledges each segment.
 fn base() -> Settings {
     Settings { window: Bytes(4000).into(), ack_every: 1, ..settings(Flavour::NewReno, 4) }
 }
 
-/// Its application has stopped reading, and this much has arrived.
+/// A receiver whose application has paused, with `bytes` received.
 fn holding(settings: &Settings, bytes: u32) -> Server {
     let mut tcp = Server::start(settings);
     tcp.receiver.pause();
@@ -20,7 +20,7 @@ fn holding(settings: &Settings, bytes: u32) -> Server {
 
 /// An unpaused application has read everything.
 #[test]
-fn what_was_read_at_once_is_not_read_again() {
+fn data_are_read_at_once_by_default() {
     let mut tcp = Server::start(&base());
     tcp.data(0..1000).acks_with_window(1000, 4000).unread(0).reads(1000, 0).is_silent();
 }
@@ -37,7 +37,7 @@ fn data_are_read_once_and_in_order() {
 /// A window update is sent at once when the window can grow by a full segment, and not before: small steps
 /// add up.
 #[test]
-fn a_window_that_grows_by_a_segment_is_told() {
+fn growth_by_a_segment_triggers_a_window_update() {
     let mut tcp = holding(&base(), 3500);
     tcp.reads(999, 999).is_silent().reads(1, 1).acks_with_window(3500, 1500);
     tcp.reads(500, 500).is_silent().reads(700, 700).acks_with_window(3500, 2700);
@@ -46,7 +46,7 @@ fn a_window_that_grows_by_a_segment_is_told() {
 
 /// Half of a small buffer also triggers an update.
 #[test]
-fn a_window_that_grows_by_half_the_buffer_is_told() {
+fn growth_by_half_the_buffer_triggers_a_window_update() {
     let mut tcp = holding(&Settings { window: Bytes(1401).into(), ..base() }, 1000);
     tcp.reads(699, 699).is_silent().reads(1, 1).acks_with_window(1000, 1101);
     let mut tcp = holding(&Settings { window: Bytes(1).into(), packet_size: Bytes(41), ..base() }, 1);
@@ -55,7 +55,7 @@ fn a_window_that_grows_by_half_the_buffer_is_told() {
 
 /// Until then the right edge does not move, in acknowledgements of arriving data as well.
 #[test]
-fn the_right_edge_moves_by_no_small_steps() {
+fn the_right_edge_does_not_move_by_small_steps() {
     let mut tcp = holding(&base(), 1000);
     tcp.reads(600, 600).is_silent().data(1000..1500).acks_with_window(1500, 2500).unread(900);
     tcp.data(1500..4000).acks_with_window(4000, 0).data(4000..4001).acks_with_window(4000, 0).unread(3400);
@@ -65,7 +65,7 @@ fn the_right_edge_moves_by_no_small_steps() {
 
 /// A window update acknowledges received data and replaces a delayed acknowledgement.
 #[test]
-fn a_window_update_acknowledges() {
+fn a_window_update_replaces_a_delayed_ack() {
     let mut tcp = Server::start(&Settings { ack_every: 2, ..base() });
     tcp.receiver.pause();
     tcp.data(0..1000).is_silent().reads(1000, 1000).acks_with_window(1000, 4000).no_timer();
@@ -73,7 +73,7 @@ fn a_window_update_acknowledges() {
 
 /// Resuming opens the window at once; an update is sent if the growth is sufficient.
 #[test]
-fn reading_goes_on() {
+fn resuming_opens_the_window() {
     let mut tcp = holding(&base(), 1500);
     tcp.reads(700, 700).is_silent().resume().acks_with_window(1500, 4000).unread(0);
     tcp.data(1500..2500).acks_with_window(2500, 4000).unread(0);
@@ -84,8 +84,8 @@ fn reading_goes_on() {
     tcp.data(0..1000).is_silent().resume().acks_with_window(1000, 4000);
 }
 
-/// The stream ends when FIN and all before it have arrived (RFC 9293 section 3.10.7.4), whether they are
-/// read or not; then there is nothing left to make room for.
+/// The stream ends when FIN and all data before it have arrived (RFC 9293 section 3.10.7.4), read or not;
+/// afterwards there are no window updates.
 #[test]
 fn the_stream_ends_with_fin() {
     let mut tcp = holding(&Settings { close: true, ..base() }, 1000);
@@ -97,9 +97,9 @@ fn the_stream_ends_with_fin() {
     tcp.is_silent().delivered(3000);
 }
 
-/// FIN behind data that the window has no room for counts only when they do (RFC 9293 section 3.10.7.4).
+/// A FIN beyond the window is processed only with the data before it (RFC 9293 section 3.10.7.4).
 #[test]
-fn fin_behind_a_shut_window_is_not_taken() {
+fn a_fin_beyond_the_window_is_not_processed() {
     let mut tcp = holding(&base(), 3500);
     tcp.data_fin(3500..4500).acks_with_window(4000, 0);
     assert!(!tcp.receiver.has_ended());

@@ -19,7 +19,7 @@ fn permutations(pieces: &mut [Range<u32>], n: usize, visit: &mut impl FnMut(&[Ra
     }
 }
 
-/// The runs of bytes behind the first gap.
+/// The byte ranges above the first gap.
 fn runs(arrived: &[bool; SIZE], from: usize) -> Vec<Range<u32>> {
     let starts = (from..SIZE).filter(|&at| arrived[at] && !arrived[at - 1]);
     let end = |at: usize| (at..SIZE).find(|&at| !arrived[at]).unwrap_or(SIZE);
@@ -52,7 +52,7 @@ fn check(settings: &Settings, pieces: &[Range<u32>]) {
 /// Overlapping segments, cut differently each time, in every order, with the wrap of the sequence space
 /// at every place.
 #[test]
-fn every_order_of_overlapping_segments() {
+fn overlapping_segments_reassemble_in_any_order() {
     let cuts: [&[Range<u32>]; 4] = [
         &[0..2, 2..4, 4..6, 6..8, 8..10, 10..12],
         &[0..3, 2..5, 4..7, 6..9, 8..11, 10..12],

@@ -9,8 +9,8 @@ fn base() -> Settings {
     settings(Flavour::NewReno, 4)
 }
 
-/// At least every second segment is acknowledged, at once (RFC 5681 section 4.2), and a lone one within
-/// the delay (RFC 9293 section 3.8.6.3).
+/// At least every second segment is acknowledged at once (RFC 5681 section 4.2), and a single one within the
+/// delay (RFC 9293 section 3.8.6.3).
 #[test]
 fn every_second_segment_is_acknowledged() {
     let mut tcp = Server::start(&base());
@@ -21,7 +21,7 @@ fn every_second_segment_is_acknowledged() {
 
 /// The delay counts from the first unacknowledged segment.
 #[test]
-fn the_delay_counts_from_the_first_segment() {
+fn the_ack_delay_starts_with_the_first_segment() {
     let mut tcp = Server::start(&Settings { ack_every: 4, ..base() });
     tcp.data(0..1000).at(150).data(1000..2000).wakes_at(200).acks(2000);
     tcp.data(2000..3000).data(3000..4000).data(4000..5000).is_silent().data(5000..6000).acks(6000);
@@ -29,31 +29,31 @@ fn the_delay_counts_from_the_first_segment() {
 
 /// Without delayed acknowledgements every segment is acknowledged at once.
 #[test]
-fn delayed_acknowledgements_can_be_off() {
+fn delayed_acknowledgements_can_be_disabled() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..base() });
     tcp.data(0..1000).acks(1000).data(1000..2000).acks(2000).no_timer();
 }
 
-/// Out of order data, data that fill a gap or a part of it, and data that came before are acknowledged
-/// at once (RFC 5681 section 4.2).
+/// Out-of-order segments, those that fill a gap or part of it, and duplicates are acknowledged at once (RFC
+/// 5681 section 4.2).
 #[test]
-fn disorder_is_acknowledged_at_once() {
+fn out_of_order_segments_are_acknowledged_at_once() {
     let mut tcp = Server::start(&base());
     tcp.data(3000..4000).acks(0).data(4000..5000).acks(0);
     tcp.data(0..1000).acks(1000).data(1000..2000).acks(2000).data(2000..3000).acks(5000);
     tcp.data(2000..3000).acks(5000).data(4500..5500).acks(5500).no_timer().delivered(5500);
 }
 
-/// After the gap is filled, the next segment in order is delayed again.
+/// Once the gap is filled, acknowledgements are delayed again.
 #[test]
-fn disorder_passes() {
+fn delayed_acks_resume_after_a_gap() {
     let mut tcp = Server::start(&base());
     tcp.data(0..1000).data(1000..2000).acks(2000).data(0..1000).acks(2000).data(2000..3000).is_silent();
     tcp.data(4000..5000).acks(3000).data(3000..4000).acks(5000).data(5000..6000).is_silent();
 }
 
-/// ns-2's `DelAckSink`: the first segment is acknowledged at once, and so are those around a gap; the last one may wait
-/// even if it comes again.
+/// ns-2's `DelAckSink`: the first segment is acknowledged at once, and so are those around a gap;
+/// acknowledgement of the last one may be delayed, also for a duplicate.
 #[test]
 fn ns2_acknowledges_the_first_segment_at_once() {
     let mut tcp = Server::start(&Settings { rules: Rules::Ns2, ..base() });
@@ -64,27 +64,27 @@ fn ns2_acknowledges_the_first_segment_at_once() {
 
 /// An immediate acknowledgement replaces a delayed one.
 #[test]
-fn an_acknowledgement_at_once_takes_the_place_of_a_delayed_one() {
+fn an_immediate_ack_replaces_a_delayed_one() {
     let mut tcp = Server::start(&base());
     tcp.data(0..1000).is_silent().data(2000..3000).acks(1000).no_timer();
 }
 
 /// A segment without data, SYN or FIN is not acknowledged (RFC 9293 section 3.10.7.4).
 #[test]
-fn acknowledgements_are_not_acknowledged() {
+fn pure_acks_are_not_acknowledged() {
     let mut tcp = Server::start(&base());
     tcp.data(0..0).is_silent().no_timer();
 }
 
 /// Data beyond the window are discarded and acknowledged at once (RFC 9293 section 3.10.7.4).
 #[test]
-fn data_beyond_the_window_are_not_kept() {
+fn data_beyond_the_window_are_discarded() {
     let mut tcp = Server::start(&Settings { window: Bytes(3000).into(), ..base() });
     tcp.data(3000..4000).acks(0).data(2500..3500).acks(0).data(0..2500).acks(3000).delivered(3000);
 }
 
-/// While the application does not read, the window shrinks by what arrives, so that its right edge does not
-/// move (RFC 9293 section 3.8.6.2.2: no shrinking); a probe is answered at once.
+/// While the application does not read, the window shrinks by the bytes received, so its right edge is fixed
+/// (RFC 9293 section 3.8.6.2.2: no shrinking); a probe is answered at once.
 #[test]
 fn a_paused_application_closes_the_window() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
@@ -94,18 +94,18 @@ fn a_paused_application_closes_the_window() {
     tcp.at(500).data(4000..4001).acks_with_window(4000, 0).delivered(4000);
 }
 
-/// Out-of-order data do not reduce the window: they are within it.
+/// Out-of-order data do not reduce the window, since they are within it.
 #[test]
-fn data_behind_a_gap_do_not_close_the_window() {
+fn out_of_order_data_do_not_reduce_the_window() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
     tcp.receiver.pause();
     tcp.data(1000..2000).acks_with_window(0, 4000).data(0..1000).acks_with_window(2000, 2000);
 }
 
-/// When the application reads again, a window update is sent if the window grows by a segment or half of the
-/// buffer (RFC 9293 section 3.8.6.2.2).
+/// When the application resumes reading, a window update is sent if the window grows by a segment or half of
+/// the buffer (RFC 9293 section 3.8.6.2.2).
 #[test]
-fn a_window_update_is_worth_a_segment() {
+fn a_window_update_needs_growth_by_a_segment() {
     let paused = |window, unread| {
         let mut tcp = Server::start(&Settings { window: Bytes(window).into(), ack_every: 1, ..base() });
         tcp.receiver.pause();
@@ -118,7 +118,7 @@ fn a_window_update_is_worth_a_segment() {
     paused(1400, 699).resume().is_silent();
 }
 
-/// After reading again the window is the whole buffer, whatever arrives.
+/// After the application resumes, the window is the whole buffer.
 #[test]
 fn a_reading_application_keeps_the_window_open() {
     let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ..base() });
@@ -128,7 +128,7 @@ fn a_reading_application_keeps_the_window_open() {
 
 /// Segments and duplicates are counted.
 #[test]
-fn what_arrives_is_counted() {
+fn arrivals_are_counted() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..base() });
     tcp.data(0..1000).acks(1000).data(0..1000).acks(1000).data(500..1500).acks(1500);
     tcp.data(3000..4000).acks(1500).data(3000..4000).acks(1500);
@@ -138,7 +138,7 @@ fn what_arrives_is_counted() {
 
 /// Sizes on the wire: options as real stacks pad them (RFC 2018 section 3, RFC 7323 section 3.2).
 #[test]
-fn options_take_room() {
+fn options_reduce_the_payload() {
     use lasthop_base::Time;
     use lasthop_proto::tcp::{Connection, Receiver};
     use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, Out, Packet, Port};

@@ -26,7 +26,7 @@ fn the_latest_block_comes_first() {
 
 /// If the blocks do not fit, the oldest are omitted (RFC 2018 section 4).
 #[test]
-fn the_oldest_block_is_left_out() {
+fn the_oldest_block_is_omitted() {
     let mut tcp = Server::start(&sack(2));
     tcp.data(1000..2000).reports(0, &[1000..2000]).data(3000..4000).reports(0, &[3000..4000, 1000..2000]);
     tcp.data(5000..6000).reports(0, &[5000..6000, 3000..4000]);
@@ -34,7 +34,7 @@ fn the_oldest_block_is_left_out() {
 
 /// Four blocks fit, three with timestamps (RFC 2018 section 3).
 #[test]
-fn timestamps_take_the_room_of_a_block() {
+fn timestamps_leave_room_for_three_blocks() {
     for (timestamps, most) in [(false, 4), (true, 3)] {
         let mut tcp = Server::start(&Settings { timestamps, ..sack(4) });
         for n in 0..5 {
@@ -48,7 +48,7 @@ fn timestamps_take_the_room_of_a_block() {
 
 /// Contiguous blocks are merged (RFC 2018 section 3).
 #[test]
-fn blocks_grow_together() {
+fn contiguous_blocks_are_merged() {
     let mut tcp = Server::start(&sack(3));
     tcp.data(1000..2000).reports(0, &[1000..2000]).data(3000..4000).reports(0, &[3000..4000, 1000..2000]);
     tcp.data(2000..3000).reports(0, &[1000..4000]);
@@ -57,7 +57,7 @@ fn blocks_grow_together() {
 /// Acknowledged data are no longer reported; data still out of order are, also when the segment filled an
 /// earlier gap (RFC 2018 section 4).
 #[test]
-fn what_is_acknowledged_is_not_reported() {
+fn acknowledged_data_are_not_reported() {
     let mut tcp = Server::start(&sack(3));
     tcp.data(1000..2000).reports(0, &[1000..2000]).data(3000..4000).reports(0, &[3000..4000, 1000..2000]);
     tcp.data(0..1000).reports(2000, &[3000..4000]).data(2000..3000).reports(4000, &[]);
@@ -75,7 +75,7 @@ fn a_window_update_carries_blocks() {
 
 /// Only flavours with SACK send blocks.
 #[test]
-fn other_flavours_report_nothing() {
+fn flavours_without_sack_send_no_blocks() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
         Server::start(&settings(flavour, 4)).data(1000..2000).reports(0, &[]);
     }
@@ -101,9 +101,9 @@ fn a_duplicate_behind_a_gap_is_reported_with_its_block() {
     tcp.data(2000..3000).reports(0, &[2000..3000, 1000..3000]);
 }
 
-/// Only the part of a segment that came before is a duplicate (RFC 2883 section 4.2).
+/// Only the part of a segment received before is a duplicate (RFC 2883 section 4.2).
 #[test]
-fn the_repeated_part_is_reported() {
+fn only_the_duplicate_part_is_reported() {
     let mut tcp = Server::start(&dsack());
     tcp.data(0..1000).data(1000..2000).acks(2000).data(1500..2500).reports(2500, &[1500..2000]);
     tcp.data(4000..5000)
@@ -112,7 +112,7 @@ fn the_repeated_part_is_reported() {
         .reports(2500, &[4500..5000, 4000..5500]);
 }
 
-/// A duplicate is reported once, and the report takes the room of a block (RFC 2883 section 4).
+/// A duplicate is reported once, and the report uses the space of one block (RFC 2883 section 4).
 #[test]
 fn a_duplicate_is_reported_once() {
     let mut tcp = Server::start(&Settings { sack_blocks: 2, ..dsack() });

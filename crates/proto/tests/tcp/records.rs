@@ -21,20 +21,21 @@ fn records(initial: u32) -> Settings {
 /// Two segments above a hole are not enough: the reordering window, a quarter of the round-trip time, must
 /// pass (RFC 8985 section 6.2), plus the 2 ms timer slack of Linux.
 #[test]
-fn a_hole_below_few_segments_is_lost_when_the_reordering_window_is_over() {
+fn a_hole_is_lost_after_the_reordering_window() {
     let mut tcp = Client::start_with(&records(3), Some(3000));
     tcp.sends_full(0..3).at(100).sack(0, &[1000..2000]).sack(0, &[1000..3000]).sends_nothing();
     tcp.timer_at(127).wakes_at(127).sends_full(0..1).losses(1).ssthresh(2000.0);
 }
 
-/// Three segments above it suffice at once, as long as no reordering was seen. Proportional rate reduction
-/// sends one segment for two delivered, and one for each once half the window is in flight.
+/// Three segments above it suffice at once, if no reordering was seen. Proportional rate reduction sends one
+/// segment per two delivered, and one for each once half the window is in flight.
 #[test]
-fn the_rate_is_reduced_in_proportion() {
+fn prr_reduces_the_rate_in_proportion() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100);
     tcp.sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]).sends_full(11..12);
-    // Eleven were in flight before the third; eight remain after the loss, and the target is five.
+    // Eleven segments were in flight before the third duplicate; eight remain after the loss, and the target
+    // is five.
     tcp.sack(0, &[1000..4000]).sends_full(0..1).ssthresh(5000.0);
     tcp.sack(0, &[1000..5000]).sends_nothing().sack(0, &[1000..6000]).sends_full(12..13);
     tcp.sack(0, &[1000..7000]).sends_nothing().sack(0, &[1000..8000]).sends_full(13..14);
@@ -42,11 +43,11 @@ fn the_rate_is_reduced_in_proportion() {
     assert_eq!(tcp.sender.pipe(), 5000);
 }
 
-/// RFC 6937 section 4, second figure: the first fifteen of twenty segments are lost. Two acknowledgements let out new
-/// data, the third finds the loss, and there is no burst of repairs: a segment for each that arrives, as long as none
-/// moves the left edge, and two for each that does (RFC 9937 section 6).
+/// RFC 6937 section 4, second figure: the first fifteen of twenty segments are lost. Two ACKs release new
+/// data, the third detects the loss. There is no burst of retransmissions: one segment per delivery while the
+/// left edge does not move, and two when it does (RFC 9937 section 6).
 #[test]
-fn a_burst_of_losses_is_repaired_without_a_burst() {
+fn prr_repairs_a_burst_of_losses_without_a_burst() {
     let mut tcp = Client::start(&records(20));
     tcp.sends_full(0..20);
     for (now, end, sent) in [(100, 16, 20), (101, 17, 21), (102, 18, 0), (103, 19, 1), (104, 20, 2)] {
@@ -61,9 +62,9 @@ fn a_burst_of_losses_is_repaired_without_a_burst() {
     }
 }
 
-/// A retransmission is a segment like others: lost, if something sent after it has arrived.
+/// A retransmission is lost like any segment, if a later transmission is delivered first.
 #[test]
-fn a_lost_retransmission_is_sent_again() {
+fn a_lost_retransmission_is_retransmitted() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100);
     tcp.sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]).sends_full(11..12);
@@ -71,19 +72,19 @@ fn a_lost_retransmission_is_sent_again() {
     tcp.at(110).sack(0, &[1000..10000]);
     let sent = tcp.sent();
     assert!(sent.iter().all(|segment| segment.seq != tcp.bare_ack(0).ack), "it is not overdue");
-    // What was sent at 110 ms, after the retransmission, arrives.
+    // A segment sent at 110 ms, after the retransmission, is delivered.
     tcp.at(210).sack(0, &[1000..13000]).sends_first("0..1000").losses(1).timeouts(0);
 }
 
-/// A loss found during a recovery whose repair has not arrived when that ends begins the next recovery, as in Linux:
-/// the window is reduced again.
+/// A loss detected during recovery and not repaired by its end starts the next recovery, as in Linux: the
+/// window is reduced again.
 #[test]
-fn a_loss_during_recovery_begins_the_next() {
+fn an_unrepaired_loss_starts_the_next_recovery() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100);
     tcp.sack(0, &[1000..4000]).sends_first("0..1000").losses(1).ssthresh(5000.0);
     tcp.at(110).sack(0, &[1000..10000]).sends_first("11000..12000");
-    // The first new segment is lost and retransmitted, before the first repair is acknowledged.
+    // The first new segment is lost and retransmitted before the first repair is acknowledged.
     tcp.at(195).sack(0, &[1000..10000, 11000..12000]).losses(1);
     let missing = tcp.bare_ack(10_000).ack;
     assert!(tcp.sent().iter().any(|segment| segment.seq == missing));
@@ -92,7 +93,7 @@ fn a_loss_during_recovery_begins_the_next() {
 
 /// With loss detection by count, a lost retransmission is left to the timer.
 #[test]
-fn a_count_of_reports_says_nothing_of_retransmissions() {
+fn counting_does_not_detect_lost_retransmissions() {
     let mut tcp = Client::start(&Settings { detection: Detection::Sack, ..records(10) });
     tcp.sends_full(0..10).at(100).sack(0, &[1000..4000]).sends_first("0..1000");
     tcp.at(110).sack(0, &[1000..10000]).sent();
@@ -102,7 +103,7 @@ fn a_count_of_reports_says_nothing_of_retransmissions() {
 
 /// Once reordering was seen, every loss waits for the reordering window.
 #[test]
-fn after_reordering_three_segments_are_not_enough() {
+fn after_reordering_the_reordering_window_always_applies() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100).sack(0, &[1000..2000]).sends_full(10..11);
     tcp.at(101).ack(2000).sends_full(11..13).at(102);
@@ -111,10 +112,10 @@ fn after_reordering_three_segments_are_not_enough() {
     tcp.wakes_at(129).sends_first("2000..3000").losses(1);
 }
 
-/// The last segments are followed by nothing: a tail loss probe after two round trips sends the last one
-/// again, well before the RTO (RFC 8985 section 7).
+/// Tail losses are not followed by deliveries: a tail loss probe after two round trips retransmits the last
+/// segment, well before the RTO (RFC 8985 section 7).
 #[test]
-fn a_probe_repairs_a_lost_tail() {
+fn a_tail_loss_probe_repairs_the_tail() {
     let mut tcp = Client::start_with(&Settings { tlp: true, ..records(5) }, Some(5000));
     tcp.sends_full(0..5).at(100).ack(1000).sends_nothing();
     tcp.timer_at(302).wakes_at(302).sends_full(4..5).timeouts(0);
@@ -126,7 +127,7 @@ fn a_probe_repairs_a_lost_tail() {
 /// A redundant probe does not affect the loss repaired by an earlier one (RFC 8985 section 7.4): the window
 /// stays reduced.
 #[test]
-fn a_needless_probe_undoes_nothing() {
+fn a_redundant_probe_undoes_nothing() {
     let mut tcp = Client::supplied(&Settings { tlp: true, dsack: true, ..records(8) });
     tcp.supply(8000).sends_full(0..8).at(100).ack(7000).cwnd(15_000.0);
     tcp.wakes_at(400).sends_full(7..8);
@@ -140,7 +141,7 @@ fn a_needless_probe_undoes_nothing() {
 
 /// With new data available, the probe is a new segment, regardless of the window.
 #[test]
-fn a_probe_is_new_data_if_there_are_any() {
+fn a_probe_sends_new_data_if_available() {
     let mut tcp = Client::start(&Settings { tlp: true, ..records(2) });
     tcp.sends_full(0..2).at(100).ack(2000).sends_full(2..6);
     tcp.timer_at(302).wakes_at(302).sends_full(6..7);
@@ -162,7 +163,7 @@ fn a_spurious_timeout_is_undone() {
 
 /// Without F-RTO and undo, everything is retransmitted.
 #[test]
-fn a_timeout_that_is_not_doubted_sends_again() {
+fn a_timeout_without_f_rto_retransmits_everything() {
     let mut tcp = Client::start(&Settings { frto: false, undo: false, ..records(4) });
     tcp.sends_full(0..4).at(100).ack(4000).sends_full(4..12).wakes_at(400).sends_full(4..5);
     tcp.at(450).ack(5000).sends_full(5..7).at(460).ack(6000).sends_full(7..9).ssthresh(4000.0);
@@ -170,7 +171,7 @@ fn a_timeout_that_is_not_doubted_sends_again() {
 
 /// A duplicate after a genuine timeout: lost data are retransmitted in slow start.
 #[test]
-fn a_justified_timeout_stands() {
+fn a_genuine_timeout_is_not_undone() {
     let mut tcp = Client::start(&records(4));
     tcp.sends_full(0..4).at(100).ack(4000).sends_full(4..12).wakes_at(400).sends_full(4..5);
     tcp.at(500).ack(5000).sends_full(12..14);
@@ -180,7 +181,7 @@ fn a_justified_timeout_stands() {
 
 /// The retransmission was redundant: nothing was lost, and the window is restored (RFC 3708).
 #[test]
-fn a_duplicate_report_undoes_a_recovery() {
+fn a_dsack_undoes_a_recovery() {
     let mut tcp = Client::start(&Settings { dsack: true, ..records(10) });
     tcp.sends_full(0..10).at(100);
     tcp.sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]).sends_full(11..12);
@@ -192,9 +193,9 @@ fn a_duplicate_report_undoes_a_recovery() {
     assert_eq!(tcp.sender.stats().undone_reductions, 1);
 }
 
-/// A second timeout, or one during recovery, does not reduce a window already reduced for the same data.
+/// A second timeout, or one during recovery, does not reduce the window again for the same data.
 #[test]
-fn a_window_of_data_is_reduced_once() {
+fn repeated_timeouts_reduce_the_window_once() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100).sack(0, &[1000..4000]).sends_first("0..1000").ssthresh(5000.0);
     let due = tcp.sender.next_wakeup();
@@ -203,7 +204,7 @@ fn a_window_of_data_is_reduced_once() {
 
 /// Pacing rate: twice the window per round trip in slow start, and 1.2 times the window afterwards.
 #[test]
-fn pacing_spreads_the_window() {
+fn pacing_in_slow_start() {
     let mut tcp = Client::start(&Settings { pacing: true, ..records(10) });
     tcp.sends_full(0..10).at(100).ack(2000);
     // 12 segments in 100 ms, twice: one each 100 / 24 ms.
@@ -219,9 +220,9 @@ fn pacing_spreads_the_window() {
     }
 }
 
-/// Beyond slow start a fifth more than the window leaves in a round trip.
+/// After slow start the pacing rate is 1.2 windows per round trip.
 #[test]
-fn pacing_beyond_slow_start() {
+fn pacing_after_slow_start() {
     let beyond = Settings { pacing: true, initial_ssthresh: InitialThreshold::Segments(10), ..records(10) };
     let mut tcp = Client::start(&beyond);
     tcp.sends_full(0..10).at(100).ack(2000).cwnd(10_000.0).sends_full(10..11);
@@ -229,9 +230,10 @@ fn pacing_beyond_slow_start() {
     assert!((due - 0.1 / 12.0).abs() < 1e-6, "{due} s");
 }
 
-/// Nothing is under way because of pacing, not of the receiver's window: what is lost then times out, and is no probe.
+/// Nothing is in flight because of pacing, not because of the receive window: a loss then leads to a timeout,
+/// not to a window probe.
 #[test]
-fn waiting_for_pacing_is_not_waiting_for_the_window() {
+fn waiting_for_pacing_is_not_a_zero_window() {
     let mut tcp = Client::start(&Settings { pacing: true, ..records(1) });
     tcp.sends_full(0..1).at(100).ack(1000).sends_full(1..2).at(101).ack(2000).sends_nothing();
     for _ in 0..9 {
@@ -242,9 +244,10 @@ fn waiting_for_pacing_is_not_waiting_for_the_window() {
     assert!(stats.timeouts > 0 && stats.window_probes == 0, "{stats:?}");
 }
 
-/// A probe that came twice is over: what is acknowledged later shows no loss (RFC 8985 section 7.4.2).
+/// A DSACK ends the probe's episode: a later acknowledgement does not indicate a loss (RFC 8985 section
+/// 7.4.2).
 #[test]
-fn the_answer_to_a_needless_probe_ends_it() {
+fn a_dsack_ends_a_probe_episode() {
     let mut tcp = Client::supplied(&Settings { tlp: true, dsack: true, ..records(8) });
     tcp.supply(3000).sends_full(0..3).at(100).ack(2000);
     tcp.times_out();
@@ -252,10 +255,10 @@ fn the_answer_to_a_needless_probe_ends_it() {
     tcp.ack(4000).ssthresh(f64::INFINITY).is_not_finished();
 }
 
-/// A timeout while losses are being repaired is no news, and not doubted: an original that arrives then shows nothing
-/// (RFC 5682 section 3.1 step 1).
+/// A timeout during loss recovery is not checked for being spurious: an original that arrives then shows
+/// nothing (RFC 5682 section 3.1 step 1).
 #[test]
-fn a_timeout_in_recovery_is_not_doubted() {
+fn a_timeout_in_recovery_is_not_checked_by_f_rto() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100).sack(0, &[1000..4000]).sends_first("0..1000");
     let due = tcp.times_out();
@@ -264,9 +267,9 @@ fn a_timeout_in_recovery_is_not_doubted() {
     assert_eq!(tcp.sender.stats().spurious_timeouts, 0);
 }
 
-/// Two of ten segments are acknowledged each 100 ms, on a path of 166 kb/s: the queue makes the round trips longer
-/// and longer, and HyStart leaves slow start at 48 segments. Then CUBIC grows by one segment in ten acknowledgements
-/// or so (google/packetdrill, cubic-bulk-166k.pkt, checked against Linux).
+/// Two of ten segments are acknowledged each 100 ms, on a path of 166 kb/s: the queue lengthens the round
+/// trips, and HyStart leaves slow start at 48 segments. Then CUBIC grows by about one segment per ten ACKs
+/// (google/packetdrill, cubic-bulk-166k.pkt, checked against Linux).
 #[test]
 fn hystart_leaves_slow_start_where_linux_does() {
     let linux =
@@ -282,10 +285,10 @@ fn hystart_leaves_slow_start_where_linux_does() {
     }
 }
 
-/// Two copies of the first segment are lost, the second with the timer. That the third fills the gap before what was
-/// reported long ago does not make the second timeout a spurious one.
+/// Two copies of the first segment are lost, the second by a timeout. The third fills the gap before data
+/// SACKed earlier, which does not make the second timeout spurious.
 #[test]
-fn what_was_reported_before_a_timeout_does_not_excuse_it() {
+fn data_sacked_before_a_timeout_do_not_make_it_spurious() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100).sack(0, &[1000..10000]).sends_first("0..1000").losses(1).ssthresh(5000.0);
     let first = tcp.times_out();
@@ -297,11 +300,11 @@ fn what_was_reported_before_a_timeout_does_not_excuse_it() {
     assert_eq!((stats.spurious_timeouts, stats.undone_reductions), (0, 0));
 }
 
-/// The timer runs from the last copy of the first segment, not from its first retransmission: when that is lost as well
-/// and sent again, the copy has a whole timeout. Reports of what was sent before it restart the timer, too (Linux
-/// `tcp_xmit_retransmit_queue`, `tcp_clean_rtx_queue`).
+/// The timer runs from the last copy of the first segment: if the first retransmission is lost and
+/// retransmitted, the new copy has a full RTO. SACK blocks of segments sent before it restart the timer, too
+/// (Linux `tcp_xmit_retransmit_queue`, `tcp_clean_rtx_queue`).
 #[test]
-fn a_copy_of_the_first_segment_restarts_the_timer() {
+fn the_timer_runs_from_the_last_copy_of_the_first_segment() {
     let mut tcp = Client::start(&records(10));
     tcp.sends_full(0..10).at(100).sack(0, &[1000..2000]).sends_full(10..11).sack(0, &[1000..3000]);
     tcp.sends_full(11..12).sack(0, &[1000..4000]).sends_full(0..1);
@@ -312,7 +315,7 @@ fn a_copy_of_the_first_segment_restarts_the_timer() {
     due_since(&mut tcp, 100);
     tcp.at(150).sack(0, &[1000..10000]).sent();
     due_since(&mut tcp, 150);
-    // What was sent after the copy arrives, and the copy does not.
+    // Segments sent after the copy arrive, and the copy does not.
     tcp.at(250).sack(0, &[1000..10000, 12000..13000]).sends_first("0..1000");
     due_since(&mut tcp, 250);
     tcp.at(260).sack(0, &[1000..10000, 12000..14000]).sent();
@@ -322,7 +325,7 @@ fn a_copy_of_the_first_segment_restarts_the_timer() {
 /// A flow limited by the receive window does not increase its congestion window, paced or not; it is not
 /// application-limited either.
 #[test]
-fn the_receivers_window_is_no_use_of_ones_own() {
+fn a_receive_window_limited_flow_does_not_grow() {
     for pacing in [false, true] {
         let mut tcp = Client::start(&Settings { pacing, cwnd_validation: true, ..records(10) });
         tcp.with_window(10_000).sends_full(0..10);

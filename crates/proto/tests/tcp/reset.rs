@@ -22,7 +22,7 @@ fn rst(seq: SeqNum) -> Segment {
 /// 3.2), whatever it acknowledges; it is not answered. Any other RST is ignored, including its
 /// acknowledgement.
 #[test]
-fn only_the_expected_rst_resets_a_sender() {
+fn a_sender_accepts_rst_at_the_expected_sequence_number_only() {
     let shaken = |seq: SeqNum, flags: Flags| {
         let mut tcp = Client::start(&with_handshake());
         tcp.sends(&["SYN"]).at(100).syn_ack().sends_full(0..4).at(150);
@@ -42,7 +42,7 @@ fn only_the_expected_rst_resets_a_sender() {
 
 /// A rejected RST does not show that the peer is alive.
 #[test]
-fn a_wrong_rst_is_no_sign_of_life() {
+fn a_rejected_rst_does_not_restart_the_user_timeout() {
     let user_timeout = Some(Duration::from_millis(1000));
     let mut tcp = Client::start(&Settings { user_timeout, ..base() });
     let wrong = Segment { flags: Flags::RST | Flags::ACK, ..tcp.bare_ack(0) };
@@ -51,7 +51,7 @@ fn a_wrong_rst_is_no_sign_of_life() {
 
 /// Without a handshake both sides use the same initial sequence number.
 #[test]
-fn without_a_handshake_the_first_number_is_known() {
+fn without_a_handshake_rst_uses_the_initial_sequence_number() {
     let mut tcp = Client::start(&base());
     let first = SeqNum(base().iss);
     tcp.sends_full(0..4).at(100).receives(rst(first + 1)).receives(rst(first - 1)).is_not_aborted();
@@ -61,7 +61,7 @@ fn without_a_handshake_the_first_number_is_known() {
 
 /// Before the connection is open, a RST is accepted if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
 #[test]
-fn syn_may_be_refused() {
+fn a_rst_may_refuse_the_syn() {
     let refused = |ack: u32, flags: Flags| {
         let mut tcp = Client::start_with(&with_handshake(), Some(1000));
         let segment = Segment { seq: SeqNum(0), flags, ..tcp.bare_ack(ack) };
@@ -72,13 +72,13 @@ fn syn_may_be_refused() {
     for (ack, flags) in [(0, Flags::RST), (u32::MAX, Flags::RST | Flags::ACK), (1, Flags::RST | Flags::ACK)] {
         refused(ack, flags).is_not_aborted().at(200).syn_ack().sends(&["0..1000 FIN"]);
     }
-    // SYN that is no answer to ours, for it resets as well.
+    // A SYN that is not a reply to ours, with RST.
     refused(0, Flags::RST | Flags::SYN | Flags::ACK).is_aborted_at(100);
 }
 
 /// A connection that has not started or is complete cannot be reset.
 #[test]
-fn rst_means_nothing_before_and_after() {
+fn a_rst_outside_a_connection_is_ignored() {
     let first = SeqNum(base().iss);
     let mut tcp = Client::waiting(&base(), Transfer { bytes: Some(1000), start: ms(500) });
     tcp.at(100).receives(rst(first)).is_not_aborted().wakes_at(500).sends_full(0..1);
@@ -88,7 +88,7 @@ fn rst_means_nothing_before_and_after() {
 
 /// The sender's RST closes the receiver and cancels its delayed ACK; it is not answered.
 #[test]
-fn a_receiver_is_reset() {
+fn a_rst_closes_the_receiver() {
     let mut tcp = Server::start(&base());
     let next = rst(tcp.segment(1000..1000).seq);
     tcp.is_reset(false).data(0..1000).is_silent().at(100).receives(next).is_silent().is_reset(true);
@@ -99,7 +99,7 @@ fn a_receiver_is_reset() {
 /// to the end of the window, plus one byte and FIN (RFC 9293 section 3.10.7.4, and section 3.8.6.1: a RST is
 /// accepted although the window is closed).
 #[test]
-fn the_window_says_which_rst_resets_a_receiver() {
+fn a_receiver_accepts_rst_within_the_window() {
     let settings = Settings { window: Bytes(4000).into(), ack_every: 1, ..base() };
     for (offset, valid) in [(999, false), (1000, true), (2500, true), (5002, true), (5003, false)] {
         let mut tcp = Server::start(&settings);
@@ -116,7 +116,7 @@ fn the_window_says_which_rst_resets_a_receiver() {
 
 /// A RST to a listening receiver is ignored (RFC 9293 section 3.10.7.2).
 #[test]
-fn a_receiver_that_waits_is_not_reset() {
+fn a_listening_receiver_ignores_rst() {
     let settings = with_handshake();
     let mut tcp = Server::start(&settings);
     let syn = Segment { seq: SeqNum(settings.iss), flags: Flags::SYN, ..Segment::default() };
@@ -126,7 +126,7 @@ fn a_receiver_that_waits_is_not_reset() {
 
 /// An abort reaches the receiver despite earlier losses, and with a closed window.
 #[test]
-fn a_sender_that_gives_up_resets_its_receiver() {
+fn an_aborting_sender_resets_the_receiver() {
     for arrive in 0..=4 {
         let settings = Settings { window: Bytes(4000).into(), ack_every: 1, close: true, ..base() };
         let (mut client, mut server) = (Client::start_with(&settings, Some(4000)), Server::start(&settings));
@@ -145,7 +145,7 @@ fn a_sender_that_gives_up_resets_its_receiver() {
 /// The receiver's owner may reset the connection: the RST carries the next sequence numbers and replaces a
 /// delayed ACK.
 #[test]
-fn a_receiver_may_abort() {
+fn the_receiver_may_abort() {
     let mut tcp = Server::start(&base());
     let answer = tcp.data(0..1000).is_silent().at(100).abort().answer();
     assert_eq!((answer.flags, answer.len), (Flags::RST | Flags::ACK, 0));
@@ -155,7 +155,7 @@ fn a_receiver_may_abort() {
 
 /// It may do so before a sender has opened the connection, which is then refused.
 #[test]
-fn a_receiver_may_abort_before_syn() {
+fn the_receiver_may_abort_before_syn() {
     let settings = with_handshake();
     let (mut client, mut server) = (Client::start(&settings), Server::start(&settings));
     server.abort().is_silent().is_reset(true);
@@ -170,7 +170,7 @@ fn a_receiver_may_abort_before_syn() {
 /// A lost RST is harmless: retransmissions of the sender are answered by another one, which it accepts (RFC
 /// 9293 section 3.5.2, group 1), in every state; only a RST is not answered.
 #[test]
-fn a_lost_rst_comes_again() {
+fn a_lost_rst_is_repeated() {
     let settings = base();
     let (mut client, mut server) = (Client::start(&settings), Server::start(&settings));
     client.sends_full(0..4);
@@ -200,7 +200,7 @@ fn a_lost_rst_comes_again() {
 
 /// The RST of a receiver whose SYN-ACK was lost acknowledges the SYN.
 #[test]
-fn rst_takes_the_place_of_a_lost_syn_ack() {
+fn rst_replaces_a_lost_syn_ack() {
     let (mut client, mut server) = (Client::start(&with_handshake()), Server::start(&with_handshake()));
     server.receives(client.sent()[0]).answer();
     let answer = server.abort().answer();
@@ -209,7 +209,7 @@ fn rst_takes_the_place_of_a_lost_syn_ack() {
 
 /// Data received in order can still be read, without window updates.
 #[test]
-fn what_arrived_before_can_be_read() {
+fn received_data_can_be_read_after_a_reset() {
     for by_peer in [true, false] {
         let mut tcp = Server::start(&Settings { window: Bytes(4000).into(), ack_every: 1, ..base() });
         tcp.receiver.pause();

@@ -27,7 +27,7 @@ fn grows(tcp: &mut Client, ack: u32, from: u32, to: Range<u32>) {
 /// retransmitted. From then on new data are sent whenever the pipe (neither lost nor SACKed, plus
 /// retransmitted) is a segment below the window (section 5 steps 1, 4 and C).
 #[test]
-fn the_pipe_governs() {
+fn the_pipe_limits_transmission() {
     let mut tcp = ten(&sack(), None);
     tcp.sack(0, &[1000..2000]).sack(0, &[1000..3000]).sends_nothing().dupacks(2).cwnd(10_000.0);
     tcp.sack(0, &[1000..4000]).sends_full(0..1).cwnd(5000.0).ssthresh(5000.0).timer_at(1100);
@@ -41,7 +41,7 @@ fn the_pipe_governs() {
 /// IsLost by ranges: as many separate ranges above the hole as the threshold, however short, on the
 /// first duplicate (sections 4 and 5 step 2).
 #[test]
-fn ranges_above_a_hole_show_a_loss() {
+fn is_lost_by_ranges() {
     let two = [3000..3010, 1000..1010];
     let three = [5000..5010, 3000..3010, 1000..1010];
     ten(&sack(), None).sack(0, &two).sends_nothing().dupacks(1);
@@ -50,24 +50,23 @@ fn ranges_above_a_hole_show_a_loss() {
 
 /// IsLost by bytes: more than (threshold − 1) segments above the hole (section 4).
 #[test]
-fn bytes_above_a_hole_show_a_loss() {
+fn is_lost_by_bytes() {
     ten(&sack(), None).sack(0, &[1000..3000]).sends_nothing().dupacks(1);
     ten(&sack(), None).sack(0, &[1000..3001]).sends(&["0..1000"]).dupacks(1);
 }
 
 /// Retransmissions end where SACK blocks begin (section 4: unSACKed data).
 #[test]
-fn reported_data_are_not_sent_again() {
+fn sacked_data_are_not_retransmitted() {
     ten(&sack(), None).sack(0, &[400..3000]).sends(&["0..400"]);
     let mut tcp = ten(&sack(), None);
     tcp.sack(0, &[400..1000]).sack(0, &[1300..4000, 400..1000]).sends(&["0..400"]);
     tcp.sack(0, &[1300..9000, 400..1000]).sends_first("1000..1300");
 }
 
-/// The threshold of duplicates alone is enough, even if less than IsLost asks for has arrived (section
-/// 5 step 1).
+/// DupThresh duplicates suffice, even if IsLost() is false (section 5 step 1).
 #[test]
-fn small_reports_count_as_duplicates() {
+fn dupthresh_duplicates_suffice() {
     let mut tcp = ten(&sack(), None);
     tcp.sack(0, &[1000..1010]).sack(0, &[1000..1020]).sends_nothing().sack(0, &[1000..1030]);
     tcp.sends_full(0..1);
@@ -77,7 +76,7 @@ fn small_reports_count_as_duplicates() {
 /// without news does not count (section 2), nor does a DSACK (RFC 2883 section 4) or a block of data never
 /// sent.
 #[test]
-fn only_news_make_a_duplicate() {
+fn only_new_sack_information_makes_a_duplicate() {
     let mut tcp = ten(&sack(), None);
     tcp.sack(0, &[2000..3000]).dupacks(1).sack(0, &[2000..3000]).ack(0).dupacks(1);
     tcp.with_window(30_000).sack(0, &[2000..3000, 4000..5000]).dupacks(2);
@@ -88,14 +87,14 @@ fn only_news_make_a_duplicate() {
 /// A cumulative acknowledgement with new SACK information is a duplicate as well, and may reveal the loss by
 /// itself (section 5, DupAcks).
 #[test]
-fn a_new_acknowledgement_may_reveal_a_loss() {
+fn a_cumulative_ack_may_reveal_a_loss() {
     let mut tcp = ten(&sack(), None);
     tcp.sack(1000, &[2000..5000]).sends_full(1..2).cwnd(4500.0);
 }
 
 /// Such an acknowledgement also lets the sender use the window, like any of new data.
 #[test]
-fn a_new_acknowledgement_with_news_lets_the_window_out() {
+fn a_cumulative_ack_with_sack_blocks_releases_the_window() {
     let mut tcp = ten(&sack(), None);
     tcp.sack(1000, &[2000..3000]).cwnd(11_000.0).sends_full(10..12).dupacks(1);
 }
@@ -115,7 +114,7 @@ fn lost_holes_come_before_new_data() {
 /// NextSeg rule 3: without new data a hole is retransmitted before it counts as lost (section 4); it is in
 /// the pipe twice then.
 #[test]
-fn doubtful_holes_come_last() {
+fn holes_not_known_lost_come_last() {
     let mut tcp = ten(&sack(), Some(10_000));
     grows(&mut tcp, 0, 1000, 1..3);
     tcp.sack(0, &[1000..4000]).sends_full(0..1);
@@ -126,33 +125,33 @@ fn doubtful_holes_come_last() {
 
 /// Rule 2 yields to rule 3 as well if the receiver's window lets no new data out (section 4).
 #[test]
-fn doubtful_holes_are_repaired_when_the_window_is_full() {
+fn holes_not_known_lost_are_retransmitted_when_the_window_is_full() {
     let mut tcp = ten(&Settings { window: Bytes(10_000).into(), ..sack() }, None);
     tcp.sack(0, &[1000..4000]).sends_full(0..1).sack(0, &[8000..9000, 1000..7000]).sends_full(7..8);
 }
 
-/// NextSeg rule 4: the end of the flight is reported by nothing that follows it, so once per recovery it is
-/// retransmitted; not before the first retransmission has arrived (sections 4 and 5 step 4.3).
+/// NextSeg rule 4: tail losses are not followed by SACK blocks, so the highest segment is retransmitted once
+/// per recovery, but not before the first retransmission has arrived (sections 4 and 5 step 4.3).
 #[test]
-fn the_tail_is_rescued_once() {
+fn rescue_retransmission_once_per_recovery() {
     let mut tcp = ten(&sack(), Some(10_000));
     tcp.sack(0, &[1000..4000]).sends_full(0..1).sack(0, &[1000..9000]).sends_nothing();
     tcp.at(200).ack(9000).sends_full(9..10);
     tcp.at(250).ack(9400).sends_nothing().at(300).ack(10_000).is_finished().cwnd(5000.0);
 }
 
-/// An acknowledgement of the first retransmission alone is not beyond it: the second one is still awaited.
+/// An acknowledgement of exactly the first retransmission does not suffice: the second one is still awaited.
 #[test]
-fn no_rescue_before_more_than_the_first_retransmission_is_acknowledged() {
+fn no_rescue_before_data_beyond_the_first_retransmission_are_acknowledged() {
     let mut tcp = ten(&sack(), Some(10_000));
     tcp.sack(0, &[2000..5000]).sends_full(0..1).sack(0, &[2000..9000]).sends_full(1..2);
     tcp.at(200).sack(1000, &[2000..9000]).sends_nothing().at(250).ack(9000).sends_full(9..10);
 }
 
-/// Rule 4 takes the highest hole, wherever it is, and FIN counts: a retransmission that was lost again
-/// is saved from a timeout (section 4).
+/// Rule 4 retransmits the highest hole, at any position, and FIN counts: a lost retransmission is repaired
+/// without a timeout (section 4).
 #[test]
-fn the_highest_hole_is_rescued() {
+fn the_rescue_retransmits_the_highest_hole() {
     let mut tcp = ten(&sack(), Some(10_000));
     tcp.sack(0, &[1000..5000]).sends_full(0..1).sack(0, &[6000..10_000, 1000..5000]).sends_full(5..6);
     tcp.at(200).sack(5000, &[6000..10_000]).sends_full(5..6);
@@ -175,10 +174,10 @@ fn recovery_ends_at_the_recovery_point() {
     tcp.ack(14_000).cwnd(5200.0);
 }
 
-/// What was reported above the recovery point is still known after recovery (section 5 step A), and
-/// since reports tell which data are missing, a loss right at the point is a new one (section 5.1).
+/// SACK information above the recovery point is kept after recovery (section 5 step A), and a loss at the
+/// recovery point starts a new recovery, since SACK identifies it (section 5.1).
 #[test]
-fn a_loss_at_the_recovery_point_is_new() {
+fn a_loss_at_the_recovery_point_starts_a_new_recovery() {
     let mut tcp = ten(&sack(), None);
     tcp.sack(0, &[1000..4000]).sends_full(0..1).sack(0, &[1000..10_000]).sends_full(10..14);
     tcp.at(200).sack(0, &[11_000..13_000]).sends_full(14..16);
@@ -186,8 +185,8 @@ fn a_loss_at_the_recovery_point_is_new() {
     tcp.at(220).sack(10_000, &[11_000..14_000]).sends_full(10..11).cwnd(3000.0).ssthresh(3000.0);
 }
 
-/// A timeout forgets what was reported (RFC 2018 section 5) and ends recovery: everything is retransmitted in
-/// order, but what is reported from then on is skipped.
+/// A timeout clears SACK information (RFC 2018 section 5) and ends recovery: everything is retransmitted in
+/// order, except for data SACKed from then on.
 #[test]
 fn a_timeout_clears_the_scoreboard() {
     let mut tcp = ten(&sack(), None);
@@ -197,10 +196,9 @@ fn a_timeout_clears_the_scoreboard() {
     tcp.at(1400).ack(4000).cwnd(4000.0).sends_full(6..8);
 }
 
-/// After a timeout no recovery begins before all that was outstanding then is acknowledged (section
-/// 5.1).
+/// After a timeout no recovery starts until all data outstanding at that time are acknowledged (section 5.1).
 #[test]
-fn no_recovery_of_what_timed_out() {
+fn no_recovery_of_data_outstanding_at_a_timeout() {
     let mut tcp = Client::start(&sack());
     tcp.sends_full(0..10).wakes_at(1000).sends_full(0..1).at(1100);
     tcp.sack(0, &[1000..5000]).sends_nothing().cwnd(1000.0);
@@ -211,7 +209,7 @@ fn no_recovery_of_what_timed_out() {
 /// Limited transmit uses the pipe: as many segments are sent as were SACKed, and they do not count in the
 /// flight that a loss halves (section 5 steps 3 and 4.2).
 #[test]
-fn limited_transmit_goes_by_the_pipe() {
+fn limited_transmit_uses_the_pipe() {
     let mut tcp = ten(&Settings { limited_transmit: true, ..sack() }, None);
     tcp.sack(0, &[1000..3000]).sends_full(10..12).cwnd(10_000.0);
     tcp.sack(0, &[1000..4000]).sends_full(0..1).cwnd(5000.0);
@@ -219,7 +217,7 @@ fn limited_transmit_goes_by_the_pipe() {
 
 /// Limited transmit respects the receive window and sends new data only (section 5 step 3.3).
 #[test]
-fn limited_transmit_keeps_to_the_window_and_to_new_data() {
+fn limited_transmit_respects_the_window_and_sends_new_data() {
     let limited = Settings { limited_transmit: true, ..sack() };
     let window = Bytes(11_000);
     ten(&Settings { window: window.into(), ..limited.clone() }, None)

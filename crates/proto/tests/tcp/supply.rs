@@ -42,7 +42,7 @@ fn a_stream_opens() {
 /// Nagle's algorithm: while data are outstanding, a short segment waits until it is full or everything is
 /// acknowledged (RFC 9293 section 3.7.4), for every flavour.
 #[test]
-fn a_short_segment_waits() {
+fn nagle_delays_a_short_segment() {
     for (flavour, rules) in both_rules() {
         let mut tcp = Client::supplied(&Settings { rules, delay_growth: false, ..settings(flavour, 4) });
         tcp.supply(300).sends(&["0..300"]).supply(400).sends_nothing().has(0, 400);
@@ -55,7 +55,7 @@ fn a_short_segment_waits() {
 /// Without Nagle's algorithm, supplied data are sent at once if they fit (RFC 9293 section 3.7.4: there must
 /// be a way to disable it).
 #[test]
-fn without_nagle_nothing_waits() {
+fn without_nagle_data_are_sent_at_once() {
     let mut tcp = Client::supplied_without_nagle(&base());
     tcp.supply(300).sends(&["0..300"]).supply(400).sends(&["300..700"]).supply(1).sends(&["700..701"]);
     tcp.supply(3500).sends(&["701..1701", "1701..2701", "2701..3701"]).has(0, 500);
@@ -65,7 +65,7 @@ fn without_nagle_nothing_waits() {
 /// The last data are not delayed (RFC 9293 section 3.8.6.2.1: all queued data fit); FIN is sent with them or
 /// afterwards.
 #[test]
-fn closing_lets_the_rest_out() {
+fn closing_sends_the_remaining_data() {
     let mut tcp = Client::supplied(&Settings { close: true, ..base() });
     tcp.supply(1300).sends_full(0..1).close().sends(&["1000..1300 FIN"]).has(0, 0).close().sends_nothing();
     tcp.at(100).ack(1300).is_not_finished().has(1300, 0).at(200).ack(1301).is_finished().has(1300, 0);
@@ -76,7 +76,7 @@ fn closing_lets_the_rest_out() {
 /// A stream without pending data ends only on close, with a FIN alone if FINs are enabled (RFC 9293 section
 /// 3.6); the FIN is retransmitted until it is acknowledged.
 #[test]
-fn a_dry_stream_ends_when_it_is_closed() {
+fn an_idle_stream_ends_on_close() {
     for (flavour, rules) in both_rules() {
         let settings = Settings { rules, delay_growth: false, close: true, ..settings(flavour, 4) };
         let mut tcp = dry(&settings, 1000);
@@ -97,14 +97,14 @@ fn a_stream_may_be_empty() {
 /// A transfer of given size is closed from the start.
 #[should_panic(expected = "the stream is closed")]
 #[test]
-fn nothing_is_supplied_to_a_transfer() {
+fn supplying_data_to_a_transfer_panics() {
     Client::start_with(&base(), Some(1000)).sends_full(0..1).supply(1);
 }
 
 /// A stream without pending data continues with new data. Meanwhile no timer runs: nothing is outstanding
 /// (RFC 6298 section 5.2), and no data wait for a window (RFC 9293 section 3.8.6.1).
 #[test]
-fn a_dry_stream_goes_on() {
+fn an_idle_stream_continues_with_new_data() {
     for flavour in FLAVOURS {
         let mut tcp = dry(&settings(flavour, 4), 4000);
         tcp.at(900).supply(2000).sends_full(4..6).timer_at(1900).has(4000, 0);
@@ -115,7 +115,7 @@ fn a_dry_stream_goes_on() {
 /// After an idle period longer than the RTO it restarts from the initial window (RFC 5681 section 4.1), for
 /// every flavour.
 #[test]
-fn a_dry_stream_starts_again_after_idling() {
+fn a_stream_restarts_from_the_initial_window_after_idling() {
     for (flavour, rules) in both_rules() {
         let settings = Settings { rules, delay_growth: false, ..settings(flavour, 4) };
         let grown = || {
@@ -132,7 +132,7 @@ fn a_dry_stream_starts_again_after_idling() {
 /// A repeated acknowledgement while nothing is outstanding does not indicate a loss of later data; ns-2
 /// counts it nevertheless.
 #[test]
-fn repeats_before_a_supply_are_no_duplicates_after_it() {
+fn repeated_acks_while_idle_are_not_duplicates() {
     for flavour in FLAVOURS {
         let mut tcp = dry(&settings(flavour, 4), 1000);
         tcp.acks(2, 1000).dupacks(0).supply(2000).sends_full(1..3);
@@ -144,7 +144,7 @@ fn repeats_before_a_supply_are_no_duplicates_after_it() {
 /// Data supplied after an early duplicate ACK are sent if the window has room (RFC 5681 section 3.2: the
 /// limit is cwnd, not the duplicate).
 #[test]
-fn an_early_duplicate_does_not_stop_a_supply() {
+fn an_early_duplicate_does_not_delay_new_data() {
     let mut tcp = Client::supplied(&base());
     tcp.supply(2000).sends_full(0..2).at(100).ack(0).dupacks(1).sends_nothing();
     tcp.supply(5000).sends_full(2..4).has(0, 3000);
@@ -152,7 +152,7 @@ fn an_early_duplicate_does_not_stop_a_supply() {
 
 /// During SACK recovery, supplied data are limited by the pipe (RFC 6675 section 5 C).
 #[test]
-fn a_supply_in_recovery_goes_by_the_pipe() {
+fn data_supplied_in_recovery_are_limited_by_the_pipe() {
     let mut tcp = Client::supplied(&settings(Flavour::Sack, 8));
     tcp.supply(8000).sends_full(0..8).at(100).sack(0, &[1000..4000]).sends_full(0..1).cwnd(4000.0);
     // Five are in the network: the one retransmitted, and four more.
@@ -163,7 +163,7 @@ fn a_supply_in_recovery_goes_by_the_pipe() {
 /// Data wait for a closed window under the persist timer (RFC 9293 section 3.8.6.1), which starts with the
 /// first pending data; a window update releases them.
 #[test]
-fn supplied_data_wait_for_the_window() {
+fn supplied_data_wait_under_the_persist_timer() {
     let shut = || {
         let mut tcp = Client::supplied(&base());
         tcp.supply(1000).sends_full(0..1).at(100).with_window(0).ack(1000).sends_nothing().no_timer();
@@ -179,7 +179,7 @@ fn supplied_data_wait_for_the_window() {
 
 /// A window that closes without pending data is not probed.
 #[test]
-fn a_dry_stream_probes_nothing() {
+fn an_idle_stream_does_not_probe() {
     let mut tcp = dry(&base(), 1000);
     tcp.with_window(0).ack(1000).sends_nothing().no_timer();
     // The byte of a probe that was all there was.
@@ -190,7 +190,7 @@ fn a_dry_stream_probes_nothing() {
 /// A receive window of at least half its maximum is used even if it is below a full segment (RFC 9293 section
 /// 3.8.6.2.1), for data supplied before or later.
 #[test]
-fn a_supply_uses_half_a_window() {
+fn a_window_of_half_its_maximum_is_used() {
     let mut tcp = dry(&Settings { window: Bytes(1600).into(), ..base() }, 1000);
     tcp.with_window(800).ack(1000).supply(900).sends(&["1000..1800"]).has(1000, 100);
     let mut tcp = dry(&Settings { window: Bytes(1600).into(), ..base() }, 1000);
@@ -200,7 +200,7 @@ fn a_supply_uses_half_a_window() {
 /// A retransmission includes new data up to a full segment (RFC 9293 section 3.7.5: it may be segmented
 /// differently).
 #[test]
-fn a_retransmission_takes_new_data_along() {
+fn a_retransmission_is_filled_with_new_data() {
     let mut tcp = Client::supplied(&base());
     tcp.supply(300)
         .sends(&["0..300"])
@@ -215,7 +215,7 @@ fn a_retransmission_takes_new_data_along() {
 /// Retransmissions are not delayed by Nagle's algorithm, however short (RFC 9293 section 3.7.4 is about new
 /// data).
 #[test]
-fn a_short_retransmission_does_not_wait() {
+fn nagle_does_not_delay_retransmissions() {
     let mut tcp = Client::supplied(&base());
     tcp.supply(300).sends(&["0..300"]).supply(2000).sends(&["300..1300", "1300..2300"]);
     tcp.wakes_at(1000).sends(&["0..1000"]).at(1100).ack(1000).sends(&["1000..2000", "2000..2300"]);
@@ -224,7 +224,7 @@ fn a_short_retransmission_does_not_wait() {
 /// Segments sent by partial acknowledgements in ns-2's SACK respect a reduced window, and a short last
 /// segment leaves no gap before data supplied later.
 #[test]
-fn partial_acknowledgements_of_ns2_keep_to_window_and_data() {
+fn ns2_partial_acks_respect_window_and_data() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 5) };
     let settings = Settings { partial_ack_sends: true, dupthresh: 1, ..ns2 };
     let lost = || {
@@ -242,7 +242,7 @@ fn partial_acknowledgements_of_ns2_keep_to_window_and_data() {
 /// The number of acknowledged bytes exceeds the sequence space (RFC 9293 section 3.4) and excludes SYN and
 /// FIN.
 #[test]
-fn acknowledged_bytes_are_counted_beyond_the_sequence_space() {
+fn acknowledged_bytes_exceed_the_sequence_space() {
     let settings = Settings {
         window: Bytes(1 << 30).into(),
         initial_window: InitialWindow::Segments(1 << 20),
@@ -262,7 +262,7 @@ fn acknowledged_bytes_are_counted_beyond_the_sequence_space() {
 
 /// An unbounded transfer always has data to send, and counts acknowledged bytes.
 #[test]
-fn a_transfer_is_counted_as_well() {
+fn an_unbounded_transfer_counts_acknowledged_bytes() {
     let mut tcp = Client::start(&base());
     tcp.sends_full(0..4).at(100).ack(2500).has(2500, u64::MAX - 7000).sent();
     let mut tcp = Client::start_with(&base(), Some(2300));
@@ -275,7 +275,7 @@ fn a_transfer_is_counted_as_well() {
 
 /// `open` starts a waiting transfer, and has no effect on a started one.
 #[test]
-fn opening_begins_once() {
+fn opening_twice_has_no_effect() {
     let mut tcp = Client::waiting(&base(), Transfer { bytes: Some(1000), start: ms(500) });
     tcp.at(100).open().sends_full(0..1).open().sends_nothing().at(200).ack(1000).is_finished();
     Client::supplied(&base()).no_timer().open().sends_nothing().open().no_timer().is_not_finished();

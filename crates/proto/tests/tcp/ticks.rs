@@ -17,8 +17,8 @@ fn estimator(rtt_arithmetic: RttArithmetic) -> RttEstimator {
     })
 }
 
-/// Sent and acknowledged at these milliseconds; ticks measured, srtt in eighths, rttvar in quarters, and
-/// the timeout in ticks.
+/// Time sent, time acknowledged, in milliseconds; ticks measured, srtt in eighths, rttvar in quarters, and
+/// the RTO in ticks.
 type Row = (u64, u64, [u64; 3], u64);
 
 fn check(rtt: &mut RttEstimator, table: &[Row]) {
@@ -31,9 +31,9 @@ fn check(rtt: &mut RttEstimator, table: &[Row]) {
     }
 }
 
-/// A sample m moves srtt/8 by an eighth of the error e = m − srtt/8, and rttvar/4 by a quarter of
-/// |e| − rttvar/4, all cut to integers; the timeout is srtt/8 + rttvar, that is 4 deviations. What is
-/// measured is how often the clock ticked in between.
+/// A sample m moves srtt/8 by an eighth of the error e = m − srtt/8, and rttvar/4 by a quarter of |e| −
+/// rttvar/4, all truncated; the RTO is srtt/8 + rttvar, or 4 deviations. The sample is the number of clock
+/// ticks in between.
 #[test]
 fn ticks_of_a_running_clock() {
     let mut rtt = estimator(RttArithmetic::Ticks);
@@ -49,13 +49,13 @@ fn ticks_of_a_running_clock() {
         (4001, 4399, [3, 24, 6], 9),
         // e = 2 − 3 = −1; srtt 23; 1 − 6/4 = 0; (48 + 23) / 8 = 8.
         (5000, 5200, [2, 23, 6], 8),
-        // No tick in between counts as one: e = 1 − 2 = −1; srtt 22; 1 − 6/4 = 0; (48 + 22) / 8 = 8.
+        // Zero ticks count as one: e = 1 − 2 = −1; srtt 22; 1 − 6/4 = 0; (48 + 22) / 8 = 8.
         (6010, 6090, [1, 22, 6], 8),
     ];
     check(&mut rtt, &table);
 }
 
-/// The other way to measure: the time between, rounded to the nearest tick.
+/// The alternative measurement: the elapsed time, rounded to the nearest tick.
 #[test]
 fn the_nearest_tick() {
     let table = [
@@ -65,24 +65,24 @@ fn the_nearest_tick() {
         (2000, 2249, [2, 16, 3], 5),
         // 250 ms are three: e = 1; srtt 17; 1 − 3/4 = 1: rttvar 4; (32 + 17) / 8 = 6.
         (3000, 3250, [3, 17, 4], 6),
-        // 49 ms are none, which counts as one: e = 1 − 2 = −1; srtt 16; 1 − 1 = 0; (32 + 16) / 8 = 6.
+        // 49 ms round to zero, which counts as one: e = 1 − 2 = −1; srtt 16; 1 − 1 = 0; (32 + 16) / 8 = 6.
         (4000, 4049, [1, 16, 4], 6),
     ];
     check(&mut estimator(RttArithmetic::NearestTick), &table);
 }
 
-/// The timeout is two ticks at least, whatever its limits: one could end the moment after it began.
+/// The RTO is at least two ticks, whatever its bounds: one tick could end just after it began.
 #[test]
-fn two_ticks_at_least() {
+fn the_timeout_is_at_least_two_ticks() {
     let tick = Duration::from_millis(100);
     let rtt = RttEstimator::new(&Settings { rto_min: tick, rto_max: tick, ..Profile::Ebsn.settings() });
     assert_eq!(rtt.rto(), tick * 2);
 }
 
-/// Backoff doubles the timeout up to 64 times and 64 s. From sixteen times on the estimate is given up,
+/// Backoff doubles the RTO up to 64 times and 64 s. From a factor of sixteen on the estimate is discarded,
 /// and the next sample counts as the first.
 #[test]
-fn backoff_gives_the_estimate_up() {
+fn high_backoff_discards_the_estimate() {
     let mut rtt = estimator(RttArithmetic::Ticks);
     check(&mut rtt, &[(0, 300, [3, 24, 6], 9)]);
     for expected in [18, 36, 72, 144, 288, 576, 576] {
@@ -94,9 +94,9 @@ fn backoff_gives_the_estimate_up() {
     assert_eq!(rtt.backoff(), 1);
 }
 
-/// A timeout of more than 64 s is 64 s.
+/// The RTO is at most 64 s.
 #[test]
-fn the_timeout_has_a_limit() {
+fn the_timeout_is_at_most_64_s() {
     let mut rtt = estimator(RttArithmetic::Ticks);
     (0..5).for_each(|_| rtt.back_off());
     assert_eq!((rtt.backoff(), rtt.rto()), (32, Duration::from_secs(64)));

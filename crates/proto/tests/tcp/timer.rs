@@ -11,7 +11,7 @@ fn one() -> Settings {
     settings(Flavour::NewReno, 1)
 }
 
-/// The timeouts in milliseconds after each of these round-trip times, in milliseconds.
+/// The RTO in milliseconds after each of these samples, in milliseconds.
 fn timeouts(settings: &Settings, samples: &[u64]) -> Vec<u64> {
     let mut rtt = RttEstimator::new(settings);
     let timeout = |sample: &u64| {
@@ -21,9 +21,9 @@ fn timeouts(settings: &Settings, samples: &[u64]) -> Vec<u64> {
     samples.iter().map(timeout).collect()
 }
 
-/// Before the first sample the timeout is one second (section 2.1).
+/// Before the first sample the RTO is one second (section 2.1).
 #[test]
-fn before_the_first_sample() {
+fn the_initial_timeout_is_one_second() {
     Client::start(&one()).sends_full(0..1).timer_at(1000);
 }
 
@@ -35,8 +35,8 @@ fn the_first_sample() {
     assert_eq!(tcp.sender.rtt().rttvar(), Duration::from_millis(200));
 }
 
-/// The next change RTTVAR by a quarter of |SRTT − R|, taken before SRTT, then SRTT by an eighth of the
-/// difference (section 2.3).
+/// Later samples: RTTVAR moves by a quarter of |SRTT − R|, computed before SRTT moves by an eighth of R −
+/// SRTT (section 2.3).
 #[test]
 fn later_samples() {
     assert_eq!(timeouts(&one(), &[400, 800]), [1200, 450 + 4 * 250]);
@@ -52,7 +52,7 @@ fn later_samples() {
     assert_eq!(rtt.rto(), Duration::from_millis(1550));
 }
 
-/// What is added to SRTT is one clock tick at least (sections 2.2, 2.3: G).
+/// The variance term is at least one clock tick (sections 2.2, 2.3: G).
 #[test]
 fn the_clock_granularity_counts() {
     let settings = Settings { tick: Duration::from_millis(500), rto_min: Duration::ZERO, ..one() };
@@ -61,9 +61,9 @@ fn the_clock_granularity_counts() {
     assert_eq!(timeouts(&settings, &[100]), [300]);
 }
 
-/// The timeout is one second at least and, backoff included, sixty at most (sections 2.4, 2.5).
+/// The RTO is at least one second and, with backoff, at most sixty (sections 2.4, 2.5).
 #[test]
-fn the_timeout_has_limits() {
+fn the_timeout_is_bounded() {
     assert_eq!(timeouts(&one(), &[100]), [1000]);
     assert_eq!(timeouts(&one(), &[30_000]), [60_000]);
     let mut rtt = RttEstimator::new(&one());
@@ -73,9 +73,9 @@ fn the_timeout_has_limits() {
     }
 }
 
-/// The least timeout counts before backoff, which doubles it (section 5.5).
+/// Backoff doubles the RTO after its minimum is applied (section 5.5).
 #[test]
-fn backoff_doubles_the_least_timeout() {
+fn backoff_doubles_the_minimum_timeout() {
     let mut rtt = RttEstimator::new(&one());
     rtt.sample(Time::ZERO, ms(10));
     rtt.back_off();
@@ -84,19 +84,19 @@ fn backoff_doubles_the_least_timeout() {
     assert_eq!(rtt.rto(), Duration::from_secs(1));
 }
 
-/// Backoff stops at a greatest factor if the settings have one.
+/// The settings may limit the backoff factor.
 #[test]
-fn backoff_may_have_a_greatest_factor() {
+fn backoff_may_be_limited() {
     let mut rtt = RttEstimator::new(&Settings { backoff_max: 4, ..one() });
     (0..5).for_each(|_| rtt.back_off());
     assert_eq!((rtt.backoff(), rtt.rto()), (4, Duration::from_secs(4)));
 }
 
-/// The estimate of Linux, worked out by hand in quarters of a millisecond: the deviation that counts is the
-/// largest of a round trip, 200 ms at least, grows at once, and shrinks by a quarter of what is too much when
-/// the round trip ends.
+/// The estimator of Linux, by hand, in quarters of a millisecond: the deviation in use is the largest of a
+/// round trip and at least 200 ms; it grows at once, and decays by a quarter of the excess at the end of a
+/// round trip.
 #[test]
-fn the_estimate_of_linux_shrinks_once_in_a_round_trip() {
+fn the_deviation_of_linux_decays_once_per_round_trip() {
     let settings = Settings {
         rtt_arithmetic: RttArithmetic::Linux,
         rto_min: Duration::from_millis(200),
@@ -105,8 +105,8 @@ fn the_estimate_of_linux_shrinks_once_in_a_round_trip() {
     };
     assert_eq!(timeouts(&settings, &[100]), [100 + 200]);
     let mut rtt = RttEstimator::new(&settings);
-    // Of 400, half is the deviation, 800 quarters. Equal samples make it 600, 450 and 337.5; what counts is 800, then
-    // 800 − 200/4 = 750, 750 − 300/4 = 675 and 675 − 337.5/4 = 590.625.
+    // Of 400, half is the deviation, or 800 quarters. Equal samples reduce it to 600, 450 and 337.5; the
+    // deviation in use is 800, then 800 − 200/4 = 750, 750 − 300/4 = 675 and 675 − 337.5/4 = 590.625.
     for (sample, shown, shrunk) in [
         (400, 200_000_000, 200_000_000),
         (400, 200_000_000, 187_500_000),
@@ -119,25 +119,25 @@ fn the_estimate_of_linux_shrinks_once_in_a_round_trip() {
         assert_eq!(rtt.rttvar(), Duration::from_nanos(shrunk));
     }
     assert_eq!(rtt.rto(), Duration::from_millis(400 + 591));
-    // One that is 300 below the average has an eighth of its weight: (300 − 337.5/4) / 8 quarters more than 337.5.
+    // A sample 300 below the average has an eighth of its weight: 337.5 + (300 − 337.5/4) / 8 quarters.
     rtt.sample(Time::ZERO, ms(100));
     rtt.end_round();
     assert_eq!(rtt.srtt(), Some(Duration::from_micros(362_500)));
     // 337.5 + 26.953125 = 364.453125; 590.625 − (590.625 − 364.453125)/4, rounded, is 534.082032.
     assert_eq!(rtt.rttvar(), Duration::from_nanos(534_082_032 / 4));
-    // One that is 637.5 above counts in full, and at once: 364.453125 + 637.5 − 364.453125/4.
+    // A sample 637.5 above the average has its full weight, at once: 364.453125 + 637.5 − 364.453125/4.
     rtt.sample(Time::ZERO, ms(1000));
     assert_eq!(rtt.rttvar(), Duration::from_nanos(910_839_844 / 4));
 }
 
-/// Sending does not touch a timer that runs (section 5.1).
+/// Transmission does not restart a running timer (section 5.1).
 #[test]
-fn sending_leaves_a_running_timer_alone() {
+fn sending_does_not_restart_a_running_timer() {
     let mut tcp = Client::start(&Settings { limited_transmit: true, ..settings(Flavour::NewReno, 4) });
     tcp.sends_full(0..4).timer_at(1000).at(300).ack(0).sends_full(4..5).timer_at(1000);
 }
 
-/// The timer stops when nothing is outstanding (section 5.2), and starts when data are sent (5.1).
+/// The timer stops when nothing is outstanding (section 5.2), and starts with the next transmission (5.1).
 #[test]
 fn the_timer_stops_when_all_is_acknowledged() {
     let mut tcp = Client::start_with(&settings(Flavour::NewReno, 4), Some(3000));
@@ -146,7 +146,7 @@ fn the_timer_stops_when_all_is_acknowledged() {
 
 /// An acknowledgement of new data restarts the timer (section 5.3); a duplicate does not.
 #[test]
-fn new_data_restart_the_timer() {
+fn acknowledged_data_restart_the_timer() {
     for flavour in FLAVOURS {
         let mut tcp = Client::start(&settings(flavour, 4));
         tcp.sends_full(0..4).at(300).ack(1000).timer_at(300 + 1000).sends_full(4..6);
@@ -154,11 +154,11 @@ fn new_data_restart_the_timer() {
     }
 }
 
-/// When the timer expires, the earliest segment is retransmitted, the timeout doubles and the timer starts
-/// with it (sections 5.4-5.6); the window is one segment, the threshold half the flight, and it is held when
-/// the same segment times out again (RFC 5681 section 3.1 and equation 4).
+/// On expiry the earliest segment is retransmitted, the RTO doubles and the timer restarts (sections
+/// 5.4-5.6); the window becomes one segment and ssthresh half the flight, and ssthresh is kept if the same
+/// segment times out again (RFC 5681 section 3.1 and equation 4).
 #[test]
-fn a_timeout() {
+fn a_timeout_retransmits_and_backs_off() {
     for flavour in FLAVOURS {
         let mut tcp = Client::start(&settings(flavour, 10));
         tcp.sends_full(0..10).wakes_at(1000).sends_full(0..1).cwnd(1000.0).ssthresh(5000.0);
@@ -167,15 +167,15 @@ fn a_timeout() {
     }
 }
 
-/// Half the flight is two segments at least (RFC 5681 equation 4).
+/// Half the flight, but at least two segments (RFC 5681 equation 4).
 #[test]
-fn the_threshold_is_two_segments_at_least() {
+fn ssthresh_is_at_least_two_segments() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 3));
     tcp.sends_full(0..3).wakes_at(1000).sends_full(0..1).ssthresh(2000.0);
 }
 
-/// After a timeout everything that is not acknowledged is retransmitted by slow start, up to the threshold;
-/// the timer expires again for another segment: that halves again (RFC 5681 sections 3.1, 4.3).
+/// After a timeout all unacknowledged data are retransmitted in slow start up to ssthresh. A timeout of
+/// another segment halves again (RFC 5681 sections 3.1, 4.3).
 #[test]
 fn slow_start_after_a_timeout() {
     for flavour in FLAVOURS {

@@ -13,7 +13,7 @@ fn stamped(flavour: Flavour, initial: u32) -> Settings {
 /// The echo is the timestamp of the earliest segment acknowledged: with delayed ACKs the sender then measures
 /// the delay (section 4.3 case A).
 #[test]
-fn the_echo_is_of_the_earliest_segment() {
+fn the_earliest_segment_is_echoed() {
     let mut tcp = Server::start(&stamped(Flavour::NewReno, 4));
     tcp.data_ts(0..1000, 10).data_ts(1000..2000, 20).acks_with_echo(2000, 10);
     tcp.data_ts(2000..3000, 30).data_ts(3000..4000, 40).acks_with_echo(4000, 30);
@@ -32,7 +32,7 @@ fn holes_do_not_change_the_echo() {
 /// A reordered segment does not move the echo back (section 4.3: TSval ≥ TS.Recent), across the wrap of the
 /// clock too.
 #[test]
-fn an_overtaken_segment_does_not_set_the_echo_back() {
+fn a_reordered_segment_does_not_move_the_echo_back() {
     for base in [100, u32::MAX - 5] {
         let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
         tcp.data_ts(0..1000, base.wrapping_add(10)).acks_with_echo(1000, base.wrapping_add(10));
@@ -43,7 +43,7 @@ fn an_overtaken_segment_does_not_set_the_echo_back() {
 
 /// The first timestamp is accepted with any value.
 #[test]
-fn the_first_timestamp_is_taken() {
+fn the_first_timestamp_is_accepted() {
     let mut tcp = Server::start(&Settings { ack_every: 1, ..stamped(Flavour::NewReno, 4) });
     tcp.data_ts(0..1000, u32::MAX - 7).acks_with_echo(1000, u32::MAX - 7);
 }
@@ -51,7 +51,7 @@ fn the_first_timestamp_is_taken() {
 /// Every acknowledgement of new data is a sample, also for retransmitted data, because the echo identifies
 /// the copy (sections 3.1, 4.1); it ends the backoff.
 #[test]
-fn retransmissions_are_timed() {
+fn retransmissions_give_samples() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
     tcp.sends_full(0..1).wakes_at(1000).sends_full(0..1).rto(2000);
     tcp.at(1100).ack_echo(1000, ms(1000)).srtt(Some(100)).rto(1000).timer_at(2100);
@@ -59,7 +59,7 @@ fn retransmissions_are_timed() {
 
 /// The delivered copy may be the first one, if the timeout was spurious.
 #[test]
-fn the_echo_shows_a_needless_timeout() {
+fn the_echo_identifies_the_delivered_copy() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
     tcp.sends_full(0..1).wakes_at(1000).sends_full(0..1);
     tcp.at(1100).ack_echo(1000, ms(0)).srtt(Some(1100)).rto(1100 + 4 * 550);
@@ -67,7 +67,7 @@ fn the_echo_shows_a_needless_timeout() {
 
 /// Partial acknowledgements are samples as well, since they acknowledge new data (section 4.1).
 #[test]
-fn partial_acknowledgements_are_timed() {
+fn partial_acknowledgements_give_samples() {
     for flavour in [Flavour::NewReno, Flavour::Sack] {
         let mut tcp = Client::start(&stamped(flavour, 8));
         tcp.sends_full(0..8).at(100).sack(0, &[1000..2000]).sack(0, &[1000..2000, 3000..4000]);
@@ -78,7 +78,7 @@ fn partial_acknowledgements_are_timed() {
 
 /// An acknowledgement of nothing new is no sample (section 4.1).
 #[test]
-fn duplicates_are_not_timed() {
+fn duplicates_give_no_sample() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 4));
     tcp.sends_full(0..4).at(100).ack_echo(0, ms(50)).srtt(None).dupacks(1);
 }
@@ -103,7 +103,7 @@ fn the_clock_wraps() {
 
 /// Segments echo the latest timestamp of the peer (section 3.2).
 #[test]
-fn segments_echo_the_peer() {
+fn segments_echo_the_latest_timestamp_of_the_peer() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
     let ack = tcp.sends_full(0..1).bare_ack(1000);
     let timestamps = Some(Timestamps { value: 777, echo: 0 });
@@ -114,7 +114,7 @@ fn segments_echo_the_peer() {
 
 /// An echo ahead of the clock, from a misbehaving peer, counts as a round trip of zero, not of an age.
 #[test]
-fn an_echo_from_the_future_took_no_time() {
+fn an_echo_ahead_of_the_clock_is_a_zero_sample() {
     let mut tcp = Client::start(&stamped(Flavour::NewReno, 1));
     tcp.sends_full(0..1).at(100).ack_echo(1000, ms(5_000)).srtt(Some(0)).sends_full(1..3);
 }

@@ -8,7 +8,7 @@ use lasthop_proto::tcp::{Congestion, Flavour, Settings};
 
 use crate::dialogue::{Client, Steps, ms, settings};
 
-/// Each control, and whether it restores the threshold with the window: BBR goes by its model, and has none.
+/// Each controller, and whether it restores ssthresh with the window: BBR has none.
 const CONTROLS: [(Congestion, bool); 5] = [
     (Congestion::Reno, true),
     (Congestion::Cubic, true),
@@ -27,7 +27,7 @@ fn records(congestion: Congestion, initial: u32) -> Settings {
 }
 
 trait Time: Steps {
-    /// The clock is this many milliseconds; whatever was sent until then is forgotten.
+    /// Sets the clock to `milliseconds`; discards the segments sent until then.
     fn until(&mut self, milliseconds: u64) -> &mut Client {
         let tcp = self.client();
         tcp.sent();
@@ -38,7 +38,8 @@ trait Time: Steps {
         tcp.at(milliseconds)
     }
 
-    /// The first segment is retransmitted, now or when pacing lets it out; says with which timestamp.
+    /// Asserts that the first segment is retransmitted, at once or when pacing permits. Returns its
+    /// timestamp.
     fn resends_first(&mut self) -> u32 {
         let tcp = self.client();
         let first = tcp.bare_ack(0).ack;
@@ -50,7 +51,7 @@ trait Time: Steps {
         }
     }
 
-    /// The window is at least so large, and the threshold that of the beginning, or there is none.
+    /// Asserts that the window is at least `cwnd` and ssthresh, if any, has its initial value.
     fn is_restored(&mut self, cwnd: f64, name: &str, threshold: bool) {
         let sender = &self.client().sender;
         assert_eq!(sender.stats().undone_reductions, 1, "{name}");
@@ -71,10 +72,10 @@ fn reorders(tcp: &mut Client) -> &mut Client {
     tcp.heard_of(0, 0, &[1000..4000]).losses(1)
 }
 
-/// A fast retransmit of what was late: the acknowledgement that follows echoes the original, which was sent before
-/// the retransmission.
+/// Eifel: after a fast retransmit of a delayed segment, the ACK echoes the timestamp of the original, which
+/// is older than that of the retransmission.
 #[test]
-fn an_echo_of_the_original_undoes_a_recovery() {
+fn eifel_undoes_a_recovery() {
     for (congestion, threshold) in CONTROLS {
         for (earlier, undone) in [(100_000, true), (1, true), (0, false)] {
             let name = format!("{congestion:?}, echo of {earlier} us before the retransmission");
@@ -93,9 +94,9 @@ fn an_echo_of_the_original_undoes_a_recovery() {
     }
 }
 
-/// The same without timestamps: when the retransmission arrives, the receiver reports that it came twice.
+/// Without timestamps: the receiver reports the retransmission as a duplicate (DSACK).
 #[test]
-fn a_duplicate_report_undoes_a_recovery() {
+fn dsack_undoes_a_recovery() {
     for (congestion, threshold) in CONTROLS {
         let name = format!("{congestion:?}");
         let mut tcp = Client::start(&Settings { dsack: true, ..records(congestion, 10) });
@@ -110,9 +111,9 @@ fn a_duplicate_report_undoes_a_recovery() {
     }
 }
 
-/// One of two retransmissions came twice, the other did not: something was lost.
+/// One of two retransmissions was a duplicate, the other was not: there was a loss.
 #[test]
-fn one_needless_retransmission_of_two_undoes_nothing() {
+fn one_redundant_retransmission_of_two_undoes_nothing() {
     for (congestion, _) in CONTROLS {
         let mut tcp = Client::start(&Settings { dsack: true, ..records(congestion, 10) });
         tcp.sends_full(0..10).at(100);
@@ -124,12 +125,12 @@ fn one_needless_retransmission_of_two_undoes_nothing() {
     }
 }
 
-/// Each recovery has its own first retransmission: an original that was sent after that of an earlier one counts.
+/// Each recovery has its own first retransmission: an original sent after that of an earlier recovery counts.
 #[test]
-fn an_echo_counts_in_the_second_recovery_as_well() {
+fn eifel_uses_the_first_retransmission_of_each_recovery() {
     let mut tcp = Client::start(&Settings { timestamps: true, ..records(Congestion::Reno, 10) });
     let first = reorders(&mut tcp).resends_first();
-    // This time something was lost.
+    // In the first recovery there is a loss.
     tcp.until(200).heard(12_000, first).until(290);
     assert_eq!(tcp.sender.stats().undone_reductions, 0);
     let sent = 200_000;
@@ -140,9 +141,9 @@ fn an_echo_counts_in_the_second_recovery_as_well() {
     assert_eq!(tcp.sender.stats().undone_reductions, 1);
 }
 
-/// The report of a copy from before the recovery explains nothing of it.
+/// A DSACK for a copy sent before the recovery does not count.
 #[test]
-fn an_older_duplicate_explains_nothing() {
+fn a_dsack_for_an_earlier_copy_undoes_nothing() {
     let mut tcp = Client::start(&Settings { dsack: true, ..records(Congestion::Reno, 10) });
     tcp.sends_full(0..10).at(100).ack(2000).sent();
     for end in [4000, 5000, 6000] {
@@ -154,10 +155,10 @@ fn an_older_duplicate_explains_nothing() {
     assert_eq!(tcp.sender.stats().undone_reductions, 1);
 }
 
-/// The acknowledgements of a flight come after the timeout. The first lets out new data, and the second acknowledges
-/// an original: the timeout was spurious (RFC 5682 section 3.1, step 3b).
+/// The flight's acknowledgements arrive after the timeout. The first releases new data, and the second
+/// acknowledges an original: the timeout was spurious (RFC 5682 section 3.1, step 3b).
 #[test]
-fn a_spurious_timeout_is_undone() {
+fn f_rto_undoes_a_spurious_timeout() {
     for (congestion, threshold) in CONTROLS {
         for timestamps in [false, true] {
             let name = format!("{congestion:?}, timestamps: {timestamps}");
@@ -167,20 +168,20 @@ fn a_spurious_timeout_is_undone() {
             tcp.until(400).wakes_at(400).sends_full(4..5).timeouts(1).cwnd(1000.0);
             tcp.until(450).ack(5000).sent();
             assert_eq!(tcp.sender.stats().spurious_timeouts, 0, "{name}");
-            // Where segments are paced, the next is retransmitted a few milliseconds later, as in Linux.
+            // With pacing, the next segment is retransmitted a few milliseconds later, as in Linux.
             tcp.until(455).ack(6000).sent();
             assert_eq!(tcp.sender.stats().spurious_timeouts, 1, "{name}");
             tcp.is_restored(before, &name, threshold);
-            // Nothing is retransmitted that was in flight.
+            // Segments in flight are not retransmitted.
             tcp.until(470).ack(12_000);
             assert!(tcp.sent().iter().all(|segment| segment.seq >= tcp.bare_ack(12_000).ack), "{name}");
         }
     }
 }
 
-/// The second acknowledgement after the timeout repeats the first: what is missing was lost (step 3a).
+/// The second acknowledgement after the timeout is a duplicate: the segment was lost (step 3a).
 #[test]
-fn a_justified_timeout_stands() {
+fn a_genuine_timeout_is_not_undone() {
     for (congestion, _) in CONTROLS {
         let mut tcp = Client::start(&records(congestion, 4));
         tcp.sends_full(0..4).at(100).ack(4000);

@@ -56,15 +56,15 @@ fn congestion_avoidance() {
 
 /// The data in flight never exceed the receive window (RFC 9293 section 3.8.6).
 #[test]
-fn the_receivers_window_limits() {
+fn the_receive_window_limits_the_flight() {
     let mut tcp = Client::start(&Settings { window: Bytes(3000).into(), ..settings(Flavour::NewReno, 10) });
     tcp.sends_full(0..3).at(100).ack(1000).sends_full(3..4);
     tcp.with_window(2000).ack(2000).sends_nothing().ack(3000).sends_full(4..5);
 }
 
-/// A window of this many packets holds their payload, whatever a window in bytes would count.
+/// A window in packets holds their payload, whatever the window in bytes would permit.
 #[test]
-fn a_window_may_be_a_number_of_packets() {
+fn a_window_may_be_in_packets() {
     for window_counts in [WindowCounts::Payload, WindowCounts::Packets] {
         let settings = Settings {
             window: WindowSize::Packets(3),
@@ -82,7 +82,7 @@ fn a_window_may_be_a_number_of_packets() {
 /// Sender-side silly window avoidance: a window too small for a full segment is not used, unless it is half
 /// of the largest window seen (RFC 9293 section 3.8.6.2.1).
 #[test]
-fn no_silly_segments_are_sent() {
+fn silly_window_avoidance() {
     let mut tcp = Client::start(&Settings { window: Bytes(1500).into(), ..settings(Flavour::NewReno, 10) });
     tcp.sends_full(0..1);
     tcp.at(100).with_window(800).ack(1000).sends(&["1000..1800"]);
@@ -92,7 +92,7 @@ fn no_silly_segments_are_sent() {
 /// The largest window seen is that of the receiver, announced in the SYN-ACK; its buffer may be smaller than
 /// the sender's (RFC 9293 section 3.8.6.2.1: Max(SND.WND)).
 #[test]
-fn half_a_window_is_half_of_the_receivers() {
+fn silly_window_avoidance_uses_the_largest_advertised_window() {
     for flavour in [Flavour::Reno, Flavour::Sack, Flavour::GoBackN, Flavour::SelectiveRepeat] {
         let large = Settings { handshake: true, window: Bytes(1 << 20).into(), ..settings(flavour, 10) };
         let mut tcp = Client::start(&large);
@@ -104,7 +104,7 @@ fn half_a_window_is_half_of_the_receivers() {
 
 /// The last segment may be short (RFC 9293 section 3.8.6.2.1: all queued data fit).
 #[test]
-fn the_end_of_the_data_is_not_held_back() {
+fn a_short_last_segment_is_sent() {
     let mut tcp = Client::start_with(&settings(Flavour::NewReno, 4), Some(2300));
     tcp.sends(&["0..1000", "1000..2000", "2000..2300"]);
 }
@@ -112,7 +112,7 @@ fn the_end_of_the_data_is_not_held_back() {
 /// After an idle period longer than the RTO the window restarts from the initial window (RFC 5681 section
 /// 4.1). Here the sender is idle because the receive window is closed.
 #[test]
-fn after_idling_the_window_starts_again() {
+fn the_window_restarts_after_idling() {
     let grown = |idle_restart| {
         let mut tcp = Client::start(&Settings { idle_restart, ..settings(Flavour::NewReno, 2) });
         tcp.sends_full(0..2).at(100).ack(2000).sends_full(2..5);
@@ -126,7 +126,7 @@ fn after_idling_the_window_starts_again() {
 
 /// A restart never increases the window: it is min(initial, cwnd) (RFC 5681 section 4.1).
 #[test]
-fn after_idling_a_small_window_stays() {
+fn a_restart_does_not_increase_the_window() {
     let mut tcp = Client::start(&settings(Flavour::NewReno, 4));
     tcp.sends_full(0..4).wakes_at(1000).sends_full(0..1).cwnd(1000.0);
     tcp.at(1100).with_window(0).ack(4000).sends_nothing().cwnd(2000.0);
@@ -161,7 +161,7 @@ fn limited_transmit() {
 
 /// Limited transmit respects the receive window (RFC 3042 section 2).
 #[test]
-fn limited_transmit_keeps_to_the_receivers_window() {
+fn limited_transmit_respects_the_receive_window() {
     let mut tcp = Client::start(&Settings { window: Bytes(4000).into(), ..limited(Flavour::NewReno) });
     tcp.sends_full(0..3).at(100).ack(0).sends_full(3..4).ack(0).sends_nothing();
 }
@@ -169,7 +169,7 @@ fn limited_transmit_keeps_to_the_receivers_window() {
 /// With a higher duplicate threshold, still at most two segments are sent beyond the window (RFC 3042 section
 /// 2).
 #[test]
-fn limited_transmit_sends_two_segments_at_most() {
+fn limited_transmit_sends_at_most_two_segments() {
     let mut tcp = Client::start(&Settings { dupthresh: 5, ..limited(Flavour::NewReno) });
     tcp.sends_full(0..3).at(100).ack(0).sends_full(3..4).ack(0).sends_full(4..5);
     tcp.acks(2, 0).sends_nothing().ack(0).sends_first("0..1000");
@@ -177,7 +177,7 @@ fn limited_transmit_sends_two_segments_at_most() {
 
 /// Limited transmit sends new data only, never retransmissions after a timeout (RFC 3042 section 2).
 #[test]
-fn limited_transmit_repeats_nothing() {
+fn limited_transmit_does_not_retransmit() {
     for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
         let mut tcp = Client::start(&limited(flavour));
         tcp.sends_full(0..3).wakes_at(1000).sends_full(0..1);
@@ -187,7 +187,7 @@ fn limited_transmit_repeats_nothing() {
 
 /// Limited transmit has no effect without new data.
 #[test]
-fn limited_transmit_needs_data() {
+fn limited_transmit_needs_new_data() {
     let mut tcp = Client::start_with(&Settings { close: true, ..limited(Flavour::NewReno) }, Some(3000));
     tcp.sends(&["0..1000", "1000..2000", "2000..3000 FIN"]);
     tcp.at(100).acks(2, 0).sends_nothing();

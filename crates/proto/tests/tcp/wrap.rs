@@ -11,7 +11,7 @@ const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno,
 /// A loss is repaired and the transfer completes at every position of the wrap: before, within and after the
 /// hole, and within SACKed data.
 #[test]
-fn a_loss_near_the_wrap_is_repaired() {
+fn losses_around_the_wrap_are_repaired() {
     for flavour in FLAVOURS {
         for wrap in (0..=9000).step_by(500).chain([1, 999, 1001, 3999, 4001]) {
             let iss = 0u32.wrapping_sub(wrap);
@@ -31,7 +31,7 @@ fn a_loss_near_the_wrap_is_repaired() {
 
 /// The recovery point stays in the past after 2 GiB: the next loss is still detected by duplicate ACKs.
 #[test]
-fn a_loss_is_new_after_half_the_sequence_space() {
+fn the_recovery_point_stays_in_the_past_after_2_gib() {
     for flavour in FLAVOURS {
         let mut tcp = Client::start(&Settings {
             packet_size: Bytes(64_040),

@@ -31,7 +31,7 @@ fn a_closed_window_is_probed() {
 /// Responses to probes are not duplicate acknowledgements: the congestion window is unchanged, and nothing is
 /// sent before the next probe.
 #[test]
-fn answers_to_probes_are_no_duplicates() {
+fn acks_of_probes_are_not_duplicates() {
     for flavour in FLAVOURS {
         let mut tcp = closed(flavour);
         for (due, answer) in [(1100, 1200), (3100, 3200), (7100, 7200), (15_100, 15_200), (31_100, 31_200)] {
@@ -57,7 +57,7 @@ fn a_window_update_ends_probing() {
 /// A window that opens long after the last probe finds an idle connection, which restarts (RFC 5681 section
 /// 4.1).
 #[test]
-fn probes_do_not_hide_an_idle_time() {
+fn probes_do_not_prevent_an_idle_restart() {
     let mut tcp = closed(Flavour::NewReno);
     tcp.wakes_at(1100).sends(&["4000..4001"]).at(2101).with_window(OPEN).ack(4000);
     tcp.cwnd(4000.0).sends_full(4..8);
@@ -66,7 +66,7 @@ fn probes_do_not_hide_an_idle_time() {
 /// With halving in whole segments, ns-2's congestion window may become zero as well: a one-byte probe
 /// respects that too.
 #[test]
-fn probes_keep_to_a_shut_congestion_window() {
+fn probes_respect_a_zero_congestion_window() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
     let mut tcp = Client::start(&Settings { careful: false, halve_exactly: false, dupthresh: 1, ..ns2 });
     tcp.sends_full(0..1).at(100).ack(1000).sends_full(1..3).sack(1000, &[2000..3000]).sends_full(1..2);
@@ -77,7 +77,7 @@ fn probes_keep_to_a_shut_congestion_window() {
 /// The byte of a probe may be accepted, and data continue after it. Sent once it gives an RTT sample,
 /// retransmitted it does not (Karn).
 #[test]
-fn an_accepted_probe_moves_on() {
+fn data_continue_after_an_accepted_probe() {
     let mut tcp = closed(Flavour::NewReno);
     tcp.wakes_at(1100).sends(&["4000..4001"]).at(1280).with_window(OPEN).ack(4001);
     tcp.srtt(Some((7 * 100 + 180) / 8)).sends_first("4001..5001");
@@ -88,7 +88,7 @@ fn an_accepted_probe_moves_on() {
 
 /// When the byte is accepted and the window is still closed, probing restarts.
 #[test]
-fn probing_begins_anew_behind_an_accepted_byte() {
+fn probing_restarts_after_an_accepted_byte() {
     let mut tcp = closed(Flavour::NewReno);
     tcp.wakes_at(1100).sends(&["4000..4001"]).wakes_at(3100).sends(&["4000..4001"]);
     tcp.at(3200).ack(4001).sends_nothing().wakes_at(4200).sends(&["4001..4002"]).timer_at(6200);
@@ -97,7 +97,7 @@ fn probing_begins_anew_behind_an_accepted_byte() {
 /// A persistently small window is used after one RTO as far as it permits, not byte by byte (RFC 9293 section
 /// 3.8.6.2.1: override timeout; RFC 1122 section 4.2.3.4).
 #[test]
-fn a_small_window_is_used_in_the_end() {
+fn a_small_window_is_used_after_one_timeout() {
     let mut tcp = Client::start(&Settings { window: Bytes(2500).into(), ..settings(Flavour::NewReno, 4) });
     tcp.sends_full(0..2).at(100).with_window(500).ack(2000).sends_nothing();
     tcp.wakes_at(1100)
@@ -111,7 +111,7 @@ fn a_small_window_is_used_in_the_end() {
 
 /// ns-2's SACK sends whole segments into a window, and shorter ones only as probes; it does not stall.
 #[test]
-fn ns2_uses_a_small_window_by_probes() {
+fn ns2_uses_a_small_window_for_probes() {
     let ns2 = Settings { rules: Rules::Ns2, delay_growth: false, ..settings(Flavour::Sack, 1) };
     let mut tcp = Client::start(&Settings { window: Bytes(1600).into(), ..ns2 });
     tcp.sends_full(0..1).at(100).with_window(900).ack(1000).sends_nothing().wakes_at(1100);
@@ -140,10 +140,9 @@ fn a_shrunk_window_is_probed() {
     }
 }
 
-/// With nothing but FIN outstanding the timer is the retransmission timer, even if the window is
-/// closed.
+/// With only FIN outstanding the retransmission timer runs, even if the window is zero.
 #[test]
-fn fin_needs_no_window() {
+fn a_fin_alone_uses_the_retransmission_timer() {
     let mut tcp = Client::start_with(&Settings { close: true, ..settings(Flavour::NewReno, 4) }, Some(1000));
     tcp.sends(&["0..1000 FIN"]).at(100).with_window(0).ack(1000).wakes_at(1100).sends(&["1000 FIN"]);
     assert_eq!((tcp.sender.stats().timeouts, tcp.sender.stats().window_probes), (1, 0));
@@ -151,7 +150,7 @@ fn fin_needs_no_window() {
 
 /// A connection may open with a closed window.
 #[test]
-fn a_window_may_be_closed_from_the_start() {
+fn the_initial_window_may_be_zero() {
     let initial_window = InitialWindow::Segments(4);
     let mut tcp =
         Client::start(&Settings { handshake: true, initial_window, ..settings(Flavour::NewReno, 4) });
@@ -161,7 +160,7 @@ fn a_window_may_be_closed_from_the_start() {
 
 /// Data segmented by a small window are retransmitted with other boundaries when there is more room.
 #[test]
-fn retransmissions_may_be_cut_differently() {
+fn retransmissions_may_be_resegmented() {
     let mut tcp = Client::start(&Settings { window: Bytes(1600).into(), ..settings(Flavour::NewReno, 4) });
     tcp.sends_full(0..1).at(100).with_window(800).ack(1000).sends(&["1000..1800"]);
     tcp.with_window(1590).ack(1000).sends_nothing().wakes_at(1100).sends(&["1000..2000"]);
