@@ -12,6 +12,8 @@ BUILT := $(VENV)/.built
 TOOLS := $(VENV)/.tools
 CORE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name Cargo.toml -o -name '*.rs' -path '*/src/*')
 DEVELOP := . $(BIN)/activate && maturin develop --release --quiet
+# Declared by a macro, so cargo fmt does not find them.
+SCHEMES := $(shell find crates/proto/src/scheme -name '*.rs')
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -32,6 +34,7 @@ lint: $(TOOLS)
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest lasthop._lasthop
 	$(call if_there,fmt,--all --check)
+	$(if $(shell command -v rustfmt),rustfmt --check --edition 2024 $(SCHEMES),@echo "skipped: there is no rustfmt")
 	$(call if_there,clippy,--quiet --workspace --all-targets -- -D warnings)
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas
 import pytest
+from conftest import ROOT
 
 import lasthop
 from lasthop import plots
@@ -159,6 +162,23 @@ def test_a_scheme_looks_alike_in_every_figure() -> None:
     assert len({drawn(figures[2], name) for name in ("basic", "ebsn", "local-recovery")}) == 3
     runs = pandas.DataFrame({"scheme": ["ebsn", "basic"] * 4, "throughput_bps": range(8)})
     assert drawn(cdf(runs, "throughput_bps"), "ebsn")[:2] == drawn(figures[0], "ebsn")[:2]
+
+
+def test_no_scheme_is_named_outside_its_file() -> None:
+    names = {scheme.name for scheme in lasthop.schemes()}
+    found = set()
+    for path in ROOT.glob("crates/*/src/**/*.rs"):
+        if not path.is_relative_to(ROOT / "crates/proto/src/scheme"):
+            code = path.read_text().split("#[cfg(test)]")[0]
+            lines = [line for line in code.splitlines() if not line.lstrip().startswith("//")]
+            found |= {(path.name, name) for name in re.findall(r'"([a-z-]+)"', "\n".join(lines))}
+    # Papers choose the schemes that they compare.
+    for path in ROOT.glob("python/lasthop/**/*.py"):
+        if not path.is_relative_to(ROOT / "python/lasthop/papers"):
+            nodes = list(ast.walk(ast.parse(path.read_text())))
+            found |= {(path.name, str(node.value)) for node in nodes if isinstance(node, ast.Constant)}
+    # The TCP profile of the paper has the same name.
+    assert {(file, name) for file, name in found if name in names} == {("settings.rs", "ebsn")}
 
 
 def test_lines_of_schemes_and_others_can_be_told_apart() -> None:

@@ -371,7 +371,8 @@ impl Setup<'_> {
 
     /// The error for a capture of a run without connections.
     fn nothing_to_capture(&self) -> RunError {
-        let message = "pcap: found no connection, expected one, at whose source packets are captured; add a table [transfer]";
+        let message = "pcap: found no connection, expected one, at whose source packets are captured; \
+                       add a table [transfer]";
         let location = Location::File { name: &self.scenario.file, text: "", span: None };
         RunError::Scenario(ScenarioError::new(String::from(message), location))
     }

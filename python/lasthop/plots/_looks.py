@@ -8,51 +8,46 @@ from typing import Any
 
 from matplotlib.colors import to_hex, to_rgb
 
+from lasthop._lasthop import schemes
 from lasthop.plots import _style
 
 Look = dict[str, Any]
 """Arguments of matplotlib's `plot`."""
 
-# Marks and dashes tell the lines apart in greyscale.
-_OF_SCHEMES: dict[str, Look] = {
-    "basic": {"color": _style.INK, "marker": "o", "linestyle": "-", "markerfacecolor": "white"},
-    "source-quench": {"color": _style.GOLD, "marker": "s", "linestyle": (0, (5, 2))},
-    "local-recovery": {
-        "color": _style.RED,
-        "marker": "^",
-        "linestyle": (0, (2, 1.5)),
-        "markerfacecolor": "white",
-    },
-    "ebsn": {"color": _style.BLUE, "marker": "D", "linestyle": "-"},
-    "lhack": {
-        "color": _style.GREEN,
-        "marker": "v",
-        "linestyle": (0, (6, 2, 1.5, 2)),
-        "markerfacecolor": "white",
-    },
-    "selective-fec": {"color": _style.PURPLE, "marker": "P", "linestyle": (0, (8, 2))},
-    "i-tcp": {"color": _style.TEAL, "marker": "X", "linestyle": (0, (1, 1)), "markerfacecolor": "white"},
-    "metp": {"color": _style.PINK, "marker": "<", "linestyle": (0, (4, 1, 1, 1))},
-    "vs-tcp": {"color": _style.SKY, "marker": "*", "linestyle": "-"},
-    "wenp": {"color": _style.OLIVE, "marker": "h", "linestyle": (0, (3, 1)), "markerfacecolor": "white"},
-}
-_LOOKS = tuple(_OF_SCHEMES.values())
+# Marks and dashes tell the lines apart in greyscale. Lines without a scheme take the looks in this order.
+_LOOKS: tuple[Look, ...] = (
+    {"color": _style.INK, "marker": "o", "linestyle": "-", "markerfacecolor": "white"},
+    {"color": _style.GOLD, "marker": "s", "linestyle": (0, (5, 2))},
+    {"color": _style.RED, "marker": "^", "linestyle": (0, (2, 1.5)), "markerfacecolor": "white"},
+    {"color": _style.BLUE, "marker": "D", "linestyle": "-"},
+    {"color": _style.GREEN, "marker": "v", "linestyle": (0, (6, 2, 1.5, 2)), "markerfacecolor": "white"},
+    {"color": _style.PURPLE, "marker": "P", "linestyle": (0, (8, 2))},
+    {"color": _style.TEAL, "marker": "X", "linestyle": (0, (1, 1)), "markerfacecolor": "white"},
+    {"color": _style.PINK, "marker": "<", "linestyle": (0, (4, 1, 1, 1))},
+    {"color": _style.SKY, "marker": "*", "linestyle": "-"},
+    {"color": _style.OLIVE, "marker": "h", "linestyle": (0, (3, 1)), "markerfacecolor": "white"},
+)
+# Schemes take them in the order of their registration, with the second and the third exchanged: so they were
+# published.
+_ORDER = (0, 2, 1, *range(3, len(_LOOKS)))
+# Schemes registered after the last look has been given out have none of their own.
+_OF_SCHEMES = {scheme.name: _LOOKS[index] for scheme, index in zip(schemes(), _ORDER, strict=False)}
 
 
-def looks(schemes: Sequence[str]) -> list[Look]:
+def looks(lines: Sequence[str]) -> list[Look]:
     """Return the style of each line of a figure.
 
     Parameters
     ----------
-    schemes : sequence of str
-        The scheme of each line; empty for a line that belongs to none.
+    lines : sequence of str
+        The scheme of each line; empty for a line without one.
 
     Returns
     -------
     list of Look
-        A figure that compares schemes gives each its own look, and further lines of a scheme its colour,
-        lighter each time, with other marks and dashes. Where all lines are about one scheme, or none, the
-        looks are in their order; a scheme without a look gets one that is free.
+        In a figure that compares schemes each has its own look, the same in every figure; further lines of a
+        scheme have its colour, lighter each time, with other marks and dashes. If all lines belong to one
+        scheme, or to none, they take the looks in order. A scheme without a look takes an unused one.
 
     Examples
     --------
@@ -61,13 +56,14 @@ def looks(schemes: Sequence[str]) -> list[Look]:
     >>> [look["marker"] for look in looks(["", "", "basic"])]
     ['s', '^', 'o']
     """
-    named = {scheme for scheme in schemes if scheme}
-    if len(named) == 1 and len([scheme for scheme in schemes if scheme]) > 1:
-        schemes, named = [""] * len(schemes), set()
-    free = _cycle([look for scheme, look in _OF_SCHEMES.items() if scheme not in named] or _LOOKS)
-    bases = {scheme: _OF_SCHEMES.get(scheme) or next(free) for scheme in dict.fromkeys(schemes) if scheme}
+    named = {scheme for scheme in lines if scheme}
+    if len(named) == 1 and len([scheme for scheme in lines if scheme]) > 1:
+        lines, named = [""] * len(lines), set()
+    taken = [_OF_SCHEMES[scheme] for scheme in named if scheme in _OF_SCHEMES]
+    free = _cycle([look for look in _LOOKS if look not in taken] or _LOOKS)
+    bases = {scheme: _OF_SCHEMES.get(scheme) or next(free) for scheme in dict.fromkeys(lines) if scheme}
     found, seen = [], Counter[str]()
-    for scheme in schemes:
+    for scheme in lines:
         if not scheme:
             found.append(next(free))
             continue

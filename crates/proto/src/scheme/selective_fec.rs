@@ -84,7 +84,9 @@ impl Scheme for SelectiveFec {
 
     fn reaction(&self) -> Option<Box<dyn Reaction>> {
         let marks = matches!(self.link().protects, Some(Covers::Marked(_)));
-        marks.then(|| Box::new(Marker { scheme: self.clone(), first_end: None, firsts: 0 }) as Box<dyn Reaction>)
+        marks.then(|| {
+            Box::new(Marker { scheme: self.clone(), first_end: None, firsts: 0 }) as Box<dyn Reaction>
+        })
     }
 }
 

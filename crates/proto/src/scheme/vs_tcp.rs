@@ -31,7 +31,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{LinkUse, Scheme};
 use crate::split::{LossRecovery, Split};
-use crate::tcp::{Changes, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings, WindowCounts, WindowSize};
+use crate::tcp::{
+    Changes, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings, WindowCounts,
+    WindowSize,
+};
 
 /// Granularity of sizes in bytes.
 const GRAIN: f64 = 8.0;
@@ -196,7 +199,9 @@ impl Scheme for VsTcp {
         check(
             between || largest_size < smallest_size,
             "initial_size",
-            format!("found {initial_size}, expected {smallest_size} to {largest_size}: the smallest and largest size"),
+            format!(
+                "found {initial_size}, expected {smallest_size} to {largest_size}: the smallest and largest size"
+            ),
         );
         check(step > Bytes::ZERO, "step", String::from("found 0 B, expected more than zero"));
         check(
@@ -209,7 +214,12 @@ impl Scheme for VsTcp {
 
     fn reaction(&self) -> Option<Box<dyn Reaction>> {
         let size = self.initial_size.0 as f64;
-        Some(Box::new(SizeController { scheme: self.clone(), size, packets: None, outcomes: LossWindow::of(self.loss_window) }))
+        Some(Box::new(SizeController {
+            scheme: self.clone(),
+            size,
+            packets: None,
+            outcomes: LossWindow::of(self.loss_window),
+        }))
     }
 }
 

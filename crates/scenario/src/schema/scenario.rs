@@ -140,6 +140,7 @@ fn default_limit() -> Duration {
     Duration::from_secs(600)
 }
 
+/// The scheme registered first, with which others are compared.
 fn default_schemes() -> Vec<String> {
-    vec![String::from("basic")]
+    Schemes::default().all().take(1).map(|scheme| String::from(scheme.name())).collect()
 }

@@ -111,7 +111,11 @@ impl Scheme for Wenp {
         let comes_first = format!("found {threshold}, expected 1 to {own}: tcp.dupthresh, without the bit");
         check((1..=own).contains(&threshold), "threshold", comes_first);
         let reserved = (8..=11).contains(&bit);
-        check(reserved, "bit", format!("found {bit}, expected 8, next to CWR, to 11: the reserved bits of the header"));
+        check(
+            reserved,
+            "bit",
+            format!("found {bit}, expected 8, next to CWR, to 11: the reserved bits of the header"),
+        );
         check(cache > 0, "cache", wants_one());
         check(connections > 0, "connections", wants_one());
         check(!idle.is_zero(), "idle", String::from("found 0 s, expected more than zero"));

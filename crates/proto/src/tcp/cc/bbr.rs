@@ -685,8 +685,8 @@ mod tests {
         }
     }
 
-    /// The least round-trip time is looked for after ten seconds, with four segments for 200 ms; then the window is what
-    /// it was (section 4.3.5).
+    /// ProbeRTT: after ten seconds without a lower sample, four segments for 200 ms; then the previous window
+    /// (section 4.3.5).
     #[test]
     fn probe_rtt_lasts_for_200_ms() {
         let mut path = Path::probing();
