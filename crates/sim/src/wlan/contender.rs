@@ -25,7 +25,39 @@ pub(super) struct Frame {
     pub(super) long: u32,
 }
 
+/// The medium as every MAC sees it that took no part in the last frame exchange.
+#[derive(Clone, Copy)]
+pub(super) struct Medium {
+    /// Until when the medium is busy, by carrier sense or NAV.
+    busy_until: Time,
+    /// Start of the backoff slots.
+    slots_from: Time,
+    /// Backoff slots that have ended in all idle periods before the current one.
+    slots_ended: u64,
+}
+
+impl Medium {
+    /// A medium that has been idle for a long time.
+    pub(super) fn new() -> Medium {
+        Medium { busy_until: Time::ZERO, slots_from: Time::ZERO, slots_ended: 0 }
+    }
+
+    /// A transmission is detected; `slots_ended` counts the slots that have ended since a given start.
+    pub(super) fn defer(&mut self, slots_ended: impl FnOnce(Time) -> u32) {
+        self.slots_ended += u64::from(slots_ended(self.slots_from));
+    }
+
+    /// The medium is busy until `busy_until`, and slots start at `slots_from`.
+    pub(super) fn set_busy(&mut self, busy_until: Time, slots_from: Time) {
+        self.busy_until = busy_until;
+        self.slots_from = slots_from;
+    }
+}
+
 /// Backoff and view of the medium of one MAC.
+///
+/// A MAC without a packet that sees the medium as all others do can be parked. Its backoff is then behind,
+/// and is brought up to date when it has a packet again, so that it costs nothing meanwhile.
 pub(super) struct Contender {
     /// The packet to send.
     pub(super) head: Option<Frame>,
@@ -33,6 +65,8 @@ pub(super) struct Contender {
     pub(super) start: Time,
     /// When the packet became the head.
     head_since: Time,
+    /// While parked: the slots that had ended on the medium when it was parked.
+    parked_at: Option<u64>,
     /// Until when the medium is busy, by carrier sense or NAV.
     busy_until: Time,
     /// Until when it waits for a response. The backoff was drawn for after that.
@@ -47,12 +81,13 @@ pub(super) struct Contender {
 }
 
 impl Contender {
-    /// A MAC for which the medium has been idle for a long time.
+    /// A parked MAC, for which the medium has been idle for a long time.
     pub(super) fn new(cw: Cw, backoff: Stream) -> Contender {
         Contender {
             head: None,
             start: Time::NEVER,
             head_since: Time::ZERO,
+            parked_at: Some(0),
             busy_until: Time::ZERO,
             answer: Time::ZERO,
             slots_from: Time::ZERO,
@@ -61,6 +96,24 @@ impl Contender {
             cw,
             backoff,
         }
+    }
+
+    /// Whether the backoff and the view of the medium are behind.
+    pub(super) fn is_parked(&self) -> bool {
+        self.parked_at.is_some()
+    }
+
+    /// Parks the MAC. It has no packet, and sees the medium as all others do.
+    pub(super) fn park(&mut self, medium: &Medium) {
+        self.parked_at = Some(medium.slots_ended);
+    }
+
+    /// Brings a parked MAC up to date.
+    pub(super) fn unpark(&mut self, medium: &Medium) {
+        let Some(parked_at) = self.parked_at.take() else { return };
+        let ended = u32::try_from(medium.slots_ended - parked_at).unwrap_or(u32::MAX);
+        self.slots = self.slots.saturating_sub(ended);
+        self.set_busy(medium.busy_until, medium.slots_from);
     }
 
     /// The contention window.

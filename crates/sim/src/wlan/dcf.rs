@@ -53,11 +53,21 @@ impl Bss {
         }
     }
 
+    /// Brings a contender up to date with the medium.
+    pub(super) fn unpark(&mut self, place: usize) {
+        if self.contenders[place].is_parked() {
+            self.contenders[place].unpark(&self.medium);
+            let before = self.attentive.partition_point(|&other| other < place);
+            self.attentive.insert(before, place);
+        }
+    }
+
     /// Computes the next transmission of all senders with a packet.
     pub(super) fn schedule(&mut self) {
         let slot = self.timing.slot;
         self.phase = Phase::Contention { first: Time::NEVER, due: Time::NEVER };
-        for place in 0..self.contenders.len() {
+        for index in 0..self.attentive.len() {
+            let place = self.attentive[index];
             self.contenders[place].schedule(slot);
             self.schedule_one(place);
         }
@@ -86,7 +96,9 @@ impl Bss {
             known.1
         };
         self.senders.clear();
-        for (place, contender) in self.contenders.iter_mut().enumerate() {
+        self.medium.defer(&mut slots_ended);
+        for &place in &self.attentive {
+            let contender = &mut self.contenders[place];
             if contender.start < noticed {
                 self.senders.push(place);
             } else {
@@ -169,6 +181,7 @@ impl Bss {
         let acknowledged = until + sifs + ack;
         self.set_all_busy(acknowledged, acknowledged + difs);
         let Frame { to, rts, .. } = *self.frame(sender);
+        self.unpark(to);
         self.contenders[to].set_busy(until, until + eifs);
         self.attempt_failed(sender, rts, until, acknowledged);
     }
@@ -187,9 +200,16 @@ impl Bss {
     }
 
     fn set_all_busy(&mut self, busy_until: Time, slots_from: Time) {
-        for contender in &mut self.contenders {
+        self.medium.set_busy(busy_until, slots_from);
+        let (contenders, medium) = (&mut self.contenders, &self.medium);
+        self.attentive.retain(|&place| {
+            let contender = &mut contenders[place];
             contender.set_busy(busy_until, slots_from);
-        }
+            if contender.head.is_none() {
+                contender.park(medium);
+            }
+            contender.head.is_some()
+        });
     }
 
     /// An attempt has failed, which the sender detects at `timeout`. `long` selects the long retry limit.

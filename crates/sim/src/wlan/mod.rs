@@ -13,7 +13,7 @@ use lasthop_base::{Bytes, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_proto::{Component, DropReason, HostId, Out, Packet, Port, Probe};
 
-use contender::{Contender, Frame};
+use contender::{Contender, Frame, Medium};
 use dcf::Phase;
 use outcomes::Outcomes;
 use phy::DATA_OVERHEAD;
@@ -70,7 +70,8 @@ const AP: usize = 0;
 /// See [`StationStreams`]; the access point has its own stream for backoffs.
 ///
 /// # Cost
-/// Slots are not simulated one by one: the next sender follows from the remaining slots of all. A frame
+/// Slots are not simulated one by one: the next sender follows from the remaining slots of the stations with a
+/// packet. Stations without one cost nothing, but for the first frame exchange after their own. A frame
 /// exchange takes one wake-up at the end of its data frame, another with RTS or with a collision of frames of
 /// different lengths, and another for the signal to watchers.
 ///
@@ -82,6 +83,10 @@ pub struct Bss {
     config: BssConfig,
     timing: Timing,
     contenders: Vec<Contender>,
+    /// The contenders that are not parked, in ascending order.
+    attentive: Vec<usize>,
+    /// The medium as parked contenders see it.
+    medium: Medium,
     queues: Vec<Queues>,
     peers: Vec<StationState>,
     /// Index of the station of each host; [`AP`] for hosts outside the BSS.
@@ -140,7 +145,9 @@ impl Bss {
             config,
             timing,
             senders: Vec::with_capacity(contenders.len()),
+            attentive: Vec::with_capacity(contenders.len()),
             contenders,
+            medium: Medium::new(),
             queues,
             peers,
             places,
@@ -215,6 +222,7 @@ impl Bss {
             let during = !matches!(self.phase, Phase::Contention { .. });
             let frame = self.frame_of(packet, to);
             self.queues[from].pass(to);
+            self.unpark(from);
             self.contenders[from].take(now, frame, during);
             self.contenders[from].schedule(self.timing.slot);
             self.schedule_one(from);

@@ -39,6 +39,8 @@ impl Fifo {
 /// The queues of one contender.
 pub(super) struct Queues {
     fifos: Vec<Fifo>,
+    /// One bit per queue: whether it has packets.
+    backlogged: Vec<u64>,
     /// The queue to serve next.
     turn: usize,
 }
@@ -46,16 +48,18 @@ pub(super) struct Queues {
 impl Queues {
     /// A single queue.
     pub(super) fn one(limit: QueueLimit) -> Queues {
-        Queues { fifos: vec![Fifo::new(limit)], turn: 0 }
+        Queues { fifos: vec![Fifo::new(limit)], backlogged: vec![0], turn: 0 }
     }
 
     /// The queues of an access point.
     pub(super) fn of_ap(queue: ApQueue, stations: usize) -> Queues {
         match queue {
             ApQueue::Shared(limit) => Queues::one(limit),
-            ApQueue::PerStation(limit) => {
-                Queues { fifos: (0..stations).map(|_| Fifo::new(limit)).collect(), turn: 0 }
-            }
+            ApQueue::PerStation(limit) => Queues {
+                fifos: (0..stations).map(|_| Fifo::new(limit)).collect(),
+                backlogged: vec![0; stations.div_ceil(64)],
+                turn: 0,
+            },
         }
     }
 
@@ -67,7 +71,11 @@ impl Queues {
     /// Enqueues a packet; returns false if the queue is full.
     pub(super) fn push(&mut self, packet: Packet, to: usize) -> bool {
         let queue = self.queue_of(to);
-        self.fifos[queue].push(packet, to)
+        let enqueued = self.fifos[queue].push(packet, to);
+        if enqueued {
+            self.backlogged[queue / 64] |= 1 << (queue % 64);
+        }
+        enqueued
     }
 
     /// A packet bypasses its empty queue; the turn passes to the next queue.
@@ -77,15 +85,85 @@ impl Queues {
 
     /// Removes the next packet, with its receiver.
     pub(super) fn pop(&mut self) -> Option<(Packet, usize)> {
-        let (before, after) = (0..self.turn, self.turn..self.fifos.len());
-        let queue = after.chain(before).find(|&queue| !self.fifos[queue].packets.is_empty())?;
+        let queue = self.next_backlogged(self.turn).or_else(|| self.next_backlogged(0))?;
         self.turn = queue + 1;
-        self.fifos[queue].pop()
+        let packet = self.fifos[queue].pop();
+        if self.fifos[queue].packets.is_empty() {
+            self.backlogged[queue / 64] &= !(1 << (queue % 64));
+        }
+        packet
+    }
+
+    /// The first queue from `from` on that has packets.
+    fn next_backlogged(&self, from: usize) -> Option<usize> {
+        let words = self.backlogged.iter().enumerate().skip(from / 64);
+        let mut queues = words.map(|(word, &bits)| {
+            // Of the first word, only the queues from `from` on.
+            let bits = if word == from / 64 { bits & u64::MAX << (from % 64) } else { bits };
+            (64 * word + bits.trailing_zeros() as usize, bits)
+        });
+        queues.find(|&(_, bits)| bits != 0).map(|(queue, _)| queue)
     }
 
     /// Number of queued packets, and their bytes.
     pub(super) fn waiting(&self) -> (usize, Bytes) {
         let packets = self.fifos.iter().map(|fifo| fifo.packets.len()).sum();
         (packets, self.fifos.iter().map(|fifo| fifo.bytes).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lasthop_base::{Streams, Time};
+    use lasthop_proto::{Body, Datagram, Dscp, Ecn, FlowId, HostId};
+
+    fn packet(seq: u64) -> Packet {
+        let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
+        Packet {
+            src: HostId(0),
+            dst: HostId(1),
+            flow: FlowId(0),
+            size: Bytes(100),
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            body,
+        }
+    }
+
+    /// Beside a plain search for the next queue with packets.
+    #[test]
+    fn queues_are_served_round_robin() {
+        let mut random = Streams::new(1, 0).stream("queues");
+        for stations in [1, 2, 63, 64, 65, 130] {
+            let mut queues = Queues::of_ap(ApQueue::PerStation(QueueLimit::Packets(2)), stations);
+            let mut plain = vec![VecDeque::new(); stations];
+            let mut turn = 0;
+            for seq in 0..5_000 {
+                let to = 1 + random.below(stations as u64) as usize;
+                match random.below(8) {
+                    0 => {
+                        queues.pass(to);
+                        turn = to;
+                    }
+                    1..4 => {
+                        let room = plain[to - 1].len() < 2;
+                        assert_eq!(queues.push(packet(seq), to), room);
+                        if room {
+                            plain[to - 1].push_back(seq);
+                        }
+                    }
+                    _ => {
+                        let next = (turn..stations).chain(0..turn).find(|&queue| !plain[queue].is_empty());
+                        let expected = next.map(|queue| {
+                            turn = queue + 1;
+                            (packet(plain[queue].pop_front().expect("it has packets")), queue + 1)
+                        });
+                        assert_eq!(queues.pop(), expected);
+                    }
+                }
+                assert_eq!(queues.waiting().0, plain.iter().map(VecDeque::len).sum::<usize>());
+            }
+        }
     }
 }
