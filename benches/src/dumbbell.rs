@@ -79,8 +79,9 @@ impl Dumbbell {
     fn add_flow(&self, net: &mut Builder, flow: u16, streams: Streams) -> (ComponentId, ComponentId, Source) {
         let (src, dst) = (HostId(2 * flow), HostId(2 * flow + 1));
         let connection = Connection { src, dst, flow: FlowId(flow) };
-        // Apart, so that no two flows do the same at the same instant.
-        let start = Time::ZERO + Duration::from_millis(10) * u64::from(flow);
+        // Apart, so that no two flows do the same at the same instant; within a second, if there are many.
+        let apart = Duration::from_micros(1_000_000 / u64::from(self.flows.max(100)));
+        let start = Time::ZERO + apart * u64::from(flow);
         let bytes = self.segments.map(|segments| segments * u64::from(self.settings.mss()));
         let wired = || {
             let rate = BitRate::from_bps(10_000_000).expect("not zero");

@@ -24,7 +24,7 @@ pub use measure::{
     ApplicationMetrics, ConnectionMetrics, Events, Metrics, NetworkMetrics, Series, TrafficMetrics, Value,
     report,
 };
-pub use run::{ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup};
+pub use run::{ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
 pub use schema::{
     Application, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride, LinkProtection, Path,
     Point, Radio, Scenario, Stations, Sweep, Topology, Traffic, Transfer, Wired, Wireless,

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::iter;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::Scheme;
@@ -146,7 +147,33 @@ struct Recordings {
 pub struct Setup<'a> {
     scenario: &'a Scenario,
     scheme: &'a dyn Scheme,
-    layout: Layout,
+    layout: Arc<Layout>,
+}
+
+/// A [`Setup`] that owns its scenario, to be kept and shared by threads.
+#[derive(Clone, Debug)]
+pub struct SharedSetup {
+    scenario: Arc<Scenario>,
+    /// The name of a scheme of the scenario.
+    scheme: String,
+    layout: Arc<Layout>,
+}
+
+impl SharedSetup {
+    /// As [`Scenario::set_up`].
+    ///
+    /// # Errors
+    /// As [`Scenario::set_up`].
+    pub fn new(scenario: Arc<Scenario>, scheme: &str) -> Result<SharedSetup, ScenarioError> {
+        let layout = scenario.set_up(scheme)?.layout;
+        Ok(SharedSetup { scenario, scheme: scheme.to_owned(), layout })
+    }
+
+    /// The set-up; takes time independent of the size of the network.
+    pub fn get(&self) -> Setup<'_> {
+        let scheme = self.scenario.scheme.get(&self.scheme).expect("new() has found the scheme");
+        Setup { scenario: &self.scenario, scheme, layout: Arc::clone(&self.layout) }
+    }
 }
 
 impl Scenario {
@@ -243,7 +270,7 @@ impl Scenario {
         })?;
         let scheme =
             self.workable(scheme, &network).map_err(|problem| refuse(format!("scheme: {problem}")))?;
-        Ok(Setup { scenario: self, scheme, layout: Layout::new(network, scheme) })
+        Ok(Setup { scenario: self, scheme, layout: Arc::new(Layout::new(network, scheme)) })
     }
 }
 

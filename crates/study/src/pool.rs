@@ -8,11 +8,11 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Ended, Metrics, RunError, RunSummary, Scenario, ScenarioError, Sweep};
+use lasthop_scenario::{Ended, Metrics, RunError, RunSummary, Scenario, ScenarioError, SharedSetup, Sweep};
 
 /// How long a worker computes before it delivers its rows and takes more runs: long enough to make the
 /// overhead negligible, short enough for timely rows and for workers to finish together.
@@ -114,14 +114,32 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Batches with pending runs, each with an id.
-    queue: VecDeque<(u64, Batch)>,
+    /// Batches with pending runs.
+    queue: VecDeque<Pending>,
     submitted: u64,
     rows: Vec<Row>,
     failure: Option<Failure>,
     /// Submitted runs whose row or failure is not collected yet.
     pending: u64,
     closed: bool,
+}
+
+/// A batch with pending runs.
+#[derive(Debug)]
+struct Pending {
+    id: u64,
+    batch: Batch,
+    /// Made by the first worker that takes runs of the batch.
+    setup: Arc<OnceLock<SharedSetup>>,
+}
+
+/// Runs for a worker.
+struct Share {
+    epoch: u64,
+    /// The id of the batch.
+    id: u64,
+    batch: Batch,
+    setup: Arc<OnceLock<SharedSetup>>,
 }
 
 impl Pool {
@@ -148,8 +166,8 @@ impl Pool {
             let mut state = self.shared.lock();
             state.pending += batch.runs.end - batch.runs.start;
             state.submitted += 1;
-            let number = state.submitted;
-            state.queue.push_back((number, batch));
+            let id = state.submitted;
+            state.queue.push_back(Pending { id, batch, setup: Arc::default() });
             self.shared.work.notify_all();
         }
         Ok(())
@@ -229,37 +247,42 @@ impl Shared {
     /// Main loop of one of `workers` workers.
     fn serve(&self, workers: u64) {
         let mut pace = Pace { batch: 0, runs: 1 };
-        while let Some((epoch, number, share)) = self.take(&pace, workers) {
+        while let Some(Share { epoch, id, batch, setup }) = self.take(&pace, workers) {
             let begun = Instant::now();
-            let (rows, failure) = self.carry_out(&share, epoch);
-            pace = Pace::after(number, share.runs.end - share.runs.start, begun.elapsed());
+            let (rows, failure) = self.carry_out(&batch, &setup, epoch);
+            pace = Pace::after(id, batch.runs.end - batch.runs.start, begun.elapsed());
             self.hand_in(epoch, rows, failure);
         }
     }
 
     /// Waits for work and takes runs of the first batch: as many as fit a turn at the known pace, and fewer
-    /// near the end of the batch, to leave some for other workers. Returns the epoch, the batch id and the
-    /// runs; `None` at shutdown.
-    fn take(&self, pace: &Pace, workers: u64) -> Option<(u64, u64, Batch)> {
+    /// near the end of the batch, to leave some for other workers. Returns `None` at shutdown.
+    fn take(&self, pace: &Pace, workers: u64) -> Option<Share> {
         let idle = |state: &mut State| state.queue.is_empty() && !state.closed;
         let mut state = self.work.wait_while(self.lock(), idle).expect("no thread panics with the lock");
-        let (number, batch) = state.queue.front_mut()?;
-        let number = *number;
+        let Pending { id, batch, setup } = state.queue.front_mut()?;
+        let (id, setup) = (*id, Arc::clone(setup));
         let left = batch.runs.end - batch.runs.start;
-        let turn = if pace.batch == number { pace.runs } else { 1 };
+        let turn = if pace.batch == id { pace.runs } else { 1 };
         let end = batch.runs.start + turn.min(left.div_ceil(2 * workers));
         let share = Batch { runs: batch.runs.start..end, ..batch.clone() };
         batch.runs.start = end;
         if batch.runs.is_empty() {
             state.queue.pop_front();
         }
-        Some((self.epoch.load(Relaxed), number, share))
+        Some(Share { epoch: self.epoch.load(Relaxed), id, batch: share, setup })
     }
 
     /// The rows of all runs of `share` until one fails or everything is cancelled.
-    fn carry_out(&self, share: &Batch, epoch: u64) -> (Vec<Row>, Option<Failure>) {
+    fn carry_out(
+        &self,
+        share: &Batch,
+        setup: &OnceLock<SharedSetup>,
+        epoch: u64,
+    ) -> (Vec<Row>, Option<Failure>) {
         let keep_going = || self.epoch.load(Relaxed) == epoch;
-        let setup = share.scenario.set_up(&share.scheme).expect("submit() has validated the batch");
+        let set_up = || SharedSetup::new(Arc::clone(&share.scenario), &share.scheme);
+        let setup = setup.get_or_init(|| set_up().expect("submit() has validated the batch")).get();
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
             match attempt(share, run, || setup.run(share.seed, run, |_| keep_going())) {
@@ -334,7 +357,7 @@ mod tests {
         let pool = Pool::new(NonZeroUsize::new(1));
         let shared = &pool.shared;
         shared.lock().pending = 10;
-        let (rows, none) = shared.carry_out(&batch(0..2), 0);
+        let (rows, none) = shared.carry_out(&batch(0..2), &OnceLock::new(), 0);
         let failure = attempt(&batch(0..9), 2, || panic!("boom")).unwrap_err();
         assert_eq!((rows.len(), none), (2, None));
         shared.hand_in(0, rows.clone(), Some(failure.clone()));
@@ -348,7 +371,7 @@ mod tests {
     #[test]
     fn workers_wait_for_a_collector_that_falls_behind() {
         let pool = Pool::new(NonZeroUsize::new(1));
-        let (rows, _) = pool.shared.carry_out(&batch(0..1), 0);
+        let (rows, _) = pool.shared.carry_out(&batch(0..1), &OnceLock::new(), 0);
         let deliver = |epoch: u64| {
             let (shared, rows) = (Arc::clone(&pool.shared), rows.clone());
             thread::spawn(move || shared.hand_in(epoch, rows, None))
