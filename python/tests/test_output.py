@@ -15,8 +15,11 @@ from pathlib import Path
 import pytest
 from conftest import EXAMPLE, ROOT, Command, interrupt, results
 
+import lasthop
+from lasthop.cli import run
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import FILES, Output
+from lasthop.cli.run import Request
 from lasthop.study import Study, StudyError
 
 ENDLESS = ("--set", "transfer.size=unlimited", "--set", "limit=100000000 s", "--scheme", "ebsn")
@@ -212,3 +215,14 @@ def test_an_empty_directory_name_is_refused(command: Command, verb: str) -> None
 def test_json_and_files_say_the_same(command: Command, tmp_path: Path) -> None:
     result = command("run", EXAMPLE, "--json", "--out", tmp_path)
     assert json.loads(result.stdout) == json.loads((tmp_path / "results.json").read_text())
+
+
+def test_traces_of_all_runs_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = lasthop.run(EXAMPLE, "basic", trace=True, series=True).recorded_rows
+    request = Request(
+        Path(EXAMPLE), ["basic", "ebsn", "lhack"], [], 0, 0, [], False, tmp_path / "out", True, False
+    )
+    monkeypatch.setattr(run, "_MAX_ROWS", rows)
+    with pytest.raises(RefusedError, match=r"after 2 of \d runs .* have [\d,]+ rows, more"):
+        run.execute(request)
+    assert not (tmp_path / "out").exists()

@@ -36,6 +36,8 @@ use crate::columns;
 ///     Metrics of each source of other traffic, by name.
 /// applications : dict of str to dict
 ///     Metrics of each application, by name.
+/// recorded_rows : int
+///     Number of rows in its traces and series, each about 100 bytes in memory.
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Run {
     scenario: Arc<lasthop_scenario::Scenario>,
@@ -240,6 +242,11 @@ impl Run {
     fn agents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let each = |(name, series): &(String, _)| Ok((name.clone(), columns::series(py, series)?));
         self.run.agents.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
+    }
+
+    #[getter]
+    fn recorded_rows(&self) -> usize {
+        self.run.recorded_rows()
     }
 
     /// Write the result as a JSON document.

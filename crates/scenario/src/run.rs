@@ -26,6 +26,9 @@ const MAX_PACKETS_HELD: usize = 4_000_000;
 /// Limit of rows in traces and series: about half a gigabyte of memory.
 const MAX_ROWS_RECORDED: usize = 4_000_000;
 
+/// Limit of packets and losses in a capture: about half a gigabyte of disk space.
+const MAX_RECORDS_CAPTURED: usize = 4_000_000;
+
 /// Maximum number of further connection parts that a capture file has addresses for.
 const MAX_CAPTURED_PARTS: usize = 63;
 
@@ -102,6 +105,19 @@ pub enum RunError {
     Capture(PathBuf, io::Error),
     /// The run was interrupted.
     Stopped,
+}
+
+impl Run {
+    /// Number of rows in its traces and series: a measure of the memory that it takes.
+    pub fn recorded_rows(&self) -> usize {
+        let rows = |series: &Series| series.time_s.len();
+        let of_part = |part: &PartRun| {
+            part.events.as_ref().map_or(0, |events| events.time_s.len())
+                + part.series.as_ref().map_or(0, rows)
+        };
+        let parts = self.connections.iter().flat_map(|each| &each.parts).map(of_part);
+        parts.chain(self.agents.iter().map(|(_, series)| rows(series))).sum()
+    }
 }
 
 impl fmt::Display for RunError {
@@ -196,8 +212,8 @@ impl Scenario {
     ///
     /// # Errors
     /// If the scheme is unknown or does not support these links, if a scenario made in code has
-    /// [faults](Scenario::faults), if the packets in flight exceed the memory limit, or if the pcapng file
-    /// cannot be written.
+    /// [faults](Scenario::faults), if packets in flight, recordings or the capture exceed their limits, or if the
+    /// pcapng file cannot be written.
     pub fn run(&self, scheme: &str, seed: u64, run: u64, observe: Observe<'_>) -> Result<Run, RunError> {
         self.run_while(scheme, seed, run, observe, |_| true)
     }
@@ -324,13 +340,21 @@ impl Setup<'_> {
         let (names, agents): (Vec<_>, Vec<_>) =
             agents.map(|(id, name)| (name, Recorder::new(id, FlowId(0)))).unzip();
         let rows = |recorder: &Option<Recorder>| recorder.as_ref().map_or(0, Recorder::rows);
-        let check = |now, ((recorders, agents), _): &((Vec<_>, Vec<Recorder>), _)| {
+        let check = |now, ((recorders, agents), capture): &((Vec<_>, Vec<Recorder>), Option<Pcapng<_>>)| {
             let of_parts = recorders.iter().map(|(tracer, recorder): &(Option<Tracer>, _)| {
                 tracer.as_ref().map_or(0, Tracer::rows) + rows(recorder)
             });
             let recorded = of_parts.chain(agents.iter().map(Recorder::rows)).sum::<usize>();
             if recorded > MAX_ROWS_RECORDED {
                 return Err(self.overrecorded(now));
+            }
+            if let Some(capture) = capture {
+                if capture.has_failed() {
+                    // `finish` returns the reason.
+                    return Err(RunError::Stopped);
+                } else if capture.records() > MAX_RECORDS_CAPTURED {
+                    return Err(self.overcaptured(now));
+                }
             }
             check_progress(&mut keep_going, now)
         };
@@ -419,6 +443,16 @@ impl Setup<'_> {
         let message = format!(
             "after {now} the traces and series of this run have more than {MAX_ROWS_RECORDED} rows; lower the \
              limit or the size of transfers, or run without traces and series"
+        );
+        let location = Location::File { name: &self.scenario.file, text: "", span: None };
+        RunError::Scenario(ScenarioError::new(message, location))
+    }
+
+    /// The error for a run whose capture exceeds its limit at `now`.
+    fn overcaptured(&self, now: Time) -> RunError {
+        let message = format!(
+            "after {now} the capture of this run has more than {MAX_RECORDS_CAPTURED} packets; lower the limit \
+             or the size of transfers, or run without a capture"
         );
         let location = Location::File { name: &self.scenario.file, text: "", span: None };
         RunError::Scenario(ScenarioError::new(message, location))

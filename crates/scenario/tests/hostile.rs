@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::panic::catch_unwind;
+#[cfg(unix)]
+use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -528,6 +530,30 @@ fn the_number_of_recorded_rows_is_bounded() {
     let trace = ended_at(Observe { trace: true, ..Observe::default() });
     let both = ended_at(Observe { trace: true, series: true, ..Observe::default() });
     assert!(10.0 < both && both < trace && trace < 30.0, "{both} and {trace}");
+}
+
+/// The capture of an unbounded run, written to a device that takes everything.
+#[cfg(unix)]
+#[test]
+fn the_number_of_captured_packets_is_bounded() {
+    let fast = ["transfer.size=unlimited", "wired.rate=1 Gbps", "radio.rate=1 Gbps", "tcp.window=1 MB"];
+    let scenario = Scenario::parse(LAST_HOP, "test.toml", &fast).expect("it is sound");
+    let observe = Observe { pcap: Some(Path::new("/dev/null")), ..Observe::default() };
+    let Err(error) = scenario.run("basic", 1, 0, observe) else { panic!("it is too much") };
+    let error = error.to_string();
+    let reason = error.split_once(" s the capture of this run ").expect("it says when").1;
+    assert!(reason.starts_with("has more than 4000000 packets; lower the limit or"), "{reason}");
+}
+
+/// A capture that cannot be continued ends an unbounded run.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_failed_capture_ends_the_run() {
+    let endless = ["transfer.size=unlimited", "limit=100000000 s"];
+    let scenario = Scenario::parse(LAST_HOP, "test.toml", &endless).expect("it is sound");
+    let observe = Observe { pcap: Some(Path::new("/dev/full")), ..Observe::default() };
+    let Err(error) = scenario.run("basic", 1, 0, observe) else { panic!("it cannot be written") };
+    assert!(error.to_string().starts_with("cannot write /dev/full: "), "{error}");
 }
 
 /// A proxy without split connections has empty series.

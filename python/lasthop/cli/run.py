@@ -21,6 +21,9 @@ from lasthop.cli.streams import emit, emit_document
 _OF_RELAYS = {"relays sent again": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
 """Columns about the base stations of split connections, with their metrics."""
 
+_MAX_ROWS = 4_000_000
+"""Limit of rows in the traces and series of all runs together, which are all in memory to be drawn."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -55,6 +58,7 @@ def execute(request: Request) -> None:
             limit = tomllib.loads(each.to_toml())["limit"]
             progress = partial(activity.simulated, limit=limit)
             runs.append(_run(each, scheme, request, output, progress))
+            _check_rows(runs, len(pairs))
         report = scenario.report(runs)
         if output is not None:
             output.text("scenario.toml", scenario.to_toml())
@@ -83,6 +87,17 @@ def _run(
     pcap = output.path(f"{name}.pcapng", "pcapng") if output is not None and request.pcap else None
     seed, run, record = request.seed, request.run, request.trace
     return scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap, progress=progress)
+
+
+def _check_rows(runs: list[Run], ordered: int) -> None:
+    """Refuse to go on if the runs so far have recorded more than the command may hold."""
+    rows = sum(run.recorded_rows for run in runs)
+    if rows > _MAX_ROWS:
+        raise RefusedError(
+            f"after {len(runs)} of {ordered} runs their traces and series have {rows:,} rows, more than "
+            f"{_MAX_ROWS:,}; run fewer schemes at once, lower the limit or the size of transfers, or run "
+            "without --trace"
+        )
 
 
 def _name(sender: str | None, scheme: str) -> str:

@@ -97,6 +97,7 @@ pub struct Pcapng<W: Write> {
     wires: Vec<WireId>,
     losses: bool,
     parts: Vec<(CapturedPart, Encoder)>,
+    records: usize,
     failure: Option<io::Error>,
 }
 
@@ -136,7 +137,17 @@ impl<W: Write> Pcapng<W> {
             (part, encoder)
         });
         let (wires, losses, parts) = (capture.wires, capture.losses, parts.collect());
-        Ok(Pcapng { file, encoder, wires, losses, parts, failure: None })
+        Ok(Pcapng { file, encoder, wires, losses, parts, records: 0, failure: None })
+    }
+
+    /// Number of packets and losses recorded so far.
+    pub fn records(&self) -> usize {
+        self.records
+    }
+
+    /// Whether an error has occurred: nothing more is written, and [`finish`](Pcapng::finish) returns it.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
     }
 
     /// Ends the file, flushes and returns the writer.
@@ -209,6 +220,7 @@ impl<W: Write> Pcapng<W> {
             data: Cow::Borrowed(&datagram.headers),
             options: comment.into_iter().map(|text| EnhancedPacketOption::Comment(text.into())).collect(),
         };
+        self.records += 1;
         put(&mut self.file, block)
     }
 }
