@@ -15,9 +15,13 @@ from conftest import ROOT, Command, results
 import lasthop
 from lasthop.papers import names, paper, papers, report
 from lasthop.papers.claims import near
-from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS
+from lasthop.papers.evidence import Evidence, Sweep, total
+from lasthop.papers.kept import make_runs, values
+from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Campaign, Paper
 from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.vstcp import network
+from lasthop.study import Study, Target
+from lasthop.study.plan import Rule
 from lasthop.study.statistics import estimate
 
 RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2, "wenp": 2}
@@ -238,6 +242,123 @@ def test_a_printed_number_must_be_within_the_interval_and_the_papers_own_scatter
     assert not near(found, edge * 1.01, 0.0)
     assert near(found, edge * 1.01, 0.04)
     assert not near(found, found.mean * 1.2, 0.04)
+
+
+PRECISE = Campaign(
+    "It is a test.",
+    [Target("throughput_bps", relative=0.1), Target("timeouts", relative=0.3, absolute=1.0)],
+    least=10,
+    most=200,
+)
+
+
+def _local(full: Campaign | int, quick: int = 10) -> Paper:
+    """Return the paper ebsn with its local experiment alone, of three points."""
+    found = paper("ebsn")
+    sweep = 'sweep.radio.channel.two-state.bad=["400 ms", "1 s", "1.6 s"]'
+    experiment = next(each for each in found.experiments if each.name == "local")
+    overrides = ("transfer.size=500 KB", sweep)
+    return replace(found, experiments=[replace(experiment, quick=quick, full=full, overrides=overrides)])
+
+
+def _plan(small: Paper, full: bool) -> Plan:
+    figures = [each for each in small.figures if each.id == "10"]
+    claims = [each for each in small.claims if each.id in ("local-better", "local-gain")]
+    return Plan(small, small.choose({}), full, figures, claims)
+
+
+def test_each_scheme_stops_by_itself_and_pairs_are_the_runs_that_both_have(tmp_path: Path) -> None:
+    plan = _plan(_local(PRECISE), full=True)
+    outcomes = [run_paper(plan, tmp_path, jobs=1), run_paper(plan, None, jobs=2), run_paper(plan, tmp_path)]
+    assert all(each.judgements == outcomes[0].judgements for each in outcomes)
+    study = Study.open(tmp_path / "local,seed=1.sqlite")
+    sweep = Sweep(study, {"bad": "radio.channel.two-state.bad"})
+    counts = set()
+    for at in sweep.points():
+        for scheme in sweep.schemes:
+            runs = sweep.runs(scheme, at)
+            counts.add(runs)
+            checkpoints = [n for n in (10, 15, 23, 35, 53, 80, 120, 180, 200) if n <= runs]
+            excess = [
+                max(
+                    target.excess(estimate(sweep.sample(target.metric, scheme, at)[:n], 1))
+                    for target in PRECISE.targets
+                )
+                for n in checkpoints
+            ]
+            assert all(each > 1 for each in excess[:-1])
+            assert excess[-1] <= 1
+    assert len(counts) > 1
+    reached = outcomes[0].reached["local"]
+    assert (reached.least, reached.most) == (min(counts), max(counts))
+    at = {"bad": "1.6 s"}
+    found = sweep.versus("throughput_bps", ("ebsn", at), ("basic", at))
+    assert found.difference.n == min(sweep.runs("ebsn", at), sweep.runs("basic", at))
+
+
+def test_between_experiments_too_the_runs_are_paired_that_both_have() -> None:
+    sweeps = {}
+    for name, runs in (("few", 10), ("many", 15)):
+        outcome_of = _local(runs, quick=runs).experiments[0]
+        scenario = paper("ebsn").scenario(outcome_of, paper("ebsn").choose({}))
+        study = Study(scenario, precision=None, runs=(runs, runs))
+        study.run()
+        sweeps[name] = Sweep(study, outcome_of.axes)
+    at = {"bad": "1 s"}
+    evidence = Evidence(sweeps, {}, {})
+    found = evidence.between("throughput_bps", ("few", "ebsn", at), ("many", "basic", at))
+    same = sweeps["few"].versus("throughput_bps", ("ebsn", at), ("basic", at))
+    assert found == same
+    assert found.difference.n == 10
+
+
+def test_points_weigh_the_same_in_a_total_however_many_runs_they_have(tmp_path: Path) -> None:
+    run_paper(_plan(_local(PRECISE), full=True), tmp_path)
+    sweep = Sweep(Study.open(tmp_path / "local,seed=1.sqlite"), {"bad": "radio.channel.two-state.bad"})
+    amount, _, runs = total(sweep, "timeouts", "basic")
+    means = [sweep.mean("timeouts", "basic", at).mean for at in sweep.points()]
+    assert len({sweep.runs("basic", at) for at in sweep.points()}) > 1
+    assert amount / runs == pytest.approx(np.mean(means))
+
+
+def test_kept_runs_stop_by_the_metrics_of_connections() -> None:
+    found = paper("wenp")
+    table = next(each for each in found.experiments if each.name == "table")
+    scenario = found.scenario(
+        replace(table, overrides=(*table.overrides, "limit=30 s", "warmup=5 s")), found.choose({})
+    )
+    targets = [Target("1.throughput_bps", relative=0.02), Target("8.throughput_bps", relative=0.3)]
+    rule = Rule(4, 20, targets)
+    told: list[tuple[int, int]] = []
+    kept = make_runs(scenario, False, rule, 1, 5, 2, lambda now: told.append((now.done, now.expected)))
+    again = make_runs(scenario, False, rule, 1, 5, 1, lambda now: None)
+    for scheme, runs in kept.items():
+        assert [run.run for run in runs] == list(range(5, 5 + len(runs)))
+        assert [run.connections for run in runs] == [run.connections for run in again[scheme]]
+        excess = [
+            max(target.excess(estimate(values(runs[:n], target.metric), 1)) for target in targets)
+            for n in (4, 6, 9, 14, 20)
+            if n <= len(runs)
+        ]
+        assert all(each > 1 for each in excess[:-1])
+        assert excess[-1] <= 1 or len(runs) == 20
+    assert told[-1][0] == sum(map(len, kept.values()))
+    assert all(done <= expected for done, expected in told)
+
+
+def test_a_full_paper_tells_its_precision(tmp_path: Path) -> None:
+    outcome = run_paper(_plan(_local(PRECISE), full=True), None)
+    page = report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "It is a test." in page
+    assert page.count("throughput_bps ±10 %, reached") == 2
+    (experiment,) = report.as_json(outcome)["experiments"]
+    assert experiment["precision"][0]["metric"] == "throughput_bps"
+    assert 0 < experiment["precision"][0]["widest"] <= 1
+    narrow = replace(PRECISE, targets=[Target("throughput_bps", relative=0.001)], most=10)
+    (missed,) = run_paper(_plan(_local(narrow), full=True), None).reached.values()
+    assert re.fullmatch(
+        r"10 runs of each scheme at each point; throughput_bps ±0.1 %, not reached by 6 of 6 .*", missed.text
+    )
 
 
 def test_the_json_has_the_keys_that_are_documented(outcome: Outcome) -> None:

@@ -192,6 +192,30 @@ def test_a_point_stops_when_all_its_schemes_are_known_well_enough() -> None:
     assert not Rule(4, 100).satisfied([])
 
 
+@pytest.mark.parametrize(
+    ("least", "covers"),
+    # docs/studies.md has these shares from more studies.
+    [(10, 0.90), (20, 0.92), (50, 0.93)],
+)
+def test_intervals_at_a_checkpoint_that_stopped_a_study_cover_the_truth(least: int, covers: float) -> None:
+    generator = np.random.default_rng(least)
+    sd = 0.3
+    for runs in (2 * least, 5 * least):
+        # The width that takes so many runs on average.
+        rule = Rule(least, 100_000, [Target("x", relative=1.96 * sd / math.sqrt(runs))])
+        covered, made = [], []
+        for _ in range(600):
+            sample = generator.gamma(1 / sd**2, sd**2, 20 * runs)
+            for n in rule.checkpoints():
+                found = estimate(sample[:n])
+                if rule.satisfied([target.excess(found) for target in rule.targets]):
+                    break
+            covered.append(found.low <= 1.0 <= found.high)
+            made.append(n)
+        assert len(set(made)) > 1
+        assert covers <= np.mean(covered) <= 0.98
+
+
 def test_a_target_is_the_wider_of_its_relative_and_absolute_half_widths() -> None:
     found = estimate([1.0, 2.0, 3.0])
     assert Target("timeouts", relative=0.5, absolute=0.1).excess(found) == pytest.approx(found.ci95)

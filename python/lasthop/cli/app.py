@@ -223,7 +223,7 @@ def paper(
         typer.Option(metavar="NAME=CHOICE", help="Choose another reading of what the paper leaves open."),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="At least as many runs as the paper, or few.")
+        bool, typer.Option("--full/--quick", help="As many runs as the claims need, or few.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The seed.")] = 1,
     run: Annotated[

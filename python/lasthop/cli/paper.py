@@ -126,5 +126,9 @@ def _print(outcome: Outcome) -> None:
             emit("\nwhere a claim does not hold:")
         for name, each in notes:
             emit(f"  {name}: {each.note}")
+    if outcome.reached:
+        emit("\nprecision:")
+    for name, reached in outcome.reached.items():
+        emit(f"  {name}: {reached.text}")
     size = "full" if plan.full else "quick"
     emit(f"\n{len(outcome.figures)} figures from {outcome.runs:,} runs ({size}, seed {plan.seed})")

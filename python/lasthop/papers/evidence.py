@@ -10,7 +10,7 @@ import numpy as np
 from lasthop import Run, Scenario
 from lasthop.study import Study
 from lasthop.study.samples import Samples
-from lasthop.study.statistics import Comparison, Estimate, Sample, compare, estimate
+from lasthop.study.statistics import Comparison, Estimate, Sample, compare_paired, estimate
 
 At = Mapping[str, str]
 """A grid point: values by the short names of the axes."""
@@ -61,7 +61,14 @@ class Sweep:
 
     def sample(self, metric: str, scheme: str, at: At) -> Sample:
         """Return a metric of all runs of a scheme at a point, in order; NaN for a run without it."""
-        return self._samples.of(self._places[tuple(at[short] for short in self._axes)], scheme, metric)
+        return self._samples.of(self._place(at), scheme, metric)
+
+    def runs(self, scheme: str, at: At) -> int:
+        """Return the number of runs of a scheme at a point."""
+        return self._samples.runs(self._place(at), scheme)
+
+    def _place(self, at: At) -> int:
+        return self._places[tuple(at[short] for short in self._axes)]
 
     def mean(self, metric: str, scheme: str, at: At) -> Estimate:
         """Estimate the mean of a metric."""
@@ -70,9 +77,7 @@ class Sweep:
 
     def versus(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Comparison:
         """Compare two (scheme, point) in paired runs: runs of the same number meet the same fades."""
-        over, under = self.sample(metric, *ours), self.sample(metric, *theirs)
-        both = ~(np.isnan(over) | np.isnan(under))
-        return compare(over[both], under[both], self.study.seed)
+        return compare_paired(self.sample(metric, *ours), self.sample(metric, *theirs), self.study.seed)
 
 
 class Evidence:
@@ -108,8 +113,7 @@ class Evidence:
         Runs of the same number meet the same fades if the experiments share the seed and the channel.
         """
         over, under = (self.sweep(name).sample(metric, scheme, at) for name, scheme, at in (ours, theirs))
-        both = ~(np.isnan(over) | np.isnan(under))
-        return compare(over[both], under[both], self.sweep(ours[0]).study.seed)
+        return compare_paired(over, under, self.sweep(ours[0]).study.seed)
 
     def traces(self, experiment: str) -> Mapping[str, Run]:
         """Return the first traced run of each scheme, which figures show."""
@@ -135,7 +139,11 @@ def along(sweep: Sweep, axis: str, at: At, metric: str, scheme: str) -> list[Est
 
 
 def total(sweep: Sweep, metric: str, scheme: str) -> tuple[float, int, int]:
-    """Return a metric's sum over all runs of a scheme, the number of runs with any, and of all runs."""
+    """Return a metric's sum over all runs of a scheme, the number of runs with any, and of all runs.
+
+    Points with fewer runs have the same weight in the sum as others.
+    """
     samples: Sequence[Sample] = [sweep.sample(metric, scheme, at) for at in sweep.points()]
-    values = np.concatenate(samples)
-    return float(np.nansum(values)), int(np.count_nonzero(np.nan_to_num(values))), len(values)
+    runs = sum(map(len, samples))
+    amount = sum(float(np.nansum(sample)) * (runs / len(samples) / len(sample)) for sample in samples)
+    return amount, sum(int(np.count_nonzero(np.nan_to_num(sample))) for sample in samples), runs

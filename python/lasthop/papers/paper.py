@@ -8,6 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Protocol
 
 from lasthop import Scenario
+from lasthop.study.plan import Rule, Target
 
 if TYPE_CHECKING:
     from lasthop.papers.evidence import Evidence
@@ -57,6 +58,27 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Campaign:
+    """The runs of an experiment with `--full`: each scheme at each point stops once its means are well known.
+
+    Attributes
+    ----------
+    needs : str
+        Why its figures and claims need this precision, and no higher one.
+    targets : sequence of Target
+        The precisions that every scheme must reach at every point. In an experiment without axes,
+        `CONNECTION.METRIC` is a metric of one connection.
+    least, most : int
+        The fewest and the most runs of each scheme at each point.
+    """
+
+    needs: str
+    targets: Sequence[Target]
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """A sweep, or a set of traced runs, for figures and claims.
 
@@ -67,8 +89,10 @@ class Experiment:
         names another file.
     axes : mapping of str to str
         The swept settings, by their short names in figures and claims.
-    quick, full : int
+    quick : int
         Runs of each scheme at each point. Without axes every run is kept, and at least one is made.
+    full : Campaign or int
+        The same with `--full`: a rule, or a number where claims read traces, which have no metric to stop by.
     scenario : str
         The scenario's file without its suffix, unless it is the experiment's name.
     overrides : sequence of str
@@ -82,11 +106,18 @@ class Experiment:
     name: str
     axes: Mapping[str, str] = field(default_factory=dict)
     quick: int = 0
-    full: int = 0
+    full: Campaign | int = 0
     scenario: str = ""
     overrides: Sequence[str] = ()
     fixed: Sequence[str] = ()
     traced: bool = True
+
+    def rule(self, full: bool) -> Rule:
+        """Return the stopping rule of each scheme at each point."""
+        if full and isinstance(self.full, Campaign):
+            return Rule(self.full.least, self.full.most, self.full.targets)
+        runs = self.full if full and isinstance(self.full, int) else self.quick
+        return Rule(max(1, runs), max(1, runs))
 
 
 class Claim(Protocol):

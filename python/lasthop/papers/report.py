@@ -28,8 +28,29 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "run": plan.run,
         "runs": outcome.runs,
         "readings": reading,
+        "experiments": [
+            {
+                "name": name,
+                "runs": {"min": each.least, "max": each.most},
+                "precision": [
+                    {
+                        "metric": widest.target.metric,
+                        "relative": widest.target.relative,
+                        "absolute": widest.target.absolute,
+                        "widest": widest.excess,
+                    }
+                    for widest in each.widest
+                ],
+            }
+            for name, each in outcome.reached.items()
+        ],
         "figures": [
-            {"id": plot.id, "title": plot.title, "series": _series(figure)}
+            {
+                "id": plot.id,
+                "title": plot.title,
+                "experiments": list(plot.experiments),
+                "series": _series(figure),
+            }
             for plot, figure in outcome.figures
         ],
         "claims": [
@@ -99,6 +120,7 @@ def write_html(outcome: Outcome, path: Path) -> Path:
         paper=outcome.plan.paper,
         version=__version__,
         images=[(plot, _image(plot, figure)) for plot, figure in outcome.figures],
+        campaigns={each.name: each.full for each in outcome.plan.experiments()},
         reading=_differing(outcome),
     )
     return write_text(path, page)

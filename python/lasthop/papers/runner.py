@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lasthop import Run
 from lasthop.papers.evidence import Evidence, Sweep
+from lasthop.papers.kept import make_runs, values
 from lasthop.papers.paper import Choice, Claim, Experiment, Judgement, Paper, Plot
+from lasthop.papers.precision import Reached, reached
 from lasthop.study import Progress, Study
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Plan:
     readings : mapping of str to Choice
         The choice for each reading.
     full : bool
-        Whether to make at least as many runs as the paper, or few.
+        Whether to make as many runs as the claims need, or few.
     figures : sequence of Plot
         The figures to draw.
     claims : sequence of Claim
@@ -69,12 +70,15 @@ class Outcome:
         The claims with their verdicts.
     runs : int
         The number of runs behind them.
+    reached : dict of str to Reached
+        The runs and the precision of each experiment whose runs stop by precision.
     """
 
     plan: Plan
     figures: list[tuple[Plot, DataFigure]] = field(default_factory=list)
     judgements: list[tuple[Claim, Judgement]] = field(default_factory=list)
     runs: int = 0
+    reached: dict[str, Reached] = field(default_factory=dict)
 
 
 def run_paper(
@@ -109,27 +113,48 @@ def run_paper(
         for experiment in plan.experiments():
             scenario = plan.paper.scenario(experiment, plan.readings)
             scenarios[experiment.name] = scenario
-            runs = experiment.full if plan.full else experiment.quick
+            rule = experiment.rule(plan.full)
             if not experiment.axes:
-                numbers = range(plan.run, plan.run + max(1, runs))
-                traced: dict[str, list[Run]] = {scheme: [] for scheme in scenario.schemes}
-                for scheme, kept in traced.items():
-                    for run in numbers:
-                        tell(f"{experiment.name}: {scheme}, run {run}", None)
-                        observe = experiment.traced
-                        kept.append(
-                            scenario.run(scheme, seed=plan.seed, run=run, trace=observe, series=observe)
-                        )
-                traces[experiment.name] = traced
-                outcome.runs += len(numbers) * len(scenario.schemes)
-                continue
-            store = None if stores is None else stores / f"{_name(plan, experiment)}.sqlite"
-            study = open_studies.enter_context(
-                Study(scenario, seed=plan.seed, precision=None, runs=(runs, runs), store=store)
-            )
-            study.run(jobs, partial(tell, experiment.name))
-            outcome.runs += study.progress.done
-            sweeps[experiment.name] = Sweep(study, experiment.axes)
+                kept = make_runs(
+                    scenario,
+                    experiment.traced,
+                    rule,
+                    plan.seed,
+                    plan.run,
+                    jobs,
+                    partial(tell, experiment.name),
+                )
+                traces[experiment.name] = kept
+                outcome.runs += sum(len(runs) for runs in kept.values())
+                samples = [
+                    {target.metric: values(runs, target.metric) for target in rule.targets}
+                    for runs in kept.values()
+                ]
+                counts = [len(runs) for runs in kept.values()]
+            else:
+                store = None if stores is None else stores / f"{_name(plan, experiment)}.sqlite"
+                study = open_studies.enter_context(
+                    Study(
+                        scenario,
+                        seed=plan.seed,
+                        precision=None,
+                        runs=(rule.least, rule.most),
+                        targets=rule.targets,
+                        each_scheme=plan.full,
+                        store=store,
+                    )
+                )
+                study.run(jobs, partial(tell, experiment.name))
+                outcome.runs += study.progress.done
+                sweep = sweeps[experiment.name] = Sweep(study, experiment.axes)
+                cells = [(scheme, at) for at in sweep.points() for scheme in sweep.schemes]
+                samples = [
+                    {target.metric: sweep.sample(target.metric, *cell) for target in rule.targets}
+                    for cell in cells
+                ]
+                counts = [sweep.runs(*cell) for cell in cells] if rule.targets else []
+            if rule.targets:
+                outcome.reached[experiment.name] = reached(rule, counts, samples, plan.seed)
         evidence = Evidence(sweeps, traces, scenarios)
         for plot in plan.figures:
             tell(f"drawing figure {plot.id}", None)

@@ -20,7 +20,7 @@ import numpy as np
 from lasthop import api
 from lasthop._lasthop import Scenario
 from lasthop.study.error import StudyError
-from lasthop.study.statistics import Sample, compare, estimate, holm
+from lasthop.study.statistics import Sample, compare_paired, estimate, holm
 from lasthop.study.units import setting_reading
 
 if TYPE_CHECKING:
@@ -171,8 +171,7 @@ def _as_good(samples: dict[str, Sample], best: str, seed: int) -> list[str]:
     sizes = list(samples)
     p_values = []
     for size in sizes:
-        both = ~(np.isnan(samples[size]) | np.isnan(samples[best]))
-        p_values.append(compare(samples[best][both], samples[size][both], seed).difference.p_value)
+        p_values.append(compare_paired(samples[best], samples[size], seed).difference.p_value)
     others = [i for i, size in enumerate(sizes) if size != best]
     adjusted = dict(zip(others, holm([p_values[i] for i in others]), strict=True))
     return [size for i, size in enumerate(sizes) if size == best or not adjusted[i] < SIGNIFICANT]

@@ -154,6 +154,21 @@ def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, seed: int = 1) -> Co
     return Comparison(difference, estimate(linearised_ratio(ours, theirs), seed))
 
 
+def compare_paired(values: Sample, baseline: Sample, seed: int = 1) -> Comparison:
+    """Compare two schemes over the runs that both have: the common prefix, without runs that lack a value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> compare_paired(np.array([11.0, 20.0, np.nan, 17.0]), np.array([10.0, 18.0, 15.0])).difference.n
+    2
+    """
+    runs = min(len(values), len(baseline))
+    ours, theirs = values[:runs], baseline[:runs]
+    both = ~(np.isnan(ours) | np.isnan(theirs))
+    return compare(ours[both], theirs[both], seed)
+
+
 def linearised_ratio(over: Sample, under: Sample) -> Sample:
     """Return values whose mean is `sum(over) / sum(under)`, and whose spread is that ratio's.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lasthop.study.samples import TOTAL, Samples
-from lasthop.study.statistics import Comparison, Estimate, compare, estimate, holm
+from lasthop.study.statistics import Comparison, Estimate, compare_paired, estimate, holm
 from lasthop.study.store import Identity, Store
 
 if TYPE_CHECKING:
@@ -125,5 +125,4 @@ def compare_cells(
     """Compare two schemes over the runs that both have, and in which both have the metric."""
     runs = samples.runs(point, scheme, baseline)
     ours, theirs = (samples.of(point, each, metric, runs) for each in (scheme, baseline))
-    both = ~(np.isnan(ours) | np.isnan(theirs))
-    return compare(ours[both], theirs[both], seed)
+    return compare_paired(ours, theirs, seed)

@@ -12,7 +12,7 @@ from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Claim, Judgement
 from lasthop.papers.selective_fec.figures import LABELS, SCHEME, completion, units
 from lasthop.study.quantity import number
-from lasthop.study.statistics import Comparison, Estimate, compare
+from lasthop.study.statistics import Comparison, Estimate, compare_paired
 
 SMALL, LARGE = ("1 dB", "2 dB", "3 dB"), ("13 dB", "14 dB", "15 dB")
 """The values of the fading margin that count as small and as large."""
@@ -113,7 +113,7 @@ def _less_with_longer_bursts(metrics: tuple[str, ...], note: str, evidence: Evid
             np.sum([sweep.sample(name, SCHEME, _at(margin, "none", doppler)) for name in metrics], axis=0)
             for doppler in ("0.1", "0.2")
         )
-        found = compare(longer, shorter, sweep.study.seed)
+        found = compare_paired(longer, shorter, sweep.study.seed)
         contradicted |= found.difference.low > 0
         shares.append(f"{longer.mean():.2f} for {shorter.mean():.2f}")
     text = f"{', '.join(shares)} at 1, 2 and 3 dB"

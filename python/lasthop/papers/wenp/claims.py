@@ -13,7 +13,7 @@ from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Claim, Judgement
 from lasthop.papers.wenp.figures import SCHEMES, gain, mean
 from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
-from lasthop.study.statistics import compare
+from lasthop.study.statistics import compare_paired
 
 _KBPS = Unit("kb/s", 1e3, 0)
 
@@ -101,14 +101,14 @@ def _metric(evidence: Evidence, metric: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _fairer(evidence: Evidence) -> Judgement:
     ours, theirs = _metric(evidence, "fairness")
-    found = compare(ours, theirs, evidence.runs("table", "wenp")[0].seed)
+    found = compare_paired(ours, theirs, evidence.runs("table", "wenp")[0].seed)
     text = f"Jain's index {ours.mean():.3f} for {theirs.mean():.3f}"
     return Judgement(HOLDS if found.difference.low > 0 else FAILS, text, float(ours.mean()))
 
 
 def _fewer_timeouts(evidence: Evidence) -> Judgement:
     ours, theirs = _metric(evidence, "timeouts")
-    found = compare(ours, theirs, evidence.runs("table", "wenp")[0].seed)
+    found = compare_paired(ours, theirs, evidence.runs("table", "wenp")[0].seed)
     text = f"{ours.mean():.1f} for {theirs.mean():.1f} in 300 s, all stations"
     return Judgement(HOLDS if found.difference.high < 0 else FAILS, text, float(ours.mean()))
 

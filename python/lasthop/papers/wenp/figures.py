@@ -13,7 +13,7 @@ from lasthop.papers.paper import Plot
 from lasthop.papers.wenp.network import DROPS, PRINTED, STATIONS
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.statistics import Estimate, compare
+from lasthop.study.statistics import Estimate, compare_paired
 from lasthop.study.units import Reading
 
 ALPHAS = ("0.5", "0.6", "0.75", "0.9", "1.0")
@@ -51,7 +51,7 @@ def gain(evidence: Evidence, experiment: str, station: str) -> Estimate:
     """Estimate the ratio of a station's throughput with WENP to that without, in paired runs."""
     runs = evidence.runs(experiment, "wenp")
     ours, theirs = (sample(evidence, experiment, scheme, station) for scheme in ("wenp", "basic"))
-    ratio = compare(ours, theirs, runs[0].seed).ratio
+    ratio = compare_paired(ours, theirs, runs[0].seed).ratio
     assert ratio is not None
     return ratio
 

@@ -1,0 +1,96 @@
+"""Runs of experiments without axes, which are kept as a whole."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Event
+
+import numpy as np
+
+from lasthop import Run, Scenario
+from lasthop.study import Progress
+from lasthop.study.plan import Rule
+from lasthop.study.statistics import Sample, estimate
+
+
+class _StoppedError(Exception):
+    """Raised within a run that is no longer wanted."""
+
+
+def values(runs: Sequence[Run], metric: str) -> Sample:
+    """Return a metric of each run, or one of a connection: `CONNECTION.METRIC`; NaN for a run without it."""
+    connection, _, name = metric.rpartition(".")
+    found = [(run.connections[connection] if connection else run.metrics)[name] for run in runs]
+    return np.asarray([np.nan if value is None else value for value in found], dtype=np.float64)
+
+
+def make_runs(
+    scenario: Scenario,
+    observed: bool,
+    rule: Rule,
+    seed: int,
+    first: int,
+    jobs: int | None,
+    report: Callable[[Progress], None],
+) -> dict[str, list[Run]]:
+    """Make the runs of each scheme until the rule is satisfied.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario.
+    observed : bool
+        Whether the runs have traces and series.
+    rule : Rule
+        The stopping rule of each scheme.
+    seed, first : int
+        The seed, and the number of the first run.
+    jobs : int, optional
+        The number of threads, by default one for each core. Results do not depend on it.
+    report : callable
+        Called with the progress after each run.
+
+    Returns
+    -------
+    dict of str to list of Run
+        The runs of each scheme, in order.
+    """
+    kept: dict[str, list[Run]] = {scheme: [] for scheme in scenario.schemes}
+    stopping = Event()
+
+    def keep_going(_: float) -> None:
+        if stopping.is_set():
+            raise _StoppedError
+
+    def make(scheme: str, number: int) -> Run:
+        return scenario.run(
+            scheme, seed=seed, run=number, trace=observed, series=observed, progress=keep_going
+        )
+
+    began = time.monotonic()
+    progress = Progress(expected=next(rule.checkpoints()) * len(kept))
+    pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
+    try:
+        for scheme, runs in kept.items():
+            for checkpoint in rule.checkpoints():
+                # The runs up to the first checkpoint are expected from the beginning.
+                progress.expected += checkpoint - len(runs) if runs else 0
+                numbers = range(first + len(runs), first + checkpoint)
+                for run in pool.map(partial(make, scheme), numbers):
+                    runs.append(run)
+                    progress.done += 1
+                    progress.made += 1
+                    progress.seconds = time.monotonic() - began
+                    report(progress)
+                found = [estimate(values(runs, target.metric), seed) for target in rule.targets]
+                excesses = [target.excess(each) for target, each in zip(rule.targets, found, strict=True)]
+                if rule.satisfied(excesses):
+                    break
+    finally:
+        stopping.set()
+        pool.shutdown(cancel_futures=True)
+    return kept

@@ -1,0 +1,97 @@
+"""How well the means of an experiment are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lasthop.study.plan import Rule, Target
+from lasthop.study.statistics import Estimate, Sample, estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Widest:
+    """The widest interval of a metric in units of the wanted half-width.
+
+    Attributes
+    ----------
+    target : Target
+        The metric, and the wanted half-width.
+    excess : float
+        The widest half-width in units of it: more than 1 where the most runs did not suffice.
+    wider : int
+        The number of means that are less precise than wanted.
+    means : int
+        The number of means.
+    """
+
+    target: Target
+    excess: float
+    wider: int
+    means: int
+
+    @property
+    def wanted(self) -> str:
+        """The target in words."""
+        shares = [f"±{100 * self.target.relative:g} %"] if self.target.relative else []
+        widths = [f"±{self.target.absolute:g}"] if self.target.absolute else []
+        return f"{self.target.metric} {' or '.join(shares + widths)}"
+
+    @property
+    def text(self) -> str:
+        """The target and what was reached, in words."""
+        if not self.wider:
+            return f"{self.wanted}, reached"
+        missed = f"not reached by {self.wider} of {self.means}"
+        return f"{self.wanted}, {missed} (up to {self.excess:.1f} times as wide)"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The runs and the precision of an experiment.
+
+    Attributes
+    ----------
+    least, most : int
+        The fewest and the most runs made of a scheme at a point.
+    widest : sequence of Widest
+        The widest interval for each target.
+    """
+
+    least: int
+    most: int
+    widest: Sequence[Widest]
+
+    @property
+    def text(self) -> str:
+        """The runs and the precision in words."""
+        runs = f"{self.least:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}"
+        return f"{runs} runs of each scheme at each point; {'; '.join(each.text for each in self.widest)}"
+
+
+def reached(rule: Rule, counts: Sequence[int], samples: Sequence[Mapping[str, Sample]], seed: int) -> Reached:
+    """Compare intervals with the targets of a rule.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule.
+    counts : sequence of int
+        The number of runs of each scheme at each point.
+    samples : sequence of mapping of str to Sample
+        Their values of each metric.
+    seed : int
+        As in `estimate`.
+    """
+    widest = []
+    for target in rule.targets:
+        found: list[Estimate] = []
+        for sample in samples:
+            values = sample[target.metric]
+            found.append(estimate(values[~np.isnan(values)], seed))
+        excesses = [target.excess(each) for each in found if each.n > 1]
+        wider = sum(each > 1 for each in excesses)
+        widest.append(Widest(target, max(excesses, default=0.0), wider, len(excesses)))
+    return Reached(min(counts), max(counts), widest)
