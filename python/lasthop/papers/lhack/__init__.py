@@ -43,10 +43,8 @@ def _window(name: str, messages: int) -> Experiment:
     return Experiment(name, quick=10, full=_TRACES, scenario=_FILE, overrides=(*_SHORT, corruption))
 
 
-def _variant(name: str, *overrides: str) -> Experiment:
-    return Experiment(
-        name, _RATE, quick=8, full=_SHARES, scenario=_FILE, overrides=(swept(RATES), *overrides)
-    )
+def _variant(name: str, *overrides: str, full: Campaign = _FURTHER) -> Experiment:
+    return Experiment(name, _RATE, quick=8, full=full, scenario=_FILE, overrides=(swept(RATES), *overrides))
 
 
 def _handoff(name: str, wireless: str) -> Experiment:
@@ -63,7 +61,7 @@ PAPER = Paper(
     source="IEEE Symposium on Computers and Communications, Alexandria, Egypt, 1995",
     readings=READINGS,
     experiments=(
-        _variant("rate"),
+        _variant("rate", full=_SHARES),
         _variant("mobile-source", "topology.path.wireless=first"),
         _variant("both-mobile", "topology.path.wireless=both"),
         _variant("every-third", "tcp.ack_every=3"),
