@@ -1,8 +1,9 @@
 //! The discrete-event engine: wakes components at their deadlines and carries out the effects they emit.
 
 use lasthop_base::Time;
-use lasthop_proto::{ComponentId, Effect, Out, Port, Signal};
+use lasthop_proto::{ComponentId, Effect, Out, Packet, Port, Signal};
 
+use crate::look_ahead::Place;
 use crate::node::Node;
 use crate::tap::{Tap, Wire, WireId};
 use crate::wakeups::Wakeups;
@@ -25,6 +26,7 @@ pub struct Builder {
     nodes: Vec<Node>,
     wires: Vec<Wire>,
     watches: Vec<(ComponentId, ComponentId)>,
+    step_by_step: bool,
 }
 
 impl Builder {
@@ -54,6 +56,12 @@ impl Builder {
     /// Delivers the signals of `watched` to `watcher`.
     pub fn watch(&mut self, watched: ComponentId, watcher: ComponentId) {
         self.watches.push((watched, watcher));
+    }
+
+    /// Turns [look-ahead](crate::look_ahead) off: every event is carried out at its own time. Results are the same.
+    pub fn step_by_step(mut self) -> Builder {
+        self.step_by_step = true;
+        self
     }
 
     /// The wires of each component, indexed by port, and the offset of each component's first entry. A port
@@ -87,18 +95,24 @@ impl Builder {
     /// If two wires leave the same port.
     pub fn build<T: Tap>(self, tap: T) -> Engine<T> {
         let (wires, first_wire) = self.wire_table();
+        let places = match self.step_by_step {
+            true => vec![Place::PLAIN; self.nodes.len()],
+            false => Place::all(&self.nodes, &self.wires, &tap),
+        };
         let mut wakeups = Wakeups::new(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
             wakeups.set(index, node.next_wakeup());
         }
         Engine {
             nodes: self.nodes,
+            places,
             wires,
             first_wire,
             watches: self.watches,
             wakeups,
             out: Out::default(),
             now: Time::ZERO,
+            turn: 0,
             handled: 0,
             finished: Vec::new(),
             awaited: Vec::new(),
@@ -112,16 +126,19 @@ impl Builder {
 /// Drives components through simulated time.
 #[allow(missing_debug_implementations)]
 pub struct Engine<T> {
-    nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) places: Vec<Place>,
     /// Wires of all components, indexed by port within each component.
     wires: Vec<Wire>,
     /// Offset in `wires` of each component's first entry.
     first_wire: Vec<u32>,
     watches: Vec<(ComponentId, ComponentId)>,
-    wakeups: Wakeups,
-    out: Out,
-    now: Time,
-    handled: u64,
+    pub(crate) wakeups: Wakeups,
+    pub(crate) out: Out,
+    pub(crate) now: Time,
+    /// The highest component that was woken at this instant.
+    turn: usize,
+    pub(crate) handled: u64,
     /// Whether each component has signalled that it finished. Grown on demand, so it may be shorter than
     /// `nodes`.
     finished: Vec<bool>,
@@ -131,7 +148,7 @@ pub struct Engine<T> {
     pending: usize,
     /// Upper bound of the clock: the limit, or the current instant once all awaited components have finished.
     end: Time,
-    tap: T,
+    pub(crate) tap: T,
 }
 
 impl<T: Tap> Engine<T> {
@@ -180,13 +197,14 @@ impl<T: Tap> Engine<T> {
     /// Why the run stopped, given the next deadline.
     fn stop(&mut self, due: Time, limit: Time) -> Ended {
         if self.end == Time::ZERO {
-            Ended::Finished
-        } else if due == Time::NEVER {
-            Ended::Idle
-        } else {
-            self.now = limit;
-            Ended::TimeLimit
+            self.settle(self.turn);
+            return Ended::Finished;
         }
+        if due != Time::NEVER {
+            self.now = limit;
+        }
+        self.settle(usize::MAX);
+        if due == Time::NEVER { Ended::Idle } else { Ended::TimeLimit }
     }
 
     #[cold]
@@ -211,8 +229,13 @@ impl<T: Tap> Engine<T> {
             }
         }
         assert!(due >= self.now, "component {index} asked for a wake-up in the past");
+        self.turn = if due > self.now { index } else { self.turn.max(index) };
         self.now = due;
         let id = ComponentId(index as u16);
+        if self.places[index].is_line {
+            self.leave(id);
+            return self.deliver();
+        }
         let node = &mut self.nodes[index];
         let wanted = node.wake(due, self.out.attributed_to(id));
         assert!(
@@ -232,14 +255,8 @@ impl<T: Tap> Engine<T> {
             next += 1;
             match effect {
                 Effect::Send(port, packet) => {
-                    let wire = *self.wire(*from, *port);
-                    self.tap.cross(self.now, wire, packet);
-                    let (to, port) = wire.to;
-                    // Packets are copied here only, as late as possible: this is the hottest path.
-                    let packet = *packet;
-                    let node = &mut self.nodes[usize::from(to.0)];
-                    let wanted = node.receive(self.now, packet, port, self.out.attributed_to(to));
-                    self.note_handled(to, wanted);
+                    let (wire, packet) = (*self.wire(*from, *port), *packet);
+                    self.hand_over(wire, packet);
                 }
                 Effect::Drop(packet, reason) => self.tap.drop(self.now, *from, packet, *reason),
                 Effect::Signal(signal) => {
@@ -251,7 +268,19 @@ impl<T: Tap> Engine<T> {
         self.out.clear();
     }
 
-    fn wire(&self, from: ComponentId, port: Port) -> &Wire {
+    /// Takes a packet across a wire.
+    pub(crate) fn hand_over(&mut self, wire: Wire, packet: Packet) {
+        self.tap.cross(self.now, wire, &packet);
+        let (to, port) = wire.to;
+        if self.places[usize::from(to.0)].is_line {
+            return self.enter(to, &packet);
+        }
+        let node = &mut self.nodes[usize::from(to.0)];
+        let wanted = node.receive(self.now, packet, port, self.out.attributed_to(to));
+        self.note_handled(to, wanted);
+    }
+
+    pub(crate) fn wire(&self, from: ComponentId, port: Port) -> &Wire {
         let index = usize::from(from.0);
         let place = self.first_wire[index] as usize + usize::from(port.0);
         let wire = self.wires.get(place).filter(|wire| wire.from == (from, port));
@@ -294,6 +323,11 @@ impl<T: Tap> Engine<T> {
     /// Packets in queues and in flight on all links: the memory use of the network is proportional to it.
     pub fn packets_held(&self) -> usize {
         self.nodes.iter().map(Node::packets_held).sum()
+    }
+
+    /// Whether packets pass from one link to another ahead of time anywhere, by [look-ahead](crate::look_ahead).
+    pub fn looks_ahead(&self) -> bool {
+        self.places.iter().any(Place::looks_ahead)
     }
 
     /// The component at `id`.

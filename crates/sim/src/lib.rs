@@ -8,6 +8,7 @@
 
 mod engine;
 mod line;
+pub mod look_ahead;
 mod managed;
 pub mod network;
 mod node;

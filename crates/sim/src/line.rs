@@ -1,11 +1,11 @@
-//! A drop-tail queue, a serialiser and a delay line.
+//! Lines: links that decide what becomes of a packet as soon as it enters.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
-use lasthop_base::{Bytes, Duration, Time, UnitError};
-use lasthop_proto::Packet;
+use lasthop_base::{Bytes, Time, UnitError};
+use lasthop_proto::{DropReason, Out, Packet, Port};
 use serde::de::{Deserializer, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize, de};
@@ -99,103 +99,156 @@ impl<'de> Deserialize<'de> for QueueLimit {
     }
 }
 
-/// Packets on a link whose service order and times are fixed on arrival: each arrival time is known as soon
-/// as a packet is queued, so the line needs a single deadline. `N` is a value stored with each packet.
-#[derive(Clone, Debug)]
-pub(crate) struct Line<N> {
-    delay: Duration,
-    limit: QueueLimit,
-    /// Packets that have not arrived.
-    passages: VecDeque<Passage<N>>,
-    /// Number of packets at the head whose service had started at the last update.
-    started: usize,
-    /// Bytes of the packets whose service had not started at the last update.
-    waiting: Bytes,
-    idle_from: Time,
-    next_arrival: Time,
+/// What becomes of a packet that enters a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It arrives at the other end at this time.
+    Arrives(Time),
+    /// It is lost, which shows when it would have arrived at the other end, at this time.
+    Lost(Time),
+    /// The queue has no room for it.
+    Refused,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Passage<N> {
-    start: Time,
-    arrival: Time,
-    packet: Packet,
-    note: N,
+/// A link with a drop-tail queue and without an ARQ. Packets are served in the order in which they enter, so what
+/// becomes of a packet depends on nothing that happens after it has entered. A line needs a single deadline, the next
+/// arrival at its other end, and allows [look-ahead](crate::look_ahead).
+///
+/// Every packet has at least one bit and so takes at least a nanosecond.
+pub(crate) trait Line {
+    /// Decides what becomes of a packet that enters at `at`, in the order of these times. `now` is the time of the
+    /// simulation: `at` is later if the engine looks ahead.
+    fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate;
+
+    /// The packets on their way to the other end.
+    fn exit(&self) -> &Exit;
+
+    /// The packets on their way to the other end.
+    fn exit_mut(&mut self) -> &mut Exit;
+
+    /// Counts a packet that was refused.
+    fn count_refused(&mut self) {}
+
+    /// Counts the packets that had arrived before `now`, and at `now` itself if `inclusive`.
+    fn settle(&mut self, _now: Time, _inclusive: bool) {}
+
+    /// [`Component::receive`](lasthop_proto::Component::receive).
+    fn enter(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        match self.pass(now, now, &packet) {
+            Fate::Arrives(at) => self.exit_mut().push(at, End::Intact, packet),
+            Fate::Lost(at) => self.exit_mut().push(at, End::Lost, packet),
+            Fate::Refused => {
+                self.count_refused();
+                out.drop(packet, DropReason::QueueFull);
+            }
+        }
+    }
+
+    /// [`Component::wake`](lasthop_proto::Component::wake).
+    fn leave(&mut self, now: Time, out: &mut Out) {
+        self.settle(now, true);
+        while let Some((end, packet)) = self.exit_mut().take(now) {
+            match end {
+                End::Intact => out.send(Port::ONLY, packet),
+                End::Lost => out.drop(packet, DropReason::Corrupted),
+                End::Refused => unreachable!("only the engine looks ahead"),
+            }
+        }
+    }
 }
 
-impl<N: Copy> Line<N> {
-    /// An empty line with propagation delay `delay`.
-    pub(crate) fn new(delay: Duration, limit: QueueLimit) -> Line<N> {
-        Line {
-            delay,
-            limit,
-            passages: VecDeque::new(),
-            started: 0,
-            waiting: Bytes::ZERO,
-            idle_from: Time::ZERO,
-            next_arrival: Time::NEVER,
+/// How the passage of a packet through a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It leaves the line.
+    Intact,
+    /// It is lost.
+    Lost,
+    /// It leaves the line, and the next line has no room for it; found by look-ahead.
+    Refused,
+}
+
+/// The packets on their way to the other end of a line, in the order of arrival. Those that have passed on to the next
+/// line by look-ahead are there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Exit(VecDeque<(Time, End, Packet)>);
+
+impl Exit {
+    /// Adds a packet that arrives at `at`, no earlier than those before it.
+    #[inline]
+    pub(crate) fn push(&mut self, at: Time, end: End, packet: Packet) {
+        self.0.push_back((at, end, packet));
+    }
+
+    /// Removes the next packet if it has arrived by `now`.
+    #[inline]
+    pub(crate) fn take(&mut self, now: Time) -> Option<(End, Packet)> {
+        if self.next() > now {
+            return None;
         }
+        self.0.pop_front().map(|(_, end, packet)| (end, packet))
     }
 
-    /// The time at which service of a packet that arrives now will start; `None` if the queue is full. A
-    /// packet that arrives at the instant at which service of another starts still finds that packet in the
-    /// queue, as in ns-2.
-    pub(crate) fn admit(&mut self, now: Time, size: Bytes) -> Option<Time> {
-        if self.idle_from <= now {
-            self.started = self.passages.len();
-            self.waiting = Bytes::ZERO;
-            return Some(now);
-        }
-        while let Some(passage) = self.passages.get(self.started).filter(|passage| passage.start < now) {
-            self.waiting = self.waiting - passage.packet.size;
-            self.started += 1;
-        }
-        let room = self.limit.admits(self.passages.len() - self.started, self.waiting, size);
-        room.then_some(self.idle_from)
+    /// Time of the next arrival; [`Time::NEVER`] if no packet is on its way.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.0.front().map_or(Time::NEVER, |&(at, ..)| at)
     }
 
-    /// Appends an admitted packet that is served from `start` until `end`.
-    pub(crate) fn take(&mut self, now: Time, packet: Packet, start: Time, end: Time, note: N) {
-        let arrival = end + self.delay;
-        self.idle_from = end;
-        self.next_arrival = self.next_arrival.min(arrival);
-        self.passages.push_back(Passage { start, arrival, packet, note });
-        if start > now {
-            self.waiting += packet.size;
-        } else {
-            self.started += 1;
-        }
-    }
-
-    /// Passes the packets that have arrived by now to `each`, by reference to avoid a copy.
-    pub(crate) fn hand_over(&mut self, now: Time, mut each: impl FnMut(&Packet, N)) {
-        self.next_arrival = loop {
-            let Some(passage) = self.passages.front() else { break Time::NEVER };
-            if passage.arrival > now {
-                break passage.arrival;
-            }
-            each(&passage.packet, passage.note);
-            if self.started > 0 {
-                self.started -= 1;
-            } else {
-                self.waiting = self.waiting - passage.packet.size;
-            }
-            self.passages.pop_front();
-        };
-    }
-
-    /// Arrival time of the next packet.
-    pub(crate) fn next_arrival(&self) -> Time {
-        self.next_arrival
-    }
-
-    /// Packets that have not arrived, queued or in flight.
+    /// Number of packets on their way.
     pub(crate) fn len(&self) -> usize {
-        self.passages.len()
+        self.0.len()
+    }
+}
+
+/// The drop-tail queue and the server of a line: which packets are admitted, and when each is served.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    limit: QueueLimit,
+    /// Packets whose service had not started when a packet last entered: the start of service, and the size.
+    queue: VecDeque<(Time, Bytes)>,
+    /// Total size of the packets in `queue`.
+    queued: Bytes,
+    idle_from: Time,
+}
+
+impl Server {
+    /// An idle server.
+    pub(crate) fn new(limit: QueueLimit) -> Server {
+        Server { limit, queue: VecDeque::new(), queued: Bytes::ZERO, idle_from: Time::ZERO }
     }
 
-    /// Packets and bytes in the queue at the last update.
-    pub(crate) fn queued(&self) -> (usize, Bytes) {
-        (self.passages.len() - self.started, self.waiting)
+    /// The time at which service of a packet that enters at `at` will start; `None` if the queue is full. A packet
+    /// that enters at the instant at which service of another starts still finds that packet in the queue, as in ns-2.
+    #[inline]
+    pub(crate) fn admit(&mut self, at: Time, size: Bytes) -> Option<Time> {
+        if self.idle_from <= at {
+            self.queue.clear();
+            self.queued = Bytes::ZERO;
+            return Some(at);
+        }
+        while let Some(&(_, size)) = self.queue.front().filter(|&&(start, _)| start < at) {
+            self.queued = self.queued - size;
+            self.queue.pop_front();
+        }
+        self.limit.admits(self.queue.len(), self.queued, size).then_some(self.idle_from)
+    }
+
+    /// Serves a packet that was admitted at `at` from `start` until `end`.
+    #[inline]
+    pub(crate) fn serve(&mut self, at: Time, size: Bytes, start: Time, end: Time) {
+        self.idle_from = end;
+        if start > at {
+            self.queued += size;
+            self.queue.push_back((start, size));
+        }
+    }
+
+    /// Packets and bytes in the queue when a packet last entered, but for those among them that have arrived at the
+    /// other end since: `held` packets have not.
+    pub(crate) fn queued(&self, held: usize) -> (usize, Bytes) {
+        let left = self.queue.len().saturating_sub(held);
+        let bytes = self.queue.iter().take(left).fold(self.queued, |bytes, &(_, size)| bytes - size);
+        (self.queue.len() - left, bytes)
     }
 }

@@ -7,6 +7,7 @@ use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
 
+use crate::line::{Exit, Fate, Line};
 use crate::managed::ManagedLink;
 use crate::network::Router;
 use crate::radio::RadioLink;
@@ -66,6 +67,20 @@ macro_rules! dispatch {
     };
 }
 
+/// Calls a method of a [`Line`].
+macro_rules! line {
+    ($self:expr, $line:ident => $call:expr) => {
+        match $self {
+            Node::Wired($line) => $call,
+            Node::Radio(link) => {
+                let $line = link.line_mut().expect("the link is a line");
+                $call
+            }
+            _ => unreachable!("the component is a line"),
+        }
+    };
+}
+
 /// The methods of [`Component`]. Those that may move the next deadline return it: the engine needs it after every call,
 /// and so dispatches once.
 impl Node {
@@ -103,10 +118,41 @@ impl Node {
         dispatch!(self, component => component.show(probe));
     }
 
+    /// Whether the component is a [`Line`].
+    pub(crate) fn is_line(&self) -> bool {
+        match self {
+            Node::Wired(_) => true,
+            Node::Radio(link) => link.line().is_some(),
+            _ => false,
+        }
+    }
+
+    /// [`Line::pass`] of a line.
+    #[inline]
+    pub(crate) fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate {
+        line!(self, line => line.pass(now, at, packet))
+    }
+
+    /// [`Line::exit_mut`] of a line.
+    #[inline]
+    pub(crate) fn exit_mut(&mut self) -> &mut Exit {
+        line!(self, line => line.exit_mut())
+    }
+
+    /// [`Line::count_refused`] of a line.
+    pub(crate) fn count_refused(&mut self) {
+        line!(self, line => line.count_refused());
+    }
+
+    /// [`Line::settle`] of a line.
+    pub(crate) fn settle(&mut self, now: Time, inclusive: bool) {
+        line!(self, line => line.settle(now, inclusive));
+    }
+
     /// Packets queued or in flight, for links and BSSs.
     pub(crate) fn packets_held(&self) -> usize {
         match self {
-            Node::Wired(link) => link.held(),
+            Node::Wired(link) => link.exit().len(),
             Node::Managed(link) => link.held(),
             Node::Radio(link) => link.held(),
             Node::Bss(bss) => bss.held(),

@@ -33,13 +33,33 @@ pub trait Tap {
 
     /// A component has just handled a packet, a wake-up or a signal.
     fn handled(&mut self, _now: Time, _id: ComponentId, _component: &Node) {}
+
+    /// Whether the tap needs [`cross`](Tap::cross) for this wire. Called once, before the run. Between lines, packets
+    /// cross wires that no tap sees ahead of time and unreported; see [`look_ahead`](crate::look_ahead).
+    fn sees_wire(&self, _wire: &Wire) -> bool {
+        true
+    }
+
+    /// Whether the tap needs [`handled`](Tap::handled) for this component. Called once, before the run. Without it, a
+    /// line may hand over packets at lower cost, and its state may be ahead of time.
+    fn sees_component(&self, _id: ComponentId) -> bool {
+        true
+    }
 }
 
 /// A tap that observes nothing, at no cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTap;
 
-impl Tap for NoTap {}
+impl Tap for NoTap {
+    fn sees_wire(&self, _wire: &Wire) -> bool {
+        false
+    }
+
+    fn sees_component(&self, _id: ComponentId) -> bool {
+        false
+    }
+}
 
 /// Two taps side by side.
 impl<A: Tap, B: Tap> Tap for (A, B) {
@@ -61,6 +81,14 @@ impl<A: Tap, B: Tap> Tap for (A, B) {
     fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         self.0.handled(now, id, component);
         self.1.handled(now, id, component);
+    }
+
+    fn sees_wire(&self, wire: &Wire) -> bool {
+        self.0.sees_wire(wire) || self.1.sees_wire(wire)
+    }
+
+    fn sees_component(&self, id: ComponentId) -> bool {
+        self.0.sees_component(id) || self.1.sees_component(id)
     }
 }
 
@@ -89,6 +117,14 @@ impl<T: Tap> Tap for Option<T> {
             tap.handled(now, id, component);
         }
     }
+
+    fn sees_wire(&self, wire: &Wire) -> bool {
+        self.as_ref().is_some_and(|tap| tap.sees_wire(wire))
+    }
+
+    fn sees_component(&self, id: ComponentId) -> bool {
+        self.as_ref().is_some_and(|tap| tap.sees_component(id))
+    }
 }
 
 /// Any number of taps.
@@ -107,5 +143,13 @@ impl<T: Tap> Tap for Vec<T> {
 
     fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         self.iter_mut().for_each(|tap| tap.handled(now, id, component));
+    }
+
+    fn sees_wire(&self, wire: &Wire) -> bool {
+        self.iter().any(|tap| tap.sees_wire(wire))
+    }
+
+    fn sees_component(&self, id: ComponentId) -> bool {
+        self.iter().any(|tap| tap.sees_component(id))
     }
 }

@@ -145,6 +145,14 @@ impl Tap for DropTap {
             DropReason::Scripted => {}
         }
     }
+
+    fn sees_wire(&self, _wire: &lasthop_sim::Wire) -> bool {
+        false
+    }
+
+    fn sees_component(&self, _id: ComponentId) -> bool {
+        false
+    }
 }
 
 /// Busy time and collisions of BSSs.

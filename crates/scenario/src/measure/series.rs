@@ -76,4 +76,12 @@ impl Tap for Recorder {
             columns.iter_mut().zip(&self.shown.0).for_each(|((_, column), (_, value))| column.push(*value));
         }
     }
+
+    fn sees_wire(&self, _wire: &lasthop_sim::Wire) -> bool {
+        false
+    }
+
+    fn sees_component(&self, id: ComponentId) -> bool {
+        id == self.id
+    }
 }

@@ -201,6 +201,15 @@ impl Tap for Tracer {
             }
         }
     }
+
+    fn sees_wire(&self, wire: &Wire) -> bool {
+        let ConnectionPart { sender, receiver, .. } = self.part;
+        [wire.from, wire.to].iter().any(|&end| end == sender || end == receiver)
+    }
+
+    fn sees_component(&self, id: ComponentId) -> bool {
+        id == self.part.sender.0
+    }
 }
 
 fn named(event: PacketEvent, [sent, arrived, lost]: [&'static str; 3]) -> &'static str {

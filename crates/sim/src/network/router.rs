@@ -55,11 +55,17 @@ impl Router {
         }
         Router { first, ways: ways.into() }
     }
+
+    /// The port by which a packet leaves.
+    #[inline]
+    pub(crate) fn port(&self, packet: &Packet) -> Port {
+        let ways = &self.ways[usize::from(packet.flow.0 - self.first)];
+        if packet.dst == ways.dst { ways.forth } else { ways.back }
+    }
 }
 
 impl Component for Router {
     fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
-        let ways = &self.ways[usize::from(packet.flow.0 - self.first)];
-        out.send(if packet.dst == ways.dst { ways.forth } else { ways.back }, packet);
+        out.send(self.port(&packet), packet);
     }
 }

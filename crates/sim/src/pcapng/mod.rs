@@ -239,6 +239,14 @@ impl<W: Write> Tap for Pcapng<W> {
             self.failure = self.record_loss(now, at, packet, reason).err();
         }
     }
+
+    fn sees_wire(&self, wire: &Wire) -> bool {
+        self.wires.contains(&wire.id) || self.parts.iter().any(|(part, _)| part.wires.contains(&wire.id))
+    }
+
+    fn sees_component(&self, _id: ComponentId) -> bool {
+        false
+    }
 }
 
 /// Description of a packet, with sequence numbers as counted by the simulator.

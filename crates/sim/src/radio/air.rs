@@ -29,7 +29,8 @@ pub(super) struct Air {
 pub(super) struct Unit {
     size: Bytes,
     coding: Coding,
-    on_air: u64,
+    /// Bits on the air.
+    pub(super) on_air: u64,
     /// Number of bits exposed to errors.
     exposed: u64,
     /// Air time.

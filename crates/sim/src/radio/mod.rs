@@ -11,7 +11,7 @@ use lasthop_channel::Channel;
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, arq};
 
-use crate::line::QueueLimit;
+use crate::line::{Line, QueueLimit};
 use crate::queue::{Discipline, QueueStats};
 use air::Air;
 use one_shot::{ManagedOneShot, OneShot};
@@ -153,10 +153,28 @@ impl RadioLink {
         self
     }
 
+    /// The link as a line, if it is one.
+    #[inline]
+    pub(crate) fn line(&self) -> Option<&impl Line> {
+        match &self.0 {
+            Kind::OneShot(link) => Some(link),
+            _ => None,
+        }
+    }
+
+    /// The link as a line, if it is one.
+    #[inline]
+    pub(crate) fn line_mut(&mut self) -> Option<&mut impl Line> {
+        match &mut self.0 {
+            Kind::OneShot(link) => Some(link),
+            _ => None,
+        }
+    }
+
     /// Packets that have not arrived, queued or in flight.
     pub(crate) fn held(&self) -> usize {
         match &self.0 {
-            Kind::OneShot(link) => link.held(),
+            Kind::OneShot(link) => link.exit().len(),
             Kind::ManagedOneShot(link) => link.held(),
             Kind::Arq(link) => link.held(),
         }
@@ -175,7 +193,7 @@ impl RadioLink {
 impl Component for RadioLink {
     fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
         match &mut self.0 {
-            Kind::OneShot(link) => link.receive(now, packet, out),
+            Kind::OneShot(link) => link.enter(now, packet, out),
             Kind::ManagedOneShot(link) => link.receive(now, packet, out),
             Kind::Arq(link) => link.receive(now, packet, out),
         }
@@ -183,7 +201,7 @@ impl Component for RadioLink {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         match &mut self.0 {
-            Kind::OneShot(link) => link.wake(now, out),
+            Kind::OneShot(link) => link.leave(now, out),
             Kind::ManagedOneShot(link) => link.wake(now, out),
             Kind::Arq(link) => link.advance(now, out),
         }
@@ -191,7 +209,7 @@ impl Component for RadioLink {
 
     fn next_wakeup(&self) -> Time {
         match &self.0 {
-            Kind::OneShot(link) => link.next_wakeup(),
+            Kind::OneShot(link) => link.exit().next(),
             Kind::ManagedOneShot(link) => link.next_wakeup(),
             Kind::Arq(link) => link.next_wakeup(),
         }

@@ -1,12 +1,14 @@
 //! Links without an ARQ.
 
-use lasthop_base::{Bytes, Time};
+use std::collections::VecDeque;
+
+use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
 
 use super::air::Air;
 use super::fragmenter::Fragmenter;
 use super::{RadioConfig, RadioStats};
-use crate::line::Line;
+use crate::line::{Exit, Fate, Line, Server};
 use crate::managed::ManagedLine;
 use crate::queue::Discipline;
 
@@ -14,14 +16,26 @@ use crate::queue::Discipline;
 /// of TR-96-014, sections 4.2.1 and 5).
 pub(super) struct OneShot {
     transmitter: Transmitter,
-    /// Packets, each with the number of its units that are lost.
-    line: Line<u32>,
+    delay: Duration,
+    server: Server,
+    exit: Exit,
+    /// Packets that have not reached the other end, with their arrival times.
+    uncounted: VecDeque<(Time, Transmission)>,
+}
+
+/// The transmission of a packet, counted when the packet reaches the other end.
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    air_time: Duration,
+    bits_on_air: u64,
+    units: u32,
+    lost_units: u32,
 }
 
 /// Like [`OneShot`], with a queue discipline.
 pub(super) struct ManagedOneShot {
     transmitter: Transmitter,
-    line: ManagedLine<u32>,
+    line: ManagedLine<Transmission>,
 }
 
 /// Puts packets on the air.
@@ -43,43 +57,46 @@ impl Transmitter {
         }
     }
 
-    /// Sends a packet from `start` on. Returns the end of its last unit and the number of lost units.
+    /// Sends a packet from `start` on. Returns the end of its last unit.
     #[inline(always)]
-    fn send(&mut self, packet: &Packet, start: Time) -> (Time, u32) {
+    fn send(&mut self, packet: &Packet, start: Time) -> (Time, Transmission) {
         let units = self.fragmenter.fragment(packet);
-        let (mut end, mut lost) = (start, 0);
-        for index in 0..units.count() {
+        let count = units.count();
+        let mut sent = Transmission { air_time: Duration::ZERO, bits_on_air: 0, units: count, lost_units: 0 };
+        let mut end = start;
+        for index in 0..count {
             let unit = self.air.unit(units.size(index), units.coding());
             let begin = end;
             end += unit.time;
-            lost += u32::from(begin <= self.horizon && !self.air.survives(unit, begin, end));
+            sent.air_time += unit.time;
+            sent.bits_on_air += unit.on_air;
+            let lost = begin <= self.horizon && !self.air.survives(unit, begin, end);
+            sent.lost_units += u32::from(lost);
         }
-        (end, lost)
+        (end, sent)
     }
 
-    /// Delivers a packet at the other end, or drops it if units are lost.
+    /// Counts a packet that has reached the other end.
     #[inline(always)]
-    fn arrive(&mut self, packet: &Packet, lost: u32, out: &mut Out) {
-        let Transmitter { air, fragmenter, stats, .. } = self;
-        let units = fragmenter.fragment(packet);
-        for index in 0..units.count() {
-            air.unit(units.size(index), units.coding()).count(stats);
-        }
-        stats.failed_attempts += u64::from(lost);
-        if lost == 0 {
-            stats.delivered += 1;
-            out.send(Port::ONLY, *packet);
-        } else {
-            stats.corrupted += 1;
-            out.drop(*packet, DropReason::Corrupted);
-        }
+    fn count(&mut self, sent: &Transmission) {
+        let stats = &mut self.stats;
+        stats.attempts += u64::from(sent.units);
+        stats.failed_attempts += u64::from(sent.lost_units);
+        stats.bits_on_air += sent.bits_on_air;
+        stats.air_time += sent.air_time;
+        *(if sent.lost_units == 0 { &mut stats.delivered } else { &mut stats.corrupted }) += 1;
     }
 }
 
 impl OneShot {
     pub(super) fn new(config: &RadioConfig, air: Air) -> OneShot {
-        let line = Line::new(config.delay, config.queue);
-        OneShot { transmitter: Transmitter::new(config, air), line }
+        OneShot {
+            transmitter: Transmitter::new(config, air),
+            delay: config.delay,
+            server: Server::new(config.queue),
+            exit: Exit::default(),
+            uncounted: VecDeque::new(),
+        }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
@@ -87,33 +104,49 @@ impl OneShot {
     }
 
     pub(super) fn queued(&self) -> (usize, Bytes) {
-        self.line.queued()
-    }
-
-    pub(super) fn held(&self) -> usize {
-        self.line.len()
+        self.server.queued(self.exit.len())
     }
 
     pub(super) fn until(&mut self, horizon: Time) {
         self.transmitter.horizon = horizon;
     }
+}
 
-    pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        let Some(start) = self.line.admit(now, packet.size) else {
-            self.transmitter.stats.overflowed += 1;
-            return out.drop(packet, DropReason::QueueFull);
-        };
-        let (end, lost) = self.transmitter.send(&packet, start);
-        self.line.take(now, packet, start, end, lost);
+impl Line for OneShot {
+    #[inline]
+    fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate {
+        self.settle(now, false);
+        let Some(start) = self.server.admit(at, packet.size) else { return Fate::Refused };
+        let (end, sent) = self.transmitter.send(packet, start);
+        self.server.serve(at, packet.size, start, end);
+        let arrival = end + self.delay;
+        self.uncounted.push_back((arrival, sent));
+        if sent.lost_units == 0 { Fate::Arrives(arrival) } else { Fate::Lost(arrival) }
     }
 
-    pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
-        let OneShot { transmitter, line } = self;
-        line.hand_over(now, |packet, lost| transmitter.arrive(packet, lost, out));
+    #[inline]
+    fn exit(&self) -> &Exit {
+        &self.exit
     }
 
-    pub(super) fn next_wakeup(&self) -> Time {
-        self.line.next_arrival()
+    #[inline]
+    fn exit_mut(&mut self) -> &mut Exit {
+        &mut self.exit
+    }
+
+    fn count_refused(&mut self) {
+        self.transmitter.stats.overflowed += 1;
+    }
+
+    #[inline]
+    fn settle(&mut self, now: Time, inclusive: bool) {
+        while let Some((arrival, sent)) = self.uncounted.front() {
+            if *arrival > now || (*arrival == now && !inclusive) {
+                break;
+            }
+            self.transmitter.count(sent);
+            self.uncounted.pop_front();
+        }
     }
 }
 
@@ -145,7 +178,13 @@ impl ManagedOneShot {
         let ManagedOneShot { transmitter, line } = self;
         line.advance(now, |packet, start| transmitter.send(packet, start), out);
         transmitter.stats.note_queue(line.stats());
-        line.hand_over(now, |packet, lost| transmitter.arrive(packet, lost, out));
+        line.hand_over(now, |packet, sent| {
+            transmitter.count(&sent);
+            match sent.lost_units {
+                0 => out.send(Port::ONLY, *packet),
+                _ => out.drop(*packet, DropReason::Corrupted),
+            }
+        });
     }
 
     pub(super) fn next_wakeup(&self) -> Time {

@@ -1,0 +1,338 @@
+//! Look-ahead changes no result: random networks with and without it agree in every counter, every loss and every
+//! arrival, at the end and on the way there.
+
+use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
+use lasthop_channel::{FrameLoss, Model, Start, TwoState};
+use lasthop_proto::frag::Mtu;
+use lasthop_proto::tcp::{Connection, Flavour, Profile, Receiver, Sender, Settings, Transfer};
+use lasthop_proto::traffic::{self, Pattern, Sink, Source};
+use lasthop_proto::{
+    Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Out, Packet, Port, Signal,
+    arq,
+};
+use lasthop_sim::network::{ComponentKind, FlowPath, Graph, Wiring};
+use lasthop_sim::queue::{Management, codel};
+use lasthop_sim::{
+    Builder, Ended, Engine, Expansion, Exposed, ManagedLink, NoTap, Node, QueueLimit, RadioConfig, RadioLink,
+    Tap, Wire, WiredLink,
+};
+
+/// A random network: flows share some nodes, so that some links get packets of several flows, and some of one only.
+/// Rates, sizes and delays are round, so that many events have the same instant.
+struct World {
+    links: Vec<[Link; 2]>,
+    flows: Vec<Flow>,
+    wiring: Wiring,
+    streams: Streams,
+}
+
+#[derive(Clone, Copy)]
+enum Link {
+    Wired { rate: BitRate, delay: Duration, limit: QueueLimit },
+    Managed { rate: BitRate, delay: Duration },
+    Radio { config: RadioConfig, channel: Model },
+}
+
+struct Flow {
+    connection: Connection,
+    start: Time,
+    /// Bytes of a TCP transfer; otherwise a source of datagrams.
+    transfer: Option<u64>,
+    pattern: Pattern,
+}
+
+fn one_of<T: Copy>(random: &mut Stream, choices: &[T]) -> T {
+    choices[random.below(choices.len() as u64) as usize]
+}
+
+fn radio(queue: QueueLimit) -> RadioConfig {
+    RadioConfig {
+        rate: BitRate::from_bps(1_000_000).unwrap(),
+        delay: Duration::ZERO,
+        queue,
+        expansion: Expansion::NONE,
+        mtu: None,
+        unit: None,
+        fec: None,
+        exposed: Exposed::OnAir,
+        arq: arq::Config::None,
+    }
+}
+
+impl Link {
+    fn random(random: &mut Stream) -> Link {
+        let rate = one_of(random, &[1_000_000, 2_000_000, 8_000_000, 1_000_000_000_000]);
+        let rate = BitRate::from_bps(rate).unwrap();
+        let delay = Duration::from_micros(one_of(random, &[0, 0, 320, 1_000, 4_000, 20_000]));
+        let queues = [
+            QueueLimit::Unlimited,
+            QueueLimit::Packets(1),
+            QueueLimit::Packets(3),
+            QueueLimit::Packets(10),
+            QueueLimit::Bytes(Bytes(3_000)),
+        ];
+        let queue = one_of(random, &queues);
+        match random.below(8) {
+            0..4 => Link::Wired { rate, delay, limit: queue },
+            4 => Link::Managed { rate, delay },
+            _ => {
+                let loss = Probability::new(one_of(random, &[0.0, 0.02, 0.2])).unwrap();
+                let (good, bad) = (Duration::from_millis(40), Duration::from_millis(8));
+                let ber = |p| Probability::new(p).unwrap();
+                let (good_ber, bad_ber) = (ber(1e-6), ber(1e-3));
+                let fades = TwoState { good, bad, good_ber, bad_ber, start: Start::Good };
+                let channel = if random.bernoulli(0.5) {
+                    Model::FrameLoss(FrameLoss { loss })
+                } else {
+                    Model::TwoState(fades)
+                };
+                let arq = match random.bernoulli(0.2) {
+                    true => arq::Config::StopAndWait(arq::stop_and_wait::Params::default()),
+                    false => arq::Config::None,
+                };
+                let mtu = random.bernoulli(0.3).then(|| Mtu::new(Bytes(128)).unwrap());
+                Link::Radio { config: RadioConfig { rate, delay, mtu, arq, ..radio(queue) }, channel }
+            }
+        }
+    }
+}
+
+impl World {
+    fn random(run: u64) -> World {
+        let streams = Streams::new(16, run);
+        let random = &mut streams.stream("world");
+        let mut graph = Graph::new();
+        let mut links = Vec::new();
+        // In some worlds all flows are alike and share no link, so that they do everything at the same instants.
+        let alike = random.bernoulli(0.3).then(|| Link::random(random));
+        let mut connect = |graph: &mut Graph, a, b, random: &mut Stream| {
+            if graph.link(a, b).is_none() {
+                graph.connect(a, b);
+                let mut link = || alike.unwrap_or_else(|| Link::random(random));
+                links.push([link(), link()]);
+            }
+        };
+        // Nodes in a row that flows share, each flow a part of the row, with links of its own before and after.
+        let shared: Vec<HostId> = (0..1 + random.below(4)).map(|_| graph.add_node()).collect();
+        let count = 1 + random.below(4);
+        let (mut flows, mut paths) = (Vec::new(), Vec::new());
+        for flow in 0..count {
+            let first = if alike.is_some() { 0 } else { random.below(shared.len() as u64) as usize };
+            let more = if alike.is_some() { 1 } else { shared.len() - first };
+            let last = first + random.below(more as u64) as usize;
+            let own = |graph: &mut Graph, random: &mut Stream| -> Vec<HostId> {
+                let more = if alike.is_some() { 0 } else { random.below(3) };
+                (0..=more).map(|_| graph.add_node()).collect()
+            };
+            let mut nodes = own(&mut graph, random);
+            nodes.extend(&shared[first..=last]);
+            nodes.extend(own(&mut graph, random));
+            if alike.is_none() && random.bernoulli(0.3) {
+                nodes.reverse();
+            }
+            for step in nodes.windows(2) {
+                connect(&mut graph, step[0], step[1], random);
+            }
+            let is_tcp = flow == 0 || random.bernoulli(0.6);
+            let connection =
+                Connection { src: nodes[0], dst: nodes[nodes.len() - 1], flow: FlowId(flow as u16) };
+            let rate = BitRate::from_bps(one_of(random, &[500_000, 2_000_000])).unwrap();
+            let pattern = match random.bernoulli(0.5) {
+                true => Pattern::Constant { rate },
+                false => Pattern::Poisson { rate },
+            };
+            let start = if alike.is_some() { 0 } else { one_of(random, &[0, 0, 8, 100]) };
+            let start = Time::ZERO + Duration::from_millis(start);
+            let segments = if alike.is_some() { 10 } else { 1 + random.below(30) };
+            let transfer = is_tcp.then_some(1_000 * segments);
+            flows.push(Flow { connection, start, transfer, pattern });
+            paths.push(FlowPath { nodes, one_way: !is_tcp, answers: None });
+        }
+        let agents = vec![None; links.len()];
+        let wiring = Wiring::new(&graph, &agents, &paths);
+        World { links, flows, wiring, streams }
+    }
+
+    fn component(&self, index: usize, kind: &ComponentKind) -> Node {
+        let settings = Settings { flavour: Flavour::Sack, ..Profile::Rfc.settings() };
+        let stream = |name: &str| self.streams.stream(&format!("{name}:{index}"));
+        match kind {
+            ComponentKind::Source(flow) => {
+                let Flow { connection, start, transfer, pattern } = self.flows[usize::from(flow.0)];
+                match transfer {
+                    Some(bytes) => {
+                        let transfer = Transfer { bytes: Some(bytes), start };
+                        Sender::new(connection, &settings, transfer, None).into()
+                    }
+                    None => {
+                        let config = traffic::Config { size: Bytes(500), start, stop: Time::NEVER, pattern };
+                        Source::new(connection, config, stream("traffic")).into()
+                    }
+                }
+            }
+            ComponentKind::Sink(flow) => {
+                let Flow { connection, transfer, .. } = self.flows[usize::from(flow.0)];
+                match transfer {
+                    Some(_) => Receiver::new(connection, &settings).into(),
+                    None => Sink::new().into(),
+                }
+            }
+            ComponentKind::Link(link, from) => match self.links[usize::from(link.0)][*from] {
+                Link::Wired { rate, delay, limit } => WiredLink::new(rate, delay, limit).into(),
+                Link::Managed { rate, delay } => {
+                    let codel = Management::Codel(codel::Params::default());
+                    let queue = codel.build(|size| rate.time_for(size), stream("queue"));
+                    ManagedLink::new(rate, delay, queue).into()
+                }
+                Link::Radio { config, channel } => {
+                    let channel = channel.build(stream("channel"));
+                    RadioLink::new(config, channel, stream("bits"), stream("backoff")).into()
+                }
+            },
+            ComponentKind::Router(router) => router.clone().into(),
+            ComponentKind::Bss(_) | ComponentKind::Agent(_) => unreachable!("none here"),
+        }
+    }
+
+    fn build(&self, step_by_step: bool) -> Engine<Log> {
+        let mut builder = Builder::new();
+        for (index, kind) in self.wiring.components.iter().enumerate() {
+            builder.add(self.component(index, kind));
+        }
+        for &(from, to) in &self.wiring.wires {
+            builder.connect(from, to);
+        }
+        if step_by_step {
+            builder = builder.step_by_step();
+        }
+        let ends = self.wiring.flows.iter().flat_map(|flow| [flow.source.0, flow.sink.0]);
+        builder.build(Log { ends: ends.collect(), ..Log::default() })
+    }
+}
+
+/// What happened at the ends, and all losses, in order.
+#[derive(Debug, Default, PartialEq)]
+struct Log {
+    ends: Vec<ComponentId>,
+    events: Vec<(Time, ComponentId, &'static str, FlowId, u64)>,
+}
+
+/// Tells packets of a flow apart.
+fn number(packet: &Packet) -> u64 {
+    match &packet.body {
+        Body::Tcp(segment) => u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0),
+        Body::Datagram(datagram) => datagram.seq,
+        Body::Notice(_) => unreachable!("no scheme is used"),
+    }
+}
+
+impl Tap for Log {
+    fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
+        // Whether those between links are reported differs.
+        if self.sees_wire(&wire) {
+            self.events.push((now, wire.to.0, "cross", packet.flow, number(packet)));
+        }
+    }
+
+    fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
+        let why = if reason == DropReason::QueueFull { "full" } else { "lost" };
+        self.events.push((now, at, why, packet.flow, number(packet)));
+    }
+
+    fn sees_wire(&self, wire: &Wire) -> bool {
+        self.ends.contains(&wire.from.0) || self.ends.contains(&wire.to.0)
+    }
+
+    fn sees_component(&self, _id: ComponentId) -> bool {
+        false
+    }
+}
+
+/// Everything that a run can be asked for.
+fn state(engine: &Engine<Log>, components: usize) -> String {
+    let nodes = (0..components).map(|id| match engine.node(ComponentId(id as u16)) {
+        Node::Sender(sender) => format!("{:?}", sender.stats()),
+        Node::Receiver(receiver) => format!("{:?}", receiver.stats()),
+        Node::Radio(link) => format!("{:?}", link.stats()),
+        Node::Managed(link) => format!("{:?}", link.stats()),
+        Node::Source(source) => format!("{:?}", source.stats()),
+        Node::Sink(sink) => format!("{:?}", sink.stats()),
+        _ => String::new(),
+    });
+    let nodes: Vec<String> = nodes.collect();
+    format!("{} {} {}", engine.now(), engine.packets_held(), nodes.join("\n"))
+}
+
+#[test]
+fn results_are_the_same_with_and_without_look_ahead() {
+    let (mut looked_ahead, mut full, mut lost, mut finished) = (0, 0, 0, 0);
+    for run in 0..4_000 {
+        let world = World::random(run);
+        let random = &mut world.streams.stream("stages");
+        let (mut ahead, mut plain) = (world.build(false), world.build(true));
+        let senders = world.wiring.flows.iter().zip(&world.flows);
+        let senders = senders.filter(|(_, flow)| flow.transfer.is_some()).map(|(ends, _)| ends.source.0);
+        let senders: Vec<ComponentId> = senders.collect();
+        // Ends in between are often at an instant at which something happens: times are round.
+        let mut limit = Time::ZERO;
+        for _ in 0..3 {
+            limit += Duration::from_millis(4 * random.below(120));
+            let awaited = &senders[..random.below(senders.len() as u64 + 1) as usize];
+            let ended = plain.run(awaited, limit);
+            assert_eq!(ended, ahead.run(awaited, limit), "world {run}");
+            let components = world.wiring.components.len();
+            assert_eq!(state(&ahead, components), state(&plain, components), "world {run}, {limit}");
+            finished += u32::from(ended == Ended::Finished);
+        }
+        assert_eq!(ahead.tap(), plain.tap(), "world {run}");
+        looked_ahead += u32::from(ahead.looks_ahead());
+        full += plain.tap().events.iter().filter(|event| event.2 == "full").count();
+        lost += plain.tap().events.iter().filter(|event| event.2 == "lost").count();
+    }
+    // The worlds are not trivial.
+    assert!(looked_ahead > 2_000, "{looked_ahead} of 4,000 worlds allow look-ahead");
+    assert!(full > 10_000 && lost > 10_000 && finished > 1_000, "{full} {lost} {finished}");
+}
+
+/// Sends a packet at the start, and finishes when it has come back: in a wake-up of its own, at the same instant.
+struct Echo {
+    next: Time,
+    back: bool,
+}
+
+impl Component for Echo {
+    fn receive(&mut self, now: Time, _packet: Packet, _port: Port, _out: &mut Out) {
+        (self.next, self.back) = (now, true);
+    }
+
+    fn wake(&mut self, _now: Time, out: &mut Out) {
+        self.next = Time::NEVER;
+        if self.back {
+            return out.signal(Signal::Finished);
+        }
+        let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
+        let body = Body::Datagram(Datagram { seq: 0, sent: Time::ZERO });
+        let (size, dscp, ecn) = (Bytes(40), Dscp::DEFAULT, Ecn::NotEct);
+        out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, ecn, body });
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.next
+    }
+}
+
+#[test]
+fn a_run_that_ends_in_a_second_turn_of_its_last_instant_counts_the_first() {
+    let mut builder = Builder::new();
+    let echo = builder.add(Box::new(Echo { next: Time::ZERO, back: false }) as Box<dyn Component>);
+    let stream = |name| Streams::new(1, 0).stream(name);
+    let config = RadioConfig { rate: BitRate::from_bps(1_000).unwrap(), ..radio(QueueLimit::Unlimited) };
+    let channel = Model::Perfect.build(stream("channel"));
+    let link = builder.add(RadioLink::new(config, channel, stream("bits"), stream("backoff")));
+    builder.connect((echo, Port::ONLY), (link, Port::ONLY));
+    builder.connect((link, Port::ONLY), (echo, Port::ONLY));
+    let mut engine = builder.build(NoTap);
+    assert_eq!(engine.run(&[echo], Time::NEVER), Ended::Finished);
+    let Node::Radio(link) = engine.node(link) else { unreachable!("it is a radio link") };
+    assert_eq!(link.stats().delivered, 1);
+}
