@@ -147,7 +147,8 @@ pub(crate) trait Line {
     /// [`Component::wake`](lasthop_proto::Component::wake).
     fn leave(&mut self, now: Time, out: &mut Out) {
         self.settle(now, true);
-        while let Some((end, packet)) = self.exit_mut().take(now) {
+        while self.exit().next() <= now {
+            let (end, packet) = self.exit_mut().take();
             match end {
                 End::Intact => out.send(Port::ONLY, packet),
                 End::Lost => out.drop(packet, DropReason::Corrupted),
@@ -180,13 +181,11 @@ impl Exit {
         self.0.push_back((at, end, packet));
     }
 
-    /// Removes the next packet if it has arrived by `now`.
+    /// Removes the packet that arrives next.
     #[inline]
-    pub(crate) fn take(&mut self, now: Time) -> Option<(End, Packet)> {
-        if self.next() > now {
-            return None;
-        }
-        self.0.pop_front().map(|(_, end, packet)| (end, packet))
+    pub(crate) fn take(&mut self) -> (End, Packet) {
+        let (_, end, packet) = self.0.pop_front().expect("a packet is on its way");
+        (end, packet)
     }
 
     /// Time of the next arrival; [`Time::NEVER`] if no packet is on its way.

@@ -151,7 +151,13 @@ impl<T: Tap> Engine<T> {
         self.handled += 1;
         let index = usize::from(line.0);
         let wire = *self.wire(line, Port::ONLY);
-        while let Some((end, packet)) = self.nodes[index].exit_mut().take(self.now) {
+        let mut more = true;
+        while more {
+            let exit = self.nodes[index].exit_mut();
+            let (end, packet) = exit.take();
+            let next = exit.next();
+            self.wakeups.set(index, next);
+            more = next <= self.now;
             match end {
                 End::Intact => self.hand_over(wire, packet),
                 End::Lost => self.tap.drop(self.now, line, &packet, DropReason::Corrupted),
@@ -161,8 +167,6 @@ impl<T: Tap> Engine<T> {
                 }
             }
         }
-        let next = self.nodes[index].exit_mut().next();
-        self.wakeups.set(index, next);
     }
 
     /// Settles the counters of the lines that the engine serves. Of the components with a deadline at this instant,

@@ -28,6 +28,7 @@ impl Wakeups {
     }
 
     /// Sets the deadline of component `index`.
+    #[inline]
     pub fn set(&mut self, index: usize, deadline: Time) {
         match &mut self.0 {
             Kind::Few(deadlines) => deadlines[index] = deadline,
@@ -38,6 +39,7 @@ impl Wakeups {
     /// Moves the deadline of component `index`. In a tree, a deadline that moves back may be left in place:
     /// the component is then woken too early and asked again, which is rare and cheaper than keeping the tree
     /// exact.
+    #[inline]
     pub fn advance(&mut self, index: usize, deadline: Time) {
         match &mut self.0 {
             Kind::Few(deadlines) => deadlines[index] = deadline,
@@ -52,14 +54,14 @@ impl Wakeups {
     }
 
     /// The earliest deadline and the index of its component.
+    #[inline]
     pub fn earliest(&self) -> (Time, usize) {
         match &self.0 {
             Kind::Few(deadlines) => {
-                let mut first = 0;
-                for index in 1..FEW {
-                    first = if deadlines[index] < deadlines[first] { index } else { first };
-                }
-                (deadlines[first], first)
+                // In pairs, so that the comparisons do not wait for one another.
+                let earlier = |a: (Time, usize), b: (Time, usize)| if b.0 < a.0 { b } else { a };
+                let of_pair = |i: usize| earlier((deadlines[i], i), (deadlines[i + 1], i + 1));
+                earlier(earlier(of_pair(0), of_pair(2)), earlier(of_pair(4), of_pair(6)))
             }
             Kind::Many(tree) => tree.winner(),
         }
