@@ -256,7 +256,7 @@ impl<T: Tap> Engine<T> {
             match effect {
                 Effect::Send(port, packet) => {
                     let (wire, packet) = (*self.wire(*from, *port), *packet);
-                    self.hand_over(wire, packet);
+                    self.hand_over(wire, &packet);
                 }
                 Effect::Drop(packet, reason) => self.tap.drop(self.now, *from, packet, *reason),
                 Effect::Signal(signal) => {
@@ -269,14 +269,15 @@ impl<T: Tap> Engine<T> {
     }
 
     /// Takes a packet across a wire.
-    pub(crate) fn hand_over(&mut self, wire: Wire, packet: Packet) {
-        self.tap.cross(self.now, wire, &packet);
+    #[inline]
+    pub(crate) fn hand_over(&mut self, wire: Wire, packet: &Packet) {
+        self.tap.cross(self.now, wire, packet);
         let (to, port) = wire.to;
         if self.places[usize::from(to.0)].is_line {
-            return self.enter(to, &packet);
+            return self.enter(to, packet);
         }
         let node = &mut self.nodes[usize::from(to.0)];
-        let wanted = node.receive(self.now, packet, port, self.out.attributed_to(to));
+        let wanted = node.receive(self.now, *packet, port, self.out.attributed_to(to));
         self.note_handled(to, wanted);
     }
 

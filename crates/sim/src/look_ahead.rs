@@ -159,7 +159,7 @@ impl<T: Tap> Engine<T> {
             self.wakeups.set(index, next);
             more = next <= self.now;
             match end {
-                End::Intact => self.hand_over(wire, packet),
+                End::Intact => self.hand_over(wire, &packet),
                 End::Lost => self.tap.drop(self.now, line, &packet, DropReason::Corrupted),
                 End::Refused => {
                     let next = self.next_line(line, &packet).expect("it was refused by the next line");
