@@ -26,6 +26,7 @@ pub struct Builder {
     nodes: Vec<Node>,
     wires: Vec<Wire>,
     watches: Vec<(ComponentId, ComponentId)>,
+    feeds: Vec<(ComponentId, ComponentId)>,
     step_by_step: bool,
 }
 
@@ -56,6 +57,12 @@ impl Builder {
     /// Delivers the signals of `watched` to `watcher`.
     pub fn watch(&mut self, watched: ComponentId, watcher: ComponentId) {
         self.watches.push((watched, watcher));
+    }
+
+    /// Declares that all packets that enter the link `link` come out of the link `feeder`, directly or through a
+    /// router, which permits [look-ahead](crate::look_ahead). Needless if no router is between them.
+    pub fn feed(&mut self, feeder: ComponentId, link: ComponentId) {
+        self.feeds.push((feeder, link));
     }
 
     /// Turns [look-ahead](crate::look_ahead) off: every event is carried out at its own time. Results are the same.
@@ -97,7 +104,7 @@ impl Builder {
         let (wires, first_wire) = self.wire_table();
         let places = match self.step_by_step {
             true => vec![Place::PLAIN; self.nodes.len()],
-            false => Place::all(&self.nodes, &self.wires, &tap),
+            false => Place::all(&self.nodes, &self.wires, &self.feeds, &tap),
         };
         let mut wakeups = Wakeups::new(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -273,7 +280,9 @@ impl<T: Tap> Engine<T> {
     pub(crate) fn hand_over(&mut self, wire: Wire, packet: &Packet) {
         self.tap.cross(self.now, wire, packet);
         let (to, port) = wire.to;
-        if self.places[usize::from(to.0)].is_line {
+        let place = self.places[usize::from(to.0)];
+        if place.is_line {
+            assert!(!place.is_fed, "{to:?} gets packets from another component than its feeder");
             return self.enter(to, packet);
         }
         let node = &mut self.nodes[usize::from(to.0)];

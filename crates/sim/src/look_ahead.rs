@@ -14,13 +14,15 @@
 //!
 //! A packet passes from a line to another ahead of time if
 //!
-//! - all packets that enter the second line come out of the first, directly or through a router with one input;
+//! - all packets that enter the second line come out of the first, directly or through a router;
 //! - no tap [sees](Tap::sees_wire) the wires between them, nor any of these [components](Tap::sees_component).
 //!
 //! Results are the same bit for bit. Packets enter every line in the same order and at the same times, so queues and
 //! random numbers are the same. A packet that is lost, or that the next line has no room for, is stored in the line
 //! that it has reached and dropped when that is due, in the turn of the same component. Counters of lines are settled
 //! whenever a run ends: they include what would have happened by then, and no more.
+
+use std::collections::BTreeMap;
 
 use lasthop_proto::{ComponentId, DropReason, Packet, Port};
 
@@ -35,7 +37,7 @@ pub(crate) struct Place {
     /// A line that the engine serves itself, since no tap sees it.
     pub(crate) is_line: bool,
     /// All packets that enter this line come out of one other line.
-    is_fed: bool,
+    pub(crate) is_fed: bool,
     onward: Onward,
 }
 
@@ -46,7 +48,7 @@ enum Onward {
     Component,
     /// To a line that is fed by this one.
     Line(ComponentId),
-    /// To a router with a single input, and from there to components, some of which may be lines fed by this one.
+    /// To a router, and from there to components, some of which may be lines fed by this one.
     Router(ComponentId),
 }
 
@@ -54,35 +56,43 @@ impl Place {
     /// A component without look-ahead.
     pub(crate) const PLAIN: Place = Place { is_line: false, is_fed: false, onward: Onward::Component };
 
-    /// The place of each component, given all wires of the network.
-    pub(crate) fn all(nodes: &[Node], wires: &[Wire], tap: &impl Tap) -> Vec<Place> {
+    /// The place of each component, given all wires of the network, and pairs of links of which the first
+    /// [feeds](crate::Builder::feed) the second.
+    pub(crate) fn all(
+        nodes: &[Node],
+        wires: &[Wire],
+        feeds: &[(ComponentId, ComponentId)],
+        tap: &impl Tap,
+    ) -> Vec<Place> {
+        let index = |id: ComponentId| usize::from(id.0);
+        let ids = (0..nodes.len()).map(|index| ComponentId(index as u16));
+        let lines = ids.zip(nodes).map(|(id, node)| node.is_line() && !tap.sees_component(id));
+        let mut places: Vec<Place> = lines.map(|is_line| Place { is_line, ..Place::PLAIN }).collect();
         let mut inputs = vec![0u32; nodes.len()];
         for wire in wires {
-            inputs[usize::from(wire.to.0.0)] += 1;
+            inputs[index(wire.to.0)] += 1;
         }
-        let unseen = |id: ComponentId| !tap.sees_component(id);
-        let ids = (0..nodes.len()).map(|index| ComponentId(index as u16));
-        let lines = ids.zip(nodes).map(|(id, node)| node.is_line() && unseen(id));
-        let mut places: Vec<Place> = lines.map(|is_line| Place { is_line, ..Place::PLAIN }).collect();
-        let index = |id: ComponentId| usize::from(id.0);
-        // First the wires out of lines, then those out of the routers there.
         for wire in wires.iter().filter(|wire| !tap.sees_wire(wire)) {
             let (from, to) = (index(wire.from.0), index(wire.to.0));
-            if !places[from].is_line || inputs[to] != 1 {
+            if !places[from].is_line {
                 continue;
             }
-            if places[to].is_line {
+            if places[to].is_line && inputs[to] == 1 {
                 places[to].is_fed = true;
                 places[from].onward = Onward::Line(wire.to.0);
-            } else if matches!(nodes[to], Node::Router(_)) && unseen(wire.to.0) {
-                places[to].is_fed = true;
+            } else if matches!(nodes[to], Node::Router(_)) && !tap.sees_component(wire.to.0) {
                 places[from].onward = Onward::Router(wire.to.0);
             }
         }
-        for wire in wires.iter().filter(|wire| !tap.sees_wire(wire)) {
-            let (from, to) = (index(wire.from.0), index(wire.to.0));
-            let router = !places[from].is_line && places[from].is_fed;
-            places[to].is_fed |= router && places[to].is_line && inputs[to] == 1;
+        // A line behind a router has one input, the wire out of the router.
+        let of_routers = wires.iter().filter(|wire| matches!(nodes[index(wire.from.0)], Node::Router(_)));
+        let unseen = of_routers.filter(|wire| inputs[index(wire.to.0)] == 1 && !tap.sees_wire(wire));
+        let behind: BTreeMap<ComponentId, ComponentId> =
+            unseen.map(|wire| (wire.to.0, wire.from.0)).collect();
+        for &(feeder, line) in feeds {
+            let Some(&router) = behind.get(&line) else { continue };
+            places[index(line)].is_fed =
+                places[index(line)].is_line && places[index(feeder)].onward == Onward::Router(router);
         }
         places
     }

@@ -202,6 +202,9 @@ impl World {
         for &(from, to) in &self.wiring.wires {
             builder.connect(from, to);
         }
+        for &(feeder, link) in &self.wiring.feeds {
+            builder.feed(feeder, link);
+        }
         if step_by_step {
             builder = builder.step_by_step();
         }

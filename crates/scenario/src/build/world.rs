@@ -205,6 +205,9 @@ impl Layout {
         for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
+        for &(feeder, link) in &self.wiring.feeds {
+            builder.feed(feeder, link);
+        }
         let ends = self.wiring.flows.iter().zip(&self.source_wires);
         let connections = ends.enumerate().map(|(index, (ends, &[sent, returned]))| ConnectionComponents {
             id: FlowId(index as u16),

@@ -60,6 +60,9 @@ pub struct Wiring {
     /// For each agent: the link direction that leaves the agent, and the agent that watches it. An agent sees
     /// the outcomes of its own transmissions only.
     pub watches: Vec<(ComponentId, ComponentId)>,
+    /// Pairs of links such that all packets that enter the second come out of the first, possibly through a
+    /// router.
+    pub feeds: Vec<(ComponentId, ComponentId)>,
     /// The ends of the flows.
     pub flows: Vec<FlowEnds>,
     /// The hosts reached through each station of each BSS.
@@ -250,6 +253,7 @@ impl WiringBuilder<'_> {
         let mut hops = core::mem::take(&mut self.hops);
         hops.sort_unstable();
         hops.dedup();
+        self.find_feeds(&hops);
         let mut routers: BTreeMap<HostId, RouterBuilder> = BTreeMap::new();
         for hops in hops.chunk_by(|a, b| a.outlet == b.outlet) {
             let unique = hops.windows(2).all(|pair| pair[0].packets != pair[1].packets);
@@ -274,6 +278,18 @@ impl WiringBuilder<'_> {
             self.wiring.wires.extend(leaving);
         }
         self.wiring
+    }
+
+    fn find_feeds(&mut self, hops: &[Hop]) {
+        let mut outlets: BTreeMap<PortRef, Option<PortRef>> = BTreeMap::new();
+        for hop in hops {
+            let only = outlets.entry(hop.entrance).or_insert(Some(hop.outlet));
+            *only = only.filter(|&outlet| outlet == hop.outlet);
+        }
+        let is_link =
+            |id: ComponentId| matches!(self.wiring.components[usize::from(id.0)], ComponentKind::Link(..));
+        let feeds = outlets.iter().filter_map(|(entrance, only)| Some(((*only)?.0, entrance.0)));
+        self.wiring.feeds = feeds.filter(|&(from, to)| is_link(from) && is_link(to)).collect();
     }
 
     fn connect_agents(&mut self) {
