@@ -134,14 +134,15 @@ pub(crate) trait Line {
 
     /// [`Component::receive`](lasthop_proto::Component::receive).
     fn enter(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        match self.pass(now, now, &packet) {
-            Fate::Arrives(at) => self.exit_mut().push(at, End::Intact, packet),
-            Fate::Lost(at) => self.exit_mut().push(at, End::Lost, packet),
+        let (at, end) = match self.pass(now, now, &packet) {
+            Fate::Arrives(at) => (at, End::Intact),
+            Fate::Lost(at) => (at, End::Lost),
             Fate::Refused => {
                 self.count_refused();
-                out.drop(packet, DropReason::QueueFull);
+                return out.drop(packet, DropReason::QueueFull);
             }
-        }
+        };
+        self.exit_mut().push(at, end, &packet);
     }
 
     /// [`Component::wake`](lasthop_proto::Component::wake).
@@ -175,10 +176,12 @@ pub(crate) enum End {
 pub(crate) struct Exit(VecDeque<(Time, End, Packet)>);
 
 impl Exit {
-    /// Adds a packet that arrives at `at`, no earlier than those before it.
+    /// Adds a packet that arrives at `at`, no earlier than those before it. Returns whether there were none.
     #[inline]
-    pub(crate) fn push(&mut self, at: Time, end: End, packet: Packet) {
-        self.0.push_back((at, end, packet));
+    pub(crate) fn push(&mut self, at: Time, end: End, packet: &Packet) -> bool {
+        let was_empty = self.0.is_empty();
+        self.0.push_back((at, end, *packet));
+        was_empty
     }
 
     /// Removes the packet that arrives next.
@@ -222,8 +225,10 @@ impl Server {
     #[inline]
     pub(crate) fn admit(&mut self, at: Time, size: Bytes) -> Option<Time> {
         if self.idle_from <= at {
-            self.queue.clear();
-            self.queued = Bytes::ZERO;
+            if !self.queue.is_empty() {
+                self.queue.clear();
+                self.queued = Bytes::ZERO;
+            }
             return Some(at);
         }
         while let Some(&(_, size)) = self.queue.front().filter(|&&(start, _)| start < at) {

@@ -106,49 +106,52 @@ impl Place {
 impl<T: Tap> Engine<T> {
     /// Hands a packet to the line `first`, and from there to further lines as far as it can go ahead of time.
     pub(crate) fn enter(&mut self, first: ComponentId, packet: &Packet) {
-        let (mut line, mut at) = (first, self.now);
+        let (mut id, mut at) = (first, self.now);
         let mut feeder = None;
-        let (arrival, end) = loop {
+        loop {
             self.handled += 1;
-            match self.nodes[usize::from(line.0)].pass(self.now, at, packet) {
-                Fate::Arrives(arrival) => match self.next_line(line, packet) {
-                    Some(next) => {
-                        feeder = Some(line);
-                        (line, at) = (next, arrival);
+            let index = usize::from(id.0);
+            let onward = self.places[index].onward;
+            let line = &mut self.nodes[index];
+            let (arrival, end) = match line.pass(self.now, at, packet) {
+                Fate::Arrives(arrival) => {
+                    let next = match onward {
+                        Onward::Component => None,
+                        Onward::Line(next) => Some(next),
+                        Onward::Router(router) => self.behind(router, packet),
+                    };
+                    if let Some(next) = next {
+                        feeder = Some(id);
+                        (id, at) = (next, arrival);
+                        continue;
                     }
-                    None => break (arrival, End::Intact),
-                },
-                Fate::Lost(arrival) => break (arrival, End::Lost),
+                    (arrival, End::Intact)
+                }
+                Fate::Lost(arrival) => (arrival, End::Lost),
                 Fate::Refused => match feeder {
                     Some(feeder) => {
-                        line = feeder;
-                        break (at, End::Refused);
+                        id = feeder;
+                        (at, End::Refused)
                     }
                     None => return self.refuse(first, packet),
                 },
+            };
+            let index = usize::from(id.0);
+            let was_empty = self.nodes[index].exit_mut().push(arrival, end, packet);
+            if was_empty {
+                self.wakeups.advance(index, arrival);
             }
-        };
-        let index = usize::from(line.0);
-        let exit = self.nodes[index].exit_mut();
-        exit.push(arrival, end, *packet);
-        let next = exit.next();
-        self.wakeups.advance(index, next);
+            return;
+        }
     }
 
-    /// The line that a packet enters next, ahead of time; `None` if it has to wait for its arrival.
-    #[inline]
-    fn next_line(&self, line: ComponentId, packet: &Packet) -> Option<ComponentId> {
-        match self.places[usize::from(line.0)].onward {
-            Onward::Component => None,
-            Onward::Line(next) => Some(next),
-            Onward::Router(router) => {
-                let Node::Router(table) = &self.nodes[usize::from(router.0)] else {
-                    unreachable!("the component is a router")
-                };
-                let (next, _) = self.wire(router, table.port(packet)).to;
-                self.places[usize::from(next.0)].is_fed.then_some(next)
-            }
-        }
+    /// The line behind a router that a packet enters ahead of time; `None` if it has to wait for its arrival.
+    fn behind(&self, router: ComponentId, packet: &Packet) -> Option<ComponentId> {
+        let Node::Router(table) = &self.nodes[usize::from(router.0)] else {
+            unreachable!("the component is a router")
+        };
+        let (next, _) = self.wire(router, table.port(packet)).to;
+        self.places[usize::from(next.0)].is_fed.then_some(next)
     }
 
     fn refuse(&mut self, line: ComponentId, packet: &Packet) {
@@ -172,8 +175,12 @@ impl<T: Tap> Engine<T> {
                 End::Intact => self.hand_over(wire, &packet),
                 End::Lost => self.tap.drop(self.now, line, &packet, DropReason::Corrupted),
                 End::Refused => {
-                    let next = self.next_line(line, &packet).expect("it was refused by the next line");
-                    self.refuse(next, &packet);
+                    let next = match self.places[index].onward {
+                        Onward::Component => None,
+                        Onward::Line(next) => Some(next),
+                        Onward::Router(router) => self.behind(router, &packet),
+                    };
+                    self.refuse(next.expect("the next line refused it"), &packet);
                 }
             }
         }

@@ -128,7 +128,7 @@ impl Node {
     }
 
     /// [`Line::pass`] of a line.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate {
         line!(self, line => line.pass(now, at, packet))
     }

@@ -115,7 +115,8 @@ impl World {
         // Nodes in a row that flows share, each flow a part of the row, with links of its own before and after.
         let shared: Vec<HostId> = (0..1 + random.below(4)).map(|_| graph.add_node()).collect();
         let count = 1 + random.below(4);
-        let (mut flows, mut paths) = (Vec::new(), Vec::new());
+        let (mut flows, mut paths): (Vec<Flow>, Vec<FlowPath>) = (Vec::new(), Vec::new());
+        let mut ends: Vec<[Vec<HostId>; 2]> = Vec::new();
         for flow in 0..count {
             let first = if alike.is_some() { 0 } else { random.below(shared.len() as u64) as usize };
             let more = if alike.is_some() { 1 } else { shared.len() - first };
@@ -124,9 +125,17 @@ impl World {
                 let more = if alike.is_some() { 0 } else { random.below(3) };
                 (0..=more).map(|_| graph.add_node()).collect()
             };
-            let mut nodes = own(&mut graph, random);
-            nodes.extend(&shared[first..=last]);
-            nodes.extend(own(&mut graph, random));
+            // Some flows begin or end where another does, and part from it in between.
+            let mut end = |side: usize, random: &mut Stream| match alike.is_some()
+                || ends.is_empty()
+                || random.bernoulli(0.5)
+            {
+                true => own(&mut graph, random),
+                false => ends[random.below(ends.len() as u64) as usize][side].clone(),
+            };
+            let (head, tail) = (end(0, random), end(1, random));
+            let mut nodes = [&head[..], &shared[first..=last], &tail].concat();
+            ends.push([head, tail]);
             if alike.is_none() && random.bernoulli(0.3) {
                 nodes.reverse();
             }

@@ -70,6 +70,12 @@ impl Fragmenter {
         Fragmenter { mtu, unit, fec, repeats: fec.is_some_and(|fec| fec.covers == Covers::Repeats) }
     }
 
+    /// Whether every packet is one unit without a code.
+    #[inline]
+    pub(super) fn sends_whole(&self) -> bool {
+        self.unit.is_none() && self.fec.is_none() && self.mtu.is_none()
+    }
+
     #[inline]
     pub(super) fn fragment(&self, packet: &Packet) -> Units {
         // Most links do not fragment, and this runs for every packet.

@@ -6,7 +6,7 @@ use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
 
 use super::air::Air;
-use super::fragmenter::Fragmenter;
+use super::fragmenter::{Coding, Fragmenter};
 use super::{RadioConfig, RadioStats};
 use crate::line::{Exit, Fate, Line, Server};
 use crate::managed::ManagedLine;
@@ -60,20 +60,30 @@ impl Transmitter {
     /// Sends a packet from `start` on. Returns the end of its last unit.
     #[inline(always)]
     fn send(&mut self, packet: &Packet, start: Time) -> (Time, Transmission) {
-        let units = self.fragmenter.fragment(packet);
-        let count = units.count();
-        let mut sent = Transmission { air_time: Duration::ZERO, bits_on_air: 0, units: count, lost_units: 0 };
+        let mut sent = Transmission { air_time: Duration::ZERO, bits_on_air: 0, units: 0, lost_units: 0 };
         let mut end = start;
-        for index in 0..count {
-            let unit = self.air.unit(units.size(index), units.coding());
-            let begin = end;
-            end += unit.time;
-            sent.air_time += unit.time;
-            sent.bits_on_air += unit.on_air;
-            let lost = begin <= self.horizon && !self.air.survives(unit, begin, end);
-            sent.lost_units += u32::from(lost);
+        if self.fragmenter.sends_whole() {
+            self.put_on_air(packet.size, Coding::Uncoded, &mut end, &mut sent);
+        } else {
+            let units = self.fragmenter.fragment(packet);
+            for index in 0..units.count() {
+                self.put_on_air(units.size(index), units.coding(), &mut end, &mut sent);
+            }
         }
         (end, sent)
+    }
+
+    /// Sends a unit from `end` on, and moves `end` to its end.
+    #[inline(always)]
+    fn put_on_air(&mut self, size: Bytes, coding: Coding, end: &mut Time, sent: &mut Transmission) {
+        let unit = self.air.unit(size, coding);
+        let start = *end;
+        *end += unit.time;
+        sent.units += 1;
+        sent.air_time += unit.time;
+        sent.bits_on_air += unit.on_air;
+        let lost = start <= self.horizon && !self.air.survives(unit, start, *end);
+        sent.lost_units += u32::from(lost);
     }
 
     /// Counts a packet that has reached the other end.
