@@ -1,8 +1,12 @@
-"""Guard against regressions: instructions of two fixed runs, which no load of a machine changes.
+"""Guard against regressions: instructions of fixed runs, which no load of a machine changes, and cycles.
 
 Valgrind counts what the compiled extension module executes between the call of ``Scenario.run`` and
 its return. The same code gives the same number within a hundredth of a percent, so a difference comes
 from the code or from the compiler; numbers of another compiler are not compared.
+
+Perf counts the processor's cycles for many more runs, in user mode, where the machine counts them. They
+differ by some percent from time to time, so they are shown beside the recorded ones and not judged;
+numbers of another processor are not compared.
 
 ``python benches/guard.py`` compares with what is recorded in ``instructions.toml``;
 ``python benches/guard.py --record`` records.
@@ -11,6 +15,7 @@ from the code or from the compiler; numbers of another compiler are not compared
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -27,6 +32,10 @@ CASES = {
     "bulk": (HERE / "bulk.toml", "basic", 1),
     "ebsn": (ROOT / "scenarios" / "ebsn-wide-area.toml", "ebsn", 20),
 }
+
+# Cycles are counted for so many times the runs, and the median is taken of so many measurements.
+CYCLES_RUNS = 20
+CYCLES_REPEATS = 5
 
 # Loads the extension alone, so that Valgrind need not see NumPy start.
 RUN = """
@@ -46,7 +55,7 @@ class NotMeasuredError(Exception):
 
 
 class Count(NamedTuple):
-    """The instructions of one case."""
+    """The instructions or the cycles of one case."""
 
     case: str
     recorded: int
@@ -74,24 +83,70 @@ def compiler() -> str:
     return " ".join(filter(None, [first, "for", host[1] if host else "?", flags]))
 
 
-def count(case: str) -> int:
-    """Count the instructions of a case."""
-    if shutil.which("valgrind") is None:
-        raise NotMeasuredError("there is no valgrind")
+def processor() -> str:
+    """Name the processor, on which cycles depend."""
+    cpus = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: (.*)$", cpus.read_text(), re.MULTILINE) if cpus.exists() else None
+    return found[1] if found else "?"
+
+
+def command(case: str, times: int) -> list[str]:
+    """Compose the command that makes the runs of a case so many times."""
     extension = next((ROOT / "python" / "lasthop").glob("_lasthop*.so"), None)
     if extension is None:
         raise NotMeasuredError("the extension module is not built")
     scenario, scheme, runs = CASES[case]
     # Not the link in a virtual environment: what is counted needs nothing of that.
     python = [os.path.realpath(sys.executable), "-IS", "-c", RUN]
+    return [*python, str(extension), str(scenario), scheme, str(times * runs)]
+
+
+def count(case: str) -> int:
+    """Count the instructions of a case."""
+    if shutil.which("valgrind") is None:
+        raise NotMeasuredError("there is no valgrind")
     only_runs = "--toggle-collect=*__pymethod_run__*"
     valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", only_runs]
-    command = [*valgrind, *python, str(extension), str(scenario), scheme, str(runs)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run([*valgrind, *command(case, 1)], capture_output=True, text=True, check=False)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode != 0 or not found or found[1] == "0":
         raise RuntimeError(f"valgrind counted nothing:\n{done.stderr}")
     return int(found[1])
+
+
+def cycles_of(report: str) -> int:
+    """Read the cycles from the report of ``perf stat -x, -e cycles:u``."""
+    found = re.search(r"^(\d+),[^,]*,cycles", report, re.MULTILINE)
+    if not found:
+        raise NotMeasuredError("this machine does not count cycles")
+    return int(found[1])
+
+
+def count_cycles(case: str) -> int:
+    """Count the cycles of one time the runs of a case, without those of Python's start."""
+    if shutil.which("perf") is None:
+        raise NotMeasuredError("there is no perf")
+
+    def counted(times: int) -> int:
+        perf = ["perf", "stat", "-x,", "-e", "cycles:u", "--", *command(case, times)]
+        done = subprocess.run(perf, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise NotMeasuredError("perf may not count cycles here")
+        return cycles_of(done.stderr)
+
+    differences = [counted(CYCLES_RUNS) - counted(0) for _ in range(CYCLES_REPEATS)]
+    return round(statistics.median(differences) / CYCLES_RUNS)
+
+
+def check_cycles() -> list[Count]:
+    """Count the cycles of all cases and lay them beside what is recorded."""
+    recorded = tomllib.loads(RECORD.read_text())
+    counted = {case: count_cycles(case) for case in CASES}
+    if "cycles" not in recorded:
+        raise NotMeasuredError("no cycles are recorded yet; make bench-record does it")
+    if recorded["processor"] != processor():
+        raise NotMeasuredError(f"cycles were recorded on {recorded['processor']}, and this is {processor()}")
+    return [Count(case, recorded["cycles"][case], counted[case]) for case in CASES]
 
 
 def check() -> list[Count]:
@@ -112,6 +167,11 @@ def record() -> None:
         "[instructions]",
         *(f"{case} = {count(case)}" for case in CASES),
     ]
+    try:
+        cycles = [f"{case} = {count_cycles(case)}" for case in CASES]
+        lines = [f'processor = "{processor()}"', *lines, "", "[cycles]", *cycles]
+    except NotMeasuredError as why:
+        print(f"cycles skipped: {why}")
     heading = RECORD.read_text().splitlines()[0]
     RECORD.write_text("\n".join([heading, "", *lines, ""]))
 
@@ -129,6 +189,11 @@ def main() -> int:
         return 0
     for one in counts:
         print(f"{one.case}: {one.counted:,} instructions, {one.recorded:,} recorded, {one.change:+.2%}")
+    try:
+        for one in check_cycles():
+            print(f"{one.case}: {one.counted:,} cycles, {one.recorded:,} recorded, {one.change:+.2%}")
+    except NotMeasuredError as why:
+        print(f"cycles skipped: {why}")
     if all(one.holds for one in counts):
         return 0
     print(f"More than {TOLERANCE:.0%} apart. If it is on purpose: make bench-record")

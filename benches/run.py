@@ -333,7 +333,7 @@ def beside_ns3(bench: Bench) -> None:
 
 
 def instructions(bench: Bench) -> None:
-    """Compare instructions with what is recorded."""
+    """Compare instructions, and cycles where they are counted, with what is recorded."""
     what = f"instructions within {guard.TOLERANCE:.0%} of the record"
     try:
         counts = guard.check()
@@ -341,6 +341,12 @@ def instructions(bench: Bench) -> None:
         return bench.target(what, str(why), None)
     for one in counts:
         bench.target(f"{what}: {one.case}", f"{one.counted:,} ({one.change:+.2%})", one.holds)
+    what = "cycles beside the record"
+    try:
+        for one in guard.check_cycles():
+            bench.target(f"{what}: {one.case}", f"{one.counted:,} ({one.change:+.2%})", None)
+    except guard.NotMeasuredError as why:
+        bench.target(what, str(why), None)
 
 
 def table_of_cases(bench: Bench) -> Table:

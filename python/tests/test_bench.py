@@ -1,3 +1,4 @@
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,3 +15,11 @@ def test_runs_take_as_many_instructions_as_recorded(capsys: pytest.CaptureFixtur
             print(f"\nInstructions: {done.stdout}", end="")
         pytest.skip(done.stdout.removeprefix("skipped:").strip())
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_cycles_are_read_from_the_report_of_perf() -> None:
+    guard = runpy.run_path(str(GUARD))
+    assert guard["cycles_of"]("52669260,,cycles:u,20123456,100.00,,\n") == 52_669_260
+    for report in ("<not supported>,,cycles:u,0,100.00,,\n", "<not counted>,,cycles:u,0,0.00,,\n"):
+        with pytest.raises(guard["NotMeasuredError"], match="does not count cycles"):
+            guard["cycles_of"](report)

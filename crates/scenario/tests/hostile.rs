@@ -570,21 +570,41 @@ fn series_of_a_split_scheme_without_split_connections() {
     }
 }
 
-/// Component numbers have 16 bits, as have those of nodes, links and flows.
+/// A chain of links, with so many connections from end to end.
+fn chain(links: usize, connections: usize) -> String {
+    let names: Vec<String> = (0..links).map(|n| format!("\"N{n}-N{}\"", n + 1)).collect();
+    let connections: String = (0..connections).map(|n| format!("[connection.c{n}]\n")).collect();
+    format!(
+        "limit = \"1 s\"\n[topology.graph]\nwired = [{}]\n[transfer]\nsize = \"1 KB\"\nfrom = \"N0\"\nto = \
+         \"N{links}\"\n{connections}[wired]\nrate = \"1 Gbps\"\n",
+        names.join(", ")
+    )
+}
+
+fn assert_refused(text: &str, expected: &str) {
+    let refused = Scenario::parse::<&str>(text, "test.toml", &[]).expect_err("it is refused");
+    assert!(refused.message().starts_with(expected), "{}", refused.message());
+}
+
+/// Component numbers have 16 bits, as have those of nodes, links and flows. Only what flows cross takes
+/// components.
 #[test]
 fn the_number_of_components_is_bounded() {
-    let chain = |links: usize| {
-        let names: Vec<String> = (0..links).map(|n| format!("\"N{n}-N{}\"", n + 1)).collect();
-        format!(
-            "limit = \"1 s\"\n[topology.graph]\nwired = [{}]\n[transfer]\nsize = \"1 KB\"\nfrom = \"N0\"\nto = \
-             \"N{links}\"\n[wired]\nrate = \"1 Gbps\"\n",
-            names.join(", ")
-        )
-    };
-    let refused = Scenario::parse::<&str>(&chain(14_000), "test.toml", &[]).expect_err("it is refused");
-    let expected =
-        "topology: found 14000 links and 1 flows, which may take 70002 components, expected at most 65535";
-    assert!(refused.message().starts_with(expected), "{}", refused.message());
-    let scenario = Scenario::parse::<&str>(&chain(13_000), "test.toml", &[]).expect("it is sound");
-    assert!(scenario.run("basic", 1, 0, Observe::default()).expect("it runs").metrics.connections.finished);
+    assert_refused(
+        &chain(32_767, 1),
+        "topology: found 1 flows over 32767 links, which may take 65536 components, expected at most 65535",
+    );
+    assert_refused(&chain(32_769, 1), "topology: found 32769 links, expected at most 32768");
+    assert_refused(&chain(1, 65_536), "topology: found 65536 flows, expected at most 65535");
+    assert_refused(
+        &chain(1, 32_766),
+        "topology: found 32766 flows over 1 links, which may take 65536 components",
+    );
+    assert_refused(&chain(3_000, 1_400), "topology: found flows over more than 4194304 links");
+    for (links, connections) in [(32_766, 1), (1, 32_765)] {
+        let text = chain(links, connections);
+        let scenario = Scenario::parse::<&str>(&text, "test.toml", &[]).expect("it is sound");
+        let run = scenario.run("basic", 1, 0, Observe::default()).expect("it runs");
+        assert!(run.metrics.connections.finished, "{links} links, {connections} connections");
+    }
 }

@@ -1,13 +1,15 @@
 //! Resource limits: scenarios beyond them would run for days or exhaust memory.
 
+use std::collections::BTreeSet;
 use std::mem;
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
+use lasthop_proto::scheme::Scheme;
 use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
 
 use super::Resolver;
-use crate::build::network::{NetworkLink, Workload};
+use crate::build::network::{Network, NetworkLink, Workload};
 use crate::schema::{Radio, Wired};
 
 /// About three years.
@@ -41,18 +43,80 @@ const MAX_PACKET: Bytes = Bytes(65_535);
 /// Components of an engine; one id is reserved.
 const MAX_COMPONENTS: usize = 65_535;
 
+/// Links; each may have two nodes of its own.
+const MAX_LINKS: usize = 32_768;
+
+/// Flows.
+const MAX_FLOWS: usize = 65_535;
+
+/// Links on the paths of all flows together: a few hundred megabytes of memory.
+const MAX_STEPS: usize = 1 << 22;
+
 impl Resolver<'_> {
-    /// Checks the numbers of nodes, links, flows and components, whose ids have 16 bits.
-    pub(super) fn check_size(&mut self, edges: usize) {
+    /// Checks the numbers of links and flows, whose ids have 16 bits, as have those of nodes.
+    pub(super) fn check_size(&mut self, links: usize) {
         let scenario = self.scenario;
         let connections = scenario.connection.len().max(scenario.topology.pairs().len());
         let flows = connections + scenario.traffic.len() + 2 * scenario.application.len();
-        // A link has two directions and possibly an agent; each of its ends may need a router.
-        let most = 5 * edges + 2 * flows;
+        for (found, most, what) in [(links, MAX_LINKS, "links"), (flows, MAX_FLOWS, "flows")] {
+            if found > most {
+                let problem = format!("found {found} {what}, expected at most {most}; leave some out");
+                self.fault(&["topology"], problem);
+            }
+        }
+    }
+
+    /// Whether the paths of all flows, with another of `nodes` nodes, are short enough in all.
+    pub(super) fn check_steps(&mut self, nodes: usize) -> bool {
+        self.steps += nodes - 1;
+        if self.steps > MAX_STEPS {
+            let problem = format!(
+                "found flows over more than {MAX_STEPS} links, each counted as often as it is crossed, expected fewer \
+                 flows or shorter paths"
+            );
+            self.fault(&["topology"], problem);
+        }
+        self.steps <= MAX_STEPS
+    }
+
+    /// Checks the number of components that the flows need.
+    pub(super) fn check_components(&mut self) {
+        let Network { graph, links, flows, .. } = &self.network;
+        let (mut directions, mut agents) = (BTreeSet::new(), BTreeSet::new());
+        let mut visits = vec![0; graph.nodes()];
+        for flow in flows {
+            for step in flow.path.nodes.windows(2) {
+                let link = graph.link(step[0], step[1]).expect("a path follows links");
+                let (medium, forth) = (graph.medium(link), graph.ends(link)[0] == step[0]);
+                if !matches!(links[usize::from(link.0)], NetworkLink::Wired(_)) {
+                    agents.insert(medium);
+                }
+                let in_bss = graph.station(link).is_some();
+                directions.insert((medium, forth || in_bss));
+                if !flow.path.one_way {
+                    directions.insert((medium, !forth || in_bss));
+                }
+            }
+            for node in &flow.path.nodes {
+                visits[usize::from(node.0)] += 1;
+            }
+        }
+        let tcp = &self.scenario.tcp;
+        let has_agent = |scheme: &dyn Scheme| {
+            scheme.agent().is_some() || (scheme.faults(tcp).is_empty() && scheme.split(tcp).is_some())
+        };
+        let mut schemes = self.scenario.schemes.iter().filter_map(|name| self.scenario.scheme.get(name));
+        let agents = if schemes.any(has_agent) { agents.len() } else { 0 };
+        let ends = 2 * flows.iter().filter(|flow| flow.path.answers.is_none()).count();
+        // Packets may part ways where two flows meet.
+        let routers = visits.iter().filter(|&&flows| flows > 1).count();
+        let most = ends + directions.len() + agents + routers;
         if most > MAX_COMPONENTS {
             let problem = format!(
-                "found {edges} links and {flows} flows, which may take {most} components, expected at most \
-                 {MAX_COMPONENTS}; leave some out"
+                "found {} flows over {} links, which may take {most} components, expected at most \
+                 {MAX_COMPONENTS}; leave some out",
+                flows.len(),
+                links.len(),
             );
             self.fault(&["topology"], problem);
         }

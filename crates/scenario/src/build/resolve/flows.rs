@@ -82,7 +82,9 @@ impl Resolver<'_> {
 
     fn add_flow(&mut self, flow: Flow) {
         self.flow_names.insert(flow.name.clone());
-        self.network.flows.push(flow);
+        if self.check_steps(flow.path.nodes.len()) {
+            self.network.flows.push(flow);
+        }
     }
 
     /// TCP settings of a connection along `nodes`: `[tcp]`, overridden by the hosts at its ends and then by

@@ -22,6 +22,8 @@ struct Resolver<'a> {
     nodes: HashMap<String, HostId>,
     network: Network,
     flow_names: HashSet<String>,
+    /// Links on the paths of all flows.
+    steps: usize,
     paths: ShortestPaths,
     faults: Vec<Fault>,
     /// The contents of `faults`.
@@ -48,6 +50,7 @@ impl Scenario {
             nodes: HashMap::new(),
             network,
             flow_names: HashSet::new(),
+            steps: 0,
             paths: ShortestPaths::default(),
             faults: Vec::new(),
             noted: HashSet::new(),
@@ -64,6 +67,7 @@ impl Scenario {
             resolver.add_traffic();
             resolver.add_applications();
             resolver.check_stations();
+            resolver.check_components();
         }
         if resolver.faults.is_empty() && self.tcp.faults().is_empty() {
             resolver.check_bounds();
