@@ -142,16 +142,24 @@ impl DeliveryRate {
         }
     }
 
-    /// Takes the sample of the current acknowledgement. An interval shorter than `least`, the minimum
-    /// round-trip time, gives no rate.
-    pub(super) fn take_sample(&mut self, now: Time, least: Duration) -> RateSample {
+    /// Ends the processing of an acknowledgement; returns the transmission time and the snapshot of the newest segment
+    /// that it covers.
+    pub(super) fn end_acknowledgement(&mut self) -> Option<(Time, Snapshot)> {
         if self.limited_until > 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
         }
-        let newly_delivered = core::mem::take(&mut self.newly_delivered);
+        self.newly_delivered = 0;
+        let newest = self.newest.take();
+        self.flight_began = newest.map_or(self.flight_began, |(sent_at, _)| sent_at);
+        newest
+    }
+
+    /// Takes the sample of the current acknowledgement. An interval shorter than `least`, the minimum
+    /// round-trip time, gives no rate.
+    pub(super) fn take_sample(&mut self, now: Time, least: Duration) -> RateSample {
+        let newly_delivered = self.newly_delivered;
         let none = RateSample { now, newly_delivered, delivered: self.delivered, ..RateSample::default() };
-        let Some((sent_at, prior)) = self.newest.take() else { return none };
-        self.flight_began = sent_at;
+        let Some((sent_at, prior)) = self.end_acknowledgement() else { return none };
         // The longer of the send interval and the ACK interval.
         let interval = sent_at.since(prior.flight_began).max(now.since(prior.delivered_at));
         let bytes = self.delivered - prior.delivered;

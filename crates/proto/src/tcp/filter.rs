@@ -3,16 +3,24 @@
 /// Approximates the best value of a sliding window (K. Nichols; Linux `lib/minmax.c`) by the best three
 /// values, the second and third from later parts of the window. Time may be any monotonic counter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Windowed<V> {
+pub(super) struct Windowed<V, const MAXIMUM: bool> {
     best: [(u64, V); 3],
-    better: fn(&V, &V) -> bool,
 }
 
-impl<V: Copy> Windowed<V> {
-    /// Starts with `value` at `time`. `better` returns whether its first argument is at least as good as its
-    /// second.
-    pub(super) fn new(time: u64, value: V, better: fn(&V, &V) -> bool) -> Windowed<V> {
-        Windowed { best: [(time, value); 3], better }
+/// A windowed maximum.
+pub(super) type Maximum<V> = Windowed<V, true>;
+/// A windowed minimum.
+pub(super) type Minimum<V> = Windowed<V, false>;
+
+impl<V: Copy + PartialOrd, const MAXIMUM: bool> Windowed<V, MAXIMUM> {
+    /// Starts with `value` at `time`.
+    pub(super) fn new(time: u64, value: V) -> Windowed<V, MAXIMUM> {
+        Windowed { best: [(time, value); 3] }
+    }
+
+    /// Whether `value` is at least as good as `other`.
+    fn is_as_good(value: V, other: V) -> bool {
+        if MAXIMUM { value >= other } else { value <= other }
     }
 
     /// The best value of the window.
@@ -29,13 +37,13 @@ impl<V: Copy> Windowed<V> {
     /// `window`.
     pub(super) fn update(&mut self, window: u64, time: u64, value: V) -> V {
         let new = (time, value);
-        if (self.better)(&value, &self.best[0].1) || time - self.best[2].0 > window {
+        if Self::is_as_good(value, self.best[0].1) || time - self.best[2].0 > window {
             self.reset(time, value);
             return value;
         }
-        if (self.better)(&value, &self.best[1].1) {
+        if Self::is_as_good(value, self.best[1].1) {
             (self.best[1], self.best[2]) = (new, new);
-        } else if (self.better)(&value, &self.best[2].1) {
+        } else if Self::is_as_good(value, self.best[2].1) {
             self.best[2] = new;
         }
         let age = time - self.best[0].0;
@@ -64,7 +72,7 @@ mod tests {
     fn is_between_the_best_of_the_window_and_of_its_last_half() {
         let mut random = lasthop_base::Streams::new(1, 0).stream("filter");
         let values: alloc::vec::Vec<u64> = (0..1_000).map(|_| random.below(1_000)).collect();
-        let mut most = Windowed::new(0, values[0], |a, b| a >= b);
+        let mut most = Maximum::new(0, values[0]);
         for time in 1..values.len() {
             let found = most.update(10, time as u64, values[time]);
             let best =

@@ -96,7 +96,13 @@ impl Ranges {
     }
 
     /// The range that contains `seq`.
+    #[inline]
     pub(super) fn around(&self, seq: SeqNum) -> Option<SackBlock> {
+        // Most connections have nothing out of order.
+        if self.ranges.is_empty() { None } else { self.find_around(seq) }
+    }
+
+    fn find_around(&self, seq: SeqNum) -> Option<SackBlock> {
         let index = self.count_before(seq, |range| range.end <= seq);
         self.ranges.get(index).copied().filter(|range| range.start <= seq)
     }

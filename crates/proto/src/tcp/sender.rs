@@ -357,11 +357,15 @@ impl Sender {
 
     /// Called after every event: finishes the connection, or starts probing a closed window (RFC 9293 section
     /// 3.8.6.1).
+    #[inline]
     fn settle(&mut self, now: Time, out: &mut Out) {
-        let tcp = &mut self.state;
-        if self.phase != Phase::Open || tcp.outstanding() {
-            return;
+        if self.phase == Phase::Open && !self.state.outstanding() {
+            self.finish_or_probe(now, out);
         }
+    }
+
+    fn finish_or_probe(&mut self, now: Time, out: &mut Out) {
+        let tcp = &mut self.state;
         if tcp.has_unsent() {
             // Nothing is in flight, yet data remain: either the receiver's window is closed, or pacing delays
             // the next segment.
@@ -450,9 +454,12 @@ impl Sender {
     /// Sends the segments that reactions have requested.
     #[inline]
     fn send_asked(&mut self, now: Time, out: &mut Out) {
-        if !self.state.asks() {
-            return;
+        if self.state.asks() {
+            self.resend_asked(now, out);
         }
+    }
+
+    fn resend_asked(&mut self, now: Time, out: &mut Out) {
         for _ in 0..self.state.send_asked(now, out) {
             self.recovery.on_reaction_resent(now);
         }

@@ -104,14 +104,16 @@ pub(super) struct Records {
 impl Records {
     /// Records the transmission of `start..end` at `now`.
     pub(super) fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum) {
-        if self.segments.counts.in_flight == 0 {
+        let in_flight = self.segments.counts.in_flight;
+        if in_flight == 0 {
             self.rate.restart(now);
         }
-        let is_new = self.segments.last().is_none_or(|last| last.end <= start);
-        let was_in_flight = !is_new && self.segments.is_in_flight(start);
-        let in_flight = self.segments.counts.in_flight + u32::from(!was_in_flight);
-        let snapshot = self.rate.snapshot(in_flight, self.segments.losses);
-        self.segments.on_sent(now, start, end, snapshot);
+        let losses = self.segments.losses;
+        if self.segments.last().is_none_or(|last| last.end <= start) {
+            return self.segments.push(now, start, end, self.rate.snapshot(in_flight + 1, losses));
+        }
+        let in_flight = in_flight + u32::from(!self.segments.is_in_flight(start));
+        self.segments.on_sent(now, start, end, self.rate.snapshot(in_flight, losses));
     }
 
     /// The [sample](DeliveryRate::take_sample) of the current acknowledgement, with counts converted to
@@ -136,9 +138,6 @@ impl Records {
         is_corruption: impl Fn(SeqNum) -> bool,
         mut visit: impl FnMut(&LostSegment),
     ) {
-        if self.segments.unreported.is_empty() {
-            return;
-        }
         let (mss, delivered, mut corrupted) = (u64::from(mss), self.rate.delivered(), 0);
         for (segment, losses) in self.segments.unreported.drain(..) {
             if is_corruption(segment.start) {
@@ -167,6 +166,11 @@ struct Transmission {
 }
 
 impl SentSegments {
+    /// Whether segments were marked lost since losses were last taken.
+    pub(super) fn has_unreported_losses(&self) -> bool {
+        !self.unreported.is_empty()
+    }
+
     /// The number of segments in each state.
     pub(super) fn counts(&self) -> Counts {
         self.counts
@@ -273,15 +277,24 @@ impl SentSegments {
         }
         let start = start.max(edge);
         if start < end {
-            let whereabouts = Whereabouts::InFlight;
-            let (transmissions, found_lost) = (1, false);
-            let segment =
-                SentSegment { start, end, sent_at: now, transmissions, whereabouts, found_lost, snapshot };
-            self.segments.push_back(segment);
-            self.transmissions.push_back(Transmission { start, sent_at: now });
-            self.counts.in_flight += 1;
-            self.bytes_in_flight += end - start;
+            self.push(now, start, end, snapshot);
         }
+    }
+
+    /// Records the first transmission of `start..end`.
+    fn push(&mut self, now: Time, start: SeqNum, end: SeqNum, snapshot: Snapshot) {
+        self.segments.push_back(SentSegment {
+            start,
+            end,
+            sent_at: now,
+            transmissions: 1,
+            whereabouts: Whereabouts::InFlight,
+            found_lost: false,
+            snapshot,
+        });
+        self.transmissions.push_back(Transmission { start, sent_at: now });
+        self.counts.in_flight += 1;
+        self.bytes_in_flight += end - start;
     }
 
     /// Removes everything before `ack`; calls `visit` for each removed segment.
@@ -439,10 +452,12 @@ impl SentSegments {
     }
 
     /// The lost segment with the lowest sequence number.
+    #[inline]
     pub(super) fn next_lost(&mut self) -> Option<SentSegment> {
-        if self.counts.lost == 0 {
-            return None;
-        }
+        if self.counts.lost == 0 { None } else { self.find_lost() }
+    }
+
+    fn find_lost(&mut self) -> Option<SentSegment> {
         let index = self.index_of(self.first_lost.max(self.segments.front()?.start));
         let lost = |segment: &&SentSegment| segment.whereabouts == Whereabouts::Lost;
         let segment = self.segments.range(index..).find(lost).copied();

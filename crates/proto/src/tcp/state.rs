@@ -48,6 +48,8 @@ pub struct SenderState {
     /// is closed.
     pub(super) nagle: bool,
     fin_sent: bool,
+    /// The window advertised to the peer.
+    own_window: u32,
     pub(super) rwnd: u32,
     /// The largest window that the receiver has advertised (RFC 9293 section 3.8.6.2.1: Max(SND.WND)). Its
     /// buffer may be smaller than ours: the SYN-ACK advertises it, or both ends are configured with it.
@@ -56,6 +58,10 @@ pub struct SenderState {
     pub(super) rcv_nxt: SeqNum,
 
     cc: Box<dyn Controller>,
+    /// Whether the controller takes rate samples.
+    takes_samples: bool,
+    /// Whether the sender is paced at the controller's rate; only recovery with records supports pacing.
+    is_paced: bool,
     /// Whether the sender is in fast recovery, where duplicate ACKs inflate the window. Not set by SACK
     /// recovery.
     pub(super) recovering: bool,
@@ -105,6 +111,7 @@ impl SenderState {
         let mss = settings.mss();
         let iss = SeqNum(settings.iss);
         let rwnd = settings.window_payload();
+        let cc = cc::of(settings, connection.flow);
         SenderState {
             connection,
             mss,
@@ -118,11 +125,14 @@ impl SenderState {
             closed: true,
             nagle: false,
             fin_sent: false,
+            own_window: rwnd,
             rwnd,
             largest_rwnd: if settings.handshake { 0 } else { rwnd },
             // Without a handshake, the peer starts at the same sequence number.
             rcv_nxt: iss,
-            cc: cc::of(settings, connection.flow),
+            takes_samples: cc.takes_samples(),
+            is_paced: settings.keeps_records() && (settings.pacing || cc.needs_pacing()),
+            cc,
             recovering: false,
             inflation: 0,
             duplicates: Duplicates::new(settings),
@@ -506,7 +516,14 @@ impl SenderState {
     }
 
     /// Notifies the controller of each segment marked lost since the last call, except losses to corruption.
+    #[inline]
     pub(super) fn report_losses(&mut self, now: Time) {
+        if self.records().segments.has_unreported_losses() {
+            self.report_new_losses(now);
+        }
+    }
+
+    fn report_new_losses(&mut self, now: Time) {
         let records = self.records.as_mut().expect("recovery goes by records");
         let is_corruption = |seq| self.reactions.is_corruption(seq);
         records.take_losses(now, self.mss, is_corruption, |lost| self.cc.on_lost_segment(lost));
@@ -521,13 +538,19 @@ impl SenderState {
         self.update_pacing_rate();
     }
 
-    /// Whether the sender is paced at the controller's rate; only recovery with records supports pacing.
-    fn is_paced(&self) -> bool {
-        self.records.is_some() && (self.settings.pacing || self.cc.needs_pacing())
+    /// Whether the controller takes rate samples.
+    pub(super) fn takes_samples(&self) -> bool {
+        self.takes_samples
+    }
+
+    /// Ends the processing of an acknowledgement whose rate sample the controller does not take.
+    pub(super) fn skip_sample(&mut self) {
+        self.records_mut().rate.end_acknowledgement();
+        self.update_pacing_rate();
     }
 
     fn update_pacing_rate(&mut self) {
-        if self.is_paced() {
+        if self.is_paced {
             self.pace.rate = self.rtt.srtt().map(|srtt| self.cc.pacing_rate(srtt));
         }
     }

@@ -4,7 +4,7 @@
 use lasthop_base::{Duration, Stream, Streams, Time};
 
 use super::{AckInfo, Controller, Loss, RateSample, RttInfo, SegmentWindow, Sending, Window};
-use crate::tcp::filter::Windowed;
+use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
 
 /// Startup gain: 2 / ln 2, the smallest gain that doubles the rate each round.
@@ -49,7 +49,7 @@ pub struct Bbr {
     /// Pacing rate in bytes per second.
     pacing_rate: Option<f64>,
     /// Bandwidth max filter over rounds, in bytes per second.
-    bandwidth: Windowed<f64>,
+    bandwidth: Maximum<f64>,
     rounds: u64,
     /// Value of `delivered` at which the current round ends.
     round_ends: u64,
@@ -161,7 +161,7 @@ impl Bbr {
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
             pacing_rate: None,
-            bandwidth: Windowed::new(0, 0.0, |a, b| a >= b),
+            bandwidth: Maximum::new(0, 0.0),
             rounds: 0,
             round_ends: 0,
             round_started: false,
@@ -521,6 +521,10 @@ impl Controller for Bbr {
         if self.pacing_rate.is_none() {
             self.pacing_rate = Some(self.initial_rate(info.rtt));
         }
+    }
+
+    fn takes_samples(&self) -> bool {
+        true
     }
 
     fn on_sample(&mut self, sample: &RateSample) {

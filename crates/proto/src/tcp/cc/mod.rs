@@ -127,8 +127,14 @@ pub trait Controller: Debug + Send {
     /// Called for each round-trip sample of data, in recovery or outside.
     fn on_rtt(&mut self, _info: &RttInfo) {}
 
-    /// Called with the rate sample of each acknowledgement after its processing. Only recovery with a record
-    /// of each segment calls this ([`Settings::keeps_records`]).
+    /// Whether [`on_sample`](Controller::on_sample) is to be called. It does not change during a connection.
+    fn takes_samples(&self) -> bool {
+        false
+    }
+
+    /// Called with the rate sample of each acknowledgement after its processing, if the controller
+    /// [takes them](Controller::takes_samples). Only recovery with a record of each segment calls this
+    /// ([`Settings::keeps_records`]).
     fn on_sample(&mut self, _sample: &RateSample) {}
 
     /// Called for each segment marked lost, by acknowledgements or the retransmission timer, after
@@ -195,7 +201,8 @@ pub trait Controller: Debug + Send {
         room * window.cwnd / srtt.as_secs_f64()
     }
 
-    /// Whether the controller requires [pacing](Controller::pacing_rate) regardless of the settings.
+    /// Whether the controller requires [pacing](Controller::pacing_rate) regardless of the settings. It does not
+    /// change during a connection.
     fn needs_pacing(&self) -> bool {
         false
     }

@@ -91,6 +91,10 @@ impl Controller for Westwood {
         self.min_rtt = Some(self.min_rtt.map_or(self.rtt, |least| least.min(self.rtt)));
     }
 
+    fn takes_samples(&self) -> bool {
+        true
+    }
+
     fn on_sample(&mut self, sample: &super::RateSample) {
         self.count(sample.now, sample.newly_delivered);
     }

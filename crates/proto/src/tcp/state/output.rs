@@ -287,7 +287,7 @@ impl SenderState {
             seq,
             ack: if flags.has(Flags::ACK) { self.rcv_nxt } else { SeqNum(0) },
             len,
-            wnd: self.settings.window_payload(),
+            wnd: self.own_window,
             flags,
             sack: SackBlocks::default(),
             timestamps: timestamps.then(|| Timestamps { value, echo: self.ts_recent.echo() }),

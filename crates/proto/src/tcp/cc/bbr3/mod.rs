@@ -25,7 +25,7 @@ use self::probe_bw::Probe;
 use self::probe_rtt::MinRtt;
 use self::startup::FullPipe;
 use super::{AckInfo, Controller, Loss, LostSegment, RateSample, RttInfo, Sending, Window};
-use crate::tcp::filter::Windowed;
+use crate::tcp::filter::Maximum;
 use crate::tcp::settings::Settings;
 
 /// Pacing rate relative to the bandwidth estimate, so that queues drain.
@@ -137,7 +137,7 @@ struct Rounds {
 /// ACK aggregation: bytes acknowledged beyond what the bandwidth estimate explains.
 #[derive(Clone, Copy, Debug)]
 struct Aggregation {
-    extra: Windowed<f64>,
+    extra: Maximum<f64>,
     began: Time,
     acked: f64,
 }
@@ -165,11 +165,7 @@ impl Bbr3 {
             full_pipe: FullPipe::default(),
             probe: Probe::default(),
             min_rtt: None,
-            aggregation: Aggregation {
-                extra: Windowed::new(0, 0.0, |a, b| a >= b),
-                began: Time::ZERO,
-                acked: 0.0,
-            },
+            aggregation: Aggregation { extra: Maximum::new(0, 0.0), began: Time::ZERO, acked: 0.0 },
             congestion: Congestion::default(),
             usage: Usage::default(),
             idle_restart: false,
@@ -338,6 +334,10 @@ impl Controller for Bbr3 {
             let nominal = self.initial_window / info.rtt.as_secs_f64();
             self.pacing_rate = Some(State::Startup.pacing_gain() * nominal);
         }
+    }
+
+    fn takes_samples(&self) -> bool {
+        true
     }
 
     fn on_sample(&mut self, sample: &RateSample) {

@@ -18,7 +18,7 @@ use super::Recovery;
 use crate::component::Out;
 use crate::tcp::cc::Window;
 use crate::tcp::detection::{self, Context, Found, LossDetector};
-use crate::tcp::filter::Windowed;
+use crate::tcp::filter::Minimum;
 use crate::tcp::reaction::{Evidence, Hole};
 use crate::tcp::segment::{SackBlock, Segment};
 use crate::tcp::sent::{SentSegment, Whereabouts};
@@ -77,6 +77,8 @@ pub(in crate::tcp) struct Prr {
     high: SeqNum,
     undo: Undo,
     probe: Option<TailLossProbe>,
+    /// Whether to set the probe timer anew after the transmissions of the current event.
+    probe_is_due: bool,
     /// Timeouts since the left edge last moved.
     timeouts: u32,
     /// First sequence number of the segment whose loss started recovery, until it is retransmitted; its cause
@@ -86,7 +88,7 @@ pub(in crate::tcp) struct Prr {
     new_data_first: bool,
     /// Reordering estimate: distance of the observed reordering, segments.
     reordering: u32,
-    min_rtt: Option<Windowed<u64>>,
+    min_rtt: Option<Minimum<u64>>,
     usage: Usage,
     /// End of the current round: the round-trip variation may shrink once per round.
     round_ends: SeqNum,
@@ -161,6 +163,7 @@ impl Prr {
             high: iss,
             undo: Undo::default(),
             probe: None,
+            probe_is_due: false,
             timeouts: 0,
             judged: None,
             new_data_first: false,
@@ -211,7 +214,9 @@ impl Prr {
         let lost = if dubious { self.alert(tcp, now, segment, &news, prior_una) } else { 0 };
         self.control(tcp, now, &news, rtt, lost, prior_una, prior_in_flight);
         if news.advances || self.repair_is_younger(tcp, &news) {
-            self.set_timers(tcp, now);
+            // RFC 6298 section 5.3; RFC 8985 section 7.2.
+            tcp.rearm(now);
+            self.probe_is_due = true;
         }
     }
 
@@ -293,7 +298,7 @@ impl Prr {
         let rtt = now.since(last);
         let nanos = rtt.as_nanos();
         let (time, window) = (now.as_nanos(), MIN_RTT_WINDOW.as_nanos());
-        let filter = self.min_rtt.get_or_insert_with(|| Windowed::new(time, nanos, |a, b| a <= b));
+        let filter = self.min_rtt.get_or_insert_with(|| Minimum::new(time, nanos));
         filter.update(window, time, nanos);
         let ends_round = tcp.snd_una > self.round_ends;
         tcp.rtt.sample(first, now);
@@ -434,6 +439,9 @@ impl Prr {
             tcp.grow(now, news.bytes, rtt, self.stage == Stage::Open);
         }
         tcp.report_losses(now);
+        if !tcp.takes_samples() {
+            return tcp.skip_sample();
+        }
         let least = self.min_rtt.map_or(Duration::ZERO, |filter| Duration::from_nanos(filter.get()));
         let mss = tcp.mss;
         let mut sample = tcp.records_mut().take_sample(now, least, mss);
@@ -468,32 +476,29 @@ impl Prr {
         }
     }
 
-    /// Sets the retransmission timer and the probe timer that precedes it (RFC 6298 section 5.3; RFC 8985
-    /// section 7.2).
-    fn set_timers(&mut self, tcp: &mut SenderState, now: Time) {
-        tcp.rearm(now);
-        self.schedule_probe(tcp, now);
-    }
-
-    /// Whether the congestion window has room for the next segment.
-    fn window_has_room(&self, tcp: &mut SenderState) -> bool {
+    /// Whether the congestion window has room for the next segment: the first `lost` one, or new data.
+    fn window_has_room(tcp: &SenderState, lost: Option<&SentSegment>) -> bool {
         let in_flight = tcp.records().segments.bytes_in_flight();
-        let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
-        let len = lost.map_or_else(|| tcp.len_at(tcp.snd_max), |lost| lost.len());
+        let len = lost.map_or_else(|| tcp.len_at(tcp.snd_max), SentSegment::len);
         in_flight == 0 || f64::from(in_flight + len) <= tcp.cwnd()
     }
 
-    /// Sends one segment; returns `false` if there is none to send.
-    fn send_one(&mut self, tcp: &mut SenderState, now: Time, out: &mut Out) -> bool {
-        let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
+    /// Sends the first `lost` segment, or new data; returns `false` if there is nothing to send.
+    fn send_one(
+        &mut self,
+        tcp: &mut SenderState,
+        now: Time,
+        lost: Option<&SentSegment>,
+        out: &mut Out,
+    ) -> bool {
         if let Some(lost) = lost {
-            self.resend(tcp, now, &lost, out);
+            self.resend(tcp, now, lost, out);
             return true;
         }
         let sent = tcp.send_new(now, out);
         if sent {
             self.count_sent();
-            self.schedule_probe(tcp, now);
+            self.probe_is_due = true;
         }
         sent
     }
@@ -593,11 +598,12 @@ impl Recovery for Prr {
         let burst = tcp.settings.max_burst;
         let (mut sent, mut limited) = (0, false);
         while burst == 0 || sent < burst {
-            limited = !self.window_has_room(tcp);
+            let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
+            limited = !Self::window_has_room(tcp, lost.as_ref());
             if limited || !tcp.pacing_lets_out(now) {
                 break;
             }
-            if !self.send_one(tcp, now, out) {
+            if !self.send_one(tcp, now, lost.as_ref(), out) {
                 if core::mem::take(&mut self.new_data_first) {
                     continue;
                 }
@@ -609,6 +615,9 @@ impl Recovery for Prr {
             sent += 1;
         }
         self.new_data_first = false;
+        if core::mem::take(&mut self.probe_is_due) {
+            self.schedule_probe(tcp, now);
+        }
         self.note_usage(tcp, limited);
     }
 }
