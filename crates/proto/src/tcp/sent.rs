@@ -3,6 +3,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use lasthop_base::{Duration, Time};
 
@@ -83,6 +84,10 @@ pub(super) struct SentSegments {
     /// Transmissions in time order. Stale entries, of segments sacked, acknowledged, lost or retransmitted
     /// since, are dropped when they reach the front.
     transmissions: VecDeque<Transmission>,
+    /// Number of transmissions dropped from the front.
+    dropped: u64,
+    /// Transmissions known to be stale, numbered from the first one ever.
+    stale: Range<u64>,
     counts: Counts,
     /// Sequence numbers in flight.
     bytes_in_flight: u32,
@@ -251,8 +256,7 @@ impl SentSegments {
         self.counts.repairs += u32::from(right.is_repair());
         self.segments.insert(index + 1, right);
         if right.whereabouts == Whereabouts::InFlight {
-            let place = self.transmissions.partition_point(|sent| sent.sent_at <= right.sent_at);
-            self.transmissions.insert(place, Transmission { start: seq, sent_at: right.sent_at });
+            self.insert_transmission(seq, right.sent_at);
         }
     }
 
@@ -313,7 +317,7 @@ impl SentSegments {
             self.segments.pop_front();
         }
         while self.transmissions.front().is_some_and(|sent| sent.start < ack) {
-            self.transmissions.pop_front();
+            self.drop_transmission();
         }
     }
 
@@ -385,24 +389,51 @@ impl SentSegments {
                 self.lose(index);
                 lost += 1;
             }
-            self.transmissions.pop_front();
+            self.drop_transmission();
         }
         (lost, None)
     }
 
+    fn drop_transmission(&mut self) {
+        self.transmissions.pop_front();
+        self.dropped += 1;
+    }
+
+    /// Adds a transmission of a segment that is in flight, by its time.
+    fn insert_transmission(&mut self, start: SeqNum, sent_at: Time) {
+        let place = self.transmissions.partition_point(|sent| sent.sent_at <= sent_at);
+        self.transmissions.insert(place, Transmission { start, sent_at });
+        self.stale = 0..0;
+    }
+
     /// The last transmission time among segments in flight that were sent before the segment sent at `at` and
-    /// ending at `end`.
-    pub(super) fn last_sent_before(&self, at: Time, end: SeqNum) -> Option<Time> {
-        let behind = self.transmissions.partition_point(|sent| sent.sent_at <= at);
-        let earlier = self.transmissions.range(..behind).rev();
-        let mut in_flight = earlier.filter(|sent| {
-            self.segments.get(self.index_of(sent.start)).is_some_and(|segment| {
+    /// ending at `end`. Amortised constant: no stale transmission is visited twice.
+    pub(super) fn last_sent_before(&mut self, at: Time, end: SeqNum) -> Option<Time> {
+        let earlier = self.transmissions.partition_point(|sent| sent.sent_at < at) as u64 + self.dropped;
+        let mut number = self.transmissions.partition_point(|sent| sent.sent_at <= at) as u64 + self.dropped;
+        let mut found = None;
+        while found.is_none() && number > self.dropped {
+            if self.stale.contains(&(number - 1)) {
+                number = self.stale.start;
+                continue;
+            }
+            let sent = self.transmissions[(number - 1 - self.dropped) as usize];
+            let in_flight = self.segments.get(self.index_of(sent.start)).is_some_and(|segment| {
                 let current = segment.start <= sent.start && segment.sent_at == sent.sent_at;
                 let before = sent.sent_at < at || segment.end < end;
                 current && before && segment.whereabouts == Whereabouts::InFlight
-            })
-        });
-        in_flight.next().map(|sent| sent.sent_at)
+            });
+            if in_flight {
+                found = Some(sent.sent_at);
+            } else {
+                number -= 1;
+            }
+        }
+        // Others sent at the same time may be in flight.
+        if number < earlier {
+            self.stale = number..earlier;
+        }
+        found
     }
 
     /// Marks every segment in flight for which `is_lost` holds as lost. Returns the number of segments
@@ -442,9 +473,7 @@ impl SentSegments {
             if self.segments[index].whereabouts == Whereabouts::Lost {
                 self.move_to(index, Whereabouts::InFlight);
                 let segment = self.segments[index];
-                let place = self.transmissions.partition_point(|sent| sent.sent_at <= segment.sent_at);
-                let transmission = Transmission { start: segment.start, sent_at: segment.sent_at };
-                self.transmissions.insert(place, transmission);
+                self.insert_transmission(segment.start, segment.sent_at);
             }
             self.segments[index].found_lost = false;
         }
@@ -647,6 +676,13 @@ mod tests {
                     _ => {}
                 }
                 sent.check();
+                let (at, end) = (at(step / 2), from);
+                let before = |segment: &&SentSegment| {
+                    let in_flight = segment.whereabouts == Whereabouts::InFlight;
+                    in_flight && (segment.sent_at < at || (segment.sent_at == at && segment.end < end))
+                };
+                let last = sent.iter().filter(before).map(|segment| segment.sent_at).max();
+                assert_eq!(sent.last_sent_before(at, end), last);
                 let lowest = sent.iter().find(|segment| segment.whereabouts == Whereabouts::Lost);
                 assert_eq!(lowest.map(|lost| lost.start), sent.next_lost().map(|lost| lost.start));
                 assert_eq!(sent.first().map_or(max, |first| first.start), una);

@@ -331,7 +331,7 @@ impl Prr {
                     self.note_reordering(highest - prior_una, tcp.mss);
                 }
                 // The segment was late, not lost. While retransmissions are in flight, no other is sent.
-                if Self::resent_in_flight(tcp) > 0 {
+                if Self::resent_in_flight(tcp).next().is_some() {
                     return 0;
                 }
                 self.undo_reduction(tcp, true);

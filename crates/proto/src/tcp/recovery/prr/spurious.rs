@@ -52,16 +52,16 @@ impl Prr {
     /// Saves the window before a reduction.
     pub(super) fn begin_undo(&mut self, tcp: &SenderState) {
         let probe = self.probe.is_some_and(|probe| probe.resent);
-        let resent = Self::resent_in_flight(tcp).saturating_sub(u32::from(probe));
+        let resent = (Self::resent_in_flight(tcp).count() as u32).saturating_sub(u32::from(probe));
         self.undo.begin(tcp.snd_una, *tcp.window(), resent);
     }
 
-    /// The number of retransmissions in flight.
-    pub(super) fn resent_in_flight(tcp: &SenderState) -> u32 {
+    /// The retransmissions in flight, from the left edge.
+    pub(super) fn resent_in_flight(tcp: &SenderState) -> impl Iterator<Item = &SentSegment> {
         let in_flight = |segment: &&SentSegment| {
             segment.whereabouts == Whereabouts::InFlight && segment.is_retransmission()
         };
-        tcp.records().segments.iter().filter(in_flight).count() as u32
+        tcp.records().segments.iter().filter(in_flight)
     }
 
     /// Whether `segment` echoes a timestamp from before the first retransmission (RFC 3522 section 3.2).
