@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -501,3 +502,45 @@ def test_an_interrupted_study_goes_on(study: Study, tmp_path: Path) -> None:
         assert interruptions > 1
         assert csv(interrupted, tmp_path) == csv(study, tmp_path)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_runs_that_are_finished_when_ctrl_c_is_pressed_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[tuple[float, int]] = []
+    real = _lasthop.Pool
+
+    class Pool:
+        def __init__(self, jobs: int | None) -> None:
+            self.pool = real(jobs)
+
+        def __enter__(self) -> Pool:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            self.pool.cancel()
+
+        def submit(self, *order: Any) -> None:
+            self.pool.submit(*order)
+
+        def cancel(self) -> None:
+            self.pool.cancel()
+
+        def collect_chunks(self, timeout_s: float) -> list[Any]:
+            if timeout_s == 0.0:
+                # A moment in which runs finish.
+                time.sleep(0.2)
+            chunks = self.pool.collect_chunks(timeout_s)
+            taken.append((timeout_s, sum(runs for _, _, runs, *_ in chunks)))
+            return chunks
+
+    def interrupt(now: Progress) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(_lasthop, "Pool", Pool)
+    with Study(swept(), precision=None, runs=(5000, 5000), store=tmp_path / "study.sqlite") as interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted.run(jobs=1, progress=interrupt)
+        assert taken[-1][0] == 0.0
+        assert taken[-1][1] > 0
+        assert len(interrupted.to_pandas()) == sum(runs for _, runs in taken)

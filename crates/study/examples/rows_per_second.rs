@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lasthop_scenario::Scenario;
-use lasthop_study::{Batch, Pool};
+use lasthop_study::{Batch, Chunk, Pool};
 
 const RUNS: u64 = 400_000;
 
@@ -48,13 +48,21 @@ fn main() {
             let (scenario, scheme) = (Arc::clone(&scenario), scheme.to_owned());
             let batch = Batch { key: 0, scenario, scheme, seed: 1, runs: 0..RUNS };
             pool.submit(batch).expect("the scheme works with the link");
+            let mut packing = Duration::ZERO;
             while pool.pending() > 0 {
-                pool.collect(Duration::from_secs(1)).expect("no run fails");
+                let rows = pool.collect(Duration::from_secs(1)).expect("no run fails");
+                let begun = Instant::now();
+                drop(Chunk::pack(&rows));
+                packing += begun.elapsed();
             }
             let time = begun.elapsed().as_secs_f64();
+            let packed = packing.as_secs_f64() / RUNS as f64 * 1e6;
             let each = time / RUNS as f64 * jobs as f64 * 1e6;
             let rate = RUNS as f64 / time;
-            println!("{what}, {jobs} threads: {rate:.0} rows/s, {each:.2} us of a thread per row");
+            println!(
+                "{what}, {jobs} threads: {rate:.0} rows/s, {each:.2} us of a thread per row, {packed:.2} us to \
+                 pack it"
+            );
         }
     }
 }

@@ -145,14 +145,14 @@ def run_paper(
                     )
                 )
                 study.run(jobs, partial(tell, experiment.name))
-                outcome.runs += study.progress.done
                 sweep = sweeps[experiment.name] = Sweep(study, experiment.axes)
                 cells = [(scheme, at) for at in sweep.points() for scheme in sweep.schemes]
                 samples = [
                     {target.metric: sweep.sample(target.metric, *cell) for target in rule.targets}
                     for cell in cells
                 ]
-                counts = [sweep.runs(*cell) for cell in cells] if rule.targets else []
+                counts = [sweep.runs(*cell) for cell in cells]
+                outcome.runs += sum(counts)
             if rule.targets:
                 outcome.reached[experiment.name] = reached(rule, counts, samples, plan.seed)
         evidence = Evidence(sweeps, traces, scenarios)
