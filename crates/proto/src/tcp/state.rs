@@ -499,13 +499,13 @@ impl SenderState {
         if let Some(rtt) = rtt {
             self.note_rtt(now, rtt);
         }
-        self.grow(now, acked, rtt, self.duplicates.count == 0 && self.sacked.is_empty());
+        self.grow(now, acked, self.duplicates.count == 0 && self.sacked.is_empty());
     }
 
     /// Notifies the controller of `acked` bytes outside of recovery.
-    pub(super) fn grow(&mut self, now: Time, acked: u32, rtt: Option<Duration>, undisturbed: bool) {
+    pub(super) fn grow(&mut self, now: Time, acked: u32, undisturbed: bool) {
         let (una, max) = (self.snd_una, self.snd_max);
-        let ack = AckInfo { now, acked, flight: self.flight_size(), rtt, una, max, undisturbed };
+        let ack = AckInfo { now, acked, una, max, undisturbed };
         self.cc.on_ack(&ack);
     }
 

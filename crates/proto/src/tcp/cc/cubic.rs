@@ -255,8 +255,7 @@ mod tests {
             self.una += 1;
             let (una, max) = (SeqNum(self.una), SeqNum(self.una + self.segments() as u32));
             self.cubic.on_rtt(&RttInfo { now: self.now, rtt: self.rtt, una, max });
-            let rtt = Some(self.rtt);
-            let ack = AckInfo { now: self.now, acked: MSS, flight: 0, rtt, una, max, undisturbed: true };
+            let ack = AckInfo { now: self.now, acked: MSS, una, max, undisturbed: true };
             self.cubic.on_ack(&ack);
         }
 

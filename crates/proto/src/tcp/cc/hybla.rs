@@ -113,8 +113,7 @@ mod tests {
         let rtt = Duration::from_millis(60);
         let (una, max) = (SeqNum(0), SeqNum(0));
         hybla.on_established(&RttInfo { now: Time::ZERO, rtt, una, max });
-        let ack =
-            AckInfo { now: Time::ZERO, acked: 1000, flight: 0, rtt: Some(rtt), una, max, undisturbed: true };
+        let ack = AckInfo { now: Time::ZERO, acked: 1000, una, max, undisturbed: true };
         let mut windows = [0; 4];
         for window in &mut windows {
             hybla.on_ack(&ack);

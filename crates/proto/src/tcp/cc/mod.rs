@@ -47,10 +47,6 @@ pub struct AckInfo {
     pub now: Time,
     /// Bytes newly acknowledged; with SACK, cumulatively or selectively.
     pub acked: u32,
-    /// Bytes sent and not acknowledged after it (RFC 5681: FlightSize).
-    pub flight: u32,
-    /// The round-trip sample, if any.
-    pub rtt: Option<Duration>,
     /// The first sequence number not acknowledged (SND.UNA): a round ends when it passes the value of `max`
     /// at the start of the round.
     pub una: SeqNum,

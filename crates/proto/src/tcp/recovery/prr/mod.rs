@@ -436,7 +436,7 @@ impl Prr {
                 self.reduce(tcp, news.segments, news.advances && lost == 0);
             }
         } else if self.may_grow(news) && !tcp.governs_recovery() && self.usage_allows_growth(tcp) {
-            tcp.grow(now, news.bytes, rtt, self.stage == Stage::Open);
+            tcp.grow(now, news.bytes, self.stage == Stage::Open);
         }
         tcp.report_losses(now);
         if !tcp.takes_samples() {
