@@ -114,10 +114,10 @@ def test_a_part_of_a_split_connection_is_a_figure_of_its_own(split: Run, tmp_pat
         assert whole.axes[0].get_title(loc="left") == "vs-tcp, fixed to base"
         assert last.axes[0].get_title(loc="left") == "vs-tcp, base to mobile"
         assert (marks(whole, "first"), marks(whole, "again")) == (near, 0)
-        # What is cut anew is sent again all the same.
+        # Resegmented data count as retransmitted.
         assert marks(last, "again") == metrics["relay_retransmitted_segments"] > 0
         assert marks(last, "first") + marks(last, "again") == far
-    facts = f"{metrics['relay_retransmitted_segments']} packets sent again"
+    facts = f"{metrics['relay_retransmitted_segments']} packets retransmitted"
     assert facts in plots.cwnd(split, part=1).axes[0].get_title(loc="right")
     plots.save(plots.cwnd(split, connection="transfer", part=1), tmp_path / "cwnd")
     assert (tmp_path / "cwnd.csv").read_text().startswith("time_s,cwnd_bytes,")

@@ -18,7 +18,7 @@ from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import load, load_each_sender, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
 
-_OF_RELAYS = {"relays sent again": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
+_OF_RELAYS = {"relays retransmitted": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
 """Columns about the base stations of split connections, with their metrics."""
 
 _MAX_ROWS = 4_000_000

@@ -48,7 +48,7 @@ LABEL_POINTS = 10.0
 
 _LEGEND: dict[str, tuple[str, Look]] = {
     "sent": ("sent for the first time", FIRST),
-    "again": ("sent again", AGAIN),
+    "again": ("retransmitted", AGAIN),
     "timeout": ("timeout", TIMEOUT),
     "acknowledged": ("acknowledged", ACKNOWLEDGED),
     "cwnd": ("congestion window", CWND),
@@ -142,7 +142,7 @@ def title(axes: Axes, run: Run, connection: str | None = None, part: int = 0) ->
     if part == 0 or len(ends) == 2:
         by = "relay_" if part > 0 else ""
         facts.append(_number(metrics[f"{by}timeouts"], "timeout"))
-        facts.append(f"{_number(metrics[f'{by}retransmitted_segments'], 'packet')} sent again")
+        facts.append(f"{_number(metrics[f'{by}retransmitted_segments'], 'packet')} retransmitted")
     name = run.label if len(ends) == 1 else f"{run.label}, {' to '.join(ends[part])}"
     axes.set_title(literal(name), loc="left", fontweight="bold")
     axes.set_title("   ".join(facts), loc="right", fontsize=8.5, color=_style.QUIET)
