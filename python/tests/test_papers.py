@@ -19,7 +19,7 @@ from lasthop.papers.evidence import Evidence, Sweep, total
 from lasthop.papers.kept import make_runs, values
 from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Campaign, Paper
 from lasthop.papers.runner import Outcome, Plan, run_paper
-from lasthop.papers.vstcp import network
+from lasthop.papers.vstcp import figures, network
 from lasthop.study import Study, Target
 from lasthop.study.plan import Rule
 from lasthop.study.statistics import estimate
@@ -319,6 +319,24 @@ def test_points_weigh_the_same_in_a_total_however_many_runs_they_have(tmp_path: 
     means = [sweep.mean("timeouts", "basic", at).mean for at in sweep.points()]
     assert len({sweep.runs("basic", at) for at in sweep.points()}) > 1
     assert amount / runs == pytest.approx(np.mean(means))
+
+
+def test_the_best_size_is_the_one_over_the_runs_that_all_sizes_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    fades = np.random.default_rng(1).normal(0.0, 0.1, 10)
+
+    class Sweep:
+        def values(self, axis: str) -> list[str]:
+            return [f"{size} B" for size in network.SIZES]
+
+        def sample(self, metric: str, scheme: str, at: dict[str, str]) -> np.ndarray:
+            size = int(at["size"].removesuffix(" B"))
+            # The best size made more runs, through worse fades.
+            better = 1.0 - abs(size - 320) / 1e4 + fades
+            return np.append(better, np.full(30, 0.5)) if size == 320 else better
+
+    monkeypatch.setattr(figures, "at_rate", lambda *where, **at: at)
+    evidence = Evidence({"sizes": Sweep()}, {}, {})  # type: ignore[dict-item]
+    assert figures.best_size(evidence, 3.0) == 320
 
 
 def test_kept_runs_stop_by_the_metrics_of_connections() -> None:
