@@ -92,7 +92,7 @@ class Experiment:
     quick : int
         Runs of each scheme at each point. Without axes every run is kept, and at least one is made.
     full : Campaign or int
-        The same with `--full`: a rule, or a number where claims read traces, which have no metric to stop by.
+        The same with `--full`: a rule, or a number where a claim needs more than the means of metrics.
     scenario : str
         The scenario's file without its suffix, unless it is the experiment's name.
     overrides : sequence of str
