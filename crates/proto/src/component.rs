@@ -48,6 +48,12 @@ pub trait Component: Send {
     /// A watched component emitted a signal.
     fn on_signal(&mut self, _now: Time, _signal: &Signal, _out: &mut Out) {}
 
+    /// Whether the component needs the [link events](Signal::Link) with this outcome of the links that it watches. Asked
+    /// once, before the run: events that nobody needs are not signalled.
+    fn hears(&self, _outcome: LinkOutcome) -> bool {
+        true
+    }
+
     /// Reports quantities for plots over time.
     fn show(&self, _probe: &mut dyn Probe) {}
 }
@@ -90,6 +96,27 @@ pub enum LinkOutcome {
     Discarded,
 }
 
+/// A set of outcomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcomes(u8);
+
+impl Outcomes {
+    /// The outcomes for which `holds` is true.
+    pub fn of(holds: impl Fn(LinkOutcome) -> bool) -> Outcomes {
+        let all = [LinkOutcome::AttemptFailed, LinkOutcome::Delivered, LinkOutcome::Discarded];
+        Outcomes(
+            all.into_iter()
+                .filter(|&outcome| holds(outcome))
+                .fold(0, |set, outcome| set | 1 << outcome as u8),
+        )
+    }
+
+    /// Whether the set contains `outcome`.
+    pub fn contains(self, outcome: LinkOutcome) -> bool {
+        self.0 & 1 << outcome as u8 != 0
+    }
+}
+
 /// An action that a component requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect {
@@ -108,6 +135,8 @@ pub struct Out {
     /// Number of effects already taken from the head of `effects`; they are removed together.
     taken: usize,
     emitter: ComponentId,
+    /// Link events with these outcomes are not signalled.
+    unheard: Outcomes,
 }
 
 impl Out {
@@ -122,8 +151,12 @@ impl Out {
     }
 
     /// Signals to the watchers of this component.
+    #[inline]
     pub fn signal(&mut self, signal: Signal) {
-        self.push(Effect::Signal(signal));
+        match signal {
+            Signal::Link(event) if self.unheard.contains(event.outcome) => {}
+            _ => self.push(Effect::Signal(signal)),
+        }
     }
 
     /// For a component that embeds others and is their only neighbour: collects the effects that `emit`
@@ -154,6 +187,13 @@ impl Out {
     /// For the engine: attributes the effects that follow to `emitter`.
     pub fn attributed_to(&mut self, emitter: ComponentId) -> &mut Out {
         self.emitter = emitter;
+        self
+    }
+
+    /// For the engine: leaves out link events with these outcomes from now on, because nobody needs those of the
+    /// emitter.
+    pub fn without(&mut self, unheard: Outcomes) -> &mut Out {
+        self.unheard = unheard;
         self
     }
 

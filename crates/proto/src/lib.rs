@@ -27,5 +27,7 @@ pub mod split;
 pub mod tcp;
 pub mod traffic;
 
-pub use component::{Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Port, Probe, Signal};
+pub use component::{
+    Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Outcomes, Port, Probe, Signal,
+};
 pub use packet::{Body, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Notice, NoticeCode, Packet};

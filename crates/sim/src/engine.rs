@@ -1,7 +1,7 @@
 //! The discrete-event engine: wakes components at their deadlines and carries out the effects they emit.
 
 use lasthop_base::Time;
-use lasthop_proto::{ComponentId, Effect, Out, Packet, Port, Signal};
+use lasthop_proto::{ComponentId, Effect, Out, Outcomes, Packet, Port, Signal};
 
 use crate::look_ahead::Place;
 use crate::node::Node;
@@ -106,6 +106,7 @@ impl Builder {
             true => vec![Place::PLAIN; self.nodes.len()],
             false => Place::all(&self.nodes, &self.wires, &self.feeds, &tap),
         };
+        let watchers = Watchers::new(&self.nodes, &self.watches, &tap);
         let mut wakeups = Wakeups::new(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
             wakeups.set(index, node.next_wakeup());
@@ -115,7 +116,7 @@ impl Builder {
             places,
             wires,
             first_wire,
-            watches: self.watches,
+            watchers,
             wakeups,
             out: Out::default(),
             now: Time::ZERO,
@@ -130,6 +131,47 @@ impl Builder {
     }
 }
 
+/// Who is told of the signals of each component.
+struct Watchers {
+    /// The watchers of all components, in the order of the components.
+    ids: Vec<ComponentId>,
+    /// For each component: where its watchers begin in `ids`, and the link events that neither they nor the tap need.
+    first: Vec<(u32, Outcomes)>,
+}
+
+impl Watchers {
+    /// `watches` are pairs of a watched component and its watcher.
+    fn new(nodes: &[Node], watches: &[(ComponentId, ComponentId)], tap: &impl Tap) -> Watchers {
+        let mut watches = watches.to_vec();
+        // Stable: the watchers of a component are told in the order in which they were added.
+        watches.sort_by_key(|&(watched, _)| watched);
+        let ids: Vec<ComponentId> = watches.iter().map(|&(_, watcher)| watcher).collect();
+        let mut first = Vec::with_capacity(nodes.len() + 1);
+        let mut begin = 0;
+        for index in 0..=nodes.len() {
+            let count =
+                watches[begin..].iter().take_while(|&&(watched, _)| usize::from(watched.0) == index).count();
+            let watchers = &ids[begin..begin + count];
+            let hears = |outcome| watchers.iter().any(|id| nodes[usize::from(id.0)].hears(outcome));
+            first.push((begin as u32, Outcomes::of(|outcome| !tap.sees_signals() && !hears(outcome))));
+            begin += count;
+        }
+        Watchers { ids, first }
+    }
+
+    /// The places in `ids` of the watchers of a component.
+    fn of(&self, watched: ComponentId) -> std::ops::Range<usize> {
+        let index = usize::from(watched.0);
+        self.first[index].0 as usize..self.first[index + 1].0 as usize
+    }
+
+    /// The link events of a component that nobody needs.
+    #[inline]
+    fn unheard(&self, id: ComponentId) -> Outcomes {
+        self.first[usize::from(id.0)].1
+    }
+}
+
 /// Drives components through simulated time.
 #[allow(missing_debug_implementations)]
 pub struct Engine<T> {
@@ -139,7 +181,7 @@ pub struct Engine<T> {
     wires: Vec<Wire>,
     /// Offset in `wires` of each component's first entry.
     first_wire: Vec<u32>,
-    watches: Vec<(ComponentId, ComponentId)>,
+    watchers: Watchers,
     pub(crate) wakeups: Wakeups,
     pub(crate) out: Out,
     pub(crate) now: Time,
@@ -241,10 +283,17 @@ impl<T: Tap> Engine<T> {
         let id = ComponentId(index as u16);
         if self.places[index].is_line {
             self.leave(id);
-            return self.deliver();
+        } else {
+            self.wake(due, id);
         }
+        self.deliver();
+    }
+
+    #[inline]
+    fn wake(&mut self, due: Time, id: ComponentId) {
+        let index = usize::from(id.0);
         let node = &mut self.nodes[index];
-        let wanted = node.wake(due, self.out.attributed_to(id));
+        let wanted = node.wake(due, self.out.attributed_to(id).without(self.watchers.unheard(id)));
         assert!(
             !self.out.is_empty() || wanted > due,
             "component {index} woke at {due} without effect and asked to be woken at once"
@@ -252,10 +301,10 @@ impl<T: Tap> Engine<T> {
         self.wakeups.set(index, wanted);
         self.handled += 1;
         self.tap.handled(due, id, node);
-        self.deliver();
     }
 
     /// Carries out all pending effects of this instant, in FIFO order.
+    #[inline]
     fn deliver(&mut self) {
         let mut next = 0;
         while let Some((from, effect)) = self.out.get(next) {
@@ -286,7 +335,8 @@ impl<T: Tap> Engine<T> {
             return self.enter(to, packet);
         }
         let node = &mut self.nodes[usize::from(to.0)];
-        let wanted = node.receive(self.now, *packet, port, self.out.attributed_to(to));
+        let out = self.out.attributed_to(to).without(self.watchers.unheard(to));
+        let wanted = node.receive(self.now, *packet, port, out);
         self.note_handled(to, wanted);
     }
 
@@ -302,13 +352,11 @@ impl<T: Tap> Engine<T> {
         if signal == Signal::Finished {
             self.note_finished(from);
         }
-        for watch in 0..self.watches.len() {
-            let (watched, watcher) = self.watches[watch];
-            if watched == from {
-                let node = &mut self.nodes[usize::from(watcher.0)];
-                let wanted = node.on_signal(self.now, &signal, self.out.attributed_to(watcher));
-                self.note_handled(watcher, wanted);
-            }
+        for place in self.watchers.of(from) {
+            let watcher = self.watchers.ids[place];
+            let out = self.out.attributed_to(watcher).without(self.watchers.unheard(watcher));
+            let wanted = self.nodes[usize::from(watcher.0)].on_signal(self.now, &signal, out);
+            self.note_handled(watcher, wanted);
         }
     }
 

@@ -105,6 +105,7 @@ impl Place {
 
 impl<T: Tap> Engine<T> {
     /// Hands a packet to the line `first`, and from there to further lines as far as it can go ahead of time.
+    #[inline(never)]
     pub(crate) fn enter(&mut self, first: ComponentId, packet: &Packet) {
         let (mut id, mut at) = (first, self.now);
         let mut feeder = None;
@@ -160,6 +161,7 @@ impl<T: Tap> Engine<T> {
     }
 
     /// Takes out of a line the packets that have arrived by now.
+    #[inline(never)]
     pub(crate) fn leave(&mut self, line: ComponentId) {
         self.handled += 1;
         let index = usize::from(line.0);

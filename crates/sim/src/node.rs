@@ -5,7 +5,7 @@ use lasthop_proto::application::{Client, Server};
 use lasthop_proto::split::Proxy;
 use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
-use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal};
+use lasthop_proto::{Component, LinkOutcome, Out, Packet, Port, Probe, Signal};
 
 use crate::line::{Exit, Fate, Line};
 use crate::managed::ManagedLink;
@@ -106,6 +106,11 @@ impl Node {
             component.on_signal(now, signal, out);
             component.next_wakeup()
         })
+    }
+
+    /// [`Component::hears`].
+    pub fn hears(&self, outcome: LinkOutcome) -> bool {
+        dispatch!(self, component => component.hears(outcome))
     }
 
     /// [`Component::next_wakeup`].

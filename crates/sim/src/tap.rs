@@ -40,6 +40,12 @@ pub trait Tap {
         true
     }
 
+    /// Whether the tap needs [`signal`](Tap::signal). Called once, before the run. Without it, link events that no
+    /// component needs are not signalled.
+    fn sees_signals(&self) -> bool {
+        true
+    }
+
     /// Whether the tap needs [`handled`](Tap::handled) for this component. Called once, before the run. Without it, a
     /// line may hand over packets at lower cost, and its state may be ahead of time.
     fn sees_component(&self, _id: ComponentId) -> bool {
@@ -53,6 +59,10 @@ pub struct NoTap;
 
 impl Tap for NoTap {
     fn sees_wire(&self, _wire: &Wire) -> bool {
+        false
+    }
+
+    fn sees_signals(&self) -> bool {
         false
     }
 
@@ -85,6 +95,10 @@ impl<A: Tap, B: Tap> Tap for (A, B) {
 
     fn sees_wire(&self, wire: &Wire) -> bool {
         self.0.sees_wire(wire) || self.1.sees_wire(wire)
+    }
+
+    fn sees_signals(&self) -> bool {
+        self.0.sees_signals() || self.1.sees_signals()
     }
 
     fn sees_component(&self, id: ComponentId) -> bool {
@@ -122,6 +136,10 @@ impl<T: Tap> Tap for Option<T> {
         self.as_ref().is_some_and(|tap| tap.sees_wire(wire))
     }
 
+    fn sees_signals(&self) -> bool {
+        self.as_ref().is_some_and(Tap::sees_signals)
+    }
+
     fn sees_component(&self, id: ComponentId) -> bool {
         self.as_ref().is_some_and(|tap| tap.sees_component(id))
     }
@@ -147,6 +165,10 @@ impl<T: Tap> Tap for Vec<T> {
 
     fn sees_wire(&self, wire: &Wire) -> bool {
         self.iter().any(|tap| tap.sees_wire(wire))
+    }
+
+    fn sees_signals(&self) -> bool {
+        self.iter().any(Tap::sees_signals)
     }
 
     fn sees_component(&self, id: ComponentId) -> bool {

@@ -77,6 +77,10 @@ impl Component for Agent {
         out.send(port.across(), packet);
     }
 
+    fn hears(&self, outcome: LinkOutcome) -> bool {
+        outcome == LinkOutcome::AttemptFailed
+    }
+
     fn on_signal(&mut self, _now: Time, signal: &Signal, out: &mut Out) {
         let Signal::Link(event) = signal else { return };
         if event.outcome == LinkOutcome::AttemptFailed

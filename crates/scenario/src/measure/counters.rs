@@ -150,6 +150,10 @@ impl Tap for DropTap {
         false
     }
 
+    fn sees_signals(&self) -> bool {
+        false
+    }
+
     fn sees_component(&self, _id: ComponentId) -> bool {
         false
     }

@@ -81,6 +81,10 @@ impl Tap for Recorder {
         false
     }
 
+    fn sees_signals(&self) -> bool {
+        false
+    }
+
     fn sees_component(&self, id: ComponentId) -> bool {
         id == self.id
     }

@@ -207,6 +207,10 @@ impl Tap for Tracer {
         [wire.from, wire.to].iter().any(|&end| end == sender || end == receiver)
     }
 
+    fn sees_signals(&self) -> bool {
+        false
+    }
+
     fn sees_component(&self, id: ComponentId) -> bool {
         id == self.part.sender.0
     }

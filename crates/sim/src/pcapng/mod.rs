@@ -244,6 +244,10 @@ impl<W: Write> Tap for Pcapng<W> {
         self.wires.contains(&wire.id) || self.parts.iter().any(|(part, _)| part.wires.contains(&wire.id))
     }
 
+    fn sees_signals(&self) -> bool {
+        false
+    }
+
     fn sees_component(&self, _id: ComponentId) -> bool {
         false
     }

@@ -1,10 +1,13 @@
 //! Both directions of a hop in the engine.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use lasthop_base::{Duration, Probability, Streams, Time};
 use lasthop_channel::{Model, Start, TwoState};
 use lasthop_proto::arq::{Backoff, Retransmissions};
 use lasthop_proto::{Component, ComponentId, DropReason, LinkOutcome, Out, Packet, Port, Signal};
-use lasthop_sim::{Builder, Ended, Node, RadioConfig, RadioLink, Tap, Wire};
+use lasthop_sim::{Builder, Ended, NoTap, Node, RadioConfig, RadioLink, Tap, Wire};
 
 use crate::harness::{mtu, packet, plain, stop_and_wait};
 
@@ -105,5 +108,64 @@ fn both_directions_share_the_fades_of_one_channel() {
         });
         let met: Vec<_> = met.collect();
         assert!(met.len() > 20 && met.iter().all(|&fade| fade), "{direction:?}: {met:?}");
+    }
+}
+
+/// Counts the link events that it is told of; wants some outcomes only.
+struct Watcher {
+    wants: fn(LinkOutcome) -> bool,
+    told: Arc<AtomicU64>,
+}
+
+impl Component for Watcher {
+    fn receive(&mut self, _now: Time, _packet: Packet, _port: Port, _out: &mut Out) {}
+
+    fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
+        let Signal::Link(event) = signal else { panic!("a link signals link events") };
+        assert!((self.wants)(event.outcome), "{event:?} was not wanted");
+        self.told.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn hears(&self, outcome: LinkOutcome) -> bool {
+        (self.wants)(outcome)
+    }
+}
+
+#[test]
+fn watchers_are_told_only_the_outcomes_that_they_want() {
+    let wants: [fn(LinkOutcome) -> bool; 3] = [
+        |outcome| outcome == LinkOutcome::AttemptFailed,
+        |outcome| outcome != LinkOutcome::Delivered,
+        |_| true,
+    ];
+    for wants in wants {
+        let streams = Streams::new(1, 0);
+        let stream = |name| streams.stream(name);
+        let arq = stop_and_wait(Retransmissions::AtMost(2), Backoff::Uniform(Duration::from_millis(700)));
+        let channel = fading().build(stream("channel"));
+        let link = RadioLink::new(RadioConfig { arq, ..plain() }, channel, stream("bits"), stream("backoff"));
+        let mut builder = Builder::new();
+        let host = Host { next: Time::ZERO, every: Duration::from_millis(50), left: 2_000 };
+        let host = builder.add(Box::new(host) as Box<dyn Component>);
+        let link = builder.add(link);
+        let told = Arc::new(AtomicU64::new(0));
+        let watcher = Watcher { wants, told: Arc::clone(&told) };
+        let watcher = builder.add(Box::new(watcher) as Box<dyn Component>);
+        builder.connect((host, Port::ONLY), (link, Port::ONLY));
+        builder.connect((link, Port::ONLY), (host, Port::ONLY));
+        builder.watch(link, watcher);
+        let mut engine = builder.build(NoTap);
+        engine.run(&[], Time::NEVER);
+        let Node::Radio(link) = engine.node(link) else { panic!("a radio link") };
+        let stats = link.stats();
+        let counts = [
+            (LinkOutcome::AttemptFailed, stats.failed_attempts),
+            (LinkOutcome::Delivered, stats.delivered),
+            (LinkOutcome::Discarded, stats.discarded),
+        ];
+        assert!(counts.iter().all(|&(_, count)| count > 10), "{counts:?}");
+        let wanted: u64 =
+            counts.iter().filter(|&&(outcome, _)| wants(outcome)).map(|&(_, count)| count).sum();
+        assert_eq!(told.load(Ordering::Relaxed), wanted);
     }
 }
