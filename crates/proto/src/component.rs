@@ -35,7 +35,7 @@ impl Port {
 /// past `now`; no reference to `out` is kept between calls.
 pub trait Component: Send {
     /// A packet arrived through `port`.
-    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out);
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out);
 
     /// The deadline returned by [`next_wakeup`](Component::next_wakeup) has been reached.
     fn wake(&mut self, _now: Time, _out: &mut Out) {}

@@ -336,7 +336,7 @@ impl<T: Tap> Engine<T> {
         }
         let node = &mut self.nodes[usize::from(to.0)];
         let out = self.out.attributed_to(to).without(self.watchers.unheard(to));
-        let wanted = node.receive(self.now, *packet, port, out);
+        let wanted = node.receive(self.now, packet, port, out);
         self.note_handled(to, wanted);
     }
 

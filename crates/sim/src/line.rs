@@ -133,16 +133,16 @@ pub(crate) trait Line {
     fn settle(&mut self, _now: Time, _inclusive: bool) {}
 
     /// [`Component::receive`](lasthop_proto::Component::receive).
-    fn enter(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        let (at, end) = match self.pass(now, now, &packet) {
+    fn enter(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        let (at, end) = match self.pass(now, now, packet) {
             Fate::Arrives(at) => (at, End::Intact),
             Fate::Lost(at) => (at, End::Lost),
             Fate::Refused => {
                 self.count_refused();
-                return out.drop(packet, DropReason::QueueFull);
+                return out.drop(*packet, DropReason::QueueFull);
             }
         };
-        self.exit_mut().push(at, end, &packet);
+        self.exit_mut().push(at, end, packet);
     }
 
     /// [`Component::wake`](lasthop_proto::Component::wake).

@@ -118,9 +118,9 @@ impl ManagedLink {
 }
 
 impl Component for ManagedLink {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         let rate = self.rate;
-        self.line.receive(now, packet, |packet, start| (start + rate.time_for(packet.size), ()), out);
+        self.line.receive(now, *packet, |packet, start| (start + rate.time_for(packet.size), ()), out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {

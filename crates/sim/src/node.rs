@@ -85,7 +85,7 @@ macro_rules! line {
 /// and so dispatches once.
 impl Node {
     /// [`Component::receive`]; returns [`Component::next_wakeup`].
-    pub fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) -> Time {
+    pub fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) -> Time {
         dispatch!(self, component => {
             component.receive(now, packet, port, out);
             component.next_wakeup()

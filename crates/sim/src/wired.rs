@@ -55,7 +55,7 @@ impl Line for WiredLink {
 }
 
 impl Component for WiredLink {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         self.enter(now, packet, out);
     }
 

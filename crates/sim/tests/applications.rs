@@ -20,13 +20,13 @@ struct Filter {
 }
 
 impl Component for Filter {
-    fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, _now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         let lost = self.count < 32 && self.pattern >> self.count & 1 == 1;
         self.count += 1;
         if lost {
-            out.drop(packet, DropReason::Scripted);
+            out.drop(*packet, DropReason::Scripted);
         } else {
-            out.send(Port(packet.flow.0), packet);
+            out.send(Port(packet.flow.0), *packet);
         }
     }
 }
@@ -442,7 +442,7 @@ fn packets_other_than_segments_are_ignored() {
         body,
     };
     for port in [REQUESTS, RESPONSES] {
-        client.receive(at(1), packet, port, &mut out);
+        client.receive(at(1), &packet, port, &mut out);
     }
     assert!(out.is_empty());
     assert_eq!(client.next_wakeup(), at(100_000));

@@ -313,7 +313,7 @@ struct Echo {
 }
 
 impl Component for Echo {
-    fn receive(&mut self, now: Time, _packet: Packet, _port: Port, _out: &mut Out) {
+    fn receive(&mut self, now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {
         (self.next, self.back) = (now, true);
     }
 

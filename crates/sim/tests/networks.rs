@@ -153,7 +153,7 @@ impl Case {
                 }
                 ComponentKind::Router(router) => {
                     let mut out = Out::default();
-                    router.clone().receive(Time::ZERO, packet, port, &mut out);
+                    router.clone().receive(Time::ZERO, &packet, port, &mut out);
                     let Some((_, Effect::Send(port, _))) = out.take() else {
                         panic!("an output port has a wire")
                     };
@@ -177,7 +177,7 @@ impl Case {
         let stations = (0..self.graph.bss(id).len() as u16).map(station).collect();
         let mut bss = Bss::new(BssConfig::default(), streams.stream("backoff"), stations);
         let mut out = Out::default();
-        bss.receive(Time::ZERO, packet, port, &mut out);
+        bss.receive(Time::ZERO, &packet, port, &mut out);
         loop {
             match out.take() {
                 Some((_, Effect::Send(port, _))) => return port,

@@ -687,7 +687,7 @@ fn wireshark_names_a_notice() {
             let event = LinkEvent { outcome, packet, attempt: 1 };
             agent.on_signal(Time::ZERO, &Signal::Link(event), &mut out);
         }
-        agent.receive(Time::ZERO, packet, Port::WIRED, &mut out);
+        agent.receive(Time::ZERO, &packet, Port::WIRED, &mut out);
         let mut run = Run::new(at_sender());
         run.forth(data(1000));
         let mut notices = 0;

@@ -338,7 +338,7 @@ impl Client {
     }
 
     pub fn receives(&mut self, segment: Segment) -> &mut Client {
-        self.sender.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
+        self.sender.receive(self.script.now, &Script::packet(segment), Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }
@@ -350,7 +350,7 @@ impl Client {
 
     pub fn notice_of(&mut self, code: NoticeCode, offset: u32) -> &mut Client {
         let packet = self.script.notice(code, offset);
-        self.sender.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
+        self.sender.receive(self.script.now, &packet, Port::ONLY, &mut self.script.out);
         self.script.collect("a notice");
         self
     }
@@ -505,7 +505,7 @@ impl Server {
     /// A control message about the byte at `offset`, of no scheme.
     pub fn notice(&mut self, offset: u32) -> &mut Server {
         let packet = self.script.notice(NoticeCode { kind: 254, code: 0 }, offset);
-        self.receiver.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
+        self.receiver.receive(self.script.now, &packet, Port::ONLY, &mut self.script.out);
         self.script.collect("a notice");
         self
     }
@@ -562,13 +562,13 @@ impl Server {
     /// Delivers the segment in a packet marked CE.
     pub fn receives_marked(&mut self, segment: Segment) -> &mut Server {
         let packet = Packet { ecn: Ecn::Ce, ..Script::packet(segment) };
-        self.receiver.receive(self.script.now, packet, Port::ONLY, &mut self.script.out);
+        self.receiver.receive(self.script.now, &packet, Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }
 
     pub fn receives(&mut self, segment: Segment) -> &mut Server {
-        self.receiver.receive(self.script.now, Script::packet(segment), Port::ONLY, &mut self.script.out);
+        self.receiver.receive(self.script.now, &Script::packet(segment), Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }

@@ -34,14 +34,14 @@ impl Reorder {
 }
 
 impl Component for Reorder {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         if self.random.bernoulli(self.twice) {
-            self.hold(now, packet);
+            self.hold(now, *packet);
         }
         if self.random.bernoulli(self.late) {
-            self.hold(now, packet);
+            self.hold(now, *packet);
         } else {
-            out.send(Port::ONLY, packet);
+            out.send(Port::ONLY, *packet);
         }
     }
 

@@ -156,7 +156,7 @@ impl Client {
 }
 
 impl Component for Client {
-    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         self.endpoints.receive(now, packet, port, out);
         self.update(now, out);
     }

@@ -56,7 +56,7 @@ impl Endpoints {
     }
 
     /// Dispatches a packet by its port.
-    pub(super) fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+    pub(super) fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         if port == self.sender_port {
             through(out, port, |out| self.sender.receive(now, packet, Port::ONLY, out));
         } else {

@@ -72,7 +72,7 @@ impl Server {
 }
 
 impl Component for Server {
-    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         self.endpoints.receive(now, packet, port, out);
         if port == REQUESTS {
             self.endpoints.drive_sender(out, |sender, out| sender.open(now, out));

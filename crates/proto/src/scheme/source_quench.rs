@@ -73,8 +73,8 @@ struct Agent {
 }
 
 impl Component for Agent {
-    fn receive(&mut self, _now: Time, packet: Packet, port: Port, out: &mut Out) {
-        out.send(port.across(), packet);
+    fn receive(&mut self, _now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        out.send(port.across(), *packet);
     }
 
     fn hears(&self, outcome: LinkOutcome) -> bool {

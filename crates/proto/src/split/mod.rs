@@ -132,10 +132,10 @@ impl Proxy {
 }
 
 impl Component for Proxy {
-    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         match self.relays.iter().position(|relay| relay.flow() == packet.flow) {
             Some(index) => self.act(index, out, |relay, out| relay.receive(now, packet, port, out)),
-            None => out.send(port.across(), packet),
+            None => out.send(port.across(), *packet),
         }
     }
 

@@ -105,7 +105,7 @@ impl Relay {
         probe.value("held_bytes", self.held.len() as f64);
     }
 
-    pub(super) fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+    pub(super) fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         if port == self.from {
             self.on_near(out, |receiver, out| receiver.receive(now, packet, Port::ONLY, out));
             self.on_far(out, |sender, out| sender.open(now, out));

@@ -533,7 +533,7 @@ fn whole(segment: &Segment) -> SackBlock {
 }
 
 impl Component for Receiver {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         match &packet.body {
             Body::Tcp(segment) => self.on_segment(now, segment, packet.ecn == Ecn::Ce, out),
             Body::Notice(notice) => self.on_notice(now, notice),

@@ -467,7 +467,7 @@ impl Sender {
 }
 
 impl Component for Sender {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         match &packet.body {
             Body::Tcp(segment) => self.on_segment(now, segment, out),
             Body::Notice(notice) => self.on_notice(now, notice, out),

@@ -52,7 +52,7 @@ impl Sink {
 }
 
 impl Component for Sink {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, _out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, _out: &mut Out) {
         let Body::Datagram(datagram) = packet.body else { return };
         let delay = now.since(datagram.sent);
         let stats = &mut self.stats;
@@ -78,7 +78,7 @@ mod tests {
             let (src, dst, dscp) = (HostId(0), HostId(1), Dscp::DEFAULT);
             let packet =
                 Packet { src, dst, flow: FlowId(0), size: Bytes(size), dscp, ecn: Ecn::NotEct, body };
-            sink.receive(at(now), packet, Port::ONLY, &mut out);
+            sink.receive(at(now), &packet, Port::ONLY, &mut out);
         };
         for (seq, sent, now, size) in [(0, 3, 10, 28), (2, 1, 10, 100), (1, 13, 13, 50)] {
             arrive(now, size, Body::Datagram(Datagram { seq, sent: at(sent) }));

@@ -84,7 +84,7 @@ impl Source {
 }
 
 impl Component for Source {
-    fn receive(&mut self, _now: Time, _packet: Packet, _port: Port, _out: &mut Out) {}
+    fn receive(&mut self, _now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {}
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         let Connection { src, dst, flow } = self.connection;
@@ -197,7 +197,7 @@ mod tests {
     fn what_arrives_changes_nothing() {
         let (mut source, mut out) = (source(config()), Out::default());
         let (_, packet) = sent(config())[0];
-        source.receive(at(0), packet, Port::ONLY, &mut out);
+        source.receive(at(0), &packet, Port::ONLY, &mut out);
         assert!(out.is_empty());
         assert_eq!((source.next_wakeup(), *source.stats()), (at(3_000), SourceStats::default()));
     }

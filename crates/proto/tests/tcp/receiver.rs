@@ -160,7 +160,7 @@ fn options_reduce_the_payload() {
             ecn: Ecn::NotEct,
             body: Body::Tcp(segment),
         };
-        receiver.receive(Time::ZERO, packet, Port::ONLY, &mut out);
+        receiver.receive(Time::ZERO, &packet, Port::ONLY, &mut out);
         let Some((_, Effect::Send(_, ack))) = out.take() else { panic!("no acknowledgement") };
         assert_eq!(ack.size, Bytes(size), "timestamps {timestamps}, out of order {out_of_order}");
     }

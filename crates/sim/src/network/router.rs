@@ -65,7 +65,7 @@ impl Router {
 }
 
 impl Component for Router {
-    fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
-        out.send(self.port(&packet), packet);
+    fn receive(&mut self, _now: Time, packet: &Packet, _port: Port, out: &mut Out) {
+        out.send(self.port(packet), *packet);
     }
 }

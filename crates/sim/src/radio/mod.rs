@@ -191,10 +191,10 @@ impl RadioLink {
 }
 
 impl Component for RadioLink {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         match &mut self.0 {
             Kind::OneShot(link) => link.enter(now, packet, out),
-            Kind::ManagedOneShot(link) => link.receive(now, packet, out),
+            Kind::ManagedOneShot(link) => link.receive(now, *packet, out),
             Kind::Arq(link) => link.receive(now, packet, out),
         }
     }

@@ -254,7 +254,7 @@ impl WithArq {
         self.line.push_back(PendingPacket { packet, units, reassembly, arrival: Time::NEVER });
     }
 
-    pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
+    pub(super) fn receive(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         // Completes an attempt that ends at this instant first, whether or not the link was woken before.
         self.advance(now, out);
         let at_once = self.begins_at_once(now);
@@ -263,12 +263,12 @@ impl WithArq {
                 let limit = *limit;
                 if !at_once && !limit.admits(self.backlog(), self.waiting, packet.size) {
                     self.stats.overflowed += 1;
-                    return out.drop(packet, DropReason::QueueFull);
+                    return out.drop(*packet, DropReason::QueueFull);
                 }
-                self.append(packet);
+                self.append(*packet);
             }
             Queue::Managed(queue) => {
-                queue.enqueue(now, packet, at_once, out);
+                queue.enqueue(now, *packet, at_once, out);
                 self.stats.note_queue(queue.stats());
             }
         }

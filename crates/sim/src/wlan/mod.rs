@@ -236,7 +236,7 @@ impl Bss {
 impl Component for Bss {
     /// # Panics
     /// If a packet from the wired network has a destination outside the BSS.
-    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         // Processes events due at this instant first, whether or not the BSS was woken before.
         self.advance(now, out);
         let from = usize::from(port.0);
@@ -245,7 +245,7 @@ impl Component for Bss {
             _ => AP,
         };
         assert!(from != to, "{:?} is not in the BSS", packet.dst);
-        self.enqueue(from, to, packet, now, out);
+        self.enqueue(from, to, *packet, now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {

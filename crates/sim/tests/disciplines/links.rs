@@ -227,7 +227,7 @@ impl ByHand {
 
     fn come(&mut self, now: Time, flow: u16, number: u64, size: u64) {
         let packet = packet(flow, number, size, Ecn::NotEct);
-        self.link.receive(now, packet, Port::ONLY, &mut self.out);
+        self.link.receive(now, &packet, Port::ONLY, &mut self.out);
     }
 }
 

@@ -154,7 +154,7 @@ impl Bench {
     /// Enqueues a packet at `at`.
     pub(crate) fn send(&mut self, at: Time, packet: Packet) {
         self.until(at);
-        self.link.receive(at, packet, Port::ONLY, &mut self.out);
+        self.link.receive(at, &packet, Port::ONLY, &mut self.out);
         self.take();
     }
 

@@ -19,7 +19,7 @@ struct Host {
 }
 
 impl Component for Host {
-    fn receive(&mut self, _now: Time, _packet: Packet, _port: Port, _out: &mut Out) {}
+    fn receive(&mut self, _now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {}
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         out.send(Port::ONLY, packet(self.left, 40));
@@ -118,7 +118,7 @@ struct Watcher {
 }
 
 impl Component for Watcher {
-    fn receive(&mut self, _now: Time, _packet: Packet, _port: Port, _out: &mut Out) {}
+    fn receive(&mut self, _now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {}
 
     fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
         let Signal::Link(event) = signal else { panic!("a link signals link events") };

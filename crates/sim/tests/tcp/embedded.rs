@@ -55,7 +55,7 @@ impl Feeder {
 }
 
 impl Component for Feeder {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         self.sender(now, out, |end, out| end.receive(now, packet, Port::ONLY, out));
     }
 
@@ -123,7 +123,7 @@ impl Reader {
 }
 
 impl Component for Reader {
-    fn receive(&mut self, now: Time, packet: Packet, _port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         self.receiver(out, |end, out| end.receive(now, packet, Port::ONLY, out));
     }
 

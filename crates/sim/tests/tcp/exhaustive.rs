@@ -127,10 +127,10 @@ struct Nag;
 const NAG: NoticeCode = NoticeCode { kind: 254, code: 0 };
 
 impl Component for Nag {
-    fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
-        out.send(Port::ONLY, packet);
+    fn receive(&mut self, _now: Time, packet: &Packet, _port: Port, out: &mut Out) {
+        out.send(Port::ONLY, *packet);
         let notice = Notice { code: NAG, seq: SeqNum(0) };
-        out.send(Port::ONLY, Packet { body: Body::Notice(notice), ..packet });
+        out.send(Port::ONLY, Packet { body: Body::Notice(notice), ..*packet });
     }
 }
 

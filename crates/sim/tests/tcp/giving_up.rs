@@ -17,7 +17,7 @@ struct Resetting {
 }
 
 impl Component for Resetting {
-    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         self.receiver.receive(now, packet, port, out);
         if !self.receiver.is_reset() && self.receiver.stats().delivered.0 >= self.after {
             self.receiver.abort(now, out);

@@ -153,7 +153,7 @@ impl Bench {
 
     /// Enqueues a packet now.
     pub(crate) fn enter(&mut self, port: Port, packet: Packet) {
-        self.bss.receive(self.now, packet, port, &mut self.out);
+        self.bss.receive(self.now, &packet, port, &mut self.out);
         self.take();
     }
 

@@ -15,7 +15,7 @@ use crate::harness::{SERVER, frame_loss, host, stations};
 struct Watcher(Arc<Mutex<[u64; 3]>>);
 
 impl Component for Watcher {
-    fn receive(&mut self, _now: Time, _packet: Packet, _port: Port, _out: &mut Out) {}
+    fn receive(&mut self, _now: Time, _packet: &Packet, _port: Port, _out: &mut Out) {}
 
     fn on_signal(&mut self, _now: Time, signal: &Signal, _out: &mut Out) {
         let Signal::Link(event) = signal else { panic!("a BSS says nothing else") };
@@ -31,8 +31,8 @@ impl Component for Watcher {
 struct Parting;
 
 impl Component for Parting {
-    fn receive(&mut self, _now: Time, packet: Packet, _port: Port, out: &mut Out) {
-        out.send(Port(packet.flow.0), packet);
+    fn receive(&mut self, _now: Time, packet: &Packet, _port: Port, out: &mut Out) {
+        out.send(Port(packet.flow.0), *packet);
     }
 }
 
@@ -124,7 +124,7 @@ fn a_bss_shows_its_access_points_queue() {
     let mut bss = Bss::new(BssConfig::default(), Streams::new(1, 0).stream("backoff:ap"), all);
     let mut out = Out::default();
     for (id, to) in [(0, 0), (1, 1), (2, 0)] {
-        bss.receive(Time::ZERO, crate::harness::packet(id, HostId(100 + to), 1000), Port::WIRED, &mut out);
+        bss.receive(Time::ZERO, &crate::harness::packet(id, HostId(100 + to), 1000), Port::WIRED, &mut out);
     }
     let mut values = Values(Vec::new());
     bss.show(&mut values);

@@ -31,8 +31,8 @@ impl Agent {
 impl Component for Agent {
     /// The message is forwarded first. Its acknowledgement leaves through the other port, so the order has no
     /// effect.
-    fn receive(&mut self, _now: Time, packet: Packet, port: Port, out: &mut Out) {
-        out.send(port.across(), packet);
+    fn receive(&mut self, _now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        out.send(port.across(), *packet);
         if let Some(answer) = self.answer(&packet, port) {
             out.send(port, answer);
         }

@@ -245,8 +245,9 @@ fn is_far(one: SeqNum, other: SeqNum) -> bool {
 }
 
 impl Component for Agent {
-    fn receive(&mut self, now: Time, mut packet: Packet, port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         self.counts.packets += 1;
+        let mut packet = *packet;
         let Packet { src, dst, flow, .. } = packet;
         match &mut packet.body {
             Body::Tcp(segment) if !self.scheme.encrypted => {

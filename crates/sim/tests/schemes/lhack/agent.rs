@@ -23,7 +23,7 @@ fn effects(schemes: &Schemes, packets: &[(Port, Packet)]) -> Vec<Effect> {
     let mut agent = schemes.get("lhack").and_then(|scheme| scheme.agent()).expect("it has one");
     let mut out = Out::default();
     for &(port, packet) in packets {
-        agent.receive(Time::ZERO, packet, port, &mut out);
+        agent.receive(Time::ZERO, &packet, port, &mut out);
     }
     assert_eq!(agent.next_wakeup(), Time::NEVER, "it waits for nothing");
     std::iter::from_fn(|| out.take()).map(|(_, effect)| effect).collect()

@@ -38,7 +38,7 @@ fn packet(flow: u16, from_source: bool, segment: Segment) -> Packet {
 /// The packets sent in reply to a packet, with their ports, and the number of finish signals.
 fn answers(proxy: &mut Proxy, port: Port, packet: Packet) -> (Vec<(Port, Packet)>, usize) {
     let mut out = Out::default();
-    proxy.receive(Time::ZERO, packet, port, &mut out);
+    proxy.receive(Time::ZERO, &packet, port, &mut out);
     let (mut sent, mut finished) = (Vec::new(), 0);
     while let Some((_, effect)) = out.take() {
         match effect {

@@ -65,7 +65,7 @@ impl Station {
     /// Asserts that a packet is forwarded, unchanged but for the mark. Returns whether it was marked.
     fn passes(&mut self, port: Port, packet: Packet) -> bool {
         let mut out = Out::default();
-        self.agent.receive(self.now, packet, port, &mut out);
+        self.agent.receive(self.now, &packet, port, &mut out);
         assert_eq!(self.agent.next_wakeup(), Time::NEVER, "it waits for nothing");
         let effects: Vec<Effect> = std::iter::from_fn(|| out.take()).map(|(_, effect)| effect).collect();
         let marked = packet.segment().map(|segment| Packet {

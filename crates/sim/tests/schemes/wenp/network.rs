@@ -56,7 +56,7 @@ impl Watched {
 }
 
 impl Component for Watched {
-    fn receive(&mut self, now: Time, packet: Packet, port: Port, out: &mut Out) {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         if let Some(segment) = packet.segment().filter(|_| port == Port::WIRED) {
             self.passed.push((segment.seq, segment.seq + segment.len));
         }
