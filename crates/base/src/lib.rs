@@ -12,12 +12,14 @@
 
 extern crate alloc;
 
+mod hash;
 mod invalid;
 mod parse;
 pub mod rng;
 mod time;
 mod units;
 
+pub use hash::{Fnv, FnvBuilder};
 pub use invalid::Invalid;
 pub use rng::{Stream, Streams};
 pub use time::{Duration, Time};

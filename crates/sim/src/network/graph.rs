@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use lasthop_base::FnvBuilder;
 use lasthop_proto::HostId;
 
 /// Index of a duplex link in its graph.
@@ -22,11 +23,11 @@ pub struct Graph {
     /// The links of each BSS.
     bsses: Vec<Vec<LinkId>>,
     /// The BSS of each access point.
-    access_points: HashMap<HostId, BssId>,
+    access_points: HashMap<HostId, BssId, FnvBuilder>,
     /// The neighbours of each node, in the order in which they were connected.
     neighbours: Vec<Vec<HostId>>,
     /// The link between two nodes, keyed by (lower, higher).
-    between: HashMap<[HostId; 2], LinkId>,
+    between: HashMap<[HostId; 2], LinkId, FnvBuilder>,
 }
 
 impl Graph {

@@ -82,6 +82,10 @@ impl Resolver<'_> {
     /// Checks the number of components that the flows need.
     pub(super) fn check_components(&mut self) {
         let Network { graph, links, flows, .. } = &self.network;
+        // A link has two directions and possibly an agent; each of its ends may need a router.
+        if 5 * links.len() + 2 * flows.len() <= MAX_COMPONENTS {
+            return;
+        }
         let (mut directions, mut agents) = (BTreeSet::new(), BTreeSet::new());
         let mut visits = vec![0; graph.nodes()];
         for flow in flows {

@@ -23,7 +23,8 @@ impl Resolver<'_> {
             return;
         };
         let pairs = scenario.topology.pairs();
-        let by_name: HashMap<&str, &Pair> = pairs.iter().map(|pair| (pair.name.as_str(), pair)).collect();
+        let named = pairs.iter().filter(|_| !scenario.connection.is_empty());
+        let by_name: HashMap<&str, &Pair> = named.map(|pair| (pair.name.as_str(), pair)).collect();
         let usual = ConnectionOverride::default();
         let own = |name: &str| scenario.connection.get(name).unwrap_or(&usual);
         let ends_are_stated = transfer.from.is_some() || transfer.to.is_some();
@@ -81,7 +82,9 @@ impl Resolver<'_> {
     }
 
     fn add_flow(&mut self, flow: Flow) {
-        self.flow_names.insert(flow.name.clone());
+        if !(self.scenario.traffic.is_empty() && self.scenario.application.is_empty()) {
+            self.flow_names.insert(flow.name.clone());
+        }
         if self.check_steps(flow.path.nodes.len()) {
             self.network.flows.push(flow);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lasthop_base::Invalid;
+use lasthop_base::{FnvBuilder, Invalid};
 use lasthop_proto::HostId;
 
 use super::Resolver;
@@ -11,7 +11,7 @@ use crate::file::alternatives;
 use crate::schema::{Cell, Edge, LinkOverride, LinkProtection, Radio, Topology, split};
 
 /// The number of wireless links of each mobile host.
-type WirelessLinks<'a> = HashMap<&'a str, usize>;
+type WirelessLinks<'a> = HashMap<&'a str, usize, FnvBuilder>;
 
 impl Resolver<'_> {
     /// Checks the numbers of a shape and the link names of a graph.
@@ -47,7 +47,7 @@ impl Resolver<'_> {
 
     pub(super) fn add_links(&mut self, edges: &[Edge]) {
         self.check_exceptions(edges);
-        let mut wireless_links = WirelessLinks::new();
+        let mut wireless_links = WirelessLinks::default();
         for host in edges.iter().filter_map(Edge::mobile_host) {
             *wireless_links.entry(host).or_default() += 1;
         }

@@ -7,7 +7,7 @@ mod routes;
 
 use std::collections::{HashMap, HashSet};
 
-use lasthop_base::Time;
+use lasthop_base::{FnvBuilder, Time};
 use lasthop_proto::HostId;
 use lasthop_sim::network::{Graph, ShortestPaths};
 use lasthop_sim::wlan::BssConfig;
@@ -19,8 +19,9 @@ use crate::schema::{Cell, Scenario};
 /// Collects the network and the errors.
 struct Resolver<'a> {
     scenario: &'a Scenario,
-    nodes: HashMap<String, HostId>,
+    nodes: HashMap<String, HostId, FnvBuilder>,
     network: Network,
+    /// The names of the flows so far, if there are others than connections.
     flow_names: HashSet<String>,
     /// Links on the paths of all flows.
     steps: usize,
@@ -47,7 +48,7 @@ impl Scenario {
         };
         let mut resolver = Resolver {
             scenario: self,
-            nodes: HashMap::new(),
+            nodes: HashMap::default(),
             network,
             flow_names: HashSet::new(),
             steps: 0,
