@@ -7,6 +7,7 @@ use crate::look_ahead::Place;
 use crate::node::Node;
 use crate::tap::{Tap, Wire, WireId};
 use crate::wakeups::Wakeups;
+use crate::watchers::Watchers;
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,11 +103,16 @@ impl Builder {
     /// If two wires leave the same port.
     pub fn build<T: Tap>(self, tap: T) -> Engine<T> {
         let (wires, first_wire) = self.wire_table();
-        let places = match self.step_by_step {
-            true => vec![Place::PLAIN; self.nodes.len()],
+        let mut places = match self.step_by_step {
+            true => vec![Place::plain(); self.nodes.len()],
             false => Place::all(&self.nodes, &self.wires, &self.feeds, &tap),
         };
-        let watchers = Watchers::new(&self.nodes, &self.watches, &tap);
+        let watchers = Watchers::new(self.nodes.len(), self.watches);
+        for (index, place) in places.iter_mut().enumerate() {
+            let watchers = &watchers.ids[watchers.of(ComponentId(index as u16))];
+            let hears = |outcome| watchers.iter().any(|id| self.nodes[usize::from(id.0)].hears(outcome));
+            place.unheard = Outcomes::of(|outcome| !tap.sees_signals() && !hears(outcome));
+        }
         let mut wakeups = Wakeups::new(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
             wakeups.set(index, node.next_wakeup());
@@ -128,47 +134,6 @@ impl Builder {
             end: Time::ZERO,
             tap,
         }
-    }
-}
-
-/// Who is told of the signals of each component.
-struct Watchers {
-    /// The watchers of all components, in the order of the components.
-    ids: Vec<ComponentId>,
-    /// For each component: where its watchers begin in `ids`, and the link events that neither they nor the tap need.
-    first: Vec<(u32, Outcomes)>,
-}
-
-impl Watchers {
-    /// `watches` are pairs of a watched component and its watcher.
-    fn new(nodes: &[Node], watches: &[(ComponentId, ComponentId)], tap: &impl Tap) -> Watchers {
-        let mut watches = watches.to_vec();
-        // Stable: the watchers of a component are told in the order in which they were added.
-        watches.sort_by_key(|&(watched, _)| watched);
-        let ids: Vec<ComponentId> = watches.iter().map(|&(_, watcher)| watcher).collect();
-        let mut first = Vec::with_capacity(nodes.len() + 1);
-        let mut begin = 0;
-        for index in 0..=nodes.len() {
-            let count =
-                watches[begin..].iter().take_while(|&&(watched, _)| usize::from(watched.0) == index).count();
-            let watchers = &ids[begin..begin + count];
-            let hears = |outcome| watchers.iter().any(|id| nodes[usize::from(id.0)].hears(outcome));
-            first.push((begin as u32, Outcomes::of(|outcome| !tap.sees_signals() && !hears(outcome))));
-            begin += count;
-        }
-        Watchers { ids, first }
-    }
-
-    /// The places in `ids` of the watchers of a component.
-    fn of(&self, watched: ComponentId) -> std::ops::Range<usize> {
-        let index = usize::from(watched.0);
-        self.first[index].0 as usize..self.first[index + 1].0 as usize
-    }
-
-    /// The link events of a component that nobody needs.
-    #[inline]
-    fn unheard(&self, id: ComponentId) -> Outcomes {
-        self.first[usize::from(id.0)].1
     }
 }
 
@@ -293,7 +258,7 @@ impl<T: Tap> Engine<T> {
     fn wake(&mut self, due: Time, id: ComponentId) {
         let index = usize::from(id.0);
         let node = &mut self.nodes[index];
-        let wanted = node.wake(due, self.out.attributed_to(id).without(self.watchers.unheard(id)));
+        let wanted = node.wake(due, self.out.attributed_to(id).without(self.places[index].unheard));
         assert!(
             !self.out.is_empty() || wanted > due,
             "component {index} woke at {due} without effect and asked to be woken at once"
@@ -335,7 +300,7 @@ impl<T: Tap> Engine<T> {
             return self.enter(to, packet);
         }
         let node = &mut self.nodes[usize::from(to.0)];
-        let out = self.out.attributed_to(to).without(self.watchers.unheard(to));
+        let out = self.out.attributed_to(to).without(place.unheard);
         let wanted = node.receive(self.now, packet, port, out);
         self.note_handled(to, wanted);
     }
@@ -354,8 +319,9 @@ impl<T: Tap> Engine<T> {
         }
         for place in self.watchers.of(from) {
             let watcher = self.watchers.ids[place];
-            let out = self.out.attributed_to(watcher).without(self.watchers.unheard(watcher));
-            let wanted = self.nodes[usize::from(watcher.0)].on_signal(self.now, &signal, out);
+            let index = usize::from(watcher.0);
+            let out = self.out.attributed_to(watcher).without(self.places[index].unheard);
+            let wanted = self.nodes[index].on_signal(self.now, &signal, out);
             self.note_handled(watcher, wanted);
         }
     }

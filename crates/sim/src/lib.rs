@@ -17,6 +17,7 @@ pub mod queue;
 mod radio;
 mod tap;
 mod wakeups;
+mod watchers;
 mod wired;
 pub mod wlan;
 

@@ -24,14 +24,14 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_proto::{ComponentId, DropReason, Packet, Port};
+use lasthop_proto::{ComponentId, DropReason, Outcomes, Packet, Port};
 
 use crate::engine::Engine;
 use crate::line::{End, Fate};
 use crate::node::Node;
 use crate::tap::{Tap, Wire};
 
-/// How the engine treats a component with regard to look-ahead.
+/// How the engine treats a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// A line that the engine serves itself, since no tap sees it.
@@ -39,6 +39,8 @@ pub(crate) struct Place {
     /// All packets that enter this line come out of one other line.
     pub(crate) is_fed: bool,
     onward: Onward,
+    /// Link events of this component that neither its watchers nor the tap need.
+    pub(crate) unheard: Outcomes,
 }
 
 /// Where the wire out of a line leads.
@@ -54,7 +56,9 @@ enum Onward {
 
 impl Place {
     /// A component without look-ahead.
-    pub(crate) const PLAIN: Place = Place { is_line: false, is_fed: false, onward: Onward::Component };
+    pub(crate) fn plain() -> Place {
+        Place { is_line: false, is_fed: false, onward: Onward::Component, unheard: Outcomes::default() }
+    }
 
     /// The place of each component, given all wires of the network, and pairs of links of which the first
     /// [feeds](crate::Builder::feed) the second.
@@ -67,7 +71,7 @@ impl Place {
         let index = |id: ComponentId| usize::from(id.0);
         let ids = (0..nodes.len()).map(|index| ComponentId(index as u16));
         let lines = ids.zip(nodes).map(|(id, node)| node.is_line() && !tap.sees_component(id));
-        let mut places: Vec<Place> = lines.map(|is_line| Place { is_line, ..Place::PLAIN }).collect();
+        let mut places: Vec<Place> = lines.map(|is_line| Place { is_line, ..Place::plain() }).collect();
         let mut inputs = vec![0u32; nodes.len()];
         for wire in wires {
             inputs[index(wire.to.0)] += 1;

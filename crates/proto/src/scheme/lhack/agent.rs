@@ -33,7 +33,7 @@ impl Component for Agent {
     /// effect.
     fn receive(&mut self, _now: Time, packet: &Packet, port: Port, out: &mut Out) {
         out.send(port.across(), *packet);
-        if let Some(answer) = self.answer(&packet, port) {
+        if let Some(answer) = self.answer(packet, port) {
             out.send(port, answer);
         }
     }

@@ -1,0 +1,37 @@
+//! Who is told of the signals of each component.
+
+use std::ops::Range;
+
+use lasthop_proto::ComponentId;
+
+/// The watchers of each component.
+pub(crate) struct Watchers {
+    /// The watchers of all components, in the order of the watched components.
+    pub(crate) ids: Vec<ComponentId>,
+    /// For each component, where its watchers begin in `ids`; and where those of the last end.
+    first: Vec<u32>,
+}
+
+impl Watchers {
+    /// `watches` are pairs of a watched component and its watcher.
+    pub(crate) fn new(components: usize, mut watches: Vec<(ComponentId, ComponentId)>) -> Watchers {
+        // Stable: the watchers of a component are told in the order in which they were added.
+        watches.sort_by_key(|&(watched, _)| watched);
+        let ids = watches.iter().map(|&(_, watcher)| watcher).collect();
+        let mut first = Vec::with_capacity(components + 1);
+        let mut begin = 0;
+        for index in 0..=components {
+            first.push(begin as u32);
+            let of_this =
+                watches[begin..].iter().take_while(|&&(watched, _)| usize::from(watched.0) == index);
+            begin += of_this.count();
+        }
+        Watchers { ids, first }
+    }
+
+    /// The places in `ids` of the watchers of a component.
+    pub(crate) fn of(&self, watched: ComponentId) -> Range<usize> {
+        let index = usize::from(watched.0);
+        self.first[index] as usize..self.first[index + 1] as usize
+    }
+}
