@@ -31,7 +31,7 @@ pub struct Filter(pub Loses);
 
 impl Component for Filter {
     fn receive(&mut self, _now: Time, packet: &Packet, _port: Port, out: &mut Out) {
-        if self.0(&packet) {
+        if self.0(packet) {
             out.drop(*packet, DropReason::Scripted);
         } else {
             out.send(Port::ONLY, *packet);

@@ -296,7 +296,7 @@ impl Dropper {
 
 impl Component for Dropper {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
-        if self.lost.scripted(&packet) || self.in_outage(now, &packet) {
+        if self.lost.scripted(packet) || self.in_outage(now, packet) {
             out.drop(*packet, DropReason::Scripted);
         } else {
             out.send(Port::ONLY, *packet);

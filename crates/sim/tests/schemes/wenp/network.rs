@@ -69,7 +69,7 @@ impl Component for Watched {
                 Some(effect)
             },
         );
-        self.check(port, &packet, &sent);
+        self.check(port, packet, &sent);
         assert_eq!(self.agent.next_wakeup(), Time::NEVER);
     }
 
