@@ -153,10 +153,15 @@ impl Out {
     /// Signals to the watchers of this component.
     #[inline]
     pub fn signal(&mut self, signal: Signal) {
-        match signal {
-            Signal::Link(event) if self.unheard.contains(event.outcome) => {}
-            _ => self.push(Effect::Signal(signal)),
+        let effect = Effect::Signal(signal);
+        if self.is_heard(&effect) {
+            self.push(effect);
         }
+    }
+
+    #[inline]
+    fn is_heard(&self, effect: &Effect) -> bool {
+        !matches!(effect, Effect::Signal(Signal::Link(event)) if self.unheard.contains(event.outcome))
     }
 
     /// For a component that embeds others and is their only neighbour: collects the effects that `emit`
@@ -168,11 +173,14 @@ impl Out {
         mut rewrite: impl FnMut(Effect) -> Option<Effect>,
     ) {
         let first = self.effects.len();
+        // The owner hears everything.
+        let unheard = core::mem::take(&mut self.unheard);
         emit(self);
+        self.unheard = unheard;
         let mut end = first;
         for index in first..self.effects.len() {
             let (emitter, effect) = self.effects[index];
-            if let Some(effect) = rewrite(effect) {
+            if let Some(effect) = rewrite(effect).filter(|effect| self.is_heard(effect)) {
                 self.effects[end] = (emitter, effect);
                 end += 1;
             }

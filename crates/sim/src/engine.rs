@@ -105,7 +105,7 @@ impl Builder {
         let (wires, first_wire) = self.wire_table();
         let mut places = match self.step_by_step {
             true => vec![Place::plain(); self.nodes.len()],
-            false => Place::all(&self.nodes, &self.wires, &self.feeds, &tap),
+            false => Place::all(&self.nodes, &self.wires, &self.watches, &self.feeds, &tap),
         };
         let watchers = Watchers::new(self.nodes.len(), self.watches);
         for (index, place) in places.iter_mut().enumerate() {
@@ -170,6 +170,7 @@ impl<T: Tap> Engine<T> {
     /// clock would pass `limit`. With an empty `awaited`, only the last two apply. May be called again with a
     /// later limit.
     ///
+    /// # Panics
     /// If a component violates its contract: its deadline is in the past, it wakes without emitting anything
     /// and asks to be woken at the same instant, or it sends out of a port without a wire.
     pub fn run(&mut self, awaited: &[ComponentId], limit: Time) -> Ended {
@@ -194,6 +195,7 @@ impl<T: Tap> Engine<T> {
                 self.step(due, index);
             }
             if !keep_going() {
+                self.settle(self.turn);
                 return None;
             }
         }
@@ -247,7 +249,7 @@ impl<T: Tap> Engine<T> {
         self.now = due;
         let id = ComponentId(index as u16);
         if self.places[index].is_line {
-            self.leave(id);
+            self.arrive(id);
         } else {
             self.wake(due, id);
         }
@@ -296,8 +298,8 @@ impl<T: Tap> Engine<T> {
         let (to, port) = wire.to;
         let place = self.places[usize::from(to.0)];
         if place.is_line {
-            assert!(!place.is_fed, "{to:?} gets packets from another component than its feeder");
-            return self.enter(to, packet);
+            assert!(place.feeder.is_none(), "{to:?} gets packets from another component than its feeder");
+            return self.carry(to, packet);
         }
         let node = &mut self.nodes[usize::from(to.0)];
         let out = self.out.attributed_to(to).without(place.unheard);
@@ -354,7 +356,8 @@ impl<T: Tap> Engine<T> {
         self.places.iter().any(Place::looks_ahead)
     }
 
-    /// The component at `id`.
+    /// The component at `id`. What a link [shows](Node::show) may be ahead of time, unless the tap
+    /// [sees](Tap::sees_component) it; its counters are not.
     pub fn node(&self, id: ComponentId) -> &Node {
         &self.nodes[usize::from(id.0)]
     }

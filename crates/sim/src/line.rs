@@ -114,7 +114,9 @@ pub(crate) enum Fate {
 /// becomes of a packet depends on nothing that happens after it has entered. A line needs a single deadline, the next
 /// arrival at its other end, and allows [look-ahead](crate::look_ahead).
 ///
-/// Every packet has at least one bit and so takes at least a nanosecond.
+/// Every packet has at least one bit and so takes at least a nanosecond. A line emits nothing but the packets that
+/// arrive and those that it drops; its [`Component`](lasthop_proto::Component) is no more than [`enter`](Line::enter),
+/// [`leave`](Line::leave) and the [next arrival](Exit::next), because the engine does not call it if it looks ahead.
 pub(crate) trait Line {
     /// Decides what becomes of a packet that enters at `at`, in the order of these times. `now` is the time of the
     /// simulation: `at` is later if the engine looks ahead.
@@ -170,8 +172,8 @@ pub(crate) enum End {
     Refused,
 }
 
-/// The packets on their way to the other end of a line, in the order of arrival. Those that have passed on to the next
-/// line by look-ahead are there.
+/// The packets on their way to the other end of a line, in the order of arrival. A packet that look-ahead has passed on
+/// to the next line is stored by that line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exit(VecDeque<(Time, End, Packet)>);
 
@@ -180,6 +182,7 @@ impl Exit {
     #[inline]
     pub(crate) fn push(&mut self, at: Time, end: End, packet: &Packet) -> bool {
         let was_empty = self.0.is_empty();
+        debug_assert!(self.0.back().is_none_or(|last| last.0 <= at), "packets arrive in order");
         self.0.push_back((at, end, *packet));
         was_empty
     }
@@ -248,8 +251,8 @@ impl Server {
         }
     }
 
-    /// Packets and bytes in the queue when a packet last entered, but for those among them that have arrived at the
-    /// other end since: `held` packets have not.
+    /// Packets and bytes in the queue. It is updated when a packet enters, so packets that have left the line since are
+    /// subtracted: at most `held` packets have not.
     pub(crate) fn queued(&self, held: usize) -> (usize, Bytes) {
         let left = self.queue.len().saturating_sub(held);
         let bytes = self.queue.iter().take(left).fold(self.queued, |bytes, &(_, size)| bytes - size);

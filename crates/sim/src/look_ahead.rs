@@ -4,8 +4,8 @@
 //! due, and leaves. But some links, called lines here, decide what becomes of a packet when it enters: those without
 //! an ARQ and with a drop-tail queue, wired or wireless. If all packets that enter a line come out of another line,
 //! nothing that happens elsewhere matters to what it will do with them. So the engine lets a packet that enters the
-//! first line enter the second at once, with the time at which it will arrive there, and so on. It is stored where its
-//! way through lines ends:
+//! first line enter the second at once, with the time at which it will arrive there, and so on. The last line that it
+//! enters stores it:
 //!
 //! ```text
 //! sender ──> line ──> line ──> line ──> receiver
@@ -14,16 +14,23 @@
 //!
 //! A packet passes from a line to another ahead of time if
 //!
-//! - all packets that enter the second line come out of the first, directly or through a router;
-//! - no tap [sees](Tap::sees_wire) the wires between them, nor any of these [components](Tap::sees_component).
+//! - all packets that enter the second line come out of the first, directly or through a router with static routes;
+//! - neither line watches another component, whose signals could influence it later;
+//! - no tap [sees](Tap::sees_wire) the wires between them, nor the lines or the router
+//!   [themselves](Tap::sees_component).
 //!
-//! Results are the same bit for bit. Packets enter every line in the same order and at the same times, so queues and
-//! random numbers are the same. A packet that is lost, or that the next line has no room for, is stored in the line
-//! that it has reached and dropped when that is due, in the turn of the same component. Counters of lines are settled
-//! whenever a run ends: they include what would have happened by then, and no more.
+//! # Why results are the same, bit for bit
+//!
+//! The first line hands packets over in the order in which they entered it, and it is the only one that does. So the
+//! second line sees the same packets at the same times in either mode, and its queue and random numbers are the same.
+//! Every packet takes at least a nanosecond, so the second line's next deadline is always set before it is due:
+//! components that are due at the same instant have the same turns. A packet that is lost is stored in the line that
+//! loses it, and one that finds the next queue full in the line before; both are dropped when that is due, in the turn
+//! of that line. Counters are settled whenever a run stops: they include what would have happened by then, and no more.
 
 use std::collections::BTreeMap;
 
+use lasthop_base::Time;
 use lasthop_proto::{ComponentId, DropReason, Outcomes, Packet, Port};
 
 use crate::engine::Engine;
@@ -36,8 +43,8 @@ use crate::tap::{Tap, Wire};
 pub(crate) struct Place {
     /// A line that the engine serves itself, since no tap sees it.
     pub(crate) is_line: bool,
-    /// All packets that enter this line come out of one other line.
-    pub(crate) is_fed: bool,
+    /// The line out of which all packets come that enter this line.
+    pub(crate) feeder: Option<ComponentId>,
     onward: Onward,
     /// Link events of this component that neither its watchers nor the tap need.
     pub(crate) unheard: Outcomes,
@@ -57,14 +64,18 @@ enum Onward {
 impl Place {
     /// A component without look-ahead.
     pub(crate) fn plain() -> Place {
-        Place { is_line: false, is_fed: false, onward: Onward::Component, unheard: Outcomes::default() }
+        Place { is_line: false, feeder: None, onward: Onward::Component, unheard: Outcomes::default() }
     }
 
-    /// The place of each component, given all wires of the network, and pairs of links of which the first
-    /// [feeds](crate::Builder::feed) the second.
+    /// The place of each component, given all wires of the network, pairs of a watched component and its watcher, and
+    /// pairs of links of which the first [feeds](crate::Builder::feed) the second.
+    ///
+    /// # Panics
+    /// If two links feed the same link.
     pub(crate) fn all(
         nodes: &[Node],
         wires: &[Wire],
+        watches: &[(ComponentId, ComponentId)],
         feeds: &[(ComponentId, ComponentId)],
         tap: &impl Tap,
     ) -> Vec<Place> {
@@ -72,6 +83,9 @@ impl Place {
         let ids = (0..nodes.len()).map(|index| ComponentId(index as u16));
         let lines = ids.zip(nodes).map(|(id, node)| node.is_line() && !tap.sees_component(id));
         let mut places: Vec<Place> = lines.map(|is_line| Place { is_line, ..Place::plain() }).collect();
+        for &(_, watcher) in watches {
+            places[index(watcher)].is_line = false;
+        }
         let mut inputs = vec![0u32; nodes.len()];
         for wire in wires {
             inputs[index(wire.to.0)] += 1;
@@ -82,7 +96,7 @@ impl Place {
                 continue;
             }
             if places[to].is_line && inputs[to] == 1 {
-                places[to].is_fed = true;
+                places[to].feeder = Some(wire.from.0);
                 places[from].onward = Onward::Line(wire.to.0);
             } else if matches!(nodes[to], Node::Router(_)) && !tap.sees_component(wire.to.0) {
                 places[from].onward = Onward::Router(wire.to.0);
@@ -95,8 +109,11 @@ impl Place {
             unseen.map(|wire| (wire.to.0, wire.from.0)).collect();
         for &(feeder, line) in feeds {
             let Some(&router) = behind.get(&line) else { continue };
-            places[index(line)].is_fed =
-                places[index(line)].is_line && places[index(feeder)].onward == Onward::Router(router);
+            let feeds = places[index(line)].is_line && places[index(feeder)].onward == Onward::Router(router);
+            if feeds {
+                let before = places[index(line)].feeder.replace(feeder);
+                assert!(before.is_none_or(|before| before == feeder), "{line:?} has two feeders");
+            }
         }
         places
     }
@@ -110,7 +127,7 @@ impl Place {
 impl<T: Tap> Engine<T> {
     /// Hands a packet to the line `first`, and from there to further lines as far as it can go ahead of time.
     #[inline(never)]
-    pub(crate) fn enter(&mut self, first: ComponentId, packet: &Packet) {
+    pub(crate) fn carry(&mut self, first: ComponentId, packet: &Packet) {
         let (mut id, mut at) = (first, self.now);
         let mut feeder = None;
         loop {
@@ -120,12 +137,13 @@ impl<T: Tap> Engine<T> {
             let line = &mut self.nodes[index];
             let (arrival, end) = match line.pass(self.now, at, packet) {
                 Fate::Arrives(arrival) => {
+                    assert!(arrival > at, "a packet passed {id:?} in no time");
                     let next = match onward {
                         Onward::Component => None,
                         Onward::Line(next) => Some(next),
-                        Onward::Router(router) => self.behind(router, packet),
+                        Onward::Router(router) => self.behind(router, id, packet),
                     };
-                    if let Some(next) = next {
+                    if let Some(next) = next.filter(|_| arrival < Time::NEVER) {
                         feeder = Some(id);
                         (id, at) = (next, arrival);
                         continue;
@@ -150,13 +168,14 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// The line behind a router that a packet enters ahead of time; `None` if it has to wait for its arrival.
-    fn behind(&self, router: ComponentId, packet: &Packet) -> Option<ComponentId> {
+    /// The line behind a router that a packet from `feeder` enters ahead of time; `None` if it has to wait for its
+    /// arrival.
+    fn behind(&self, router: ComponentId, feeder: ComponentId, packet: &Packet) -> Option<ComponentId> {
         let Node::Router(table) = &self.nodes[usize::from(router.0)] else {
             unreachable!("the component is a router")
         };
         let (next, _) = self.wire(router, table.port(packet)).to;
-        self.places[usize::from(next.0)].is_fed.then_some(next)
+        (self.places[usize::from(next.0)].feeder == Some(feeder)).then_some(next)
     }
 
     fn refuse(&mut self, line: ComponentId, packet: &Packet) {
@@ -164,12 +183,11 @@ impl<T: Tap> Engine<T> {
         self.out.attributed_to(line).drop(*packet, DropReason::QueueFull);
     }
 
-    /// Takes out of a line the packets that have arrived by now.
+    /// Takes the packets out of a line that have arrived by now.
     #[inline(never)]
-    pub(crate) fn leave(&mut self, line: ComponentId) {
+    pub(crate) fn arrive(&mut self, line: ComponentId) {
         self.handled += 1;
         let index = usize::from(line.0);
-        let wire = *self.wire(line, Port::ONLY);
         let mut more = true;
         while more {
             let exit = self.nodes[index].exit_mut();
@@ -178,13 +196,16 @@ impl<T: Tap> Engine<T> {
             self.wakeups.set(index, next);
             more = next <= self.now;
             match end {
-                End::Intact => self.hand_over(wire, &packet),
+                End::Intact => {
+                    let wire = *self.wire(line, Port::ONLY);
+                    self.hand_over(wire, &packet);
+                }
                 End::Lost => self.tap.drop(self.now, line, &packet, DropReason::Corrupted),
                 End::Refused => {
                     let next = match self.places[index].onward {
                         Onward::Component => None,
                         Onward::Line(next) => Some(next),
-                        Onward::Router(router) => self.behind(router, &packet),
+                        Onward::Router(router) => self.behind(router, line, &packet),
                     };
                     self.refuse(next.expect("the next line refused it"), &packet);
                 }

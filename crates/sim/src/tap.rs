@@ -34,8 +34,8 @@ pub trait Tap {
     /// A component has just handled a packet, a wake-up or a signal.
     fn handled(&mut self, _now: Time, _id: ComponentId, _component: &Node) {}
 
-    /// Whether the tap needs [`cross`](Tap::cross) for this wire. Called once, before the run. Between lines, packets
-    /// cross wires that no tap sees ahead of time and unreported; see [`look_ahead`](crate::look_ahead).
+    /// Whether the tap needs [`cross`](Tap::cross) for this wire. Called once, before the run. Crossings of other wires
+    /// may be reported or not: between links, [look-ahead](crate::look_ahead) leaves them out.
     fn sees_wire(&self, _wire: &Wire) -> bool {
         true
     }
@@ -46,8 +46,8 @@ pub trait Tap {
         true
     }
 
-    /// Whether the tap needs [`handled`](Tap::handled) for this component. Called once, before the run. Without it, a
-    /// line may hand over packets at lower cost, and its state may be ahead of time.
+    /// Whether the tap needs [`handled`](Tap::handled) for this component. Called once, before the run. Calls for other
+    /// components may be left out.
     fn sees_component(&self, _id: ComponentId) -> bool {
         true
     }

@@ -7,14 +7,14 @@ use lasthop_proto::frag::Mtu;
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::traffic::{self, Pattern, Sink, Source};
 use lasthop_proto::{
-    Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Out, Packet, Port, Signal,
-    arq,
+    Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Out, Packet, Port, Probe,
+    Signal, arq,
 };
 use lasthop_sim::network::{ComponentKind, FlowPath, Graph, Wiring};
 use lasthop_sim::queue::{Management, codel};
 use lasthop_sim::{
     Builder, Ended, Engine, Expansion, Exposed, ManagedLink, NoTap, Node, QueueLimit, RadioConfig, RadioLink,
-    Tap, Wire, WiredLink,
+    Tap, Wire, WireId, WiredLink,
 };
 
 /// A random network: flows share some nodes, so that some links get packets of several flows, and some of one only.
@@ -218,15 +218,35 @@ impl World {
             builder = builder.step_by_step();
         }
         let ends = self.wiring.flows.iter().flat_map(|flow| [flow.source.0, flow.sink.0]);
-        builder.build(Log { ends: ends.collect(), ..Log::default() })
+        // In half of the worlds, some components and wires inside the network are seen, too.
+        let random = &mut self.streams.stream("seen");
+        let share = if random.bernoulli(0.5) { 0.0 } else { 0.2 };
+        let components = (0..self.wiring.components.len()).map(|index| ComponentId(index as u16));
+        let components = components.filter(|_| random.bernoulli(share)).collect();
+        let wires = (0..self.wiring.wires.len()).map(|index| WireId(index as u32));
+        let random = &mut self.streams.stream("seen wires");
+        let wires = wires.filter(|_| random.bernoulli(share)).collect();
+        builder.build(Log { ends: ends.collect(), components, wires, ..Log::default() })
     }
 }
 
-/// What happened at the ends, and all losses, in order.
+/// What happened at the ends and wherever the log looks, and all losses, in order.
 #[derive(Debug, Default, PartialEq)]
 struct Log {
     ends: Vec<ComponentId>,
+    components: Vec<ComponentId>,
+    wires: Vec<WireId>,
     events: Vec<(Time, ComponentId, &'static str, FlowId, u64)>,
+    shown: Vec<(Time, ComponentId, &'static str, u64)>,
+}
+
+/// Records what a component shows.
+struct Shown<'a>(&'a mut Vec<(Time, ComponentId, &'static str, u64)>, Time, ComponentId);
+
+impl Probe for Shown<'_> {
+    fn value(&mut self, name: &'static str, value: f64) {
+        self.0.push((self.1, self.2, name, value.to_bits()));
+    }
 }
 
 /// Tells packets of a flow apart.
@@ -240,7 +260,7 @@ fn number(packet: &Packet) -> u64 {
 
 impl Tap for Log {
     fn cross(&mut self, now: Time, wire: Wire, packet: &Packet) {
-        // Whether those between links are reported differs.
+        // Only with look-ahead off, crossings of all wires are reported.
         if self.sees_wire(&wire) {
             self.events.push((now, wire.to.0, "cross", packet.flow, number(packet)));
         }
@@ -251,12 +271,19 @@ impl Tap for Log {
         self.events.push((now, at, why, packet.flow, number(packet)));
     }
 
-    fn sees_wire(&self, wire: &Wire) -> bool {
-        self.ends.contains(&wire.from.0) || self.ends.contains(&wire.to.0)
+    fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
+        if self.sees_component(id) {
+            component.show(&mut Shown(&mut self.shown, now, id));
+        }
     }
 
-    fn sees_component(&self, _id: ComponentId) -> bool {
-        false
+    fn sees_wire(&self, wire: &Wire) -> bool {
+        let ends = [wire.from.0, wire.to.0];
+        ends.iter().any(|end| self.ends.contains(end)) || self.wires.contains(&wire.id)
+    }
+
+    fn sees_component(&self, id: ComponentId) -> bool {
+        self.components.contains(&id)
     }
 }
 

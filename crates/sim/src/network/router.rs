@@ -7,7 +7,8 @@ use lasthop_proto::{Component, FlowId, HostId, Out, Packet, Port};
 
 /// Forwards each packet by its flow and destination, in zero time. Queues belong to the outgoing links.
 ///
-/// The table is immutable, and shared by the copies of a router in different runs.
+/// The table is immutable, and shared by the copies of a router in different runs. Packets are forwarded as they are.
+/// [Look-ahead](crate::look_ahead) relies on both: a router whose routes change has to be another component.
 #[derive(Clone, Debug, Default)]
 pub struct Router {
     /// The lowest flow with a route.
