@@ -273,6 +273,7 @@ impl Tap for Log {
 
     fn handled(&mut self, now: Time, id: ComponentId, component: &Node) {
         if self.sees_component(id) {
+            self.shown.push((now, id, "handled", 0));
             component.show(&mut Shown(&mut self.shown, now, id));
         }
     }
