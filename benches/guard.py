@@ -31,6 +31,7 @@ TOLERANCE = 0.03
 CASES = {
     "bulk": (HERE / "bulk.toml", "basic", 1),
     "ebsn": (ROOT / "scenarios" / "ebsn-wide-area.toml", "ebsn", 20),
+    "fec": (HERE / "selective-fec.toml", "selective-fec", 100),
 }
 
 # Cycles are counted for so many times the runs, and the median is taken of so many measurements.
