@@ -156,17 +156,27 @@ def test_a_store_that_fails_once_takes_nothing_more(tmp_path: Path) -> None:
         assert study.progress.done >= 400
 
 
-def test_a_damaged_store_is_told_as_such(command: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("undamaged", "told"),
+    [
+        (0.5, "cannot be written to: database disk image is malformed; the file is damaged: restore a copy"),
+        (0.1, "cannot be opened as a study: database disk image is malformed"),
+    ],
+)
+def test_a_damaged_store_is_told_as_such(
+    command: Command, tmp_path: Path, undamaged: float, told: str
+) -> None:
     scenario = ROOT / "scenarios/ebsn-wide-area.toml"
     store = tmp_path / "study.sqlite"
     with Study(scenario, runs=(100, 100), store=store) as study:
         study.run()
     content = bytearray(store.read_bytes())
-    content[4096:] = b"\xff" * len(content[4096:])
+    first = int(undamaged * len(content))
+    content[first:] = b"\xff" * len(content[first:])
     store.write_bytes(content)
     result = command("study", scenario, "--runs", "100", "--out", tmp_path)
     assert result.returncode == 2
-    assert result.stderr.startswith(f"error: {store}: cannot be read: ")
+    assert result.stderr.startswith(f"error: {store}: {told}")
     assert result.stderr.count("\n") == 1
 
 

@@ -221,10 +221,12 @@ class Store:
         try:
             yield
         except sqlite3.Error as error:
-            self._failure = (
-                f"{self.path}: cannot be written to: {error}; "
-                "runs stored before are kept: once that is mended, run this again to go on"
-            )
+            # The low byte of an extended code is the primary one. Python's own errors have none.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+                remedy = "the file is damaged: restore a copy of it, or delete it to begin anew"
+            else:
+                remedy = "runs stored before are kept: once that is mended, run this again to go on"
+            self._failure = f"{self.path}: cannot be written to: {error}; {remedy}"
             if self._sql.in_transaction:
                 with suppress(sqlite3.Error):
                     self._sql.execute("ROLLBACK")
