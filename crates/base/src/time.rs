@@ -76,7 +76,10 @@ impl Duration {
     /// The nearest duration to `s` seconds, saturating at zero and [`Duration::MAX`]. For random variates and
     /// parsed numbers.
     pub fn from_secs_f64(s: f64) -> Duration {
-        Duration(libm::round(s * NANOS_PER_SEC as f64) as u64)
+        let nanos = s * NANOS_PER_SEC as f64;
+        // The cast rounds down and saturates; the rest is exact.
+        let whole = nanos as u64;
+        Duration(whole.saturating_add(u64::from(nanos - whole as f64 >= 0.5)))
     }
 
     /// The duration in nanoseconds.
@@ -194,5 +197,15 @@ mod tests {
     #[should_panic(expected = "time ran backwards")]
     fn the_time_since_a_later_instant_panics() {
         let _ = Time(1).since(Time(2));
+    }
+
+    #[test]
+    fn seconds_are_rounded_to_the_nearest_nanosecond_and_saturate() {
+        let nanos = |s: f64| Duration::from_secs_f64(s).as_nanos();
+        assert_eq!([0.49e-9, 0.5e-9, 1.49e-9, 2.5e-9].map(nanos), [0, 1, 1, 3]);
+        for s in [1.0 / 3.0, 1e-6 / 7.0, 123.456_789_012_5, 8_000_000.000_000_5] {
+            assert_eq!(nanos(s), libm::round(s * 1e9) as u64, "{s}");
+        }
+        assert_eq!([-1.0, f64::NAN, 1e300, f64::INFINITY].map(nanos), [0, 0, u64::MAX, u64::MAX]);
     }
 }

@@ -158,8 +158,9 @@ impl DeliveryRate {
     /// round-trip time, gives no rate.
     pub(super) fn take_sample(&mut self, now: Time, least: Duration) -> RateSample {
         let newly_delivered = self.newly_delivered;
-        let none = RateSample { now, newly_delivered, delivered: self.delivered, ..RateSample::default() };
-        let Some((sent_at, prior)) = self.end_acknowledgement() else { return none };
+        let Some((sent_at, prior)) = self.end_acknowledgement() else {
+            return RateSample { now, newly_delivered, delivered: self.delivered, ..RateSample::default() };
+        };
         // The longer of the send interval and the ACK interval.
         let interval = sent_at.since(prior.flight_began).max(now.since(prior.delivered_at));
         let bytes = self.delivered - prior.delivered;
@@ -169,7 +170,10 @@ impl DeliveryRate {
             delivery_rate: measurable.then(|| bytes as f64 / interval.as_secs_f64()),
             interval,
             application_limited: prior.application_limited,
-            ..none
+            now,
+            newly_delivered,
+            delivered: self.delivered,
+            ..RateSample::default()
         }
     }
 }

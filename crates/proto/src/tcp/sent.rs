@@ -480,18 +480,18 @@ impl SentSegments {
         self.counts.repairs = 0;
     }
 
-    /// The lost segment with the lowest sequence number.
+    /// Start and end of the lost segment with the lowest sequence number.
     #[inline]
-    pub(super) fn next_lost(&mut self) -> Option<SentSegment> {
+    pub(super) fn next_lost(&mut self) -> Option<SackBlock> {
         if self.counts.lost == 0 { None } else { self.find_lost() }
     }
 
-    fn find_lost(&mut self) -> Option<SentSegment> {
+    fn find_lost(&mut self) -> Option<SackBlock> {
         let index = self.index_of(self.first_lost.max(self.segments.front()?.start));
         let lost = |segment: &&SentSegment| segment.whereabouts == Whereabouts::Lost;
-        let segment = self.segments.range(index..).find(lost).copied();
-        self.first_lost = segment.map_or(self.first_lost, |segment| segment.start);
-        segment
+        let &SentSegment { start, end, .. } = self.segments.range(index..).find(lost)?;
+        self.first_lost = start;
+        Some(SackBlock { start, end })
     }
 
     /// Asserts that the segments are in order and without gaps, and that the counts are correct.

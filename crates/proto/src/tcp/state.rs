@@ -58,8 +58,9 @@ pub struct SenderState {
     pub(super) rcv_nxt: SeqNum,
 
     cc: Box<dyn Controller>,
-    /// Whether the controller takes rate samples.
+    /// Whether the controller takes rate samples, and whether it sets the window during recovery.
     takes_samples: bool,
+    governs_recovery: bool,
     /// Whether the sender is paced at the controller's rate; only recovery with records supports pacing.
     is_paced: bool,
     /// Whether the sender is in fast recovery, where duplicate ACKs inflate the window. Not set by SACK
@@ -131,6 +132,7 @@ impl SenderState {
             // Without a handshake, the peer starts at the same sequence number.
             rcv_nxt: iss,
             takes_samples: cc.takes_samples(),
+            governs_recovery: cc.governs_recovery(),
             is_paced: settings.keeps_records() && (settings.pacing || cc.needs_pacing()),
             cc,
             recovering: false,
@@ -283,7 +285,7 @@ impl SenderState {
 
     /// Whether the controller also sets the window during recovery.
     pub(super) fn governs_recovery(&self) -> bool {
-        self.cc.governs_recovery()
+        self.governs_recovery
     }
 
     /// Copies that may be in flight. Panics unless the flavour tells copies apart.
@@ -394,6 +396,9 @@ impl SenderState {
     /// sections 5.2, 5.3) and returns the round-trip sample, if any.
     pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) -> Option<Duration> {
         self.advance(segment.ack);
+        if let Some(records) = &mut self.records {
+            records.segments.acknowledge(segment.ack, |_| {});
+        }
         let rtt = self.sample(now, segment);
         self.rearm(now);
         self.duplicates.end_row();
@@ -401,16 +406,13 @@ impl SenderState {
         rtt
     }
 
-    /// Advances the left edge of the window to `ack`.
+    /// Advances the left edge of the window to `ack`, but not that of the records.
     pub(super) fn advance(&mut self, ack: SeqNum) {
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
         self.sacked.forget_before(ack);
         if let Some(copies) = &mut self.copies {
             copies.forget_before(ack);
-        }
-        if let Some(records) = &mut self.records {
-            records.segments.acknowledge(ack, |_| {});
         }
         self.duplicates.acknowledge(ack);
         self.ecn.answered_at = self.ecn.answered_at.filter(|&answered| ack <= answered);

@@ -100,7 +100,11 @@ impl Timers {
 
     /// The first timer due at `now`. The caller must restart or stop it.
     pub(super) fn due(&self, now: Time) -> Option<Timer> {
-        Timer::ALL.into_iter().find(|&timer| self.deadline(timer) <= now)
+        if self.next > now {
+            return None;
+        }
+        let first = self.deadlines.iter().position(|&deadline| deadline <= now)?;
+        Some(Timer::ALL[first])
     }
 }
 

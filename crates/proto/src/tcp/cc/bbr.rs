@@ -42,12 +42,15 @@ const MOST_AT_ONCE: f64 = 65_535.0 - 320.0;
 #[derive(Clone, Debug)]
 pub struct Bbr {
     window: SegmentWindow,
+    /// Bytes of payload in a full segment.
+    mss: u64,
     initial_window: u32,
     mode: Mode,
     pacing_gain: f64,
     cwnd_gain: f64,
-    /// Pacing rate in bytes per second.
+    /// Pacing rate in bytes per second, and the burst size of the stack at that rate in segments.
     pacing_rate: Option<f64>,
+    burst: u32,
     /// Bandwidth max filter over rounds, in bytes per second.
     bandwidth: Maximum<f64>,
     rounds: u64,
@@ -156,11 +159,13 @@ impl Bbr {
     pub fn new(settings: &Settings, flow: u64) -> Bbr {
         Bbr {
             window: SegmentWindow::new(settings),
+            mss: u64::from(settings.mss()),
             initial_window: settings.initial_window.bytes(settings.mss()) / settings.mss(),
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
             pacing_rate: None,
+            burst: 1,
             bandwidth: Maximum::new(0, 0.0),
             rounds: 0,
             round_ends: 0,
@@ -189,24 +194,31 @@ impl Bbr {
         self.policer.bandwidth.filter(|_| self.policer.in_use).unwrap_or(self.bandwidth.get())
     }
 
-    /// Burst size of the stack in segments.
-    fn burst(&self) -> u32 {
-        let rate = self.pacing_rate.unwrap_or(0.0);
+    /// Burst size of the stack at a pacing rate, in segments.
+    fn burst_at(&self, rate: f64) -> u32 {
         let least = if rate < SINGLE_SEGMENT_RATE { 1 } else { 2 };
         let bytes = (rate / 1024.0).min(MOST_AT_ONCE);
         ((bytes / self.window.mss()) as u32).max(least).min(127)
+    }
+
+    fn pace_at(&mut self, rate: f64) {
+        if self.pacing_rate != Some(rate) {
+            self.pacing_rate = Some(rate);
+            self.burst = self.burst_at(rate);
+        }
     }
 
     /// The bandwidth-delay product times `gain`, in segments.
     fn bdp(&self, bandwidth: f64, gain: f64) -> u32 {
         let Some(min_rtt) = self.min_rtt else { return self.initial_window };
         let segments = bandwidth * min_rtt.as_secs_f64() * gain / self.window.mss();
-        libm::ceil(segments) as u32
+        let whole = segments as u32;
+        whole.saturating_add(u32::from(f64::from(whole) < segments))
     }
 
     /// Adds room for bursts at sender and receiver, and rounds up to an even number for delayed ACKs.
     fn with_room(&self, cwnd: u32) -> u32 {
-        let cwnd = (cwnd + 3 * self.burst()).next_multiple_of(2);
+        let cwnd = (cwnd + 3 * self.burst).next_multiple_of(2);
         let probes = self.mode == Mode::ProbeBw && self.cycle == 0;
         if probes { cwnd + 2 } else { cwnd }
     }
@@ -216,7 +228,7 @@ impl Bbr {
     }
 
     fn count(&self, bytes: u64) -> u32 {
-        (bytes as f64 / self.window.mss()) as u32
+        (bytes / self.mss) as u32
     }
 
     // ---- the model ------------------------------------------------------------------------------------
@@ -315,7 +327,7 @@ impl Bbr {
         let full_length = self.min_rtt.is_some_and(|rtt| sample.now.since(self.cycle_began) > rtt);
         let in_flight = self.count(sample.prior_in_flight);
         let next = if self.pacing_gain > 1.0 {
-            let reached = in_flight + self.burst() >= self.inflight(self.pacing_gain);
+            let reached = in_flight + self.burst >= self.inflight(self.pacing_gain);
             full_length && (sample.newly_lost > 0 || reached)
         } else if self.pacing_gain < 1.0 {
             full_length || in_flight <= self.inflight(1.0)
@@ -424,7 +436,7 @@ impl Bbr {
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = self.bandwidth() * gain * PACING_MARGIN;
         if rate > 0.0 && (self.full || self.pacing_rate.is_none_or(|before| rate > before)) {
-            self.pacing_rate = Some(rate);
+            self.pace_at(rate);
         }
     }
 
@@ -519,7 +531,7 @@ impl Controller for Bbr {
             self.min_rtt_at = info.now;
         }
         if self.pacing_rate.is_none() {
-            self.pacing_rate = Some(self.initial_rate(info.rtt));
+            self.pace_at(self.initial_rate(info.rtt));
         }
     }
 

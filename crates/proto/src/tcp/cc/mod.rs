@@ -205,6 +205,7 @@ pub trait Controller: Debug + Send {
     }
 
     /// Whether the controller also sets the window during recovery, in place of proportional rate reduction.
+    /// It does not change during a connection.
     fn governs_recovery(&self) -> bool {
         false
     }

@@ -201,7 +201,8 @@ impl Prr {
     fn on_segment(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) {
         let prior_una = tcp.snd_una;
         let prior_in_flight = Self::in_flight(tcp);
-        let news = self.take_news(tcp, now, segment);
+        let mut news = News { advances: segment.ack > tcp.snd_una, ..News::default() };
+        self.take_news(tcp, now, segment, &mut news);
         if news.advances {
             tcp.advance(segment.ack);
             self.timeouts = 0;
@@ -230,8 +231,7 @@ impl Prr {
     }
 
     /// Updates the records from the acknowledgement.
-    fn take_news(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment) -> News {
-        let mut news = News { advances: segment.ack > tcp.snd_una, ..News::default() };
+    fn take_news(&mut self, tcp: &mut SenderState, now: Time, segment: &Segment, news: &mut News) {
         if let Some(twice) = duplicate_report(segment, tcp.snd_una, tcp.snd_max) {
             news.duplicate = true;
             let segments = (twice.end - twice.start).div_ceil(tcp.mss);
@@ -273,7 +273,6 @@ impl Prr {
             let rate = &tcp.records().rate;
             self.detector.on_deliveries(rate.prior_delivered(), rate.delivered());
         }
-        news
     }
 
     /// Records that data arrived after data up to `bytes` above them.
@@ -466,7 +465,8 @@ impl Prr {
         !tcp.settings.cwnd_validation || self.usage.limited || doubles
     }
 
-    /// Called after sending: records whether the window was the limit.
+    /// Called after sending: records whether the window was the limit. Controllers that set the window during
+    /// recovery, too, do not ask for it.
     fn note_usage(&mut self, tcp: &SenderState, limited: bool) {
         let counts = tcp.records().segments.counts();
         let out = counts.in_flight + counts.sacked + counts.lost;
@@ -477,20 +477,14 @@ impl Prr {
     }
 
     /// Whether the congestion window has room for the next segment: the first `lost` one, or new data.
-    fn window_has_room(tcp: &SenderState, lost: Option<&SentSegment>) -> bool {
+    fn window_has_room(tcp: &SenderState, lost: Option<SackBlock>) -> bool {
         let in_flight = tcp.records().segments.bytes_in_flight();
-        let len = lost.map_or_else(|| tcp.len_at(tcp.snd_max), SentSegment::len);
+        let len = lost.map_or_else(|| tcp.len_at(tcp.snd_max), |lost| lost.end - lost.start);
         in_flight == 0 || f64::from(in_flight + len) <= tcp.cwnd()
     }
 
     /// Sends the first `lost` segment, or new data; returns `false` if there is nothing to send.
-    fn send_one(
-        &mut self,
-        tcp: &mut SenderState,
-        now: Time,
-        lost: Option<&SentSegment>,
-        out: &mut Out,
-    ) -> bool {
+    fn send_one(&mut self, tcp: &mut SenderState, now: Time, lost: Option<SackBlock>, out: &mut Out) -> bool {
         if let Some(lost) = lost {
             self.resend(tcp, now, lost, out);
             return true;
@@ -510,19 +504,19 @@ impl Prr {
     }
 
     /// Retransmits a segment, or its first part if the segment size has decreased.
-    fn resend(&mut self, tcp: &mut SenderState, now: Time, segment: &SentSegment, out: &mut Out) {
+    fn resend(&mut self, tcp: &mut SenderState, now: Time, hole: SackBlock, out: &mut Out) {
         // The hole that started recovery was judged at that time.
-        let judged = self.judged.take_if(|&mut judged| judged == segment.start).is_some();
+        let judged = self.judged.take_if(|&mut judged| judged == hole.start).is_some();
         if matches!(self.stage, Stage::Recovery(_)) && !judged {
             let (before, prior) = (*tcp.window(), Self::cwnd(tcp));
-            if tcp.judge(now, Hole { seq: segment.start, evidence: Evidence::Sack }) {
+            if tcp.judge(now, Hole { seq: hole.start, evidence: Evidence::Sack }) {
                 // This is the first hole of the episode attributed to congestion.
                 self.stage = Stage::Recovery(Self::reduction(tcp, &before, prior));
             }
         }
-        let len = tcp.len_at(segment.start).min(segment.len());
-        tcp.emit(now, segment.start, len, out);
-        if segment.start == tcp.snd_una {
+        let len = tcp.len_at(hole.start).min(hole.end - hole.start);
+        tcp.emit(now, hole.start, len, out);
+        if hole.start == tcp.snd_una {
             tcp.rearm(now);
         }
         self.on_resent(now);
@@ -599,11 +593,11 @@ impl Recovery for Prr {
         let (mut sent, mut limited) = (0, false);
         while burst == 0 || sent < burst {
             let lost = if self.new_data_first { None } else { tcp.records_mut().segments.next_lost() };
-            limited = !Self::window_has_room(tcp, lost.as_ref());
+            limited = !Self::window_has_room(tcp, lost);
             if limited || !tcp.pacing_lets_out(now) {
                 break;
             }
-            if !self.send_one(tcp, now, lost.as_ref(), out) {
+            if !self.send_one(tcp, now, lost, out) {
                 if core::mem::take(&mut self.new_data_first) {
                     continue;
                 }
@@ -618,7 +612,9 @@ impl Recovery for Prr {
         if core::mem::take(&mut self.probe_is_due) {
             self.schedule_probe(tcp, now);
         }
-        self.note_usage(tcp, limited);
+        if !tcp.governs_recovery() {
+            self.note_usage(tcp, limited);
+        }
     }
 }
 
