@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,14 @@ def results(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir() if path.name != FILES)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Iterator[None]:
+    """Handle SIGINT even if pytest was started with it ignored, which this process and its children inherit."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="session")
 def command() -> Command:
     """Return a function that runs `lasthop` with arguments, from the root of the repository."""
@@ -40,7 +48,7 @@ def command() -> Command:
 
 
 def interrupt(line: list[str | Path], when: Callable[[], bool], **options: Any) -> tuple[int, str, str]:
-    """Start `lasthop` with arguments, press Ctrl-C as soon as `when` says so, and return what came of it."""
+    """Start `lasthop` with arguments, interrupt it as soon as `when` holds, and return its exit code and output."""
     command = [sys.executable, "-m", "lasthop", *map(str, line)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, text=True, **(pipes | options))
