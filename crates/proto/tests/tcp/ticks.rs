@@ -37,7 +37,8 @@ fn check(rtt: &mut RttEstimator, table: &[Row]) {
 #[test]
 fn ticks_of_a_running_clock() {
     let mut rtt = estimator(RttArithmetic::Ticks);
-    assert_eq!(rtt.rto(), Duration::from_secs(6));
+    // The deviation before the first sample is BSD's, TCPTV_SRTTDFLT.
+    assert_eq!((rtt.rto(), rtt.rttvar()), (Duration::from_secs(6), Duration::from_secs(12)));
     let table = [
         // First: srtt = 8·3, rttvar = 2·3; (6·8 + 24) / 8 = 9.
         (990, 1210, [3, 24, 6], 9),
@@ -89,7 +90,8 @@ fn high_backoff_discards_the_estimate() {
         rtt.back_off();
         assert_eq!(rtt.rto(), Duration::from_millis(100) * expected);
     }
-    assert_eq!((rtt.backoff(), rtt.srtt()), (64, None));
+    // BSD adds srtt/8 to the deviation as it discards it: 6 + 24/8 quarters of a tick.
+    assert_eq!((rtt.backoff(), rtt.srtt(), rtt.rttvar()), (64, None, Duration::from_millis(225)));
     check(&mut rtt, &[(0, 500, [5, 40, 10], 15)]);
     assert_eq!(rtt.backoff(), 1);
 }
