@@ -30,7 +30,7 @@ def results(directory: Path) -> list[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
-    """Handle SIGINT even if pytest was started with it ignored, which this process and its children inherit."""
+    """Handle SIGINT here and in child processes even if pytest was started with it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -48,7 +48,7 @@ def command() -> Command:
 
 
 def interrupt(line: list[str | Path], when: Callable[[], bool], **options: Any) -> tuple[int, str, str]:
-    """Start `lasthop` with arguments, interrupt it as soon as `when` holds, and return its exit code and output."""
+    """Run `lasthop`, interrupt it as soon as `when` holds, and return its exit code and output."""
     command = [sys.executable, "-m", "lasthop", *map(str, line)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, text=True, **(pipes | options))
