@@ -192,14 +192,14 @@ impl Out {
         self.effects.push((self.emitter, effect));
     }
 
-    /// For the engine: attributes the effects that follow to `emitter`.
+    /// For the engine: attributes the effects that follow to `emitter`, and leaves none of them out.
     pub fn attributed_to(&mut self, emitter: ComponentId) -> &mut Out {
         self.emitter = emitter;
+        self.unheard = Outcomes::default();
         self
     }
 
-    /// For the engine: leaves out link events with these outcomes from now on, because nobody needs those of the
-    /// emitter.
+    /// For the engine: leaves out link events of the emitter with these outcomes, because nobody needs them.
     pub fn without(&mut self, unheard: Outcomes) -> &mut Out {
         self.unheard = unheard;
         self

@@ -248,7 +248,7 @@ impl<T: Tap> Engine<T> {
         self.turn = if due > self.now { index } else { self.turn.max(index) };
         self.now = due;
         let id = ComponentId(index as u16);
-        if self.places[index].is_line {
+        if self.places[index].is_served {
             self.arrive(id);
         } else {
             self.wake(due, id);
@@ -297,7 +297,7 @@ impl<T: Tap> Engine<T> {
         self.tap.cross(self.now, wire, packet);
         let (to, port) = wire.to;
         let place = self.places[usize::from(to.0)];
-        if place.is_line {
+        if place.is_served {
             assert!(place.feeder.is_none(), "{to:?} gets packets from another component than its feeder");
             return self.carry(to, packet);
         }

@@ -8,6 +8,7 @@
 
 mod engine;
 mod line;
+// Public for its documentation, which that of several items refers to.
 pub mod look_ahead;
 mod managed;
 pub mod network;
@@ -22,10 +23,10 @@ mod wired;
 pub mod wlan;
 
 pub use engine::{Builder, Ended, Engine};
-pub use line::QueueLimit;
 pub use managed::ManagedLink;
 pub use node::Node;
 pub use pcapng::{Capture, CapturedPart, Pcapng};
+pub use queue::QueueLimit;
 pub use radio::{Expansion, Exposed, Fec, RadioConfig, RadioLink, RadioStats};
 pub use tap::{NoTap, Tap, Wire, WireId};
 pub use wakeups::Wakeups;

@@ -1,103 +1,11 @@
 //! Lines: links that decide what becomes of a packet as soon as it enters.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::str::FromStr;
 
-use lasthop_base::{Bytes, Time, UnitError};
+use lasthop_base::{Bytes, Time};
 use lasthop_proto::{DropReason, Out, Packet, Port};
-use serde::de::{Deserializer, Visitor};
-use serde::ser::Serializer;
-use serde::{Deserialize, Serialize, de};
 
-/// Capacity of a drop-tail queue before a link, not counting the packet in transmission.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// No limit.
-    #[default]
-    Unlimited,
-    /// At most this many packets.
-    Packets(u32),
-    /// At most this many bytes.
-    Bytes(Bytes),
-}
-
-impl QueueLimit {
-    /// Whether a packet of `size` fits behind `packets` queued packets of `waiting` bytes in total.
-    pub(crate) fn admits(self, packets: usize, waiting: Bytes, size: Bytes) -> bool {
-        match self {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Packets(most) => packets < most as usize,
-            QueueLimit::Bytes(most) => waiting + size <= most,
-        }
-    }
-}
-
-const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\" or a size such as \"64 KiB\"";
-
-/// In the format of scenario files: `unlimited`, `50 packets` or `64 KiB`.
-impl fmt::Display for QueueLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            QueueLimit::Unlimited => f.write_str("unlimited"),
-            QueueLimit::Packets(1) => f.write_str("1 packet"),
-            QueueLimit::Packets(most) => write!(f, "{most} packets"),
-            QueueLimit::Bytes(most) => most.fmt(f),
-        }
-    }
-}
-
-impl FromStr for QueueLimit {
-    /// The text found, and the "did you mean" hint: the parts before and after the expectation.
-    type Err = (String, String);
-
-    fn from_str(text: &str) -> Result<QueueLimit, (String, String)> {
-        if text == "unlimited" {
-            return Ok(QueueLimit::Unlimited);
-        }
-        let number = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
-        match number.map(|number| number.trim_end().parse()) {
-            Some(Ok(most)) => Ok(QueueLimit::Packets(most)),
-            Some(Err(_)) => Err((format!("found \"{text}\""), String::new())),
-            // The error of a size mentions sizes only, so the expectation is replaced.
-            None => text.parse().map(QueueLimit::Bytes).map_err(|error: UnitError| {
-                let complaint = error.to_string();
-                let (found, rest) = complaint.split_once(", expected ").unwrap_or((&complaint, ""));
-                let near = rest.find("; did you mean ").map_or("", |hint| &rest[hint..]);
-                (found.to_owned(), near.to_owned())
-            }),
-        }
-    }
-}
-
-impl QueueLimit {
-    /// Parses a limit; an error names what was found and what was `expected`.
-    pub(crate) fn parse<E: de::Error>(text: &str, expected: &str) -> Result<QueueLimit, E> {
-        text.parse().map_err(|(found, near)| E::custom(format!("{found}, expected {expected}{near}")))
-    }
-}
-
-impl Serialize for QueueLimit {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for QueueLimit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<QueueLimit, D::Error> {
-        struct Limit;
-        impl Visitor<'_> for Limit {
-            type Value = QueueLimit;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(EXPECTED)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<QueueLimit, E> {
-                QueueLimit::parse(text, EXPECTED)
-            }
-        }
-        deserializer.deserialize_any(Limit)
-    }
-}
+use crate::queue::QueueLimit;
 
 /// What becomes of a packet that enters a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,17 +24,14 @@ pub(crate) enum Fate {
 ///
 /// Every packet has at least one bit and so takes at least a nanosecond. A line emits nothing but the packets that
 /// arrive and those that it drops; its [`Component`](lasthop_proto::Component) is no more than [`enter`](Line::enter),
-/// [`leave`](Line::leave) and the [next arrival](Exit::next), because the engine does not call it if it looks ahead.
+/// [`leave`](Line::leave) and the [next arrival](Arrivals::next), because the engine does not call it if it looks ahead.
 pub(crate) trait Line {
     /// Decides what becomes of a packet that enters at `at`, in the order of these times. `now` is the time of the
     /// simulation: `at` is later if the engine looks ahead.
     fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate;
 
     /// The packets on their way to the other end.
-    fn exit(&self) -> &Exit;
-
-    /// The packets on their way to the other end.
-    fn exit_mut(&mut self) -> &mut Exit;
+    fn arrivals(&mut self) -> &mut Arrivals;
 
     /// Counts a packet that was refused.
     fn count_refused(&mut self) {}
@@ -144,14 +49,14 @@ pub(crate) trait Line {
                 return out.drop(*packet, DropReason::QueueFull);
             }
         };
-        self.exit_mut().push(at, end, packet);
+        self.arrivals().push(at, end, packet);
     }
 
     /// [`Component::wake`](lasthop_proto::Component::wake).
     fn leave(&mut self, now: Time, out: &mut Out) {
         self.settle(now, true);
-        while self.exit().next() <= now {
-            let (end, packet) = self.exit_mut().take();
+        while self.arrivals().next() <= now {
+            let (end, packet) = self.arrivals().take();
             match end {
                 End::Intact => out.send(Port::ONLY, packet),
                 End::Lost => out.drop(packet, DropReason::Corrupted),
@@ -175,9 +80,9 @@ pub(crate) enum End {
 /// The packets on their way to the other end of a line, in the order of arrival. A packet that look-ahead has passed on
 /// to the next line is stored by that line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Exit(VecDeque<(Time, End, Packet)>);
+pub(crate) struct Arrivals(VecDeque<(Time, End, Packet)>);
 
-impl Exit {
+impl Arrivals {
     /// Adds a packet that arrives at `at`, no earlier than those before it. Returns whether there were none.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, end: End, packet: &Packet) -> bool {
@@ -206,9 +111,9 @@ impl Exit {
     }
 }
 
-/// The drop-tail queue and the server of a line: which packets are admitted, and when each is served.
+/// The drop-tail queue of a line: which packets are admitted, and when the service of each starts.
 #[derive(Clone, Debug)]
-pub(crate) struct Server {
+pub(crate) struct DropTail {
     limit: QueueLimit,
     /// Packets whose service had not started when a packet last entered: the start of service, and the size.
     queue: VecDeque<(Time, Bytes)>,
@@ -217,10 +122,10 @@ pub(crate) struct Server {
     idle_from: Time,
 }
 
-impl Server {
-    /// An idle server.
-    pub(crate) fn new(limit: QueueLimit) -> Server {
-        Server { limit, queue: VecDeque::new(), queued: Bytes::ZERO, idle_from: Time::ZERO }
+impl DropTail {
+    /// An empty queue, and nothing in service.
+    pub(crate) fn new(limit: QueueLimit) -> DropTail {
+        DropTail { limit, queue: VecDeque::new(), queued: Bytes::ZERO, idle_from: Time::ZERO }
     }
 
     /// The time at which service of a packet that enters at `at` will start; `None` if the queue is full. A packet

@@ -42,7 +42,7 @@ use crate::tap::{Tap, Wire};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// A line that the engine serves itself, since no tap sees it.
-    pub(crate) is_line: bool,
+    pub(crate) is_served: bool,
     /// The line out of which all packets come that enter this line.
     pub(crate) feeder: Option<ComponentId>,
     onward: Onward,
@@ -64,7 +64,7 @@ enum Onward {
 impl Place {
     /// A component without look-ahead.
     pub(crate) fn plain() -> Place {
-        Place { is_line: false, feeder: None, onward: Onward::Component, unheard: Outcomes::default() }
+        Place { is_served: false, feeder: None, onward: Onward::Component, unheard: Outcomes::default() }
     }
 
     /// The place of each component, given all wires of the network, pairs of a watched component and its watcher, and
@@ -82,9 +82,9 @@ impl Place {
         let index = |id: ComponentId| usize::from(id.0);
         let ids = (0..nodes.len()).map(|index| ComponentId(index as u16));
         let lines = ids.zip(nodes).map(|(id, node)| node.is_line() && !tap.sees_component(id));
-        let mut places: Vec<Place> = lines.map(|is_line| Place { is_line, ..Place::plain() }).collect();
+        let mut places: Vec<Place> = lines.map(|is_served| Place { is_served, ..Place::plain() }).collect();
         for &(_, watcher) in watches {
-            places[index(watcher)].is_line = false;
+            places[index(watcher)].is_served = false;
         }
         let mut inputs = vec![0u32; nodes.len()];
         for wire in wires {
@@ -92,24 +92,24 @@ impl Place {
         }
         for wire in wires.iter().filter(|wire| !tap.sees_wire(wire)) {
             let (from, to) = (index(wire.from.0), index(wire.to.0));
-            if !places[from].is_line {
+            if !places[from].is_served {
                 continue;
             }
-            if places[to].is_line && inputs[to] == 1 {
+            if places[to].is_served && inputs[to] == 1 {
                 places[to].feeder = Some(wire.from.0);
                 places[from].onward = Onward::Line(wire.to.0);
             } else if matches!(nodes[to], Node::Router(_)) && !tap.sees_component(wire.to.0) {
                 places[from].onward = Onward::Router(wire.to.0);
             }
         }
-        // A line behind a router has one input, the wire out of the router.
         let of_routers = wires.iter().filter(|wire| matches!(nodes[index(wire.from.0)], Node::Router(_)));
-        let unseen = of_routers.filter(|wire| inputs[index(wire.to.0)] == 1 && !tap.sees_wire(wire));
+        let unseen = of_routers.filter(|wire| !tap.sees_wire(wire));
         let behind: BTreeMap<ComponentId, ComponentId> =
             unseen.map(|wire| (wire.to.0, wire.from.0)).collect();
         for &(feeder, line) in feeds {
             let Some(&router) = behind.get(&line) else { continue };
-            let feeds = places[index(line)].is_line && places[index(feeder)].onward == Onward::Router(router);
+            let feeds =
+                places[index(line)].is_served && places[index(feeder)].onward == Onward::Router(router);
             if feeds {
                 let before = places[index(line)].feeder.replace(feeder);
                 assert!(before.is_none_or(|before| before == feeder), "{line:?} has two feeders");
@@ -138,12 +138,7 @@ impl<T: Tap> Engine<T> {
             let (arrival, end) = match line.pass(self.now, at, packet) {
                 Fate::Arrives(arrival) => {
                     assert!(arrival > at, "a packet passed {id:?} in no time");
-                    let next = match onward {
-                        Onward::Component => None,
-                        Onward::Line(next) => Some(next),
-                        Onward::Router(router) => self.behind(router, id, packet),
-                    };
-                    if let Some(next) = next.filter(|_| arrival < Time::NEVER) {
+                    if let Some(next) = self.next_line(id, onward, packet).filter(|_| arrival < Time::NEVER) {
                         feeder = Some(id);
                         (id, at) = (next, arrival);
                         continue;
@@ -160,7 +155,7 @@ impl<T: Tap> Engine<T> {
                 },
             };
             let index = usize::from(id.0);
-            let was_empty = self.nodes[index].exit_mut().push(arrival, end, packet);
+            let was_empty = self.nodes[index].arrivals().push(arrival, end, packet);
             if was_empty {
                 self.wakeups.advance(index, arrival);
             }
@@ -168,13 +163,23 @@ impl<T: Tap> Engine<T> {
         }
     }
 
-    /// The line behind a router that a packet from `feeder` enters ahead of time; `None` if it has to wait for its
-    /// arrival.
+    /// The line that a packet out of `line`, whose wire leads `onward`, enters ahead of time; `None` if the packet has
+    /// to wait for its arrival.
+    #[inline(always)]
+    fn next_line(&self, line: ComponentId, onward: Onward, packet: &Packet) -> Option<ComponentId> {
+        match onward {
+            Onward::Component => None,
+            Onward::Line(next) => Some(next),
+            Onward::Router(router) => self.behind(router, line, packet),
+        }
+    }
+
+    /// Like [`next_line`](Engine::next_line), for a line with a router behind it.
     fn behind(&self, router: ComponentId, feeder: ComponentId, packet: &Packet) -> Option<ComponentId> {
-        let Node::Router(table) = &self.nodes[usize::from(router.0)] else {
+        let Node::Router(routes) = &self.nodes[usize::from(router.0)] else {
             unreachable!("the component is a router")
         };
-        let (next, _) = self.wire(router, table.port(packet)).to;
+        let (next, _) = self.wire(router, routes.port(packet)).to;
         (self.places[usize::from(next.0)].feeder == Some(feeder)).then_some(next)
     }
 
@@ -190,9 +195,9 @@ impl<T: Tap> Engine<T> {
         let index = usize::from(line.0);
         let mut more = true;
         while more {
-            let exit = self.nodes[index].exit_mut();
-            let (end, packet) = exit.take();
-            let next = exit.next();
+            let arrivals = self.nodes[index].arrivals();
+            let (end, packet) = arrivals.take();
+            let next = arrivals.next();
             self.wakeups.set(index, next);
             more = next <= self.now;
             match end {
@@ -202,11 +207,7 @@ impl<T: Tap> Engine<T> {
                 }
                 End::Lost => self.tap.drop(self.now, line, &packet, DropReason::Corrupted),
                 End::Refused => {
-                    let next = match self.places[index].onward {
-                        Onward::Component => None,
-                        Onward::Line(next) => Some(next),
-                        Onward::Router(router) => self.behind(router, line, &packet),
-                    };
+                    let next = self.next_line(line, self.places[index].onward, &packet);
                     self.refuse(next.expect("the next line refused it"), &packet);
                 }
             }
@@ -217,7 +218,7 @@ impl<T: Tap> Engine<T> {
     /// those up to `last` have been woken.
     pub(crate) fn settle(&mut self, last: usize) {
         let places = self.nodes.iter_mut().zip(&self.places).enumerate();
-        for (index, (line, _)) in places.filter(|(_, (_, place))| place.is_line) {
+        for (index, (line, _)) in places.filter(|(_, (_, place))| place.is_served) {
             line.settle(self.now, index <= last);
         }
     }

@@ -10,7 +10,7 @@ use crate::queue::{Discipline, QueueStats};
 
 /// A queue under a discipline, a serialiser and a delay line. `N` is a value stored with each packet when its
 /// service starts.
-pub(crate) struct ManagedLine<N> {
+pub(crate) struct ManagedPipeline<N> {
     delay: Duration,
     queue: Box<dyn Discipline>,
     /// End of the current service; `None` while idle.
@@ -19,10 +19,10 @@ pub(crate) struct ManagedLine<N> {
     passages: VecDeque<(Time, Packet, N)>,
 }
 
-impl<N: Copy> ManagedLine<N> {
-    /// An idle line.
-    pub(crate) fn new(delay: Duration, queue: Box<dyn Discipline>) -> ManagedLine<N> {
-        ManagedLine { delay, queue, free: Time::NEVER, passages: VecDeque::new() }
+impl<N: Copy> ManagedPipeline<N> {
+    /// An idle pipeline.
+    pub(crate) fn new(delay: Duration, queue: Box<dyn Discipline>) -> ManagedPipeline<N> {
+        ManagedPipeline { delay, queue, free: Time::NEVER, passages: VecDeque::new() }
     }
 
     /// Enqueues a packet. `serve` starts the service of a packet at a given time and returns its end and the
@@ -97,45 +97,45 @@ impl<N: Copy> ManagedLine<N> {
 #[allow(missing_debug_implementations)]
 pub struct ManagedLink {
     rate: BitRate,
-    line: ManagedLine<()>,
+    pipeline: ManagedPipeline<()>,
 }
 
 impl ManagedLink {
     /// An idle link.
     pub fn new(rate: BitRate, delay: Duration, queue: Box<dyn Discipline>) -> ManagedLink {
-        ManagedLink { rate, line: ManagedLine::new(delay, queue) }
+        ManagedLink { rate, pipeline: ManagedPipeline::new(delay, queue) }
     }
 
     /// Packets that have not arrived, queued or in flight.
     pub(crate) fn held(&self) -> usize {
-        self.line.len()
+        self.pipeline.len()
     }
 
     /// Counters of the queue.
     pub fn stats(&self) -> &QueueStats {
-        self.line.stats()
+        self.pipeline.stats()
     }
 }
 
 impl Component for ManagedLink {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
         let rate = self.rate;
-        self.line.receive(now, *packet, |packet, start| (start + rate.time_for(packet.size), ()), out);
+        self.pipeline.receive(now, *packet, |packet, start| (start + rate.time_for(packet.size), ()), out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         let rate = self.rate;
-        self.line.advance(now, |packet, start| (start + rate.time_for(packet.size), ()), out);
-        self.line.hand_over(now, |packet, ()| out.send(Port::ONLY, *packet));
+        self.pipeline.advance(now, |packet, start| (start + rate.time_for(packet.size), ()), out);
+        self.pipeline.hand_over(now, |packet, ()| out.send(Port::ONLY, *packet));
     }
 
     fn next_wakeup(&self) -> Time {
-        self.line.next_wakeup()
+        self.pipeline.next_wakeup()
     }
 
     /// Packets and bytes in the queue.
     fn show(&self, probe: &mut dyn Probe) {
-        let (packets, bytes) = self.line.queued();
+        let (packets, bytes) = self.pipeline.queued();
         probe.value("queue_packets", packets as f64);
         probe.value("queue_bytes", bytes.0 as f64);
     }

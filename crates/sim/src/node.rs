@@ -7,7 +7,7 @@ use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
 use lasthop_proto::{Component, LinkOutcome, Out, Packet, Port, Probe, Signal};
 
-use crate::line::{Exit, Fate, Line};
+use crate::line::{Arrivals, Fate, Line};
 use crate::managed::ManagedLink;
 use crate::network::Router;
 use crate::radio::RadioLink;
@@ -66,6 +66,21 @@ macro_rules! dispatch {
     };
 }
 
+/// The kinds that are no links. Every kind is either listed here or handled by each function about links.
+macro_rules! no_link {
+    () => {
+        Node::Sender(_)
+            | Node::Receiver(_)
+            | Node::Source(_)
+            | Node::Sink(_)
+            | Node::Client(_)
+            | Node::Server(_)
+            | Node::Proxy(_)
+            | Node::Router(_)
+            | Node::Custom(_)
+    };
+}
+
 /// Calls a method of a [`Line`].
 macro_rules! line {
     ($self:expr, $line:ident => $call:expr) => {
@@ -75,7 +90,7 @@ macro_rules! line {
                 let $line = link.line_mut().expect("the link is a line");
                 $call
             }
-            _ => unreachable!("the component is a line"),
+            Node::Managed(_) | Node::Bss(_) | no_link!() => unreachable!("the component is a line"),
         }
     };
 }
@@ -126,8 +141,8 @@ impl Node {
     pub(crate) fn is_line(&self) -> bool {
         match self {
             Node::Wired(_) => true,
-            Node::Radio(link) => link.line().is_some(),
-            _ => false,
+            Node::Radio(link) => link.is_line(),
+            Node::Managed(_) | Node::Bss(_) | no_link!() => false,
         }
     }
 
@@ -137,10 +152,10 @@ impl Node {
         line!(self, line => line.pass(now, at, packet))
     }
 
-    /// [`Line::exit_mut`] of a line.
+    /// [`Line::arrivals`] of a line.
     #[inline]
-    pub(crate) fn exit_mut(&mut self) -> &mut Exit {
-        line!(self, line => line.exit_mut())
+    pub(crate) fn arrivals(&mut self) -> &mut Arrivals {
+        line!(self, line => line.arrivals())
     }
 
     /// [`Line::count_refused`] of a line.
@@ -156,11 +171,11 @@ impl Node {
     /// Packets queued or in flight, for links and BSSs.
     pub(crate) fn packets_held(&self) -> usize {
         match self {
-            Node::Wired(link) => link.exit().len(),
+            Node::Wired(link) => link.held(),
             Node::Managed(link) => link.held(),
             Node::Radio(link) => link.held(),
             Node::Bss(bss) => bss.held(),
-            _ => 0,
+            no_link!() => 0,
         }
     }
 }

@@ -3,7 +3,8 @@
 use lasthop_base::{BitRate, Bytes, Duration, Time};
 use lasthop_proto::{Component, Out, Packet, Port};
 
-use crate::line::{Exit, Fate, Line, QueueLimit, Server};
+use crate::line::{Arrivals, DropTail, Fate, Line};
+use crate::queue::QueueLimit;
 
 /// One direction of a wired link. Packets wait in a drop-tail queue, are sent at the link rate, and arrive
 /// after the propagation delay. Uses [`Port::ONLY`] for input and output.
@@ -14,15 +15,20 @@ pub struct WiredLink {
     /// Transmission time of the most recent size. Packets have few sizes, and a division costs as much as the
     /// rest of the link's work.
     last: (Bytes, Duration),
-    server: Server,
-    exit: Exit,
+    queue: DropTail,
+    arrivals: Arrivals,
 }
 
 impl WiredLink {
     /// An idle link.
     pub fn new(rate: BitRate, delay: Duration, limit: QueueLimit) -> WiredLink {
         let last = (Bytes::ZERO, Duration::ZERO);
-        WiredLink { rate, delay, last, server: Server::new(limit), exit: Exit::default() }
+        WiredLink { rate, delay, last, queue: DropTail::new(limit), arrivals: Arrivals::default() }
+    }
+
+    /// Packets that have not arrived, queued or in flight.
+    pub(crate) fn held(&self) -> usize {
+        self.arrivals.len()
     }
 
     #[inline]
@@ -37,20 +43,15 @@ impl WiredLink {
 impl Line for WiredLink {
     #[inline]
     fn pass(&mut self, _now: Time, at: Time, packet: &Packet) -> Fate {
-        let Some(start) = self.server.admit(at, packet.size) else { return Fate::Refused };
+        let Some(start) = self.queue.admit(at, packet.size) else { return Fate::Refused };
         let end = start + self.time_for(packet.size);
-        self.server.serve(at, packet.size, start, end);
+        self.queue.serve(at, packet.size, start, end);
         Fate::Arrives(end + self.delay)
     }
 
     #[inline]
-    fn exit(&self) -> &Exit {
-        &self.exit
-    }
-
-    #[inline]
-    fn exit_mut(&mut self) -> &mut Exit {
-        &mut self.exit
+    fn arrivals(&mut self) -> &mut Arrivals {
+        &mut self.arrivals
     }
 }
 
@@ -64,6 +65,6 @@ impl Component for WiredLink {
     }
 
     fn next_wakeup(&self) -> Time {
-        self.exit.next()
+        self.arrivals.next()
     }
 }

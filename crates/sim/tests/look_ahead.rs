@@ -13,9 +13,10 @@ use lasthop_proto::{
 use lasthop_sim::network::{ComponentKind, FlowPath, Graph, Wiring};
 use lasthop_sim::queue::{Management, codel};
 use lasthop_sim::{
-    Builder, Ended, Engine, Expansion, Exposed, ManagedLink, NoTap, Node, QueueLimit, RadioConfig, RadioLink,
-    Tap, Wire, WireId, WiredLink,
+    Builder, Ended, Engine, ManagedLink, NoTap, Node, QueueLimit, RadioConfig, RadioLink, Tap, Wire, WireId,
+    WiredLink,
 };
+use lasthop_testing::net::plain_radio;
 
 /// A random network: flows share some nodes, so that some links get packets of several flows, and some of one only.
 /// Rates, sizes and delays are round, so that many events have the same instant.
@@ -43,20 +44,6 @@ struct Flow {
 
 fn one_of<T: Copy>(random: &mut Stream, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize]
-}
-
-fn radio(queue: QueueLimit) -> RadioConfig {
-    RadioConfig {
-        rate: BitRate::from_bps(1_000_000).unwrap(),
-        delay: Duration::ZERO,
-        queue,
-        expansion: Expansion::NONE,
-        mtu: None,
-        unit: None,
-        fec: None,
-        exposed: Exposed::OnAir,
-        arq: arq::Config::None,
-    }
 }
 
 impl Link {
@@ -91,7 +78,7 @@ impl Link {
                     false => arq::Config::None,
                 };
                 let mtu = random.bernoulli(0.3).then(|| Mtu::new(Bytes(128)).unwrap());
-                Link::Radio { config: RadioConfig { rate, delay, mtu, arq, ..radio(queue) }, channel }
+                Link::Radio { config: RadioConfig { delay, queue, mtu, arq, ..plain_radio(rate) }, channel }
             }
         }
     }
@@ -366,7 +353,7 @@ fn a_run_that_ends_in_a_second_turn_of_its_last_instant_counts_the_first() {
     let mut builder = Builder::new();
     let echo = builder.add(Box::new(Echo { next: Time::ZERO, back: false }) as Box<dyn Component>);
     let stream = |name| Streams::new(1, 0).stream(name);
-    let config = RadioConfig { rate: BitRate::from_bps(1_000).unwrap(), ..radio(QueueLimit::Unlimited) };
+    let config = plain_radio(BitRate::from_bps(1_000).unwrap());
     let channel = Model::Perfect.build(stream("channel"));
     let link = builder.add(RadioLink::new(config, channel, stream("bits"), stream("backoff")));
     builder.connect((echo, Port::ONLY), (link, Port::ONLY));

@@ -4,8 +4,8 @@ use lasthop_base::{BitRate, Duration, Time};
 use lasthop_proto::tcp::{
     Congestion, Connection, Flavour, Reaction, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
 };
-use lasthop_proto::{Component, ComponentId, DropReason, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, WiredLink};
+use lasthop_proto::{Component, ComponentId, DropReason, FlowId, HostId, Out, Packet, Port, arq};
+use lasthop_sim::{Builder, Ended, Engine, Expansion, Exposed, Node, QueueLimit, RadioConfig, WiredLink};
 
 use crate::invariants::Invariants;
 
@@ -24,6 +24,21 @@ pub fn by_order(pattern: u32) -> Loses {
 /// No losses.
 pub fn nothing() -> Loses {
     Box::new(|_| false)
+}
+
+/// A wireless link at `rate`, with neither delay nor overhead, units, code or ARQ, and with an unlimited queue.
+pub fn plain_radio(rate: BitRate) -> RadioConfig {
+    RadioConfig {
+        rate,
+        delay: Duration::ZERO,
+        queue: QueueLimit::Unlimited,
+        expansion: Expansion::NONE,
+        mtu: None,
+        unit: None,
+        fec: None,
+        exposed: Exposed::OnAir,
+        arq: arq::Config::None,
+    }
 }
 
 /// A component in the path that loses packets.

@@ -14,17 +14,17 @@ pub struct Router {
     /// The lowest flow with a route.
     first: u16,
     /// The outgoing ports of the flows from `first` on.
-    ways: Arc<[Ways]>,
+    ports: Arc<[FlowPorts]>,
 }
 
 /// The outgoing ports of a flow.
 #[derive(Clone, Copy, Debug)]
-struct Ways {
+struct FlowPorts {
     dst: HostId,
     /// Towards the destination of the flow.
-    forth: Port,
+    forward: Port,
     /// Towards the source of the flow.
-    back: Port,
+    reverse: Port,
 }
 
 /// The route of the packets of a flow in one direction.
@@ -34,7 +34,7 @@ pub(super) struct Route {
     /// The destination of the flow.
     pub(super) dst: HostId,
     /// Whether the route leads towards the destination of the flow; otherwise it leads towards its source.
-    pub(super) forth: bool,
+    pub(super) forward: bool,
     /// The outgoing port.
     pub(super) port: Port,
 }
@@ -47,21 +47,21 @@ impl Router {
     pub(super) fn new(routes: Vec<Route>) -> Router {
         let flows = || routes.iter().map(|route| route.flow.0);
         let (Some(first), Some(last)) = (flows().min(), flows().max()) else { return Router::default() };
-        let none = Ways { dst: HostId(0), forth: NOWHERE, back: NOWHERE };
-        let mut ways = vec![none; usize::from(last - first) + 1];
-        for Route { flow, dst, forth, port } in routes {
-            let ways = &mut ways[usize::from(flow.0 - first)];
-            ways.dst = dst;
-            *(if forth { &mut ways.forth } else { &mut ways.back }) = port;
+        let none = FlowPorts { dst: HostId(0), forward: NOWHERE, reverse: NOWHERE };
+        let mut ports = vec![none; usize::from(last - first) + 1];
+        for Route { flow, dst, forward, port } in routes {
+            let entry = &mut ports[usize::from(flow.0 - first)];
+            entry.dst = dst;
+            *(if forward { &mut entry.forward } else { &mut entry.reverse }) = port;
         }
-        Router { first, ways: ways.into() }
+        Router { first, ports: ports.into() }
     }
 
     /// The port by which a packet leaves.
     #[inline]
     pub(crate) fn port(&self, packet: &Packet) -> Port {
-        let ways = &self.ways[usize::from(packet.flow.0 - self.first)];
-        if packet.dst == ways.dst { ways.forth } else { ways.back }
+        let entry = &self.ports[usize::from(packet.flow.0 - self.first)];
+        if packet.dst == entry.dst { entry.forward } else { entry.reverse }
     }
 }
 

@@ -331,8 +331,8 @@ impl RouterBuilder {
             self.entrances.push(hop.entrance);
             Port((self.entrances.len() - 1) as u16)
         });
-        let (flow, forth) = hop.packets;
+        let (flow, forward) = hop.packets;
         let dst = *flows[usize::from(flow.0)].nodes.last().expect("a path has nodes");
-        self.routes.push(Route { flow, dst, forth, port });
+        self.routes.push(Route { flow, dst, forward, port });
     }
 }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::codel::{self, Control};
 use super::fifo::Fifo;
 use super::{Discipline, QueueStats};
-use crate::line::QueueLimit;
+use crate::queue::QueueLimit;
 
 /// Maximum number of packets dropped at once from a full queue (RFC 8290 section 4.1).
 const LARGEST_BATCH: usize = 64;

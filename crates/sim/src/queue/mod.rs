@@ -7,6 +7,7 @@
 pub mod codel;
 mod fifo;
 pub mod fq_codel;
+mod limit;
 pub mod red;
 
 use std::fmt;
@@ -18,10 +19,9 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use crate::line::QueueLimit;
-
 pub use codel::Codel;
 pub use fq_codel::FqCodel;
+pub use limit::QueueLimit;
 pub use red::Red;
 
 /// A queue discipline of a link that is served packet by packet.

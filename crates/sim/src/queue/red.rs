@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fifo::Fifo;
 use super::{Discipline, QueueStats};
-use crate::line::QueueLimit;
+use crate::queue::QueueLimit;
 
 /// Parameters of RED in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,8 +11,8 @@ use lasthop_channel::Channel;
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, arq};
 
-use crate::line::{Line, QueueLimit};
-use crate::queue::{Discipline, QueueStats};
+use crate::line::Line;
+use crate::queue::{Discipline, QueueLimit, QueueStats};
 use air::Air;
 use one_shot::{ManagedOneShot, OneShot};
 use with_arq::{Queue, WithArq};
@@ -153,13 +153,9 @@ impl RadioLink {
         self
     }
 
-    /// The link as a line, if it is one.
-    #[inline]
-    pub(crate) fn line(&self) -> Option<&impl Line> {
-        match &self.0 {
-            Kind::OneShot(link) => Some(link),
-            _ => None,
-        }
+    /// Whether the link is a [`Line`].
+    pub(crate) fn is_line(&self) -> bool {
+        matches!(self.0, Kind::OneShot(_))
     }
 
     /// The link as a line, if it is one.
@@ -167,14 +163,14 @@ impl RadioLink {
     pub(crate) fn line_mut(&mut self) -> Option<&mut impl Line> {
         match &mut self.0 {
             Kind::OneShot(link) => Some(link),
-            _ => None,
+            Kind::ManagedOneShot(_) | Kind::Arq(_) => None,
         }
     }
 
     /// Packets that have not arrived, queued or in flight.
     pub(crate) fn held(&self) -> usize {
         match &self.0 {
-            Kind::OneShot(link) => link.exit().len(),
+            Kind::OneShot(link) => link.held(),
             Kind::ManagedOneShot(link) => link.held(),
             Kind::Arq(link) => link.held(),
         }
@@ -209,7 +205,7 @@ impl Component for RadioLink {
 
     fn next_wakeup(&self) -> Time {
         match &self.0 {
-            Kind::OneShot(link) => link.exit().next(),
+            Kind::OneShot(link) => link.next_wakeup(),
             Kind::ManagedOneShot(link) => link.next_wakeup(),
             Kind::Arq(link) => link.next_wakeup(),
         }

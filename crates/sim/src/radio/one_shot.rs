@@ -8,8 +8,8 @@ use lasthop_proto::{DropReason, Out, Packet, Port};
 use super::air::Air;
 use super::fragmenter::{Coding, Fragmenter};
 use super::{RadioConfig, RadioStats};
-use crate::line::{Exit, Fate, Line, Server};
-use crate::managed::ManagedLine;
+use crate::line::{Arrivals, DropTail, Fate, Line};
+use crate::managed::ManagedPipeline;
 use crate::queue::Discipline;
 
 /// Sends each unit once. The remaining fragments of a packet are sent even after one is lost (the "basic TCP"
@@ -17,8 +17,8 @@ use crate::queue::Discipline;
 pub(super) struct OneShot {
     transmitter: Transmitter,
     delay: Duration,
-    server: Server,
-    exit: Exit,
+    queue: DropTail,
+    arrivals: Arrivals,
     /// Packets that have not reached the other end, with their arrival times.
     uncounted: VecDeque<(Time, Transmission)>,
 }
@@ -35,7 +35,7 @@ struct Transmission {
 /// Like [`OneShot`], with a queue discipline.
 pub(super) struct ManagedOneShot {
     transmitter: Transmitter,
-    line: ManagedLine<Transmission>,
+    pipeline: ManagedPipeline<Transmission>,
 }
 
 /// Puts packets on the air.
@@ -103,8 +103,8 @@ impl OneShot {
         OneShot {
             transmitter: Transmitter::new(config, air),
             delay: config.delay,
-            server: Server::new(config.queue),
-            exit: Exit::default(),
+            queue: DropTail::new(config.queue),
+            arrivals: Arrivals::default(),
             uncounted: VecDeque::new(),
         }
     }
@@ -114,7 +114,15 @@ impl OneShot {
     }
 
     pub(super) fn queued(&self) -> (usize, Bytes) {
-        self.server.queued(self.exit.len())
+        self.queue.queued(self.held())
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.arrivals.len()
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.arrivals.next()
     }
 
     pub(super) fn until(&mut self, horizon: Time) {
@@ -126,22 +134,17 @@ impl Line for OneShot {
     #[inline]
     fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate {
         self.settle(now, false);
-        let Some(start) = self.server.admit(at, packet.size) else { return Fate::Refused };
+        let Some(start) = self.queue.admit(at, packet.size) else { return Fate::Refused };
         let (end, sent) = self.transmitter.send(packet, start);
-        self.server.serve(at, packet.size, start, end);
+        self.queue.serve(at, packet.size, start, end);
         let arrival = end + self.delay;
         self.uncounted.push_back((arrival, sent));
         if sent.lost_units == 0 { Fate::Arrives(arrival) } else { Fate::Lost(arrival) }
     }
 
     #[inline]
-    fn exit(&self) -> &Exit {
-        &self.exit
-    }
-
-    #[inline]
-    fn exit_mut(&mut self) -> &mut Exit {
-        &mut self.exit
+    fn arrivals(&mut self) -> &mut Arrivals {
+        &mut self.arrivals
     }
 
     fn count_refused(&mut self) {
@@ -162,8 +165,8 @@ impl Line for OneShot {
 
 impl ManagedOneShot {
     pub(super) fn new(config: &RadioConfig, air: Air, queue: Box<dyn Discipline>) -> ManagedOneShot {
-        let line = ManagedLine::new(config.delay, queue);
-        ManagedOneShot { transmitter: Transmitter::new(config, air), line }
+        let pipeline = ManagedPipeline::new(config.delay, queue);
+        ManagedOneShot { transmitter: Transmitter::new(config, air), pipeline }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
@@ -171,24 +174,24 @@ impl ManagedOneShot {
     }
 
     pub(super) fn queued(&self) -> (usize, Bytes) {
-        self.line.queued()
+        self.pipeline.queued()
     }
 
     pub(super) fn held(&self) -> usize {
-        self.line.len()
+        self.pipeline.len()
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
-        let ManagedOneShot { transmitter, line } = self;
-        line.receive(now, packet, |packet, start| transmitter.send(packet, start), out);
-        transmitter.stats.note_queue(line.stats());
+        let ManagedOneShot { transmitter, pipeline } = self;
+        pipeline.receive(now, packet, |packet, start| transmitter.send(packet, start), out);
+        transmitter.stats.note_queue(pipeline.stats());
     }
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
-        let ManagedOneShot { transmitter, line } = self;
-        line.advance(now, |packet, start| transmitter.send(packet, start), out);
-        transmitter.stats.note_queue(line.stats());
-        line.hand_over(now, |packet, sent| {
+        let ManagedOneShot { transmitter, pipeline } = self;
+        pipeline.advance(now, |packet, start| transmitter.send(packet, start), out);
+        transmitter.stats.note_queue(pipeline.stats());
+        pipeline.hand_over(now, |packet, sent| {
             transmitter.count(&sent);
             match sent.lost_units {
                 0 => out.send(Port::ONLY, *packet),
@@ -198,6 +201,6 @@ impl ManagedOneShot {
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
-        self.line.next_wakeup()
+        self.pipeline.next_wakeup()
     }
 }

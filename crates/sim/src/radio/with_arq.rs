@@ -10,8 +10,7 @@ use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signa
 use super::air::{Air, Unit};
 use super::fragmenter::{Fragmenter, Units};
 use super::{RadioConfig, RadioStats};
-use crate::line::QueueLimit;
-use crate::queue::Discipline;
+use crate::queue::{Discipline, QueueLimit};
 
 /// Sends units as the ARQ decides.
 pub(super) struct WithArq {
@@ -22,7 +21,7 @@ pub(super) struct WithArq {
     air: Air,
     /// All packets held, in order of arrival: first those that the sender has completed and that are still
     /// propagating, then those in transmission, then the queue if it is drop-tail.
-    line: VecDeque<PendingPacket>,
+    packets: VecDeque<PendingPacket>,
     /// Number of packets that the sender has completed, still propagating.
     completed: usize,
     /// Number of packets in transmission.
@@ -37,7 +36,7 @@ pub(super) struct WithArq {
 
 /// The queue of the sending end.
 pub(super) enum Queue {
-    /// Drop-tail: the tail of `line`, up to this limit.
+    /// Drop-tail: the tail of `packets`, up to this limit.
     DropTail(QueueLimit),
     /// A queue with a discipline.
     Managed(Box<dyn Discipline>),
@@ -78,7 +77,7 @@ impl WithArq {
             fragmenter: Fragmenter::new(config),
             arq,
             air,
-            line: VecDeque::new(),
+            packets: VecDeque::new(),
             completed: 0,
             started: 0,
             first: 0,
@@ -102,8 +101,8 @@ impl WithArq {
 
     pub(super) fn held(&self) -> usize {
         match &self.queue {
-            Queue::DropTail(_) => self.line.len(),
-            Queue::Managed(queue) => self.line.len() + queue.queued().0,
+            Queue::DropTail(_) => self.packets.len(),
+            Queue::Managed(queue) => self.packets.len() + queue.queued().0,
         }
     }
 
@@ -118,7 +117,7 @@ impl WithArq {
     /// Packets in the queue.
     fn backlog(&self) -> usize {
         match &self.queue {
-            Queue::DropTail(_) => self.line.len() - self.completed - self.started,
+            Queue::DropTail(_) => self.packets.len() - self.completed - self.started,
             Queue::Managed(queue) => queue.queued().0,
         }
     }
@@ -131,7 +130,7 @@ impl WithArq {
             }
             self.start_attempt(now, out);
         }
-        while self.completed > 0 && self.line[0].arrival <= now {
+        while self.completed > 0 && self.packets[0].arrival <= now {
             self.arrive(out);
         }
     }
@@ -168,7 +167,7 @@ impl WithArq {
             self.stats.note_queue(queue.stats());
             self.append(packet);
         }
-        let pending = self.line.get_mut(self.completed + self.started);
+        let pending = self.packets.get_mut(self.completed + self.started);
         let PendingPacket { packet, units, .. } =
             pending.expect("an ARQ starts a packet only if one is queued");
         self.waiting = self.waiting - packet.size;
@@ -177,13 +176,13 @@ impl WithArq {
     }
 
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
-        let units = &self.line[self.place(attempt)].units;
+        let units = &self.packets[self.place(attempt)].units;
         let coding = self.fragmenter.coding_of(units, attempt.number);
         let unit = self.air.unit(units.size(attempt.unit), coding);
         Transmitter::Sending { attempt, unit, start, end: start + unit.time }
     }
 
-    /// Index of the attempt's packet in `line`.
+    /// Index of the attempt's packet in `packets`.
     fn place(&self, attempt: Attempt) -> usize {
         self.completed + (attempt.packet - self.first) as usize
     }
@@ -194,7 +193,7 @@ impl WithArq {
         self.stats.failed_attempts += u64::from(!arrived);
         let verdict = self.arq.ended(end, attempt, arrived);
         let place = self.place(attempt);
-        let PendingPacket { packet, reassembly, .. } = &mut self.line[place];
+        let PendingPacket { packet, reassembly, .. } = &mut self.packets[place];
         let mut notify = |outcome| {
             let event = LinkEvent { outcome, packet: *packet, attempt: attempt.number };
             out.signal(Signal::Link(event));
@@ -219,12 +218,12 @@ impl WithArq {
     /// Releases completed packets in order: a completed packet waits for all earlier ones.
     fn release(&mut self, now: Time) {
         while self.started > 0 {
-            let pending = &mut self.line[self.completed];
+            let pending = &mut self.packets[self.completed];
             let Some(outcome) = pending.reassembly.outcome() else { break };
             self.started -= 1;
             self.first += 1;
             if outcome == Reassembled::Abandoned {
-                self.line.remove(self.completed);
+                self.packets.remove(self.completed);
             } else {
                 pending.arrival = now + self.delay;
                 self.completed += 1;
@@ -232,9 +231,9 @@ impl WithArq {
         }
     }
 
-    /// The first packet of `line` reaches the other end.
+    /// The first packet of `packets` reaches the other end.
     fn arrive(&mut self, out: &mut Out) {
-        let pending = self.line.pop_front().expect("a completed packet");
+        let pending = self.packets.pop_front().expect("a completed packet");
         self.completed -= 1;
         self.stats.delivered += 1;
         out.send(Port::ONLY, pending.packet);
@@ -246,12 +245,12 @@ impl WithArq {
         free && self.backlog() == 0 && self.arq.next(now, true) == Next::Begin
     }
 
-    /// Appends a packet to `line`.
+    /// Appends a packet to `packets`.
     fn append(&mut self, packet: Packet) {
         self.waiting += packet.size;
         let units = self.fragmenter.fragment(&packet);
         let reassembly = Reassembly::of(units.count());
-        self.line.push_back(PendingPacket { packet, units, reassembly, arrival: Time::NEVER });
+        self.packets.push_back(PendingPacket { packet, units, reassembly, arrival: Time::NEVER });
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, out: &mut Out) {
@@ -278,7 +277,7 @@ impl WithArq {
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
-        let arrival = self.line.front().map_or(Time::NEVER, |pending| pending.arrival);
+        let arrival = self.packets.front().map_or(Time::NEVER, |pending| pending.arrival);
         self.transmitter.end().min(arrival)
     }
 }

@@ -11,7 +11,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::phy::{Dsss, Phy, Timing};
-use crate::line::QueueLimit;
+use crate::queue::QueueLimit;
 
 /// Parameters shared by an access point and its stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use lasthop_base::Bytes;
 use lasthop_proto::Packet;
 
 use super::config::ApQueue;
-use crate::line::QueueLimit;
+use crate::queue::QueueLimit;
 
 /// A FIFO of packets with their receivers.
 struct Fifo {

@@ -8,9 +8,9 @@ use lasthop_proto::traffic::{Config, Pattern, Sink, Source};
 use lasthop_proto::{ComponentId, DropReason, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
 use lasthop_sim::queue::{Management, QueueStats, codel, fq_codel, red};
 use lasthop_sim::{
-    Builder, Expansion, Exposed, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, RadioStats, Tap,
-    Wire, WiredLink,
+    Builder, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, RadioStats, Tap, Wire, WiredLink,
 };
+use lasthop_testing::net::plain_radio;
 use lasthop_testing::random::{management, pick};
 
 use crate::bench::{packet, seq, us};
@@ -90,17 +90,8 @@ fn rate() -> BitRate {
 const DELAY: Duration = Duration::from_millis(7);
 
 fn radio(arq: arq::Config) -> RadioConfig {
-    RadioConfig {
-        rate: rate(),
-        delay: DELAY,
-        queue: QueueLimit::Unlimited,
-        expansion: Expansion::NONE,
-        mtu: lasthop_proto::frag::Mtu::new(Bytes(500)),
-        unit: None,
-        fec: None,
-        exposed: Exposed::OnAir,
-        arq,
-    }
+    let mtu = lasthop_proto::frag::Mtu::new(Bytes(500));
+    RadioConfig { delay: DELAY, mtu, arq, ..plain_radio(rate()) }
 }
 
 fn arqs() -> [arq::Config; 3] {

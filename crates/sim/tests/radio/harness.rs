@@ -11,7 +11,8 @@ use lasthop_proto::{
     Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, HostId, LinkOutcome, Notice, NoticeCode, Out,
     Packet, Port, Signal,
 };
-use lasthop_sim::{Expansion, Exposed, QueueLimit, RadioConfig, RadioLink};
+use lasthop_sim::{RadioConfig, RadioLink};
+use lasthop_testing::net::plain_radio;
 
 /// Packet number `id`, with `size` bytes.
 pub(crate) fn packet(id: u32, size: u64) -> Packet {
@@ -55,17 +56,7 @@ pub(crate) fn selective_repeat(retransmissions: Retransmissions, delay_ms: u64, 
 
 /// 8 kbps, one byte a millisecond, and nothing else.
 pub(crate) fn plain() -> RadioConfig {
-    RadioConfig {
-        rate: BitRate::from_bps(8_000).unwrap(),
-        delay: Duration::ZERO,
-        queue: QueueLimit::Unlimited,
-        expansion: Expansion::NONE,
-        mtu: None,
-        unit: None,
-        fec: None,
-        exposed: Exposed::OnAir,
-        arq: Config::None,
-    }
+    plain_radio(BitRate::from_bps(8_000).unwrap())
 }
 
 /// Attempts survive with the listed probabilities; later ones always survive.

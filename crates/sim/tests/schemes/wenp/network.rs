@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Model};
-use lasthop_proto::arq;
 use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Congestion, Flags, Flavour, Profile, Reaction, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Effect, Out, Packet, Port, Probe};
-use lasthop_sim::{Expansion, Exposed, NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
-use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
+use lasthop_testing::net::{by_order, finish, first_byte, nothing, plain_radio, segments, slack};
 use lasthop_testing::random::{FLAVOURS, pick, settings};
 use lasthop_testing::stations::{Course, PATHS, Stage, assert_same_course, course, path, run};
 
@@ -258,17 +257,7 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
     let streams = Streams::new(number, 0);
     let rate = |bps| BitRate::from_bps(bps).expect("not zero");
     let wire = WiredLink::new(rate(100_000_000), Duration::from_millis(20), QueueLimit::Unlimited);
-    let config = RadioConfig {
-        rate: rate(5_000_000),
-        delay: Duration::from_millis(1),
-        queue: QueueLimit::Unlimited,
-        expansion: Expansion::NONE,
-        mtu: None,
-        unit: None,
-        fec: None,
-        exposed: Exposed::OnAir,
-        arq: arq::Config::None,
-    };
+    let config = RadioConfig { delay: Duration::from_millis(1), ..plain_radio(rate(5_000_000)) };
     let model = Model::FrameLoss(FrameLoss { loss: Probability::new(0.01).expect("in [0, 1]") });
     let air = ["down", "up"].map(|way| {
         let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
