@@ -14,82 +14,72 @@ from conftest import ROOT, Command, results
 
 import lasthop
 from lasthop.papers import names, paper, papers, report
-from lasthop.papers.claims import near
 from lasthop.papers.evidence import Evidence, Sweep, total
 from lasthop.papers.kept import make_runs, values
-from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Campaign, Paper
+from lasthop.papers.paper import Campaign, Paper
 from lasthop.papers.runner import Outcome, Plan, run_paper
+from lasthop.papers.verdicts import AGREES, CONTRADICTS, DIFFERS, UNTOLD, VERDICTS
 from lasthop.papers.vstcp import figures, network
 from lasthop.study import Study, Target
 from lasthop.study.plan import Rule
 from lasthop.study.statistics import estimate
+from lasthop.study.units import metric_kind
 
 RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2, "wenp": 2}
 
-# The verdicts that any number of runs must give.
-CERTAIN = {
+# The verdicts that few runs may give; more may tell what cannot be told by them, and nothing else.
+POSSIBLE = {
     "ebsn": {
-        HOLDS: [
-            "trace-27",
-            "trace-second",
-            "trace-basic",
-            "trace-ebsn",
-            "ebsn-size",
-            "local-better",
-            "local-goodput",
-        ],
+        AGREES: ["trace-27", "trace-second", "trace-basic", "trace-ebsn", "ebsn-size", "local-better"],
         # What the paper's single trace shows beyond packet 27 hangs on details that it does not give.
-        FAILS: ["trace-44-again"],
-        CONTRADICTS: ["ceiling"],
+        DIFFERS: ["trace-44-again", "scatter", "best-1s-gain"],
+        CONTRADICTS: ["ceiling", "limit"],
     },
     "lhack": {
-        HOLDS: [
+        AGREES: [
             "round-trip",
             "each-corruption",
             "slow-start",
-            "not-cut",
             "halved",
-            "twice",
             "near-7",
             "premature",
-            "about-20",
-            "about-40",
             "alike",
             "doubles",
+            "reduced",
         ],
-        FAILS: ["never-20", "third-traffic"],
+        DIFFERS: ["reaches", "never-20", "third-traffic", "not-below", "mobile-source"],
         CONTRADICTS: ["misprint", "caption"],
     },
     "selective-fec": {
-        HOLDS: [
+        AGREES: [
+            "great-improvement",
             "no-fec-fastest",
-            "longer-bursts",
-            "fewer-losses",
             "total-constant",
             "insensitive",
             "close-to-none",
-            "three",
             "six",
             "nearer",
+            "cheaper",
         ],
+        DIFFERS: ["no-fec-slightly"],
         CONTRADICTS: ["bad-ber", "units"],
     },
     "vstcp": {
-        HOLDS: [
+        AGREES: [
             "duration",
             "long-recovery",
-            "all-fall",
             "without-control",
             "above-1",
             "typical",
-            "thirty-percent",
-            "smaller",
+            "may-increase",
+            "works-well",
+            "loss-window-100",
         ],
-        FAILS: ["ten-percent", "gap-narrows", "above-real"],
+        DIFFERS: ["ten-percent", "gap-narrows"],
         CONTRADICTS: ["bit-error-rate", "growth"],
     },
     "wenp": {
-        HOLDS: ["first-loses", "injects-nothing", "overhead", "alpha"],
+        AGREES: ["first-loses", "injects-nothing", "overhead", "alpha", "fairer"],
         CONTRADICTS: ["drop-rate"],
     },
 }
@@ -221,7 +211,8 @@ def test_the_worked_example_is_the_one_in_scenarios() -> None:
 def test_every_claim_has_a_verdict_and_every_figure_its_numbers(outcome: Outcome) -> None:
     assert len(outcome.judgements) == len(outcome.plan.paper.claims)
     for claim, judgement in outcome.judgements:
-        assert judgement.verdict in (HOLDS, FAILS, CONTRADICTS), claim.id
+        assert judgement.verdict in VERDICTS, claim.id
+        assert judgement.margin, f"{claim.id} must show the rule that it is judged by"
         assert judgement.found, claim.id
         if judgement.verdict == CONTRADICTS:
             assert judgement.note, f"{claim.id} must say under which reading it can be had"
@@ -229,19 +220,23 @@ def test_every_claim_has_a_verdict_and_every_figure_its_numbers(outcome: Outcome
         assert figure.data, plot.id
 
 
-def test_the_verdicts_that_any_number_of_runs_must_give(outcome: Outcome) -> None:
+def test_few_runs_give_the_verdicts_of_many_or_none(outcome: Outcome) -> None:
     verdicts = {claim.id: judgement.verdict for claim, judgement in outcome.judgements}
-    for verdict, claims in CERTAIN[outcome.plan.paper.name].items():
-        assert {claim: verdicts[claim] for claim in claims} == dict.fromkeys(claims, verdict)
+    possible = POSSIBLE[outcome.plan.paper.name]
+    for verdict, claims in possible.items():
+        for claim in claims:
+            assert verdicts[claim] in (verdict, UNTOLD), claim
+    # And they give enough of them for this to be a test.
+    told = [claim for claims in possible.values() for claim in claims if verdicts[claim] != UNTOLD]
+    assert len(told) >= sum(map(len, possible.values())) / 2
 
 
-def test_a_printed_number_must_be_within_the_interval_and_the_papers_own_scatter() -> None:
-    found = estimate(np.array([9.0, 9.2, 9.1, 9.3]))
-    edge = found.mean + found.ci95
-    assert near(found, edge, 0.0)
-    assert not near(found, edge * 1.01, 0.0)
-    assert near(found, edge * 1.01, 0.04)
-    assert not near(found, found.mean * 1.2, 0.04)
+def test_definitions_are_no_results(outcome: Outcome) -> None:
+    definitions = [claim.id for claim, _ in outcome.judgements if claim.definition]
+    assert sum(outcome.counts().values()) == len(outcome.judgements) - len(definitions)
+    for claim, judgement in outcome.judgements:
+        if claim.definition:
+            assert judgement.verdict == AGREES, claim.id
 
 
 PRECISE = Campaign(
@@ -281,7 +276,9 @@ def test_each_scheme_stops_by_itself_and_pairs_are_the_runs_that_both_have(tmp_p
             checkpoints = [n for n in (10, 15, 23, 35, 53, 80, 120, 180, 200) if n <= runs]
             excess = [
                 max(
-                    target.excess(estimate(sweep.sample(target.metric, scheme, at)[:n], 1))
+                    target.excess(
+                        estimate(sweep.sample(target.metric, scheme, at)[:n], metric_kind(target.metric))
+                    )
                     for target in PRECISE.targets
                 )
                 for n in checkpoints
@@ -354,7 +351,7 @@ def test_kept_runs_stop_by_the_metrics_of_connections() -> None:
         assert [run.run for run in runs] == list(range(5, 5 + len(runs)))
         assert [run.connections for run in runs] == [run.connections for run in again[scheme]]
         excess = [
-            max(target.excess(estimate(values(runs[:n], target.metric), 1)) for target in targets)
+            max(target.excess(estimate(values(runs[:n], target.metric), "amount")) for target in targets)
             for n in (4, 6, 9, 14, 20)
             if n <= len(runs)
         ]
@@ -383,9 +380,8 @@ def test_the_json_has_the_keys_that_are_documented(outcome: Outcome) -> None:
     found = json.loads(json.dumps(report.as_json(outcome)))
     keys = re.findall(r"^\| `([a-z0-9_]+)", _section("lasthop paper NAME --json"), flags=re.MULTILINE)
     assert list(found) == list(dict.fromkeys(keys))
-    assert {tuple(claim) for claim in found["claims"]} == {
-        ("id", "section", "statement", "paper", "ours", "ci95", "found", "verdict", "note", "reading")
-    }
+    claimed = "id section statement paper ours ci95 found verdict margin fails_if kind note reading"
+    assert {" ".join(claim) for claim in found["claims"]} == {claimed}
     points = [point for figure in found["figures"] for line in figure["series"] for point in line["points"]]
     assert all({"y", "event", "time_s"} & set(point) for point in points)
 

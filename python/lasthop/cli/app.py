@@ -146,7 +146,7 @@ def study(
     ] = "2%",
     runs: Annotated[
         str, typer.Option(metavar="MIN:MAX", help="Fewest and most runs of each scheme at each point.")
-    ] = "10:1000",
+    ] = "100:1000",
     metric: Annotated[
         str, typer.Option(metavar="NAME", help="The metric of the stopping rule and of the tables.")
     ] = "throughput_bps",

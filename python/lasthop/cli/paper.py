@@ -13,6 +13,7 @@ from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.table import Table
 from lasthop.papers import Paper, names, paper, papers, report
 from lasthop.papers.runner import Outcome, Plan, run_paper
+from lasthop.papers.verdicts import AGREES
 from lasthop.study import StudyError
 from lasthop.suggest import unknown
 
@@ -115,15 +116,19 @@ def _print(outcome: Outcome) -> None:
     plan = outcome.plan
     emit(f"{plan.paper.title} ({plan.paper.source})\n")
     if outcome.judgements:
-        table = Table("section", "claim", "paper", "found", "verdict")
+        table = Table("section", "claim", "paper", "found", "agrees if", "verdict")
         for claim, judgement in outcome.judgements:
-            table.row(claim.section, claim.statement, claim.printed, judgement.found, judgement.verdict)
+            verdict = f"{judgement.verdict} (definition)" if claim.definition else judgement.verdict
+            found = (judgement.found, judgement.margin, verdict)
+            table.row(claim.section, claim.statement, claim.printed, *found)
         table.print()
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts().items())
+        emit(f"\n{counts}; definitions not counted")
         notes = [
-            (claim.id, each) for claim, each in outcome.judgements if each.note and each.verdict != "holds"
+            (claim.id, each) for claim, each in outcome.judgements if each.note and each.verdict != AGREES
         ]
         if notes:
-            emit("\nwhere a claim does not hold:")
+            emit("\nwhere a claim does not agree:")
         for name, each in notes:
             emit(f"  {name}: {each.note}")
     if outcome.reached:

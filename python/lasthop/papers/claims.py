@@ -1,20 +1,34 @@
-"""The kinds of claims, each with its rule of judgement.
-
-A printed number holds if it lies within our 95 % interval, widened by twice the scatter that the paper states
-for its own numbers. A printed ordering holds unless our runs contradict it significantly and by more than
-that scatter, which the paper could not resolve.
-"""
+"""The kinds of claims: which quantity a claim is about, and where it must lie. `verdicts` judges it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from lasthop.papers.evidence import At, Evidence, along, total
-from lasthop.papers.paper import FAILS, HOLDS, Judgement
-from lasthop.study.statistics import Estimate, holm
+import numpy as np
+
+from lasthop.papers.evidence import At, Evidence, along
+from lasthop.papers.paper import Judgement
+from lasthop.papers.verdicts import (
+    AGREES,
+    CONTRADICTS,
+    DIFFERS,
+    UNTOLD,
+    Part,
+    Region,
+    Rule,
+    above,
+    against,
+    below,
+    never,
+    reaches,
+    share_of,
+    verdict,
+    within,
+)
+from lasthop.study.statistics import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +55,66 @@ class Unit:
 
     def estimate(self, found: Estimate) -> str:
         """Format an estimate with its interval."""
+        if math.isnan(found.ci95):
+            return self.text(found.mean)
         return f"{found.mean / self.size:.{self.decimals}f} ± {self.text(found.ci95)}"
 
 
 KBPS = Unit("kb/s", 1e3, 2)
+PERCENT = Unit("%", 0.01, 1)
+
+
+def gained(found: Estimate, decimals: int = 0) -> str:
+    """Format a ratio as a gain, with its interval."""
+    half = "" if math.isnan(found.ci95) else f" ± {100 * found.ci95:.{decimals}f} %"
+    return f"{100 * (found.mean - 1):+.{decimals}f} %{half}"
+
+
+def gain_of(found: Estimate) -> Estimate:
+    """Return the gain of a ratio: what it is more than 1."""
+    return replace(found, mean=found.mean - 1, low=found.low - 1, high=found.high - 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finding:
+    """What a claim is judged by.
+
+    Attributes
+    ----------
+    parts : sequence of Part
+        The quantities, each with where it must lie.
+    text : str
+        What was found, in words.
+    ours : Estimate or None
+        The number that is shown, if there is one.
+    note : str
+        The reason if it does not agree.
+    rule : {"every", "some", "largest"}
+        How the parts are judged together.
+    """
+
+    parts: Sequence[Part]
+    text: str
+    ours: Estimate | None = None
+    note: str = ""
+    rule: Rule = "every"
+
+    @property
+    def margin(self) -> str:
+        """The regions in words."""
+        return "; ".join(dict.fromkeys(part.region.text for part in self.parts))
+
+    def judge(self, why: str = "") -> Judgement:
+        """Return the judgement."""
+        found = verdict(self.parts, self.rule)
+        note = self.note
+        if found == DIFFERS and why:
+            note = f"{note}; {why}" if note else why
+        ours = ci95 = None
+        if self.ours is not None:
+            ours = self.ours.mean
+            ci95 = None if math.isnan(self.ours.ci95) else self.ours.ci95
+        return Judgement(found, self.text, ours, ci95, note, self.margin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +128,9 @@ class Stated:
     experiment : str
         The experiment that it is about.
     why : str
-        The known reason if the claim does not hold.
+        The best known explanation if the claim differs.
+    definition : bool
+        Whether it holds by construction of the model, so that it is no result.
     """
 
     id: str
@@ -67,23 +139,12 @@ class Stated:
     printed: str
     experiment: str
     why: str = ""
+    definition: bool = False
 
     @property
     def experiments(self) -> Sequence[str]:
         """The experiments needed."""
         return (self.experiment,)
-
-
-def near(found: Estimate, printed: float, scatter: float) -> bool:
-    """Whether a printed number agrees with an estimate, by the rule of this module.
-
-    Examples
-    --------
-    >>> from lasthop.study.statistics import estimate
-    >>> near(estimate([9.0, 9.2, 9.1]), 9.4, 0.04), near(estimate([9.0, 9.2, 9.1]), 12.0, 0.04)
-    (True, False)
-    """
-    return abs(found.mean - printed) <= found.ci95 + 2 * scatter * abs(printed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +159,10 @@ class Number(Stated):
         The point.
     value : float
         The printed value, in basic units.
-    scatter : float
-        The relative standard deviation that the paper states for its numbers.
+    margin : float
+        How far from it ours may be, relative to it.
+    reason : str
+        Where the margin comes from.
     unit : Unit
         The unit of the number.
     """
@@ -108,16 +171,28 @@ class Number(Stated):
     scheme: str
     at: At
     value: float
-    scatter: float
+    margin: float
+    reason: str
     unit: Unit
 
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+        return f"the mean is more than {self.margin:.0%} from the printed value"
+
     def judge(self, evidence: Evidence) -> Judgement:
-        """Compare the printed value with the mean."""
-        found = evidence.sweep(self.experiment).mean(self.metric, self.scheme, self.at)
-        verdict = HOLDS if near(found, self.value, self.scatter) else FAILS
+        """Compare the mean with the printed value."""
+        quantity = evidence.sweep(self.experiment).quantity(self.metric, self.scheme, self.at)
+        region = printed_number(self.value, self.margin, self.reason, self.unit)
+        found = quantity.at()
         note = f"ours is {found.mean / self.value - 1:+.0%}"
-        note += f"; {self.why}" if self.why else ""
-        return Judgement(verdict, self.unit.estimate(found), found.mean, found.ci95, note)
+        return Finding([Part(quantity, region)], self.unit.estimate(found), found, note).judge(self.why)
+
+
+def printed_number(value: float, margin: float, reason: str, unit: Unit) -> Region:
+    """Return the region of a printed number, with a margin relative to it."""
+    low, high = unit.text(value * (1 - margin)), unit.text(value * (1 + margin))
+    return within(value, margin * value, f"{low} to {high}, {margin:.1%} either way: {reason}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,29 +205,25 @@ class Gain(Stated):
         The metric.
     over, under : (str, mapping)
         Scheme and point of each.
-    value : float
-        The printed gain: 0.3 for 30 %.
-    scatter : float
-        As in `Number`, of each side.
+    region : Region
+        Where their ratio must be.
     """
 
     metric: str
     over: tuple[str, At]
     under: tuple[str, At]
-    value: float
-    scatter: float
+    region: Region
+
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+        return f"the ratio is not within: {self.region.text}"
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare the two in paired runs."""
-        ratio = evidence.sweep(self.experiment).versus(self.metric, self.over, self.under).ratio
-        if ratio is None:
-            return Judgement(FAILS, "no ratio: the other is not above zero")
-        # Both sides of a ratio scatter.
-        holds = near(ratio, 1 + self.value, math.sqrt(2) * self.scatter)
-        text = f"{100 * (ratio.mean - 1):+.0f} % ± {100 * ratio.ci95:.0f} %"
-        return Judgement(
-            HOLDS if holds else FAILS, text, ratio.mean - 1, ratio.ci95, "" if holds else self.why
-        )
+        quantity = evidence.sweep(self.experiment).ratio(self.metric, self.over, self.under)
+        found = quantity.at()
+        return Finding([Part(quantity, self.region)], gained(found), gain_of(found)).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +238,10 @@ class Best(Stated):
         The values on the other axes.
     axis, value : str
         The axis, and the value that the paper calls best.
-    scatter : float
-        As in `Number`.
+    margin : float
+        By how much another may be better.
+    reason : str
+        Where the margin comes from.
     """
 
     metric: str
@@ -176,30 +249,32 @@ class Best(Stated):
     at: At
     axis: str
     value: str
-    scatter: float
+    margin: float
+    reason: str
+
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+        return f"another value is more than {self.margin:.0%} better"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Search for a value that is significantly better."""
+        """Compare every other value with it in paired runs."""
         sweep = evidence.sweep(self.experiment)
         values = sweep.values(self.axis)
         means = dict(zip(values, along(sweep, self.axis, self.at, self.metric, self.scheme), strict=True))
         best = max(values, key=lambda value: means[value].mean)
         place = (self.scheme, {**self.at, self.axis: self.value})
-        others = [value for value in values if value != self.value]
-        found = [
-            sweep.versus(self.metric, (self.scheme, {**self.at, self.axis: other}), place).difference
-            for other in others
+        region = below(1 + self.margin, f"none is better by over {self.margin:.0%}: {self.reason}")
+        parts = [
+            Part(sweep.ratio(self.metric, (self.scheme, {**self.at, self.axis: other}), place), region, other)
+            for other in values
+            if other != self.value
         ]
-        adjusted = holm([each.p_value for each in found])
-        better = [
-            other
-            for other, each, p in zip(others, found, adjusted, strict=True)
-            if each.mean > self.scatter * means[self.value].mean and p < 0.05
-        ]
-        note = f"clearly better: {', '.join(better)}" if better else "no value is clearly better"
+        better = against(parts)
+        note = f"clearly better: {', '.join(better)}" if better else ""
         behind = 1 - means[self.value].mean / means[best].mean
         text = best if best == self.value else f"{best}; {self.value} is {behind:.1%} behind"
-        return Judgement(FAILS if better else HOLDS, text, note=note)
+        return Finding(parts, text, note=note).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,8 +291,10 @@ class Trend(Stated):
         Whether it rises.
     unit : Unit
         The unit of the numbers.
-    scatter : float
-        As in `Number`.
+    margin : float
+        How much a step may go the other way.
+    reason : str
+        Where the margin comes from.
     """
 
     metric: str
@@ -225,37 +302,43 @@ class Trend(Stated):
     axis: str
     rises: bool
     unit: Unit
-    scatter: float
+    margin: float
+    reason: str
+
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+        back = "down" if self.rises else "up"
+        return f"a step goes {back} by more than {self.margin:.0%}, or the whole way does at all"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Search for neighbours that differ significantly the other way."""
+        """Compare neighbours, and the ends, in paired runs."""
         sweep = evidence.sweep(self.experiment)
         values = sweep.values(self.axis)
         elsewhere = {tuple((k, v) for k, v in at.items() if k != self.axis): None for at in sweep.points()}
-        against, p_values = [], []
-        ends = []
+        back = f"no step goes {'down' if self.rises else 'up'} by over {self.margin:.0%}: {self.reason}"
+        step = above(1 - self.margin, back)
+        way = above(1.0, "the last is beyond the first")
+        parts, ends = [], []
         for fixed in map(dict, elsewhere):
             means = along(sweep, self.axis, fixed, self.metric, self.scheme)
-            ends.append((means[0].mean, means[-1].mean))
-            for (lower, before), (higher, _) in pairwise(zip(values, means, strict=True)):
-                step = sweep.versus(
-                    self.metric,
-                    (self.scheme, {**fixed, self.axis: higher}),
-                    (self.scheme, {**fixed, self.axis: lower}),
-                ).difference
-                against_it = -step.mean if self.rises else step.mean
-                wrong = against_it > self.scatter * before.mean
-                against.append((wrong, f"{lower} to {higher}"))
-                p_values.append(step.p_value)
-        found = [text for (wrong, text), p in zip(against, holm(p_values), strict=True) if wrong and p < 0.05]
-        text = "; ".join(f"{self.unit.text(first)} to {self.unit.text(last)}" for first, last in ends)
-        note = f"against it: {', '.join(dict.fromkeys(found))}; {self.why}" if found else ""
-        return Judgement(FAILS if found else HOLDS, text, note=note)
+            ends.append(f"{self.unit.text(means[0].mean)} to {self.unit.text(means[-1].mean)}")
+            for before, after in (*pairwise(values), (values[0], values[-1])):
+                low, high = (
+                    (self.scheme, {**fixed, self.axis: value})
+                    for value in ((before, after) if self.rises else (after, before))
+                )
+                whole = (before, after) == (values[0], values[-1])
+                label = ", ".join([f"{before} to {after}", *fixed.values()])
+                parts.append(Part(sweep.ratio(self.metric, high, low), way if whole else step, label))
+        found = against(parts)
+        note = f"against it: {', '.join(found)}" if found else ""
+        return Finding(parts, "; ".join(ends), note=note).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Never(Stated):
-    """A metric is zero in every run.
+    """Something never happens: a metric is zero in every run.
 
     Attributes
     ----------
@@ -266,11 +349,23 @@ class Never(Stated):
     metric: str
     scheme: str
 
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+        return "it happens in more than 1 % of the runs at some point"
+
     def judge(self, evidence: Evidence) -> Judgement:
         """Count the runs in which it is not zero."""
-        amount, runs, of = total(evidence.sweep(self.experiment), self.metric, self.scheme)
-        text = f"none in {of:,} runs" if runs == 0 else f"in {runs:,} of {of:,} runs"
-        return Judgement(HOLDS if runs == 0 else FAILS, text, amount, note="" if runs == 0 else self.why)
+        sweep = evidence.sweep(self.experiment)
+        parts = [
+            Part(share_of(sweep.sample(self.metric, self.scheme, at) != 0), never(), ", ".join(at.values()))
+            for at in sweep.points()
+        ]
+        having = np.concatenate([part.quantity.values for part in parts])
+        worst = max((part.quantity.at() for part in parts), key=lambda each: each.high)
+        count = f"in {int(having.sum()) or 'none'} of {len(having):,} runs"
+        text = f"{count}; at one point in up to {worst.high:.1%}"
+        return Finding(parts, text, share_of(having).at()).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,63 +387,79 @@ class Reaches(Stated):
     bounds: Sequence[tuple[At, float]]
     part: float
 
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+        return f"it is below {self.part:.0%} of the bound at one of the points"
+
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare with the bound at each point."""
         sweep = evidence.sweep(self.experiment)
-        shares = []
-        for at, bound in self.bounds:
-            found = sweep.mean(self.metric, self.scheme, at)
-            shares.append((found.mean / bound, found.ci95 / bound))
-        least, ci95 = min(shares)
-        text = ", ".join(f"{share:.1%}" for share, _ in shares)
-        verdict = HOLDS if least + ci95 >= self.part else FAILS
-        return Judgement(
-            verdict, f"{text} of the bound", least, ci95, f"called close from {self.part:.0%} on"
-        )
+        parts = [
+            Part(sweep.quantity(self.metric, self.scheme, at).scaled(1 / bound), reaches(self.part))
+            for at, bound in self.bounds
+        ]
+        shares = [part.quantity.at() for part in parts]
+        least = min(shares, key=lambda each: each.mean)
+        text = f"{', '.join(f'{each.mean:.1%}' for each in shares)} of the bound"
+        return Finding(parts, text, least).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differs(Stated):
-    """A metric of one scheme is above, or below, that of another at every point.
+    """A metric of one scheme is above that of another at every point.
 
     Attributes
     ----------
     metric, above, below : str
         The metric, and the two schemes.
+    region : Region
+        Where the ratio must be at each point.
     """
 
     metric: str
     above: str
     below: str
+    region: Region
+
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+        return f"at some point the ratio is not: {self.region.text}"
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare paired runs at each point."""
         sweep = evidence.sweep(self.experiment)
-        points = sweep.points()
-        found = [sweep.versus(self.metric, (self.above, at), (self.below, at)).difference for at in points]
-        clear = sum(
-            each.mean > 0 and p < 0.05
-            for each, p in zip(found, holm([each.p_value for each in found]), strict=True)
-        )
-        text = f"significantly so at {clear} of {len(points)} points"
-        if clear == len(points):
-            return Judgement(HOLDS, text)
-        return Judgement(FAILS, text, note=self.why)
+        parts = [
+            Part(
+                sweep.ratio(self.metric, (self.above, at), (self.below, at)),
+                self.region,
+                ", ".join(at.values()),
+            )
+            for at in sweep.points()
+        ]
+        ratios = [part.quantity.at().mean for part in parts]
+        text = f"{100 * (min(ratios) - 1):+.1f} % to {100 * (max(ratios) - 1):+.1f} % at {len(parts)} points"
+        found = against(parts)
+        return Finding(parts, text, note=f"not at {', '.join(found)}" if found else "").judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(Stated):
-    """A claim with a rule of its own.
+    """A claim that measures its quantities itself.
 
     Attributes
     ----------
     how : callable
-        The rule.
+        Returns the quantities with their regions.
+    fails_if : str
+        What would make it differ.
     besides : sequence of str
         Further experiments needed.
     """
 
-    how: Callable[[Evidence], Judgement]
+    how: Callable[[Evidence], Finding]
+    fails_if: str
     besides: Sequence[str] = ()
 
     @property
@@ -357,5 +468,21 @@ class Told(Stated):
         return (self.experiment, *self.besides)
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Apply the rule."""
-        return self.how(evidence)
+        """Measure and judge."""
+        return self.how(evidence).judge(self.why)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction(Told):
+    """Two statements of the paper of which one excludes the other.
+
+    The regions are those in which both would be true. Outside of them the paper contradicts itself.
+    """
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Measure and judge."""
+        found = self.how(evidence).judge(self.why)
+        renamed: Mapping[str, str] = {AGREES: AGREES, DIFFERS: CONTRADICTS, UNTOLD: UNTOLD}
+        return Judgement(
+            renamed[found.verdict], found.found, found.ours, found.ci95, found.note, found.margin
+        )

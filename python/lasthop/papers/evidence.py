@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from lasthop import Run, Scenario
+from lasthop.papers.verdicts import Quantity, ratio, share_of
 from lasthop.study import Study
 from lasthop.study.samples import Samples
-from lasthop.study.statistics import Comparison, Estimate, Sample, compare_paired, estimate
+from lasthop.study.statistics import Comparison, Estimate, Sample, compare_paired
+from lasthop.study.units import metric_kind
 
 At = Mapping[str, str]
 """A grid point: values by the short names of the axes."""
@@ -72,12 +74,20 @@ class Sweep:
 
     def mean(self, metric: str, scheme: str, at: At) -> Estimate:
         """Estimate the mean of a metric."""
+        return self.quantity(metric, scheme, at).at()
+
+    def quantity(self, metric: str, scheme: str, at: At) -> Quantity:
+        """Return the mean of a metric, of the runs that have it."""
         sample = self.sample(metric, scheme, at)
-        return estimate(sample[~np.isnan(sample)], self.study.seed)
+        return Quantity(sample[~np.isnan(sample)], metric_kind(metric))
+
+    def ratio(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Quantity:
+        """Return the ratio of a metric at two (scheme, point), in paired runs."""
+        return ratio(self.sample(metric, *ours), self.sample(metric, *theirs))
 
     def versus(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Comparison:
         """Compare two (scheme, point) in paired runs: runs of the same number meet the same fades."""
-        return compare_paired(self.sample(metric, *ours), self.sample(metric, *theirs), self.study.seed)
+        return compare_paired(self.sample(metric, *ours), self.sample(metric, *theirs))
 
 
 class Evidence:
@@ -113,7 +123,12 @@ class Evidence:
         Runs of the same number meet the same fades if the experiments share the seed and the channel.
         """
         over, under = (self.sweep(name).sample(metric, scheme, at) for name, scheme, at in (ours, theirs))
-        return compare_paired(over, under, self.sweep(ours[0]).study.seed)
+        return compare_paired(over, under)
+
+    def ratio(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Quantity:
+        """Return the ratio of a metric at two (experiment, scheme, point), in paired runs."""
+        over, under = (self.sweep(name).sample(metric, scheme, at) for name, scheme, at in (ours, theirs))
+        return ratio(over, under)
 
     def traces(self, experiment: str) -> Mapping[str, Run]:
         """Return the first traced run of each scheme, which figures show."""
@@ -121,8 +136,15 @@ class Evidence:
 
     def over_runs(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Estimate:
         """Estimate the mean of a function of each traced run of a scheme."""
-        runs = self._traces[experiment][scheme]
-        return estimate(np.asarray([of(run) for run in runs]), runs[0].seed)
+        return self.quantity(experiment, scheme, of).at()
+
+    def quantity(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Quantity:
+        """Return the mean of a function of each traced run of a scheme."""
+        return Quantity(np.asarray([of(run) for run in self._traces[experiment][scheme]], dtype=np.float64))
+
+    def share(self, experiment: str, scheme: str, having: Callable[[Run], bool]) -> Quantity:
+        """Return the share of a scheme's traced runs that have something."""
+        return share_of([having(run) for run in self._traces[experiment][scheme]])
 
     def runs(self, experiment: str, scheme: str) -> Sequence[Run]:
         """Return all traced runs of a scheme."""

@@ -15,6 +15,7 @@ from lasthop import Run, Scenario
 from lasthop.study import Progress
 from lasthop.study.plan import Rule
 from lasthop.study.statistics import Sample, estimate
+from lasthop.study.units import metric_kind
 
 
 class _StoppedError(Exception):
@@ -86,7 +87,10 @@ def make_runs(
                     progress.made += 1
                     progress.seconds = time.monotonic() - began
                     report(progress)
-                found = [estimate(values(runs, target.metric), seed) for target in rule.targets]
+                found = [
+                    estimate(values(runs, target.metric), metric_kind(target.metric))
+                    for target in rule.targets
+                ]
                 excesses = [target.excess(each) for target, each in zip(rule.targets, found, strict=True)]
                 if rule.satisfied(excesses):
                     break

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from lasthop.papers.evidence import Evidence
     from lasthop.plots import DataFigure
 
-HOLDS = "holds"
-FAILS = "does not hold"
-CONTRADICTS = "contradicts itself"
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -121,7 +117,7 @@ class Experiment:
 
 
 class Claim(Protocol):
-    """A statement of the paper's text, with the rule that judges it."""
+    """A statement of the paper's text: the quantity that it is about, and where that must lie."""
 
     @property
     def id(self) -> str:
@@ -140,6 +136,14 @@ class Claim(Protocol):
         """The value that the paper gives."""
 
     @property
+    def definition(self) -> bool:
+        """Whether it holds by construction of the model, so that it is no result."""
+
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+
+    @property
     def experiments(self) -> Sequence[str]:
         """The experiments needed."""
 
@@ -154,7 +158,7 @@ class Judgement:
     Attributes
     ----------
     verdict : str
-        `HOLDS`, `FAILS` or `CONTRADICTS`.
+        One of `lasthop.papers.verdicts.VERDICTS`.
     found : str
         Our result in words.
     ours : float or None
@@ -162,7 +166,9 @@ class Judgement:
     ci95 : float or None
         Half its 95 % interval.
     note : str
-        The reason, or the reading under which it holds.
+        The reason, or the reading under which it agrees.
+    margin : str
+        Where our number must lie for the claim to agree, with the reason.
     """
 
     verdict: str
@@ -170,6 +176,7 @@ class Judgement:
     ours: float | None = None
     ci95: float | None = None
     note: str = ""
+    margin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from lasthop.study.plan import Rule, Target
 from lasthop.study.statistics import Estimate, Sample, estimate
+from lasthop.study.units import metric_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Reached:
         return f"{runs} runs of each scheme at each point; {'; '.join(each.text for each in self.widest)}"
 
 
-def reached(rule: Rule, counts: Sequence[int], samples: Sequence[Mapping[str, Sample]], seed: int) -> Reached:
+def reached(rule: Rule, counts: Sequence[int], samples: Sequence[Mapping[str, Sample]]) -> Reached:
     """Compare intervals with the targets of a rule.
 
     Parameters
@@ -82,16 +83,15 @@ def reached(rule: Rule, counts: Sequence[int], samples: Sequence[Mapping[str, Sa
         The number of runs of each scheme at each point.
     samples : sequence of mapping of str to Sample
         Their values of each metric.
-    seed : int
-        As in `estimate`.
     """
     widest = []
     for target in rule.targets:
         found: list[Estimate] = []
         for sample in samples:
             values = sample[target.metric]
-            found.append(estimate(values[~np.isnan(values)], seed))
-        excesses = [target.excess(each) for each in found if each.n > 1]
+            found.append(estimate(values[~np.isnan(values)], metric_kind(target.metric)))
+        # The width alone: that it rests on enough events is the rule's business.
+        excesses = [target.width(each) for each in found if each.n > 1]
         wider = sum(each > 1 for each in excesses)
         widest.append(Widest(target, max(excesses, default=0.0), wider, len(excesses)))
     return Reached(min(counts), max(counts), widest)

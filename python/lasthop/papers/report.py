@@ -63,6 +63,9 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
                 "ci95": judgement.ci95,
                 "found": judgement.found,
                 "verdict": judgement.verdict,
+                "margin": judgement.margin,
+                "fails_if": claim.fails_if,
+                "kind": "definition" if claim.definition else "result",
                 "note": judgement.note,
                 "reading": _differing(outcome),
             }

@@ -13,6 +13,7 @@ from lasthop.papers.evidence import Evidence, Sweep
 from lasthop.papers.kept import make_runs, values
 from lasthop.papers.paper import Choice, Claim, Experiment, Judgement, Paper, Plot
 from lasthop.papers.precision import Reached, reached
+from lasthop.papers.verdicts import VERDICTS
 from lasthop.study import Progress, Study
 
 if TYPE_CHECKING:
@@ -79,6 +80,11 @@ class Outcome:
     judgements: list[tuple[Claim, Judgement]] = field(default_factory=list)
     runs: int = 0
     reached: dict[str, Reached] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many results have each verdict; definitions are none."""
+        found = [judgement.verdict for claim, judgement in self.judgements if not claim.definition]
+        return {verdict: found.count(verdict) for verdict in VERDICTS}
 
 
 def run_paper(
@@ -154,7 +160,7 @@ def run_paper(
                 counts = [sweep.runs(*cell) for cell in cells]
                 outcome.runs += sum(counts)
             if rule.targets:
-                outcome.reached[experiment.name] = reached(rule, counts, samples, plan.seed)
+                outcome.reached[experiment.name] = reached(rule, counts, samples)
         evidence = Evidence(sweeps, traces, scenarios)
         for plot in plan.figures:
             tell(f"drawing figure {plot.id}", None)

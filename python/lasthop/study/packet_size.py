@@ -21,7 +21,7 @@ from lasthop import api
 from lasthop._lasthop import Scenario
 from lasthop.study.error import StudyError
 from lasthop.study.statistics import Sample, compare_paired, estimate, holm
-from lasthop.study.units import setting_reading
+from lasthop.study.units import metric_kind, setting_reading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
     rows = []
     for which, samples in found_by.items():
         best = max(samples, key=lambda size: np.nanmean(samples[size]))
-        found = estimate(samples[best][~np.isnan(samples[best])], study.seed)
+        found = estimate(samples[best][~np.isnan(samples[best])], metric_kind(metric))
         rows.append(
             dict(zip([*others, "scheme"], which, strict=True))
             | {
@@ -115,7 +115,7 @@ def table(study: Study, metric: str = "throughput_bps", key: str = SIZE) -> pand
                 "mean": found.mean,
                 "ci95": found.ci95,
                 "n": found.n,
-                "as_good": _as_good(samples, best, study.seed),
+                "as_good": _as_good(samples, best),
             }
         )
     return pandas.DataFrame(rows)
@@ -166,12 +166,12 @@ def _named(setting: str, value: str) -> str:
     return f"{setting_reading(setting, '', 1.0).name} {value}"
 
 
-def _as_good(samples: dict[str, Sample], best: str, seed: int) -> list[str]:
+def _as_good(samples: dict[str, Sample], best: str) -> list[str]:
     """Return the best size and those not significantly worse, in order."""
     sizes = list(samples)
     p_values = []
     for size in sizes:
-        p_values.append(compare_paired(samples[best], samples[size], seed).difference.p_value)
+        p_values.append(compare_paired(samples[best], samples[size]).difference.p_value)
     others = [i for i, size in enumerate(sizes) if size != best]
     adjusted = dict(zip(others, holm([p_values[i] for i in others]), strict=True))
     return [size for i, size in enumerate(sizes) if size == best or not adjusted[i] < SIGNIFICANT]

@@ -35,12 +35,17 @@ class Target:
     relative: float = 0.0
     absolute: float = 0.0
 
-    def excess(self, found: Estimate) -> float:
+    def width(self, found: Estimate) -> float:
         """Return the half-width of an estimate in units of the wanted one; NaN if it has no interval."""
         wanted = max(self.relative * abs(found.mean), self.absolute)
         if wanted > 0:
             return found.ci95 / wanted
         return 0.0 if found.ci95 == 0 else math.nan if math.isnan(found.ci95) else math.inf
+
+    def excess(self, found: Estimate) -> float:
+        """Return the same; infinite while the spread rests on too few events to stop by it, or on none."""
+        width = self.width(found)
+        return width if found.settled or math.isnan(width) else math.inf
 
 
 @dataclass(frozen=True, slots=True)

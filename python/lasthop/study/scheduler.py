@@ -15,6 +15,7 @@ from lasthop.study.plan import PointPlan, Progress, Rule
 from lasthop.study.samples import Samples
 from lasthop.study.statistics import estimate
 from lasthop.study.store import Store
+from lasthop.study.units import metric_kind
 
 SECONDS_BETWEEN_COMMITS = 0.25
 MOST_UNCOMMITTED = 1 << 18
@@ -142,7 +143,7 @@ class Scheduler:
         for scheme in plan.schemes:
             for target in self._rule.targets:
                 sample = self._samples.of(plan.point, scheme, target.metric, plan.target)
-                found.append(target.excess(estimate(sample[~np.isnan(sample)], self._seed)))
+                found.append(target.excess(estimate(sample[~np.isnan(sample)], metric_kind(target.metric))))
         return found
 
     def _order(self, plan: PointPlan, executor: Executor) -> None:

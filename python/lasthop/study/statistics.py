@@ -8,24 +8,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from scipy.stats._resampling import BootstrapResult
-
 Sample = npt.NDArray[np.float64]
 
+Kind = Literal["signed", "amount", "count", "share"]
+"""What the values may be: any number; none below zero; whole numbers from zero on; from zero to one."""
+
 LEVEL = 0.95
-SKEWED = 1.0
-FEWEST_TO_RESAMPLE = 20
 COCHRAN = 25
 """Student's interval is good from this many times the squared skewness on (Cochran 1977, section 2.15)."""
 
-RESAMPLES = 1999
-"""So many that the ends of a 95 % interval fall on resamples, not between them."""
+FEWEST_RUNS = 100
+"""With so many runs, what happens in one of twenty is seen all but surely: with a probability of 99.4 %."""
+
+FEWEST_EVENTS = 5
+"""Runs that must carry the skewness of a sample for its interval to cover the mean."""
+
+ALIKE = 300
+"""After so many equal runs at most one in a hundred differs, by the rule of three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +43,18 @@ class Estimate:
     mean : float
         Its mean; NaN if it is empty.
     low, high : float
-        The ends of the 95 % interval; NaN if the sample is smaller than two.
+        The ends of the interval; NaN if the sample is smaller than two.
     sd : float
         The sample's standard deviation; NaN if it is smaller than two.
     method : str
-        How the interval was found: `"t"`, `"bca"`, or `"none"` if there is none.
+        How the interval was found: `"t"`, `"skewed"`, `"events"`, `"exact"`; `"alike"` if all values are
+        equal, so that there is no spread to find it from; `"none"` if there is none.
     p_value : float
         How likely a sample this far from zero is if the true mean is zero, by the same method; NaN if
         there is no interval.
+    events : float
+        How many values the spread rests on: of a rare event, how often it was seen; of a skewed sample, n
+        over the squared skewness.
     """
 
     n: int
@@ -56,15 +64,30 @@ class Estimate:
     sd: float
     method: str
     p_value: float
+    events: float
 
     @property
     def ci95(self) -> float:
         """Half the interval's width."""
         return (self.high - self.low) / 2
 
+    @property
+    def few(self) -> bool:
+        """Whether the interval may cover the mean less often than it says: too few runs or events."""
+        return self.n < FEWEST_RUNS or (
+            self.events < FEWEST_EVENTS and self.method not in ("exact", "events")
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether the spread is known well enough to stop by it."""
+        if self.method == "alike":
+            return self.n >= ALIKE
+        return self.method in ("exact", "events") or self.events >= FEWEST_EVENTS
+
     def within(self, precision: float) -> bool:
-        """Whether half the interval's width is at most `precision` times the mean."""
-        return self.ci95 <= precision * abs(self.mean)
+        """Whether half the interval's width is at most `precision` times the mean, and can be relied on."""
+        return self.settled and self.ci95 <= precision * abs(self.mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,55 +108,63 @@ class Comparison:
 
 def prepare() -> None:
     """Import what the statistics need: it takes so long that it should not come in between."""
-    import scipy.special
-    import scipy.stats  # noqa: F401
+    import scipy.special  # noqa: F401
 
 
-def estimate(values: npt.ArrayLike, seed: int = 1) -> Estimate:
+def estimate(values: npt.ArrayLike, kind: Kind = "signed", level: float = LEVEL) -> Estimate:
     """Estimate a mean from independent values.
 
     Parameters
     ----------
     values : array_like of float
         The sample.
-    seed : int, default 1
-        Of the bootstrap's generator, which is used only if the sample is skewed.
+    kind : {"signed", "amount", "count", "share"}
+        What the values may be.
+    level : float, default 0.95
+        The level of the interval.
 
     Returns
     -------
     Estimate
-        With Student's interval; with that of the BCa bootstrap if the values are skewed: their
-        skewness g is beyond 1 on either side, and they are at least 20, but fewer than 25 g^2.
+        With Student's interval, or one of the others that docs/studies.md defines.
 
     Examples
     --------
     >>> found = estimate([3.0, 5.0, 4.0, 6.0])
     >>> f"{found.mean} in {found.low:.3f} to {found.high:.3f} by {found.method}"
     '4.5 in 2.446 to 6.554 by t'
+    >>> never = estimate([0] * 100, "share")
+    >>> f"{never.mean} in {never.low} to {never.high:.3f} by {never.method}"
+    '0.0 in 0.0 to 0.036 by exact'
     """
     sample = np.asarray(values, dtype=np.float64)
     n = len(sample)
     if n < 2:
         mean = float(sample[0]) if n else math.nan
-        return Estimate(n, mean, math.nan, math.nan, math.nan, "none", math.nan)
-    skew = abs(skewness(sample))
-    if skew > SKEWED and FEWEST_TO_RESAMPLE <= n < COCHRAN * skew**2:
-        found = _bca(sample, seed)
-        # The bootstrap has no answer where the resamples are all but one value.
-        if math.isfinite(found.low) and math.isfinite(found.high):
-            return found
-    return _student(sample)
+        return Estimate(n, mean, math.nan, math.nan, math.nan, "none", math.nan, 0.0)
+    if kind == "share" and bool(np.all((sample == 0) | (sample == 1))):
+        return _exact(sample, level)
+    nonzero = int(np.count_nonzero(sample))
+    if kind in ("amount", "count") and 2 * nonzero <= n and (nonzero or kind == "count"):
+        return _events(sample, level)
+    if sample.min() == sample.max():
+        # Runs that are all alike: rounding must not give them a spread.
+        same = float(sample[0])
+        return Estimate(n, same, same, same, 0.0, "alike", float(same == 0), 0.0)
+    least = -math.inf if kind == "signed" else 0.0
+    greatest = 1.0 if kind == "share" else math.inf
+    return _from_moments(sample, level, least, greatest)
 
 
-def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, seed: int = 1) -> Comparison:
+def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, level: float = LEVEL) -> Comparison:
     """Compare two schemes whose runs are paired: the values at one index met the same fades.
 
     Parameters
     ----------
     values, baseline : array_like of float
         Samples of the same length.
-    seed : int, default 1
-        As in `estimate`.
+    level : float, default 0.95
+        The level of the intervals.
 
     Returns
     -------
@@ -147,14 +178,14 @@ def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, seed: int = 1) -> Co
     (1.5, 1.1)
     """
     ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
-    difference = estimate(ours - theirs, seed)
-    against = estimate(theirs, seed)
+    difference = estimate(ours - theirs, level=level)
+    against = estimate(theirs, level=level)
     if not (against.low > 0 or against.high < 0):
         return Comparison(difference, None)
-    return Comparison(difference, estimate(linearised_ratio(ours, theirs), seed))
+    return Comparison(difference, estimate(linearised_ratio(ours, theirs), level=level))
 
 
-def compare_paired(values: Sample, baseline: Sample, seed: int = 1) -> Comparison:
+def compare_paired(values: Sample, baseline: Sample, level: float = LEVEL) -> Comparison:
     """Compare two schemes over the runs that both have: the common prefix, without runs that lack a value.
 
     Examples
@@ -163,10 +194,16 @@ def compare_paired(values: Sample, baseline: Sample, seed: int = 1) -> Compariso
     >>> compare_paired(np.array([11.0, 20.0, np.nan, 17.0]), np.array([10.0, 18.0, 15.0])).difference.n
     2
     """
+    ours, theirs = paired(values, baseline)
+    return compare(ours, theirs, level)
+
+
+def paired(values: Sample, baseline: Sample) -> tuple[Sample, Sample]:
+    """Return two samples over the runs that both have, without runs that lack a value."""
     runs = min(len(values), len(baseline))
     ours, theirs = values[:runs], baseline[:runs]
     both = ~(np.isnan(ours) | np.isnan(theirs))
-    return compare(ours[both], theirs[both], seed)
+    return ours[both], theirs[both]
 
 
 def linearised_ratio(over: Sample, under: Sample) -> Sample:
@@ -234,70 +271,58 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _student(sample: Sample) -> Estimate:
+def _from_moments(sample: Sample, level: float, least: float, greatest: float) -> Estimate:
+    """Return Student's interval; if the sample is skewed, the smallest that has Hall's in it too.
+
+    Hall (1992), "On the removal of skewness by transformation", with a cubic that is monotone: it moves and
+    widens Student's interval to the side of the long tail.
+    """
     from scipy.special import stdtr, stdtrit
 
     n = len(sample)
-    mean, sd = float(sample.mean()), float(sample.std(ddof=1))
-    if sample.min() == sample.max():
-        # Runs that are all alike: rounding must not give them a spread.
-        same = float(sample[0])
-        return Estimate(n, same, same, same, 0.0, "t", float(same == 0))
-    error = sd / math.sqrt(n)
-    half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * error
-    p_value = 2 * float(stdtr(n - 1, -abs(mean) / error))
-    return Estimate(n, mean, mean - half, mean + half, sd, "t", p_value)
+    mean, sd, skew = float(sample.mean()), float(sample.std(ddof=1)), skewness(sample)
+    root = math.sqrt(n)
+    quantile = float(stdtrit(n - 1, (1 + level) / 2)) / root
+    low, high = mean - quantile * sd, mean + quantile * sd
+    p_value = 2 * float(stdtr(n - 1, -abs(mean) / sd * root))
+    method = "t"
+    if n < COCHRAN * skew**2:
+        method = "skewed"
+        shift, bend = skew / (6 * n), skew / 3
+        ends = [mean - sd * (math.cbrt(1 + 3 * bend * (t - shift)) - 1) / bend for t in (quantile, -quantile)]
+        low, high = min(low, ends[0]), max(high, ends[1])
+        apart = mean / sd
+        level_at_zero = apart + bend * apart**2 + bend**2 * apart**3 / 3 + shift
+        p_value = max(p_value, 2 * float(stdtr(n - 1, -abs(level_at_zero) * root)))
+    events = n / skew**2 if skew else math.inf
+    return Estimate(n, mean, max(low, least), min(high, greatest), sd, method, p_value, events)
 
 
-def _bca(sample: Sample, seed: int) -> Estimate:
-    from scipy.stats import bootstrap
+def _events(sample: Sample, level: float) -> Estimate:
+    """Return the interval of a mean that rests on events which most runs do not have.
 
-    n = len(sample)
-    result = bootstrap(
-        (sample,),
-        np.mean,
-        confidence_level=LEVEL,
-        n_resamples=RESAMPLES,
-        # Bounds the memory that the resamples of a large sample take.
-        batch=max(1, 1_000_000 // n),
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    )
-    interval = result.confidence_interval
-    return Estimate(
-        n=n,
-        mean=float(sample.mean()),
-        low=float(interval.low),
-        high=float(interval.high),
-        sd=float(sample.std(ddof=1)),
-        method="bca",
-        p_value=_bca_p_value(sample, result),
-    )
-
-
-def _bca_p_value(sample: Sample, result: BootstrapResult) -> float:
-    """Return the level at which the BCa interval would just touch zero.
-
-    Efron's formula for the end of the interval, solved for the level: so that the p-value is below
-    0.05 when the interval excludes zero, and not otherwise.
+    Events of equal size are Poisson's, with Garwood's exact interval (1936). Of events of different sizes as
+    many count as have the same variance: (sum x)^2 / sum x^2.
     """
-    from scipy.special import ndtr, ndtri
+    from scipy.special import gammaincinv
 
-    means = result.bootstrap_distribution
-    size = len(means)
+    n, amount = len(sample), float(sample.sum())
+    size = float(np.sum(sample**2)) / amount if amount else 1.0
+    events = amount / size
+    low = float(gammaincinv(events, (1 - level) / 2)) if amount else 0.0
+    high = float(gammaincinv(events + 1, (1 + level) / 2))
+    sd = float(sample.std(ddof=1))
+    p_value = 0.0 if amount else 1.0
+    return Estimate(n, amount / n, low * size / n, high * size / n, sd, "events", p_value, events)
 
-    def share_below(value: float) -> float:
-        share = (np.sum(means < value) + np.sum(means <= value)) / (2 * size)
-        # A finite number of resamples cannot show that something never happens.
-        return float(np.clip(share, 1 / (size + 1), size / (size + 1)))
 
-    bias = float(ndtri(share_below(float(sample.mean()))))
-    apart = sample - sample.mean()
-    acceleration = float(np.sum(apart**3) / (6 * np.sum(apart**2) ** 1.5))
-    shift = float(ndtri(share_below(0.0))) - bias
-    level = float(ndtr(shift / (1 + acceleration * shift) - bias))
-    p_value = 2 * min(level, 1 - level)
-    if means.min() > 0 or means.max() < 0:
-        # Zero is farther off than the resamples can tell, so that this is only a bound.
-        return min(p_value, _student(sample).p_value)
-    return p_value
+def _exact(sample: Sample, level: float) -> Estimate:
+    """Return the interval of a share of runs by Clopper and Pearson (1934)."""
+    from scipy.special import betaincinv
+
+    n, having = len(sample), int(sample.sum())
+    low = float(betaincinv(having, n - having + 1, (1 - level) / 2)) if having else 0.0
+    high = float(betaincinv(having + 1, n - having, (1 + level) / 2)) if having < n else 1.0
+    sd = float(sample.std(ddof=1))
+    events = float(min(having, n - having))
+    return Estimate(n, having / n, low, high, sd, "exact", 0.0 if having else 1.0, events)

@@ -36,7 +36,7 @@ class Study:
     precision : float or None, default 0.02
         A point stops when the half-width of every scheme's 95 % interval is at most this share of the mean.
         None to always make the most runs.
-    runs : (int, int), default (10, 1000)
+    runs : (int, int), default (100, 1000)
         The fewest and the most runs of each scheme at each point; at most a million.
     metric : str, default "throughput_bps"
         The metric of `precision`, and the default metric of the tables.
@@ -91,7 +91,7 @@ class Study:
         *,
         seed: int = 1,
         precision: float | None = 0.02,
-        runs: tuple[int, int] = (10, 1000),
+        runs: tuple[int, int] = (100, 1000),
         metric: str = "throughput_bps",
         targets: Sequence[Target] = (),
         each_scheme: bool = False,

@@ -10,6 +10,7 @@ import numpy as np
 from lasthop.study.samples import TOTAL, Samples
 from lasthop.study.statistics import Comparison, Estimate, compare_paired, estimate, holm
 from lasthop.study.store import Identity, Store
+from lasthop.study.units import metric_kind
 
 if TYPE_CHECKING:
     import pandas
@@ -44,10 +45,10 @@ def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
     return frame
 
 
-def estimate_cell(samples: Samples, point: int, scheme: str, metric: str, seed: int) -> Estimate:
+def estimate_cell(samples: Samples, point: int, scheme: str, metric: str) -> Estimate:
     """Estimate a metric from the runs that have it."""
     sample = samples.of(point, scheme, metric)
-    return estimate(sample[~np.isnan(sample)], seed)
+    return estimate(sample[~np.isnan(sample)], metric_kind(metric))
 
 
 def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.DataFrame:
@@ -57,7 +58,7 @@ def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.D
     rows = []
     for i, point in enumerate(identity.points):
         for scheme in point.schemes:
-            found = estimate_cell(samples, i, scheme, metric, identity.seed)
+            found = estimate_cell(samples, i, scheme, metric)
             row: dict[str, Any] = point.parameters | {
                 "scheme": scheme,
                 "metric": metric,
@@ -70,9 +71,10 @@ def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.D
                 "high": found.high,
                 "sd": found.sd,
                 "method": found.method,
+                "few": found.few,
             }
             if metric == "throughput_bps":
-                total = estimate_cell(samples, i, scheme, TOTAL, identity.seed)
+                total = estimate_cell(samples, i, scheme, TOTAL)
                 row |= {TOTAL: total.mean, f"{TOTAL}_ci95": total.ci95}
             rows.append(row)
     return pandas.DataFrame(rows)
@@ -91,7 +93,7 @@ def comparison_frame(
         for scheme in point.schemes:
             if scheme == against:
                 continue
-            found = compare_cells(samples, i, scheme, against, metric, identity.seed)
+            found = compare_cells(samples, i, scheme, against, metric)
             difference, ratio = found.difference, found.ratio
             p_values.append(difference.p_value)
             rows.append(
@@ -119,10 +121,8 @@ def comparison_frame(
     return frame
 
 
-def compare_cells(
-    samples: Samples, point: int, scheme: str, baseline: str, metric: str, seed: int
-) -> Comparison:
+def compare_cells(samples: Samples, point: int, scheme: str, baseline: str, metric: str) -> Comparison:
     """Compare two schemes over the runs that both have, and in which both have the metric."""
     runs = samples.runs(point, scheme, baseline)
     ours, theirs = (samples.of(point, each, metric, runs) for each in (scheme, baseline))
-    return compare_paired(ours, theirs, seed)
+    return compare_paired(ours, theirs)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lasthop.study.statistics import Kind
+
 RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
 SIZES = (("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
 _TIMES = (("µs", 1e-6), ("ms", 1e-3), ("s", 1.0))
 _SHARES = frozenset({"goodput", "finished", "aborted"})
+_BELOW_ONE = _SHARES | {"fairness"}
+_AMOUNTS = ("_bps", "_bytes", "_s", "_bits")
 _SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]))
 
 _SETTINGS = {
@@ -43,6 +47,22 @@ class Reading:
     def label(self) -> str:
         """The name followed by the unit."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+def metric_kind(metric: str) -> Kind:
+    """Return what the values of a metric may be. A total of bits over time is a ratio: any number.
+
+    Examples
+    --------
+    >>> metric_kind("goodput"), metric_kind("timeouts"), metric_kind("4.throughput_bps")
+    ('share', 'count', 'amount')
+    """
+    name = metric.rpartition(".")[2]
+    if name == "throughput_total_bps":
+        return "signed"
+    if name in _BELOW_ONE:
+        return "share"
+    return "amount" if name.endswith(_AMOUNTS) else "count"
 
 
 def metric_reading(metric: str, greatest: float) -> Reading:

@@ -7,10 +7,11 @@ from functools import partial
 
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
+from lasthop.papers.verdicts import Quantity
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
 from lasthop.study.quantity import number
-from lasthop.study.statistics import Estimate, estimate
+from lasthop.study.statistics import Estimate
 from lasthop.study.units import Reading
 
 SCHEME = "selective-fec"
@@ -41,17 +42,21 @@ def completion(evidence: Evidence, experiment: str, at: At) -> Estimate:
     return evidence.sweep(experiment).mean("completion_time_s", SCHEME, at)
 
 
-def units(evidence: Evidence, experiment: str, at: At) -> Estimate:
-    """Estimate the number of data units sent per segment of the file.
+def units(evidence: Evidence, experiment: str, at: At) -> Quantity:
+    """Return the number of data units sent per segment of the file.
 
     Acknowledgements go the other way, and are no data units.
     """
     sweep = evidence.sweep(experiment)
     bits = sweep.sample("link_bits", SCHEME, at) - ACK_BITS * sweep.sample("acks_sent", SCHEME, at)
-    return estimate(bits / UNIT_BITS / segments(evidence, experiment), sweep.study.seed)
+    return Quantity(bits / UNIT_BITS / segments(evidence, experiment), "amount")
 
 
-Quantity = Callable[[Evidence, str, At], Estimate]
+def _units(evidence: Evidence, experiment: str, at: At) -> Estimate:
+    return units(evidence, experiment, at).at()
+
+
+Estimated = Callable[[Evidence, str, At], Estimate]
 
 
 def _line(label: str, x: list[float], found: list[Estimate]) -> Line:
@@ -61,7 +66,7 @@ def _line(label: str, x: list[float], found: list[Estimate]) -> Line:
 
 
 def _by_margin(
-    of: Quantity, experiment: str, policies: tuple[str, ...], dopplers: tuple[str, ...], evidence: Evidence
+    of: Estimated, experiment: str, policies: tuple[str, ...], dopplers: tuple[str, ...], evidence: Evidence
 ) -> list[Line]:
     margins = evidence.sweep(experiment).values("margin")
     x = [number(margin) for margin in margins]
@@ -85,10 +90,10 @@ def _completion(experiment: str, dopplers: tuple[str, ...], evidence: Evidence) 
 
 
 def _sent(experiment: str, evidence: Evidence) -> DataFigure:
-    return curve(_by_margin(units, experiment, _POLICIES, ("0.1",), evidence), _MARGIN, _UNITS)
+    return curve(_by_margin(_units, experiment, _POLICIES, ("0.1",), evidence), _MARGIN, _UNITS)
 
 
-def _further(of: Quantity, reading: Reading, experiment: str, evidence: Evidence) -> DataFigure:
+def _further(of: Estimated, reading: Reading, experiment: str, evidence: Evidence) -> DataFigure:
     policies = ("selective", "retransmitted", "repeated-units")
     return curve(_by_margin(of, experiment, policies, ("",), evidence), _MARGIN, reading)
 
@@ -168,7 +173,7 @@ FIGURES = (
         "further-units",
         "Other policies: data units sent per segment, 10 segments",
         ("further",),
-        partial(_further, units, _UNITS, "further"),
+        partial(_further, _units, _UNITS, "further"),
     ),
     Plot(
         "further-fifty",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from lasthop import Run
 from lasthop.papers.evidence import At, Evidence
 from lasthop.papers.paper import Plot
+from lasthop.papers.verdicts import Quantity
 from lasthop.papers.vstcp.network import HEADER, SIZES, TABLE_4, rate_of
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
@@ -75,22 +76,20 @@ def _throughputs(evidence: Evidence) -> DataFigure:
     return curve(lines, _RATE, _THROUGHPUT)
 
 
-def normalised(evidence: Evidence, experiment: str, scheme: str, rate: float) -> Estimate:
-    """Estimate the throughput relative to METP in the paper's campaign, in paired runs."""
-    found = evidence.between(
+def normalised(evidence: Evidence, experiment: str, scheme: str, rate: float) -> Quantity:
+    """Return the throughput relative to METP in the paper's campaign, in paired runs."""
+    return evidence.ratio(
         "throughput_bps",
         (experiment, scheme, at_rate(evidence, experiment, rate)),
         ("rate", "metp", at_rate(evidence, "rate", rate)),
     )
-    assert found.ratio is not None
-    return found.ratio
 
 
 def _normalised(evidence: Evidence) -> DataFigure:
     lines = []
     for label, experiment, scheme in _series(evidence):
         x = rates(evidence, experiment)
-        found = [normalised(evidence, experiment, scheme, rate) for rate in x]
+        found = [normalised(evidence, experiment, scheme, rate).at() for rate in x]
         lines.append(_line(label, x, found, scheme=scheme))
     return curve(lines, _RATE, _NORMALISED)
 
@@ -99,7 +98,7 @@ def _gains(evidence: Evidence) -> DataFigure:
     lines = []
     for label, experiment in (("VS-TCP 1", "rate"), ("VS-TCP 2", "method-2")):
         x = rates(evidence, experiment)
-        lines.append(_line(label, x, [normalised(evidence, experiment, "vs-tcp", rate) for rate in x]))
+        lines.append(_line(label, x, [normalised(evidence, experiment, "vs-tcp", rate).at() for rate in x]))
     return curve(lines, _RATE, _NORMALISED, references={"nocon": 1.0})
 
 

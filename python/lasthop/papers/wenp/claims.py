@@ -7,15 +7,20 @@ from functools import partial
 
 import numpy as np
 
-from lasthop import Run
-from lasthop.papers.claims import Told, Unit, near
+from lasthop.papers.claims import Contradiction, Finding, Told, Unit, gain_of, gained, printed_number
 from lasthop.papers.evidence import Evidence
-from lasthop.papers.paper import CONTRADICTS, FAILS, HOLDS, Claim, Judgement
-from lasthop.papers.wenp.figures import SCHEMES, gain, mean
+from lasthop.papers.paper import Claim, Judgement
+from lasthop.papers.verdicts import Part, Quantity, above, below, calculated, ratio, within
+from lasthop.papers.wenp.figures import SCHEMES, gain, sample, throughput
 from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
-from lasthop.study.statistics import compare_paired
+from lasthop.study.statistics import Sample
 
 _KBPS = Unit("kb/s", 1e3, 0)
+REASON = "the error margin that section VII states for its means"
+
+
+def _throughput(evidence: Evidence, experiment: str, scheme: str, station: str) -> Quantity:
+    return evidence.quantity(experiment, scheme, partial(throughput, station))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,41 +62,51 @@ class Station:
         return f"{self._value} kb/s"
 
     @property
+    def definition(self) -> bool:
+        """It is a result."""
+        return False
+
+    @property
+    def fails_if(self) -> str:
+        """What would make it differ."""
+        return "the mean is more than 5 % from the printed value"
+
+    @property
     def experiments(self) -> tuple[str, ...]:
         """The experiments needed."""
         return ("table",)
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare within the error margin that the paper states."""
-        found = mean(evidence, "table", self.scheme, self.station)
-        value = 1e3 * self._value
-        holds = near(found, value, MARGIN / 2)
-        note = f"ours is {found.mean / value - 1:+.0%}; held to its margin of 5 %"
-        return Judgement(HOLDS if holds else FAILS, _KBPS.estimate(found), found.mean, found.ci95, note)
+        return _near(_throughput(evidence, "table", self.scheme, self.station), 1e3 * self._value).judge()
 
 
-def _lossy_gain(evidence: Evidence) -> Judgement:
+def _near(found: Quantity, printed: float) -> Finding:
+    at = found.at()
+    region = printed_number(printed, MARGIN, REASON, _KBPS)
+    note = f"ours is {100 * (at.mean / printed - 1):+.1f} %"
+    return Finding([Part(found, region)], _KBPS.estimate(at), at, note)
+
+
+def _lossy_gain(evidence: Evidence) -> Finding:
     gains = [gain(evidence, "table", station) for station in STATIONS[1:]]
-    text = ", ".join(f"{100 * (each.mean - 1):+.0f} %" for each in gains)
-    return Judgement(HOLDS if all(each.high > 1 for each in gains) else FAILS, f"MH 2 to 8: {text}")
+    text = ", ".join(f"{100 * (each.at().mean - 1):+.0f} %" for each in gains)
+    return Finding([Part(each, above()) for each in gains], f"MH 2 to 8: {text}")
 
 
-def _first_loses(evidence: Evidence) -> Judgement:
+def _first_loses(evidence: Evidence) -> Finding:
     found = gain(evidence, "table", "1")
     printed = PRINTED["wenp"][0] / PRINTED["basic"][0] - 1
-    text = f"{100 * (found.mean - 1):+.0f} % ± {100 * found.ci95:.0f} %; printed are {100 * printed:+.0f} %"
-    return Judgement(HOLDS if found.low < 1 else FAILS, text, found.mean - 1, found.ci95)
+    text = f"{gained(found.at())}; printed are {100 * printed:+.0f} %"
+    return Finding([Part(found, below())], text, gain_of(found.at()))
 
 
-def _sum(scheme: str, evidence: Evidence) -> Judgement:
-    found = evidence.over_runs("table", scheme, lambda run: float(run.metrics["throughput_bps"]))
-    printed = 1e3 * sum(PRINTED[scheme])
-    text = f"{_KBPS.estimate(found)}; ours is {found.mean / printed - 1:+.1%}"
-    holds = near(found, printed, MARGIN / 2)
-    return Judgement(HOLDS if holds else FAILS, text, found.mean, found.ci95)
+def _sum(scheme: str, evidence: Evidence) -> Finding:
+    found = evidence.quantity("table", scheme, lambda run: float(run.metrics["throughput_bps"]))
+    return _near(found, 1e3 * sum(PRINTED[scheme]))
 
 
-def _metric(evidence: Evidence, metric: str) -> tuple[np.ndarray, np.ndarray]:
+def _metric(evidence: Evidence, metric: str) -> tuple[Sample, Sample]:
     values = [
         np.asarray([float(run.metrics[metric]) for run in evidence.runs("table", scheme)])
         for scheme in ("wenp", "basic")
@@ -99,21 +114,21 @@ def _metric(evidence: Evidence, metric: str) -> tuple[np.ndarray, np.ndarray]:
     return values[0], values[1]
 
 
-def _fairer(evidence: Evidence) -> Judgement:
+def _fairer(evidence: Evidence) -> Finding:
     ours, theirs = _metric(evidence, "fairness")
-    found = compare_paired(ours, theirs, evidence.runs("table", "wenp")[0].seed)
     text = f"Jain's index {ours.mean():.3f} for {theirs.mean():.3f}"
-    return Judgement(HOLDS if found.difference.low > 0 else FAILS, text, float(ours.mean()))
+    region = above(text="a higher index than without")
+    return Finding([Part(ratio(ours, theirs), region)], text, Quantity(ours).at())
 
 
-def _fewer_timeouts(evidence: Evidence) -> Judgement:
+def _fewer_timeouts(evidence: Evidence) -> Finding:
     ours, theirs = _metric(evidence, "timeouts")
-    found = compare_paired(ours, theirs, evidence.runs("table", "wenp")[0].seed)
     text = f"{ours.mean():.1f} for {theirs.mean():.1f} in 300 s, all stations"
-    return Judgement(HOLDS if found.difference.high < 0 else FAILS, text, float(ours.mean()))
+    region = below(text="fewer than without")
+    return Finding([Part(ratio(ours, theirs), region)], text, Quantity(ours).at())
 
 
-def _injects_nothing(evidence: Evidence) -> Judgement:
+def _injects_nothing(evidence: Evidence) -> Finding:
     run = evidence.traces("trace")["wenp"]
     own, passed = 0, 0
     for station in STATIONS:
@@ -125,40 +140,46 @@ def _injects_nothing(evidence: Evidence) -> Judgement:
             passed += ended
         own += count.get("notice-received", 0) + count.get("notice-lost", 0)
     text = f"{own} more packets came to an end than hosts have sent, of {passed:,}"
-    return Judgement(HOLDS if own == 0 else FAILS, text, float(own))
+    return Finding(
+        [Part(calculated(float(own)), within(0.0, 0.0, "none"))], text, calculated(float(own)).at()
+    )
 
 
-def _overhead(evidence: Evidence) -> Judgement:
+def _overhead(evidence: Evidence) -> Finding:
     series = evidence.traces("trace")["wenp"].agents()["ap"]
     peak = float(series["cached_segments_peak"][-1])
     lookups = float(series["lookups"][-1] / series["packets"][-1])
     text = f"at most {peak:.0f} headers cached for eight connections, {lookups:.2f} look-ups for each packet"
     note = "a header is two sequence numbers; a window of 64 KiB has 45 segments, so eight of them 360"
-    return Judgement(
-        HOLDS if peak <= 8 * 65_535 / 1460 + 8 and lookups <= 2 else FAILS, text, peak, note=note
-    )
+    small = "at most the eight windows in headers, and two look-ups for each packet"
+    parts = [
+        Part(calculated(peak), below(8 * 65_535 / 1460 + 8, small)),
+        Part(calculated(lookups), below(2.0, small)),
+    ]
+    return Finding(parts, text, calculated(peak).at(), note)
 
 
-def _divisor(evidence: Evidence) -> Judgement:
-    nominal = mean(evidence, "divisor-1", "basic", "8")
-    text = f"MH 8 gets {_KBPS.text(nominal.mean)} if it loses 20 %"
+def _divisor(evidence: Evidence) -> Finding:
+    found = _throughput(evidence, "divisor-1", "basic", "8")
     note = (
-        "printed are 214 kb/s; a window of a few segments cannot be repaired without timeouts of a second "
-        "and more. One loss for eight drops gives both rows (reading divisor)"
+        "a window of a few segments cannot be repaired without timeouts of a second and more. One loss for "
+        "eight drops gives both rows (reading divisor)"
     )
-    return Judgement(CONTRADICTS, text, nominal.mean, nominal.ci95, note)
+    region = printed_number(214e3, MARGIN, REASON, _KBPS)
+    text = f"MH 8 gets {_KBPS.text(found.at().mean)} if it loses 20 %"
+    return Finding([Part(found, region)], text, found.at(), note)
 
 
-def _alpha(evidence: Evidence) -> Judgement:
-    def lossy(run: Run) -> float:
-        return sum(float(run.connections[station]["throughput_bps"]) for station in STATIONS[1:])
+def _alpha(evidence: Evidence) -> Finding:
+    def lossy(scheme: str, alpha: str) -> Sample:
+        stations = [sample(evidence, f"alpha-{alpha}", scheme, station) for station in STATIONS[1:]]
+        return np.asarray(np.sum(stations, axis=0))
 
-    half, usual, whole = (
-        evidence.over_runs(f"alpha-{alpha}", "wenp", lossy).mean for alpha in ("0.5", "0.75", "1.0")
-    )
-    found = ", ".join(_KBPS.text(each) for each in (half, usual, whole))
+    half, usual, whole = (lossy("wenp", alpha) for alpha in ("0.5", "0.75", "1.0"))
+    found = ", ".join(_KBPS.text(float(each.mean())) for each in (half, usual, whole))
     text = f"with alpha 0.5, 0.75 and 1 MH 2 to 8 have {found}"
-    return Judgement(HOLDS if half < usual < whole else FAILS, text, usual)
+    region = above(text="more than with 0.5")
+    return Finding([Part(ratio(usual, half), region)], text, Quantity(usual).at())
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -169,6 +190,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="standard, all stations together",
         printed="4308 kb/s",
         experiment="table",
+        fails_if="the mean is more than 5 % from the printed sum",
         how=partial(_sum, "basic"),
     ),
     Told(
@@ -177,6 +199,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="WENP, all stations together",
         printed="4360 kb/s",
         experiment="table",
+        fails_if="the mean is more than 5 % from the printed sum",
         how=partial(_sum, "wenp"),
     ),
     Told(
@@ -185,6 +208,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="the throughput of stations with packet drops improves",
         printed="+8 % to +14 %",
         experiment="table",
+        fails_if="one of the seven stations gains nothing",
         how=_lossy_gain,
     ),
     Told(
@@ -193,6 +217,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="that of MH 1, which drops nothing, decreases",
         printed="-16 %",
         experiment="table",
+        fails_if="it does not decrease",
         how=_first_loses,
     ),
     Told(
@@ -201,6 +226,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="the bandwidth is shared more fairly",
         printed="-",
         experiment="table",
+        fails_if="Jain's index is no higher",
         how=_fairer,
     ),
     Told(
@@ -209,6 +235,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="it helps to minimise unnecessary timeouts",
         printed="-",
         experiment="table",
+        fails_if="there are no fewer timeouts",
         how=_fewer_timeouts,
     ),
     Told(
@@ -217,6 +244,8 @@ CLAIMS: tuple[Claim, ...] = (
         statement="WENP injects no packet into the network",
         printed="0",
         experiment="trace",
+        fails_if="a packet comes to an end that no host has sent",
+        definition=True,
         how=_injects_nothing,
     ),
     Told(
@@ -225,6 +254,8 @@ CLAIMS: tuple[Claim, ...] = (
         statement="WENP does not add significant overhead to the router",
         printed="-",
         experiment="trace",
+        fails_if="it caches more headers than the windows hold, or looks up more than twice",
+        definition=True,
         how=_overhead,
     ),
     Told(
@@ -233,15 +264,17 @@ CLAIMS: tuple[Claim, ...] = (
         statement="alpha 0.75 in place of 0.5 increases the throughput after a loss on the air",
         printed="-",
         experiment="alpha-0.75",
+        fails_if="0.75 gives no more than 0.5",
         besides=("alpha-0.5", "alpha-1.0"),
         how=_alpha,
     ),
-    Told(
+    Contradiction(
         id="drop-rate",
         section="VI, tables I and IV",
         statement="20 % of the packets to MH 8 are dropped, and it gets 214 kb/s",
         printed="214 kb/s",
         experiment="divisor-1",
+        fails_if="a loss rate of 20 % gives the printed throughput",
         how=_divisor,
     ),
 )

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from lasthop import Run
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
+from lasthop.papers.verdicts import Quantity, ratio
 from lasthop.papers.wenp.network import DROPS, PRINTED, STATIONS
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
-from lasthop.study.statistics import Estimate, compare_paired
+from lasthop.study.statistics import Estimate
 from lasthop.study.units import Reading
 
 ALPHAS = ("0.5", "0.6", "0.75", "0.9", "1.0")
@@ -47,13 +48,9 @@ def mean(evidence: Evidence, experiment: str, scheme: str, station: str) -> Esti
     return evidence.over_runs(experiment, scheme, partial(throughput, station))
 
 
-def gain(evidence: Evidence, experiment: str, station: str) -> Estimate:
-    """Estimate the ratio of a station's throughput with WENP to that without, in paired runs."""
-    runs = evidence.runs(experiment, "wenp")
-    ours, theirs = (sample(evidence, experiment, scheme, station) for scheme in ("wenp", "basic"))
-    ratio = compare_paired(ours, theirs, runs[0].seed).ratio
-    assert ratio is not None
-    return ratio
+def gain(evidence: Evidence, experiment: str, station: str) -> Quantity:
+    """Return the ratio of a station's throughput with WENP to that without, in paired runs."""
+    return ratio(*(sample(evidence, experiment, scheme, station) for scheme in ("wenp", "basic")))
 
 
 def _line(label: str, found: list[Estimate], shift: float = 0.0, scheme: str = "") -> Line:
@@ -72,7 +69,7 @@ def _table(evidence: Evidence) -> DataFigure:
 
 
 def _improvement(evidence: Evidence) -> DataFigure:
-    found = [gain(evidence, "table", station) for station in STATIONS]
+    found = [gain(evidence, "table", station).at() for station in STATIONS]
     paper = [
         with_it / without - 1 for with_it, without in zip(PRINTED["wenp"], PRINTED["basic"], strict=True)
     ]
@@ -131,7 +128,7 @@ def _cache(evidence: Evidence) -> DataFigure:
 
 def _gains(experiments: dict[str, str], evidence: Evidence) -> DataFigure:
     lines = [
-        _line(label, [gain(evidence, experiment, station) for station in STATIONS], 1.0)
+        _line(label, [gain(evidence, experiment, station).at() for station in STATIONS], 1.0)
         for experiment, label in experiments.items()
     ]
     return curve(lines, _DROP, _GAIN)

@@ -1,0 +1,283 @@
+"""The verdicts on claims, and the rules that give them: the only place where either is decided.
+
+A claim states a quantity, and the region in which the quantity must lie for the claim to be true: the
+printed value with its margin, or the meaning of the text's words. `QUANTIFIERS` fixes those meanings once for
+all papers. The claim
+
+- *agrees* if the whole 95 % interval of our quantity lies within the region,
+- *differs* if the whole interval lies outside of it, and
+- *cannot be told* otherwise: with more runs it can.
+
+The first is an equivalence test: two one-sided tests, each at 2.5 %. Of several quantities that must all be
+within their regions, all intervals must be; and one outside is enough to differ, of intervals that cover
+together with 95 % (Bonferroni's, whose first rejection is Holm's). Of several of which one must be, the other
+way round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from lasthop.study.statistics import LEVEL, Estimate, Kind, Sample, estimate, linearised_ratio, paired
+
+AGREES = "agrees"
+DIFFERS = "differs"
+UNTOLD = "cannot be told"
+CONTRADICTS = "contradicts itself"
+VERDICTS = (AGREES, DIFFERS, UNTOLD, CONTRADICTS)
+
+ABOUT = 0.2
+SAME = 0.1
+CLEARLY = 0.05
+GREATLY = 0.2
+CLOSE, VERY_CLOSE = 0.90, 0.95
+NEVER = 0.01
+HARDLY = 0.001
+TYPICAL = 0.05
+
+QUANTIFIERS = {
+    "about 50 %, around 7 s": "within a fifth of the number",
+    "doubles, 100 % more": "1.8 to 2.2 times as much",
+    "up to 30 %": "the largest value is within a fifth of the number; its interval allows for the choice",
+    "better, more, faster, larger; less than 60 %": "above (below) at all, or the number itself",
+    "grows, falls": "the last value is above the first, and no step is backwards by more than the scatter",
+    "clearly, significantly": "by more than 5 %",
+    "greatly, much": "by at least a fifth",
+    "slightly": "by less than a tenth",
+    "the same, alike, similar, constant, little": "within a tenth",
+    "close to; very close to": "at least 90 %; at least 95 % of it",
+    "never, none, no timeouts": "in at most 1 % of the runs",
+    "hardly ever": "at most one in a thousand",
+    "one printed run": "what it shows happens in at least 5 % of ours, so that it is no outlier among them",
+}
+"""What the words of the texts mean, in all papers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where a quantity must lie for a claim to be true.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends.
+    text : str
+        The region in words, with the reason for its margin.
+    strict : bool
+        Whether the ends do not belong to it: of two that are equal, none is better.
+    """
+
+    low: float
+    high: float
+    text: str
+    strict: bool = False
+
+
+def within(value: float, margin: float, text: str) -> Region:
+    """Return the region up to `margin` around a printed value."""
+    return Region(value - margin, value + margin, text)
+
+
+def about(value: float) -> Region:
+    """Return the meaning of "about", and of "up to" for the largest of several."""
+    low, high = sorted((value * (1 - ABOUT), value * (1 + ABOUT)))
+    return Region(low, high, f"{low:.3g} to {high:.3g}: about is within a fifth")
+
+
+def about_gain(value: float) -> Region:
+    """Return the meaning of "about 30 % better", of a ratio."""
+    found = about(value)
+    text = f"{100 * found.low:+.0f} % to {100 * found.high:+.0f} %: about, or up to, is within a fifth"
+    return Region(1 + found.low, 1 + found.high, text)
+
+
+def doubles() -> Region:
+    """Return the meaning of "doubles", of a ratio."""
+    return Region(1.8, 2.2, "1.8 to 2.2 times as much: doubles")
+
+
+def above(value: float = 1.0, text: str = "more") -> Region:
+    """Return everything above a number, by default of a ratio."""
+    return Region(value, math.inf, text, strict=True)
+
+
+def below(value: float = 1.0, text: str = "less") -> Region:
+    """Return everything below a number, by default of a ratio."""
+    return Region(-math.inf, value, text, strict=True)
+
+
+def clearly_above() -> Region:
+    """Return the meaning of "clearly better" and "significantly more", of a ratio."""
+    return above(1 + CLEARLY, "more by over 5 %: clearly, significantly")
+
+
+def clearly_below() -> Region:
+    """Return the meaning of "significantly less", of a ratio."""
+    return below(1 - CLEARLY, "less by over 5 %: clearly, significantly")
+
+
+def greatly_below() -> Region:
+    """Return the meaning of "greatly improved" and "much less", of a ratio."""
+    return below(1 - GREATLY, "less by at least a fifth: greatly, much")
+
+
+def slightly_below() -> Region:
+    """Return the meaning of "slightly less", of a ratio."""
+    return Region(1 - SAME, 1.0, "less, by under a tenth: slightly")
+
+
+def same() -> Region:
+    """Return the meaning of "alike", "similar" and "almost constant", of a ratio."""
+    return Region(1 - SAME, 1 + SAME, "within a tenth: alike, similar, constant, little")
+
+
+def reaches(part: float) -> Region:
+    """Return the meaning of "close to" a bound, of a share of it."""
+    return above(part, f"at least {part:.0%} of it: {'very ' if part >= VERY_CLOSE else ''}close")
+
+
+def never() -> Region:
+    """Return the meaning of "never", of a share of runs."""
+    return below(NEVER, "in at most 1 % of the runs: never")
+
+
+def typical() -> Region:
+    """Return the meaning of a single printed run, of a share of runs."""
+    return above(TYPICAL, "in at least 5 % of the runs: one printed run is no outlier")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """A measured quantity: the mean of independent values.
+
+    Attributes
+    ----------
+    values : array of float
+        The values; none if it could not be measured.
+    kind : {"signed", "amount", "count", "share"}
+        As in `estimate`.
+    known : float or None
+        The quantity itself, if it is calculated and not measured.
+    """
+
+    values: Sample
+    kind: Kind = "signed"
+    known: float | None = None
+
+    def at(self, tests: int = 1) -> Estimate:
+        """Estimate it so that the intervals of so many quantities cover together with 95 %."""
+        if self.known is not None:
+            return replace(estimate([self.known]), low=self.known, high=self.known)
+        return estimate(self.values, self.kind, 1 - (1 - LEVEL) / tests)
+
+    def scaled(self, factor: float) -> Quantity:
+        """Return the quantity in another unit."""
+        return Quantity(self.values * factor, self.kind, None if self.known is None else self.known * factor)
+
+
+def calculated(value: float) -> Quantity:
+    """Return a quantity that no chance affects."""
+    return Quantity(np.empty(0), known=value)
+
+
+def share_of(having: Sequence[bool] | npt.NDArray[np.bool_]) -> Quantity:
+    """Return the share of runs that have something."""
+    return Quantity(np.asarray(having, dtype=np.float64), "share")
+
+
+def ratio(ours: Sample, theirs: Sample) -> Quantity:
+    """Return the ratio of the means of two samples over the runs that both have."""
+    over, under = paired(ours, theirs)
+    against = estimate(under)
+    if not (against.low > 0 or against.high < 0):
+        return Quantity(np.empty(0))
+    return Quantity(linearised_ratio(over, under))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A quantity, and where it must lie.
+
+    Attributes
+    ----------
+    quantity : Quantity
+        The quantity.
+    region : Region
+        The region.
+    label : str
+        What it is, in notes.
+    """
+
+    quantity: Quantity
+    region: Region
+    label: str = ""
+
+
+Rule = Literal["every", "some", "largest"]
+"""Which parts must be within their regions; `"largest"`: the largest quantity, within the first's region."""
+
+
+def _inside(found: Estimate, region: Region) -> bool:
+    if region.strict:
+        return region.low < found.low and found.high < region.high
+    return region.low <= found.low and found.high <= region.high
+
+
+def _outside(found: Estimate, region: Region) -> bool:
+    return found.high < region.low or found.low > region.high
+
+
+def _every(parts: Sequence[Part]) -> str:
+    if any(_outside(part.quantity.at(len(parts)), part.region) for part in parts):
+        return DIFFERS
+    return AGREES if all(_inside(part.quantity.at(), part.region) for part in parts) else UNTOLD
+
+
+def _some(parts: Sequence[Part]) -> str:
+    if any(_inside(part.quantity.at(len(parts)), part.region) for part in parts):
+        return AGREES
+    return DIFFERS if all(_outside(part.quantity.at(), part.region) for part in parts) else UNTOLD
+
+
+def _largest(parts: Sequence[Part]) -> str:
+    found, region = largest([part.quantity for part in parts]), parts[0].region
+    return AGREES if _inside(found, region) else DIFFERS if _outside(found, region) else UNTOLD
+
+
+_RULES: dict[Rule, Callable[[Sequence[Part]], str]] = {"every": _every, "some": _some, "largest": _largest}
+
+
+def verdict(parts: Sequence[Part], rule: Rule = "every") -> str:
+    """Judge quantities by their regions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> measured = Quantity(np.array([9.0, 9.2, 9.1, 9.3]))
+    >>> [verdict([Part(measured, within(9.0, m, ""))]) for m in (0.5, 0.1)]
+    ['agrees', 'cannot be told']
+    >>> verdict([Part(measured, above(10.0))])
+    'differs'
+    """
+    assert parts, "a claim is about something"
+    return _RULES[rule](parts)
+
+
+def largest(quantities: Sequence[Quantity]) -> Estimate:
+    """Estimate the largest of several quantities; its interval allows for having chosen it."""
+    found = [quantity.at(len(quantities)) for quantity in quantities]
+    if any(math.isnan(each.low) for each in found):
+        return estimate([])
+    best = max(found, key=lambda each: each.mean)
+    return replace(best, low=max(each.low for each in found), high=max(each.high for each in found))
+
+
+def against(parts: Sequence[Part]) -> list[str]:
+    """Return the labels of the quantities outside their regions, of intervals that cover together."""
+    return [part.label for part in parts if _outside(part.quantity.at(len(parts)), part.region)]
