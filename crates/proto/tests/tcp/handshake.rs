@@ -152,8 +152,8 @@ fn the_peers_fin_is_acknowledged() {
     }
 }
 
-/// The receiver answers each copy of SYN with SYN-ACK (RFC 9293 section 3.10.7.4); data before SYN are
-/// ignored.
+/// The receiver answers each copy of SYN with SYN-ACK (RFC 9293 section 3.10.7.4), which takes a sequence number
+/// (section 3.4); data before SYN are ignored.
 #[test]
 fn syn_is_answered_by_syn_ack() {
     let mut tcp = Server::start(&with_handshake());
@@ -161,9 +161,10 @@ fn syn_is_answered_by_syn_ack() {
     tcp.data(0..1000).is_silent();
     for _ in 0..2 {
         let answer = tcp.receives(syn).answer();
-        assert_eq!((answer.flags, answer.ack), (Flags::SYN | Flags::ACK, syn.seq + 1));
+        assert_eq!((answer.flags, answer.seq, answer.ack), (Flags::SYN | Flags::ACK, syn.seq, syn.seq + 1));
     }
-    tcp.data(0..1000).data(1000..2000).acks(2000).delivered(2000);
+    let ack = tcp.data(0..1000).data(1000..2000).delivered(2000).answer();
+    assert_eq!((ack.flags, ack.seq, ack.ack), (Flags::ACK, syn.seq + 1, syn.seq + 2001));
 }
 
 /// FIN is processed once all data before it have arrived, acknowledged at once, and answered with our FIN.

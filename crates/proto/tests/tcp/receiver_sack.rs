@@ -32,6 +32,16 @@ fn the_oldest_block_is_omitted() {
     tcp.data(5000..6000).reports(0, &[5000..6000, 3000..4000]);
 }
 
+/// An omitted block is forgotten: it is not reported when others are acknowledged. The receiver keeps as many blocks
+/// as it reports, as Linux does.
+#[test]
+fn an_omitted_block_is_not_reported_later() {
+    let mut tcp = Server::start(&sack(2));
+    tcp.data(5000..6000).reports(0, &[5000..6000]).data(3000..4000).reports(0, &[3000..4000, 5000..6000]);
+    tcp.data(1000..2000).reports(0, &[1000..2000, 3000..4000]);
+    tcp.data(0..1000).reports(2000, &[3000..4000]);
+}
+
 /// Four blocks fit, three with timestamps (RFC 2018 section 3).
 #[test]
 fn timestamps_leave_room_for_three_blocks() {
