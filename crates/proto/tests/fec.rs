@@ -10,7 +10,7 @@ use lasthop_base::{Bytes, Streams};
 use lasthop_proto::fec::{BlockCode, Decoder, Interval, units};
 use lasthop_proto::frag::Mtu;
 
-/// Some code that corrects `t` of `n`.
+/// A code that corrects `t` errors in `n` bits.
 fn correcting(n: u32, t: u32) -> BlockCode {
     BlockCode::new(n, 1, t).unwrap()
 }
@@ -32,7 +32,7 @@ fn close(what: &str, found: f64, expected: f64, relative: f64) {
 }
 
 #[test]
-fn a_codeword_fails_as_often_as_exact_arithmetic_says() {
+fn codeword_error_rates_equal_exact_arithmetic() {
     for (n, t, ber, expected) in [
         (255, 18, 1e-12, 2.1909183596806e-200),
         (255, 18, 1e-10, 2.1909183110515e-162),
@@ -55,7 +55,7 @@ fn a_codeword_fails_as_often_as_exact_arithmetic_says() {
         let unit = Decoder::new(correcting(n, t)).unit_error(n.into(), &throughout(ber));
         close(&what, unit, expected, 2e-12);
     }
-    // Logarithms of factorials of this size have ten digits behind the point.
+    // Logarithms of factorials of this size have ten decimal places.
     for (n, t, ber, expected) in [
         (65_535, 12, 1e-06, 6.2077831457858e-26),
         (65_535, 12, 0.0001, 1.6998504123164e-2),
@@ -67,7 +67,7 @@ fn a_codeword_fails_as_often_as_exact_arithmetic_says() {
 }
 
 #[test]
-fn certain_bits_make_certain_codewords() {
+fn error_rates_of_zero_and_one_are_exact() {
     for (n, t) in [(255, 18), (7, 0), (2, 0), (65_535, 32_767)] {
         let code = correcting(n, t);
         assert_eq!((code.codeword_error(0.0), code.codeword_error(1.0)), (0.0, 1.0));
@@ -82,7 +82,7 @@ fn certain_bits_make_certain_codewords() {
 }
 
 #[test]
-fn a_unit_in_parts_fails_as_often_as_exact_arithmetic_says() {
+fn unit_error_rates_with_several_rates_equal_exact_arithmetic() {
     type Case = ((u32, u32), u64, &'static [(f64, f64)], f64, f64);
     let cases: [Case; 10] = [
         ((255, 18), 255, &[(0.5, 0.001), (0.5, 0.2)], 5.1267354940929e-2, 9.4873264505907e-1),
@@ -112,7 +112,7 @@ fn a_unit_in_parts_fails_as_often_as_exact_arithmetic_says() {
     for ((n, t), bits, shares, survival, error) in cases {
         let mut decoder = Decoder::new(correcting(n, t));
         let what = format!("{t} of {n} in {bits} bits, {shares:?}");
-        // Twice: what is remembered must not change anything.
+        // Twice: cached values must not change the result.
         for _ in 0..2 {
             close(&what, decoder.unit_survival(bits, &parts(shares)), survival, 1e-11);
             close(&what, decoder.unit_error(bits, &parts(shares)), error, 1e-11);
@@ -120,9 +120,9 @@ fn a_unit_in_parts_fails_as_often_as_exact_arithmetic_says() {
     }
 }
 
-/// The probability that all codewords of a unit of `bits` bits are decoded, and with them what is left behind
-/// them if that is a shortened one, by counting: every pattern of errors of every codeword, bit by bit,
-/// with the rate of the part in which a bit's middle lies. Parts are given by the first bit's edge behind each.
+/// The probability that all codewords of a unit of `bits` bits are decoded, without and with a shortened last
+/// codeword. Enumerates all error patterns of every codeword; a bit has the rate of the interval that contains
+/// its middle. Intervals are given by their ends, in bits.
 fn by_counting(n: u32, t: u32, bits: u32, edges: &[(f64, f64)]) -> [f64; 2] {
     let rate = |bit: u32| edges.iter().find(|(edge, _)| f64::from(bit) + 0.5 < *edge).unwrap().1;
     let decoded = |first: u32, word: u32| -> f64 {
@@ -140,15 +140,15 @@ fn by_counting(n: u32, t: u32, bits: u32, edges: &[(f64, f64)]) -> [f64; 2] {
 }
 
 #[test]
-fn small_codes_agree_with_every_pattern_of_errors() {
+fn small_codes_equal_the_enumeration_of_error_patterns() {
     let mut draw = Streams::new(6, 0).stream("codes");
     for _ in 0..400 {
         let n = 2 + draw.below(9) as u32;
         let t = draw.below(u64::from(n.div_ceil(2))) as u32;
-        // Shorter than a codeword, or up to four of them and a rest.
+        // Shorter than a codeword, or up to four codewords and a remainder.
         let bits = 1 + draw.below(4 * u64::from(n)) as u32;
         let count = 1 + draw.below(4);
-        // Edges between quarters of bits, also several in one; the last is the end.
+        // Edges between quarters of bits, possibly several in one bit; the last is the end of the unit.
         let mut edges: Vec<f64> =
             (1..count).map(|_| draw.below(4 * u64::from(bits)) as f64 / 4.0 + 0.125).collect();
         edges.sort_by(f64::total_cmp);
@@ -172,22 +172,22 @@ fn small_codes_agree_with_every_pattern_of_errors() {
 }
 
 #[test]
-fn a_bit_belongs_to_the_part_in_which_its_middle_lies() {
-    // Bits of the first part are all wrong, the others all right: up to two of ten are corrected. The
-    // middle of the third bit is at 0.25 of the unit, and belongs to the part that begins there.
+fn a_bit_has_the_rate_of_the_interval_that_contains_its_middle() {
+    // All bits of the first interval are wrong, all others right; up to two of ten are corrected. The middle of
+    // the third bit, at 0.25 of the unit, belongs to the interval that begins there.
     let mut decoder = Decoder::new(correcting(10, 2));
     for (share, survival) in [(0.0, 1.0), (0.04, 1.0), (0.24, 1.0), (0.25, 1.0), (0.26, 0.0), (1.0, 0.0)] {
         let found = decoder.unit_survival(10, &parts(&[(share, 1.0), (1.0 - share, 0.0)]));
         assert_eq!(found, survival, "{share}");
     }
-    // Shares that add up to less than one, by rounding or otherwise: the last part takes the rest.
+    // If the shares add up to less than one, the last interval takes the remainder.
     assert_eq!(decoder.unit_survival(10, &parts(&[(0.2, 0.0), (0.1, 1.0)])), 0.0);
-    // Those that add up to more: the unit ends.
+    // If they add up to more than one, the excess is ignored.
     assert_eq!(decoder.unit_survival(10, &parts(&[(2.0, 0.0), (0.1, 1.0)])), 1.0);
 }
 
 #[test]
-fn bits_that_no_whole_codeword_fills_carry_nothing() {
+fn bits_behind_the_last_whole_codeword_are_padding() {
     let mut decoder = Decoder::new(correcting(10, 2));
     assert_eq!(decoder.unit_survival(19, &parts(&[(10.0 / 19.0, 0.0), (9.0 / 19.0, 1.0)])), 1.0);
     assert_eq!(decoder.unit_survival(20, &parts(&[(0.5, 0.0), (0.5, 1.0)])), 0.0);
@@ -195,14 +195,14 @@ fn bits_that_no_whole_codeword_fills_carry_nothing() {
         let mut survival = |bits| decoder.unit_survival(bits, &throughout(ber));
         assert_eq!(survival(19), survival(10));
         close("two codewords", survival(20), survival(10) * survival(10), 1e-12);
-        // Short of one: a shortened codeword, which fails less often, and of two bits or less never.
+        // A shortened codeword fails less often; one of at most two bits, never.
         assert!(survival(9) > survival(10));
         assert_eq!((survival(2), survival(1), survival(0)), (1.0, 1.0, 1.0));
     }
 }
 
 #[test]
-fn where_a_part_is_cut_in_two_nothing_changes() {
+fn splitting_an_interval_changes_nothing() {
     let mut draw = Streams::new(7, 0).stream("cuts");
     let mut decoder = Decoder::new(paper());
     for ber in [1e-4, 0.01, 0.05, 0.07, 0.2] {
@@ -216,14 +216,14 @@ fn where_a_part_is_cut_in_two_nothing_changes() {
 }
 
 #[test]
-fn more_errors_fail_more_codewords_and_a_better_code_fewer() {
+fn error_rates_rise_with_the_bit_error_rate_and_fall_with_the_strength_of_the_code() {
     let rates: Vec<f64> = (-400..=0).map(|tenth| 10f64.powf(f64::from(tenth) / 20.0)).collect();
     let mut decoder = Decoder::new(paper());
     let (mut error, mut unit, mut mixed) = (0.0, 0.0, 0.0);
     for &ber in &rates {
         let next = paper().codeword_error(ber);
         assert!(next > error || next == 0.0 || next > 0.999, "{ber}");
-        // Close to 1 they differ by less than rounding.
+        // Close to 1 the difference is below the rounding error.
         let more = next * (1.0 + 1e-12);
         assert!(more >= error, "{ber}");
         assert!(more >= correcting(254, 18).codeword_error(ber), "a shorter codeword, at {ber}");
@@ -237,10 +237,10 @@ fn more_errors_fail_more_codewords_and_a_better_code_fewer() {
     assert_eq!((error, unit, mixed), (1.0, 1.0, 1.0));
 }
 
-/// Units of 480 bytes with the paper's code, 15 codewords, and the same without one: 1 − (1 − p)^3840,
-/// which is what a code gives that corrects nothing.
+/// Units of 480 bytes with the paper's code, 15 codewords, and without a code: 1 − (1 − p)^3840, as for a code
+/// that corrects nothing.
 #[test]
-fn the_papers_units_fail_as_equations_one_and_two_say() {
+fn the_papers_unit_error_rates_are_those_of_equations_1_and_2() {
     let (mut coded, mut bare) = (Decoder::new(paper()), Decoder::new(BlockCode::new(3840, 3839, 0).unwrap()));
     for (ber, with, without) in [
         (1e-5, 3.2790177208853e-66, 3.7672252046567e-2),
@@ -255,15 +255,15 @@ fn the_papers_units_fail_as_equations_one_and_two_say() {
 }
 
 #[test]
-fn packets_take_as_many_units_as_the_paper_says() {
+fn the_number_of_units_per_packet_is_that_of_the_paper() {
     let count = |packet, code| units(Bytes(packet), Mtu::new(Bytes(480)).unwrap(), code);
-    // Its text has 3 for 1460 bytes without a code, against its formula, which holds for 1440.
+    // For 1460 bytes without a code the text has 3 and the formula 4; for 1440 bytes they agree.
     for (packet, with, without) in [(1460, 6, 4), (1440, 6, 3), (40, 1, 1), (0, 1, 1)] {
         assert_eq!((count(packet, Some(paper())), count(packet, None)), (with, without), "{packet}");
     }
 }
 
-/// (63, 45): 18 check bits for each 45 bits, and for what is left of them.
+/// (63, 45): 18 check bits for each block of 45 data bits, the last and shorter one included.
 #[test]
 fn the_last_codeword_is_shortened() {
     let code = BlockCode::new(63, 45, 3).unwrap();
@@ -276,8 +276,8 @@ fn the_last_codeword_is_shortened() {
 
 #[test]
 fn units_are_counted_in_whole_numbers() {
-    // At rate one half exactly twice as many, and one byte more is one unit more: also where a
-    // quotient of floating-point numbers would have lost it.
+    // At rate one half the number of units doubles exactly, and one byte more takes one unit more, even where
+    // floating-point division would round it away.
     let half = BlockCode::new(254, 127, 9).unwrap();
     // Whole codewords of 254 bits fill multiples of 127 bytes.
     for unit in [127, 1270, 127 << 30] {
@@ -291,7 +291,7 @@ fn units_are_counted_in_whole_numbers() {
 }
 
 #[test]
-fn what_was_remembered_is_of_the_same_length_and_rate() {
+fn cached_values_depend_on_length_and_rate() {
     let mut decoder = Decoder::new(correcting(10, 2));
     let questions: Vec<(u64, f64)> =
         [5, 10, 30].into_iter().flat_map(|bits| [0.1, 0.2, 0.3, 0.4, 0.5].map(|ber| (bits, ber))).collect();
@@ -325,7 +325,7 @@ mod scenario_file {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn codes_survive_a_round_trip() {
         for (code, text) in [
             (paper(), "code = \"bch-255-131-18\"\n"),
             (BlockCode::new(200, 76, 18).unwrap(), "[code]\nn = 200\nk = 76\nt = 18\n"),
@@ -340,7 +340,7 @@ mod scenario_file {
 
     /// Codes of Lin and Costello's table of primitive BCH codes (Error Control Coding, appendix C).
     #[test]
-    fn the_names_are_those_of_the_tables() {
+    fn names_of_bch_codes_are_those_of_the_tables() {
         for (n, codes) in [
             (7, &[(4, 1), (1, 3)][..]),
             (15, &[(11, 1), (7, 2), (5, 3), (1, 7)]),
@@ -359,7 +359,7 @@ mod scenario_file {
     }
 
     #[test]
-    fn a_code_that_cannot_be_is_refused_with_the_reason() {
+    fn an_impossible_code_is_refused_with_the_reason() {
         let reason = |text: &str| read(text).unwrap_err();
         assert_eq!(
             reason("code = \"bch-255-132-18\""),
@@ -407,8 +407,8 @@ mod scenario_file {
         assert!(reason("code = 255").contains("expected a BCH code such as"));
     }
 
-    /// Where spheres fill the space, the bound is an equality: Hamming's codes, Golay's, and the
-    /// repetition of one bit. One data bit or one error more is too much.
+    /// Perfect codes meet the bound with equality: Hamming codes, the Golay code and repetition codes. One more data
+    /// bit or one more error exceeds it.
     #[test]
     fn the_hamming_bound_is_exact() {
         let perfect = [(3, 1, 1), (7, 4, 1), (15, 11, 1), (65_535, 65_519, 1), (23, 12, 3), (5, 1, 2)];
@@ -418,7 +418,7 @@ mod scenario_file {
             assert!(BlockCode::new(n, k + 1, t).is_err(), "({n}, {k} + 1, {t})");
             assert!(BlockCode::new(n, k, t + 1).is_err(), "({n}, {k}, {t} + 1)");
         }
-        // Everywhere else, against whole numbers.
+        // All other codes, in integer arithmetic.
         for n in 2..=60_u32 {
             let mut binomial = 1_u128;
             let mut sphere = 1_u128;

@@ -59,64 +59,64 @@ pub struct Transfer {
     pub start: Time,
 }
 
-/// What a sender counts. Wire bytes are IP packets, headers included.
+/// Counters of a sender. Wire bytes are those of IP packets, headers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Segments handed to the network, of any kind.
+    /// Segments sent, of any kind.
     pub segments_sent: u64,
-    /// Their size as packets.
+    /// Size of these segments as packets.
     pub wire_bytes_sent: Bytes,
-    /// Payload in them.
+    /// Payload of these segments, retransmissions included.
     pub payload_sent: Bytes,
-    /// Segments of which a part had been sent before.
+    /// Segments of which any part had been sent before.
     pub retransmitted_segments: u64,
-    /// Their size as packets, less the payload in them that was new.
+    /// Size of these segments as packets, less their new payload.
     pub retransmitted_bytes: Bytes,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Losses found by acknowledgements.
+    /// Losses detected by acknowledgements.
     pub fast_retransmits: u64,
     /// Probes of a closed window.
     pub window_probes: u64,
     /// Tail loss probes (RFC 8985 section 7).
     pub tail_loss_probes: u64,
-    /// Timeouts found to have been needless, and undone.
+    /// Spurious timeouts, which were undone.
     pub spurious_timeouts: u64,
-    /// Reductions of the window that were undone, those of timeouts included.
+    /// Window reductions that were undone, those of timeouts included.
     pub undone_reductions: u64,
-    /// Acknowledgements that echoed a mark, of which the sender answers one in each round trip.
+    /// Acknowledgements with ECE; the sender responds to one per round trip.
     pub echoes: u64,
-    /// Time for which pacing held segments back that the windows would have let out.
+    /// Time for which pacing delayed segments that the windows allowed.
     pub pacing_wait: Duration,
-    /// Control messages that arrived.
+    /// Control messages received.
     pub notices: u64,
-    /// When it began: as a rule, when the first segment was sent.
+    /// Start of the connection, normally the first transmission.
     pub started: Option<Time>,
-    /// When everything was acknowledged.
+    /// When all data were acknowledged.
     pub completed: Option<Time>,
-    /// When the connection ended before that: given up, or reset by the peer.
+    /// When the connection was aborted: by the user timeout, or by a reset of the peer.
     pub aborted: Option<Time>,
 }
 
-/// What a receiver counts.
+/// Counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
-    /// Payload that arrived in order, for the application to read.
+    /// Payload received in order, ready for the application.
     pub delivered: Bytes,
-    /// When the last of it arrived.
+    /// Time of the last in-order arrival.
     pub last_delivery: Time,
-    /// Segments with payload that arrived.
+    /// Segments with payload received.
     pub segments: u64,
-    /// Those of them that brought nothing new.
+    /// Segments with payload, none of it new.
     pub duplicate_segments: u64,
-    /// Those of them that were rejected because their timestamps are older than one that has arrived (RFC 7323).
+    /// Segments with payload rejected by PAWS: an older timestamp than one received before (RFC 7323 section 5).
     pub outdated_segments: u64,
-    /// Acknowledgements sent, and segments with RST.
+    /// Acknowledgements sent, segments with RST included.
     pub acks_sent: u64,
 }
 
 impl SenderStats {
-    /// What was counted since `earlier`, which was counted before.
+    /// The difference to `earlier` counters.
     pub fn since(&self, earlier: &SenderStats) -> SenderStats {
         SenderStats {
             segments_sent: self.segments_sent - earlier.segments_sent,
@@ -141,7 +141,7 @@ impl SenderStats {
 }
 
 impl ReceiverStats {
-    /// What was counted since `earlier`, which was counted before.
+    /// The difference to `earlier` counters.
     pub fn since(&self, earlier: &ReceiverStats) -> ReceiverStats {
         ReceiverStats {
             delivered: self.delivered - earlier.delivered,
