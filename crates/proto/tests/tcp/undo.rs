@@ -179,6 +179,20 @@ fn f_rto_undoes_a_spurious_timeout() {
     }
 }
 
+/// The second acknowledgement after the timeout may report the original by SACK, up to the last segment sent before
+/// the timeout (step 3b); data sent since show nothing.
+#[test]
+fn f_rto_accepts_a_sack_of_the_last_original() {
+    for (last, spurious) in [(12_000, 1), (13_000, 0)] {
+        let mut tcp = Client::start(&records(Congestion::Reno, 4));
+        tcp.sends_full(0..4).at(100).ack(4000).sends_full(4..12);
+        tcp.until(400).wakes_at(400).sends_full(4..5).timeouts(1);
+        tcp.until(450).ack(5000).sends_full(12..14);
+        tcp.until(455).sack(5000, &[last - 1000..last]).sent();
+        assert_eq!(tcp.sender.stats().spurious_timeouts, spurious, "{last}");
+    }
+}
+
 /// The second acknowledgement after the timeout is a duplicate: the segment was lost (step 3a).
 #[test]
 fn a_genuine_timeout_is_not_undone() {

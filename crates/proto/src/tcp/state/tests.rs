@@ -13,10 +13,12 @@ use lasthop_base::{Bytes, Duration, Time};
 use super::SenderState;
 use crate::component::Out;
 use crate::tcp::cc::{AckInfo, Controller, Loss, Window};
+use crate::tcp::delivery::RateSample;
 use crate::tcp::reaction::{Evidence, Reactions};
+use crate::tcp::recovery;
 use crate::tcp::segment::Segment;
 use crate::tcp::seq::SeqNum;
-use crate::tcp::settings::{InitialWindow, Settings};
+use crate::tcp::settings::{Congestion, Flavour, InitialWindow, Settings};
 use crate::tcp::{Connection, Transfer};
 
 /// Writes down what it is told, and leaves the window as it is.
@@ -60,6 +62,15 @@ impl Controller for Listener {
     fn on_idle(&mut self) {
         self.hear("idle".into());
     }
+
+    fn takes_samples(&self) -> bool {
+        true
+    }
+
+    fn on_sample(&mut self, sample: &RateSample) {
+        let RateSample { rtt, prior_in_flight, in_flight, newly_delivered, newly_lost, .. } = *sample;
+        self.hear(format!("{rtt:?}, {prior_in_flight} -> {in_flight}, {newly_delivered}, {newly_lost}"));
+    }
 }
 
 fn at(milliseconds: u64) -> Time {
@@ -101,4 +112,35 @@ fn a_controller_is_told_what_happened() {
     tcp.acknowledge(at(4000), &Segment { ack: SeqNum(3000), ..Segment::default() });
     tcp.send_window(at(60_000), 0, &mut out);
     assert_eq!(told(), ["idle"]);
+}
+
+/// A rate sample has the round-trip time of the last delivered segment, the data in flight before and after the
+/// acknowledgement, and the segments delivered and lost.
+#[test]
+fn a_controller_receives_rate_samples() {
+    let settings = Settings {
+        packet_size: Bytes(1040),
+        initial_window: InitialWindow::Segments(2),
+        handshake: false,
+        timestamps: false,
+        flavour: Flavour::Prr,
+        congestion: Congestion::Bbr,
+        ..Settings::default()
+    };
+    let transfer = Transfer { bytes: None, start: Time::ZERO };
+    let mut tcp = SenderState::new(Connection::default(), &settings, transfer, Reactions::default());
+    let log = Arc::new(Mutex::new(Vec::new()));
+    tcp.cc = Box::new(Listener { window: Window::new(&settings), log: log.clone() });
+    let samples = || {
+        let heard = core::mem::take(&mut *log.lock().expect("one thread"));
+        heard.into_iter().filter(|what| what.contains("->")).collect::<Vec<_>>()
+    };
+    let mut recovery = recovery::of(&settings);
+    let mut out = Out::default();
+    recovery.send(&mut tcp, at(0), &mut out);
+    tcp.window_mut().set_cwnd(8000.0);
+    recovery.send(&mut tcp, at(20), &mut out);
+    let ack = Segment { ack: SeqNum(3000), ..Segment::default() };
+    recovery.on_ack(&mut tcp, at(100), &ack, 3000, &mut out);
+    assert_eq!(samples(), [format!("{:?}, 8000 -> 5000, 3000, 0", Some(Duration::from_millis(80)))]);
 }

@@ -645,3 +645,48 @@ impl Prr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::segment::SackBlocks;
+    use alloc::vec;
+
+    fn report(ack: u32, blocks: &[(u32, u32)]) -> Option<(u32, u32)> {
+        let mut sack = SackBlocks::default();
+        for &(start, end) in blocks {
+            sack.push(SackBlock { start: SeqNum(start), end: SeqNum(end) });
+        }
+        let segment = Segment { ack: SeqNum(ack), sack, ..Segment::default() };
+        let found = duplicate_report(&segment, SeqNum(10_000_000), SeqNum(10_009_000));
+        found.map(|block| (block.start.0, block.end.0))
+    }
+
+    /// The first block reports a duplicate if it lies below the acknowledgement or within the second block (RFC 2883
+    /// sections 4.1, 4.2).
+    #[test]
+    fn a_duplicate_is_acknowledged_or_within_the_second_block() {
+        const ACK: u32 = 10_000_000;
+        for (blocks, found) in [
+            (vec![(ACK - 1000, ACK)], true),
+            (vec![(ACK - 1000, ACK + 1)], false),
+            (vec![(ACK + 1000, ACK + 2000)], false),
+            // At the beginning of the second block, at its end, all of it, and beyond it on either side.
+            (vec![(ACK + 3000, ACK + 4000), (ACK + 3000, ACK + 6000)], true),
+            (vec![(ACK + 5000, ACK + 6000), (ACK + 3000, ACK + 6000)], true),
+            (vec![(ACK + 3000, ACK + 6000), (ACK + 3000, ACK + 6000)], true),
+            (vec![(ACK + 2999, ACK + 4000), (ACK + 3000, ACK + 6000)], false),
+            (vec![(ACK + 5000, ACK + 6001), (ACK + 3000, ACK + 6000)], false),
+            // Up to the last byte sent, and beyond it.
+            (vec![(ACK + 8000, ACK + 9000), (ACK + 8000, ACK + 9000)], true),
+            (vec![(ACK + 8000, ACK + 9001), (ACK + 8000, ACK + 9001)], false),
+            // Empty, and as long as the largest that is believed while little is in flight.
+            (vec![(ACK - 1000, ACK - 1000)], false),
+            (vec![(ACK - (1 << 20), ACK)], true),
+            (vec![(ACK - (1 << 20) - 1, ACK)], false),
+        ] {
+            assert_eq!(report(ACK, &blocks), found.then_some(blocks[0]), "{blocks:?}");
+        }
+        assert_eq!(report(ACK, &[]), None);
+    }
+}
