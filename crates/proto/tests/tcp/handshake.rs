@@ -1,7 +1,7 @@
 //! Connection establishment and termination.
 
 use lasthop_base::{Duration, Time};
-use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings, Timestamps, Transfer};
+use lasthop_proto::tcp::{Flags, Flavour, Rules, Segment, SeqNum, Settings, Timestamps, Transfer};
 
 use crate::dialogue::{Client, Server, ms, settings};
 
@@ -56,6 +56,13 @@ fn after_a_lost_syn_the_window_is_one_segment() {
     tcp.at(1100).syn_ack().sends_full(0..1).cwnd(1000.0).ssthresh(f64::INFINITY);
     tcp.srtt(None).rto(3000).timer_at(4100);
     tcp.at(1200).ack(1000).sends_full(1..3).srtt(Some(100)).timer_at(2200);
+}
+
+/// In ns-2 a lost SYN reduces ssthresh as lost data do: to half the window, at least two segments.
+#[test]
+fn in_ns2_a_lost_syn_reduces_ssthresh() {
+    let mut tcp = Client::start(&Settings { rules: Rules::Ns2, ..with_handshake() });
+    tcp.sends(&["SYN"]).ssthresh(f64::INFINITY).wakes_at(1000).sends(&["SYN"]).ssthresh(2000.0);
 }
 
 /// An initial timeout of 3 s or more is not shortened after a lost SYN (RFC 6298 section 5.7).

@@ -71,6 +71,31 @@ fn the_timeout_is_bounded() {
         rtt.back_off();
         assert_eq!(rtt.rto(), Duration::from_secs(expected));
     }
+    assert_eq!(rtt.backoff(), 64);
+}
+
+/// Before the first sample, the RTO of every arithmetic is the initial one, doubled up to the maximum (section 2.1).
+#[test]
+fn the_initial_timeout_is_bounded_in_every_arithmetic() {
+    for rtt_arithmetic in [RttArithmetic::Exact, RttArithmetic::Ticks, RttArithmetic::Linux] {
+        let mut rtt = RttEstimator::new(&Settings { rtt_arithmetic, ..one() });
+        for expected in [1, 2, 4, 8, 16, 32, 60] {
+            assert_eq!(rtt.rto(), Duration::from_secs(expected), "{rtt_arithmetic:?}");
+            rtt.back_off();
+        }
+    }
+}
+
+/// Above a factor of 64, backoff continues only until the RTO reaches its maximum.
+#[test]
+fn backoff_reaches_the_maximum_timeout() {
+    let mut rtt = RttEstimator::new(&Settings { rto_min: Duration::from_millis(200), ..one() });
+    rtt.sample(Time::ZERO, ms(100));
+    (0..5).for_each(|_| rtt.back_off());
+    for (factor, expected) in [(64, 19_200), (128, 38_400), (256, 60_000), (256, 60_000)] {
+        rtt.back_off();
+        assert_eq!((rtt.backoff(), rtt.rto()), (factor, Duration::from_millis(expected)));
+    }
 }
 
 /// Backoff doubles the RTO after its minimum is applied (section 5.5).

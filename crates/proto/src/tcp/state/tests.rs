@@ -16,7 +16,7 @@ use crate::tcp::cc::{AckInfo, Controller, Loss, Window};
 use crate::tcp::delivery::RateSample;
 use crate::tcp::reaction::{Evidence, Reactions};
 use crate::tcp::recovery;
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::{SackBlock, Segment};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::{Congestion, Flavour, InitialWindow, Settings};
 use crate::tcp::{Connection, Transfer};
@@ -68,8 +68,11 @@ impl Controller for Listener {
     }
 
     fn on_sample(&mut self, sample: &RateSample) {
-        let RateSample { rtt, prior_in_flight, in_flight, newly_delivered, newly_lost, .. } = *sample;
-        self.hear(format!("{rtt:?}, {prior_in_flight} -> {in_flight}, {newly_delivered}, {newly_lost}"));
+        let RateSample { rtt, prior_in_flight, in_flight, newly_delivered, newly_lost, ack_delayed, .. } =
+            *sample;
+        self.hear(format!(
+            "{rtt:?}, {prior_in_flight} -> {in_flight}, {newly_delivered}, {newly_lost}, {ack_delayed}"
+        ));
     }
 }
 
@@ -142,5 +145,10 @@ fn a_controller_receives_rate_samples() {
     recovery.send(&mut tcp, at(20), &mut out);
     let ack = Segment { ack: SeqNum(3000), ..Segment::default() };
     recovery.on_ack(&mut tcp, at(100), &ack, 3000, &mut out);
-    assert_eq!(samples(), [format!("{:?}, 8000 -> 5000, 3000, 0", Some(Duration::from_millis(80)))]);
+    assert_eq!(samples(), [format!("{:?}, 8000 -> 5000, 3000, 0, false", Some(Duration::from_millis(80)))]);
+    let block = SackBlock { start: SeqNum(4000), end: SeqNum(5000) };
+    let mut ack = Segment { ack: SeqNum(3000), ..Segment::default() };
+    ack.sack.push(block);
+    recovery.on_duplicate(&mut tcp, at(110), &ack, &mut out);
+    assert_eq!(samples(), [format!("{:?}, 5000 -> 4000, 1000, 0, false", Some(Duration::from_millis(90)))]);
 }
