@@ -35,6 +35,15 @@ struct View {
     ssthresh: f64,
     una: SeqNum,
     max: SeqNum,
+    /// Bytes reported by SACK.
+    sacked: u32,
+}
+
+impl View {
+    /// Bytes acknowledged or reported since `before`.
+    fn delivered_since(&self, before: &View) -> u32 {
+        (self.una - before.una + self.sacked).saturating_sub(before.sacked)
+    }
 }
 
 /// An event in which segments were sent.
@@ -153,6 +162,7 @@ impl Account {
             ssthresh: sender.ssthresh(),
             una: sender.snd_una(),
             max: sender.snd_max(),
+            sacked: sender.reported().map(|block| block.end - block.start).sum(),
         };
         let Some(before) = self.before.replace(view) else { return self.note_sendings(sender, &stats) };
         let did = stats.since(&before.stats);
@@ -202,8 +212,8 @@ impl Account {
         assert!(alone || pipe <= window + slack + 1, "{now}: {pipe} bytes in the network, window {window}");
     }
 
-    /// After an undo the window has its previous value, plus growth of at most the bytes acknowledged at that
-    /// moment.
+    /// After an undo the window has its previous value, plus growth of at most the bytes acknowledged or
+    /// reported at that moment.
     fn check_undo(&mut self, now: Time, before: &View, view: &View, did: &SenderStats) {
         let found = did.fast_retransmits + did.timeouts > 0;
         let own = matches!(self.settings.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::None);
@@ -212,7 +222,7 @@ impl Account {
             // Hybla grows by more than the bytes acknowledged.
             let growth = match self.settings.congestion {
                 Congestion::Hybla => f64::INFINITY,
-                _ => f64::from(view.una - before.una) + 2.0 * mss,
+                _ => f64::from(view.delivered_since(before)) + 2.0 * mss,
             };
             let restored = |&(cwnd, ssthresh): &(f64, f64)| {
                 let whole = view.cwnd >= cwnd && view.cwnd <= cwnd.max(before.cwnd) + growth;
