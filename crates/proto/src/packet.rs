@@ -136,6 +136,8 @@ pub enum DropReason {
     Corrupted,
     /// The link gave up after its last permitted attempt.
     AttemptsExhausted,
+    /// Withheld by an agent at a base station.
+    Suppressed,
     /// Dropped by a test or a trace.
     Scripted,
 }
@@ -147,6 +149,7 @@ impl fmt::Display for DropReason {
             DropReason::ActiveQueue => "dropped by active queue management",
             DropReason::Corrupted => "corrupted on the air",
             DropReason::AttemptsExhausted => "link attempts exhausted",
+            DropReason::Suppressed => "suppressed by an agent",
             DropReason::Scripted => "scripted loss",
         })
     }

@@ -28,6 +28,7 @@ registry::register! {
     vs_tcp: VsTcp,
     wenp: Wenp,
     delayed_dupacks: DelayedDupacks,
+    snoop: Snoop,
 }
 
 /// What a scheme needs from the wireless link.

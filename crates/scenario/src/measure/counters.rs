@@ -142,7 +142,8 @@ impl Tap for DropTap {
             DropReason::ActiveQueue => flow.active_queue += 1,
             DropReason::Corrupted => flow.corrupted += 1,
             DropReason::AttemptsExhausted => flow.discarded += 1,
-            DropReason::Scripted => {}
+            // No loss: the agent has taken charge of what it reports.
+            DropReason::Suppressed | DropReason::Scripted => {}
         }
     }
 

@@ -230,6 +230,7 @@ fn reason_key(reason: DropReason) -> &'static str {
         DropReason::Corrupted => "corrupted",
         DropReason::ActiveQueue => "active-queue",
         DropReason::AttemptsExhausted => "attempts-exhausted",
+        DropReason::Suppressed => "suppressed",
         DropReason::Scripted => "scripted",
     }
 }

@@ -5,6 +5,7 @@
 mod delayed_dupacks;
 mod lhack;
 mod selective_fec;
+mod snoop;
 mod split;
 mod vs_tcp;
 mod wenp;

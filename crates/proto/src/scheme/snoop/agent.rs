@@ -1,0 +1,188 @@
+//! The base station's agent: its table of connections, and what it does with packets.
+//!
+//! **Connections.** A connection is added with the first data segment towards the wireless link, and
+//! identified by its addresses and flow. It is removed when its FIN is acknowledged, on a reset, on a SYN, after a
+//! long idle time, and when an acknowledgement contradicts the cache. If the table is full, a new connection
+//! replaces the one that was idle longest.
+//! **Cost.** One table lookup per packet, and a binary search in the cache for segments out of sequence and for
+//! acknowledgements; a scan of the connection table for each new connection and for each timeout.
+
+use alloc::collections::BTreeMap;
+
+use lasthop_base::Time;
+
+use super::Snoop;
+use super::connection::{Answer, ConnectionState, Counters};
+use crate::component::{Component, LinkOutcome, Out, Port, Probe};
+use crate::packet::{Body, DropReason, Packet};
+use crate::tcp::{Connection, Flags, Segment};
+
+/// Retransmits segments to the mobile host and suppresses acknowledgements from it.
+#[derive(Debug)]
+pub(super) struct Agent {
+    scheme: Snoop,
+    /// Connections with data towards the wireless link.
+    connections: BTreeMap<Connection, ConnectionState>,
+    /// No connection has an earlier deadline.
+    deadline: Time,
+    counters: Counters,
+}
+
+impl Agent {
+    pub(super) fn new(scheme: &Snoop) -> Agent {
+        Agent {
+            scheme: scheme.clone(),
+            connections: BTreeMap::new(),
+            deadline: Time::NEVER,
+            counters: Counters::default(),
+        }
+    }
+
+    /// A segment towards the mobile host.
+    fn on_downlink(
+        &mut self,
+        now: Time,
+        connection: Connection,
+        packet: &Packet,
+        segment: &Segment,
+    ) -> Answer {
+        if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+            self.remove(connection);
+        } else if segment.seq_len() > 0 {
+            return self.on_data(now, connection, packet, segment);
+        }
+        Answer::FORWARD
+    }
+
+    fn on_data(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
+        let outdated = |state: &ConnectionState| state.is_outdated(now, segment, &self.scheme);
+        if self.connections.get(&connection).is_none_or(outdated) {
+            self.remove(connection);
+            self.make_room(now);
+        }
+        let Agent { scheme, connections, counters, deadline } = self;
+        let state = connections.entry(connection).or_insert_with(|| ConnectionState::new(now, segment));
+        let answer = state.on_data(now, packet, segment, scheme, counters);
+        *deadline = (*deadline).min(state.deadline(scheme));
+        answer
+    }
+
+    /// A segment from the mobile host, which may acknowledge data of `connection`.
+    fn on_uplink(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
+        if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+            self.remove(connection);
+        }
+        let Agent { scheme, connections, counters, deadline } = self;
+        let Some(state) = connections.get_mut(&connection).filter(|_| segment.flags.has(Flags::ACK)) else {
+            return Answer::FORWARD;
+        };
+        if state.is_idle(now, scheme) || state.is_contradicted(segment) {
+            self.remove(connection);
+            return Answer::FORWARD;
+        }
+        let answer = state.on_ack(now, packet, segment, scheme, counters);
+        *deadline = (*deadline).min(state.deadline(scheme));
+        if state.has_ended() {
+            self.remove(connection);
+        }
+        answer
+    }
+
+    /// Makes room for another connection: removes those that are idle, or else the one that was idle longest.
+    fn make_room(&mut self, now: Time) {
+        let Agent { scheme, connections, counters, .. } = self;
+        connections.retain(|_, state| {
+            let idle = state.is_idle(now, scheme);
+            if idle {
+                state.clear(counters);
+            }
+            !idle
+        });
+        if connections.len() >= scheme.connections as usize {
+            let longest = connections.iter().min_by_key(|(_, state)| state.last_active());
+            let longest = longest.map(|(&connection, _)| connection);
+            longest.into_iter().for_each(|connection| self.remove(connection));
+        }
+    }
+
+    fn remove(&mut self, connection: Connection) {
+        if let Some(mut state) = self.connections.remove(&connection) {
+            state.clear(&mut self.counters);
+        }
+    }
+}
+
+impl Component for Agent {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        let Packet { src, dst, flow, .. } = *packet;
+        let answer = match &packet.body {
+            Body::Tcp(segment) if !self.scheme.encrypted => match port {
+                Port::WIRED => self.on_downlink(now, Connection { src, dst, flow }, packet, segment),
+                _ => self.on_uplink(now, Connection { src: dst, dst: src, flow }, packet, segment),
+            },
+            _ => Answer::FORWARD,
+        };
+        if answer.forward {
+            out.send(port.across(), *packet);
+        } else {
+            out.drop(*packet, DropReason::Suppressed);
+        }
+        if let Some(copy) = answer.to_mobile {
+            out.send(Port::RADIO, copy);
+        }
+        if let Some(ack) = answer.to_source {
+            out.send(Port::WIRED, ack);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        let Agent { scheme, connections, counters, deadline } = self;
+        *deadline = Time::NEVER;
+        for state in connections.values_mut() {
+            if let Some(copy) = state.on_timeout(now, scheme, counters) {
+                out.send(Port::RADIO, copy);
+            }
+            *deadline = (*deadline).min(state.deadline(scheme));
+        }
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.deadline
+    }
+
+    fn hears(&self, _outcome: LinkOutcome) -> bool {
+        false
+    }
+
+    /// Cached segments and connections, the peak of cached segments, and totals: segments that the source
+    /// retransmitted or that the full cache left out, copies sent and those of them after a timeout or silence,
+    /// suppressed and forwarded duplicate ACKs, outdated ACKs, and acknowledged segments that were answered. Idle
+    /// connections count until another packet causes their removal.
+    fn show(&self, probe: &mut dyn Probe) {
+        let Counters {
+            cached,
+            peak,
+            uncached,
+            sender_retransmissions,
+            copies,
+            timeouts,
+            persists,
+            suppressed_dupacks,
+            forwarded_dupacks,
+            spurious_acks,
+            answered,
+        } = self.counters;
+        probe.value("cached_segments", cached as f64);
+        probe.value("cached_segments_peak", peak as f64);
+        probe.value("connections", self.connections.len() as f64);
+        probe.value("uncached_segments", uncached as f64);
+        probe.value("source_retransmissions", sender_retransmissions as f64);
+        probe.value("local_retransmissions", copies as f64);
+        probe.value("local_timeouts", timeouts as f64);
+        probe.value("persist_timeouts", persists as f64);
+        probe.value("suppressed_dupacks", suppressed_dupacks as f64);
+        probe.value("forwarded_dupacks", forwarded_dupacks as f64);
+        probe.value("spurious_acks", spurious_acks as f64);
+        probe.value("answered_segments", answered as f64);
+    }
+}

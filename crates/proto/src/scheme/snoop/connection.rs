@@ -1,0 +1,467 @@
+//! The agent's state of one connection: `snoop_data` and `snoop_ack` of MobiCom 1995, and the two timers.
+//!
+//! **Cache.** Unacknowledged segments in sequence order; none contains another. At the high-water mark, only
+//! segments out of sequence are accepted, and the last ones in sequence are evicted for them: earlier ones are
+//! requested first. If data are resegmented, the latest segments are cached.
+//! **Losses.** Suspected is only the oldest unacknowledged segment, if it is cached and the source has not
+//! retransmitted it. Every later transmission may cause a duplicate ACK. When the segment is retransmitted, those
+//! still to come are expected and suppressed; beyond that number, duplicates are caused by transmissions after
+//! the retransmission, which then was lost as well.
+//! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no
+//! SYN or FIN, and data outstanding, which here means cached segments. The first acknowledgement seen counts as
+//! a duplicate if it acknowledges none of these. A receiver with a closed window discards data, so what it
+//! requests then was not lost.
+
+use alloc::collections::VecDeque;
+
+use lasthop_base::{Duration, Time};
+
+use super::Snoop;
+use crate::packet::Packet;
+use crate::tcp::{Flags, Segment, SeqNum};
+
+/// The largest window (RFC 7323 section 2.3): sequence numbers farther apart belong to different windows.
+const LARGEST_WINDOW: u32 = 1 << 30;
+
+/// What becomes of a packet, and what is sent after it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    /// Whether the packet is forwarded; otherwise it is suppressed.
+    pub(super) forward: bool,
+    /// A cached segment, retransmitted.
+    pub(super) to_mobile: Option<Packet>,
+    /// An acknowledgement on behalf of the mobile host.
+    pub(super) to_source: Option<Packet>,
+}
+
+impl Answer {
+    pub(super) const FORWARD: Answer = Answer { forward: true, to_mobile: None, to_source: None };
+}
+
+/// Counters of the agent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    /// Currently cached segments of all connections, and their peak.
+    pub(super) cached: usize,
+    pub(super) peak: usize,
+    /// Segments in sequence that were not cached, above the high-water mark.
+    pub(super) uncached: u64,
+    /// Segments out of sequence: retransmitted by the source, or reordered in the network.
+    pub(super) sender_retransmissions: u64,
+    /// Local retransmissions, those after a timeout, and those after silence.
+    pub(super) copies: u64,
+    pub(super) timeouts: u64,
+    pub(super) persists: u64,
+    pub(super) suppressed_dupacks: u64,
+    pub(super) forwarded_dupacks: u64,
+    /// Suppressed acknowledgements below the last one.
+    pub(super) spurious_acks: u64,
+    /// Segments below the last acknowledgement, answered by the agent.
+    pub(super) answered: u64,
+}
+
+impl Counters {
+    /// A connection's number of cached segments changed.
+    fn update_cached(&mut self, before: usize, after: usize) {
+        self.cached = self.cached - before + after;
+        self.peak = self.peak.max(self.cached);
+    }
+}
+
+/// State of a connection.
+#[derive(Debug)]
+pub(super) struct ConnectionState {
+    /// Cached segments; starts and ends both ascend.
+    segments: VecDeque<CachedSegment>,
+    /// End of the highest data seen.
+    last_seen: SeqNum,
+    /// The highest acknowledgement seen.
+    acked: Option<Acked>,
+    /// End of the FIN, if it was seen.
+    end: Option<SeqNum>,
+    /// Whether the mobile host sends data, too.
+    two_way: bool,
+    /// Number of transmissions of data towards the mobile host, copies included.
+    transmissions: u64,
+    /// Number of duplicates still expected for the oldest segment since it was last retransmitted.
+    expected: u64,
+    /// Number of duplicates caused by transmissions after the last one of the oldest segment.
+    unexpected: u64,
+    /// Number of duplicates that needless copies still cause.
+    strays: u64,
+    /// Number of segments above the oldest that have arrived.
+    beyond: u64,
+    rtt: RttEstimate,
+    /// When the oldest segment is retransmitted again after a retransmission that duplicates caused.
+    timeout_at: Time,
+    /// When data or an acknowledgement last passed.
+    last_active: Time,
+    /// When the silence began, or a retransmission last interrupted it.
+    quiet_since: Time,
+}
+
+/// The highest acknowledgement seen.
+#[derive(Clone, Copy, Debug)]
+struct Acked {
+    ack: SeqNum,
+    /// The window in the latest segment with this number.
+    wnd: u32,
+    /// The latest packet with this number, if it has no data.
+    packet: Option<Packet>,
+}
+
+/// A segment with its transmission state.
+#[derive(Debug)]
+struct CachedSegment {
+    packet: Packet,
+    /// From `start` (inclusive) to `end` (exclusive), with the FIN.
+    start: SeqNum,
+    end: SeqNum,
+    /// Number of its last transmission.
+    number: u64,
+    /// Whether the source has retransmitted it, or sent it late.
+    from_source_again: bool,
+    /// Number of local retransmissions since the source last sent it, and the time of the last one.
+    copies: u32,
+    last_copy: Option<Time>,
+}
+
+/// The round-trip time over the wireless link, measured once a window.
+#[derive(Debug, Default)]
+struct RttEstimate {
+    smoothed: Option<Duration>,
+    smallest: Option<Duration>,
+    /// End of the timed segment, and when it was forwarded. Retransmissions cancel the sample (Karn).
+    timed: Option<(SeqNum, Time)>,
+}
+
+impl RttEstimate {
+    fn on_ack(&mut self, now: Time, ack: SeqNum) {
+        let Some((_, since)) = self.timed.take_if(|(end, _)| *end <= ack) else { return };
+        let sample = now.since(since);
+        let smoothed = self.smoothed.map_or(sample, |old| weighted(old, sample));
+        self.smoothed = Some(smoothed);
+        self.smallest = Some(self.smallest.map_or(sample, |smallest| smallest.min(sample)));
+    }
+}
+
+/// Smoothing with a gain of a quarter.
+fn weighted(old: Duration, sample: Duration) -> Duration {
+    Duration::from_nanos((3 * old.as_nanos() + sample.as_nanos()) / 4)
+}
+
+/// Why a segment is retransmitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Duplicates,
+    Timeout,
+    Silence,
+}
+
+impl ConnectionState {
+    /// The state before `segment`, the first one seen.
+    pub(super) fn new(now: Time, segment: &Segment) -> ConnectionState {
+        ConnectionState {
+            segments: VecDeque::new(),
+            last_seen: segment.seq,
+            acked: None,
+            end: None,
+            two_way: false,
+            transmissions: 0,
+            expected: 0,
+            unexpected: 0,
+            strays: 0,
+            beyond: 0,
+            rtt: RttEstimate::default(),
+            timeout_at: Time::NEVER,
+            last_active: now,
+            quiet_since: now,
+        }
+    }
+
+    pub(super) fn last_active(&self) -> Time {
+        self.last_active
+    }
+
+    pub(super) fn is_idle(&self, now: Time, scheme: &Snoop) -> bool {
+        now.since(self.last_active) > scheme.idle
+    }
+
+    /// Whether the state is outdated: `segment` is in a different window, or the connection was idle too
+    /// long.
+    pub(super) fn is_outdated(&self, now: Time, segment: &Segment, scheme: &Snoop) -> bool {
+        self.is_idle(now, scheme) || is_far(self.last_seen, segment.seq)
+    }
+
+    /// Whether an acknowledgement contradicts the state: it acknowledges data that have not passed.
+    pub(super) fn is_contradicted(&self, segment: &Segment) -> bool {
+        segment.ack > self.last_seen || is_far(self.last_seen, segment.ack)
+    }
+
+    /// Whether everything is acknowledged, including the FIN.
+    pub(super) fn has_ended(&self) -> bool {
+        self.acked.zip(self.end).is_some_and(|(acked, end)| acked.ack >= end)
+    }
+
+    /// Empties the cache of a connection that is removed.
+    pub(super) fn clear(&mut self, counters: &mut Counters) {
+        counters.update_cached(self.segments.len(), 0);
+        self.segments.clear();
+    }
+
+    fn note_activity(&mut self, now: Time) {
+        (self.last_active, self.quiet_since) = (now, now);
+    }
+
+    /// `snoop_data`: a data segment or FIN from the source.
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        segment: &Segment,
+        scheme: &Snoop,
+        counters: &mut Counters,
+    ) -> Answer {
+        self.note_activity(now);
+        let (start, end) = (segment.seq, segment.seq + segment.seq_len());
+        if segment.flags.has(Flags::FIN) {
+            self.end = Some(end);
+        }
+        if self.acked.is_some_and(|acked| end <= acked.ack) {
+            return self.answer(counters);
+        }
+        self.transmissions += 1;
+        let before = self.segments.len();
+        let new = CachedSegment {
+            packet: *packet,
+            start,
+            end,
+            number: self.transmissions,
+            from_source_again: start < self.last_seen,
+            copies: 0,
+            last_copy: None,
+        };
+        if new.from_source_again {
+            counters.sender_retransmissions += 1;
+            self.rtt.timed = None;
+            self.cache_again(new);
+            self.segments.truncate(scheme.cache as usize);
+        } else if before < scheme.cache as usize {
+            self.rtt.timed.get_or_insert((end, now));
+            self.segments.push_back(new);
+        } else {
+            counters.uncached += 1;
+        }
+        self.last_seen = self.last_seen.max(end);
+        counters.update_cached(before, self.segments.len());
+        Answer::FORWARD
+    }
+
+    /// Answers a segment that the mobile host has acknowledged: that acknowledgement was lost. The segment is
+    /// forwarded instead if it may probe a closed window, or carry an acknowledgement of the mobile host's data.
+    fn answer(&self, counters: &mut Counters) -> Answer {
+        let open = self.acked.filter(|acked| acked.wnd > 0 && !self.two_way);
+        let Some(ack) = open.and_then(|acked| acked.packet) else { return Answer::FORWARD };
+        counters.answered += 1;
+        Answer { forward: false, to_mobile: None, to_source: Some(ack) }
+    }
+
+    /// Caches a segment out of sequence. If it is part of a cached one, that one counts as retransmitted.
+    fn cache_again(&mut self, new: CachedSegment) {
+        let after = self.segments.partition_point(|cached| cached.start <= new.start);
+        let index = match after.checked_sub(1).filter(|&index| self.segments[index].end >= new.end) {
+            Some(index) => {
+                let cached = &mut self.segments[index];
+                let same = (cached.start, cached.end) == (new.start, new.end);
+                let packet = if same { new.packet } else { cached.packet };
+                *cached = CachedSegment { packet, start: cached.start, end: cached.end, ..new };
+                index
+            }
+            None => {
+                let first = self.segments.partition_point(|cached| cached.start < new.start);
+                let last = self.segments.partition_point(|cached| cached.end <= new.end);
+                self.segments.drain(first..last.max(first));
+                self.segments.insert(first, new);
+                first
+            }
+        };
+        if index == 0 {
+            self.timeout_at = Time::NEVER;
+        }
+    }
+
+    /// `snoop_ack`: a segment with an acknowledgement from the mobile host that
+    /// [does not contradict](ConnectionState::is_contradicted) the state.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        segment: &Segment,
+        scheme: &Snoop,
+        counters: &mut Counters,
+    ) -> Answer {
+        self.note_activity(now);
+        let Segment { ack, wnd, .. } = *segment;
+        let bare = segment.seq_len() == 0;
+        self.two_way |= segment.len > 0;
+        let last = self.acked;
+        if last.is_some_and(|last| ack < last.ack) {
+            // Window and data of a segment with data still matter.
+            counters.spurious_acks += u64::from(bare);
+            return Answer { forward: !bare, ..Answer::FORWARD };
+        }
+        self.acked = Some(Acked { ack, wnd, packet: bare.then_some(*packet) });
+        let first = self.segments.front().map(|cached| cached.start);
+        match last {
+            Some(last) if last.ack == ack && (!bare || last.wnd != wnd) => Answer::FORWARD,
+            Some(last) if last.ack == ack => self.on_duplicate(now, scheme, counters),
+            None if bare && first == Some(ack) => self.on_duplicate(now, scheme, counters),
+            _ => self.on_new_ack(now, ack, scheme, counters),
+        }
+    }
+
+    fn on_new_ack(&mut self, now: Time, ack: SeqNum, scheme: &Snoop, counters: &mut Counters) -> Answer {
+        self.rtt.on_ack(now, ack);
+        let before = self.segments.len();
+        let gone = self.segments.partition_point(|cached| cached.end <= ack);
+        // An acknowledgement sooner than any round trip is of the original; the copy will cause a duplicate.
+        let smallest = self.rtt.smallest.unwrap_or(Duration::ZERO);
+        let needless = |copy: Time| now.since(copy) < smallest;
+        let needless = self.segments.drain(..gone).filter(|cached| cached.last_copy.is_some_and(needless));
+        self.strays = needless.count() as u64;
+        self.beyond = match self.strays {
+            0 if !self.segments.is_empty() => self.beyond.saturating_sub((gone as u64).saturating_sub(1)),
+            _ => 0,
+        };
+        self.expected = 0;
+        self.unexpected = if scheme.bursts { self.beyond } else { 0 };
+        self.timeout_at = Time::NEVER;
+        counters.update_cached(before, self.segments.len());
+        let copy = match self.suspect() {
+            Some(oldest) if self.unexpected >= u64::from(scheme.dupacks) && !oldest.from_source_again => {
+                self.retransmit(now, Cause::Duplicates, scheme, counters)
+            }
+            _ => None,
+        };
+        Answer { to_mobile: copy, ..Answer::FORWARD }
+    }
+
+    fn on_duplicate(&mut self, now: Time, scheme: &Snoop, counters: &mut Counters) -> Answer {
+        let (suppress, copy) = match self.suspect() {
+            Some(oldest) if !oldest.from_source_again => {
+                let recovering = oldest.copies > 0;
+                self.take_duplicate(now, recovering, scheme, counters)
+            }
+            _ => (false, None),
+        };
+        let forward = !(suppress && scheme.suppress);
+        *(if forward { &mut counters.forwarded_dupacks } else { &mut counters.suppressed_dupacks }) += 1;
+        Answer { forward, to_mobile: copy, to_source: None }
+    }
+
+    /// A duplicate that requests the suspect. Returns whether it is to be suppressed, and the retransmission that
+    /// it causes.
+    fn take_duplicate(
+        &mut self,
+        now: Time,
+        recovering: bool,
+        scheme: &Snoop,
+        counters: &mut Counters,
+    ) -> (bool, Option<Packet>) {
+        if self.strays > 0 {
+            self.strays -= 1;
+            return (true, None);
+        }
+        self.beyond += 1;
+        if self.expected > 0 {
+            self.expected -= 1;
+            return (true, None);
+        }
+        self.unexpected += 1;
+        if self.unexpected < u64::from(scheme.dupacks) {
+            return (recovering, None);
+        }
+        let copy = self.retransmit(now, Cause::Duplicates, scheme, counters);
+        (copy.is_some(), copy)
+    }
+
+    /// The segment that the mobile host expects next, if it is cached and fits the window.
+    fn suspect(&self) -> Option<&CachedSegment> {
+        let requested = |cached: &&CachedSegment| {
+            self.acked.is_none_or(|acked| cached.start <= acked.ack && acked.wnd > 0)
+        };
+        self.segments.front().filter(requested)
+    }
+
+    /// Retransmits the suspect, unless its attempts are exhausted.
+    fn retransmit(
+        &mut self,
+        now: Time,
+        cause: Cause,
+        scheme: &Snoop,
+        counters: &mut Counters,
+    ) -> Option<Packet> {
+        let oldest = self.segments.front_mut().filter(|oldest| oldest.copies < scheme.attempts)?;
+        let since = self.transmissions - oldest.number;
+        self.transmissions += 1;
+        (oldest.number, oldest.last_copy) = (self.transmissions, Some(now));
+        oldest.copies += 1;
+        let packet = oldest.packet;
+        match cause {
+            Cause::Duplicates => self.expected = since.saturating_sub(self.unexpected),
+            Cause::Timeout => counters.timeouts += 1,
+            Cause::Silence => {
+                self.expected = 0;
+                counters.persists += 1;
+            }
+        }
+        self.unexpected = 0;
+        if cause == Cause::Duplicates || self.timeout_at < Time::NEVER {
+            self.timeout_at = now + self.timeout(scheme);
+        }
+        self.rtt.timed = None;
+        counters.copies += 1;
+        Some(packet)
+    }
+
+    /// The local retransmission timeout.
+    fn timeout(&self, scheme: &Snoop) -> Duration {
+        self.rtt.smoothed.map_or(scheme.initial, |smoothed| smoothed * 2).max(scheme.min_timeout)
+    }
+
+    /// The end of the current silence.
+    fn persist_at(&self, scheme: &Snoop) -> Time {
+        let smallest = self.rtt.smallest.map_or(scheme.initial, |smallest| smallest * 2);
+        self.quiet_since + smallest.max(scheme.persist)
+    }
+
+    /// When the oldest segment will be retransmitted.
+    pub(super) fn deadline(&self, scheme: &Snoop) -> Time {
+        match self.suspect() {
+            Some(oldest) if oldest.copies < scheme.attempts => self.timeout_at.min(self.persist_at(scheme)),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// The oldest segment, if its retransmission is due.
+    pub(super) fn on_timeout(
+        &mut self,
+        now: Time,
+        scheme: &Snoop,
+        counters: &mut Counters,
+    ) -> Option<Packet> {
+        if self.deadline(scheme) > now {
+            return None;
+        }
+        let cause = if self.timeout_at <= now { Cause::Timeout } else { Cause::Silence };
+        if self.persist_at(scheme) <= now {
+            self.quiet_since = now;
+        }
+        self.retransmit(now, cause, scheme, counters)
+    }
+}
+
+/// Whether two sequence numbers cannot be in the same window, in either order.
+fn is_far(one: SeqNum, other: SeqNum) -> bool {
+    one.max(other) - one.min(other) > LARGEST_WINDOW
+}

@@ -1,0 +1,134 @@
+//! Snoop: local retransmission at the base station, guided by TCP's acknowledgements.
+//!
+//! **What it does.** The base station caches unacknowledged segments on their way to the mobile host. It
+//! retransmits a segment when duplicate ACKs or a local timeout indicate its loss, and suppresses the
+//! duplicates, so that the source notices neither. Losses before the base station remain the source's: duplicates
+//! for segments that are not cached, or that the source has retransmitted, are forwarded. The ends need no
+//! change, and the state is soft: a base station that forgets it does no harm.
+//! **Source.** Balakrishnan, Seshan, Amir and Katz, MobiCom 1995, sections 3.1 and 4. Balakrishnan,
+//! Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, call it LL-TCP-AWARE, with `dupacks = 2`, and LL
+//! without suppression, with `suppress = false` and `min_timeout = "200 ms"` (sections 3.2 and 4.5).
+//! **Parameters.** `dupacks`: number of duplicates that indicate a loss; 1 in 1995 and 2 in 1997. `suppress`:
+//! whether duplicates that a local retransmission answers are suppressed. `bursts`: whether the first new ACK
+//! after a retransmission, if it covers less than what has arrived, causes the next one at once (1997, section
+//! 4.5); duplicates before it count. ns-2 does not do so. `min_timeout`: lower bound of the
+//! timeout of two smoothed round-trip times, 40 ms. `persist`: time without packets from either end after
+//! which the oldest segment is retransmitted, 200 ms. `initial`: both timeouts until the first sample of the
+//! round-trip time; 1 s, as of TCP (RFC 6298). `attempts`: maximum number of local retransmissions of a segment,
+//! 10 as in ns-2. `cache`: the high-water mark, maximum number of cached segments per connection; 1024 segments
+//! of 1460 B are 1.5 MB, where the paper's windows are 64 KB. `connections`: maximum number of connections, 256.
+//! `idle`: idle time after which a connection is removed; 120 s, twice the smallest upper bound of the RTO that
+//! RFC 6298 permits. `encrypted`: the base station cannot read TCP headers, as with IPsec, and forwards packets
+//! unchanged.
+//! **Differences from the papers.** They give no initial timeout and no limit of attempts. A segment that is
+//! acknowledged already is answered by the base station, as in the paper, but forwarded if it may be a window
+//! probe or carry an acknowledgement of its own. `persist` is at least twice the smallest round-trip time seen,
+//! since on slow links silence is no loss. A needless copy causes a duplicate ACK, for which the paper would send
+//! another needless copy, and so on: a copy whose segment is acknowledged sooner than the smallest round-trip
+//! time was needless, and its duplicate is suppressed. What an ACK should have
+//! covered follows from the number of duplicates before it, not from what was sent, of which much may still be
+//! queued. Copies queue behind other packets. Segments are cached before they enter the link's queue, so a
+//! segment dropped by a full queue is recovered locally as well; ns-2 does not cache segments for a full queue.
+//! Only data to the mobile host are recovered.
+
+mod agent;
+mod connection;
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use lasthop_base::Duration;
+use serde::{Deserialize, Serialize};
+
+use super::{LinkUse, Scheme};
+use crate::component::Component;
+use crate::tcp::Settings;
+
+/// Local retransmission at the base station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Snoop {
+    /// Number of duplicate ACKs that indicate a loss.
+    pub dupacks: u32,
+    /// Whether duplicate ACKs that a local retransmission answers are suppressed.
+    pub suppress: bool,
+    /// Whether the first new ACK after a retransmission reveals the next loss.
+    pub bursts: bool,
+    /// Lower bound of the local retransmission timeout.
+    pub min_timeout: Duration,
+    /// Time without packets from either end after which the oldest segment is retransmitted.
+    pub persist: Duration,
+    /// Both timeouts until the first sample of the round-trip time.
+    pub initial: Duration,
+    /// Maximum number of local retransmissions of a segment.
+    pub attempts: u32,
+    /// Maximum number of cached segments per connection.
+    pub cache: u32,
+    /// Maximum number of connections.
+    pub connections: u32,
+    /// Idle time after which a connection is removed.
+    pub idle: Duration,
+    /// Whether TCP headers are unreadable to the base station.
+    pub encrypted: bool,
+}
+
+impl Default for Snoop {
+    fn default() -> Snoop {
+        Snoop {
+            dupacks: 1,
+            suppress: true,
+            bursts: true,
+            min_timeout: Duration::from_millis(40),
+            persist: Duration::from_millis(200),
+            initial: Duration::from_secs(1),
+            attempts: 10,
+            cache: 1024,
+            connections: 256,
+            idle: Duration::from_secs(120),
+            encrypted: false,
+        }
+    }
+}
+
+impl Scheme for Snoop {
+    fn name(&self) -> &'static str {
+        "snoop"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the base station caches segments, retransmits lost ones and suppresses their duplicate ACKs"
+    }
+
+    fn source(&self) -> &'static str {
+        "Balakrishnan et al., MobiCom 1995"
+    }
+
+    fn link(&self) -> LinkUse {
+        LinkUse::BARE
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        let numbers = [
+            ("dupacks", self.dupacks),
+            ("attempts", self.attempts),
+            ("cache", self.cache),
+            ("connections", self.connections),
+        ];
+        let times = [
+            ("min_timeout", self.min_timeout),
+            ("persist", self.persist),
+            ("initial", self.initial),
+            ("idle", self.idle),
+        ];
+        let none = numbers.into_iter().filter(|&(_, number)| number == 0);
+        let none = none.map(|(key, _)| (key, "found 0, expected at least 1"));
+        let zero = times.into_iter().filter(|(_, time)| time.is_zero());
+        let zero = zero.map(|(key, _)| (key, "found 0 s, expected more than zero"));
+        none.chain(zero).map(|(key, fault)| (String::from(key), String::from(fault))).collect()
+    }
+
+    fn agent(&self) -> Option<Box<dyn Component>> {
+        Some(Box::new(agent::Agent::new(self)))
+    }
+}

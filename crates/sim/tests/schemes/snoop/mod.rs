@@ -1,0 +1,4 @@
+//! Local retransmission at the base station.
+
+mod agent;
+mod network;

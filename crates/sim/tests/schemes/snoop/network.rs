@@ -1,0 +1,354 @@
+//! Local retransmission in a network: a base station beside the source, beside the destination, or both, with
+//! losses on either side.
+
+use std::collections::BTreeMap;
+
+use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
+use lasthop_channel::{FrameLoss, Model};
+use lasthop_proto::arq;
+use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::tcp::{Flavour, Profile, Settings};
+use lasthop_proto::{Component, DropReason, Effect, LinkOutcome, Out, Packet, Port, Probe, Signal};
+use lasthop_sim::{Expansion, Exposed, NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_testing::check;
+use lasthop_testing::invariants::Invariants;
+use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
+use lasthop_testing::random::{FLAVOURS, coin, milliseconds, pick, settings};
+use lasthop_testing::stations::{PATHS, Stage, assert_same_course, course, path, run};
+
+const WORLDS: u64 = 3_000;
+
+fn snoop(schemes: &Schemes) -> &dyn Scheme {
+    schemes.get("snoop").expect("it is there")
+}
+
+/// Packets by their contents.
+fn key(packet: &Packet) -> String {
+    format!("{packet:?}")
+}
+
+/// The scheme's agent, with the books of what enters and leaves: each packet is forwarded unchanged or suppressed;
+/// copies are of segments that were forwarded and are not acknowledged; acknowledgements of the agent's are of
+/// some that passed; and the counters are right.
+struct Watched {
+    agent: Box<dyn Component>,
+    attempts: u64,
+    /// Number of times that each segment was forwarded, and copied.
+    forwarded: BTreeMap<String, (u64, u64)>,
+    passed: BTreeMap<String, Packet>,
+    suppressed: u64,
+    answered: u64,
+    copies: u64,
+}
+
+impl Watched {
+    fn of(schemes: &Schemes) -> Box<dyn Component> {
+        Box::new(Watched {
+            agent: snoop(schemes).agent().expect("it has one"),
+            attempts: schemes.snoop.attempts.into(),
+            forwarded: BTreeMap::new(),
+            passed: BTreeMap::new(),
+            suppressed: 0,
+            answered: 0,
+            copies: 0,
+        })
+    }
+
+    fn note_copy(&mut self, copy: &Packet) {
+        let (forwarded, copies) = self.forwarded.get_mut(&key(copy)).expect("a copy of what was forwarded");
+        *copies += 1;
+        assert!(*copies <= *forwarded * self.attempts, "{copies} copies of {copy:?}");
+        self.copies += 1;
+    }
+
+    fn check(&mut self, port: Port, packet: &Packet, effects: &[Effect]) {
+        match effects[0] {
+            Effect::Send(to, found) => {
+                assert_eq!((to, found), (port.across(), *packet));
+                if port == Port::WIRED {
+                    self.forwarded.entry(key(packet)).or_default().0 += 1;
+                } else {
+                    self.passed.insert(key(packet), *packet);
+                }
+            }
+            Effect::Drop(found, DropReason::Suppressed) => {
+                assert_eq!(found, *packet);
+                self.suppressed += 1;
+                if port == Port::RADIO {
+                    self.passed.insert(key(packet), *packet);
+                }
+            }
+            other => panic!("{packet:?} causes {other:?}"),
+        }
+        for effect in &effects[1..] {
+            match effect {
+                Effect::Send(Port::RADIO, copy) => self.note_copy(copy),
+                Effect::Send(Port::WIRED, copy) => {
+                    assert!(self.passed.contains_key(&key(copy)), "{copy:?} was never sent");
+                    self.answered += 1;
+                }
+                other => panic!("{packet:?} causes {other:?}"),
+            }
+        }
+    }
+
+    fn check_counters(&self) {
+        struct Shown(BTreeMap<&'static str, u64>);
+        impl Probe for Shown {
+            fn value(&mut self, name: &'static str, value: f64) {
+                self.0.insert(name, value as u64);
+            }
+        }
+        let mut shown = Shown(BTreeMap::new());
+        self.agent.show(&mut shown);
+        let of = |name| shown.0[name];
+        assert_eq!(of("local_retransmissions"), self.copies);
+        assert!(of("local_timeouts") + of("persist_timeouts") <= self.copies);
+        assert_eq!(of("answered_segments"), self.answered);
+        let suppressed = of("suppressed_dupacks") + of("spurious_acks") + of("answered_segments");
+        assert_eq!(suppressed, self.suppressed);
+    }
+
+    fn collect(
+        agent: &mut Box<dyn Component>,
+        out: &mut Out,
+        act: impl FnOnce(&mut Box<dyn Component>, &mut Out),
+    ) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        out.redirect(
+            |out| act(agent, out),
+            |effect| {
+                effects.push(effect);
+                Some(effect)
+            },
+        );
+        effects
+    }
+}
+
+impl Component for Watched {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        let receive = |agent: &mut Box<dyn Component>, out: &mut Out| agent.receive(now, packet, port, out);
+        let effects = Watched::collect(&mut self.agent, out, receive);
+        self.check(port, packet, &effects);
+        self.check_counters();
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        let wake = |agent: &mut Box<dyn Component>, out: &mut Out| agent.wake(now, out);
+        for effect in Watched::collect(&mut self.agent, out, wake) {
+            let Effect::Send(Port::RADIO, copy) = effect else { panic!("{effect:?}") };
+            self.note_copy(&copy);
+        }
+        self.check_counters();
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.agent.next_wakeup()
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        self.agent.on_signal(now, signal, out);
+    }
+
+    fn hears(&self, outcome: LinkOutcome) -> bool {
+        self.agent.hears(outcome)
+    }
+}
+
+/// The scheme with random parameters.
+fn parameters(random: &mut Stream) -> Schemes {
+    let mut schemes = Schemes::default();
+    let snoop = &mut schemes.snoop;
+    snoop.dupacks = 1 + random.below(4) as u32;
+    snoop.suppress = !random.bernoulli(0.2);
+    snoop.bursts = coin(random);
+    snoop.min_timeout = Duration::from_millis(1) + milliseconds(random, 300);
+    snoop.persist = Duration::from_millis(1) + milliseconds(random, 300);
+    snoop.initial = Duration::from_millis(1) + milliseconds(random, 1000);
+    snoop.attempts = pick(random, &[1, 3, 10, 100]);
+    snoop.cache = pick(random, &[1, 3, 1024]);
+    snoop.connections = pick(random, &[1, 256]);
+    snoop.idle = pick(random, &[1, 100, 120_000].map(Duration::from_millis));
+    snoop.encrypted = random.below(16) == 0;
+    assert!(super::network::snoop(&schemes).faults(&Settings::default()).is_empty());
+    schemes
+}
+
+/// Runs a transfer under the scheme and checks the invariants.
+fn transfer(settings: &Settings, bytes: u64, stages: Vec<Stage>) {
+    let tap = |receiver| {
+        Invariants::new(receiver, first_byte(settings), slack(settings, false)).end_to_end(settings, false)
+    };
+    let (engine, ends, ended) = run(settings, bytes, stages, None, tap);
+    finish(engine, ends, ended, bytes);
+}
+
+/// The stream arrives intact, windows are respected and the timer runs, whatever is lost.
+#[test]
+fn streams_arrive_intact_in_random_worlds() {
+    for number in 0..WORLDS {
+        for stations in PATHS {
+            check(&format!("world {number}, {stations:?}"), || {
+                let streams = Streams::new(number, 0);
+                let random = &mut streams.stream("snoop");
+                let (schemes, settings) = (parameters(random), settings(random));
+                let bytes = 1 + random.below(60 * u64::from(settings.mss()));
+                let stages = path(random, &streams, &settings, stations, || Watched::of(&schemes));
+                transfer(&settings, bytes, stages);
+            });
+        }
+    }
+}
+
+/// 10 Mb/s and 5 ms on either side of a base station, with losses before and behind it.
+fn station(schemes: &Schemes, before: Stage, behind: Stage) -> Vec<Stage> {
+    let rate = BitRate::from_bps(10_000_000).expect("not zero");
+    let hop = || Stage::Hop(WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited));
+    vec![hop(), before, Stage::Station(Watched::of(schemes), Port::WIRED), behind, hop()]
+}
+
+/// Each of the first eight packets arrives, is lost before the base station, or is lost behind it, with every
+/// flavour and both rule sets, and either number of duplicates.
+#[test]
+fn any_loss_of_the_first_eight_on_either_side() {
+    let mut schemes = Schemes::default();
+    for (flavour, base) in
+        FLAVOURS.iter().flat_map(|&f| [(f, Settings::default()), (f, Profile::Ns2.settings())])
+    {
+        let settings = Settings { flavour, handshake: false, ..base };
+        for pattern in 0..3u32.pow(8) {
+            schemes.snoop.dupacks = 1 + pattern % 2;
+            check(
+                &format!("{flavour:?}, {:?}, pattern {pattern} to the base of three", settings.rules),
+                || {
+                    let fates: Vec<u32> = (0..8).map(|n| pattern / 3u32.pow(n) % 3).collect();
+                    let bits = |fate, among: &[u32]| {
+                        among.iter().enumerate().map(|(n, &f)| u32::from(f == fate) << n).sum::<u32>()
+                    };
+                    let passed: Vec<u32> = fates.iter().copied().filter(|&fate| fate != 1).collect();
+                    let before = Stage::Losses(by_order(bits(1, &fates)), nothing());
+                    let behind = Stage::Losses(by_order(bits(2, &passed)), nothing());
+                    transfer(&settings, segments(&settings, 10), station(&schemes, before, behind));
+                },
+            );
+        }
+    }
+}
+
+/// With encrypted headers, a mobile source, or without losses and delayed acknowledgements, the ends see what they
+/// would see without an agent.
+#[test]
+fn without_losses_to_the_mobile_host_nothing_changes() {
+    for number in 0..WORLDS {
+        check(&format!("world {number}"), || {
+            let streams = Streams::new(number, 0);
+            let random = &mut streams.stream("standard");
+            let (mut schemes, mut settings) = (parameters(random), settings(random));
+            let case = random.below(3);
+            match case {
+                // A mobile source still receives FIN, which is repaired.
+                1 => settings.close = false,
+                2 => (schemes, settings.ack_every) = (Schemes::default(), 1),
+                _ => {}
+            }
+            schemes.snoop.encrypted = case == 0;
+            let bytes = 60 * u64::from(settings.mss());
+            let [found, expected] = [true, false].map(|agent| {
+                let mut schemes = schemes.clone();
+                schemes.snoop.encrypted |= !agent;
+                let station = || Watched::of(&schemes);
+                if case == 2 {
+                    let rate = BitRate::from_bps(2_000_000).expect("not zero");
+                    let wire = WiredLink::new(rate, Duration::from_millis(10), QueueLimit::Unlimited);
+                    let stages = vec![Stage::Hop(wire.clone()), Stage::Station(station(), Port::WIRED)];
+                    return course(
+                        &settings,
+                        bytes,
+                        stages.into_iter().chain([Stage::Hop(wire)]).collect(),
+                        None,
+                    );
+                }
+                let stations = if case == 0 { PATHS[0] } else { PATHS[1] };
+                course(
+                    &settings,
+                    bytes,
+                    path(&mut random.clone(), &streams, &settings, stations, station),
+                    None,
+                )
+            });
+            assert_same_course(&found, &expected);
+        });
+    }
+}
+
+/// The wireless hop of ToN 1997: 2 Mb/s and losses in both directions, behind a wired delay.
+fn stages(schemes: &Schemes, scheme: &str, loss: f64, delay: Duration, streams: &Streams) -> Vec<Stage> {
+    let rate = |bps| BitRate::from_bps(bps).expect("not zero");
+    let wire = WiredLink::new(rate(10_000_000), delay, QueueLimit::Unlimited);
+    let config = RadioConfig {
+        rate: rate(2_000_000),
+        delay: Duration::from_millis(1),
+        queue: QueueLimit::Unlimited,
+        expansion: Expansion::NONE,
+        mtu: None,
+        unit: None,
+        fec: None,
+        exposed: Exposed::OnAir,
+        arq: arq::Config::None,
+    };
+    let model = Model::FrameLoss(FrameLoss { loss: Probability::new(loss).expect("in [0, 1]") });
+    let air = ["down", "up"].map(|way| {
+        let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
+        RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff)
+    });
+    let agent = schemes.get(scheme).and_then(Scheme::agent).map(|agent| Stage::Station(agent, Port::WIRED));
+    [Some(Stage::Hop(wire)), agent, Some(Stage::Air(Box::new(air)))].into_iter().flatten().collect()
+}
+
+/// A transfer of 2 MB: completion time in seconds, fast retransmits and timeouts.
+fn completion(settings: &Settings, loss: f64, number: u64, scheme: &str) -> (f64, u64, u64) {
+    let (schemes, streams) = (Schemes::default(), Streams::new(number, 0));
+    let stages = stages(&schemes, scheme, loss, Duration::from_millis(20), &streams);
+    let (engine, (sender, _), _) = run(settings, 2_000_000, stages, None, |_| NoTap);
+    let Node::Sender(source) = engine.node(sender) else { unreachable!("the node has this kind") };
+    let stats = source.stats();
+    (stats.completed.expect("it completes").as_secs_f64(), stats.fast_retransmits, stats.timeouts)
+}
+
+/// At 2 % loss in both directions every flavour without SACK is at least 1.3 times faster, and its source hardly
+/// notices a loss: less than a tenth of the fast retransmits and timeouts.
+#[test]
+fn losses_are_hidden_from_the_source() {
+    for flavour in [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno] {
+        let settings = Settings { flavour, window: Bytes(32 << 10).into(), ..Settings::default() };
+        let mut sums = [(0.0, 0), (0.0, 0)];
+        for number in 0..20 {
+            for (scheme, sum) in ["basic", "snoop"].into_iter().zip(&mut sums) {
+                let (time, retransmits, timeouts) = completion(&settings, 0.02, number, scheme);
+                *sum = (sum.0 + time, sum.1 + retransmits + timeouts);
+            }
+        }
+        let [(basic, noticed), (snoop, left)] = sums;
+        println!(
+            "{flavour:?}: {:.1} s and {:.1} s, {noticed} and {left} losses noticed",
+            basic / 20.0,
+            snoop / 20.0
+        );
+        assert!(snoop < basic / 1.3, "{flavour:?}: {snoop} s and {basic} s");
+        assert!(left * 10 < noticed, "{flavour:?}: {left} of {noticed}");
+    }
+}
+
+/// "Completed the run even when every other packet was being dropped" (MobiCom 1995, section 5), where plain TCP
+/// makes hardly any progress.
+#[test]
+fn every_other_packet_may_be_lost() {
+    let settings = Settings { flavour: Flavour::Reno, window: Bytes(64 << 10).into(), ..Settings::default() };
+    for number in 0..5 {
+        let (snoop, ..) = completion(&settings, 0.5, number, "snoop");
+        let (basic, ..) = completion(&settings, 0.2, number, "basic");
+        println!("{snoop} s, and at less than half the loss without an agent {basic} s");
+        assert!(snoop < basic, "{snoop} s and {basic} s");
+    }
+}
