@@ -128,7 +128,23 @@ fn a_loss_covers_marks_of_the_same_window() {
     }
 }
 
-/// After a timeout, too.
+/// After a mark, a loss in the same window of data is counted and repaired without a further reduction.
+#[test]
+fn a_mark_covers_losses_of_the_same_window() {
+    let mut tcp = Client::start(&ecn(Flavour::Prr, 10));
+    tcp.sends_full(0..10).at(100);
+    echo(&mut tcp, 1000).losses(0);
+    let threshold = tcp.sender.ssthresh();
+    tcp.sent();
+    let mut sent = Vec::new();
+    for end in [3000, 4000, 5000, 6000] {
+        sent.extend(tcp.sack(1000, &[2000..end]).sent());
+    }
+    tcp.losses(1).ssthresh(threshold);
+    assert!(sent.iter().any(|segment| segment.seq == tcp.bare_ack(1000).ack));
+}
+
+/// After a timeout, a mark in the same window of data causes no further reduction, and CWR ends the echo.
 #[test]
 fn a_timeout_covers_marks_of_the_same_window() {
     for flavour in [Flavour::NewReno, Flavour::Sack, Flavour::Prr] {

@@ -38,6 +38,17 @@ fn the_pipe_limits_transmission() {
     assert_eq!(tcp.sender.pipe(), 5000);
 }
 
+/// A SACKed retransmission leaves the pipe, so that another segment may be sent (section 4: SetPipe).
+#[test]
+fn a_sacked_retransmission_leaves_the_pipe() {
+    let mut tcp = ten(&sack(), None);
+    tcp.sack(0, &[1000..2000]).sack(0, &[3000..4000, 1000..2000]).sack(0, &[3000..5000, 1000..2000]);
+    tcp.sends_full(0..1).sack(0, &[3000..8000, 1000..2000]).sends(&["2000..3000", "10000..11000"]);
+    assert_eq!(tcp.sender.pipe(), 5000);
+    tcp.at(200).sack(0, &[1000..8000]).sends_full(11..12);
+    assert_eq!(tcp.sender.pipe(), 5000);
+}
+
 /// IsLost by ranges: as many separate ranges above the hole as the threshold, however short, on the
 /// first duplicate (sections 4 and 5 step 2).
 #[test]
