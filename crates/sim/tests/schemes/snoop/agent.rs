@@ -345,6 +345,10 @@ fn the_round_trip_time_is_smoothed() {
     // The timed segment, 4, is repaired: no sample.
     station.at(300).repairs(4 * LEN, nth(4)).repairs_at(480, nth(4)).at(560);
     station.passes_and_repairs(5 * LEN, nth(5)).repairs_at(740, nth(5)).at(800).passes(7 * LEN);
+    // The source repeats the timed segment: no sample either.
+    let mut station = Station::measured("persist = \"60 s\"", 3);
+    station.at(150).sends([1]).at(900).passes(2 * LEN);
+    station.at(910).repairs(2 * LEN, nth(2)).repairs_at(1110, nth(2));
 }
 
 /// The timeout has a lower bound, and a default before the first sample.
