@@ -178,7 +178,7 @@ def record() -> None:
 
 
 def main() -> int:
-    """Check or record, and say what came of it."""
+    """Check or record, and print the result."""
     if sys.argv[1:] == ["--record"]:
         record()
         print(RECORD.read_text(), end="")

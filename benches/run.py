@@ -1,7 +1,7 @@
 """Run all benchmarks and print what they cost, beside other simulators and the targets.
 
-Each case is a process of its own. Whatever is compared is run in alternation, so that both sides
-meet the same load of the machine; a ratio is the median over these pairs.
+Each case is a separate process. Cases that are compared run in alternation, so that both meet the same
+load of the machine; a ratio is the median over these pairs.
 """
 
 import json
@@ -28,7 +28,7 @@ MB = 1e6
 
 
 class Case(NamedTuple):
-    """A case of ours; one without a title has no row of its own."""
+    """A case of Lasthop; one without a title has no row in the table."""
 
     name: str
     size: int
@@ -41,12 +41,12 @@ def bulk(flows: int, seconds: int) -> Case:
 
 
 def short(case: Case) -> str:
-    """Say which of the bulk transfers it is."""
+    """Return the title without that of the group."""
     return case.title.removeprefix("(a) bulk, ")
 
 
 BULK = {1: bulk(1, 3600), 10: bulk(10, 3600), 100: bulk(100, 360)}
-# ns-3 is so slow that it gets a tenth of them.
+# ns-3 is so slow that it runs a tenth of the simulated time.
 BULK_NS3 = {1: bulk(1, 3600), 10: bulk(10, 360), 100: bulk(100, 36)}
 BULK_NS2 = Case("bulk-ns2", 3600, "(a) bulk, 1 flow, ns-2's rules, 3,600 s")
 # Senders of today, each with the detection, repair and pacing of Linux.
@@ -68,7 +68,7 @@ FEC = {
 CELL = Case("cell-8", 20_000, "(f) 802.11 cell, eight downloads, 20,000 s")
 MANY_FLOWS = {1000: bulk(1000, 60), 10_000: bulk(10_000, 12)}
 HOPS = {links: Case(f"hops-{links}", 3600, f"(g) {links} links, 1 flow, 3,600 s") for links in (2, 32)}
-# By the segments in flight when the first loss is noticed.
+# By the segments in flight when the first loss is detected.
 OVERSHOOT = {
     window: Case(f"overshoot-sack-{window}", runs, f"(h) SACK, overshoot of {window:,} segments")
     for window, runs in [(1000, 200), (300_000, 1)]
@@ -86,13 +86,13 @@ SET_UP = {
     for shape in ("dumbbell", "cell")
 }
 SCHEDULERS = ("Heap", "Calendar", "List")
-PATH_LOSS = 1 / 150  # of data packets, as path.toml's bit errors have it
+PATH_LOSS = 1 / 150  # of data packets, from the bit error rate in path.toml
 JOBS = {jobs: Case(f"jobs-{jobs}", 10_000, "") for jobs in (1, 2)}
 
 
 @dataclass
 class Ours:
-    """What one process of ours measured."""
+    """Measurements of one process of Lasthop."""
 
     delivered: int
     events: int | None
@@ -151,7 +151,7 @@ BOUNDS = [
 
 
 class Target(NamedTuple):
-    """A target, what was measured, and whether that meets it; none if that cannot be said here."""
+    """A target, the measurement, and whether it meets the target; None if this machine cannot tell."""
 
     what: str
     measured: str
@@ -159,7 +159,7 @@ class Target(NamedTuple):
 
 
 class Bench:
-    """Runs cases and remembers all that they measured."""
+    """Runs cases and stores their measurements."""
 
     def __init__(self, program: str, scratch: Path) -> None:
         self.program = program

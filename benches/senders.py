@@ -1,4 +1,4 @@
-"""Draw goodput against loss rate for today's senders, beside what Linux itself delivered.
+"""Draw goodput against loss rate for today's senders, beside measurements of Linux.
 
 ``python benches/senders.py [DIR]`` runs ``scenarios/last-mile.toml`` with each sender over a range of loss
 rates, and draws ``senders.png`` into the directory, by default ``docs/images``. Linux's points are those of

@@ -51,7 +51,7 @@ def test_a_file_with_overrides() -> None:
         ("", None, "missing key wired"),
     ],
 )
-def test_an_error_knows_its_place(text: str, line: int | None, message: str) -> None:
+def test_an_error_has_a_location(text: str, line: int | None, message: str) -> None:
     with pytest.raises(ScenarioError, match=r"wrong\.toml") as caught:
         Scenario.parse(text, name="wrong.toml")
     error = caught.value
@@ -60,7 +60,7 @@ def test_an_error_knows_its_place(text: str, line: int | None, message: str) -> 
     assert message in error.message
 
 
-def test_a_wrong_dictionary_is_refused() -> None:
+def test_an_invalid_dictionary_is_refused() -> None:
     with pytest.raises(ScenarioError, match="missing key wired"):
         lasthop.build({"transfer": {"size": "1 KB"}, "radio": {"rate": "1 Mbps"}})
     with pytest.raises(TypeError):
@@ -91,7 +91,7 @@ def test_recording_changes_nothing(example: Scenario, runs: dict[str, Run], tmp_
         assert lasthop.run(example, scheme, pcap=tmp_path / "run.pcapng").metrics == run.metrics
 
 
-def test_what_was_not_recorded_is_refused(example: Scenario) -> None:
+def test_data_that_were_not_recorded_are_refused(example: Scenario) -> None:
     run = lasthop.run(example, "basic")
     with pytest.raises(ValueError, match="trace=True"):
         run.events()
@@ -194,7 +194,7 @@ def test_events_and_series_are_those_of_a_connection(network: Run) -> None:
     assert len(network.series()["time_s"]) == len(network.series("a")["time_s"])
 
 
-def test_an_unknown_connection_is_told_with_those_that_there_are(network: Run) -> None:
+def test_an_unknown_connection_is_refused_with_the_known_ones(network: Run) -> None:
     for recorded in (network.events, network.series):
         with pytest.raises(KeyError, match=r"no connection is called .*c.*; there are a, b"):
             recorded("c")
@@ -245,12 +245,12 @@ def test_the_bad_periods_of_a_random_channel_are_those_its_losses_fall_in(exampl
     assert periods != scenario.bad_periods(until, seed=3, run=6)
 
 
-def test_schemes_say_what_they_are() -> None:
+def test_schemes_describe_themselves() -> None:
     schemes = {scheme.name: scheme for scheme in lasthop.schemes()}
     assert schemes["ebsn"].source == "TR-96-014 section 4.2.3"
     assert "ebsn" in repr(schemes["ebsn"])
 
 
-def test_values_print_what_they_are(example: Scenario, runs: dict[str, Run]) -> None:
+def test_values_have_a_readable_repr(example: Scenario, runs: dict[str, Run]) -> None:
     assert example.title in repr(example)
     assert "ebsn" in repr(runs["ebsn"])

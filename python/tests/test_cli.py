@@ -82,7 +82,7 @@ def test_help_names_every_command_and_option(command: Command) -> None:
     assert all(option in described for option in options)
 
 
-def test_starting_imports_nothing_heavy() -> None:
+def test_startup_imports_nothing_slow() -> None:
     program = "import sys, lasthop.cli.app; print({'numpy', 'matplotlib', 'pandas', 'rich'} & {*sys.modules})"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "set()\n"
@@ -139,7 +139,7 @@ def test_applications_have_a_row_each(command: Command) -> None:
     assert [row.split()[0] for row in rows[::3]] == ["basic", "local-recovery"]
 
 
-def test_an_application_that_does_not_finish_is_told(command: Command) -> None:
+def test_an_unfinished_application_is_reported(command: Command) -> None:
     limits = ("--set", "application.web.requests=50", "--set", "limit=40 s", "--scheme", "basic")
     told = command("run", "scenarios/office.toml", *limits).stderr
     pattern = r"basic reached the limit of 40 s before application web finished: \d+ of 50 responses arrived"
@@ -186,7 +186,7 @@ def test_split_connections_show_what_happens_behind_the_split(command: Command) 
     assert not any("relay" in header for header in columns(command("run", EXAMPLE).stdout))
 
 
-def test_what_was_acknowledged_and_never_arrived_is_shown(command: Command) -> None:
+def test_acknowledged_but_undelivered_data_are_shown(command: Command) -> None:
     options = ("--scheme", "basic", "--scheme", "metp", "--set", "limit=2 s")
     table = columns(command("run", SPLIT, *options).stdout)
     (header,) = (header for header in table if "undelivered" in header)
@@ -237,12 +237,12 @@ def test_set_changes_the_scenario(command: Command) -> None:
     assert report["scenario"]["hash"] != unchanged["scenario"]["hash"]
 
 
-def test_a_scheme_asked_for_replaces_those_that_cannot_work(command: Command) -> None:
+def test_scheme_options_replace_schemes_that_cannot_work(command: Command) -> None:
     assert command("run", EXAMPLE, "--set", "radio.arq=none").returncode == 2
     assert command("run", EXAMPLE, "--set", "radio.arq=none", "--scheme", "basic").returncode == 0
 
 
-def test_out_holds_all_that_was_asked_for(command: Command, tmp_path: Path) -> None:
+def test_out_holds_every_requested_file(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "down"
     result = command("run", EXAMPLE, "--trace", "--pcap", "--out", out)
     assert result.returncode == 0
@@ -273,12 +273,12 @@ def test_each_of_several_connections_has_a_trace(command: Command, tmp_path: Pat
     assert (tmp_path / "basic.packets.png").exists()
 
 
-def test_out_alone_holds_the_results(command: Command, tmp_path: Path) -> None:
+def test_out_without_other_options_holds_the_results(command: Command, tmp_path: Path) -> None:
     assert command("run", EXAMPLE, "--out", tmp_path).returncode == 0
     assert results(tmp_path) == ["results.json", "scenario.toml"]
 
 
-def test_a_run_that_reaches_its_limit_says_so(command: Command) -> None:
+def test_a_run_that_reaches_its_limit_is_reported(command: Command) -> None:
     dead = ("--set", "radio.channel.iid.ber=1", "--scheme", "basic", "--set", "limit=30 s")
     result = command("run", EXAMPLE, *dead)
     assert result.returncode == 0
@@ -291,7 +291,7 @@ def test_a_run_that_reaches_its_limit_says_so(command: Command) -> None:
     assert report["results"][0]["metrics"]["completion_time_s"] is None
 
 
-def test_each_connection_that_did_not_finish_is_told(command: Command) -> None:
+def test_every_unfinished_connection_is_reported(command: Command) -> None:
     sizes = ("--set", "connection.scheme.size=40 MB", "--set", "connection.plain.size=50 KB")
     arguments = ("run", TWO_FLOWS, "--scheme", "lhack", "--set", "limit=5 s")
     result = command(*arguments, *sizes, "--set", "warmup=0 s")
@@ -308,13 +308,13 @@ def test_each_connection_that_did_not_finish_is_told(command: Command) -> None:
     assert command(*arguments, *without_end).stderr == ""
 
 
-def test_a_transfer_without_end_is_no_cause_for_a_warning(command: Command) -> None:
+def test_an_unbounded_transfer_causes_no_warning(command: Command) -> None:
     result = command("run", EXAMPLE, "--set", "transfer.size=unlimited", "--set", "limit=30 s")
     assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.toml")), ids=lambda path: path.name)
-def test_a_canonical_form_is_its_own(command: Command, tmp_path: Path, path: Path) -> None:
+def test_the_canonical_form_is_a_fixed_point(command: Command, tmp_path: Path, path: Path) -> None:
     canonical = command("check", path).stdout
     again = tmp_path / "canonical.toml"
     again.write_text(canonical)
@@ -381,7 +381,7 @@ def line_of(text: str, part: str) -> int:
         "not TOML",
     ],
 )
-def test_a_wrong_scenario_gets_one_clear_message(
+def test_an_invalid_scenario_is_refused_with_one_message(
     command: Command, tmp_path: Path, right: str, wrong: str, culprit: str, expected: list[str]
 ) -> None:
     assert right in GOOD
@@ -430,7 +430,7 @@ def test_a_scheme_that_cannot_work_with_the_link_is_refused(command: Command, tm
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_done_is_refused(command: Command, arguments: list[str], expected: str) -> None:
+def test_invalid_command_lines_are_refused(command: Command, arguments: list[str], expected: str) -> None:
     result = command(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
     assert expected in result.stderr
@@ -445,7 +445,7 @@ def test_a_capture_that_cannot_be_written_is_refused(command: Command, tmp_path:
     assert "Traceback" not in result.stderr
 
 
-def test_a_reader_that_leaves_early_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     for arguments in (["run", EXAMPLE], ["check", EXAMPLE], ["schemes"], ["--version"]):
         reader, writer = os.pipe()
         os.close(reader)
@@ -473,13 +473,13 @@ def test_help_is_not_cut(command: Command, command_line: list[str]) -> None:
     ],
     ids=" ".join,
 )
-def test_every_error_begins_alike(command: Command, arguments: list[str]) -> None:
+def test_every_error_message_has_the_same_prefix(command: Command, arguments: list[str]) -> None:
     result = command(*arguments)
     assert result.stderr.startswith("error: ")
     assert "Error" not in result.stderr
 
 
-def test_without_a_command_there_is_help(command: Command) -> None:
+def test_without_a_command_help_is_printed(command: Command) -> None:
     result = command()
     assert (result.returncode, result.stdout) == (2, command("--help").stdout)
 
@@ -501,7 +501,7 @@ def test_without_a_command_there_is_help(command: Command) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_scheme_is_blamed_on_its_option(
+def test_an_unknown_scheme_names_the_option(
     command: Command, verb: str, options: list[str], expected: str
 ) -> None:
     result = command(verb, EXAMPLE, *options)
@@ -511,7 +511,7 @@ def test_a_wrong_scheme_is_blamed_on_its_option(
     assert result.stderr.count("\n") == 1
 
 
-def test_an_override_that_was_typed_is_blamed_itself(command: Command) -> None:
+def test_an_error_in_an_override_names_the_override(command: Command) -> None:
     result = command("run", EXAMPLE, "--set", 'schemes=["nosuch"]')
     assert '--> --set schemes=["nosuch"]' in result.stderr
 
@@ -527,16 +527,14 @@ def test_an_override_that_was_typed_is_blamed_itself(command: Command) -> None:
     ],
     ids=str,
 )
-def test_wrong_packet_sizes_are_blamed_on_their_option(
-    command: Command, options: list[str], expected: str
-) -> None:
+def test_invalid_packet_sizes_name_the_option(command: Command, options: list[str], expected: str) -> None:
     result = command("packet-size", EXAMPLE, *options)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {expected}")
     assert "--set" not in result.stderr
 
 
-def test_a_sweep_that_run_leaves_out_is_told(command: Command) -> None:
+def test_run_warns_that_it_ignores_a_sweep(command: Command) -> None:
     sweep = ("--set", 'sweep.tcp.packet_size=["128 B", "576 B"]', "--set", 'sweep.radio.mtu=["64 B", "none"]')
     lines = command("run", EXAMPLE, *sweep).stdout.splitlines()
     assert lines[-1] == (
@@ -548,7 +546,7 @@ def test_a_sweep_that_run_leaves_out_is_told(command: Command) -> None:
     assert json.loads(swept)["results"] == json.loads(plain)["results"]
 
 
-def test_other_traffic_has_a_table(command: Command) -> None:
+def test_background_traffic_has_a_table(command: Command) -> None:
     source = 'traffic.cross={from="fixed", to="mobile", packet_size="100 B", law.constant.rate="1 kbps"}'
     options = ("--set", source, "--scheme", "basic", "--scheme", "ebsn")
     printed = command("run", EXAMPLE, *options).stdout
@@ -563,9 +561,7 @@ def test_other_traffic_has_a_table(command: Command) -> None:
 
 
 @pytest.mark.parametrize("verb", ["run", "study", "packet-size"])
-def test_schemes_that_leave_recovery_by_the_link_off_are_named(
-    command: Command, verb: str, tmp_path: Path
-) -> None:
+def test_schemes_without_the_arq_of_the_link_are_named(command: Command, verb: str, tmp_path: Path) -> None:
     few = {"run": [], "study": ["--runs", "2"], "packet-size": ["--runs", "2", "--sizes", "128 B, 256 B"]}
 
     def printed(*options: str) -> list[str]:
@@ -582,9 +578,7 @@ def test_schemes_that_leave_recovery_by_the_link_off_are_named(
     assert not any("without" in line for line in bare)
 
 
-def test_markup_and_what_no_file_can_be_called_are_as_good_as_other_names(
-    command: Command, tmp_path: Path
-) -> None:
+def test_names_with_markup_or_slashes_are_escaped(command: Command, tmp_path: Path) -> None:
     name = "[red]a/b$x$:*"
     options = ("--set", f"connection={{'{name}'={{}}, c={{}}}}", "--set", "title=[bold]$a$ <b>&amp;")
     result = command("run", EXAMPLE, *options, "--scheme", "basic", "--trace", "--out", tmp_path)
@@ -618,7 +612,7 @@ radio.rate = ["50 kbps", "100 kbps"]
 """
 
 
-def test_traffic_alone_has_its_table_alone(command: Command, tmp_path: Path) -> None:
+def test_a_scenario_with_traffic_only_has_one_table(command: Command, tmp_path: Path) -> None:
     scenario, out = tmp_path / "alone.toml", tmp_path / "out"
     scenario.write_text(ALONE)
     result = command("run", scenario, "--trace", "--out", out)

@@ -47,7 +47,7 @@ def test_results_of_an_earlier_command_are_replaced(command: Command, tmp_path: 
     assert (out / "results.json").read_text() != before
 
 
-def test_a_list_of_files_reaches_nothing_outside(tmp_path: Path) -> None:
+def test_a_list_of_files_is_confined_to_its_directory(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     out = tmp_path / "out"
     out.mkdir()
@@ -58,7 +58,7 @@ def test_a_list_of_files_reaches_nothing_outside(tmp_path: Path) -> None:
     assert results(out) == ["new"]
 
 
-def test_results_that_cannot_be_completed_leave_everything_as_it_was(tmp_path: Path) -> None:
+def test_incomplete_results_leave_the_directory_unchanged(tmp_path: Path) -> None:
     with Output(tmp_path) as output:
         output.text("old", "old")
 
@@ -78,7 +78,7 @@ def test_results_that_cannot_be_completed_leave_everything_as_it_was(tmp_path: P
     assert results(tmp_path) == ["old", "taken"]
 
 
-def test_what_a_killed_command_has_left_is_removed_by_the_next(command: Command, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_command_are_removed_by_the_next(command: Command, tmp_path: Path) -> None:
     options = ["run", str(EXAMPLE), "--pcap", "--out", str(tmp_path)]
     line = [sys.executable, "-m", "lasthop", *options, *ENDLESS]
     with subprocess.Popen(line, cwd=ROOT, stderr=subprocess.DEVNULL) as killed:
@@ -109,7 +109,7 @@ def test_an_interrupted_capture_leaves_no_half_file(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_with_the_name_of_the_file(tmp_path: Path) -> None:
     old = on_a_full_disk(10_000_000, "run", EXAMPLE, "--out", tmp_path)
     assert old.returncode == 0, old.stderr
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_study_goes_on_once_the_disk_has_room(command: Command, tmp_path: Path) -> None:
+def test_a_study_resumes_once_the_disk_has_room(command: Command, tmp_path: Path) -> None:
     options = ("study", ROOT / "scenarios/ebsn-wide-area.toml", "--out", tmp_path, "--runs")
     assert command(*options, "100").returncode == 0
     full = on_a_full_disk(200_000, *options, "2000")
@@ -143,7 +143,7 @@ def test_a_study_goes_on_once_the_disk_has_room(command: Command, tmp_path: Path
         assert study.finished
 
 
-def test_a_store_that_fails_once_takes_nothing_more(tmp_path: Path) -> None:
+def test_a_store_that_failed_refuses_writes(tmp_path: Path) -> None:
     scenario = ROOT / "scenarios/ebsn-wide-area.toml"
     with Study(scenario, runs=(100, 100), store=tmp_path / "study.sqlite") as study:
         study.run()
@@ -163,7 +163,7 @@ def test_a_store_that_fails_once_takes_nothing_more(tmp_path: Path) -> None:
         (0.1, "cannot be opened as a study: database disk image is malformed"),
     ],
 )
-def test_a_damaged_store_is_told_as_such(
+def test_a_damaged_store_is_reported_as_damaged(
     command: Command, tmp_path: Path, undamaged: float, told: str
 ) -> None:
     scenario = ROOT / "scenarios/ebsn-wide-area.toml"
@@ -188,7 +188,7 @@ def test_a_paper_on_a_full_disk_names_the_file(tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_an_interrupted_paper_says_how_to_go_on(tmp_path: Path) -> None:
+def test_an_interrupted_paper_says_how_to_resume(tmp_path: Path) -> None:
     options: list[str | Path] = ["paper", "ebsn", "--full", "--figure", "7", "--out", "its results"]
     stores = tmp_path / "its results"
 

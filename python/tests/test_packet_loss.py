@@ -55,7 +55,7 @@ def scenario(channel: Any, **radio: Any) -> Scenario:
         (NGUYEN_NOBLE, {"unit": "480 B"}),
     ],
 )
-def test_runs_lose_as_many(channel: Any, radio: dict[str, Any]) -> None:
+def test_runs_lose_as_many_packets_as_the_closed_form(channel: Any, radio: dict[str, Any]) -> None:
     """The mean over runs of 5,000 packets lies within four and a half of its standard errors.
 
     A right closed form is that far off in fewer than one seed in 10,000; seeds are fixed.
@@ -73,7 +73,7 @@ def _share(probe: dict[str, Any]) -> float:
     return float(probe["lost_packets"] / probe["sent_packets"])
 
 
-def test_attempts_of_a_run_fail_as_often() -> None:
+def test_attempts_fail_as_often_as_the_closed_form() -> None:
     """A packet in one unit is one attempt, and all but a few here are such packets."""
     probed = scenario(NGUYEN_NOBLE)
     shares = []
@@ -108,7 +108,7 @@ def test_the_direction_is_that_of_the_data() -> None:
     assert other.packet_loss("1 KB") == other.packet_loss("1 KB", "base-mobile") == 0.5
 
 
-def test_links_are_called_by_name() -> None:
+def test_links_are_selected_by_name() -> None:
     two = lasthop.load("scenarios/two-flows.toml")
     assert two.packet_loss("1500 B") == two.packet_loss("1500 B", "right-D1") > 0
     assert two.packet_loss("1500 B", "right-D2") == 0
@@ -128,18 +128,18 @@ def test_links_are_called_by_name() -> None:
         ({"fec": "bch-63-45-3", "protect": "all"}, "no closed form for the code of the link base-mobile"),
     ],
 )
-def test_what_has_no_closed_form_says_so(radio: dict[str, Any], problem: str) -> None:
+def test_cases_without_a_closed_form_are_refused(radio: dict[str, Any], problem: str) -> None:
     with pytest.raises(ScenarioError, match=f"{problem}; measure it: link_failures over link_attempts"):
         scenario(NGUYEN_NOBLE, **radio).packet_loss("552 B")
 
 
 @pytest.mark.parametrize("size", [0, 65_536, "0 B", "64 KiB"])
-def test_no_packet_is_that_large(size: int | str) -> None:
+def test_packets_above_the_maximum_are_refused(size: int | str) -> None:
     with pytest.raises(ScenarioError, match="expected 1 B to 65535 B"):
         lasthop.load(SPLIT).packet_loss(size)
 
 
-def test_what_is_no_size_is_refused() -> None:
+def test_an_invalid_size_is_refused() -> None:
     with pytest.raises(ValueError, match='found "552 b", expected a size'):
         lasthop.load(SPLIT).packet_loss("552 b")
     wired = lasthop.load(SPLIT, ["topology.path={routers=2, wireless='none'}", 'schemes=["basic"]'])

@@ -98,7 +98,7 @@ def test_the_command_writes_the_figure(command: Command, tmp_path: Path) -> None
     ] * 2
 
 
-def test_a_setting_that_is_not_there_is_refused(command: Command) -> None:
+def test_an_unknown_setting_is_refused(command: Command) -> None:
     done = command("packet-size", SPLIT, "--key", "scheme.mtep.wireless.packet_size")
     assert done.returncode == 2
     assert 'did you mean "metp"?' in done.stderr

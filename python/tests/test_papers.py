@@ -96,7 +96,7 @@ def outcome(request: pytest.FixtureRequest) -> Outcome:
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_reading_of_a_paper_makes_scenarios(name: str) -> None:
+def test_every_reading_of_a_paper_gives_valid_scenarios(name: str) -> None:
     found = paper(name)
     for reading in found.readings:
         assert len(reading.choices) > 1, f"{reading.name} leaves nothing open"
@@ -231,7 +231,7 @@ def test_few_runs_give_the_verdicts_of_many_or_none(outcome: Outcome) -> None:
     assert len(told) >= sum(map(len, possible.values())) / 2
 
 
-def test_definitions_are_no_results(outcome: Outcome) -> None:
+def test_definitions_are_not_counted_as_results(outcome: Outcome) -> None:
     definitions = [claim.id for claim, _ in outcome.judgements if claim.definition]
     assert sum(outcome.counts().values()) == len(outcome.judgements) - len(definitions)
     for claim, judgement in outcome.judgements:
@@ -361,7 +361,7 @@ def test_kept_runs_stop_by_the_metrics_of_connections() -> None:
     assert all(done <= expected for done, expected in told)
 
 
-def test_a_full_paper_tells_its_precision(tmp_path: Path) -> None:
+def test_a_full_paper_reports_its_precision(tmp_path: Path) -> None:
     outcome = run_paper(_plan(_local(PRECISE), full=True), None)
     page = report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "It is a test." in page
@@ -412,7 +412,7 @@ def test_papers_are_listed(command: Command) -> None:
     assert [each["name"] for each in json.loads(done.stdout)] == [each.name for each in papers()]
 
 
-def test_one_figure_can_be_had_alone(command: Command, tmp_path: Path) -> None:
+def test_a_single_figure_can_be_requested(command: Command, tmp_path: Path) -> None:
     done = command("paper", "ebsn", "--figure", "4", "--json", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -432,7 +432,9 @@ def test_one_figure_can_be_had_alone(command: Command, tmp_path: Path) -> None:
         (["ebsn", "--reading", "nope=7"], "no reading 'nope'"),
     ],
 )
-def test_a_wrong_request_is_told_what_there_is(command: Command, arguments: list[str], message: str) -> None:
+def test_an_unknown_request_is_refused_with_the_known_names(
+    command: Command, arguments: list[str], message: str
+) -> None:
     done = command("paper", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -472,7 +474,7 @@ def test_the_packet_size_table_has_a_row_for_each_error_characteristic(command: 
     assert re.search(r"^4 s +basic", done.stdout, flags=re.MULTILINE)
 
 
-def test_a_size_that_cannot_be_is_refused(command: Command) -> None:
+def test_an_impossible_size_is_refused(command: Command) -> None:
     done = command("packet-size", "scenarios/ebsn-wide-area.toml", "--sizes", "12 B")
     assert done.returncode == 2
     assert "found 12 B, expected more than the header" in done.stderr

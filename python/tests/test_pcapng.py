@@ -36,19 +36,19 @@ def test_nothing_is_malformed(captures: dict[str, Path]) -> None:
         assert tshark(capture, "-Y", "_ws.malformed || _ws.expert.severity == error") == []
 
 
-def test_sequence_analysis_finds_what_was_sent_again(captures: dict[str, Path]) -> None:
+def test_sequence_analysis_finds_the_retransmissions(captures: dict[str, Path]) -> None:
     again = "tcp.analysis.retransmission && frame.interface_name == sender"
     assert len(tshark(captures["basic"], "-Y", again)) > 0
     assert tshark(captures["ebsn"], "-Y", again) == []
 
 
-def test_every_data_segment_is_there(captures: dict[str, Path], example: Scenario) -> None:
+def test_every_data_segment_is_captured(captures: dict[str, Path], example: Scenario) -> None:
     for scheme, capture in captures.items():
         data = tshark(capture, "-Y", "tcp.len > 0 && frame.interface_name == sender")
         assert len(data) == lasthop.run(example, scheme).metrics["segments_sent"]
 
 
-def test_losses_say_why(captures: dict[str, Path], example: Scenario) -> None:
+def test_losses_have_their_reason_as_a_comment(captures: dict[str, Path], example: Scenario) -> None:
     comments = ("-T", "fields", "-e", "frame.comment")
     lost = tshark(captures["basic"], "-Y", "frame.interface_name != sender", *comments)
     assert len(lost) == lasthop.run(example, "basic").metrics["lost_on_air"]

@@ -74,7 +74,7 @@ def shown(figure: plots.DataFigure, name: str) -> int:
     return sum(len(np.atleast_1d(line.get_xdata())) for line in lines)
 
 
-def test_each_transmission_is_a_mark(runs: dict[str, Run]) -> None:
+def test_each_transmission_has_a_marker(runs: dict[str, Run]) -> None:
     for run in runs.values():
         figure, metrics = plots.packet_trace(run), run.metrics
         assert shown(figure, "again") == metrics["retransmitted_segments"]

@@ -95,7 +95,7 @@ def test_a_closed_pool_refuses_work(scenario: Scenario) -> None:
         pool.submit(1, scenario, "basic", 1, 0, 1)
 
 
-def test_what_cannot_be_is_refused(scenario: Scenario) -> None:
+def test_invalid_arguments_are_refused(scenario: Scenario) -> None:
     with pytest.raises(ValueError, match="expected at least 1"):
         Pool(0)
     with Pool(1) as pool:
@@ -107,7 +107,7 @@ def test_what_cannot_be_is_refused(scenario: Scenario) -> None:
             pool.submit(1, scenario, "basic", 1, 2**64 - 1, 2)
 
 
-def test_python_goes_on_while_the_pool_works() -> None:
+def test_python_threads_run_while_the_pool_works() -> None:
     with Pool(2) as pool:
         pool.submit(1, Scenario.parse(LINKS, overrides=ENDLESS), "basic", 1, 0, 2)
         counted = 0

@@ -53,7 +53,7 @@ def test_each_step_of_splitting_gains_over_a_wireless_lan() -> None:
     assert found[0].max() < found[2].min()
 
 
-def test_who_loses_more_in_the_cell_gets_less() -> None:
+def test_stations_with_more_loss_get_less_throughput() -> None:
     found = throughputs("cell.toml", "basic").mean(axis=0)
     # By rates of loss, two stations each.
     by_rate = found.reshape(4, 2).mean(axis=1)
@@ -77,7 +77,7 @@ def test_the_packet_loss_of_the_cell_is_what_its_comments_say() -> None:
     assert losses == pytest.approx([0, 0, 0.005, 0.005, 0.01, 0.01, 0.02, 0.02], abs=1e-12)
 
 
-def test_the_packet_loss_of_the_wireless_lan_is_middling() -> None:
+def test_the_packet_loss_of_the_wireless_lan_is_moderate() -> None:
     """Section V-A.2 of its paper has 1 % to 13 % of packets lost."""
     assert 0.04 < lasthop.load(ROOT / "scenarios/split-wlan.toml").packet_loss("552 B") < 0.06
 

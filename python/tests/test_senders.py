@@ -29,7 +29,7 @@ def test_each_sender_runs_with_each_scheme(command: Command) -> None:
     assert rows == [list(pair) for pair in PAIRS]
 
 
-def test_json_says_who_sends(command: Command) -> None:
+def test_json_names_the_sender(command: Command) -> None:
     report = json.loads(command("run", LAST_MILE, *BOTH, *SHORT, "--json").stdout)
     assert [(each["sender"], each["scheme"]) for each in report["results"]] == PAIRS
     # The results differ: the option has an effect.
@@ -73,7 +73,7 @@ def test_a_run_has_its_sender_and_a_label() -> None:
         (["nosuch"], ['--sender: found "nosuch", expected "linux-reno"', '"rfc", "linux", "linux-bbr"']),
     ],
 )
-def test_a_wrong_sender_is_blamed_on_its_option(
+def test_an_unknown_sender_names_the_option(
     command: Command, tmp_path: Path, name: str, senders: list[str], expected: list[str]
 ) -> None:
     options = [option for sender in senders for option in ("--sender", sender)]

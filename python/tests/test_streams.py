@@ -55,7 +55,7 @@ def test_an_exception_of_a_progress_function_ends_the_run() -> None:
         load(EXAMPLE, unlimited).run("ebsn", progress=stop)
 
 
-def test_letters_that_stdout_lacks_are_spelled(tmp_path: Path) -> None:
+def test_characters_that_stdout_cannot_encode_are_replaced(tmp_path: Path) -> None:
     scenario = tmp_path / "title.toml"
     title = "2 µs, 漢 and \U0001f600"
     scenario.write_text(re.sub(r"(?m)^title = .*", f'title = "{title}"', WIDE_AREA.read_text()), "utf-8")
@@ -72,7 +72,7 @@ def test_letters_that_stdout_lacks_are_spelled(tmp_path: Path) -> None:
     assert lasthop("check", scenario, **ascii_only).stdout == lasthop("check", scenario).stdout
 
 
-def test_files_whose_names_are_no_unicode_are_as_good_as_others(tmp_path: Path) -> None:
+def test_file_names_that_are_not_unicode_are_supported(tmp_path: Path) -> None:
     scenario = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.toml"))
     scenario.write_bytes(WIDE_AREA.read_bytes())
     for options in (["study", "--runs", "3"], ["check"]):
@@ -115,7 +115,7 @@ def test_a_full_stderr_loses_no_results(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=str)
-def test_a_full_stdout_is_told(tmp_path: Path, options: list[str]) -> None:
+def test_a_full_stdout_is_reported(tmp_path: Path, options: list[str]) -> None:
     with open("/dev/full", "w") as full:
         result = lasthop("study", WIDE_AREA, "--runs", "100", "--out", tmp_path, *options, stdout=full)
     assert result.returncode == 2
@@ -125,13 +125,13 @@ def test_a_full_stdout_is_told(tmp_path: Path, options: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("options", ["--help", "run --help", "", "--version", "schemes", "paper"])
-def test_a_full_stdout_is_told_whatever_is_printed(options: str) -> None:
+def test_a_full_stdout_is_reported_for_every_command(options: str) -> None:
     with open("/dev/full", "w") as full:
         result = lasthop(*options.split(), stdout=full)
     assert (result.returncode, result.stderr) == (2, "error: standard output: No space left on device\n")
 
 
-def test_a_long_run_shows_that_it_lives_and_ends_at_once() -> None:
+def test_a_long_run_shows_progress_and_can_be_interrupted() -> None:
     ours, theirs = pty.openpty()
     shown = b""
 
@@ -177,7 +177,7 @@ def test_a_number_is_never_cut(width: int) -> None:
     assert letters.count("recovers") == 2
 
 
-def test_a_table_on_no_terminal_is_not_folded() -> None:
+def test_a_table_is_folded_on_terminals_only() -> None:
     table = Table("a", ">b")
     table.row("word " * 100, "1")
     assert [len(line.plain) for line in table.lines(None)] == [504, 504, 504]

@@ -133,7 +133,7 @@ def test_the_number_of_threads_changes_nothing(study: Study, tmp_path: Path) -> 
         assert csv(other, tmp_path) == expected
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
+def test_progress_is_reported(tmp_path: Path) -> None:
     told: list[tuple[int, int, int]] = []
     study = Study(swept(), precision=0.1, runs=(10, 40))
     made = study.run(jobs=1, progress=lambda now: told.append((now.done, now.made, now.expected)))
@@ -227,7 +227,7 @@ def test_a_run_in_which_nothing_arrives_counts_with_the_time_that_is_measured() 
         assert found == pytest.approx(8 * arrived.sum() / (12 * measured), rel=1e-9)
 
 
-def test_what_is_asked_for_must_exist(study: Study) -> None:
+def test_invalid_requests_to_a_study_are_refused(study: Study) -> None:
     with pytest.raises(StudyError, match='no metric "speed"; there are throughput_bps, goodput'):
         study.summary("speed")
     with pytest.raises(StudyError, match='no scheme "snoop"; there are basic, ebsn'):
@@ -247,7 +247,7 @@ def test_what_is_asked_for_must_exist(study: Study) -> None:
 # -- The store -----------------------------------------------------------------------------------------
 
 
-def test_a_finished_study_is_a_file_that_needs_nothing_more(tmp_path: Path) -> None:
+def test_a_finished_study_can_be_read_from_its_file_alone(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "study.sqlite"
     with Study(swept(), precision=0.2, runs=(5, 20), store=path) as study:
         assert not path.exists()
@@ -264,7 +264,7 @@ def test_a_finished_study_is_a_file_that_needs_nothing_more(tmp_path: Path) -> N
         assert opened.summary()["n"].sum() == len(opened.to_pandas())
 
 
-def test_tighter_precision_and_more_runs_go_on(tmp_path: Path) -> None:
+def test_a_study_resumes_with_tighter_precision_or_more_runs(tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     with Study(swept(), precision=0.3, runs=(5, 20), store=path) as coarse:
         first = coarse.run()
@@ -312,7 +312,7 @@ def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         Study(swept(sweep=""), store=path)
 
 
-def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_study_is_refused(tmp_path: Path) -> None:
     text, other = tmp_path / "text", tmp_path / "other.sqlite"
     text.write_text("not a database, though long enough to be taken for the header of one" * 20)
     sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.close()
@@ -340,7 +340,7 @@ def test_two_at_once_are_refused_but_readers_are_not(tmp_path: Path) -> None:
     assert "another process is running this study" in refusals[0]
 
 
-def test_the_view_has_all_there_is_to_a_run(study: Study, tmp_path: Path) -> None:
+def test_the_view_has_every_column_of_a_run(study: Study, tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     Study(swept(), precision=0.1, runs=(10, 40), store=path).run()
     connection = sqlite3.connect(path)
@@ -396,7 +396,7 @@ def as_format_1(path: Path) -> None:
     connection.close()
 
 
-def test_a_store_of_the_first_format_is_read_and_goes_on(study: Study, tmp_path: Path) -> None:
+def test_a_store_of_the_first_format_can_be_resumed(study: Study, tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     with Study(swept(), precision=0.3, runs=(10, 40), store=path) as coarse:
         coarse.run()
@@ -486,7 +486,7 @@ def test_a_study_killed_ten_times_ends_with_the_same_rows(tmp_path: Path) -> Non
     finish()
 
 
-def test_an_interrupted_study_goes_on(study: Study, tmp_path: Path) -> None:
+def test_an_interrupted_study_can_be_resumed(study: Study, tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
 
     def interrupt(now: Progress) -> None:

@@ -158,7 +158,9 @@ def test_wrong_input_is_refused_in_a_line(here: Path, options: list[str], messag
     assert "Traceback" not in result.stderr
 
 
-def test_a_fault_of_a_run_is_told_without_a_traceback(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_of_a_run_is_reported_without_a_traceback(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Faulty(contextlib.nullcontext[None]):
         def __enter__(self) -> Faulty:  # type: ignore[override]
             return self
@@ -178,7 +180,7 @@ def test_a_fault_of_a_run_is_told_without_a_traceback(here: Path, monkeypatch: p
     assert result.stderr == "error: run 3 failed; to replay it, ...\n"
 
 
-def test_interrupting_keeps_what_is_done_and_says_how_to_go_on(here: Path) -> None:
+def test_an_interrupted_study_keeps_its_runs_and_says_how_to_resume(here: Path) -> None:
     # Whatever is measured, a run of this takes longer than there is time to stop.
     options = ["sweep.toml", "--set", "transfer.size=2 MB", "--set", "limit=9000000 s", "--runs", "1000"]
     line = [sys.executable, "-m", "lasthop", "study", *options]
@@ -216,7 +218,7 @@ def _stored(store: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM result").fetchone()[0])
 
 
-def test_the_bar_is_for_terminals_only(here: Path) -> None:
+def test_the_progress_bar_is_for_terminals_only(here: Path) -> None:
     options = ["--runs", "200", "--json", "--set", "schemes=['basic', 'ebsn']"]
     ours, theirs = pty.openpty()
     line = [sys.executable, "-m", "lasthop", "study", "sweep.toml", *options]
@@ -236,7 +238,7 @@ def test_the_bar_is_for_terminals_only(here: Path) -> None:
     assert "of about" not in study("sweep.toml", *options, "--out", "again").stderr
 
 
-def test_settings_that_do_not_matter_are_told_about(here: Path) -> None:
+def test_unused_settings_are_reported(here: Path) -> None:
     options = ["--set", "radio.channel=perfect", "--set", "sweep={}", "--scheme", "basic", "--runs", "3"]
     result = study("sweep.toml", *options)
     assert "nothing is random" in result.stderr
@@ -252,7 +254,7 @@ def test_several_settings_give_several_curves(here: Path) -> None:
     assert names == {"curve-1.png", "curve-2.png"}
 
 
-def test_starting_imports_nothing_that_takes_long() -> None:
+def test_startup_imports_nothing_slow() -> None:
     modules = "{'pandas', 'scipy', 'matplotlib'} & {*sys.modules}"
     program = f"import sys, lasthop.cli.app, lasthop.study; print({modules})"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

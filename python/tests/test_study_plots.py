@@ -69,14 +69,14 @@ def test_quantities(text: str, expected: tuple[float, str] | None) -> None:
         assert found[1] == expected[1]
 
 
-def test_what_can_be_an_axis() -> None:
+def test_kinds_of_axes() -> None:
     assert axis(["1 segment", "2 segments"]) == ([1.0, 2.0], "segment")
     assert axis(["1 s", "100 B"]) is None
     assert axis(["1 s", "1000 ms"]) is None
     assert axis(["tahoe", "reno"]) is None
 
 
-def test_units_are_those_that_people_read() -> None:
+def test_axes_have_readable_units() -> None:
     assert metric_reading("retransmitted_bytes", 30_000).label == "retransmitted (KB)"
     assert metric_reading("completion_time_s", 0.2).label == "completion time (s)"
     assert metric_reading("throughput_total_bps", 2e6).label == "throughput total (Mbps)"
@@ -120,7 +120,7 @@ def test_wide_ranges_are_logarithmic() -> None:
     assert curve([wide], Reading("ber", "", 1.0), RATE).axes[0].get_xscale() == "log"
 
 
-def test_what_is_no_curve() -> None:
+def test_invalid_curves_are_refused() -> None:
     frame = summary()
     with pytest.raises(ValueError, match="several rows"):
         sweep_curve(pandas.concat([frame, frame]), "tcp.packet_size")
@@ -151,7 +151,7 @@ def drawn(figure: plots.DataFigure, name: str) -> tuple[object, ...]:
     return line.get_color(), line.get_marker(), line.get_linestyle()
 
 
-def test_a_scheme_looks_alike_in_every_figure() -> None:
+def test_a_scheme_has_the_same_look_in_every_figure() -> None:
     frame = summary()
     turned = pandas.concat([frame[frame["scheme"] == scheme] for scheme in ("ebsn", "basic")])
     third = frame[frame["scheme"] == "basic"].assign(scheme="local-recovery")
@@ -210,7 +210,7 @@ def test_labels_of_references_lie_on_no_curve(values: tuple[float, ...]) -> None
         assert lower.y1 <= upper.y0 + 2.0
 
 
-def test_dollars_in_names_are_no_formulas(tmp_path: Path) -> None:
+def test_dollar_signs_in_names_are_escaped(tmp_path: Path) -> None:
     frame = summary().rename(columns={"scheme": "connection.$a$.size"})
     title = r"costs $\nosuch{$ and $"
     figure = sweep_curve(frame, "tcp.packet_size", by="connection.$a$.size", title=title)

@@ -295,7 +295,7 @@ def test_a_target_is_the_wider_of_its_relative_and_absolute_half_widths() -> Non
     assert Target("timeouts", relative=0.5).excess(estimate([-1.0, 1.0])) == math.inf
 
 
-def test_a_point_orders_what_it_lacks_once() -> None:
+def test_a_point_requests_missing_runs_once() -> None:
     have = {"a": RunNumbers([(0, 1), (3, 4)]), "b": RunNumbers([(0, 9)])}
     plan = PointPlan(Rule(6, 9, [Target("throughput_bps", 0.02)]), 0, have)
     assert list(plan.missing()) == [("a", 1, 2), ("a", 4, 2)]

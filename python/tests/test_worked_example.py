@@ -27,7 +27,7 @@ def test_the_bad_periods_are_the_papers(example: Scenario) -> None:
     assert example.bad_periods(30.0) == BAD
 
 
-def test_with_ebsn_nothing_times_out_and_nothing_is_sent_again(runs: dict[str, Run]) -> None:
+def test_ebsn_has_no_timeouts_and_no_retransmissions(runs: dict[str, Run]) -> None:
     metrics = runs["ebsn"].metrics
     assert metrics["timeouts"] == 0
     assert metrics["retransmitted_segments"] == 0
@@ -41,7 +41,7 @@ def test_local_recovery_times_out_for_packet_27_at_13_75_s(runs: dict[str, Run])
     assert round(time, 2) == 13.75
 
 
-def test_local_recovery_sends_nothing_again_between_24_and_28_s(runs: dict[str, Run]) -> None:
+def test_local_recovery_retransmits_nothing_between_24_and_28_s(runs: dict[str, Run]) -> None:
     assert sent_again(runs["local-recovery"], *BAD[1]) == []
 
 
@@ -63,7 +63,7 @@ def test_basic_tcp_loses_what_is_sent_in_a_bad_period_and_nothing_else(
     assert lost.size == 0
 
 
-def test_basic_tcp_sends_again_what_it_lost(runs: dict[str, Run]) -> None:
+def test_basic_tcp_retransmits_its_losses(runs: dict[str, Run]) -> None:
     events = runs["basic"].events()
     for packet in np.unique(events["packet"][events["event"] == "lost"]):
         copies = events["transmission"][(events["event"] == "sent") & (events["packet"] == packet)]

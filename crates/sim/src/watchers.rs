@@ -1,4 +1,4 @@
-//! Who is told of the signals of each component.
+//! The watchers of each component, which receive its signals.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use lasthop_proto::ComponentId;
 pub(crate) struct Watchers {
     /// The watchers of all components, in the order of the watched components.
     pub(crate) ids: Vec<ComponentId>,
-    /// For each component, where its watchers begin in `ids`; and where those of the last end.
+    /// For each component, the index in `ids` of its first watcher; then the length of `ids`.
     first: Vec<u32>,
 }
 
 impl Watchers {
     /// `watches` are pairs of a watched component and its watcher.
     pub(crate) fn new(components: usize, mut watches: Vec<(ComponentId, ComponentId)>) -> Watchers {
-        // Stable: the watchers of a component are told in the order in which they were added.
+        // A stable sort: watchers receive a signal in the order in which they were added.
         watches.sort_by_key(|&(watched, _)| watched);
         let ids = watches.iter().map(|&(_, watcher)| watcher).collect();
         let mut first = Vec::with_capacity(components + 1);
@@ -29,7 +29,7 @@ impl Watchers {
         Watchers { ids, first }
     }
 
-    /// The places in `ids` of the watchers of a component.
+    /// The indices in `ids` of the watchers of a component.
     pub(crate) fn of(&self, watched: ComponentId) -> Range<usize> {
         let index = usize::from(watched.0);
         self.first[index] as usize..self.first[index + 1] as usize

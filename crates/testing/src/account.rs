@@ -114,7 +114,7 @@ impl Account {
     }
 
     fn note_sent(&mut self, now: Time, packet: &Packet, segment: &Segment) {
-        let sending = self.sendings.front_mut().expect("a segment that nobody has counted");
+        let sending = self.sendings.front_mut().expect("an uncounted segment");
         sending.segments -= 1;
         let (rate, urgent) = (sending.rate, sending.urgent);
         if sending.segments == 0 {
@@ -267,7 +267,7 @@ impl Account {
         assert_eq!(stats.segments_sent, counted.segments, "segments sent");
         assert_eq!(stats.wire_bytes_sent, counted.wire_bytes, "their size");
         assert_eq!(stats.payload_sent, counted.payload, "their payload");
-        assert_eq!(stats.retransmitted_segments, counted.again, "segments sent again");
+        assert_eq!(stats.retransmitted_segments, counted.again, "retransmitted segments");
         assert_eq!(stats.retransmitted_bytes, counted.bytes_again, "their size");
         assert_eq!(counted.new, bytes, "payload sent for the first time");
         assert_eq!((sender.acknowledged(), sender.unsent(), sender.flight_size()), (bytes, 0, 0));

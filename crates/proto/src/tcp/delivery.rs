@@ -191,7 +191,7 @@ mod tests {
     /// A segment of 1000 bytes every 10 ms, acknowledged 100 ms later, gives 100 kB/s, even if
     /// acknowledgements are aggregated.
     #[test]
-    fn the_rate_is_that_of_the_slower_of_sending_and_acknowledging() {
+    fn the_rate_is_the_lower_of_send_rate_and_ack_rate() {
         let mut sent = Records::default();
         let mut una = SeqNum(0);
         let ack = |sent: &mut Records, now: Time, upto: SeqNum| {
@@ -224,7 +224,7 @@ mod tests {
 
     /// An early acknowledgement does not raise the rate above the sending rate.
     #[test]
-    fn the_rate_is_no_higher_than_that_of_sending() {
+    fn the_rate_is_at_most_the_send_rate() {
         let mut rate = DeliveryRate::default();
         rate.restart(ms(0));
         let first = rate.snapshot(1, 0);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_after_a_pause_of_the_application_say_so() {
+    fn samples_after_an_idle_application_are_application_limited() {
         let mut rate = DeliveryRate::default();
         rate.restart(ms(0));
         rate.note_application_limited(2000);

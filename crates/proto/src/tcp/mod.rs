@@ -39,7 +39,7 @@ pub use settings::{
 };
 pub use state::SenderState;
 
-/// Who talks to whom: the data go from `src` to `dst`.
+/// The ends of a connection: data flow from `src` to `dst`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Connection {
     /// The sending host.

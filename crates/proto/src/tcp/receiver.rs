@@ -405,7 +405,7 @@ impl Receiver {
             SackBlocks::default()
         };
         // The FIN of this side is sent with the acknowledgement of the peer's. If it is lost, the peer
-        // retransmits its FIN, and this one is sent again.
+        // retransmits its FIN, and this one is retransmitted with the acknowledgement.
         let closed = self.settings.close && self.has_ended();
         let flags = if closed { Flags::ACK | Flags::FIN } else { Flags::ACK };
         let flags = if self.echoes { flags | Flags::ECE } else { flags };

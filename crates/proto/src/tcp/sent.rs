@@ -572,7 +572,7 @@ mod tests {
     /// Of ten segments, the first two are marked lost, the second is retransmitted, then the third is marked
     /// lost.
     #[test]
-    fn losses_tell_what_was_in_flight_and_lost_since_they_were_sent() {
+    fn losses_record_the_flight_and_the_losses_since_transmission() {
         let mut sent = Records::default();
         (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
         let mut found = Vec::new();
@@ -598,7 +598,7 @@ mod tests {
 
     /// Of four losses the second and third are corruption.
     #[test]
-    fn corruption_is_no_loss_that_counts() {
+    fn corruption_is_not_counted_as_loss() {
         let mut sent = Records::default();
         (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
         sent.segments.lose_in_time_order(|segment| segment.sent_at < at(4));
@@ -616,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_tells_what_was_in_flight_and_lost_since_its_segment_was_sent() {
+    fn a_sample_has_the_flight_and_the_losses_since_transmission() {
         let mut sent = Records::default();
         (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
         sent.segments.lose_in_time_order(|segment| segment.sent_at < at(2));
@@ -630,7 +630,7 @@ mod tests {
 
     /// Data discarded by the receiver, or kept out by a closed window, do not count as network losses.
     #[test]
-    fn what_has_to_be_sent_again_for_another_reason_is_no_loss() {
+    fn discarded_data_are_not_counted_as_loss() {
         let mut sent = Records::default();
         (0..10).for_each(|n| sent.on_sent(at(n), BASE + 1000 * n as u32, BASE + 1000 * (n as u32 + 1)));
         sent.segments.sack(BASE, BASE + 2000, |_| {});
@@ -643,7 +643,7 @@ mod tests {
 
     /// Random transmissions, reports, losses and acknowledgements leave no gaps and correct counts.
     #[test]
-    fn counts_are_right_in_random_histories() {
+    fn counts_are_consistent_in_random_histories() {
         let mut random = Streams::new(1, 0).stream("sent");
         for _ in 0..200 {
             let mut sent = SentSegments::default();

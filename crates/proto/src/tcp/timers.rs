@@ -114,7 +114,7 @@ mod tests {
 
     /// With ticks of 4 ms, as in Linux with HZ = 250.
     #[test]
-    fn the_wheel_of_linux_rounds_up() {
+    fn the_timer_wheel_of_linux_rounds_up() {
         let due = |now, delay| {
             let ms = Duration::from_millis;
             on_wheel(Time::ZERO + ms(now), ms(delay), ms(4)).as_nanos() / 1_000_000

@@ -61,7 +61,7 @@ impl Medium {
 pub(super) struct Contender {
     /// The packet to send.
     pub(super) head: Option<Frame>,
-    /// When it will start to send if no one else does; never without a packet.
+    /// Start of transmission unless another station sends first; never without a packet.
     pub(super) start: Time,
     /// When the packet became the head.
     head_since: Time,

@@ -1,4 +1,4 @@
-//! What a congestion controller is told.
+//! The events that a congestion controller receives.
 
 extern crate std;
 
@@ -21,20 +21,20 @@ use crate::tcp::seq::SeqNum;
 use crate::tcp::settings::{Congestion, Flavour, InitialWindow, Settings};
 use crate::tcp::{Connection, Transfer};
 
-/// Writes down what it is told, and leaves the window as it is.
+/// Logs events, and leaves the window unchanged.
 #[derive(Debug)]
-struct Listener {
+struct Logger {
     window: Window,
     log: Arc<Mutex<Vec<String>>>,
 }
 
-impl Listener {
-    fn hear(&self, what: String) {
-        self.log.lock().expect("one thread").push(what);
+impl Logger {
+    fn record(&self, event: String) {
+        self.log.lock().expect("one thread").push(event);
     }
 }
 
-impl Controller for Listener {
+impl Controller for Logger {
     fn window(&self) -> &Window {
         &self.window
     }
@@ -44,23 +44,23 @@ impl Controller for Listener {
     }
 
     fn on_ack(&mut self, ack: &AckInfo) {
-        self.hear(format!("{ack:?}"));
+        self.record(format!("{ack:?}"));
     }
 
     fn on_loss(&mut self, loss: &Loss, factor: Option<f64>) {
-        self.hear(format!("{loss:?}, {factor:?}"));
+        self.record(format!("{loss:?}, {factor:?}"));
     }
 
     fn on_timeout(&mut self, loss: &Loss, factor: Option<f64>) {
-        self.hear(format!("timeout: {loss:?}, {factor:?}"));
+        self.record(format!("timeout: {loss:?}, {factor:?}"));
     }
 
     fn on_recovered(&mut self, limit: u32) {
-        self.hear(format!("recovered: {limit}"));
+        self.record(format!("recovered: {limit}"));
     }
 
     fn on_idle(&mut self) {
-        self.hear("idle".into());
+        self.record("idle".into());
     }
 
     fn takes_samples(&self) -> bool {
@@ -70,7 +70,7 @@ impl Controller for Listener {
     fn on_sample(&mut self, sample: &RateSample) {
         let RateSample { rtt, prior_in_flight, in_flight, newly_delivered, newly_lost, ack_delayed, .. } =
             *sample;
-        self.hear(format!(
+        self.record(format!(
             "{rtt:?}, {prior_in_flight} -> {in_flight}, {newly_delivered}, {newly_lost}, {ack_delayed}"
         ));
     }
@@ -81,7 +81,7 @@ fn at(milliseconds: u64) -> Time {
 }
 
 #[test]
-fn a_controller_is_told_what_happened() {
+fn a_controller_receives_events() {
     let settings = Settings {
         packet_size: Bytes(1040),
         initial_window: InitialWindow::Segments(3),
@@ -91,30 +91,30 @@ fn a_controller_is_told_what_happened() {
     let transfer = Transfer { bytes: None, start: Time::ZERO };
     let mut tcp = SenderState::new(Connection::default(), &settings, transfer, Reactions::default());
     let log = Arc::new(Mutex::new(Vec::new()));
-    tcp.cc = Box::new(Listener { window: Window::new(&settings), log: log.clone() });
-    let told = || core::mem::take(&mut *log.lock().expect("one thread"));
+    tcp.cc = Box::new(Logger { window: Window::new(&settings), log: log.clone() });
+    let events = || core::mem::take(&mut *log.lock().expect("one thread"));
     let (mut out, wnd) = (Out::default(), settings.window_payload());
 
     tcp.send_window(at(0), 0, &mut out);
     let rtt = tcp.acknowledge(at(80), &Segment { ack: SeqNum(1000), ..Segment::default() });
     tcp.open_window(at(80), 1000, rtt);
     let ack = AckInfo { now: at(80), acked: 1000, una: SeqNum(1000), max: SeqNum(3000), undisturbed: true };
-    assert_eq!(told(), [format!("{ack:?}")]);
+    assert_eq!(events(), [format!("{ack:?}")]);
 
     tcp.answer_loss(at(90), Evidence::Duplicates);
     let loss = Loss { now: at(90), flight: 2000, rwnd: wnd, again: false, max: SeqNum(3000) };
     tcp.leave_recovery();
-    assert_eq!(told(), [format!("{loss:?}, None"), "recovered: 3000".into()]);
+    assert_eq!(events(), [format!("{loss:?}, None"), "recovered: 3000".into()]);
 
     for (now, flight, again) in [(1090, 2000, false), (3090, 0, true)] {
         tcp.time_out(at(now));
         let loss = Loss { now: at(now), flight, rwnd: wnd, again, max: SeqNum(3000) };
-        assert_eq!(told(), [format!("timeout: {loss:?}, None")]);
+        assert_eq!(events(), [format!("timeout: {loss:?}, None")]);
     }
 
     tcp.acknowledge(at(4000), &Segment { ack: SeqNum(3000), ..Segment::default() });
     tcp.send_window(at(60_000), 0, &mut out);
-    assert_eq!(told(), ["idle"]);
+    assert_eq!(events(), ["idle"]);
 }
 
 /// A rate sample has the round-trip time of the last delivered segment, the data in flight before and after the
@@ -133,10 +133,10 @@ fn a_controller_receives_rate_samples() {
     let transfer = Transfer { bytes: None, start: Time::ZERO };
     let mut tcp = SenderState::new(Connection::default(), &settings, transfer, Reactions::default());
     let log = Arc::new(Mutex::new(Vec::new()));
-    tcp.cc = Box::new(Listener { window: Window::new(&settings), log: log.clone() });
+    tcp.cc = Box::new(Logger { window: Window::new(&settings), log: log.clone() });
     let samples = || {
-        let heard = core::mem::take(&mut *log.lock().expect("one thread"));
-        heard.into_iter().filter(|what| what.contains("->")).collect::<Vec<_>>()
+        let events = core::mem::take(&mut *log.lock().expect("one thread"));
+        events.into_iter().filter(|event| event.contains("->")).collect::<Vec<_>>()
     };
     let mut recovery = recovery::of(&settings);
     let mut out = Out::default();

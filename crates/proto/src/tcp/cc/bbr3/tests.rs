@@ -9,7 +9,7 @@ use crate::tcp::seq::SeqNum;
 
 const MSS: f64 = 1000.0;
 const RTT: Duration = Duration::from_millis(100);
-/// 1000 segments per second, so 100 in a round-trip time.
+/// 1000 segments per second: 100 per round-trip time.
 const RATE: f64 = 1e6;
 const BDP: f64 = 1e5;
 
@@ -72,7 +72,7 @@ impl Flow {
         self.feed(&sample)
     }
 
-    /// A segment is found lost, after which `lost_since` of `in_flight` bytes were.
+    /// A segment is marked lost; of the `in_flight` bytes at its transmission, `lost_since` are lost.
     fn lose(&mut self, lost_since: u64, in_flight: f64) {
         let start = self.lost + 1000;
         self.lost = start + 1000;
@@ -112,7 +112,7 @@ impl Flow {
         flow
     }
 
-    /// Goes on until the state is another.
+    /// Continues until the state changes.
     fn next_state(&mut self, in_flight: f64) -> State {
         let before = self.bbr.state;
         (0..70).map(|_| self.round(RATE, in_flight)).find(|&state| state != before).expect("no state lasts")
@@ -133,7 +133,7 @@ fn assert_close(found: f64, expected: f64) {
 }
 
 #[test]
-fn it_needs_a_record_of_each_segment() {
+fn bbr3_requires_per_segment_records() {
     let settings = Settings { congestion: crate::tcp::Congestion::Bbr3, ..Settings::default() };
     assert!(settings.faults().iter().any(|(key, _)| *key == "congestion"));
     let settings = Settings { flavour: crate::tcp::Flavour::Prr, ..settings };
@@ -157,7 +157,7 @@ fn startup_sends_at_277_percent_of_the_bandwidth_and_never_slower_than_before() 
 }
 
 #[test]
-fn startup_opens_the_window_by_what_is_acknowledged_up_to_twice_the_bdp() {
+fn startup_grows_the_window_by_the_acknowledged_bytes_up_to_twice_the_bdp() {
     let mut flow = Flow::new();
     let windows: Vec<f64> = (0..3)
         .map(|_| {
@@ -165,18 +165,18 @@ fn startup_opens_the_window_by_what_is_acknowledged_up_to_twice_the_bdp() {
             flow.bbr.window.cwnd
         })
         .collect();
-    // Twice the product of 9 kB, and the 9 kB that the one acknowledgement of a round brings at once, are passed.
+    // The limit of twice the product of 9 kB, plus 9 kB of aggregation, is exceeded.
     assert_eq!(windows, [19_000.0, 28_000.0, 28_000.0]);
 }
 
 #[test]
-fn the_pipe_is_full_after_three_rounds_without_a_quarter_more() {
+fn the_pipe_is_full_after_three_rounds_with_less_than_25_percent_growth() {
     let mut flow = Flow::new();
     for rate in [1e5, 1.25e5, 1.5e5, 1.56e5] {
         assert_eq!(flow.round(rate, BDP), State::Startup);
     }
     assert_eq!(flow.bbr.full_pipe.rounds, 2);
-    // A quarter more than the baseline of 125 kB/s.
+    // 25 % above the baseline of 125 kB/s.
     assert_eq!(flow.round(1.5625e5, BDP), State::Startup);
     assert_eq!(flow.bbr.full_pipe.rounds, 0);
     for _ in 0..2 {
@@ -187,7 +187,7 @@ fn the_pipe_is_full_after_three_rounds_without_a_quarter_more() {
 }
 
 #[test]
-fn an_application_that_sends_little_fills_no_pipe() {
+fn application_limited_rounds_do_not_fill_the_pipe() {
     let mut flow = Flow::new();
     for _ in 0..20 {
         let sample = RateSample { application_limited: true, ..flow.sample(RATE, BDP) };
@@ -195,7 +195,7 @@ fn an_application_that_sends_little_fills_no_pipe() {
     }
 }
 
-/// A round of a recovery in Startup with losses in so many places.
+/// A round of recovery in Startup with this number of loss events.
 fn lossy_startup(flow: &mut Flow, losses: u64, in_flight: f64) -> State {
     flow.round(RATE, in_flight);
     (1..=losses).for_each(|n| flow.lose(1000 * n, in_flight));
@@ -208,14 +208,14 @@ fn lossy_startup(flow: &mut Flow, losses: u64, in_flight: f64) -> State {
 fn startup_ends_after_a_round_of_recovery_with_six_gaps_and_more_than_2_percent_lost() {
     let mut flow = Flow::new();
     assert_eq!(lossy_startup(&mut flow, 6, 2.9e5), State::Drain { since: 2 });
-    // As much as was delivered in the round, which is the bandwidth-delay product at twice the rate.
+    // The data delivered in the round: the bandwidth-delay product at twice the rate.
     assert_close(flow.longterm(), 2.0 * BDP);
     assert_eq!(lossy_startup(&mut Flow::new(), 5, 2e5), State::Startup, "five gaps");
     assert_eq!(lossy_startup(&mut Flow::new(), 6, 3e5), State::Startup, "2 percent");
 }
 
 #[test]
-fn drain_ends_when_no_more_is_in_flight_than_the_bdp() {
+fn drain_ends_when_the_flight_has_fallen_to_the_bdp() {
     let mut flow = Flow::full();
     assert_close(flow.pacing_rate(), 0.5 * 0.99 * RATE);
     assert!(matches!(flow.round(RATE, BDP + 1.0), State::Drain { .. }));
@@ -223,7 +223,7 @@ fn drain_ends_when_no_more_is_in_flight_than_the_bdp() {
 }
 
 #[test]
-fn drain_ends_after_three_rounds_in_any_case() {
+fn drain_ends_after_three_rounds_at_the_latest() {
     let mut flow = Flow::full();
     for _ in 0..3 {
         assert!(matches!(flow.round(RATE, 2.0 * BDP), State::Drain { .. }));
@@ -251,10 +251,9 @@ fn the_cycle_of_probe_bw_has_its_gains() {
     assert_eq!(flow.round(RATE, BDP), State::Down, "three rounds without growth");
 }
 
-/// The window is a multiple of the bandwidth-delay product, and what the one acknowledgement of a round brings at
-/// once.
+/// The window is a multiple of the bandwidth-delay product, plus the aggregation of one acknowledgement per round.
 #[test]
-fn windows_are_twice_the_bdp_and_more_in_a_probe() {
+fn windows_are_twice_the_bdp_and_larger_in_a_probe() {
     let flow = Flow::cruising();
     let extra = flow.bbr.aggregation.extra.get();
     assert_close(flow.bbr.window.cwnd, 2.0 * BDP + extra);
@@ -279,7 +278,7 @@ fn probes_come_after_two_to_three_seconds() {
     assert_ne!(waits[0], waits[1], "the time is random");
 }
 
-/// With 9.5 segments in flight Reno would have them back after 10 rounds, one of which may count before.
+/// With 9.5 segments in flight Reno regains its window after 10 rounds, the first of which may have begun before.
 #[test]
 fn probes_come_after_as_many_rounds_as_there_are_segments_in_flight() {
     let mut flow = Flow::new();
@@ -292,19 +291,19 @@ fn probes_come_after_as_many_rounds_as_there_are_segments_in_flight() {
 }
 
 #[test]
-fn the_bandwidth_of_a_cycle_counts_for_one_more() {
+fn the_bandwidth_of_a_cycle_is_kept_for_another_cycle() {
     let mut flow = Flow::cruising();
     let half = RATE / 2.0;
     while flow.round(half, BDP / 2.0) != State::Down {
         assert_close(flow.bbr.max_bandwidth(), RATE);
     }
-    // The samples of the probe go on for a round.
+    // Samples of the probe arrive for another round.
     flow.round(half, BDP / 2.0);
     assert_close(flow.bbr.max_bandwidth(), half);
 }
 
 #[test]
-fn a_low_rate_of_the_application_is_no_bandwidth() {
+fn an_application_limited_rate_does_not_lower_the_bandwidth() {
     let mut flow = Flow::cruising();
     let sample = RateSample { application_limited: true, ..flow.sample(1.5 * RATE, BDP) };
     flow.feed(&sample);
@@ -317,20 +316,20 @@ fn a_low_rate_of_the_application_is_no_bandwidth() {
 // ---- losses ---------------------------------------------------------------------------------------------
 
 #[test]
-fn losses_while_cruising_bring_rate_and_window_down_to_what_is_delivered() {
+fn losses_while_cruising_reduce_rate_and_window_to_the_delivered() {
     let mut flow = Flow::cruising();
     flow.round(0.95 * RATE, BDP);
     let cwnd = flow.bbr.window.cwnd;
     flow.lose(1000, BDP);
     flow.round(0.95 * RATE, BDP);
-    // The greater of what was delivered and 0.7 of what there was.
+    // The greater of the delivered and 0.7 of the previous bound.
     assert_close(flow.bbr.bandwidth, 0.95 * RATE);
     assert_close(flow.bbr.window.cwnd, 0.7 * cwnd);
     assert_close(flow.pacing_rate(), 0.99 * 0.95 * RATE);
 }
 
 #[test]
-fn a_round_of_losses_takes_away_three_tenths_at_most() {
+fn a_round_of_losses_reduces_the_bounds_by_at_most_30_percent() {
     let mut flow = Flow::cruising();
     let (cwnd, mut least) = (flow.bbr.window.cwnd, 1.0);
     flow.round(0.1 * RATE, BDP);
@@ -344,7 +343,7 @@ fn a_round_of_losses_takes_away_three_tenths_at_most() {
     // A round without losses changes nothing.
     flow.round(0.1 * RATE, BDP);
     assert_close(flow.bbr.bandwidth, least * RATE);
-    // The next probe forgets it.
+    // The next probe resets the bounds.
     assert_eq!(flow.next_state(BDP), State::Refill);
     assert_close(flow.bbr.bandwidth, RATE);
 }
@@ -359,19 +358,19 @@ fn a_probe_that_loses_more_than_2_percent_ends_and_bounds_what_is_in_flight() {
     assert_eq!(flow.bbr.state, State::Down);
     // (2000 + x) / (124,000 + x) = 0.02
     assert_close(flow.longterm(), 124_000.0 + 480.0 / 0.98);
-    // It answers once for each probe.
+    // One response per probe.
     flow.lose(9000, BDP);
     assert_close(flow.longterm(), 124_000.0 + 480.0 / 0.98);
 }
 
 #[test]
-fn a_probe_bounds_what_is_in_flight_to_seven_tenths_of_the_bdp_at_least() {
+fn the_bound_of_a_probe_is_at_least_70_percent_of_the_bdp() {
     let mut flow = Flow::probing();
     flow.lose(1000, 20_000.0);
     assert_close(flow.longterm(), 0.7 * BDP);
 }
 
-/// In [`State::Down`] after a probe that lost too much with 125 segments in flight.
+/// In [`State::Down`] after a probe with excessive loss at 125 segments in flight.
 fn bounded() -> Flow {
     let mut flow = Flow::probing();
     flow.lose(3000, 1.25 * BDP);
@@ -379,7 +378,7 @@ fn bounded() -> Flow {
 }
 
 #[test]
-fn cruising_leaves_room_for_others() {
+fn cruising_leaves_headroom() {
     let mut flow = bounded();
     let bound = flow.longterm();
     assert_eq!(flow.round(RATE, 0.9 * BDP), State::Cruise);
@@ -390,7 +389,7 @@ fn cruising_leaves_room_for_others() {
 }
 
 #[test]
-fn after_too_high_a_probe_the_next_is_a_careful_one_and_a_full_one_follows_at_once() {
+fn a_probe_with_excessive_loss_is_followed_by_a_cautious_and_then_a_full_probe() {
     let mut flow = bounded();
     flow.round(RATE, 0.9 * BDP);
     let bound = flow.longterm();
@@ -404,9 +403,9 @@ fn after_too_high_a_probe_the_next_is_a_careful_one_and_a_full_one_follows_at_on
     assert_eq!(flow.round(RATE, window), State::Up);
 }
 
-/// By one segment in the first round, then by two, four and eight.
+/// By one segment in the first round, then by two, four and eight segments.
 #[test]
-fn a_bound_that_limits_a_probe_grows_twice_as_fast_each_round() {
+fn a_bound_that_limits_a_probe_grows_exponentially() {
     let mut flow = Flow::cruising();
     flow.bbr.congestion.inflight_longterm = 50_000.0;
     while flow.bbr.state != State::Up {
@@ -415,7 +414,7 @@ fn a_bound_that_limits_a_probe_grows_twice_as_fast_each_round() {
     let mut bounds = alloc::vec![flow.longterm() / MSS];
     let mut last_round = flow.bbr.rounds.count;
     while bounds.len() < 5 {
-        // One segment of a full window is acknowledged, a window after it was sent.
+        // One segment of a full window is acknowledged, one window after its transmission.
         let cwnd = flow.bbr.window.cwnd;
         flow.now += Duration::from_millis(1);
         flow.delivered += 1000;
@@ -437,12 +436,12 @@ fn a_bound_that_limits_a_probe_grows_twice_as_fast_each_round() {
     }
     let grown: Vec<f64> = bounds.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(grown[..3], [1.0, 2.0, 4.0]);
-    // The window that a round acknowledges has grown meanwhile.
+    // The window acknowledged in a round has grown meanwhile.
     assert!((8.0..=10.0).contains(&grown[3]), "{grown:?}");
 }
 
 #[test]
-fn what_was_in_flight_without_losses_raises_the_bound() {
+fn a_larger_flight_without_losses_raises_the_bound() {
     let mut flow = bounded();
     flow.round(RATE, 2.0 * BDP);
     assert_close(flow.longterm(), 2.0 * BDP);
@@ -470,12 +469,12 @@ fn a_mark_ends_startup() {
 }
 
 #[test]
-fn a_mark_ends_a_probe_and_bounds_what_is_in_flight_to_what_it_was() {
+fn a_mark_ends_a_probe_and_bounds_the_flight_to_its_current_size() {
     let mut flow = Flow::probing();
     flow.round(RATE, 1.25 * BDP);
     assert_eq!(flow.mark(), State::Down);
     assert_close(flow.longterm(), 1.25 * BDP);
-    // It answers once for each probe, and what was sent before the mark came does not raise the bound.
+    // One response per probe; data sent before the mark arrived do not raise the bound.
     flow.mark();
     flow.round(RATE, 1.5 * BDP);
     assert_close(flow.longterm(), 1.25 * BDP);
@@ -489,7 +488,7 @@ fn a_mark_ends_a_probe_and_bounds_what_is_in_flight_to_what_it_was() {
 }
 
 #[test]
-fn a_round_with_a_mark_brings_rate_and_window_down_as_one_with_losses() {
+fn a_round_with_a_mark_reduces_rate_and_window_like_losses() {
     let mut flow = Flow::cruising();
     flow.round(0.95 * RATE, BDP);
     let cwnd = flow.bbr.window.cwnd;
@@ -502,7 +501,7 @@ fn a_round_with_a_mark_brings_rate_and_window_down_as_one_with_losses() {
 // ---- recovery and undo ----------------------------------------------------------------------------------
 
 #[test]
-fn recovery_gives_the_window_back() {
+fn the_end_of_recovery_restores_the_window() {
     let mut flow = Flow::cruising();
     let cwnd = flow.bbr.window.cwnd;
     let loss = Loss { now: flow.now, flight: 0, rwnd: 0, again: false, max: SeqNum(0) };
@@ -516,7 +515,7 @@ fn recovery_gives_the_window_back() {
 }
 
 #[test]
-fn losses_that_were_none_leave_no_trace() {
+fn spurious_losses_are_undone() {
     let mut flow = Flow::cruising();
     flow.round(RATE / 2.0, BDP);
     flow.lose(1000, BDP);
@@ -530,7 +529,7 @@ fn losses_that_were_none_leave_no_trace() {
 }
 
 #[test]
-fn a_probe_that_no_loss_has_ended_begins_again() {
+fn a_probe_ended_by_a_spurious_loss_is_restarted() {
     let mut flow = bounded();
     let before = flow.bbr.window;
     flow.bbr.on_undo(&before);
@@ -548,7 +547,7 @@ fn a_probe_that_no_loss_has_ended_begins_again() {
 /// Cruising, just before ProbeRTT is due.
 fn before_probe_rtt() -> Flow {
     let mut flow = Flow::cruising();
-    // No round-trip time is lower from now on.
+    // From here on, no round-trip time is a new minimum.
     flow.rtt = Duration::from_nanos(flow.rtt.as_nanos() + 1_000);
     flow.now += Duration::from_secs(5) - RTT;
     assert_ne!(flow.round(RATE, BDP), State::ProbeRtt, "exactly five seconds");
@@ -564,7 +563,7 @@ fn probe_rtt_keeps_half_a_bdp_in_flight_for_200_ms_and_a_round() {
     let half = flow.bbr.window.cwnd;
     assert!((half - 0.5 * BDP).abs() < 1.0, "{half}");
     assert_close(flow.pacing_rate(), 0.99 * RATE);
-    // It counts from when so little is in flight.
+    // The duration counts from the time at which the flight is small enough.
     let reached = flow.now + RTT;
     while flow.round(RATE / 2.0, half) == State::ProbeRtt {
         assert!(flow.now.since(reached) <= Duration::from_millis(200));
@@ -575,7 +574,7 @@ fn probe_rtt_keeps_half_a_bdp_in_flight_for_200_ms_and_a_round() {
 }
 
 #[test]
-fn probe_rtt_finds_a_path_that_became_longer() {
+fn probe_rtt_detects_a_longer_path() {
     let mut flow = before_probe_rtt();
     let long = RTT + Duration::from_millis(20);
     for _ in 0..60 {
@@ -586,7 +585,7 @@ fn probe_rtt_finds_a_path_that_became_longer() {
 }
 
 #[test]
-fn probe_rtt_goes_back_to_startup_if_the_pipe_was_never_full() {
+fn probe_rtt_returns_to_startup_if_the_pipe_was_never_full() {
     let mut flow = Flow::new();
     flow.now += Duration::from_secs(5);
     flow.rtt += RTT;
@@ -595,7 +594,7 @@ fn probe_rtt_goes_back_to_startup_if_the_pipe_was_never_full() {
 }
 
 #[test]
-fn after_an_idle_time_it_sends_at_the_bandwidth_and_needs_no_probe_rtt() {
+fn after_an_idle_period_the_rate_is_the_bandwidth_and_probe_rtt_is_skipped() {
     let mut flow = Flow::full();
     flow.next_state(2.0 * BDP);
     let idle = Duration::from_secs(6);
@@ -608,10 +607,10 @@ fn after_an_idle_time_it_sends_at_the_bandwidth_and_needs_no_probe_rtt() {
     assert_ne!(flow.round(RATE, BDP), State::ProbeRtt);
 }
 
-/// With a product of one segment the window holds the three quanta of two segments each that a path may take in
-/// lumps; the least window, four segments, is what remains under losses.
+/// With a bandwidth-delay product of one segment, the window holds the three quanta of two segments each that offload
+/// may delay; under losses it falls to the minimum of four segments.
 #[test]
-fn small_windows_are_whole_lumps() {
+fn small_windows_are_whole_quanta() {
     let mut flow = Flow::new();
     while flow.round(RATE / 100.0, 1000.0) != State::Refill {}
     assert_close(flow.bbr.window.cwnd, 6.0 * MSS);

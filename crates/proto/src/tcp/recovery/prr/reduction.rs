@@ -71,7 +71,7 @@ mod tests {
     /// RFC 6937 section 4, first figure: 20 segments, the first lost, a target of half the window. Every
     /// other acknowledgement releases a segment.
     #[test]
-    fn a_single_loss_is_answered_as_in_the_rfc() {
+    fn the_rfcs_example_of_a_single_loss() {
         let mut reduction = Reduction::new(20, 10);
         // The third duplicate starts recovery; limited transmit has replaced the first two delivered
         // segments.
@@ -85,7 +85,7 @@ mod tests {
     /// RFC 6937 section 4, second figure: 15 of 20 segments are lost and few acknowledgements arrive: each
     /// releases two segments, without a burst, up to the threshold.
     #[test]
-    fn after_a_burst_of_losses_it_slow_starts() {
+    fn the_rfcs_example_of_a_burst_of_losses() {
         let mut reduction = Reduction::new(20, 10);
         let mut in_flight = 4;
         assert_eq!(reduction.on_delivered(1, in_flight, false), 1);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_retransmission_goes_out_whatever_is_in_flight() {
+    fn the_first_retransmission_is_sent_regardless_of_the_flight() {
         assert_eq!(Reduction::new(100, 50).on_delivered(0, 99, false), 1);
     }
 }
