@@ -624,3 +624,55 @@ fn mutated_files_do_not_panic() {
         }
     }
 }
+
+#[test]
+fn tcp_settings_without_effect_are_refused() {
+    for (overrides, place, reason) in [
+        (&["tcp.profile=rfc", "tcp.pacing=true"][..], "tcp.pacing", "only flavour \"prr\" uses it"),
+        (&["tcp.profile=linux-bbr", "tcp.initial_ssthresh=20 segments"], "tcp.initial_ssthresh", "\"bbr\""),
+        (&["tcp.profile=rfc", "tcp.detection=sack"], "tcp.detection", "only flavour \"prr\" uses it"),
+        (&["tcp.profile=linux", "tcp.careful=false"], "tcp.careful", "only flavour"),
+        (
+            &["tcp.profile=linux", "tcp.congestion=reno", "tcp.slow_start_exit=loss"],
+            "slow_start_exit",
+            "\"cubic\"",
+        ),
+        (&["tcp.profile=ns2", "tcp.dsack=true"], "tcp.dsack", "only flavour \"sack\""),
+        (&["tcp.profile=ns2", "tcp.ack_delay=40 ms"], "tcp.ack_delay", "ack_every = 1"),
+        (&["tcp.profile=ns2", "tcp.flavour=tahoe", "tcp.impatient=false"], "tcp.impatient", "\"newreno\""),
+        (
+            &["senders.own={profile=\"linux-bbr\", pacing=false}", "sender=own"],
+            "senders.own.pacing",
+            "always pace",
+        ),
+        (
+            &["host.base.tcp={profile=\"linux\", limited_transmit=false}"],
+            "host.base.tcp.limited_transmit",
+            "\"prr\"",
+        ),
+        (&["connection.a.tcp={profile=\"rfc\", frto=true}"], "connection.a.tcp.frto", "only flavour \"prr\""),
+        (&["sweep.tcp.flavour=[\"tahoe\", \"reno\"]", "tcp.impatient=false"], "tcp.impatient", "\"newreno\""),
+    ] {
+        let error = Scenario::parse(SCENARIO, "test.toml", overrides).expect_err(place).to_string();
+        assert!(error.contains(place) && error.contains(reason) && error.contains("no effect"), "{error}");
+    }
+}
+
+#[test]
+fn tcp_settings_that_some_connection_or_point_uses_are_accepted() {
+    for overrides in [
+        &["sweep.tcp.flavour=[\"tahoe\", \"newreno\"]", "tcp.impatient=false"][..],
+        &[
+            "tcp.profile=linux",
+            "tcp.congestion=reno",
+            "tcp.slow_start_exit=loss",
+            "connection.a.tcp.congestion=cubic",
+        ],
+        // What is off is off.
+        &["tcp.profile=rfc", "tcp.tlp=false", "tcp.frto=false", "tcp.pacing=false"],
+    ] {
+        if let Err(error) = Scenario::parse(SCENARIO, "test.toml", overrides) {
+            panic!("{error}");
+        }
+    }
+}

@@ -45,6 +45,8 @@ pub struct Receiver {
     taken: u32,
     /// Most recently reported SACK blocks, most recent first (RFC 2018 section 4).
     reported: Vec<SackBlock>,
+    /// The duplicate to report, until an acknowledgement that reports it is sent.
+    duplicate: Option<SackBlock>,
     delayed_ack: DelayedAck,
     timers: Timers,
     /// Whether ECN was negotiated, and whether ECE is set until the sender responds with CWR.
@@ -74,6 +76,7 @@ impl Receiver {
             withheld: 0,
             taken: 0,
             reported: Vec::with_capacity(SackBlocks::MAX),
+            duplicate: None,
             delayed_ack: DelayedAck::new(settings),
             timers: Timers::STOPPED,
             ecn: settings.ecn && !settings.handshake,
@@ -239,7 +242,7 @@ impl Receiver {
         if self.delayed_ack.is_due(&arrival) {
             self.acknowledge(now, Some((segment, repeated)), out);
         } else if !self.timers.runs(Timer::DelayedAck) {
-            self.timers.set(Timer::DelayedAck, self.settings.expiry(now, self.settings.ack_delay));
+            self.timers.set(Timer::DelayedAck, self.settings.ack_due(now));
         }
     }
 
@@ -400,7 +403,8 @@ impl Receiver {
         self.timers.stop(Timer::DelayedAck);
         let sack = if self.settings.sack() {
             let (segment, repeated) = latest.unzip();
-            self.report(segment, repeated.flatten().filter(|_| self.settings.dsack))
+            self.note_duplicate(repeated.flatten());
+            self.report(segment)
         } else {
             SackBlocks::default()
         };
@@ -412,9 +416,21 @@ impl Receiver {
         self.send(now, self.snd_nxt, self.rcv_nxt, flags, sack, out);
     }
 
+    /// Records a duplicate to report. One that has not been reported yet, because a reaction withheld its
+    /// acknowledgement, is extended if the new one touches it, and otherwise comes first, as in Linux.
+    #[inline]
+    fn note_duplicate(&mut self, repeated: Option<SackBlock>) {
+        let Some(new) = repeated.filter(|_| self.settings.dsack) else { return };
+        self.duplicate = Some(match self.duplicate {
+            Some(old) if new.end < old.start || old.end < new.start => old,
+            Some(old) => SackBlock { start: old.start.min(new.start), end: old.end.max(new.end) },
+            None => new,
+        });
+    }
+
     /// The SACK blocks to report: the duplicate part first (RFC 2883), then the block with the latest
     /// segment, then blocks reported before (RFC 2018 section 4).
-    fn report(&mut self, latest: Option<&Segment>, repeated: Option<SackBlock>) -> SackBlocks {
+    fn report(&mut self, latest: Option<&Segment>) -> SackBlocks {
         let fit = SackBlocks::MAX - usize::from(self.settings.stamps());
         let most = fit.min(self.settings.sack_blocks as usize);
         let rcv_nxt = self.rcv_nxt;
@@ -429,8 +445,8 @@ impl Receiver {
             self.reported.truncate(most);
         }
         let mut blocks = SackBlocks::default();
-        let room = most - usize::from(repeated.is_some());
-        repeated
+        let room = most - usize::from(self.duplicate.is_some());
+        self.duplicate
             .into_iter()
             .chain(self.reported.iter().copied().take(room))
             .for_each(|block| blocks.push(block));
@@ -523,6 +539,7 @@ impl Receiver {
         let (dscp, body) = (Dscp::DEFAULT, Body::Tcp(segment));
         out.send(Port::ONLY, Packet { src: dst, dst: src, flow, size, dscp, ecn: Ecn::NotEct, body });
         self.last_ack_sent = self.rcv_nxt;
+        self.duplicate = None;
         self.stats.acks_sent += 1;
     }
 }

@@ -4,6 +4,7 @@
 //! In code the default is `rfc`.
 
 mod text;
+mod unused;
 
 use alloc::string::String;
 use alloc::{format, vec::Vec};
@@ -287,6 +288,23 @@ macro_rules! settings {
             pub fn is_none(&self) -> bool {
                 *self == Override::default()
             }
+
+            /// The keys that are stated, except the profile.
+            pub fn stated(&self) -> impl Iterator<Item = &'static str> {
+                [$((stringify!($name), self.$name.is_some()),)*]
+                    .into_iter()
+                    .filter_map(|(key, is_stated)| is_stated.then_some(key))
+            }
+        }
+
+        impl Settings {
+            /// The keys whose values differ from those of the profile.
+            pub fn own_keys(&self) -> impl Iterator<Item = &'static str> {
+                let usual = self.profile.settings();
+                [$((stringify!($name), self.$name != usual.$name),)*]
+                    .into_iter()
+                    .filter_map(|(key, differs)| differs.then_some(key))
+            }
         }
 
         impl Changes {
@@ -396,6 +414,8 @@ settings! {
     quick_acks: u32,
     /// Delayed ACK timeout (RFC 9293 section 3.8.6.3: below 0.5 s).
     ack_delay: Duration,
+    /// Tick of the clock on which the delayed ACK timer expires, as in Linux; zero for an exact timer.
+    ack_tick: Duration,
     /// Number of SACK blocks that the receiver reports, 1 to 4; at most 3 with timestamps (RFC 2018 section
     /// 3).
     sack_blocks: u32,
@@ -450,6 +470,7 @@ impl Default for Settings {
             ack_every: 2,
             quick_acks: 0,
             ack_delay: Duration::from_millis(200),
+            ack_tick: Duration::ZERO,
             sack_blocks: 3,
             dsack: false,
             timestamps: false,
@@ -506,6 +527,7 @@ impl Profile {
                 // As in Debian's kernels: CONFIG_HZ is 250.
                 tick: Duration::from_millis(4),
                 ack_delay: Duration::from_millis(40),
+                ack_tick: Duration::from_millis(4),
                 quick_acks: 16,
                 dsack: true,
                 timestamps: true,
@@ -589,11 +611,20 @@ impl Settings {
         (self.packet_size.0 - self.header.0) as u32
     }
 
-    /// When a timer runs out that is set at `now` to `delay`, as the profile's clock has it.
+    /// When a timer of the sender runs out that is set at `now` to `delay`, as the profile's clock has it.
     pub(super) fn expiry(&self, now: Time, delay: Duration) -> Time {
         match self.rtt_arithmetic {
             RttArithmetic::Linux => on_wheel(now, delay, self.tick),
             _ => now + delay,
+        }
+    }
+
+    /// When a delayed acknowledgement of a segment that arrives `now` is due.
+    pub(super) fn ack_due(&self, now: Time) -> Time {
+        if self.ack_tick.is_zero() {
+            now + self.ack_delay
+        } else {
+            on_wheel(now, self.ack_delay, self.ack_tick)
         }
     }
 
@@ -630,6 +661,7 @@ impl Settings {
             ack_every: receiver.ack_every,
             quick_acks: receiver.quick_acks,
             ack_delay: receiver.ack_delay,
+            ack_tick: receiver.ack_tick,
             sack_blocks: receiver.sack_blocks,
             dsack: receiver.dsack,
             ..self.clone()

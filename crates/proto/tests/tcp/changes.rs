@@ -45,6 +45,7 @@ backoff_max = 16
 ack_every = 4
 quick_acks = 3
 ack_delay = "77 ms"
+ack_tick = "3 ms"
 sack_blocks = 2
 dsack = true
 timestamps = true

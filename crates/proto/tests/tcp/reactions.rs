@@ -774,6 +774,28 @@ fn a_receiver_reaction_may_suppress_acks() {
     assert_eq!(tcp.receiver.stats().acks_sent, 2);
 }
 
+/// A duplicate whose report is withheld is reported by the next acknowledgement, once, as in Linux; duplicates
+/// that touch are reported as one.
+#[test]
+fn a_withheld_report_of_a_duplicate_is_sent_later() {
+    let settings = Settings { ack_every: 1, dsack: true, ..settings(Flavour::Sack, 8) };
+    let mut tcp = Server::reacting_in_order(&settings, vec![Box::new(Holds::default())]);
+    tcp.data(0..1000).acks(1000).data(1000..2000).acks(2000);
+    tcp.data(0..1000).is_silent().data(1000..2000).is_silent();
+    tcp.data(2000..3000).reports(3000, &[0..2000]).data(3000..4000).reports(4000, &[]);
+}
+
+/// Suppresses the third and the fourth acknowledgement.
+#[derive(Debug, Default)]
+struct Holds(u32);
+
+impl ReceiverReaction for Holds {
+    fn on_ack(&mut self, _now: Time, _ack: &mut Segment, _receiver: &mut Receiver) -> AckResponse {
+        self.0 += 1;
+        if matches!(self.0, 3 | 4) { AckResponse::Withhold } else { AckResponse::Send }
+    }
+}
+
 /// Requests the second segment on an acknowledgement.
 #[derive(Debug)]
 struct AsksOnAck;

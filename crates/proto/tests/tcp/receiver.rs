@@ -1,7 +1,7 @@
 //! The receiver's acknowledgement policy and advertised window.
 
-use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Flavour, Rules, Segment, Settings};
+use lasthop_base::{Bytes, Duration};
+use lasthop_proto::tcp::{Flavour, RttArithmetic, Rules, Segment, Settings};
 
 use crate::dialogue::{Server, settings};
 
@@ -163,5 +163,23 @@ fn options_reduce_the_payload() {
         receiver.receive(Time::ZERO, &packet, Port::ONLY, &mut out);
         let Some((_, Effect::Send(_, ack))) = out.take() else { panic!("no acknowledgement") };
         assert_eq!(ack.size, Bytes(size), "timestamps {timestamps}, out of order {out_of_order}");
+    }
+}
+
+/// The delayed ACK timer follows the receiver's clock: exact, or on ticks as in Linux, whatever the sender's.
+#[test]
+fn the_delayed_ack_timer_has_a_clock_of_its_own() {
+    let sender = Settings { tick: Duration::from_millis(4), ..settings(Flavour::NewReno, 8) };
+    for (rtt_arithmetic, ack_tick, due) in
+        [(RttArithmetic::Linux, 0, 41), (RttArithmetic::Exact, 4, 44), (RttArithmetic::Linux, 4, 44)]
+    {
+        let receiver = Settings {
+            ack_delay: Duration::from_millis(40),
+            ack_tick: Duration::from_millis(ack_tick),
+            ..sender.clone()
+        };
+        let sender = Settings { rtt_arithmetic, ..sender.clone() };
+        let mut tcp = Server::start(&sender.with_receiver(&receiver));
+        tcp.at(1).data(0..1000).is_silent().wakes_at(due).acks(1000);
     }
 }

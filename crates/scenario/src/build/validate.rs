@@ -4,7 +4,7 @@ use std::iter;
 
 use lasthop_proto::arq;
 use lasthop_proto::scheme::{LinkUse, Scheme};
-use lasthop_proto::tcp::Settings;
+use lasthop_proto::tcp::{Override, Settings};
 
 use super::network::Network;
 use crate::file::alternatives;
@@ -59,6 +59,31 @@ impl Scenario {
             }
             Err(wrong) => Err([faults, wrong].concat()),
         }
+    }
+
+    /// The settings of the stated sender, or of `[tcp]` where they differ from its profile, that have no effect
+    /// on any connection.
+    pub(crate) fn unused_tcp(&self) -> Vec<Fault> {
+        let keys: Vec<(String, &'static str)> = match &self.sender {
+            Some(sender) => {
+                let stated = self.senders.get(sender).into_iter().flat_map(Override::stated);
+                stated.map(|key| (format!("senders.{sender}.{key}"), key)).collect()
+            }
+            None => self.tcp.own_keys().map(|key| (format!("tcp.{key}"), key)).collect(),
+        };
+        let mut unused = Vec::new();
+        for (path, key) in keys {
+            unused.extend(self.tcp.unused(key).map(|problem| (key, Fault::new(&path, problem))));
+        }
+        let (false, Ok(network)) = (unused.is_empty(), self.resolve()) else { return Vec::new() };
+        // Split connections have settings of their own on the wireless part.
+        let schemes = self.schemes.iter().filter_map(|name| self.scheme.get(name));
+        let splits: Vec<_> = schemes
+            .flat_map(|scheme| self.all_tcp(&network).filter_map(|tcp| scheme.split(tcp)))
+            .map(|split| split.wireless)
+            .collect();
+        let is_used = |key| self.all_tcp(&network).chain(&splits).any(|tcp| tcp.unused(key).is_none());
+        unused.into_iter().filter(|(key, _)| !is_used(key)).map(|(_, fault)| fault).collect()
     }
 
     /// `[tcp]`, and the TCP settings of each connection that differ from it.

@@ -51,12 +51,24 @@ impl Scenario {
     fn expand(document: &mut Document<'_>) -> Result<(Scenario, Vec<Point>), ScenarioError> {
         let mut scenario = Scenario::read(document)?;
         let Some(table) = document.remove("sweep") else {
+            if let Some(fault) = scenario.unused_tcp().first() {
+                return Err(document.fault(fault));
+            }
             let point = Point { parameters: Vec::new(), scenario: scenario.clone() };
             return Ok((scenario, vec![point]));
         };
         let (sweep, points) = grid::expand(document, table)?;
         scenario.sweep = sweep;
-        Ok((scenario, points))
+        let mut unused = points.iter().map(|point| point.scenario.unused_tcp());
+        let everywhere = unused.next().unwrap_or_default();
+        // A setting may be there for some points only.
+        let rest: Vec<_> = if everywhere.is_empty() { Vec::new() } else { unused.collect() };
+        let in_all =
+            |fault: &&Fault| rest.iter().all(|point| point.iter().any(|other| other.path == fault.path));
+        match everywhere.iter().find(in_all) {
+            Some(fault) => Err(document.fault(fault)),
+            None => Ok((scenario, points)),
+        }
     }
 
     /// The scenario in `document`, without its sweep.

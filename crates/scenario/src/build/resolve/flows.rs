@@ -103,7 +103,8 @@ impl Resolver<'_> {
         let mut settings = from.as_ref().unwrap_or(&scenario.tcp).with_receiver(receiver);
         if let Some((name, own)) = own.filter(|(_, own)| !own.is_none()) {
             settings = own.of(&settings);
-            for (key, problem) in settings.faults() {
+            let unused = own.stated().filter_map(|key| Some((key, settings.unused(key)?)));
+            for (key, problem) in settings.faults().into_iter().chain(unused) {
                 self.fault(&["connection", name, "tcp", key], problem);
             }
         }
@@ -118,7 +119,9 @@ impl Resolver<'_> {
                 let problem = format!("found no such host, {}", alternatives(name, names));
                 self.fault(&["host", name], problem);
             }
-            for (key, problem) in host.tcp.of(&self.scenario.tcp).faults() {
+            let settings = host.tcp.of(&self.scenario.tcp);
+            let unused = host.tcp.stated().filter_map(|key| Some((key, settings.unused(key)?)));
+            for (key, problem) in settings.faults().into_iter().chain(unused) {
                 self.fault(&["host", name, "tcp", key], problem);
             }
         }
