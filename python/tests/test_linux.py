@@ -11,6 +11,8 @@ import lasthop
 
 ROOT = Path(__file__).parents[2]
 RUNS = 12
+RUNS_OF_LONG_PATHS = 64
+"""On a path of 200 ms, a run has few losses, and its goodput varies by a fifth."""
 TOLERANCE = 0.1
 """How far a cell may lie from Linux's."""
 FRAME_BITS = 12_000
@@ -73,5 +75,6 @@ def goodput(row: dict[str, str], runs: int) -> float:
 
 @pytest.mark.parametrize("row", measured(), ids=lambda row: "-".join(list(row.values())[:8]))
 def test_goodput_is_that_of_linux(row: dict[str, str]) -> None:
-    found = goodput(row, RUNS if float(row["loss"]) and row["retransmissions"] == "0" else 1)
+    runs = RUNS_OF_LONG_PATHS if float(row["rtt_ms"]) >= 200 else RUNS
+    found = goodput(row, runs if float(row["loss"]) and row["retransmissions"] == "0" else 1)
     assert found == pytest.approx(float(row["goodput_mbps"]), rel=TOLERANCE)
