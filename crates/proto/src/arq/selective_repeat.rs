@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_unit_goes_again_after_the_feedback_delay_and_before_fresh_ones() {
+    fn a_failed_unit_is_retransmitted_after_the_feedback_delay_and_before_new_units() {
         let mut arq = scheme(Retransmissions::AtMost(2), 25, 0);
         assert_eq!(arq.next(at(0), true), Next::Begin);
         arq.begin(0, 2);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_that_may_go_again_the_one_that_failed_first_goes_first() {
+    fn retransmissions_are_in_the_order_of_failure() {
         let unit = |unit, number| attempt(0, unit, number);
         let mut arq = scheme(Retransmissions::Unlimited, 2, 0);
         arq.begin(0, 3);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_begins_with_a_slot_and_a_packet_whenever_it_can() {
+    fn attempts_start_at_slots_and_packets_at_any_time() {
         let mut arq = scheme(Retransmissions::AtMost(5), 60, 10);
         assert_eq!(arq.next(at(3), false), Next::Wait(Time::NEVER));
         assert_eq!(arq.next(at(3), true), Next::Begin);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_failure_gives_up_what_waits_of_the_packet_and_what_was_never_sent() {
+    fn the_last_failure_gives_up_all_units_of_the_packet() {
         let mut arq = scheme(Retransmissions::AtMost(1), 15, 0);
         arq.begin(0, 2);
         assert_eq!(send(&mut arq, (0, 10), attempt(0, 0, 1), false), Verdict::Again);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn no_length_of_a_slot_or_a_delay_is_too_long() {
+    fn slots_and_delays_may_be_arbitrarily_long() {
         let long = Params { slot: Duration::MAX, feedback_delay: Duration::MAX, ..Params::default() };
         let mut arq = SelectiveRepeat::new(long);
         arq.begin(0, 1);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saturated_link_allocates_no_more_after_a_while() {
+    fn a_saturated_link_stops_allocating() {
         let mut arq = scheme(Retransmissions::AtMost(5), 60, 10);
         let mut outcomes = Streams::new(2, 0).stream("outcomes");
         let (mut now, mut packets, mut settled) = (Time::ZERO, 0, 0);
@@ -318,7 +318,7 @@ mod tests {
 
     /// Reference implementation of the rules: in every millisecond in which an attempt may start, it scans
     /// all units, each with its complete state.
-    fn by_the_rules(params: Params, offered: &[Offered], outcomes: &mut Stream, loss: f64) -> History {
+    fn reference(params: Params, offered: &[Offered], outcomes: &mut Stream, loss: f64) -> History {
         let ms = |span: Duration| span.as_nanos() / 1_000_000;
         let (delay, slot) = (ms(params.feedback_delay), ms(params.slot).max(1));
         let mut packets: Vec<Option<Vec<Unit>>> =
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_attempts_at_the_same_instants_as_by_the_rules() {
+    fn agrees_with_the_reference_implementation() {
         let mut draw = Streams::new(4, 0).stream("cases");
         let (mut attempts, mut given_up, mut again) = (0, 0, 0);
         for case in 0..3_000 {
@@ -392,7 +392,7 @@ mod tests {
                 .collect();
             let outcomes = Streams::new(4, case).stream("outcomes");
             let found = history(params, &offered, &mut outcomes.clone(), loss);
-            assert_eq!(found, by_the_rules(params, &offered, &mut outcomes.clone(), loss), "{params:?}");
+            assert_eq!(found, reference(params, &offered, &mut outcomes.clone(), loss), "{params:?}");
             let count = |wanted| found.iter().filter(|(_, _, verdict)| *verdict == wanted).count();
             attempts += found.len();
             given_up += count(Verdict::GiveUp);

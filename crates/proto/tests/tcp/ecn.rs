@@ -45,6 +45,18 @@ fn a_receiver_negotiates_ecn_on_request_if_enabled() {
     }
 }
 
+/// Without a handshake, the settings of both ends decide.
+#[test]
+fn without_a_handshake_the_settings_decide() {
+    for enabled in [false, true] {
+        let settings = Settings { handshake: false, ecn: enabled, ..ecn(Flavour::NewReno, 4) };
+        let mut tcp = Server::start(&settings);
+        let segment = tcp.segment(0..1000);
+        let ack = tcp.receives_marked(segment).data(1000..2000).answer();
+        assert_eq!(ack.flags.has(Flags::ECE), enabled);
+    }
+}
+
 /// Every acknowledgement carries ECE after a mark until the sender sets CWR (section 6.1.3).
 #[test]
 fn a_mark_is_echoed_until_cwr() {

@@ -1,6 +1,6 @@
 //! Connection establishment and termination.
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::Duration;
 use lasthop_proto::tcp::{Flags, Flavour, Rules, Segment, SeqNum, Settings, Timestamps, Transfer};
 
 use crate::dialogue::{Client, Server, ms, settings};
@@ -198,6 +198,6 @@ fn filling_the_gap_before_a_fin_is_acknowledged_at_once() {
 #[test]
 fn fin_with_data_is_acknowledged_at_once() {
     let mut tcp = Server::start(&settings(Flavour::NewReno, 4));
-    tcp.data_fin(0..700).acks(701).data_fin(0..700).acks(701).delivered(700);
-    assert_eq!(tcp.receiver.stats().last_delivery, Time::ZERO);
+    tcp.at(10).data_fin(0..700).acks(701).at(20).data_fin(0..700).acks(701).delivered(700);
+    assert_eq!(tcp.receiver.stats().last_delivery, ms(10));
 }

@@ -207,7 +207,7 @@ def _basic_local(evidence: Evidence) -> Finding:
     amount, _, of = total(sweep, "timeouts", "basic")
     resent, _, _ = total(sweep, "retransmitted_bytes", "basic")
     having = np.concatenate([sweep.sample("timeouts", "basic", at) > 0 for at in sweep.points()])
-    text = f"{amount / of:.1f} timeouts and {resent / of / 1e3:.0f} KB sent again per transfer"
+    text = f"{amount / of:.1f} timeouts and {resent / of / 1e3:.0f} KB retransmitted per transfer"
     region = above(0.5, "timeouts in most transfers")
     return Finding([Part(share_of(having), region)], text, calculated(amount / of).at())
 
@@ -233,7 +233,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="local recovery: between 24 and 28 s the source sends nothing again",
         printed="none",
         experiment="trace",
-        fails_if="in fewer than 5 % of the runs nothing is sent again in that period",
+        fails_if="in fewer than 5 % of the runs nothing is retransmitted in that period",
         how=_nothing_resent,
     ),
     Told(
@@ -262,7 +262,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="trace-44-again",
         section="3.4",
-        statement="basic: packet 44 is sent again twice",
+        statement="basic: packet 44 is retransmitted twice",
         printed="25.9 and 28.3 s",
         experiment="trace",
         fails_if="it is another packet, or the times are off by more than a tick",
@@ -272,7 +272,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="trace-ebsn",
         section="4.2.1",
-        statement="explicit feedback: no timeouts, nothing sent again",
+        statement="explicit feedback: no timeouts, no retransmissions",
         printed="none",
         experiment="trace",
         fails_if="fewer than 5 % of the runs have neither timeouts nor retransmissions",
@@ -460,7 +460,7 @@ CLAIMS: tuple[Claim, ...] = (
     Never(
         id="ebsn-resent",
         section="5.1",
-        statement="EBSN, wide area: nothing is sent again by the source",
+        statement="EBSN, wide area: the source retransmits nothing",
         printed="none",
         experiment="wide",
         metric="retransmitted_bytes",
@@ -470,7 +470,7 @@ CLAIMS: tuple[Claim, ...] = (
     Trend(
         id="resent-size",
         section="5.1",
-        statement="basic: data sent again grow with the packet size",
+        statement="basic: retransmitted data grow with the packet size",
         printed="grow",
         experiment="wide",
         metric="retransmitted_bytes",
@@ -485,7 +485,7 @@ CLAIMS: tuple[Claim, ...] = (
     Trend(
         id="resent-bad",
         section="5.1",
-        statement="basic: data sent again grow with the bad period",
+        statement="basic: retransmitted data grow with the bad period",
         printed="grow",
         experiment="wide",
         metric="retransmitted_bytes",

@@ -115,9 +115,9 @@ FIGURES = (
         partial(_by_size, "ebsn"),
         "Without timeouts, larger packets only save headers.",
     ),
-    Plot("9", "Wide area: data sent again by the source", ("wide",), _resent),
+    Plot("9", "Wide area: data retransmitted by the source", ("wide",), _resent),
     Plot("10", "Local area: throughput against mean bad period", ("local",), _local),
-    Plot("11", "Local area: data sent again by the source", ("local",), _local_resent),
+    Plot("11", "Local area: data retransmitted by the source", ("local",), _local_resent),
     Plot(
         "quench",
         "Source quench beside the others: throughput at 512 B",

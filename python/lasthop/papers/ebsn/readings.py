@@ -7,7 +7,7 @@ _ARQ = "radio.arq.stop-and-wait"
 READINGS = (
     Reading(
         "retransmissions",
-        "How often is a fragment sent again, and after what random wait? Section 4.2.1 states 13 and no law.",
+        "How often is a fragment retransmitted, and after what backoff? Section 4.2.1 states 13 and no law.",
         (
             Choice(
                 "unlimited",

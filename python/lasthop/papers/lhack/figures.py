@@ -127,7 +127,7 @@ FIGURES = (
         "Throughput against corruption rate, mobile destination",
         ("rate",),
         partial(_by_rate, "rate"),
-        "With lhacks, corruption costs what is sent again and the timeouts of what is lost twice; without, "
+        "With lhacks, corruption costs the retransmissions and the timeouts of segments lost twice; without, "
         "each corrupted message halves the window.",
     ),
     Plot(

@@ -5,7 +5,7 @@ from lasthop.papers.paper import Choice, Reading
 READINGS = (
     Reading(
         "recovery",
-        "How is a window with several losses repaired? Section 3 has the window sent again, or Reno's "
+        "How is a window with several losses repaired? Section 3 has the window retransmitted, or Reno's "
         "counting of duplicates; it does not say when that ends.",
         (
             Choice(

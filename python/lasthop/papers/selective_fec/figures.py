@@ -29,7 +29,7 @@ _MARGIN = Reading("fading margin", "dB", 1.0)
 _TIME = Reading("completion time", "s", 1.0)
 _UNITS = Reading("data units on the air for each segment", "", 1.0)
 _BER = Reading("bit error rate in the bad state", "", 1.0)
-_DELAY = Reading("time until a unit may be sent again", "ms", 1e-3)
+_DELAY = Reading("time until a unit may be retransmitted", "ms", 1e-3)
 
 
 def segments(evidence: Evidence, experiment: str) -> int:
@@ -167,7 +167,7 @@ FIGURES = (
         "Other policies: completion time of 10 segments",
         ("further",),
         partial(_further, completion, _TIME, "further"),
-        "Section V: every segment, or every data unit, that is sent again.",
+        "Section V: every retransmitted segment, or every retransmitted data unit.",
     ),
     Plot(
         "further-units",

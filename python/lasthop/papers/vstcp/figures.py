@@ -303,8 +303,8 @@ FIGURES = (
         "Go-back-n and selective repeat, nocon with 512 B",
         ("window-10", "selective"),
         _recoveries,
-        "What is lost of a window of ten and sent again alone is on the air when the next error state is "
-        "likeliest, 22.4 ms later; lost again, with nothing behind it, it waits for the timer (figure "
+        "Lost segments of a window of ten, retransmitted alone, are on the air when the next error state is "
+        "likeliest, 22.4 ms later; lost again, with nothing behind them, they wait for the timer (figure "
         "3-selective).",
     ),
     Plot(

@@ -51,10 +51,12 @@ READINGS = (
         "How is a loss repaired without congestion control? The paper says only that lost packets are sent "
         "again.",
         (
-            Choice("go-back-n", "everything from the loss on is sent again: then table 4's sizes are best"),
+            Choice(
+                "go-back-n", "everything from the loss on is retransmitted: then table 4's sizes are best"
+            ),
             Choice(
                 "selective-repeat",
-                "only what is lost is sent again: then larger sizes are best (figure recovery)",
+                "only lost segments are retransmitted: then larger sizes are best (figure recovery)",
                 {"": SELECTIVE},
             ),
         ),
