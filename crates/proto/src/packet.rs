@@ -41,6 +41,8 @@ pub struct Dscp(u8);
 impl Dscp {
     /// Default forwarding.
     pub const DEFAULT: Dscp = Dscp(0);
+    /// Expedited forwarding (RFC 3246).
+    pub const EXPEDITED: Dscp = Dscp(0b10_1110);
 
     /// The code point `value`. Values that end in binary 11 are for experimental and local use (RFC 2474
     /// section 6).

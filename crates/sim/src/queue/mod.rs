@@ -8,6 +8,7 @@ pub mod codel;
 mod fifo;
 pub mod fq_codel;
 mod limit;
+pub mod priority;
 pub mod red;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use codel::Codel;
 pub use fq_codel::FqCodel;
 pub use limit::QueueLimit;
+pub use priority::Priority;
 pub use red::Red;
 
 /// A queue discipline of a link that is served packet by packet.
@@ -115,12 +117,13 @@ impl Serialize for Queue {
 impl<'de> Deserialize<'de> for Queue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Queue, D::Error> {
         const EXPECTED: &str = "\"unlimited\", a number such as \"50 packets\", a size such as \"64 KiB\", \
-                                or a table of one of codel, fq-codel, red";
+                                or a table of one of codel, fq-codel, priority, red";
         #[derive(Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         struct Table {
             codel: Option<codel::Params>,
             fq_codel: Option<fq_codel::Params>,
+            priority: Option<priority::Params>,
             red: Option<red::Params>,
         }
         struct Stated;
@@ -133,9 +136,13 @@ impl<'de> Deserialize<'de> for Queue {
                 QueueLimit::parse(text, EXPECTED).map(Queue::DropTail)
             }
             fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Queue, M::Error> {
-                let Table { codel, fq_codel, red } = Table::deserialize(MapAccessDeserializer::new(table))?;
-                let codel = codel.map(Management::Codel);
-                let stated = [codel, fq_codel.map(Management::FqCodel), red.map(Management::Red)];
+                let table = Table::deserialize(MapAccessDeserializer::new(table))?;
+                let stated = [
+                    table.codel.map(Management::Codel),
+                    table.fq_codel.map(Management::FqCodel),
+                    table.priority.map(Management::Priority),
+                    table.red.map(Management::Red),
+                ];
                 let mut stated = stated.into_iter().flatten();
                 match (stated.next(), stated.next()) {
                     (Some(management), None) => Ok(Queue::Managed(management)),
@@ -156,6 +163,8 @@ pub enum Management {
     Codel(codel::Params),
     /// CoDel per flow (RFC 8290).
     FqCodel(fq_codel::Params),
+    /// Strict priority of expedited packets.
+    Priority(priority::Params),
     /// Random early detection (Floyd and Jacobson 1993).
     Red(red::Params),
 }
@@ -169,6 +178,7 @@ impl Management {
         match self {
             Management::Codel(params) => params.validate(),
             Management::FqCodel(params) => params.validate(),
+            Management::Priority(_) => Ok(()),
             Management::Red(params) => params.validate(),
         }
     }
@@ -185,6 +195,7 @@ impl Management {
         match *self {
             Management::Codel(params) => Box::new(Codel::new(params)),
             Management::FqCodel(params) => Box::new(FqCodel::new(params)),
+            Management::Priority(params) => Box::new(Priority::new(params)),
             Management::Red(params) => Box::new(Red::new(params, air_time(params.mean_packet), random)),
         }
     }

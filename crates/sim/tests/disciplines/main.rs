@@ -4,5 +4,6 @@ mod bench;
 mod codel;
 mod fq_codel;
 mod links;
+mod priority;
 mod red;
 mod worlds;

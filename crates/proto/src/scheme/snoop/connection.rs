@@ -17,7 +17,7 @@ use alloc::collections::VecDeque;
 use lasthop_base::{Duration, Time};
 
 use super::Snoop;
-use crate::packet::Packet;
+use crate::packet::{Dscp, Packet};
 use crate::tcp::{Flags, Segment, SeqNum};
 
 /// The largest window (RFC 7323 section 2.3): sequence numbers farther apart belong to different windows.
@@ -406,7 +406,10 @@ impl ConnectionState {
         self.transmissions += 1;
         (oldest.number, oldest.last_copy) = (self.transmissions, Some(now));
         oldest.copies += 1;
-        let packet = oldest.packet;
+        let mut packet = oldest.packet;
+        if scheme.expedite && packet.dscp == Dscp::DEFAULT {
+            packet.dscp = Dscp::EXPEDITED;
+        }
         match cause {
             Cause::Duplicates => self.expected = since.saturating_sub(self.unexpected),
             Cause::Timeout => counters.timeouts += 1,

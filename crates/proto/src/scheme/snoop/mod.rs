@@ -11,7 +11,9 @@
 //! **Parameters.** `dupacks`: number of duplicates that indicate a loss; 1 in 1995 and 2 in 1997. `suppress`:
 //! whether duplicates that a local retransmission answers are suppressed. `bursts`: whether the first new ACK
 //! after a retransmission, if it covers less than what has arrived, causes the next one at once (1997, section
-//! 4.5); duplicates before it count. ns-2 does not do so. `min_timeout`: lower bound of the
+//! 4.5); duplicates before it count. ns-2 does not do so. `expedite`:
+//! whether retransmissions have the code point of expedited forwarding, unless the segment has one of its own: in
+//! a link's queue with priority they go first, as in the paper. `min_timeout`: lower bound of the
 //! timeout of two smoothed round-trip times, 40 ms. `persist`: time without packets from either end after
 //! which the oldest segment is retransmitted, 200 ms. `initial`: both timeouts until the first sample of the
 //! round-trip time; 1 s, as of TCP (RFC 6298). `attempts`: maximum number of local retransmissions of a segment,
@@ -27,7 +29,8 @@
 //! another needless copy, and so on: a copy whose segment is acknowledged sooner than the smallest round-trip
 //! time was needless, and its duplicate is suppressed. What an ACK should have
 //! covered follows from the number of duplicates before it, not from what was sent, of which much may still be
-//! queued. Copies queue behind other packets. Segments are cached before they enter the link's queue, so a
+//! queued. The link's queue is the
+//! scenario's, drop-tail by default: copies then wait behind other packets. Segments are cached before they enter the link's queue, so a
 //! segment dropped by a full queue is recovered locally as well; ns-2 does not cache segments for a full queue.
 //! Only data to the mobile host are recovered.
 
@@ -55,6 +58,8 @@ pub struct Snoop {
     pub suppress: bool,
     /// Whether the first new ACK after a retransmission reveals the next loss.
     pub bursts: bool,
+    /// Whether local retransmissions are marked for queues that give them priority.
+    pub expedite: bool,
     /// Lower bound of the local retransmission timeout.
     pub min_timeout: Duration,
     /// Time without packets from either end after which the oldest segment is retransmitted.
@@ -79,6 +84,7 @@ impl Default for Snoop {
             dupacks: 1,
             suppress: true,
             bursts: true,
+            expedite: true,
             min_timeout: Duration::from_millis(40),
             persist: Duration::from_millis(200),
             initial: Duration::from_secs(1),

@@ -35,6 +35,11 @@ fn ack(number: u32) -> Segment {
     Segment { seq: SeqNum(77), ack: SeqNum(number), wnd: 8000, flags: Flags::ACK, ..Segment::default() }
 }
 
+/// A local retransmission.
+fn copy(segment: Segment) -> Packet {
+    Packet { dscp: Dscp::EXPEDITED, ..packet(ONE, Body::Tcp(segment)) }
+}
+
 /// Segment `number` of the stream.
 fn nth(number: u32) -> Segment {
     data(number * LEN..(number + 1) * LEN)
@@ -99,7 +104,7 @@ impl Station {
     fn repairs_at(&mut self, ms: u64, segment: Segment) -> &mut Station {
         self.at(ms);
         assert_eq!(self.agent.next_wakeup(), self.now, "it wakes");
-        let copy = packet(ONE, Body::Tcp(segment));
+        let copy = copy(segment);
         assert_eq!(self.wake(self.now), [Effect::Send(Port::RADIO, copy)]);
         assert!(self.agent.next_wakeup() > self.now, "it sleeps");
         self
@@ -156,7 +161,7 @@ impl Station {
     /// Asserts that an acknowledgement is suppressed and a segment retransmitted.
     fn repairs(&mut self, number: u32, segment: Segment) -> &mut Station {
         let came = Station::returned(ONE, ack(number));
-        let copy = packet(ONE, Body::Tcp(segment));
+        let copy = copy(segment);
         let expected = [Effect::Drop(came, DropReason::Suppressed), Effect::Send(Port::RADIO, copy)];
         assert_eq!(self.receive(Port::RADIO, &came), expected);
         self
@@ -165,7 +170,7 @@ impl Station {
     /// Asserts that an acknowledgement is forwarded and a segment retransmitted.
     fn passes_and_repairs(&mut self, number: u32, segment: Segment) -> &mut Station {
         let came = Station::returned(ONE, ack(number));
-        let copy = packet(ONE, Body::Tcp(segment));
+        let copy = copy(segment);
         let expected = [Effect::Send(Port::WIRED, came), Effect::Send(Port::RADIO, copy)];
         assert_eq!(self.receive(Port::RADIO, &came), expected);
         self
@@ -471,7 +476,7 @@ fn the_table_is_bounded() {
     station.holds(1, 2);
     assert_eq!(station.receive(Port::RADIO, &returned(2)), [Effect::Send(Port::WIRED, returned(2))]);
     station.holds(1, 2);
-    let copy = packet(key(1), Body::Tcp(nth(1)));
+    let copy = Packet { dscp: Dscp::EXPEDITED, ..packet(key(1), Body::Tcp(nth(1))) };
     station.at(1600);
     assert_eq!(station.wake(milliseconds(1600)), [Effect::Send(Port::RADIO, copy)]);
     station.at(20_000).forwards_of(key(4), nth(0)).holds(1, 1);
@@ -525,6 +530,23 @@ fn the_rest_passes() {
     assert_eq!(station.agent.next_wakeup(), Time::NEVER);
 }
 
+/// Copies are expedited, unless the scheme is told otherwise or the segment has a code point of its own.
+#[test]
+fn copies_are_expedited() {
+    for (parameters, original, expected) in [
+        ("", Dscp::DEFAULT, Dscp::EXPEDITED),
+        ("expedite = false", Dscp::DEFAULT, Dscp::DEFAULT),
+        ("", Dscp::new(3), Dscp::new(3)),
+    ] {
+        let mut station = Station::with(parameters);
+        let packet = Packet { dscp: original, ..packet(ONE, Body::Tcp(nth(0))) };
+        station.receive(Port::WIRED, &packet);
+        let duplicate = Station::returned(ONE, ack(0));
+        let copy = Effect::Send(Port::RADIO, Packet { dscp: expected, ..packet });
+        assert_eq!(station.receive(Port::RADIO, &duplicate)[1], copy);
+    }
+}
+
 /// Invalid parameters are refused.
 #[test]
 fn zero_is_refused() {
@@ -575,7 +597,8 @@ fn arbitrary_packets_do_no_harm() {
                 let due = station.agent.next_wakeup();
                 for effect in station.wake(due) {
                     let Effect::Send(Port::RADIO, copy) = effect else { panic!("{effect:?}") };
-                    assert!(down.contains(&copy), "{copy:?}");
+                    let original = Packet { dscp: Dscp::DEFAULT, ..copy };
+                    assert!(down.contains(&original), "{copy:?}");
                 }
                 assert!(station.agent.next_wakeup() > station.now, "it sleeps");
             }
@@ -601,7 +624,10 @@ fn arbitrary_packets_do_no_harm() {
             }
             for effect in &effects[1..] {
                 match effect {
-                    Effect::Send(Port::RADIO, copy) => assert!(down.contains(copy), "{copy:?}"),
+                    Effect::Send(Port::RADIO, copy) => {
+                        let original = Packet { dscp: Dscp::DEFAULT, ..*copy };
+                        assert!(down.contains(&original), "{copy:?}");
+                    }
                     Effect::Send(Port::WIRED, copy) => assert!(up.contains(copy), "{copy:?}"),
                     other => panic!("{other:?}"),
                 }

@@ -1,0 +1,67 @@
+//! Strict priority: two queues, of which the expedited one goes first.
+//!
+//! *What it does.* Packets with the code point of expedited forwarding wait in a queue of their own, which is
+//! served whenever it is not empty. Both queues are drop-tail.
+//!
+//! *Source.* The fast queue for local retransmissions in Balakrishnan, Seshan, Amir and Katz, MobiCom 1995, section
+//! 3.1.2; the code point is that of RFC 3246.
+//!
+//! *Parameters.* See [`Params`].
+
+use lasthop_base::{Bytes, Time};
+use lasthop_proto::{DropReason, Dscp, Out, Packet};
+use serde::{Deserialize, Serialize};
+
+use super::fifo::Fifo;
+use super::{Discipline, QueueStats};
+use crate::queue::QueueLimit;
+
+/// Parameters of the two queues in a scenario file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Params {
+    /// Capacity of each of the two queues. By default unlimited.
+    pub limit: QueueLimit,
+}
+
+/// Two drop-tail queues.
+#[derive(Clone, Debug)]
+pub struct Priority {
+    params: Params,
+    expedited: Fifo,
+    other: Fifo,
+    stats: QueueStats,
+}
+
+impl Priority {
+    /// Two empty queues.
+    pub fn new(params: Params) -> Priority {
+        let (expedited, other) = (Fifo::default(), Fifo::default());
+        Priority { params, expedited, other, stats: QueueStats::default() }
+    }
+}
+
+impl Discipline for Priority {
+    fn enqueue(&mut self, now: Time, packet: Packet, at_once: bool, out: &mut Out) {
+        let queue = if packet.dscp == Dscp::EXPEDITED { &mut self.expedited } else { &mut self.other };
+        if at_once || self.params.limit.admits(queue.len(), queue.bytes(), packet.size) {
+            queue.push(now, packet);
+        } else {
+            self.stats.overflowed += 1;
+            out.drop(packet, DropReason::QueueFull);
+        }
+    }
+
+    fn dequeue(&mut self, _now: Time, _out: &mut Out) -> Option<Packet> {
+        let first = self.expedited.pop().or_else(|| self.other.pop());
+        first.map(|(_, packet)| packet)
+    }
+
+    fn queued(&self) -> (usize, Bytes) {
+        (self.expedited.len() + self.other.len(), self.expedited.bytes() + self.other.bytes())
+    }
+
+    fn stats(&self) -> &QueueStats {
+        &self.stats
+    }
+}
