@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT, Command, results
 
 import lasthop
+from lasthop import Run
 from lasthop.papers import names, paper, papers, report
 from lasthop.papers.evidence import Evidence, Sweep, total
 from lasthop.papers.kept import make_runs, values
@@ -20,7 +21,7 @@ from lasthop.papers.paper import Campaign, Paper
 from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.verdicts import AGREES, CONTRADICTS, DIFFERS, UNTOLD, VERDICTS
 from lasthop.papers.vstcp import figures, network
-from lasthop.study import Study, Target
+from lasthop.study import Progress, Study, StudyError, Target
 from lasthop.study.plan import Rule
 from lasthop.study.statistics import estimate
 from lasthop.study.units import metric_kind
@@ -30,7 +31,15 @@ RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2, "wenp": 2}
 # The verdicts that few runs may give; more may tell what cannot be told by them, and nothing else.
 POSSIBLE = {
     "ebsn": {
-        AGREES: ["trace-27", "trace-second", "trace-basic", "trace-ebsn", "ebsn-size", "local-better"],
+        AGREES: [
+            "trace-27",
+            "trace-second",
+            "trace-basic",
+            "trace-44",
+            "trace-ebsn",
+            "ebsn-size",
+            "local-better",
+        ],
         # What the paper's single trace shows beyond packet 27 hangs on details that it does not give.
         DIFFERS: ["trace-44-again", "scatter", "best-1s-gain"],
         CONTRADICTS: ["ceiling", "limit"],
@@ -133,6 +142,7 @@ def test_the_default_readings_say_what_the_notes_of_their_choices_say() -> None:
     assert tcp["rto_initial"] == "6 s"
     assert tcp["window_counts"] == "packets"
     assert tcp["initial_ssthresh"] == "window"
+    assert tcp["late_backoff"] is True
 
 
 def test_selective_fecs_default_readings_say_what_the_notes_of_their_choices_say() -> None:
@@ -160,7 +170,7 @@ def test_a_transfer_has_as_many_segments_in_every_reading() -> None:
 def test_lhacks_default_readings_say_what_the_notes_of_their_choices_say() -> None:
     found = paper("lhack")
     tcp = tomllib.loads(found.scenario(found.experiments[0], found.choose({})).to_toml())["tcp"]
-    assert (tcp["flavour"], tcp["rules"]) == ("newreno", "ns2")
+    assert (tcp["flavour"], tcp["rules"], tcp["careful"]) == ("newreno", "ns2", False)
     assert (tcp["tick"], tcp["rto_min"]) == ("500 ms", "1 s")
     assert tcp["window"] == "32000 B"
 
@@ -171,7 +181,7 @@ def test_vstcps_default_readings_say_what_the_notes_of_their_choices_say() -> No
     assert (said["tcp"]["flavour"], said["tcp"]["rto_min"]) == ("reno", "1 s")
     for scheme in ("metp", "vs-tcp"):
         assert said["scheme"][scheme]["recovery"] == "go-back-n"
-        assert said["scheme"][scheme]["wireless"] == {"window": "10 packets"}
+        assert said["scheme"][scheme]["wireless"] == {"window": "12 packets", "rto_min": "200 ms"}
     table_3 = {
         "initial_size": "512 B",
         "largest_size": "1024 B",
@@ -205,7 +215,8 @@ def test_vstcps_channels_lose_what_they_are_called_after(errors_per: str) -> Non
 def test_the_worked_example_is_the_one_in_scenarios() -> None:
     found = paper("ebsn")
     there = lasthop.load(ROOT / "scenarios/ebsn-example.toml")
-    assert found.scenario(found.experiments[0], found.choose({})).hash == there.hash
+    chosen = found.choose({"backoff": "doubles"})
+    assert found.scenario(found.experiments[0], chosen).hash == there.hash
 
 
 def test_every_claim_has_a_verdict_and_every_figure_its_numbers(outcome: Outcome) -> None:
@@ -361,6 +372,56 @@ def test_kept_runs_stop_by_the_metrics_of_connections() -> None:
     assert all(done <= expected for done, expected in told)
 
 
+def test_kept_runs_are_reused_and_those_of_another_scenario_refused(tmp_path: Path) -> None:
+    found = paper("wenp")
+    table = next(each for each in found.experiments if each.name == "table")
+    short = replace(table, overrides=(*table.overrides, "limit=30 s", "warmup=5 s"))
+    scenario = found.scenario(short, found.choose({}))
+    path = tmp_path / "table.runs.sqlite"
+    made: list[int] = []
+
+    def make(runs: int, jobs: int) -> dict[str, list[Run]]:
+        told = Progress()
+
+        def tell(now: Progress) -> None:
+            told.made, told.done = now.made, now.done
+
+        kept = make_runs(scenario, False, Rule(runs, runs), 1, 0, jobs, tell, path)
+        made.append(told.made)
+        assert told.done == 2 * runs
+        return kept
+
+    make(2, jobs=1)
+    again = make(3, jobs=2)
+    assert make(3, jobs=1) == again
+    # Two runs of two schemes, then one more of each, then none.
+    assert made == [4, 2, 0]
+    fresh = make_runs(scenario, False, Rule(3, 3), 1, 0, 2, lambda now: None)
+    assert again == fresh
+    other = found.scenario(short, found.choose({"divisor": "7"}))
+    with pytest.raises(StudyError, match="another scenario"):
+        make_runs(other, False, Rule(1, 1), 1, 0, 1, lambda now: None, path)
+
+
+def test_an_interrupted_campaign_keeps_its_runs(tmp_path: Path) -> None:
+    found = paper("wenp")
+    table = next(each for each in found.experiments if each.name == "table")
+    scenario = found.scenario(
+        replace(table, overrides=(*table.overrides, "limit=30 s", "warmup=5 s")), found.choose({})
+    )
+    path = tmp_path / "table.runs.sqlite"
+
+    def interrupt(now: Progress) -> None:
+        if now.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_runs(scenario, False, Rule(4, 4), 1, 0, 1, interrupt, path)
+    last = Progress()
+    make_runs(scenario, False, Rule(4, 4), 1, 0, 1, lambda now: setattr(last, "made", now.made), path)
+    assert last.made == 8 - 3
+
+
 def test_a_full_paper_reports_its_precision(tmp_path: Path) -> None:
     outcome = run_paper(_plan(_local(PRECISE), full=True), None)
     page = report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
@@ -394,7 +455,13 @@ def _section(heading: str) -> str:
 def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
     page = report.write_html(outcome, tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/png;base64,") == len(outcome.figures)
-    assert not re.search(r"(src|href)=\"(?!data:)", page)
+    assert not re.search(r"(src|href)=\"(?!data:|#)", page)
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r'id="([^"]+)"', page))
+    assert page.count("data:text/csv;base64,") == len(outcome.figures)
+    assert f"<code>lasthop paper {outcome.plan.paper.name}</code>" in page
+    for verdict, count in outcome.counts().items():
+        assert f"<b>{count}</b><span>{verdict}</span>" in page
+    assert "data-value=" in page
     for claim, _ in outcome.judgements:
         assert f'id="{claim.id}"' in page
     assert "{{" not in page

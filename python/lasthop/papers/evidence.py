@@ -31,7 +31,7 @@ class Sweep:
 
     def __init__(self, study: Study, axes: Mapping[str, str]) -> None:
         self.study = study
-        self._axes = axes
+        self.axes = axes
 
     @cached_property
     def _samples(self) -> Samples:
@@ -40,7 +40,7 @@ class Sweep:
     @cached_property
     def _places(self) -> dict[tuple[str, ...], int]:
         return {
-            tuple(point.parameters[path] for path in self._axes.values()): place
+            tuple(point.parameters[path] for path in self.axes.values()): place
             for place, point in enumerate(self.study.points)
         }
 
@@ -51,13 +51,13 @@ class Sweep:
 
     def values(self, axis: str) -> list[str]:
         """Return the values of an axis, in order."""
-        seen = dict.fromkeys(point.parameters[self._axes[axis]] for point in self.study.points)
+        seen = dict.fromkeys(point.parameters[self.axes[axis]] for point in self.study.points)
         return list(seen)
 
     def points(self) -> list[dict[str, str]]:
         """Return every point, by the short names of the axes."""
         return [
-            {short: point.parameters[path] for short, path in self._axes.items()}
+            {short: point.parameters[path] for short, path in self.axes.items()}
             for point in self.study.points
         ]
 
@@ -70,7 +70,7 @@ class Sweep:
         return self._samples.runs(self._place(at), scheme)
 
     def _place(self, at: At) -> int:
-        return self._places[tuple(at[short] for short in self._axes)]
+        return self._places[tuple(at[short] for short in self.axes)]
 
     def mean(self, metric: str, scheme: str, at: At) -> Estimate:
         """Estimate the mean of a metric."""
@@ -109,13 +109,13 @@ class Evidence:
         traces: Mapping[str, Mapping[str, Sequence[Run]]],
         scenarios: Mapping[str, Scenario],
     ) -> None:
-        self._sweeps = sweeps
-        self._traces = traces
-        self._scenarios = scenarios
+        self.sweeps = sweeps
+        self.runs_of = traces
+        self.scenarios = scenarios
 
     def sweep(self, experiment: str) -> Sweep:
         """Return the study of an experiment."""
-        return self._sweeps[experiment]
+        return self.sweeps[experiment]
 
     def between(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Comparison:
         """Compare two (experiment, scheme, point) in paired runs.
@@ -132,7 +132,7 @@ class Evidence:
 
     def traces(self, experiment: str) -> Mapping[str, Run]:
         """Return the first traced run of each scheme, which figures show."""
-        return {scheme: runs[0] for scheme, runs in self._traces[experiment].items()}
+        return {scheme: runs[0] for scheme, runs in self.runs_of[experiment].items()}
 
     def over_runs(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Estimate:
         """Estimate the mean of a function of each traced run of a scheme."""
@@ -140,19 +140,19 @@ class Evidence:
 
     def quantity(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Quantity:
         """Return the mean of a function of each traced run of a scheme."""
-        return Quantity(np.asarray([of(run) for run in self._traces[experiment][scheme]], dtype=np.float64))
+        return Quantity(np.asarray([of(run) for run in self.runs_of[experiment][scheme]], dtype=np.float64))
 
     def share(self, experiment: str, scheme: str, having: Callable[[Run], bool]) -> Quantity:
         """Return the share of a scheme's traced runs that have something."""
-        return share_of([having(run) for run in self._traces[experiment][scheme]])
+        return share_of([having(run) for run in self.runs_of[experiment][scheme]])
 
     def runs(self, experiment: str, scheme: str) -> Sequence[Run]:
         """Return all traced runs of a scheme."""
-        return self._traces[experiment][scheme]
+        return self.runs_of[experiment][scheme]
 
     def scenario(self, experiment: str) -> Scenario:
         """Return the scenario of an experiment."""
-        return self._scenarios[experiment]
+        return self.scenarios[experiment]
 
 
 def along(sweep: Sweep, axis: str, at: At, metric: str, scheme: str) -> list[Estimate]:

@@ -1,4 +1,4 @@
-"""Runs of experiments without axes, which are kept as a whole."""
+"""Runs of experiments without axes, which are kept as a whole: in a store, unless they have traces."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from threading import Event
+from typing import cast
 
 import numpy as np
 
 from lasthop import Run, Scenario
+from lasthop.papers.kept_store import KeptRun, KeptStore
+from lasthop.papers.kept_store import kept as keep
 from lasthop.study import Progress
 from lasthop.study.plan import Rule
 from lasthop.study.statistics import Sample, estimate
@@ -37,6 +41,7 @@ def make_runs(
     first: int,
     jobs: int | None,
     report: Callable[[Progress], None],
+    path: Path | None = None,
 ) -> dict[str, list[Run]]:
     """Make the runs of each scheme until the rule is satisfied.
 
@@ -54,11 +59,13 @@ def make_runs(
         The number of threads, by default one for each core. Results do not depend on it.
     report : callable
         Called with the progress after each run.
+    path : Path, optional
+        The file that keeps runs without traces, from which they are reused.
 
     Returns
     -------
     dict of str to list of Run
-        The runs of each scheme, in order.
+        The runs of each scheme, in order. Those without traces have metrics and connections only.
     """
     kept: dict[str, list[Run]] = {scheme: [] for scheme in scenario.schemes}
     stopping = Event()
@@ -68,15 +75,20 @@ def make_runs(
             raise _StoppedError
 
     def make(scheme: str, number: int) -> Run:
-        return scenario.run(
+        if number in stored:
+            return cast("Run", stored[number])
+        run = scenario.run(
             scheme, seed=seed, run=number, trace=observed, series=observed, progress=keep_going
         )
+        return run if observed else cast("Run", keep(run))
 
     began = time.monotonic()
     progress = Progress(expected=next(rule.checkpoints()) * len(kept))
+    store = KeptStore(None if observed else path, scenario, seed)
     pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
     try:
         for scheme, runs in kept.items():
+            stored = store.load(scheme)
             for checkpoint in rule.checkpoints():
                 # The runs up to the first checkpoint are expected from the beginning.
                 progress.expected += checkpoint - len(runs) if runs else 0
@@ -84,7 +96,9 @@ def make_runs(
                 for run in pool.map(partial(make, scheme), numbers):
                     runs.append(run)
                     progress.done += 1
-                    progress.made += 1
+                    if run.run not in stored:
+                        store.add([cast("KeptRun", run)])
+                        progress.made += 1
                     progress.seconds = time.monotonic() - began
                     report(progress)
                 found = [
@@ -97,4 +111,5 @@ def make_runs(
     finally:
         stopping.set()
         pool.shutdown(cancel_futures=True)
+        store.close()
     return kept

@@ -129,6 +129,7 @@ def run_paper(
                     plan.run,
                     jobs,
                     partial(tell, experiment.name),
+                    None if stores is None else stores / f"{_name(plan, experiment)}.runs.sqlite",
                 )
                 traces[experiment.name] = kept
                 outcome.runs += sum(len(runs) for runs in kept.values())

@@ -34,6 +34,15 @@ _PEAK: Look = {
     "zorder": 3.5,
     "clip_on": False,
 }
+_PRINTED: Look = {
+    "marker": "o",
+    "markersize": 8.5,
+    "markerfacecolor": "none",
+    "markeredgewidth": 1.4,
+    "linestyle": "none",
+    "zorder": 3.4,
+    "clip_on": False,
+}
 _BAND = 0.18
 _LOGARITHMIC_FROM = 50.0
 _LEGEND_LETTERS = 90
@@ -53,6 +62,8 @@ class Line:
         The confidence interval at each point.
     scheme : str, default ""
         The scheme of the line, if any: schemes have the same style in all figures that compare them.
+    printed : bool, default False
+        Whether these are values of a publication: rings without a line, in the colour of their scheme.
     """
 
     label: str
@@ -61,6 +72,7 @@ class Line:
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
     scheme: str = ""
+    printed: bool = False
 
 
 def curve(
@@ -107,7 +119,7 @@ def curve(
     with style():
         figure = DataFigure(_numbers(lines), width=6.4, height=4.2)
         axes = figure.add_subplot()
-        for line, look in zip(lines, looks([line.scheme for line in lines]), strict=True):
+        for line, look in zip(lines, _looks_of(lines), strict=True):
             _draw(axes, line, look, x.size, y.size, bands)
             if peaks:
                 _mark_peak(axes, line, x.size, y.size)
@@ -242,10 +254,25 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
     return figure
 
 
+def _looks_of(lines: Sequence[Line]) -> list[Look]:
+    """Return the style of each line; printed values have the colour of the first line of their scheme."""
+    measured = [line for line in lines if not line.printed]
+    styles = looks([line.scheme for line in measured])
+    colors: dict[str, str] = {}
+    for line, look in zip(measured, styles, strict=True):
+        if line.scheme:
+            colors.setdefault(line.scheme, look["color"])
+    rest = iter(styles)
+    return [
+        _PRINTED | {"color": colors.get(line.scheme, _style.QUIET)} if line.printed else next(rest)
+        for line in lines
+    ]
+
+
 def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, bands: bool) -> None:
     x, y = np.asarray(line.x, dtype=float) / x_size, np.asarray(line.y, dtype=float) / y_size
     # Not clipped, so that marks at zero are whole.
-    drawn = look | {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False}
+    drawn: Look = {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False} | look
     axes.plot(x, y, label=literal(line.label), gid=line.label, **drawn)
     if line.low is None or line.high is None:
         return

@@ -402,6 +402,10 @@ settings! {
     rto_max: Duration,
     /// Maximum factor of the exponential backoff; 0 for no limit except `rto_max`.
     backoff_max: u32,
+    /// A timeout restarts the timer before it doubles the RTO, so that the first retransmission waits for the
+    /// undoubled one.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    late_backoff: bool,
     /// User timeout: how long the peer may be silent while data, SYN or FIN are outstanding or a zero window
     /// is probed. The connection is then aborted when the retransmission or persist timer expires next (RFC
     /// 9293 section 3.8.3: R2, at least 100 s; RFC 5482). Without one the connection is never aborted.
@@ -466,6 +470,7 @@ impl Default for Settings {
             rto_min: Duration::from_secs(1),
             rto_max: Duration::from_secs(60),
             backoff_max: 0,
+            late_backoff: false,
             user_timeout: None,
             ack_every: 2,
             quick_acks: 0,

@@ -212,3 +212,18 @@ fn slow_start_after_a_timeout() {
         tcp.wakes_at(3300).sends_full(4..5).cwnd(1000.0).ssthresh(2000.0).timer_at(7300);
     }
 }
+
+/// A late backoff restarts the timer before it doubles the RTO: the first retransmission waits for the undoubled
+/// one, and each further one for what the timeout before would have set.
+#[test]
+fn a_late_backoff_doubles_from_the_second_timeout_on() {
+    for (late_backoff, timeouts) in [(false, [1000, 3000, 7000]), (true, [1000, 2000, 4000])] {
+        for flavour in [Flavour::Tahoe, Flavour::NewReno] {
+            let mut tcp = Client::start(&Settings { late_backoff, ..settings(flavour, 4) });
+            tcp.sends_full(0..4);
+            for at in timeouts {
+                tcp.wakes_at(at).sends_full(0..1);
+            }
+        }
+    }
+}

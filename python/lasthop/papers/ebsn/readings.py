@@ -56,7 +56,17 @@ READINGS = (
         "backoff",
         "Does a timeout double the next one?",
         (
-            Choice("doubles", "yes, up to 64 times, as section 1 states"),
+            Choice(
+                "late",
+                "from the second consecutive one on, as section 1 words it (upon each consecutive packet "
+                "loss): the timer is set before a timeout doubles it; the throughputs of section 5 are then "
+                "within its scatter, and the worked example is as with none",
+                {"": ("tcp.late_backoff=true",)},
+            ),
+            Choice(
+                "doubles",
+                "already the first, as the order of the lines in the appendix has it and TCP since",
+            ),
             Choice(
                 "none",
                 "no: basic TCP in the worked example then loses packets 44 to 49 between 24 and 28 s, nearly "

@@ -72,6 +72,16 @@ READINGS = (
         ),
     ),
     Reading(
+        "careful",
+        "May a window have several fast retransmits? Section 3 has one whenever several duplicates arrive.",
+        (
+            Choice("false", "yes, as section 3 words it: what is lost next halves the window again"),
+            Choice(
+                "true", "one for each window of data, as later TCPs (RFC 6582)", {"": ("tcp.careful=true",)}
+            ),
+        ),
+    ),
+    Reading(
         "window",
         "How large a window does the destination advertise?",
         (

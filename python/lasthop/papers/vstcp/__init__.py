@@ -6,7 +6,7 @@ from lasthop.papers.paper import Campaign, Experiment, Paper
 from lasthop.papers.vstcp.claims import CLAIMS
 from lasthop.papers.vstcp.figures import FIGURES
 from lasthop.papers.vstcp.network import CHANNEL, HEADER, RATES, SIZE, SIZES, SOME, TABLE_4, channel, swept
-from lasthop.papers.vstcp.readings import READINGS, SELECTIVE, windows
+from lasthop.papers.vstcp.readings import READINGS, SELECTIVE, counted, windows
 from lasthop.study import Target
 
 _FILE = "wlan"
@@ -143,10 +143,10 @@ PAPER = Paper(
             _SHORT,
             _schemes("metp", "vs-tcp"),
             'sweep.scheme.vs-tcp.growth=["per-window", "per-ack"]',
-            'sweep.scheme.vs-tcp.wireless.window=["10 packets", "5120 B"]',
+            counted(12),
             "sweep.scheme.vs-tcp.method=[1, 2]",
             swept(SOME),
-            fixed=("growth", "window", "window-counts"),
+            fixed=("growth", "window-counts"),
         ),
     ),
     figures=FIGURES,

@@ -30,6 +30,7 @@ from lasthop.papers.vstcp.figures import (
     SPAN,
     at_rate,
     best_size,
+    counted,
     normalised,
     rate_over_time,
     rates,
@@ -348,7 +349,6 @@ def _duration(evidence: Evidence) -> Finding:
 def _readings(evidence: Evidence, growth: str, method: str) -> Quantity:
     """Return the gain over nocon, averaged over the loss rates, under the chosen window."""
     sweep = evidence.sweep("readings")
-    counted = next(value for value in sweep.values("window") if value.endswith("packets"))
     return _average(
         {
             rate: sweep.ratio(
@@ -356,7 +356,14 @@ def _readings(evidence: Evidence, growth: str, method: str) -> Quantity:
                 *(
                     (
                         scheme,
-                        at_rate(evidence, "readings", rate, growth=growth, method=method, window=counted),
+                        at_rate(
+                            evidence,
+                            "readings",
+                            rate,
+                            growth=growth,
+                            method=method,
+                            window=counted(evidence, "packets"),
+                        ),
                     )
                     for scheme in ("vs-tcp", "metp")
                 ),

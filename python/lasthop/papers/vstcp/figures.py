@@ -131,7 +131,7 @@ def _table(evidence: Evidence) -> DataFigure:
     x = list(TABLE_4)
     ours = [float(best_size(evidence, rate)) for rate in x]
     paper = [float(size) for size in TABLE_4.values()]
-    return curve([Line("ours", x, ours), Line("paper", x, paper)], _RATE, _SIZE)
+    return curve([Line("ours", x, ours), Line("paper", x, paper, printed=True)], _RATE, _SIZE)
 
 
 def sizes_sent(run: Run) -> npt.NDArray[np.int64]:
@@ -200,8 +200,14 @@ def gain(evidence: Evidence, experiment: str, at: At) -> Estimate:
     return found
 
 
-def _readings(window: str, evidence: Evidence) -> DataFigure:
-    x = rates(evidence, "readings")
+def counted(evidence: Evidence, what: str) -> str:
+    """Return the swept window that counts `what`: packets, or bytes."""
+    values = evidence.sweep("readings").values("window")
+    return next(value for value in values if value.endswith(what))
+
+
+def _readings(what: str, evidence: Evidence) -> DataFigure:
+    x, window = rates(evidence, "readings"), counted(evidence, what)
     lines = []
     for growth in ("per-window", "per-ack"):
         for method in ("1", "2"):
@@ -225,7 +231,7 @@ def _variants(experiments: dict[str, str], evidence: Evidence) -> DataFigure:
 
 def _recoveries(evidence: Evidence) -> DataFigure:
     lines = []
-    for experiment, label in (("window-10", "go-back-n"), ("selective", "selective repeat")):
+    for experiment, label in (("window-12", "go-back-n"), ("selective", "selective repeat")):
         for scheme in ("metp", "vs-tcp"):
             x = rates(evidence, experiment)
             points = [at_rate(evidence, experiment, rate) for rate in x]
@@ -281,14 +287,14 @@ FIGURES = (
         "growth",
         "Growth per window and per acknowledgement, the window in packets",
         ("readings",),
-        partial(_readings, "10 packets"),
+        partial(_readings, "packets"),
         "As printed, per acknowledgement, method 2 is ahead of method 1.",
     ),
     Plot(
         "growth-payload",
         "The same, the window in bytes",
         ("readings",),
-        partial(_readings, "5120 B"),
+        partial(_readings, " B"),
         "Then small segments are many in a window, and going back costs as much as with large ones: what "
         "grows per window falls behind.",
     ),
@@ -301,9 +307,9 @@ FIGURES = (
     Plot(
         "recovery",
         "Go-back-n and selective repeat, nocon with 512 B",
-        ("window-10", "selective"),
+        ("window-12", "selective"),
         _recoveries,
-        "Lost segments of a window of ten, retransmitted alone, are on the air when the next error state is "
+        "Lost segments of a window, retransmitted alone, are on the air when the next error state is "
         "likeliest, 22.4 ms later; lost again, with nothing behind them, they wait for the timer (figure "
         "3-selective).",
     ),

@@ -32,11 +32,15 @@ _VARIANTS = Campaign(
 
 
 def _experiment(
-    name: str, *overrides: str, full: Campaign = _VARIANTS, fixed: tuple[str, ...] = ()
+    name: str,
+    *overrides: str,
+    full: Campaign = _VARIANTS,
+    fixed: tuple[str, ...] = (),
+    quick: int = 4,
 ) -> Experiment:
     overrides = (*drops(DIVISOR), *overrides)
     return Experiment(
-        name, quick=4, full=full, scenario=_FILE, overrides=overrides, fixed=fixed, traced=False
+        name, quick=quick, full=full, scenario=_FILE, overrides=overrides, fixed=fixed, traced=False
     )
 
 
@@ -59,7 +63,7 @@ PAPER = Paper(
     source="IEEE International Conference on Networks, 2006",
     readings=READINGS,
     experiments=(
-        _experiment("table", full=_TABLE),
+        _experiment("table", full=_TABLE, quick=12),
         Experiment(
             "trace",
             quick=1,

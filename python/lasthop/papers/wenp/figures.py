@@ -11,7 +11,7 @@ from lasthop import Run
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity, ratio
-from lasthop.papers.wenp.network import DROPS, PRINTED, STATIONS
+from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
 from lasthop.plots import DataFigure
 from lasthop.plots.curves import Line, curve
 from lasthop.study.statistics import Estimate
@@ -64,7 +64,8 @@ def _table(evidence: Evidence) -> DataFigure:
         found = [mean(evidence, "table", scheme, station) for station in STATIONS]
         lines.append(_line(f"{label}, ours", found, scheme=scheme))
         printed = [1e3 * value for value in PRINTED[scheme]]
-        lines.append(Line(f"{label}, paper", _X, printed, scheme=scheme))
+        margin = [(1 - MARGIN) * value for value in printed], [(1 + MARGIN) * value for value in printed]
+        lines.append(Line(f"{label}, paper", _X, printed, *margin, scheme=scheme, printed=True))
     return curve(lines, _DROP, _THROUGHPUT)
 
 
@@ -73,7 +74,7 @@ def _improvement(evidence: Evidence) -> DataFigure:
     paper = [
         with_it / without - 1 for with_it, without in zip(PRINTED["wenp"], PRINTED["basic"], strict=True)
     ]
-    return curve([_line("ours", found, 1.0), Line("paper", _X, paper)], _DROP, _GAIN)
+    return curve([_line("ours", found, 1.0), Line("paper", _X, paper, printed=True)], _DROP, _GAIN)
 
 
 def _steps(
@@ -142,7 +143,7 @@ def _divisors(evidence: Evidence) -> DataFigure:
         )
         for divisor in DIVISORS
     ]
-    lines.append(Line("paper", _X, [1e3 * value for value in PRINTED["basic"]]))
+    lines.append(Line("paper", _X, [1e3 * value for value in PRINTED["basic"]], printed=True))
     return curve(lines, _DROP, _THROUGHPUT)
 
 

@@ -125,8 +125,7 @@ impl SenderState {
     pub(in crate::tcp) fn time_out_records(&mut self, now: Time, again: bool) {
         self.note_timeout();
         self.answer_timeout(now, again, false);
-        self.rtt.back_off();
-        self.rearm(now);
+        self.back_off(now);
     }
 
     /// Processes a timeout of SYN: no data were lost, so the threshold stays as it is, except in ns-2.
@@ -156,12 +155,22 @@ impl SenderState {
         self.timed_out_at.replace(self.snd_una) == Some(self.snd_una)
     }
 
+    /// Doubles the RTO and restarts the timer, in the order of the settings.
+    fn back_off(&mut self, now: Time) {
+        if self.settings.late_backoff {
+            self.rearm(now);
+            self.rtt.back_off();
+        } else {
+            self.rtt.back_off();
+            self.rearm(now);
+        }
+    }
+
     fn start_over(&mut self, now: Time) {
         self.recovering = false;
         self.inflation = 0;
         self.sacked.clear();
-        self.rtt.back_off();
-        self.rearm(now);
+        self.back_off(now);
         self.go_back();
     }
 

@@ -1,0 +1,107 @@
+"""The SQLite file of runs that are kept as a whole, without traces."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lasthop import Run, Scenario, __version__
+from lasthop.study import StudyError
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """A run without traces and series: what the store keeps of it.
+
+    Attributes
+    ----------
+    scheme : str
+        Its scheme.
+    seed, run : int
+        Its seed and number.
+    metrics : mapping
+        Its metrics.
+    connections : mapping of str to mapping
+        The metrics of each connection.
+    """
+
+    scheme: str
+    seed: int
+    run: int
+    metrics: Mapping[str, Any]
+    connections: Mapping[str, Mapping[str, Any]]
+
+
+def kept(run: Run) -> KeptRun:
+    """Return what is kept of a run."""
+    return KeptRun(run.scheme, run.seed, run.run, run.metrics, run.connections)
+
+
+class KeptStore:
+    """The runs of one experiment by scheme and number. Each is committed as soon as it is added.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file. None keeps nothing.
+    scenario : Scenario
+        The scenario of the runs.
+    seed : int
+        Their seed.
+
+    Raises
+    ------
+    StudyError
+        If the file holds other runs, or cannot be written.
+    """
+
+    def __init__(self, path: Path | None, scenario: Scenario, seed: int) -> None:
+        self._path, self._seed = path, seed
+        self._sql: sqlite3.Connection | None = None
+        if path is None:
+            return
+        identity = {"lasthop": __version__, "hash": scenario.hash, "seed": str(seed)}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._sql = sqlite3.connect(path, timeout=20)
+            with self._sql:
+                self._sql.execute("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT)")
+                self._sql.execute(
+                    "CREATE TABLE IF NOT EXISTS run"
+                    " (scheme TEXT, number INTEGER, found TEXT, PRIMARY KEY (scheme, number))"
+                )
+                stored = dict(self._sql.execute("SELECT key, value FROM meta"))
+                if not stored:
+                    self._sql.executemany("INSERT INTO meta VALUES (?, ?)", identity.items())
+        except (OSError, sqlite3.Error) as error:
+            raise StudyError(f"{path}: cannot be opened as a store of runs: {error}") from None
+        if stored and stored != identity:
+            self.close()
+            raise StudyError(f"{path}: holds runs of another scenario, seed or version of Lasthop")
+
+    def load(self, scheme: str) -> dict[int, KeptRun]:
+        """Return the stored runs of a scheme by their numbers."""
+        if self._sql is None:
+            return {}
+        rows = self._sql.execute("SELECT number, found FROM run WHERE scheme = ?", (scheme,))
+        return {number: KeptRun(scheme, self._seed, number, *json.loads(found)) for number, found in rows}
+
+    def add(self, runs: Sequence[KeptRun]) -> None:
+        """Store runs."""
+        if self._sql is None:
+            return
+        rows = [(run.scheme, run.run, json.dumps([run.metrics, run.connections])) for run in runs]
+        try:
+            with self._sql:
+                self._sql.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            raise StudyError(f"{self._path}: cannot be written: {error}") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._sql is not None:
+            self._sql.close()

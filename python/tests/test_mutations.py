@@ -1,0 +1,99 @@
+"""Claims about a mechanism no longer agree when the mechanism is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from lasthop.papers import paper
+from lasthop.papers.evidence import At, Evidence, Sweep
+from lasthop.papers.paper import Claim, Judgement
+from lasthop.papers.runner import Plan, run_paper
+from lasthop.papers.verdicts import AGREES
+from lasthop.study.statistics import Sample
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """What takes a mechanism away: another scheme, point or experiment in its place."""
+
+    mechanism: str
+    paper: str
+    claim: str
+    schemes: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+    experiments: Mapping[str, str] = field(default_factory=dict)
+
+
+MUTATIONS = (
+    Mutation("notices of a bad state", "ebsn", "trace-ebsn", {"ebsn": "local-recovery"}),
+    Mutation("local recovery", "ebsn", "trace-second", {"local-recovery": "basic"}),
+    Mutation("what a quench cannot do", "ebsn", "quench", {"source-quench": "ebsn"}),
+    Mutation("notices, over a local area", "ebsn", "local-better", {"ebsn": "basic"}),
+    Mutation("last-hop acknowledgements", "lhack", "reduced", {"lhack": "basic"}),
+    Mutation("the code on all segments", "selective-fec", "great-improvement", values={"all": "none"}),
+    Mutation("the code on some", "selective-fec", "close-to-none", values={"selective": "all"}),
+    Mutation("a variable segment size", "vstcp", "typical", {"vs-tcp": "metp"}),
+    Mutation("no congestion control", "vstcp", "without-control", {"metp": "basic"}),
+    Mutation("loss windows of a hundred", "vstcp", "loss-window-100", values={"100": "5"}),
+    Mutation("feedback of the radio network", "wenp", "fairer", {"wenp": "basic"}),
+    Mutation("alpha", "wenp", "alpha", experiments={"alpha-0.75": "alpha-0.5"}),
+)
+
+
+class Mutated(Sweep):
+    """A sweep that shows other schemes and points in place of some."""
+
+    def __init__(self, sweep: Sweep, mutation: Mutation) -> None:
+        super().__init__(sweep.study, sweep.axes)
+        self._mutation = mutation
+
+    def sample(self, metric: str, scheme: str, at: At) -> Sample:
+        """Return the sample of what stands in its place."""
+        elsewhere = {axis: self._mutation.values.get(value, value) for axis, value in at.items()}
+        return super().sample(metric, self._mutation.schemes.get(scheme, scheme), elsewhere)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A claim that is judged by mutated evidence."""
+
+    claim: Claim
+    mutation: Mutation
+    id: str = "broken"
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.claim, name)
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Judge the claim without the mechanism."""
+        mutation = self.mutation
+        sweeps = {name: Mutated(sweep, mutation) for name, sweep in evidence.sweeps.items()}
+        traces = {}
+        for name in evidence.runs_of:
+            there = evidence.runs_of[mutation.experiments.get(name, name)]
+            traces[name] = {scheme: there[mutation.schemes.get(scheme, scheme)] for scheme in there}
+        return self.claim.judge(Evidence(sweeps, traces, evidence.scenarios))
+
+
+RUNS = {"ebsn": 30, "lhack": 4, "selective-fec": 500, "vstcp": 3, "wenp": 5}
+SHORT = {"vstcp": ("limit=120 s",), "lhack": ("limit=200 s",)}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.mechanism)
+def test_without_its_mechanism_a_claim_does_not_agree(mutation: Mutation) -> None:
+    found = paper(mutation.paper)
+    claim = next(each for each in found.claims if each.id == mutation.claim)
+    runs = RUNS[found.name]
+    experiments = [
+        replace(each, quick=runs, overrides=(*each.overrides, *SHORT.get(found.name, ())))
+        for each in found.experiments
+    ]
+    small = replace(found, experiments=experiments)
+    claims = (claim, Broken(claim, mutation))
+    outcome = run_paper(Plan(small, small.choose({}), False, (), claims), None)  # type: ignore[arg-type]
+    (_, whole), (_, broken) = outcome.judgements
+    assert whole.verdict == AGREES, whole
+    assert broken.verdict != AGREES, broken
