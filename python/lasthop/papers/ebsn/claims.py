@@ -266,7 +266,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="25.9 and 28.3 s",
         experiment="trace",
         fails_if="it is another packet, or the times are off by more than a tick",
-        why="it depends on the round trips that the source had measured until then, which the text does not give",
+        why="it depends on the round trips measured until then, of which the text says nothing",
         how=_basic_again,
     ),
     Told(
@@ -359,8 +359,8 @@ CLAIMS: tuple[Claim, ...] = (
         under=_BASIC_1536,
         region=about_gain(0.30),
         why=(
-            "ours loses less at 1536 B: a window of two such packets is over sooner, and so is the timeout; at "
-            "a bad period of 1 s the reading backoff changes little"
+            "ours loses less at 1536 B: a window of two such packets is over sooner, and so is the timeout; "
+            "at a bad period of 1 s the reading backoff changes little"
         ),
     ),
     Best(

@@ -19,6 +19,12 @@ _KBPS = Unit("kb/s", 1e3, 0)
 REASON = "the error margin that section VII states for its means"
 
 
+_RENO = (
+    "Reno repairs one loss of a window and waits for the timer with the second, which is frequent here; with "
+    "the reading recovery=newreno these stations are within 5 %, and the ratios of the two rows are not"
+)
+
+
 def _throughput(evidence: Evidence, experiment: str, scheme: str, station: str) -> Quantity:
     return evidence.quantity(experiment, scheme, partial(throughput, station))
 
@@ -78,7 +84,8 @@ class Station:
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare within the error margin that the paper states."""
-        return _near(_throughput(evidence, "table", self.scheme, self.station), 1e3 * self._value).judge()
+        finding = _near(_throughput(evidence, "table", self.scheme, self.station), 1e3 * self._value)
+        return finding.judge(_RENO if self.station in ("7", "8") else "")
 
 
 def _near(found: Quantity, printed: float) -> Finding:
@@ -235,6 +242,11 @@ CLAIMS: tuple[Claim, ...] = (
         statement="it helps to minimise unnecessary timeouts",
         printed="-",
         experiment="table",
+        why=(
+            "after a loss the window stays larger with alpha 0.75, so that a second segment of it is lost "
+            "more often, which waits for the timer; with the reading recovery=newreno there are more, too, "
+            "of a fifth as many"
+        ),
         fails_if="there are no fewer timeouts",
         how=_fewer_timeouts,
     ),
