@@ -83,8 +83,9 @@ POSSIBLE = {
             "may-increase",
             "works-well",
             "loss-window-100",
+            "ten-percent",
         ],
-        DIFFERS: ["ten-percent", "gap-narrows"],
+        DIFFERS: ["gap-narrows"],
         CONTRADICTS: ["bit-error-rate", "growth"],
     },
     "wenp": {

@@ -106,6 +106,9 @@ def _run(study: Study, request: Request, directory: Path) -> None:
         _print_summary(study, summary)
         if len(comparison):
             _print_comparison(study, comparison)
+        few = int(summary["few"].sum())
+        if few:
+            emit(f"\ntoo few events: {few} of {len(summary)} intervals may cover less often than 95 %")
         said = unused_by_schemes(point.scenario for point in study.scenario.points())
         if said:
             emit("\n" + "\n".join(said))
