@@ -36,7 +36,7 @@ MUTATIONS = (
     Mutation("the code on all segments", "selective-fec", "great-improvement", values={"all": "none"}),
     Mutation("the code on some", "selective-fec", "close-to-none", values={"selective": "all"}),
     Mutation("a variable segment size", "vstcp", "typical", {"vs-tcp": "metp"}),
-    Mutation("no congestion control", "vstcp", "without-control", {"metp": "basic"}),
+    Mutation("no congestion control", "vstcp", "long-recovery", experiments={"uncontrolled": "normal"}),
     Mutation("loss windows of a hundred", "vstcp", "loss-window-100", values={"100": "5"}),
     Mutation("feedback of the radio network", "wenp", "fairer", {"wenp": "basic"}),
     Mutation("alpha", "wenp", "alpha", experiments={"alpha-0.75": "alpha-0.5"}),
