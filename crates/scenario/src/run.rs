@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
-use lasthop_proto::scheme::Scheme;
+use lasthop_proto::scheme::Combination;
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
@@ -157,12 +157,11 @@ struct Recordings {
     agents: Vec<(String, Series)>,
 }
 
-/// A scenario with one of its schemes: common to all runs of a study.
-#[derive(Clone)]
-#[allow(missing_debug_implementations, reason = "a scheme has none")]
+/// A scenario with one of its combinations of schemes: common to all runs of a study.
+#[derive(Debug)]
 pub struct Setup<'a> {
     scenario: &'a Scenario,
-    scheme: &'a dyn Scheme,
+    combination: Combination<'a>,
     layout: Arc<Layout>,
 }
 
@@ -170,7 +169,7 @@ pub struct Setup<'a> {
 #[derive(Clone, Debug)]
 pub struct SharedSetup {
     scenario: Arc<Scenario>,
-    /// The name of a scheme of the scenario.
+    /// The name of a combination of the scenario's schemes.
     scheme: String,
     layout: Arc<Layout>,
 }
@@ -187,8 +186,8 @@ impl SharedSetup {
 
     /// The set-up; takes time independent of the size of the network.
     pub fn get(&self) -> Setup<'_> {
-        let scheme = self.scenario.scheme.get(&self.scheme).expect("new() has found the scheme");
-        Setup { scenario: &self.scenario, scheme, layout: Arc::clone(&self.layout) }
+        let combination = self.scenario.scheme.combination(&self.scheme).expect("new() has checked it");
+        Setup { scenario: &self.scenario, combination, layout: Arc::clone(&self.layout) }
     }
 }
 
@@ -257,7 +256,7 @@ impl Scenario {
         let applications = dialogues.iter().step_by(2).map(|flow| flow.name.clone()).zip(applications);
         Ok(Run {
             sender: self.sender.clone(),
-            scheme: setup.scheme.name().to_owned(),
+            scheme: setup.combination.name().to_owned(),
             seed,
             run,
             ended,
@@ -284,9 +283,10 @@ impl Scenario {
             let fault = &faults[0];
             refuse(diagnostics::at(&fault.path, &fault.problem))
         })?;
-        let scheme =
+        let combination =
             self.workable(scheme, &network).map_err(|problem| refuse(format!("scheme: {problem}")))?;
-        Ok(Setup { scenario: self, scheme, layout: Arc::new(Layout::new(network, scheme)) })
+        let layout = Arc::new(Layout::new(network, &combination));
+        Ok(Setup { scenario: self, combination, layout })
     }
 }
 
@@ -371,7 +371,7 @@ impl Setup<'_> {
     }
 
     fn world(&self, seed: u64, run: u64) -> World {
-        self.layout.world(self.scheme, Streams::new(seed, run))
+        self.layout.world(&self.combination, Streams::new(seed, run))
     }
 
     /// Runs the world with `tap` as observer, and returns the tap with the result. Calls `check` with the

@@ -580,6 +580,15 @@ fn unusable_schemes_are_reported() {
         refusal("selective-fec", &["radio.arq=none", "radio.fec=bch-255-131-18"]),
         refusal("selective-fec", &[]),
         refusal("selective-fec", &["radio.uplink.fec=bch-255-131-18"]),
+        refusal("ebsn + esbn", &[]),
+        refusal("ebsn +", &[]),
+        refusal("ebsn + lhack + ebsn", &[]),
+        refusal("basic + ebsn", &[]),
+        refusal("basic + ebsn", &["scheme.basic.arq=false"]),
+        refusal("arq + basic", &["scheme.basic.arq=false"]),
+        refusal("i-tcp + metp", &["tcp.close=true"]),
+        refusal("arq + local-recovery", &[]),
+        refusal("ebsn + arq", &["scheme.arq.protocol=none"]),
     ]
     .join("\n\n");
     insta::assert_snapshot!(whatever_schemes(&told));

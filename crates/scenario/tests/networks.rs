@@ -871,7 +871,8 @@ fn every_scheme_runs_over_every_shape() {
             let result = match scenario.run(scheme.name(), 1, 0, EVERYTHING) {
                 // A cell has no coding.
                 Err(refused) => {
-                    assert!(scheme.link().protects.is_some() && refused.to_string().contains("cell"));
+                    let link = Schemes::default().combination(scheme.name()).expect("it is known").link();
+                    assert!(link.protects.is_some() && refused.to_string().contains("cell"));
                     continue;
                 }
                 Ok(result) => result,
@@ -1034,7 +1035,7 @@ fn a_warmup_during_a_lossless_transfer_leaves_goodput_at_one() {
 fn a_scenario_may_have_traffic_only() {
     let text = "schemes = ['basic', 'local-recovery']\nlimit = '10 s'\n[traffic.video]\nfrom = 'fixed'\nto = \
                 'mobile'\npacket_size = '1000 B'\nstop = '5 s'\nlaw.constant.rate = '1 Mbps'\n[wired]\nrate = \
-                '2 Mbps'\n[radio]\nrate = '2 Mbps'\narq.stop-and-wait.backoff.fixed = '1 ms'\n";
+                '2 Mbps'\n[radio]\nrate = '2 Mbps'\narq.stop-and-wait.backoff.fixed = '1 ms'\n[scheme.basic]\narq = false\n";
     let scenario = read(text, &[]);
     assert_eq!(read(&scenario.to_toml(), &[]), scenario);
     for scheme in &scenario.schemes {

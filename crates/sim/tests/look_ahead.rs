@@ -144,7 +144,7 @@ impl World {
             flows.push(Flow { connection, start, transfer, pattern });
             paths.push(FlowPath { nodes, one_way: !is_tcp, answers: None });
         }
-        let agents = vec![None; links.len()];
+        let agents = vec![[0; 2]; links.len()];
         let wiring = Wiring::new(&graph, &agents, &paths);
         World { links, flows, wiring, streams }
     }

@@ -7,13 +7,14 @@ use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::network::{BssId, ComponentKind, FlowPath, Graph, LinkId, PortRef, Wiring};
+use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowPath, Graph, LinkId, PortRef, Wiring};
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
 /// A random network and its wiring.
 struct Case {
     graph: Graph,
-    agents: Vec<Option<HostId>>,
+    /// The number of agents at each end of each link.
+    agents: Vec<[usize; 2]>,
     flows: Vec<FlowPath>,
     wiring: Wiring,
     wires: BTreeMap<PortRef, PortRef>,
@@ -23,8 +24,13 @@ struct Case {
 #[derive(Debug, PartialEq)]
 struct Walk {
     links: Vec<(LinkId, usize)>,
-    agents: Vec<LinkId>,
+    agents: Vec<AgentPlace>,
     end: PortRef,
+}
+
+/// A number of agents.
+fn number(random: &mut Stream) -> usize {
+    random.below(4).saturating_sub(1) as usize
 }
 
 fn random_path(graph: &Graph, nodes: u16, random: &mut Stream) -> Vec<HostId> {
@@ -80,22 +86,23 @@ impl Case {
         let density = 0.2 + 0.6 * random.uniform();
         let mut graph = Graph::new();
         let hosts: Vec<HostId> = (0..nodes).map(|_| graph.add_node()).collect();
-        // Which nodes are access points, and which of these have an agent.
-        let aps: Vec<_> =
-            hosts.iter().map(|_| random.bernoulli(0.3).then(|| random.bernoulli(0.6))).collect();
+        // Which nodes are access points, and how many agents these have.
+        let aps: Vec<_> = hosts.iter().map(|_| random.bernoulli(0.3).then(|| number(&mut random))).collect();
         let mut agents = Vec::new();
         for (index, &a) in hosts.iter().enumerate() {
             for &b in &hosts[index + 1..] {
                 if random.bernoulli(density) {
                     let ends = if random.bernoulli(0.5) { [a, b] } else { [b, a] };
-                    if let Some(has_agent) = aps[usize::from(ends[0].0)] {
-                        graph.join(ends[0], ends[1]);
-                        agents.push(has_agent.then_some(ends[0]));
-                        continue;
+                    match aps[usize::from(ends[0].0)] {
+                        Some(agents_of_ap) => {
+                            graph.join(ends[0], ends[1]);
+                            agents.push([agents_of_ap, number(&mut random)]);
+                        }
+                        None => {
+                            graph.connect(ends[0], ends[1]);
+                            agents.push([(); 2].map(|()| number(&mut random)));
+                        }
                     }
-                    graph.connect(ends[0], ends[1]);
-                    let place = ends[random.below(2) as usize];
-                    agents.push(random.bernoulli(0.6).then_some(place));
                 }
             }
         }
@@ -140,8 +147,8 @@ impl Case {
                     links.push((*link, *from));
                     Port::ONLY
                 }
-                ComponentKind::Agent(link) => {
-                    agents.push(*link);
+                ComponentKind::Agent(place) => {
+                    agents.push(*place);
                     port.across()
                 }
                 ComponentKind::Bss(bss) => {
@@ -192,15 +199,34 @@ impl Case {
         }
     }
 
-    /// The links whose agents see a packet that crosses `links`; relaying by an access point within its BSS
-    /// is not seen.
-    fn watched(&self, links: &[(LinkId, usize)]) -> Vec<LinkId> {
+    /// The agents that see a packet which crosses `links`, in order: at the end at which it enters a link those
+    /// from the node on, at the other end those towards the node. Relaying by an access point within its BSS
+    /// is not seen by the agents there.
+    fn watched(&self, links: &[(LinkId, usize)]) -> Vec<AgentPlace> {
         let within = |a: usize, b: usize| b < links.len() && self.graph.stays_within(links[a].0, links[b].0);
-        let seen = |&(index, &(link, _)): &(usize, &(LinkId, usize))| {
-            let inside = within(index, index + 1) || (index > 0 && within(index - 1, index));
-            self.agents[usize::from(link.0)].is_some() && !inside
-        };
-        links.iter().enumerate().filter(seen).map(|(_, (link, _))| self.graph.medium(*link)).collect()
+        let mut seen = Vec::new();
+        for (index, &(link, from)) in links.iter().enumerate() {
+            for end in [from, 1 - from] {
+                let bypassed = if end == from {
+                    index > 0 && within(index - 1, index)
+                } else {
+                    within(index, index + 1)
+                };
+                if bypassed {
+                    continue;
+                }
+                let chain = self.places(link, end);
+                seen.extend(if end == from { chain } else { chain.into_iter().rev().collect() });
+            }
+        }
+        seen
+    }
+
+    /// The agents at an end of a link, the nearest to the node first.
+    fn places(&self, link: LinkId, end: usize) -> Vec<AgentPlace> {
+        let number = self.agents[usize::from(link.0)][end];
+        let link = if end == 0 { self.graph.medium(link) } else { link };
+        (0..number).map(|index| AgentPlace { link, end, index }).collect()
     }
 
     /// The links between consecutive nodes, each with the end at which the packet enters it.
@@ -219,13 +245,12 @@ impl Case {
         let bsses: BTreeSet<BssId> = steps.clone().filter_map(|(station, _)| Some(station?.0)).collect();
         let inside = links.windows(2).any(|pair| self.graph.stays_within(pair[0].0, pair[1].0));
         let ways = |from: usize| steps.clone().any(|(station, end)| station.is_some() && end == from);
-        let agent = self.watched(links).iter().any(|&link| self.graph.station(link).is_some());
+        let agent = self.watched(links).iter().any(|place| self.graph.station(place.link).is_some());
         [ways(0), ways(1), inside, bsses.len() > 1, agent]
     }
 
-    fn agent(&self, link: LinkId) -> ComponentId {
-        let medium = self.graph.medium(link);
-        let is_it = |kind: &ComponentKind| matches!(kind, ComponentKind::Agent(of) if *of == medium);
+    fn agent(&self, place: AgentPlace) -> ComponentId {
+        let is_it = |kind: &ComponentKind| matches!(kind, ComponentKind::Agent(at) if *at == place);
         ComponentId(self.wiring.components.iter().position(is_it).expect("it has one") as u16)
     }
 }
@@ -285,17 +310,22 @@ fn packets_of_an_agent_reach_either_end() {
         let case = Case::random(run);
         for (index, flow) in case.flows.iter().enumerate().filter(|(_, flow)| !flow.one_way) {
             let ends = case.wiring.flows[index];
-            for (step, (link, _)) in case.links(&flow.nodes).into_iter().enumerate() {
-                let Some(host) = case.agents[usize::from(link.0)] else { continue };
-                let agent = case.agent(link);
-                let onward = if host == flow.nodes[step] { Port::RADIO } else { Port::WIRED };
-                assert_eq!(case.walk(index, true, (agent, onward)).end, ends.sink, "run {run}");
-                assert_eq!(case.walk(index, false, (agent, onward.across())).end, ends.source, "run {run}");
-                sent += 1;
+            for (link, from) in case.links(&flow.nodes) {
+                for place in [0, 1].into_iter().flat_map(|end| case.places(link, end)) {
+                    let agent = case.agent(place);
+                    let onward = if place.end == from { Port::RADIO } else { Port::WIRED };
+                    assert_eq!(case.walk(index, true, (agent, onward)).end, ends.sink, "run {run}");
+                    assert_eq!(
+                        case.walk(index, false, (agent, onward.across())).end,
+                        ends.source,
+                        "run {run}"
+                    );
+                    sent += 1;
+                }
             }
         }
     }
-    assert!(sent > 3_000, "{sent}");
+    assert!(sent > 6_000, "{sent}");
 }
 
 #[test]
@@ -311,14 +341,13 @@ fn an_agent_watches_the_link_it_sends_over() {
                 ComponentKind::Bss(bss) => (case.graph.bss(*bss)[0], 0),
                 _ => panic!("an agent watches a link or a BSS"),
             };
-            assert_eq!(link, *of);
-            assert_eq!(Some(case.graph.ends(link)[end]), case.agents[usize::from(link.0)]);
+            assert_eq!((link, end), (of.link, of.end));
         }
         for (index, part) in case.wiring.components.iter().enumerate() {
-            let ComponentKind::Agent(link) = part else { continue };
-            if case.graph.station(*link).is_some() {
+            let ComponentKind::Agent(place) = part else { continue };
+            if case.graph.station(place.link).is_some() {
                 let watches = case.wiring.watches.iter().filter(|watch| usize::from(watch.1.0) == index);
-                assert_eq!(watches.count(), 1, "run {run}");
+                assert_eq!(watches.count(), 1 - place.end, "run {run}");
                 of_cells += 1;
             }
         }
@@ -326,7 +355,7 @@ fn an_agent_watches_the_link_it_sends_over() {
     assert!(of_cells > 500, "{of_cells}");
 }
 
-/// A BSS is one component, whatever the number of its stations, and has one agent.
+/// A BSS is one component, whatever the number of its stations, and shares the agents of its access point.
 #[test]
 fn a_bss_is_one_component() {
     let mut graph = Graph::new();
@@ -336,7 +365,7 @@ fn a_bss_is_one_component() {
     graph.connect(b, behind);
     let path = |nodes: &[HostId]| FlowPath { nodes: nodes.to_vec(), one_way: false, answers: None };
     let flows = [path(&[server, ap, a]), path(&[behind, b, ap, server]), path(&[a, ap, b, behind])];
-    let wiring = Wiring::new(&graph, &[None, Some(ap), Some(ap), None], &flows);
+    let wiring = Wiring::new(&graph, &[[0, 0], [1, 0], [1, 0], [0, 0]], &flows);
     let count =
         |wanted: fn(&ComponentKind) -> bool| wiring.components.iter().filter(|part| wanted(part)).count();
     assert_eq!(count(|kind| matches!(kind, ComponentKind::Bss(_))), 1);
@@ -346,7 +375,7 @@ fn a_bss_is_one_component() {
     let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
     assert_eq!((one, other), (vec![a], vec![behind]));
     // Relayed packets do not leave the BSS by a wire.
-    let wiring = Wiring::new(&graph, &[None; 4], &[path(&[a, ap, b])]);
+    let wiring = Wiring::new(&graph, &[[0; 2]; 4], &[path(&[a, ap, b])]);
     let wires = wiring.wires.iter().flat_map(|(from, to)| [from.1, to.1]);
     assert_eq!(wiring.components.len(), 3);
     assert!(wires.filter(|port| *port == Port(2)).count() == 2 && wiring.wires.len() == 4);
@@ -364,7 +393,7 @@ fn a_chain_needs_no_router() {
         answers: None,
     };
     let routers = |flows: &[FlowPath]| {
-        let wiring = Wiring::new(&graph, &[None; 5], flows);
+        let wiring = Wiring::new(&graph, &[[0; 2]; 5], flows);
         wiring.components.iter().filter(|kind| matches!(kind, ComponentKind::Router(_))).count()
     };
     assert_eq!(routers(&[path(0, 5, false)]), 0);

@@ -15,6 +15,7 @@ use lasthop_proto::{
     Notice, NoticeCode, Out, Packet, Port, Signal,
 };
 use lasthop_sim::{Capture, CapturedPart, Pcapng, Tap, Wire, WireId};
+use lasthop_testing::schemes::agent;
 
 const SENDER: HostId = HostId(0);
 const BASE_STATION: HostId = HostId(1);
@@ -680,7 +681,7 @@ fn wireshark_reports_no_errors() {
 #[test]
 fn wireshark_names_a_notice() {
     for scheme in ["ebsn", "lhack"] {
-        let mut agent = Schemes::default().get(scheme).and_then(|scheme| scheme.agent()).expect("an agent");
+        let mut agent = agent(&Schemes::default(), scheme);
         let mut out = Out::default();
         let packet = carrying(data(1000), SENDER, RECEIVER);
         for outcome in [LinkOutcome::AttemptFailed, LinkOutcome::Discarded] {

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::tcp::{
-    Connection, Flags, Flavour, InitialWindow, Reaction, Receiver, ReceiverReaction, SackBlock, SackBlocks,
-    Segment, Sender, SeqNum, Settings, Timestamps, Transfer,
+    Connection, Flags, Flavour, InitialWindow, Reaction, Reactions, Receiver, ReceiverReaction,
+    ReceiverReactions, SackBlock, SackBlocks, Segment, Sender, SeqNum, Settings, Timestamps, Transfer,
 };
 use lasthop_proto::{
     Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal,
@@ -173,6 +173,11 @@ impl Client {
         bytes: Option<u64>,
         reactions: Vec<Box<dyn Reaction>>,
     ) -> Client {
+        Client::installed(settings, bytes, reactions.into())
+    }
+
+    /// The same with the reactions that a combination of schemes installs.
+    pub fn installed(settings: &Settings, bytes: Option<u64>, reactions: Reactions) -> Client {
         let transfer = Transfer { bytes, start: Time::ZERO };
         let sender = Sender::new(CONNECTION, settings, transfer, reactions);
         let mut client = Client::with(sender, settings);
@@ -498,6 +503,11 @@ impl Server {
 
     /// A receiver with reactions, in this order.
     pub fn reacting_in_order(settings: &Settings, reactions: Vec<Box<dyn ReceiverReaction>>) -> Server {
+        Server::installed(settings, reactions.into())
+    }
+
+    /// The same with the reactions that a combination of schemes installs.
+    pub fn installed(settings: &Settings, reactions: ReceiverReactions) -> Server {
         let receiver = Receiver::new(CONNECTION, settings).with_reactions(reactions);
         Server { receiver, script: Script::new(settings) }
     }

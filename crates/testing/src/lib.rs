@@ -6,7 +6,7 @@
 //! ```text
 //! proto/tests ──> dialogue                     (one end, by hand)
 //! sim/tests   ──> net, stations ──> invariants (whole transfers)
-//!                 random                       (any settings)
+//!                 random, schemes              (any settings, any schemes)
 //! ```
 
 mod account;
@@ -16,6 +16,7 @@ pub mod invariants;
 pub mod net;
 pub mod random;
 pub mod reorder;
+pub mod schemes;
 pub mod stations;
 
 /// Runs `case`; prints `name` if it panics.

@@ -2,7 +2,7 @@
 
 use lasthop_base::{BitRate, Duration, Time};
 use lasthop_proto::tcp::{
-    Congestion, Connection, Flavour, Reaction, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
+    Congestion, Connection, Flavour, Reactions, Receiver, Rules, Sender, SeqNum, Settings, Transfer,
 };
 use lasthop_proto::{Component, ComponentId, DropReason, FlowId, HostId, Out, Packet, Port, arq};
 use lasthop_sim::{Builder, Ended, Engine, Expansion, Exposed, Node, QueueLimit, RadioConfig, WiredLink};
@@ -100,21 +100,22 @@ pub fn transfer(settings: &Settings, bytes: u64, data: Loses, acks: Loses) -> u6
     transfer_with(settings, bytes, data, Box::new(Filter(acks)), None)
 }
 
-/// Like `transfer`, with an additional component in the ACK path and a reaction at the sender.
+/// Like `transfer`, with an additional component in the ACK path and reactions at the sender.
 pub fn transfer_with(
     settings: &Settings,
     bytes: u64,
     data: Loses,
     acks: Box<dyn Component>,
-    reaction: Option<Box<dyn Reaction>>,
+    reactions: impl Into<Reactions>,
 ) -> u64 {
     let rate = BitRate::from_bps(10_000_000).expect("not zero");
     let link = || WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited);
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
-    let reacting = reaction.is_some();
+    let reactions = reactions.into();
+    let reacting = !reactions.is_empty();
     let slack = slack(settings, reacting);
-    let sender = net.add(Sender::new(CONNECTION, settings, transfer, reaction));
+    let sender = net.add(Sender::new(CONNECTION, settings, transfer, reactions));
     let receiver = net.add(Receiver::new(CONNECTION, settings));
     let there = [net.add(link()), net.add(Box::new(Filter(data)) as Box<dyn Component>)];
     let back = [net.add(link()), net.add(acks)];

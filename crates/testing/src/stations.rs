@@ -2,7 +2,7 @@
 //! base station.
 
 use lasthop_base::{BitRate, Duration, Stream, Streams, Time};
-use lasthop_proto::tcp::{Reaction, Receiver, Sender, Settings, Transfer};
+use lasthop_proto::tcp::{Reactions, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{Component, ComponentId, Packet, Port};
 use lasthop_sim::{Builder, Ended, Engine, RadioLink, Tap, Wire, WireId, WiredLink};
 
@@ -41,12 +41,12 @@ pub fn run<T: Tap>(
     settings: &Settings,
     bytes: u64,
     stages: Vec<Stage>,
-    reaction: Option<Box<dyn Reaction>>,
+    reactions: impl Into<Reactions>,
     tap: impl FnOnce(ComponentId) -> T,
 ) -> (Engine<T>, (ComponentId, ComponentId), Ended) {
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
-    let sender = net.add(Sender::new(CONNECTION, settings, transfer, reaction));
+    let sender = net.add(Sender::new(CONNECTION, settings, transfer, reactions));
     let receiver = net.add(Receiver::new(CONNECTION, settings));
     let (mut there, mut back) = ((sender, Port::ONLY), (sender, Port::ONLY));
     for stage in stages {
@@ -112,9 +112,9 @@ pub fn course(
     settings: &Settings,
     bytes: u64,
     stages: Vec<Stage>,
-    reaction: Option<Box<dyn Reaction>>,
+    reactions: impl Into<Reactions>,
 ) -> Course {
-    run(settings, bytes, stages, reaction, |_| Log::default()).0.into_tap().0
+    run(settings, bytes, stages, reactions, |_| Log::default()).0.into_tap().0
 }
 
 /// Asserts that two transfers are identical, packet by packet and in time.

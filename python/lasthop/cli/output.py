@@ -146,7 +146,7 @@ class Output:
             several = len(run.connections) > 1
             stem = ".".join(
                 [
-                    _stem(run.label).replace(" ", "-"),
+                    run_stem(run.label),
                     *([_stem(name)] if several else []),
                     *_of_part(run, name, part),
                 ]
@@ -156,7 +156,7 @@ class Output:
             plots.write_csv(self.path(f"{stem}.series.csv", "series"), series)
             if name != next(iter(run.connections)):
                 continue
-            stem = ".".join([_stem(run.label).replace(" ", "-"), *_of_part(run, name, part)])
+            stem = ".".join([run_stem(run.label), *_of_part(run, name, part)])
             figure = plots.packet_trace(run, bad_periods=bad, part=part)
             plots.save(figure, self.path(f"{stem}.packets", "figures"))
             if np.ptp(series["mss_bytes"]) > 0:
@@ -222,6 +222,11 @@ def _remove_if_abandoned(staging: Path) -> None:
 def _stem(name: str) -> str:
     """Write a name so that it can be a part of a file's name on every system."""
     return "".join(f"%{ord(letter):02X}" if letter in '%/\\:*?"<>|' else letter for letter in name)
+
+
+def run_stem(label: str) -> str:
+    """Return the beginning of the names of a run's files: `linux ebsn + arq` becomes `linux-ebsn+arq`."""
+    return _stem(label).replace(" + ", "+").replace(" ", "-")
 
 
 def _of_part(run: Run, connection: str | None, part: int) -> list[str]:

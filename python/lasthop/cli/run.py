@@ -13,7 +13,7 @@ from typing import Any
 
 from lasthop import Run, Scenario
 from lasthop.cli.failure import RefusedError, warn
-from lasthop.cli.output import Output
+from lasthop.cli.output import Output, run_stem
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import load, load_each_sender, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
@@ -83,8 +83,8 @@ def _run(
     output: Output | None,
     progress: Callable[[float], object],
 ) -> Run:
-    name = _name(scenario.sender, scheme).replace(" ", "-")
-    pcap = output.path(f"{name}.pcapng", "pcapng") if output is not None and request.pcap else None
+    stem = run_stem(_name(scenario.sender, scheme))
+    pcap = output.path(f"{stem}.pcapng", "pcapng") if output is not None and request.pcap else None
     seed, run, record = request.seed, request.run, request.trace
     return scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap, progress=progress)
 

@@ -61,7 +61,7 @@ def unused_by_schemes(scenarios: Iterable[Scenario]) -> list[str]:
 def scheme_override(schemes: Sequence[str]) -> Iterator[list[str]]:
     """Yield the override for `--scheme`, if it was given, and attribute errors in it to that option."""
     known = [each.name for each in lasthop.schemes()]
-    for name in schemes:
+    for name in (name.strip() for combined in schemes for name in combined.split("+")):
         if name not in known:
             raise RefusedError(f"--scheme: {unknown('scheme', name, known)}")
     # As an override, so that every scheme is checked before the first one runs.

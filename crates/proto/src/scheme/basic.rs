@@ -1,16 +1,26 @@
-//! Plain TCP over the bare link.
+//! Plain TCP.
 //!
-//! **What it does.** Nothing: TCP alone recovers losses on the wireless link. The baseline.
+//! **What it does.** Nothing: TCP recovers losses by itself, over the link of the scenario. The baseline.
 //! **Source.** TR-96-014 section 4.1 ("basic TCP").
+//! **Parameters.** `arq`: false switches off the ARQ of the scenario, as for the paper's baseline.
 
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{ArqUse, Installer, Scheme};
 
-/// Plain TCP over a link without ARQ; no parameters.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Plain TCP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Basic {}
+pub struct Basic {
+    /// Whether the wireless link keeps the ARQ of the scenario.
+    pub arq: bool,
+}
+
+impl Default for Basic {
+    fn default() -> Basic {
+        Basic { arq: true }
+    }
+}
 
 impl Scheme for Basic {
     fn name(&self) -> &'static str {
@@ -18,14 +28,16 @@ impl Scheme for Basic {
     }
 
     fn summary(&self) -> &'static str {
-        "plain TCP over a link without ARQ: the baseline"
+        "plain TCP over the scenario's link: the baseline"
     }
 
     fn source(&self) -> &'static str {
         "TR-96-014 section 4.1"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::BARE
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        if !self.arq {
+            installer.arq(ArqUse::Off);
+        }
     }
 }

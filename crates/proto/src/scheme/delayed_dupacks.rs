@@ -12,12 +12,10 @@
 //! wireless LAN.
 //! **Differences from the paper.** None.
 
-use alloc::boxed::Box;
-
 use lasthop_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{ArqUse, Installer, Scheme};
 use crate::tcp::{AckResponse, Receiver, ReceiverReaction, Segment, SeqNum};
 
 /// Number of duplicates of a run that are sent at once.
@@ -50,12 +48,15 @@ impl Scheme for DelayedDupacks {
         "TR 99-003, RFC 2757 section 4.8"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::RECOVERING
-    }
-
-    fn receiver_reaction(&self) -> Option<Box<dyn ReceiverReaction>> {
-        Some(Box::new(Delay { delay: self.delay, row: None, count: 0, waiting: 0, until: Time::NEVER }))
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.arq(ArqUse::Required);
+        installer.at_receiver(|| Delay {
+            delay: self.delay,
+            row: None,
+            count: 0,
+            waiting: 0,
+            until: Time::NEVER,
+        });
     }
 }
 

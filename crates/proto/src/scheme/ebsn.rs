@@ -9,12 +9,10 @@
 //! size of an acknowledgement, fits an ICMP header and its quotation.
 //! **Differences from the paper.** None.
 
-use alloc::boxed::Box;
-
 use lasthop_base::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{ArqUse, Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal};
 use crate::packet::{Notice, NoticeCode, Packet};
 use crate::tcp::{Reaction, SenderState};
@@ -50,16 +48,10 @@ impl Scheme for Ebsn {
         "TR-96-014 section 4.2.3"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::RECOVERING
-    }
-
-    fn agent(&self) -> Option<Box<dyn Component>> {
-        Some(Box::new(Agent { notice_size: self.notice_size }))
-    }
-
-    fn reaction(&self) -> Option<Box<dyn Reaction>> {
-        Some(Box::new(RestartTimer))
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.arq(ArqUse::Required);
+        installer.at_base_station(|_| Agent { notice_size: self.notice_size });
+        installer.at_sender(|| RestartTimer);
     }
 }
 

@@ -12,10 +12,13 @@
 //! **Differences from the paper.** Connections are not handed over between base stations. The sources do not
 //! give a buffer size.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use lasthop_base::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{Installer, Scheme};
 use crate::split::Split;
 use crate::tcp::{Changes, Settings};
 
@@ -35,6 +38,12 @@ impl Default for ITcp {
     }
 }
 
+impl ITcp {
+    fn split(&self, tcp: &Settings) -> Split {
+        Split::new(&self.wireless, tcp, self.buffer)
+    }
+}
+
 impl Scheme for ITcp {
     fn name(&self) -> &'static str {
         "i-tcp"
@@ -48,11 +57,11 @@ impl Scheme for ITcp {
         "Bakre and Badrinath 1995"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::BARE
+    fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
+        self.split(tcp).faults()
     }
 
-    fn split(&self, tcp: &Settings) -> Option<Split> {
-        Some(Split::new(&self.wireless, tcp, self.buffer))
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.split(|tcp| self.split(tcp));
     }
 }

@@ -1,14 +1,16 @@
 //! Plain TCP over a link with ARQ.
 //!
-//! **What it does.** The wireless link retransmits lost units by the ARQ in the scenario's `[radio.arq]`. TCP
-//! is not aware of it.
+//! **What it does.** The wireless link retransmits lost units by its ARQ. TCP is not aware of it.
 //! **Source.** TR-96-014 section 4.2.1 ("local recovery").
+//! **Parameters.** None. The ARQ is that of the scenario; a link without one gets selective repeat with its
+//! defaults. `arq` does the same with an ARQ of choice.
 
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{ArqUse, Installer, Scheme};
+use crate::arq::{Config, selective_repeat};
 
-/// Plain TCP over a link with ARQ; the ARQ's parameters belong to the link.
+/// Plain TCP over a link with ARQ; no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LocalRecovery {}
@@ -26,7 +28,7 @@ impl Scheme for LocalRecovery {
         "TR-96-014 section 4.2.1"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::RECOVERING
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.arq(ArqUse::Supplied(Config::SelectiveRepeat(selective_repeat::Params::default())));
     }
 }

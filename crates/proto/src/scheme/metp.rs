@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use lasthop_base::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{Installer, Scheme};
 use crate::split::{LossRecovery, Split};
 use crate::tcp::{Changes, Settings};
 
@@ -42,6 +42,12 @@ impl Default for Metp {
     }
 }
 
+impl Metp {
+    fn split(&self, tcp: &Settings) -> Split {
+        self.recovery.without_congestion_control(Split::new(&self.wireless, tcp, self.buffer))
+    }
+}
+
 impl Scheme for Metp {
     fn name(&self) -> &'static str {
         "metp"
@@ -55,15 +61,11 @@ impl Scheme for Metp {
         "Wang and Tripathi 1998"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::BARE
-    }
-
-    fn split(&self, tcp: &Settings) -> Option<Split> {
-        Some(self.recovery.without_congestion_control(Split::new(&self.wireless, tcp, self.buffer)))
-    }
-
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
-        self.recovery.faults(self.split(tcp), &self.wireless)
+        self.recovery.faults(&self.split(tcp), &self.wireless)
+    }
+
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.split(|tcp| self.split(tcp));
     }
 }

@@ -15,12 +15,10 @@
 //! it is a differentiated services code point for local use (RFC 2474). The paper has no handshake; here a
 //! SYN, whose loss causes the longest timeout of all, and a FIN without data are protected selectively too.
 
-use alloc::boxed::Box;
-
 use lasthop_base::Time;
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{ArqUse, Installer, Scheme};
 use crate::fec::Covers;
 use crate::packet::Dscp;
 use crate::tcp::{Flags, Reaction, Segment, SenderState, SeqNum};
@@ -73,20 +71,16 @@ impl Scheme for SelectiveFec {
         "Chiasserini et al. section II"
     }
 
-    fn link(&self) -> LinkUse {
-        let protects = match self.protect {
-            Protect::None => None,
-            Protect::RepeatedUnits => Some(Covers::Repeats),
-            Protect::All | Protect::Selective | Protect::Retransmitted => Some(Covers::Marked(PROTECTED)),
-        };
-        LinkUse { recovers: true, protects }
-    }
-
-    fn reaction(&self) -> Option<Box<dyn Reaction>> {
-        let marks = matches!(self.link().protects, Some(Covers::Marked(_)));
-        marks.then(|| {
-            Box::new(Marker { scheme: self.clone(), first_end: None, firsts: 0 }) as Box<dyn Reaction>
-        })
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.arq(ArqUse::Required);
+        match self.protect {
+            Protect::None => {}
+            Protect::RepeatedUnits => installer.protect(Covers::Repeats),
+            Protect::All | Protect::Selective | Protect::Retransmitted => {
+                installer.protect(Covers::Marked(PROTECTED));
+                installer.at_sender(|| Marker { scheme: self.clone(), first_end: None, firsts: 0 });
+            }
+        }
     }
 }
 

@@ -11,12 +11,10 @@
 //! **Differences from the paper.** The paper specifies neither when to quench nor how far to reduce the
 //! window; the RFCs do.
 
-use alloc::boxed::Box;
-
 use lasthop_base::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{ArqUse, Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal};
 use crate::packet::{Notice, NoticeCode, Packet};
 use crate::tcp::{Reaction, SenderState};
@@ -53,16 +51,11 @@ impl Scheme for SourceQuench {
         "TR-96-014 section 4.2.2, RFC 792"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::RECOVERING
-    }
-
-    fn agent(&self) -> Option<Box<dyn Component>> {
-        Some(Box::new(Agent { notice_size: self.notice_size, every_attempt: self.every_attempt }))
-    }
-
-    fn reaction(&self) -> Option<Box<dyn Reaction>> {
-        Some(Box::new(SlowStart))
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        let SourceQuench { notice_size, every_attempt } = *self;
+        installer.arq(ArqUse::Required);
+        installer.at_base_station(move |_| Agent { notice_size, every_attempt });
+        installer.at_sender(|| SlowStart);
     }
 }
 

@@ -20,7 +20,6 @@
 //! B, the granularity of memory blocks, and the smallest must be a multiple. If the wireless part counts its
 //! window in packets (`window`, `window_counts`), these are packets of the current size.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -29,7 +28,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Probability, Time};
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
+use super::{Installer, Scheme};
 use crate::split::{LossRecovery, Split};
 use crate::tcp::{
     Changes, Flags, Hole, Reaction, Response, Segment, SenderState, SeqNum, Settings, WindowCounts,
@@ -126,6 +125,24 @@ impl Default for VsTcp {
     }
 }
 
+impl VsTcp {
+    fn split(&self, tcp: &Settings) -> Split {
+        let split = Split::new(&self.wireless, tcp, self.buffer);
+        let asked = split.wireless;
+        // Sizes too large for a packet are reported by `faults`; until then the number must be valid.
+        let packet_size = Bytes(asked.header.0.saturating_add(self.largest_size.0));
+        let window = match (asked.window, asked.window_counts) {
+            (WindowSize::Bytes(size), WindowCounts::Packets) => {
+                let packets = size.0 / asked.packet_size.0.max(1);
+                WindowSize::Packets(u32::try_from(packets).unwrap_or(u32::MAX))
+            }
+            (window, _) => window,
+        };
+        let wireless = Settings { packet_size, window, ..asked };
+        self.recovery.without_congestion_control(Split { wireless, ..split })
+    }
+}
+
 impl Scheme for VsTcp {
     fn name(&self) -> &'static str {
         "vs-tcp"
@@ -139,28 +156,8 @@ impl Scheme for VsTcp {
         "Park et al. section IV"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::BARE
-    }
-
-    fn split(&self, tcp: &Settings) -> Option<Split> {
-        let split = Split::new(&self.wireless, tcp, self.buffer);
-        let asked = split.wireless;
-        // Sizes too large for a packet are reported by `faults`; until then the number must be valid.
-        let packet_size = Bytes(asked.header.0.saturating_add(self.largest_size.0));
-        let window = match (asked.window, asked.window_counts) {
-            (WindowSize::Bytes(size), WindowCounts::Packets) => {
-                let packets = size.0 / asked.packet_size.0.max(1);
-                WindowSize::Packets(u32::try_from(packets).unwrap_or(u32::MAX))
-            }
-            (window, _) => window,
-        };
-        let wireless = Settings { packet_size, window, ..asked };
-        Some(self.recovery.without_congestion_control(Split { wireless, ..split }))
-    }
-
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
-        let mut faults = self.recovery.faults(self.split(tcp), &self.wireless);
+        let mut faults = self.recovery.faults(&self.split(tcp), &self.wireless);
         let Settings { window, window_counts, packet_size, .. } = self.wireless.of(tcp);
         let is_short = window_counts == WindowCounts::Packets
             && matches!(window, WindowSize::Bytes(size) if size < packet_size);
@@ -212,14 +209,14 @@ impl Scheme for VsTcp {
         faults
     }
 
-    fn reaction(&self) -> Option<Box<dyn Reaction>> {
-        let size = self.initial_size.0 as f64;
-        Some(Box::new(SizeController {
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.split(|tcp| self.split(tcp));
+        installer.at_sender(|| SizeController {
             scheme: self.clone(),
-            size,
+            size: self.initial_size.0 as f64,
             packets: None,
             outcomes: LossWindow::of(self.loss_window),
-        }))
+        });
     }
 }
 

@@ -32,8 +32,8 @@ impl LossRecovery {
 
     /// Invalid parameters of a scheme with this wireless part, given the changes requested in the scenario:
     /// those may not override what the scheme sets.
-    pub fn faults(self, split: Option<Split>, requested: &Changes) -> Vec<(String, String)> {
-        let mut faults = split.map_or_else(Vec::new, |split| split.faults());
+    pub fn faults(self, split: &Split, requested: &Changes) -> Vec<(String, String)> {
+        let mut faults = split.faults();
         let chosen = [
             ("flavour", requested.flavour.is_some(), "; choose by recovery"),
             ("congestion", requested.congestion.is_some(), ""),

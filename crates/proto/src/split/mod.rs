@@ -7,7 +7,6 @@ mod chain;
 mod loss_recovery;
 mod relay;
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -20,7 +19,9 @@ pub use relay::Relay;
 
 use crate::component::{Component, Out, Port, Signal};
 use crate::packet::{FlowId, Packet};
-use crate::tcp::{Changes, Connection, Reaction, Receiver, Sender, Settings, WindowCounts};
+use crate::tcp::{
+    Changes, Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings, WindowCounts,
+};
 
 /// How a scheme splits connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,23 +86,23 @@ impl Proxy {
     }
 
     /// Splits the connection whose data arrive through `from` into a part with the settings `wired` and a
-    /// wireless part described by `split`. `reaction` is the scheme's extension of the sender on the wireless
-    /// part, which is the proxy's own unless the data come from that part. The proxy signals that it finished
-    /// when all finite connections (`ends`) have ended.
+    /// wireless part described by `split`. The reactions are those of the proxy's own endpoint on the wireless
+    /// part: a sender, or a receiver if the data come from that part. The proxy signals that it finished when
+    /// all finite connections (`ends`) have ended.
     pub fn join(
         &mut self,
         connection: Connection,
         (wired, split): (&Settings, &Split),
         from: Port,
         ends: bool,
-        reaction: Option<Box<dyn Reaction>>,
+        (reactions, receiver_reactions): (impl Into<Reactions>, impl Into<ReceiverReactions>),
     ) {
         let Split { wireless, buffer } = split;
         let (near, far) = if from == Port::WIRED { (wired, wireless) } else { (wireless, wired) };
         let window = Bytes(u64::from(near.window_payload())).min(*buffer);
         let near = Settings { window: window.into(), window_counts: WindowCounts::Payload, ..near.clone() };
-        let receiver = Receiver::new(connection, &near);
-        let sender = Sender::supplied(connection, far, reaction);
+        let receiver = Receiver::new(connection, &near).with_reactions(receiver_reactions);
+        let sender = Sender::supplied(connection, far, reactions);
         self.relays.push(Relay::new(connection.flow, from, receiver, sender, *buffer, window, ends));
         self.pending += usize::from(ends);
     }

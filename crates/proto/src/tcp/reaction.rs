@@ -95,7 +95,8 @@ impl<R: ?Sized> From<Vec<Box<R>>> for Reactions<R> {
 }
 
 impl<R: ?Sized> Reactions<R> {
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

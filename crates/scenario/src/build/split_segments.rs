@@ -21,9 +21,9 @@ pub(crate) struct ConnectionPart {
 /// A link with a proxy on the path of a flow, and the proxy's port through which the data enter.
 pub(crate) type Crossing = (LinkId, Port);
 
-/// The links with a proxy on `path`, in path order. `proxies` gives the end at which each link has a proxy,
-/// if any.
-pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPath) -> Vec<Crossing> {
+/// The links with a proxy on `path`, in path order. `proxies` gives the end of each link at which it has a
+/// proxy, the first (0) or the second (1), if any.
+pub(crate) fn crossings(graph: &Graph, proxies: &[Option<usize>], path: &FlowPath) -> Vec<Crossing> {
     let links: Vec<LinkId> = path
         .nodes
         .windows(2)
@@ -36,7 +36,7 @@ pub(crate) fn crossings(graph: &Graph, proxies: &[Option<HostId>], path: &FlowPa
     // Packets forwarded within a BSS bypass the agent.
     let steps = path.nodes.windows(2).enumerate().filter(|(index, _)| !within(*index));
     let crossings = steps.filter_map(|(index, step)| {
-        let at = proxies[usize::from(links[index].0)]?;
+        let at = graph.ends(links[index])[proxies[usize::from(links[index].0)]?];
         Some((links[index], if at == step[0] { Port::WIRED } else { Port::RADIO }))
     });
     crossings.collect()
@@ -66,7 +66,11 @@ pub(crate) fn parts(
         let away = usize::from(graph.ends(link)[0] != step[0]);
         let directions = [away, 1 - away].map(|from| wiring.link(graph, link, from));
         let crossing = left.next_if(|crossing| crossing.0 == link);
-        let proxy = crossing.map(|&(link, from)| (wiring.agent(graph, link), from));
+        // The proxy is the agent nearest to its node.
+        let proxy = crossing.map(|&(link, from)| {
+            let end = if from == Port::WIRED { away } else { 1 - away };
+            (wiring.agents(graph, link, end)[0], from)
+        });
         match proxy {
             None => part.links.extend(directions),
             // The proxy is at the first end of the link.

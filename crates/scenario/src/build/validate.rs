@@ -3,12 +3,12 @@
 use std::iter;
 
 use lasthop_proto::arq;
-use lasthop_proto::scheme::{LinkUse, Scheme};
+use lasthop_proto::scheme::{ArqUse, Combination, CombinationError, LinkUse, Scheme};
 use lasthop_proto::tcp::{Override, Settings};
 
 use super::network::Network;
 use crate::file::alternatives;
-use crate::schema::{Radio, Scenario};
+use crate::schema::{LinkProtection, Radio, Scenario};
 
 /// An invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -77,9 +77,10 @@ impl Scenario {
         }
         let (false, Ok(network)) = (unused.is_empty(), self.resolve()) else { return Vec::new() };
         // Split connections have settings of their own on the wireless part.
-        let schemes = self.schemes.iter().filter_map(|name| self.scheme.get(name));
-        let splits: Vec<_> = schemes
-            .flat_map(|scheme| self.all_tcp(&network).filter_map(|tcp| scheme.split(tcp)))
+        let combinations: Vec<_> = self.combinations().collect();
+        let splits: Vec<_> = combinations
+            .iter()
+            .flat_map(|combination| self.all_tcp(&network).filter_map(|tcp| combination.split(tcp)))
             .map(|split| split.wireless)
             .collect();
         let is_used = |key| self.all_tcp(&network).chain(&splits).any(|tcp| tcp.unused(key).is_none());
@@ -95,19 +96,26 @@ impl Scenario {
         if self.schemes.is_empty() {
             return vec![Fault::new("schemes", "found an empty list, expected at least one scheme")];
         }
-        let of_parameters = self.schemes.iter().filter_map(|name| self.scheme.get(name)).flat_map(|scheme| {
-            let faults = self.all_tcp(network).flat_map(|tcp| scheme.faults(tcp));
-            faults.map(|(key, problem)| Fault::new(&format!("scheme.{}.{key}", scheme.name()), problem))
+        let of_parameters = self.combinations().flat_map(|combination| {
+            let faults = self.all_tcp(network).flat_map(|tcp| combination.faults(tcp).collect::<Vec<_>>());
+            let named =
+                faults.map(|(scheme, key, problem)| Fault::new(&format!("scheme.{scheme}.{key}"), problem));
+            named.collect::<Vec<_>>()
         });
         let of_parameters: Vec<Fault> = of_parameters.collect();
         if !of_parameters.is_empty() {
             return of_parameters;
         }
+        let mut known: Vec<String> = Vec::new();
         let wrong = self.schemes.iter().enumerate().filter_map(|(index, name)| {
-            let repeated = self.schemes[..index].contains(name);
             let problem = match self.workable(name, network) {
-                Ok(_) if repeated => format!("found \"{name}\" a second time, expected it once"),
-                Ok(_) => return None,
+                Ok(combination) if known.iter().any(|name| name == combination.name()) => {
+                    format!("found \"{name}\" a second time, expected it once")
+                }
+                Ok(combination) => {
+                    known.push(combination.name().to_owned());
+                    return None;
+                }
                 Err(problem) => problem,
             };
             Some(Fault::new(&format!("schemes.{index}"), problem))
@@ -115,35 +123,58 @@ impl Scenario {
         wrong.collect()
     }
 
-    /// Capabilities of the wireless links on connection paths that the scheme `name` disables: `"arq"` for
-    /// loss recovery, `"fec"` for error correction.
-    pub fn unused_by(&self, name: &str) -> Vec<&'static str> {
-        let (Some(scheme), Ok(network)) = (self.scheme.get(name), self.resolve()) else { return Vec::new() };
-        let LinkUse { recovers, protects } = scheme.link();
-        let any = |has: fn(&Radio) -> bool| network.radios().any(has);
-        let arq = !recovers && any(|radio| radio.arq != arq::Config::None);
-        let fec = protects.is_none() && any(|radio| radio.fec.is_some());
-        [(arq, "arq"), (fec, "fec")].into_iter().filter_map(|(unused, what)| unused.then_some(what)).collect()
+    /// The combinations of schemes to compare, without names that are invalid.
+    pub(crate) fn combinations(&self) -> impl Iterator<Item = Combination<'_>> {
+        self.schemes.iter().filter_map(|name| self.scheme.combination(name).ok())
     }
 
-    /// The scheme called `name` if it supports the links of this scenario; otherwise the reason.
-    pub(crate) fn workable(&self, name: &str, network: &Network) -> Result<&dyn Scheme, String> {
-        let Some(scheme) = self.scheme.get(name) else {
-            let names = self.scheme.all().map(Scheme::name);
-            return Err(format!("found \"{name}\", {}", alternatives(name, names)));
+    /// Capabilities of the wireless links on connection paths that the combination of schemes `name` does not
+    /// use: `"arq"` for loss recovery, `"fec"` for error correction.
+    pub fn unused_by(&self, name: &str) -> Vec<&'static str> {
+        let (Ok(combination), Ok(network)) = (self.scheme.combination(name), self.resolve()) else {
+            return Vec::new();
         };
-        let LinkUse { recovers, protects } = scheme.link();
+        let LinkUse { arq, protects } = combination.link();
+        let any = |has: fn(&Radio) -> bool| network.radios().any(has);
+        let without_arq = arq == ArqUse::Off && any(|radio| radio.arq != arq::Config::None);
+        let without_fec =
+            protects.is_none() && any(|radio| radio.fec.is_some() && radio.protect == LinkProtection::Scheme);
+        [(without_arq, "arq"), (without_fec, "fec")]
+            .into_iter()
+            .filter_map(|(unused, what)| unused.then_some(what))
+            .collect()
+    }
+
+    /// The combination called `name` if it supports the links of this scenario; otherwise the reason.
+    pub(crate) fn workable(&self, name: &str, network: &Network) -> Result<Combination<'_>, String> {
+        let combination = self.scheme.combination(name).map_err(|error| match error {
+            CombinationError::Unknown(unknown) => {
+                let names = self.scheme.all().map(Scheme::name);
+                format!("found \"{unknown}\", {}", alternatives(&unknown, names))
+            }
+            CombinationError::Conflict(reason) => {
+                format!("found \"{name}\", but {reason}; leave one of them out")
+            }
+        })?;
+        let LinkUse { arq, protects } = combination.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
         let ends = network.flows.iter().any(|flow| flow.ends());
-        let splits: Vec<_> = self.all_tcp(network).filter_map(|tcp| scheme.split(tcp)).collect();
-        if let Some((key, problem)) = self.all_tcp(network).flat_map(|tcp| scheme.faults(tcp)).next() {
-            return Err(format!("\"{name}\" has a parameter {key}: {problem}"));
+        let splits: Vec<_> = self.all_tcp(network).filter_map(|tcp| combination.split(tcp)).collect();
+        let faults = self.all_tcp(network).find_map(|tcp| combination.faults(tcp).next());
+        if let Some((scheme, key, problem)) = faults {
+            return Err(format!("\"{scheme}\" has a parameter {key}: {problem}"));
         }
-        let problem = if recovers && network.radios().next().is_none() && !network.crosses_bss() {
+        let supplied;
+        let problem = if arq.is_needed() && network.radios().next().is_none() && !network.crosses_bss() {
             "needs a wireless link, and no connection crosses one; leave the scheme out"
-        } else if recovers && any(|radio| radio.arq == arq::Config::None) {
-            "needs a link that recovers its own losses, and this one has no ARQ; \
-             add a table [radio.arq.stop-and-wait], or leave the scheme out"
+        } else if arq == ArqUse::Required && any(|radio| radio.arq == arq::Config::None) {
+            let supplier = self.scheme.suppliers_of_arq().last().unwrap_or_default();
+            supplied = format!(
+                "needs a link that recovers its own losses, and this one has no ARQ; add a table \
+                 [radio.arq.stop-and-wait], or combine it with one: \"{} + {supplier}\"",
+                combination.name()
+            );
+            &supplied
         } else if protects.is_some() && network.crosses_bss() {
             "needs links with a code, and those of a cell have none; leave the scheme out"
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
@@ -159,8 +190,8 @@ impl Scenario {
             "needs connections that are closed with FIN, and their wireless parts are not; \
              leave wireless.close out"
         } else {
-            return Ok(scheme);
+            return Ok(combination);
         };
-        Err(format!("\"{name}\" {problem}"))
+        Err(format!("\"{}\" {problem}", combination.name()))
     }
 }

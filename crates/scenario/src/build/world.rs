@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_base::{Bytes, Streams, Time};
+use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::fec::Covers;
-use lasthop_proto::scheme::{LinkUse, Scheme};
+use lasthop_proto::scheme::{Combination, LinkUse, Site};
 use lasthop_proto::split::{Proxy, Split};
-use lasthop_proto::tcp::{Reaction, ReceiverReactions};
-use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
-use lasthop_sim::network::{BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
+use lasthop_proto::tcp::{Reactions, ReceiverReactions};
+use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, tcp, traffic};
+use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
 use lasthop_sim::queue::Queue;
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{Builder, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WireId, WiredLink};
@@ -40,19 +40,21 @@ pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> V
     periods
 }
 
-/// The ids and ports of all components, common to all runs of a scenario with a scheme.
+/// The ids and ports of all components, common to all runs of a scenario with a combination of schemes.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     network: Network,
     wiring: Wiring,
-    /// Whether the agents are proxies.
+    /// Whether the first agent of each base station is a proxy.
     has_proxies: bool,
+    /// The schemes of the other agents of each base station, in order.
+    agents: Vec<&'static str>,
     /// For each link with a proxy, or the first link of its BSS: the flows split there, each with the proxy's
     /// port through which the data enter.
     split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>>,
     /// The parts of each flow; empty unless it is a connection.
     parts: Vec<Vec<ConnectionPart>>,
-    /// How the scheme splits each flow.
+    /// How each flow is split.
     splits: Vec<Option<Box<Split>>>,
     /// For each connection: the wire from its source into the network, and the first wire to its source.
     source_wires: Vec<[WireId; 2]>,
@@ -89,27 +91,24 @@ pub(crate) struct ConnectionComponents {
 }
 
 impl Layout {
-    pub(crate) fn new(network: Network, scheme: &dyn Scheme) -> Layout {
-        let splits: Vec<_> = network.flows.iter().map(|flow| scheme.split(&flow.tcp).map(Box::new)).collect();
+    pub(crate) fn new(network: Network, combination: &Combination<'_>) -> Layout {
+        let splits: Vec<_> =
+            network.flows.iter().map(|flow| combination.split(&flow.tcp).map(Box::new)).collect();
         let has_proxies = splits.iter().any(Option::is_some);
-        let has_agent = has_proxies || scheme.agent().is_some();
-        let agents: Vec<Option<HostId>> = network
-            .links
-            .iter()
-            .enumerate()
-            .map(|(index, link)| match link {
-                NetworkLink::Radio(hop) if has_agent => {
-                    Some(network.graph.ends(LinkId(index as u16))[1 - hop.mobile])
-                }
-                NetworkLink::Station(_) if has_agent => Some(network.graph.ends(LinkId(index as u16))[0]),
-                _ => None,
-            })
-            .collect();
+        let agents: Vec<_> = combination.agents().collect();
+        let stations: Vec<_> = network.links.iter().map(base_station_end).collect();
+        let number = agents.len() + usize::from(has_proxies);
+        let at_ends = stations.iter().map(|station| {
+            let mut numbers = [0; 2];
+            if let Some(end) = station {
+                numbers[*end] = number;
+            }
+            numbers
+        });
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
-        let wiring = Wiring::new(&network.graph, &agents, &paths);
-        let proxies = if has_proxies { agents } else { vec![None; agents.len()] };
-        let crossings = network.flows.iter().map(|flow| match flow.is_tcp() {
-            true => split_segments::crossings(&network.graph, &proxies, &flow.path),
+        let wiring = Wiring::new(&network.graph, &at_ends.collect::<Vec<_>>(), &paths);
+        let crossings = network.flows.iter().map(|flow| match flow.is_tcp() && has_proxies {
+            true => split_segments::crossings(&network.graph, &stations, &flow.path),
             false => Vec::new(),
         });
         let crossings: Vec<_> = crossings.collect();
@@ -125,7 +124,7 @@ impl Layout {
                 split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
             }
         }
-        Layout { network, wiring, has_proxies, split_at, parts, splits, source_wires }
+        Layout { network, wiring, has_proxies, agents, split_at, parts, splits, source_wires }
     }
 
     /// The relays of flow number `index`, a connection, in path order.
@@ -146,16 +145,28 @@ impl Layout {
         awaited
     }
 
-    /// The agents, each with the name of its link, or of the access point of its BSS. Proxies are excluded:
-    /// their quantities are reported per part.
+    /// The agents, each with its name: that of its link, or of the access point of its BSS, preceded by the
+    /// scheme if there are several at a base station. Proxies are excluded: their quantities are reported per
+    /// part.
     pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
-        let components = self.wiring.components.iter().enumerate().filter(|_| !self.has_proxies);
-        components.filter_map(|(index, kind)| {
-            let ComponentKind::Agent(link) = kind else { return None };
-            let [a, b] = self.network.graph.ends(*link).map(|end| &self.network.names[usize::from(end.0)]);
-            let in_cell = self.network.graph.station(*link).is_some();
-            Some((ComponentId(index as u16), if in_cell { a.clone() } else { format!("{a}-{b}") }))
+        self.wiring.components.iter().enumerate().filter_map(|(index, kind)| {
+            let ComponentKind::Agent(place) = kind else { return None };
+            let scheme = self.agents[self.agent_index(place)?];
+            let link = self.link_name(place.link);
+            let name = if self.agents.len() == 1 { link } else { format!("{scheme} {link}") };
+            Some((ComponentId(index as u16), name))
         })
+    }
+
+    /// The index among [`agents`](Layout::agents) of the agent at a place; `None` for a proxy.
+    fn agent_index(&self, place: &AgentPlace) -> Option<usize> {
+        place.index.checked_sub(usize::from(self.has_proxies))
+    }
+
+    /// The name of a wireless link, or of the access point of its BSS.
+    fn link_name(&self, link: LinkId) -> String {
+        let [a, b] = self.network.graph.ends(link).map(|end| &self.network.names[usize::from(end.0)]);
+        if self.network.graph.station(link).is_some() { a.clone() } else { format!("{a}-{b}") }
     }
 
     /// TCP settings of one part of flow number `index`, a connection.
@@ -182,11 +193,11 @@ impl Layout {
     }
 
     /// Builds the components of one run.
-    pub(crate) fn world(&self, scheme: &dyn Scheme, streams: Streams) -> World {
+    pub(crate) fn world(&self, combination: &Combination<'_>, streams: Streams) -> World {
         let mut builder = Builder::new();
         let (mut radios, mut managed, mut bsses) = (Vec::new(), Vec::new(), Vec::new());
         for kind in &self.wiring.components {
-            let node = self.component(kind, scheme, streams);
+            let node = self.component(kind, combination, streams);
             let is_radio = matches!(node, Node::Radio(_));
             let is_managed = matches!(node, Node::Managed(_));
             let id = builder.add(node);
@@ -233,20 +244,22 @@ impl Layout {
         }
     }
 
-    fn component(&self, kind: &ComponentKind, scheme: &dyn Scheme, streams: Streams) -> Node {
+    fn component(&self, kind: &ComponentKind, combination: &Combination<'_>, streams: Streams) -> Node {
         match kind {
-            ComponentKind::Source(flow) => self.source(*flow, scheme, streams),
-            ComponentKind::Sink(flow) => self.sink(*flow, scheme, streams),
+            ComponentKind::Source(flow) => self.source(*flow, combination, streams),
+            ComponentKind::Sink(flow) => self.sink(*flow, combination, streams),
             ComponentKind::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => self.wired(wired, *link, *from, streams),
                 NetworkLink::Radio(hop) => {
-                    hop.direction(*from, scheme.link(), streams, self.network.limit).into()
+                    hop.direction(*from, combination.link(), streams, self.network.limit).into()
                 }
                 NetworkLink::Station(_) => unreachable!("the links of a BSS are one component"),
             },
             ComponentKind::Bss(bss) => self.bss(*bss, streams).into(),
-            ComponentKind::Agent(link) if self.has_proxies => self.proxy(*link, scheme).into(),
-            ComponentKind::Agent(_) => scheme.agent().expect("the scheme has an agent").into(),
+            ComponentKind::Agent(place) => match self.agent_index(place) {
+                None => self.proxy(place.link, combination).into(),
+                Some(index) => self.agent(place, index, combination, streams).into(),
+            },
             ComponentKind::Router(router) => router.clone().into(),
         }
     }
@@ -287,30 +300,45 @@ impl Layout {
         tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
     }
 
+    /// The agent number `index` of a base station.
+    fn agent(
+        &self,
+        place: &AgentPlace,
+        index: usize,
+        combination: &Combination<'_>,
+        streams: Streams,
+    ) -> Box<dyn Component> {
+        let node = self.network.graph.ends(place.link)[place.end];
+        let (rate, delay) = match &self.network.links[usize::from(place.link.0)] {
+            NetworkLink::Radio(hop) => (hop.down.rate, hop.down.delay),
+            NetworkLink::Station(_) => (self.network.bss.phy.data_rate(), Duration::ZERO),
+            NetworkLink::Wired(_) => unreachable!("the agents are at base stations"),
+        };
+        let (node, link) = (&self.network.names[usize::from(node.0)], &self.link_name(place.link));
+        combination.agent(index, &Site { node, link, rate, delay, streams })
+    }
+
     /// The proxy of a link, which splits the connections that cross the link.
-    fn proxy(&self, link: LinkId, scheme: &dyn Scheme) -> Proxy {
+    fn proxy(&self, link: LinkId, combination: &Combination<'_>) -> Proxy {
         let mut proxy = Proxy::new();
         for &(flow, from) in self.split_at.get(&link).into_iter().flatten() {
             let Some(split) = &self.splits[usize::from(flow.0)] else { continue };
-            let own = from == Port::WIRED;
-            let reaction = if own { scheme.reaction() } else { None };
+            let reactions = match from == Port::WIRED {
+                true => (combination.reactions(), ReceiverReactions::default()),
+                false => (Reactions::default(), combination.receiver_reactions()),
+            };
             let whole = &self.network.flows[usize::from(flow.0)];
-            proxy.join(self.connection(flow), (&whole.tcp, split), from, whole.ends(), reaction);
+            proxy.join(self.connection(flow), (&whole.tcp, split), from, whole.ends(), reactions);
         }
         proxy
     }
 
-    /// TCP settings and scheme reaction at the source of a flow; no reaction if `plain`.
-    fn first(
-        &self,
-        id: FlowId,
-        scheme: &dyn Scheme,
-        plain: bool,
-    ) -> (&tcp::Settings, Option<Box<dyn Reaction>>) {
+    /// TCP settings and reactions at the source of a flow; no reactions if `plain`.
+    fn first(&self, id: FlowId, combination: &Combination<'_>, plain: bool) -> (&tcp::Settings, Reactions) {
         let index = usize::from(id.0);
         let part = &self.parts[index][0];
         let knows = !plain && (self.splits[index].is_none() || part.wireless);
-        (self.settings(index, part), if knows { scheme.reaction() } else { None })
+        (self.settings(index, part), if knows { combination.reactions() } else { Reactions::default() })
     }
 
     /// TCP settings at the destination of a flow.
@@ -319,13 +347,20 @@ impl Layout {
         self.settings(usize::from(id.0), part)
     }
 
-    /// What a scheme adds to the destination of a flow, which may not know of it (`plain`).
-    fn receiver_reactions(&self, id: FlowId, scheme: &dyn Scheme, plain: bool) -> ReceiverReactions {
-        let knows = !plain && self.splits[usize::from(id.0)].is_none();
-        if knows { scheme.receiver_reaction().into() } else { ReceiverReactions::default() }
+    /// The reactions at the destination of a flow; none if `plain`.
+    fn receiver_reactions(
+        &self,
+        id: FlowId,
+        combination: &Combination<'_>,
+        plain: bool,
+    ) -> ReceiverReactions {
+        let index = usize::from(id.0);
+        let is_wireless = self.parts[index].last().is_some_and(|part| part.wireless);
+        let knows = !plain && (self.splits[index].is_none() || is_wireless);
+        if knows { combination.receiver_reactions() } else { ReceiverReactions::default() }
     }
 
-    fn source(&self, id: FlowId, scheme: &dyn Scheme, streams: Streams) -> Node {
+    fn source(&self, id: FlowId, combination: &Combination<'_>, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         let connection = self.connection(id);
         match &flow.workload {
@@ -334,8 +369,8 @@ impl Layout {
                 if !spread.is_zero() {
                     transfer.start += streams.stream(&["start:", &flow.name].concat()).up_to(*spread);
                 }
-                let (settings, reaction) = self.first(id, scheme, *plain);
-                tcp::Sender::new(connection, settings, transfer, reaction).into()
+                let (settings, reactions) = self.first(id, combination, *plain);
+                tcp::Sender::new(connection, settings, transfer, reactions).into()
             }
             Workload::Traffic(config) => {
                 let stream = streams.stream(&format!("traffic:{}", flow.name));
@@ -343,35 +378,44 @@ impl Layout {
             }
             Workload::Requests(config) => {
                 let responses = self.connection(FlowId(id.0 + 1));
-                let (sending, reaction) = self.first(id, scheme, false);
+                let (sending, reactions) = self.first(id, combination, false);
                 let settings = (sending, self.last(FlowId(id.0 + 1)));
                 let script = application::Script::new(*config, streams, &flow.name);
-                let reactions = (reaction.into(), self.receiver_reactions(FlowId(id.0 + 1), scheme, false));
+                let reactions = (reactions, self.receiver_reactions(FlowId(id.0 + 1), combination, false));
                 application::Client::new(connection, responses, settings, reactions, script).into()
             }
             Workload::Responses(_) => unreachable!("the server is where the requests end"),
         }
     }
 
-    fn sink(&self, id: FlowId, scheme: &dyn Scheme, streams: Streams) -> Node {
+    fn sink(&self, id: FlowId, combination: &Combination<'_>, streams: Streams) -> Node {
         let flow = &self.network.flows[usize::from(id.0)];
         match &flow.workload {
             Workload::Transfer { plain, .. } => {
                 let receiver = tcp::Receiver::new(self.connection(id), self.last(id));
-                receiver.with_reactions(self.receiver_reactions(id, scheme, *plain)).into()
+                receiver.with_reactions(self.receiver_reactions(id, combination, *plain)).into()
             }
             Workload::Traffic(_) => traffic::Sink::new().into(),
             Workload::Requests(config) => {
                 let answer = FlowId(id.0 + 1);
-                let (sending, reaction) = self.first(answer, scheme, false);
+                let (sending, reactions) = self.first(answer, combination, false);
                 let settings = (sending, self.last(id));
                 let script = application::Script::new(*config, streams, &flow.name);
                 let responses = self.connection(answer);
-                let reactions = (reaction.into(), self.receiver_reactions(id, scheme, false));
+                let reactions = (reactions, self.receiver_reactions(id, combination, false));
                 application::Server::new(self.connection(id), responses, settings, reactions, script).into()
             }
             Workload::Responses(_) => unreachable!("the client is where the requests begin"),
         }
+    }
+}
+
+/// The end of a wireless link that is its base station.
+fn base_station_end(link: &NetworkLink) -> Option<usize> {
+    match link {
+        NetworkLink::Radio(hop) => Some(1 - hop.mobile),
+        NetworkLink::Station(_) => Some(0),
+        NetworkLink::Wired(_) => None,
     }
 }
 
@@ -393,14 +437,17 @@ fn source_wires(wiring: &Wiring, connections: usize) -> Vec<[WireId; 2]> {
 impl LastHop {
     /// The direction that leads away from one of its ends.
     fn direction(&self, from: usize, link: LinkUse, streams: Streams, limit: Time) -> RadioLink {
-        let (radio, direction) = if from == self.mobile { (&self.up, "up") } else { (&self.down, "down") };
+        let (radio, opposite, direction) = match from == self.mobile {
+            true => (&self.up, &self.down, "up"),
+            false => (&self.down, &self.up, "down"),
+        };
         // Both directions use copies of the channel's stream, so that they meet the same fades, unless they
         // have separate channels.
         let own = from == self.mobile && self.up_has_channel;
         let channel = if own { "uplink-channel" } else { "channel" };
         let channel = channel_of(radio, &[channel, &self.suffix].concat(), streams);
         let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
-        let config = config(radio, link);
+        let config = RadioConfig { arq: link.arq.of(radio.arq, opposite.arq), ..config(radio, link) };
         let (bits, backoff) = (stream("bits"), stream("backoff"));
         let link = match radio.queue {
             Queue::DropTail(_) => RadioLink::new(config, channel, bits, backoff),
@@ -423,7 +470,7 @@ fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
     }
 }
 
-/// Parameters of one direction of a last hop under a scheme.
+/// Parameters of one direction of a last hop under a combination of schemes.
 fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
     let covers = match radio.protect {
         LinkProtection::Scheme => link.protects,
@@ -442,6 +489,6 @@ fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
         unit: radio.unit,
         fec: covers.zip(radio.fec).map(|(covers, code)| Fec { code, covers }),
         exposed: radio.errors_on,
-        arq: if link.recovers { radio.arq } else { arq::Config::None },
+        arq: radio.arq,
     }
 }

@@ -12,4 +12,4 @@ mod wiring;
 pub use graph::{BssId, Graph, LinkId};
 pub use paths::ShortestPaths;
 pub use router::Router;
-pub use wiring::{ComponentKind, FlowEnds, FlowPath, PortRef, Wiring};
+pub use wiring::{AgentPlace, ComponentKind, FlowEnds, FlowPath, PortRef, Wiring};

@@ -31,10 +31,21 @@ pub enum ComponentKind {
     Link(LinkId, usize),
     /// A BSS.
     Bss(BssId),
-    /// The agent of a link, or of the BSS whose first link this is.
-    Agent(LinkId),
+    /// An agent.
+    Agent(AgentPlace),
     /// A router with its routes.
     Router(Router),
+}
+
+/// The place of an agent in a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AgentPlace {
+    /// Its link. For an agent of an access point: the first link of the BSS.
+    pub link: LinkId,
+    /// The end of the link at which it is: the first (0) or the second (1).
+    pub end: usize,
+    /// Its index in the chain of agents there: 0 is the nearest to the node.
+    pub index: usize,
 }
 
 /// A port of a component.
@@ -71,8 +82,8 @@ pub struct Wiring {
     links: Vec<[Option<ComponentId>; 2]>,
     /// The component of each BSS.
     bsses: Vec<Option<ComponentId>>,
-    /// The agent of each link, or of the BSS whose first link this is.
-    agents: Vec<Option<ComponentId>>,
+    /// The agents at an end of a link, the nearest to the node first.
+    agents: BTreeMap<(LinkId, usize), Vec<ComponentId>>,
 }
 
 /// The next hop of packets that leave a port, ordered by port, flow and direction.
@@ -88,26 +99,25 @@ struct Hop {
 
 struct WiringBuilder<'a> {
     graph: &'a Graph,
-    /// The node at which each link has its agent.
-    agents: &'a [Option<HostId>],
+    /// The number of agents at each end of each link.
+    agents: &'a [[usize; 2]],
     wiring: Wiring,
     hops: Vec<Hop>,
 }
 
 impl Wiring {
-    /// The components and wires of a network. `agents` gives the end at which each link has an agent, if any.
-    /// The agent's [`Port::WIRED`] faces its node and [`Port::RADIO`] the link. The links of a BSS share one
-    /// agent, at the access point.
+    /// The components and wires of a network. `agents` gives the number of agents at each end of each link. They
+    /// form a chain; each one's [`Port::WIRED`] faces its node and [`Port::RADIO`] the link. The links of a BSS
+    /// share the agents at the access point, whose number must be the same for all of them.
     ///
     /// Components are in the order in which the flows cross them, followed by the routers.
     ///
     /// # Panics
     /// If a path does not follow the links of the graph.
-    pub fn new(graph: &Graph, agents: &[Option<HostId>], flows: &[FlowPath]) -> Wiring {
+    pub fn new(graph: &Graph, agents: &[[usize; 2]], flows: &[FlowPath]) -> Wiring {
         let wiring = Wiring {
             links: vec![[None; 2]; agents.len()],
             bsses: vec![None; graph.bsses()],
-            agents: vec![None; agents.len()],
             ..Wiring::default()
         };
         let mut builder = WiringBuilder { graph, agents, wiring, hops: Vec::new() };
@@ -130,13 +140,16 @@ impl Wiring {
         component.expect("a flow crosses the link")
     }
 
-    /// The agent of a link, or of its BSS.
-    ///
-    /// # Panics
-    /// If there is none, or no flow crosses it.
-    pub fn agent(&self, graph: &Graph, link: LinkId) -> ComponentId {
-        self.agents[usize::from(graph.medium(link).0)].expect("a flow crosses the agent")
+    /// The agents at the first (0) or second (1) end of a link, or at the access point of its BSS, the nearest to
+    /// the node first. Empty if no flow crosses the link.
+    pub fn agents(&self, graph: &Graph, link: LinkId, end: usize) -> &[ComponentId] {
+        self.agents.get(&agents_key(graph, link, end)).map_or(&[], Vec::as_slice)
     }
+}
+
+/// The agents at an access point belong to the first link of the BSS.
+fn agents_key(graph: &Graph, link: LinkId, end: usize) -> (LinkId, usize) {
+    (if end == 0 { graph.medium(link) } else { link }, end)
 }
 
 impl WiringBuilder<'_> {
@@ -171,10 +184,7 @@ impl WiringBuilder<'_> {
     fn add_links(&mut self, path: &[HostId]) {
         for step in path.windows(2) {
             let (link, from) = self.step(step[0], step[1]);
-            let agent = self.agents[usize::from(link.0)];
-            if agent == Some(step[0]) {
-                self.add_agent(link);
-            }
+            self.add_agents(link, from);
             match self.graph.station(link) {
                 Some((BssId(bss), _)) if self.wiring.bsses[usize::from(bss)].is_none() => {
                     self.wiring.bsses[usize::from(bss)] = Some(self.add(ComponentKind::Bss(BssId(bss))));
@@ -185,16 +195,17 @@ impl WiringBuilder<'_> {
                 }
                 _ => {}
             }
-            if agent == Some(step[1]) {
-                self.add_agent(link);
-            }
+            self.add_agents(link, 1 - from);
         }
     }
 
-    fn add_agent(&mut self, link: LinkId) {
-        let link = self.graph.medium(link);
-        if self.wiring.agents[usize::from(link.0)].is_none() {
-            self.wiring.agents[usize::from(link.0)] = Some(self.add(ComponentKind::Agent(link)));
+    fn add_agents(&mut self, link: LinkId, end: usize) {
+        let number = self.agents[usize::from(link.0)][end];
+        let (link, end) = agents_key(self.graph, link, end);
+        if number > 0 && !self.wiring.agents.contains_key(&(link, end)) {
+            let places = (0..number).map(|index| AgentPlace { link, end, index });
+            let chain = places.map(|place| self.add(ComponentKind::Agent(place))).collect();
+            self.wiring.agents.insert((link, end), chain);
         }
     }
 
@@ -223,16 +234,16 @@ impl WiringBuilder<'_> {
         let mut before = None;
         for step in path.windows(2) {
             let (link, from) = self.step(step[0], step[1]);
-            let agent = self.agents[usize::from(link.0)];
-            let agent_at = |node| {
-                let here = agent == Some(node);
-                here.then(|| (self.wiring.agent(self.graph, link), Port::WIRED))
+            let agent_at = |end| {
+                let nearest = self.wiring.agents(self.graph, link, end).first();
+                nearest.map(|&agent| (agent, Port::WIRED))
             };
             let (enters, leaves) = self.ports(link, from);
-            let (entrance, left) = (agent_at(step[0]).unwrap_or(enters), agent_at(step[1]).unwrap_or(leaves));
+            let (agent, left) = (agent_at(from), agent_at(1 - from).unwrap_or(leaves));
+            let entrance = agent.unwrap_or(enters);
             if !before.is_some_and(|before| self.graph.stays_within(before, link)) {
                 self.go_on(packets, step[0], outlet, entrance);
-            } else if agent == Some(step[0]) {
+            } else if agent.is_some() {
                 // Packets that bypass the agent may still cause it to send.
                 self.go_on(packets, step[0], entrance, entrance);
             }
@@ -293,25 +304,37 @@ impl WiringBuilder<'_> {
     }
 
     fn connect_agents(&mut self) {
-        for (place, agent) in self.wiring.agents.iter().enumerate() {
-            let Some(agent) = *agent else { continue };
-            let link = LinkId(place as u16);
-            if let Some((bss, _)) = self.graph.station(link) {
-                let bss = self.wiring.bsses[usize::from(bss.0)].expect("an agent is beside its BSS");
-                self.wiring.wires.push(((agent, Port::RADIO), (bss, Port::WIRED)));
-                self.wiring.wires.push(((bss, Port::WIRED), (agent, Port::RADIO)));
-                self.wiring.watches.push((bss, agent));
-                continue;
+        let chains = core::mem::take(&mut self.wiring.agents);
+        for (&(link, end), chain) in &chains {
+            let last = chain[chain.len() - 1];
+            for pair in chain.windows(2) {
+                let between = [(pair[0], Port::RADIO), (pair[1], Port::WIRED)];
+                self.wiring.wires.push((between[0], between[1]));
+                self.wiring.wires.push((between[1], between[0]));
             }
-            let away = usize::from(Some(self.graph.ends(link)[0]) != self.agents[place]);
-            if let Some(direction) = self.wiring.links[place][away] {
-                self.wiring.wires.push(((agent, Port::RADIO), (direction, Port::ONLY)));
-                self.wiring.watches.push((direction, agent));
+            let (leaving, arriving) = self.beside(link, end);
+            if let Some(entrance) = leaving {
+                self.wiring.wires.push(((last, Port::RADIO), entrance));
+                // The link events of a BSS are those of its access point.
+                if end == 0 || self.graph.station(link).is_none() {
+                    self.wiring.watches.extend(chain.iter().map(|&agent| (entrance.0, agent)));
+                }
             }
-            if let Some(direction) = self.wiring.links[place][1 - away] {
-                self.wiring.wires.push(((direction, Port::ONLY), (agent, Port::RADIO)));
+            if let Some(outlet) = arriving {
+                self.wiring.wires.push((outlet, (last, Port::RADIO)));
             }
         }
+        self.wiring.agents = chains;
+    }
+
+    /// The input port of a link at one of its ends, and its output port there, if flows cross them.
+    fn beside(&self, link: LinkId, end: usize) -> (Option<PortRef>, Option<PortRef>) {
+        if self.graph.station(link).is_some() {
+            let (port, _) = self.ports(link, end);
+            return (Some(port), Some(port));
+        }
+        let directions = self.wiring.links[usize::from(link.0)];
+        [directions[end], directions[1 - end]].map(|direction| direction.map(|id| (id, Port::ONLY))).into()
     }
 }
 

@@ -189,6 +189,14 @@ const fn us(us: u64) -> Duration {
 }
 
 impl Phy {
+    /// Bit rate of data frames.
+    pub fn data_rate(&self) -> BitRate {
+        match self {
+            Phy::Dsss(dsss) => dsss.data_rate.into(),
+            Phy::Ofdm(ofdm) => ofdm.data_rate.into(),
+        }
+    }
+
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors

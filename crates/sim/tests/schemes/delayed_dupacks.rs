@@ -1,15 +1,15 @@
 //! Delayed duplicate acknowledgements: the receiver by hand, and a link that retransmits out of order.
 
-use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, Settings};
 use lasthop_testing::dialogue::{Server, settings};
+use lasthop_testing::schemes::installed;
 
 /// A receiver that acknowledges every segment and holds duplicates for 50 ms.
 fn receiver() -> Server {
     let schemes: Schemes = toml::from_str("[delayed-dupacks]\ndelay = \"50 ms\"").expect("sound parameters");
     let settings = Settings { ack_every: 1, ..settings(Flavour::NewReno, 8) };
-    let reaction = schemes.delayed_dupacks.receiver_reaction().expect("the receiver's part");
-    Server::reacting_in_order(&settings, vec![reaction])
+    Server::installed(&settings, installed(&schemes, "delayed-dupacks").receiver_reactions())
 }
 
 /// TR 99-003: the first two duplicates are sent at once and later ones are held. Local recovery fills the gap

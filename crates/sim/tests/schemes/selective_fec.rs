@@ -3,10 +3,11 @@
 
 use lasthop_base::Bytes;
 use lasthop_proto::fec::Covers;
-use lasthop_proto::scheme::{LinkUse, Scheme, Schemes};
+use lasthop_proto::scheme::{ArqUse, LinkUse, Schemes};
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 use lasthop_proto::{Dscp, HostId};
 use lasthop_testing::dialogue::{Client, Steps, settings};
+use lasthop_testing::schemes::installed;
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 
@@ -16,13 +17,13 @@ fn schemes(parameters: &str) -> Schemes {
 }
 
 fn link(parameters: &str) -> LinkUse {
-    schemes(parameters).selective_fec.link()
+    installed(&schemes(parameters), "selective-fec").link()
 }
 
 /// A sender under the scheme, with `bytes` to send, started at time zero.
 fn start(parameters: &str, settings: &Settings, bytes: Option<u64>) -> Client {
-    let reaction = schemes(parameters).selective_fec.reaction().expect("it marks");
-    Client::reacting_with(settings, bytes, reaction)
+    let reactions = installed(&schemes(parameters), "selective-fec").reactions();
+    Client::installed(settings, bytes, reactions)
 }
 
 const SELECTIVE: &str = "";
@@ -31,7 +32,7 @@ const SELECTIVE: &str = "";
 #[test]
 fn the_link_requirements_match_the_marking() {
     let marked = link(SELECTIVE);
-    let LinkUse { recovers: true, protects: Some(Covers::Marked(dscp)) } = marked else {
+    let LinkUse { arq: ArqUse::Required, protects: Some(Covers::Marked(dscp)) } = marked else {
         panic!("{marked:?}")
     };
     assert_eq!(dscp.get() % 4, 3, "local use, by RFC 2474 section 6");
@@ -45,8 +46,8 @@ fn the_link_requirements_match_the_marking() {
     }
     for (protect, protects) in [("none", None), ("repeated-units", Some(Covers::Repeats))] {
         let parameters = format!("protect = \"{protect}\"");
-        assert_eq!(link(&parameters), LinkUse { recovers: true, protects });
-        assert!(schemes(&parameters).selective_fec.reaction().is_none(), "{protect}");
+        assert_eq!(link(&parameters), LinkUse { arq: ArqUse::Required, protects });
+        assert!(installed(&schemes(&parameters), "selective-fec").reactions().is_empty(), "{protect}");
     }
 }
 

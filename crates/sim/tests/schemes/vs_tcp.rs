@@ -7,6 +7,7 @@ use lasthop_base::Bytes;
 use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, Settings, Timestamps, WindowSize};
 use lasthop_testing::dialogue::{Client, Steps, settings};
+use lasthop_testing::schemes::installed;
 
 /// A window of eight packets of 512 B.
 const PACKETS: &str = "wireless = { window_counts = \"packets\", window = \"4416 B\" }\n";
@@ -23,10 +24,11 @@ fn schemes(parameters: &str) -> Schemes {
 
 /// The sender of the wireless part, with `bytes` to send; without a handshake it starts at time zero.
 fn start_with(parameters: &str, tcp: &Settings, bytes: Option<u64>) -> Client {
-    let scheme = schemes(parameters).vs_tcp;
-    assert_eq!(scheme.faults(tcp), []);
+    let schemes = schemes(parameters);
+    assert_eq!(schemes.vs_tcp.faults(tcp), []);
+    let scheme = installed(&schemes, "vs-tcp");
     let split = scheme.split(tcp).expect("it splits");
-    Client::reacting_with(&split.wireless, bytes, scheme.reaction().expect("it reacts"))
+    Client::installed(&split.wireless, bytes, scheme.reactions())
 }
 
 /// An unbounded transfer; `parameters` precede those of the window.
@@ -290,7 +292,7 @@ fn selective_repeat_counts_one_loss_per_arrival() {
 /// that many of the largest size. Other settings are those of the wired part, or of `wireless`.
 #[test]
 fn the_wireless_part_has_the_schemes_settings() {
-    let of = |parameters: &str| schemes(parameters).vs_tcp.split(&tcp()).expect("it splits");
+    let of = |parameters: &str| installed(&schemes(parameters), "vs-tcp").split(&tcp()).expect("it splits");
     let split = of(&format!("buffer = \"9 KB\"\n{PACKETS}"));
     assert_eq!((split.buffer, split.wireless.packet_size), (Bytes(9_000), Bytes(1064)));
     assert_eq!((split.wireless.window, split.wireless.window_payload()), (WindowSize::Packets(8), 8 * 1024));
@@ -298,7 +300,7 @@ fn the_wireless_part_has_the_schemes_settings() {
     let split = of(&format!("recovery = \"selective-repeat\"\nlargest_size = \"600 B\"\n{PAYLOAD}"));
     assert_eq!((split.wireless.packet_size, split.wireless.window), (Bytes(640), Bytes(4096).into()));
     assert_eq!(split.wireless.flavour, Flavour::SelectiveRepeat);
-    let plain = schemes("").metp.split(&tcp()).expect("it splits").wireless;
+    let plain = installed(&schemes(""), "metp").split(&tcp()).expect("it splits").wireless;
     let sized = Settings { packet_size: Bytes(1064), ..plain };
     assert_eq!(of("").wireless, sized);
 }

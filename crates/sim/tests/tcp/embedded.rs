@@ -225,7 +225,7 @@ fn world(number: u64) {
     let feeder = net.add(Box::new(feeder) as Box<dyn Component>);
     let split = Split { wireless: radio.clone(), buffer };
     let mut proxy = Proxy::new();
-    proxy.join(CONNECTION, (&wired, &split), from, true, recut(from == Port::WIRED));
+    proxy.join(CONNECTION, (&wired, &split), from, true, (recut(from == Port::WIRED), None));
     let proxy = net.add(proxy);
     let reader = net.add(Box::new(Reader::new(far, streams.stream("reads"))) as Box<dyn Component>);
     let (before, behind) = if from == Port::WIRED { (on_wire, on_air) } else { (on_air, on_wire) };

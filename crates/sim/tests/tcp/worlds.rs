@@ -1,9 +1,9 @@
-//! Random worlds: a scheme, a congestion control, a recovery and a number determine random links, queues,
+//! Random worlds: schemes, a congestion control, a recovery and a number determine random links, queues,
 //! channel, ARQ, TCP settings and file size; the invariants are checked in each.
 //!
 //! The random stream of a world is named after them, so a new scheme or congestion control adds worlds and
-//! changes none. `LASTHOP_WORLDS=200` sets the number per combination; `LASTHOP_WORLD=ebsn:cubic:prr-rack:17`
-//! replays one.
+//! changes none. `LASTHOP_WORLDS=200` sets the number of worlds of each kind;
+//! `LASTHOP_WORLD="ebsn + lhack:cubic:prr-rack:17"` replays one.
 
 use std::env;
 use std::iter;
@@ -14,7 +14,7 @@ use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
 use lasthop_proto::arq;
 use lasthop_proto::fec::{BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
-use lasthop_proto::scheme::{LinkUse, Scheme, Schemes};
+use lasthop_proto::scheme::{ArqUse, Combination, LinkUse, Schemes, Site};
 use lasthop_proto::tcp::{
     Congestion, Detection, Flavour, Profile, Receiver, Rules, Sender, Settings, Transfer,
 };
@@ -27,9 +27,13 @@ use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{CONNECTION, finish, first_byte, slack};
 use lasthop_testing::random::{self, CONTROLS, coin, management, milliseconds, pick, queue};
 use lasthop_testing::reorder::Reorder;
+use lasthop_testing::schemes::{installed, site};
 
-/// Number of worlds per combination.
+/// Number of worlds of each kind.
 const WORLDS: u64 = 20;
+
+/// Number of kinds of worlds for each pair of schemes.
+const KINDS_PER_PAIR: usize = 5;
 
 /// A world still busy after this many times 65,536 wake-ups is livelocked: it sends at most a few hundred
 /// segments.
@@ -49,19 +53,19 @@ const REPAIRS: [(&str, Flavour, Detection); 8] = [
 
 /// Identifies a world, together with its number.
 #[derive(Clone, Copy)]
-struct Combination<'a> {
-    scheme: &'a dyn Scheme,
+struct Kind<'a> {
+    schemes: &'a Combination<'a>,
     congestion: Congestion,
     repair: (&'static str, Flavour, Detection),
 }
 
-impl Combination<'_> {
-    /// `scheme:control:repair`.
+impl Kind<'_> {
+    /// `schemes:control:repair`.
     fn name(&self) -> String {
-        format!("{}:{:?}:{}", self.scheme.name(), self.congestion, self.repair.0).to_lowercase()
+        format!("{}:{:?}:{}", self.schemes.name(), self.congestion, self.repair.0).to_lowercase()
     }
 
-    /// Settings valid for the scheme with these controls; `None` if the combination is invalid.
+    /// Settings valid for the schemes with these controls; `None` if there are none.
     fn settings(&self, random: &mut Stream) -> Option<Settings> {
         let (_, flavour, detection) = self.repair;
         let mut tries = iter::repeat_with(|| {
@@ -70,8 +74,9 @@ impl Combination<'_> {
             let rules = if flavour == Flavour::Prr { Rules::Rfc } else { base.rules };
             Settings { flavour, detection, congestion: self.congestion, rules, ..base }
         });
-        let works =
-            |settings: &Settings| settings.faults().is_empty() && self.scheme.faults(settings).is_empty();
+        let works = |settings: &Settings| {
+            settings.faults().is_empty() && self.schemes.faults(settings).next().is_none()
+        };
         tries.by_ref().take(100).find(works)
     }
 }
@@ -125,7 +130,10 @@ fn radio(random: &mut Stream, link: LinkUse) -> RadioConfig {
         unit,
         fec: covers.map(|covers| Fec { code, covers }),
         exposed: pick(random, &[Exposed::OnAir, Exposed::Payload]),
-        arq: if link.recovers { recovery } else { arq::Config::None },
+        arq: match link.arq {
+            ArqUse::Kept | ArqUse::Off => arq::Config::None,
+            ArqUse::Required | ArqUse::Supplied(_) => recovery,
+        },
     }
 }
 
@@ -157,21 +165,21 @@ fn disorder(random: &mut Stream) -> Option<(f64, f64, Duration)> {
     (random.below(4) == 0).then_some((late, twice, most))
 }
 
-/// Builds and runs world number `number` of a combination; `false` if the combination cannot work.
-fn world(combination: &Combination, number: u64) -> bool {
-    let scheme = combination.scheme;
+/// Builds and runs world number `number` of a kind; `false` if the kind cannot work.
+fn world(kind: &Kind, number: u64) -> bool {
+    let schemes = kind.schemes;
     let streams = Streams::new(number, 0);
-    let random = &mut streams.stream(&format!("world:{}", combination.name()));
-    let Some(settings) = combination.settings(random) else { return false };
-    // For a scheme that splits connections this is the wireless part, with its sender's reaction.
-    let settings = match scheme.split(&settings) {
+    let random = &mut streams.stream(&format!("world:{}", kind.name()));
+    let Some(settings) = kind.settings(random) else { return false };
+    // For a scheme that splits connections this is the wireless part, with its sender's reactions.
+    let settings = match schemes.split(&settings) {
         // Losses may last longer than a base station's user timeout.
         Some(split) => Settings { user_timeout: None, ..split.wireless },
         None => settings,
     };
     let packet = settings.packet_size;
     let air_queue = discipline(random, packet);
-    let config = radio(random, scheme.link());
+    let config = radio(random, schemes.link());
     let config = match air_queue {
         Queue::DropTail(queue) => RadioConfig { queue, ..config },
         Queue::Managed(_) => config,
@@ -186,11 +194,12 @@ fn world(combination: &Combination, number: u64) -> bool {
 
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start };
-    let reaction = scheme.reaction();
-    let reacting = reaction.is_some();
+    let reactions = schemes.reactions();
+    let reacting = !reactions.is_empty();
     let slack = slack(&settings, reacting);
-    let sender = net.add(Sender::new(CONNECTION, &settings, transfer, reaction));
-    let receiver = net.add(Receiver::new(CONNECTION, &settings));
+    let sender = net.add(Sender::new(CONNECTION, &settings, transfer, reactions));
+    let receiver = Receiver::new(CONNECTION, &settings).with_reactions(schemes.receiver_reactions());
+    let receiver = net.add(receiver);
     let wired = ["there", "back"]
         .map(|way| net.add(wired(rate, delay, wired_queue, streams.stream(&format!("queue:{way}")))));
     let hop = ["down", "up"].map(|way| {
@@ -202,7 +211,9 @@ fn world(combination: &Combination, number: u64) -> bool {
             None => RadioLink::new(config, channel, bits, backoff),
         })
     });
-    let agent = scheme.agent().map(|agent| net.add(agent as Box<dyn Component>));
+    let site = Site { rate: config.rate, delay: config.delay, streams, ..site() };
+    let agents: Vec<_> =
+        (0..schemes.agents().len()).map(|index| net.add(schemes.agent(index, &site))).collect();
     let only = |id| (id, Port::ONLY);
     // Reordering comes first in each direction.
     let [first, second] = match disorder {
@@ -218,19 +229,15 @@ fn world(combination: &Combination, number: u64) -> bool {
     net.connect(only(wired[1]), only(sender));
     net.connect(only(receiver), only(second));
     net.connect(only(hop[0]), only(receiver));
-    match agent {
-        Some(agent) => {
-            net.watch(hop[0], agent);
-            net.connect(only(wired[0]), (agent, Port::WIRED));
-            net.connect((agent, Port::RADIO), only(hop[0]));
-            net.connect(only(hop[1]), (agent, Port::RADIO));
-            net.connect((agent, Port::WIRED), only(wired[1]));
-        }
-        None => {
-            net.connect(only(wired[0]), only(hop[0]));
-            net.connect(only(hop[1]), only(wired[1]));
-        }
+    let (mut there, mut back) = (only(wired[0]), only(wired[1]));
+    for agent in agents {
+        net.watch(hop[0], agent);
+        net.connect(there, (agent, Port::WIRED));
+        net.connect((agent, Port::WIRED), back);
+        (there, back) = ((agent, Port::RADIO), (agent, Port::RADIO));
     }
+    net.connect(there, only(hop[0]));
+    net.connect(only(hop[1]), back);
     if env::var_os("LASTHOP_WORLD").is_some() {
         println!(
             "{config:?}, {air_queue:?}, {model:?}, wired {rate}, {delay}, {wired_queue:?}, {disorder:?}"
@@ -249,49 +256,94 @@ fn world(combination: &Combination, number: u64) -> bool {
     true
 }
 
-/// Every scheme with every congestion control and recovery.
-fn combinations(schemes: &Schemes) -> impl Iterator<Item = Combination<'_>> {
-    schemes.all().flat_map(|scheme| {
-        CONTROLS.into_iter().flat_map(move |congestion| {
-            REPAIRS.into_iter().map(move |repair| Combination { scheme, congestion, repair })
-        })
+/// These schemes with every congestion control and recovery.
+fn kinds<'a>(schemes: &'a Combination<'a>) -> impl Iterator<Item = Kind<'a>> {
+    CONTROLS.into_iter().flat_map(move |congestion| {
+        REPAIRS.into_iter().map(move |repair| Kind { schemes, congestion, repair })
     })
 }
 
-/// Runs a world, and prints how to replay it on failure. Returns whether the combination is valid; `None` on
-/// failure.
-fn try_world(combination: &Combination, number: u64) -> Option<bool> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| world(combination, number)));
+/// Each scheme by itself.
+fn single(schemes: &Schemes) -> Vec<Combination<'_>> {
+    schemes.all().map(|scheme| installed(schemes, scheme.name())).collect()
+}
+
+/// All pairs of schemes that go together, in either order.
+fn pairs(schemes: &Schemes) -> Vec<Combination<'_>> {
+    let pairs = schemes.all().flat_map(|one| schemes.all().map(move |other| vec![one, other]));
+    pairs.filter_map(|pair| Combination::new(pair).ok()).collect()
+}
+
+/// Runs a world, and prints how to replay it on failure. Returns whether the kind is valid; `None` on failure.
+fn try_world(kind: &Kind, number: u64) -> Option<bool> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| world(kind, number)));
     if outcome.is_err() {
-        let name = combination.name();
+        let name = kind.name();
         eprintln!(
-            "replay: LASTHOP_WORLD={name}:{number} cargo test -p lasthop-sim --test tcp worlds -- --nocapture"
+            "replay: LASTHOP_WORLD=\"{name}:{number}\" cargo test -p lasthop-sim --test tcp worlds -- --nocapture"
         );
     }
     outcome.ok()
 }
 
+/// Runs the world that `LASTHOP_WORLD` names, if any. Returns whether there is one.
+fn replay(schemes: &Schemes) -> bool {
+    let Ok(one) = env::var("LASTHOP_WORLD") else { return false };
+    let (name, number) = one.rsplit_once(':').expect("a world such as ebsn:cubic:prr-rack:17");
+    let installed = installed(schemes, name.split(':').next().unwrap_or_default());
+    let kind = kinds(&installed).find(|kind| kind.name() == name).expect("a kind of world");
+    assert!(try_world(&kind, number.parse().expect("a number")).is_some());
+    true
+}
+
+fn worlds_of_each_kind() -> u64 {
+    env::var("LASTHOP_WORLDS").map_or(WORLDS, |text| text.parse().expect("a number"))
+}
+
 #[test]
 fn invariants_hold_in_random_worlds() {
     let schemes = Schemes::default();
-    if let Ok(one) = env::var("LASTHOP_WORLD") {
-        let (name, number) = one.rsplit_once(':').expect("a world such as ebsn:cubic:prr-rack:17");
-        let combination = combinations(&schemes).find(|combination| combination.name() == name);
-        assert!(try_world(&combination.expect("a combination"), number.parse().expect("a number")).is_some());
+    if replay(&schemes) {
         return;
     }
-    let count = env::var("LASTHOP_WORLDS").map_or(WORLDS, |text| text.parse().expect("a number"));
     let mut failed = 0;
-    for combination in combinations(&schemes) {
-        let outcomes: Vec<_> = (0..count).map(|number| try_world(&combination, number)).collect();
-        failed += outcomes.iter().filter(|outcome| outcome.is_none()).count();
-        // Controllers that need delivery-rate samples need per-segment records; all other combinations are
-        // valid.
-        let samples =
-            matches!(combination.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
-        let works = !samples || combination.repair.1 == Flavour::Prr;
-        let idle = outcomes.contains(&Some(false));
-        assert!(!works || !idle, "{}: no settings without faults", combination.name());
+    for scheme in single(&schemes) {
+        for kind in kinds(&scheme) {
+            let outcomes: Vec<_> =
+                (0..worlds_of_each_kind()).map(|number| try_world(&kind, number)).collect();
+            failed += outcomes.iter().filter(|outcome| outcome.is_none()).count();
+            // Controllers that need delivery-rate samples need per-segment records; all other kinds are valid.
+            let samples =
+                matches!(kind.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
+            let works = !samples || kind.repair.1 == Flavour::Prr;
+            let idle = outcomes.contains(&Some(false));
+            assert!(!works || !idle, "{}: no settings without faults", kind.name());
+        }
     }
     assert_eq!(failed, 0, "worlds failed");
+}
+
+/// Each pair of schemes that goes together, with random congestion controls and recoveries.
+#[test]
+fn invariants_hold_under_pairs_of_schemes() {
+    let schemes = Schemes::default();
+    if env::var_os("LASTHOP_WORLD").is_some() {
+        return;
+    }
+    let (mut failed, mut ran) = (0, 0);
+    let pairs = pairs(&schemes);
+    for pair in &pairs {
+        let mut random = Streams::new(1, 0).stream(&format!("pair:{}", pair.name()));
+        for _ in 0..KINDS_PER_PAIR {
+            let (congestion, repair) = (pick(&mut random, &CONTROLS), pick(&mut random, &REPAIRS));
+            let kind = Kind { schemes: pair, congestion, repair };
+            let outcomes = (0..worlds_of_each_kind() / 4).map(|number| try_world(&kind, number));
+            for outcome in outcomes {
+                failed += u32::from(outcome.is_none());
+                ran += u32::from(outcome == Some(true));
+            }
+        }
+    }
+    assert_eq!(failed, 0, "worlds failed");
+    assert!(ran as usize > 10 * pairs.len(), "{ran} worlds of {} pairs", pairs.len());
 }

@@ -21,15 +21,11 @@
 mod agent;
 mod reaction;
 
-use alloc::boxed::Box;
-
 use lasthop_base::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
-use crate::component::Component;
+use super::{Installer, Scheme};
 use crate::packet::NoticeCode;
-use crate::tcp::Reaction;
 
 /// "Reached the last hop": an ICMP message of the type for experimental mobility protocols (RFC 4065).
 const LAST_HOP: NoticeCode = NoticeCode { kind: 41, code: 1 };
@@ -68,15 +64,8 @@ impl Scheme for Lhack {
         "Cobb and Agrawal section 4"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::BARE
-    }
-
-    fn agent(&self) -> Option<Box<dyn Component>> {
-        Some(Box::new(agent::Agent::new(self)))
-    }
-
-    fn reaction(&self) -> Option<Box<dyn Reaction>> {
-        Some(Box::<reaction::LossClassifier>::default())
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.at_base_station(|_| agent::Agent::new(self));
+        installer.at_sender(reaction::LossClassifier::default);
     }
 }

@@ -37,15 +37,13 @@
 mod agent;
 mod connection;
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use lasthop_base::Duration;
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
-use crate::component::Component;
+use super::{Installer, Scheme};
 use crate::tcp::Settings;
 
 /// Local retransmission at the base station.
@@ -110,10 +108,6 @@ impl Scheme for Snoop {
         "Balakrishnan et al., MobiCom 1995"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::BARE
-    }
-
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
         let numbers = [
             ("dupacks", self.dupacks),
@@ -134,7 +128,7 @@ impl Scheme for Snoop {
         none.chain(zero).map(|(key, fault)| (String::from(key), String::from(fault))).collect()
     }
 
-    fn agent(&self) -> Option<Box<dyn Component>> {
-        Some(Box::new(agent::Agent::new(self)))
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.at_base_station(|_| agent::Agent::new(self));
     }
 }

@@ -27,7 +27,6 @@
 mod agent;
 mod reaction;
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -35,9 +34,8 @@ use alloc::vec::Vec;
 use lasthop_base::Duration;
 use serde::{Deserialize, Serialize};
 
-use super::{LinkUse, Scheme};
-use crate::component::Component;
-use crate::tcp::{Flags, Reaction, Settings};
+use super::{Installer, Scheme};
+use crate::tcp::{Flags, Settings};
 
 /// Radio network feedback.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,10 +90,6 @@ impl Scheme for Wenp {
         "Jayanathan and Sirisena section V"
     }
 
-    fn link(&self) -> LinkUse {
-        LinkUse::BARE
-    }
-
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {
         let mut faults = Vec::new();
         let mut check = |holds: bool, key: &str, problem: String| {
@@ -122,11 +116,8 @@ impl Scheme for Wenp {
         faults
     }
 
-    fn agent(&self) -> Option<Box<dyn Component>> {
-        Some(Box::new(agent::Agent::new(self)))
-    }
-
-    fn reaction(&self) -> Option<Box<dyn Reaction>> {
-        Some(Box::new(reaction::Feedback::new(self)))
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.at_base_station(|_| agent::Agent::new(self));
+        installer.at_sender(|| reaction::Feedback::new(self));
     }
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::mem;
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
-use lasthop_proto::scheme::Scheme;
 use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
 
 use super::Resolver;
-use crate::build::network::{Network, NetworkLink, Workload};
+use crate::build::network::{LastHop, Network, NetworkLink, Workload};
 use crate::schema::{Radio, Wired};
 
 /// About three years.
@@ -105,12 +104,11 @@ impl Resolver<'_> {
                 visits[usize::from(node.0)] += 1;
             }
         }
-        let tcp = &self.scenario.tcp;
-        let has_agent = |scheme: &dyn Scheme| {
-            scheme.agent().is_some() || (scheme.faults(tcp).is_empty() && scheme.split(tcp).is_some())
-        };
-        let mut schemes = self.scenario.schemes.iter().filter_map(|name| self.scenario.scheme.get(name));
-        let agents = if schemes.any(has_agent) { agents.len() } else { 0 };
+        let at_each = self
+            .scenario
+            .combinations()
+            .map(|combination| combination.agents().len() + usize::from(combination.splitter().is_some()));
+        let agents = at_each.max().unwrap_or(0) * agents.len();
         let ends = 2 * flows.iter().filter(|flow| flow.path.answers.is_none()).count();
         // Packets may part ways where two flows meet.
         let routers = visits.iter().filter(|&&flows| flows > 1).count();
@@ -149,6 +147,7 @@ impl Resolver<'_> {
                 NetworkLink::Radio(hop) => {
                     self.check_hop(&name, &hop.down, false, largest_packet);
                     self.check_hop(&name, &hop.up, true, largest_packet);
+                    self.check_supplied_arq(hop);
                 }
                 NetworkLink::Station(station) => {
                     let own = self.scenario.link.get(&name).is_some_and(|link| link.states("channel"));
@@ -195,12 +194,12 @@ impl Resolver<'_> {
         let own = own.map(|flow| (vec!["connection", flow.name.as_str(), "tcp", "window"], &flow.tcp));
         for (path, tcp) in [(vec!["tcp", "window"], &scenario.tcp)].into_iter().chain(own) {
             self.check_window(&path, tcp);
-            for scheme in scenario.schemes.iter().filter_map(|name| scenario.scheme.get(name)) {
-                // Other invalid parameters of the scheme are reported elsewhere.
-                if scheme.faults(tcp).is_empty()
-                    && let Some(split) = scheme.split(tcp)
+            for combination in scenario.combinations() {
+                // Other invalid parameters of a scheme are reported elsewhere.
+                if combination.faults(tcp).next().is_none()
+                    && let Some((scheme, split)) = combination.splitter().zip(combination.split(tcp))
                 {
-                    self.check_window(&["scheme", scheme.name(), "wireless", "window"], &split.wireless);
+                    self.check_window(&["scheme", scheme, "wireless", "window"], &split.wireless);
                 }
             }
         }
@@ -245,7 +244,7 @@ impl Resolver<'_> {
         say(self, "channel", &|resolver, path| {
             resolver.check_periods(path, radio.channel.mean_cycle_s(), on_air);
         });
-        say(self, "arq", &|resolver, path| resolver.check_attempts(path, radio));
+        say(self, "arq", &|resolver, path| resolver.check_attempts(path, radio, radio.arq));
         if let Some(every) = radio.handoff.and_then(|handoff| handoff.every) {
             say(self, "handoff", &|resolver, path| {
                 resolver.check_periods(&[path, &["every"]].concat(), Some(every.as_secs_f64()), on_air);
@@ -253,9 +252,23 @@ impl Resolver<'_> {
         }
     }
 
-    /// Checks the number of attempts without a limit: each takes time.
-    fn check_attempts(&mut self, path: &[&str], radio: &Radio) {
-        let (retransmissions, wait) = match radio.arq {
+    /// Checks the ARQs that schemes supply to a link.
+    fn check_supplied_arq(&mut self, hop: &LastHop) {
+        let scenario = self.scenario;
+        for combination in scenario.combinations() {
+            let Some(scheme) = combination.arq_supplier() else { continue };
+            for (radio, opposite) in [(&hop.down, &hop.up), (&hop.up, &hop.down)] {
+                let arq = combination.link().arq.of(radio.arq, opposite.arq);
+                if arq != radio.arq {
+                    self.check_attempts(&["scheme", scheme], radio, arq);
+                }
+            }
+        }
+    }
+
+    /// Checks the number of attempts of an ARQ without a limit: each takes time.
+    fn check_attempts(&mut self, path: &[&str], radio: &Radio, arq: arq::Config) {
+        let (retransmissions, wait) = match arq {
             arq::Config::None => return,
             arq::Config::StopAndWait(params) => (params.retransmissions, params.backoff.mean()),
             arq::Config::SelectiveRepeat(params) => (params.retransmissions, params.feedback_delay),
@@ -276,8 +289,8 @@ impl Resolver<'_> {
     fn largest_packet(&self) -> Bytes {
         let traffic = self.scenario.traffic.values().map(|traffic| traffic.packet_size);
         // A scheme may use larger segments on the wireless part, and has control messages.
-        let splits = self.scenario.schemes.iter().filter_map(|name| self.scenario.scheme.get(name));
-        let split = splits.filter_map(|scheme| scheme.split(&self.scenario.tcp));
+        let split =
+            self.scenario.combinations().filter_map(|combination| combination.split(&self.scenario.tcp));
         let own = self.network.settings().map(|tcp| tcp.packet_size);
         let sizes = traffic.chain(own).chain(split.map(|split| split.wireless.packet_size));
         sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(MAX_PACKET)

@@ -4,6 +4,7 @@ use lasthop_base::{Bytes, Time};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, Segment, SeqNum};
 use lasthop_proto::{Body, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port};
+use lasthop_testing::schemes::agent;
 
 const LHACK: NoticeCode = NoticeCode { kind: 41, code: 1 };
 const FHACK: NoticeCode = NoticeCode { kind: 41, code: 2 };
@@ -20,7 +21,7 @@ fn segment(seq: u32, len: u32, flags: Flags) -> Packet {
 
 /// The effects of the scheme's agent on packets that arrive at these ports.
 fn effects(schemes: &Schemes, packets: &[(Port, Packet)]) -> Vec<Effect> {
-    let mut agent = schemes.get("lhack").and_then(|scheme| scheme.agent()).expect("it has one");
+    let mut agent = agent(schemes, "lhack");
     let mut out = Out::default();
     for &(port, packet) in packets {
         agent.receive(Time::ZERO, &packet, port, &mut out);

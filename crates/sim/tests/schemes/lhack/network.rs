@@ -3,22 +3,22 @@
 
 use lasthop_base::{BitRate, Duration, Streams};
 use lasthop_proto::scheme::Schemes;
-use lasthop_proto::tcp::{Flavour, Profile, Reaction, Settings};
+use lasthop_proto::tcp::{Flavour, Profile, Reactions, Settings};
 use lasthop_proto::{Component, Packet, Port};
 use lasthop_sim::{QueueLimit, WiredLink};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
 use lasthop_testing::random::{FLAVOURS, pick, settings};
+use lasthop_testing::schemes::{self, installed};
 use lasthop_testing::stations::{PATHS, Stage, assert_same_course, course, path, run};
 
 fn agent() -> Box<dyn Component> {
-    let schemes = Schemes::default();
-    schemes.get("lhack").and_then(|scheme| scheme.agent()).expect("it has one")
+    schemes::agent(&Schemes::default(), "lhack")
 }
 
-fn reaction() -> Option<Box<dyn Reaction>> {
-    Schemes::default().get("lhack").and_then(|scheme| scheme.reaction())
+fn reactions() -> Reactions {
+    installed(&Schemes::default(), "lhack").reactions()
 }
 
 /// Runs a transfer under the scheme and checks the invariants.
@@ -26,7 +26,7 @@ fn transfer(settings: &Settings, bytes: u64, stages: Vec<Stage>) {
     // Limited transmit applies to early duplicates, of which there are many after a repair on the first hop.
     let slack = if settings.limited_transmit { settings.window_payload() } else { slack(settings, true) };
     let tap = |receiver| Invariants::new(receiver, first_byte(settings), slack).end_to_end(settings, true);
-    let (engine, ends, ended) = run(settings, bytes, stages, reaction(), tap);
+    let (engine, ends, ended) = run(settings, bytes, stages, reactions(), tap);
     finish(engine, ends, ended, bytes);
 }
 
@@ -50,7 +50,8 @@ fn streams_arrive_intact_in_random_worlds() {
 
 /// Asserts that a transfer has the same course with the scheme's reaction and without.
 fn assert_like_the_standard(settings: &Settings, bytes: u64, stages: impl Fn() -> Vec<Stage>) {
-    let [found, standard] = [reaction(), None].map(|reaction| course(settings, bytes, stages(), reaction));
+    let [found, standard] =
+        [reactions(), Reactions::default()].map(|reactions| course(settings, bytes, stages(), reactions));
     assert_same_course(&found, &standard);
 }
 

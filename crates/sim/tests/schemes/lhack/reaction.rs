@@ -5,14 +5,14 @@ use lasthop_proto::NoticeCode;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flavour, InitialWindow, Rules, Settings};
 use lasthop_testing::dialogue::{Client, MSS, Steps, settings};
+use lasthop_testing::schemes::installed;
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 const FAST_RECOVERY: [Flavour; 2] = [Flavour::Reno, Flavour::NewReno];
 
 fn source(settings: &Settings) -> Client {
     let schemes = Schemes::default();
-    let reaction = schemes.get("lhack").and_then(|scheme| scheme.reaction()).expect("it has one");
-    Client::reacting_with(settings, None, reaction)
+    Client::installed(settings, None, installed(&schemes, "lhack").reactions())
 }
 
 /// Eight segments in flight, with this flavour.

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
-use lasthop_proto::scheme::Schemes;
+use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Settings};
 use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out,
     Packet, Port, Probe,
 };
+use lasthop_testing::schemes::agent;
 
 /// Source, destination and flow of data.
 type Key = (u16, u16, u16);
@@ -67,9 +68,8 @@ impl Station {
     /// A base station with these parameters.
     fn with(parameters: &str) -> Station {
         let schemes: Schemes = toml::from_str(&format!("[snoop]\n{parameters}")).expect("sound parameters");
-        let scheme = schemes.get("snoop").expect("it is there");
-        assert_eq!(scheme.faults(&Settings::default()), []);
-        Station { agent: scheme.agent().expect("it has one"), now: Time::ZERO }
+        assert_eq!(schemes.snoop.faults(&Settings::default()), []);
+        Station { agent: agent(&schemes, "snoop"), now: Time::ZERO }
     }
 
     /// A base station that has measured a round-trip time of 100 ms and forwarded segments 0 to `last`, of which
@@ -552,11 +552,11 @@ fn copies_are_expedited() {
 fn zero_is_refused() {
     for key in ["dupacks", "attempts", "cache", "connections"] {
         let schemes: Schemes = toml::from_str(&format!("[snoop]\n{key} = 0")).expect("a number");
-        assert_eq!(schemes.get("snoop").expect("it is there").faults(&Settings::default())[0].0, key);
+        assert_eq!(schemes.snoop.faults(&Settings::default())[0].0, key);
     }
     for key in ["min_timeout", "persist", "initial", "idle"] {
         let schemes: Schemes = toml::from_str(&format!("[snoop]\n{key} = \"0 s\"")).expect("a time");
-        assert_eq!(schemes.get("snoop").expect("it is there").faults(&Settings::default())[0].0, key);
+        assert_eq!(schemes.snoop.faults(&Settings::default())[0].0, key);
     }
 }
 

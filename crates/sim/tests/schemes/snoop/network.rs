@@ -14,13 +14,10 @@ use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
 use lasthop_testing::random::{FLAVOURS, coin, milliseconds, pick, settings};
+use lasthop_testing::schemes::{self, installed, site};
 use lasthop_testing::stations::{PATHS, Stage, assert_same_course, course, path, run};
 
 const WORLDS: u64 = 3_000;
-
-fn snoop(schemes: &Schemes) -> &dyn Scheme {
-    schemes.get("snoop").expect("it is there")
-}
 
 /// Packets by their contents; copies are expedited.
 fn key(packet: &Packet) -> String {
@@ -44,7 +41,7 @@ struct Watched {
 impl Watched {
     fn of(schemes: &Schemes) -> Box<dyn Component> {
         Box::new(Watched {
-            agent: snoop(schemes).agent().expect("it has one"),
+            agent: schemes::agent(schemes, "snoop"),
             attempts: schemes.snoop.attempts.into(),
             forwarded: BTreeMap::new(),
             passed: BTreeMap::new(),
@@ -171,7 +168,7 @@ fn parameters(random: &mut Stream) -> Schemes {
     snoop.connections = pick(random, &[1, 256]);
     snoop.idle = pick(random, &[1, 100, 120_000].map(Duration::from_millis));
     snoop.encrypted = random.below(16) == 0;
-    assert!(super::network::snoop(&schemes).faults(&Settings::default()).is_empty());
+    assert!(schemes.snoop.faults(&Settings::default()).is_empty());
     schemes
 }
 
@@ -302,7 +299,8 @@ fn stages(schemes: &Schemes, scheme: &str, loss: f64, delay: Duration, streams: 
         let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
         RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff)
     });
-    let agent = schemes.get(scheme).and_then(Scheme::agent).map(|agent| Stage::Station(agent, Port::WIRED));
+    let scheme = installed(schemes, scheme);
+    let agent = (scheme.agents().len() > 0).then(|| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
     [Some(Stage::Hop(wire)), agent, Some(Stage::Air(Box::new(air)))].into_iter().flatten().collect()
 }
 

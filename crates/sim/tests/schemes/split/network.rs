@@ -2,10 +2,10 @@
 //! fixed and from the mobile host.
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
-use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::scheme::{Combination, Schemes};
 use lasthop_proto::split::{LossRecovery, Proxy, Split};
 use lasthop_proto::tcp::{
-    Changes, Flavour, InitialWindow, Profile, Receiver, Rules, Sender, Settings, Transfer,
+    Changes, Flavour, InitialWindow, Profile, Reactions, Receiver, Rules, Sender, Settings, Transfer,
 };
 use lasthop_proto::{ComponentId, Port};
 use lasthop_sim::{Builder, Ended, Engine, Node, QueueLimit, Tap, WiredLink};
@@ -13,6 +13,7 @@ use lasthop_testing::check;
 use lasthop_testing::endpoint_invariants::RelayInvariants;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{CONNECTION, Loses, by_order, first_byte, join, nothing, segments, slack};
+use lasthop_testing::schemes::installed;
 
 /// A scheme that splits connections, and the direction of the data.
 #[derive(Clone, Debug)]
@@ -34,14 +35,14 @@ impl Case {
         })
     }
 
-    fn scheme(&self) -> &dyn Scheme {
-        self.schemes.get(self.scheme).expect("there is such a scheme")
+    fn combination(&self) -> Combination<'_> {
+        installed(&self.schemes, self.scheme)
     }
 
     /// The split with a buffer of this size.
     fn split(&self, buffer: u64) -> Split {
-        assert_eq!(self.scheme().faults(&self.wired), []);
-        let Split { wireless, .. } = self.scheme().split(&self.wired).expect("it splits");
+        assert_eq!(self.combination().faults(&self.wired).next(), None);
+        let Split { wireless, .. } = self.combination().split(&self.wired).expect("it splits");
         // Losses may last longer than a base station's user timeout.
         Split { buffer: Bytes(buffer), wireless: Settings { user_timeout: None, ..wireless } }
     }
@@ -131,12 +132,15 @@ fn relayed<T: Tap>(
     };
     let own = *from == Port::WIRED;
     let (near, far) = if own { (wired, &split.wireless) } else { (&split.wireless, wired) };
-    let reaction = |has_it: bool| if has_it { case.scheme().reaction() } else { None };
+    let reactions = |has_them: bool| match has_them {
+        true => case.combination().reactions(),
+        false => Reactions::default(),
+    };
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(bytes), start: Time::ZERO };
-    let source = net.add(Sender::new(CONNECTION, near, transfer, reaction(!own)));
+    let source = net.add(Sender::new(CONNECTION, near, transfer, reactions(!own)));
     let mut proxy = Proxy::new();
-    proxy.join(CONNECTION, (wired, &split), *from, true, reaction(own));
+    proxy.join(CONNECTION, (wired, &split), *from, true, (reactions(own), None));
     let proxy = net.add(proxy);
     let sink = net.add(Receiver::new(CONNECTION, far));
     let (wire, air) = (link(10_000_000, 5), link(1_000_000, 2));

@@ -6,6 +6,7 @@ use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_sim::{Builder, Ended, QueueLimit, WiredLink};
 use lasthop_testing::net::{CONNECTION, ring};
+use lasthop_testing::schemes::installed;
 
 /// More wake-ups than any of these transfers needs.
 const MOST_WAKEUPS: u64 = 500_000;
@@ -19,11 +20,11 @@ fn arrives(scheme: &str, max_burst: u32, packets: u32, rate: u64) -> bool {
         ..Profile::Rfc.settings()
     };
     let schemes = Schemes::default();
-    let scheme = schemes.get(scheme).expect("a scheme");
+    let scheme = installed(&schemes, scheme);
     let wireless = scheme.split(&wired).expect("it splits connections").wireless;
     let mut net = Builder::new();
     let transfer = Transfer { bytes: Some(60 * 1_024), start: Time::ZERO };
-    let sender = net.add(Sender::new(CONNECTION, &wireless, transfer, scheme.reaction()));
+    let sender = net.add(Sender::new(CONNECTION, &wireless, transfer, scheme.reactions()));
     let link = |bps, queue| {
         let rate = BitRate::from_bps(bps).expect("not zero");
         WiredLink::new(rate, Duration::from_millis(20), queue)

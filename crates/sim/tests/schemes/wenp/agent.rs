@@ -9,6 +9,7 @@ use lasthop_proto::{
     Body, Component, Datagram, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port,
     Probe,
 };
+use lasthop_testing::schemes::agent;
 
 /// The bit next to CWR, 0x80.
 const RNF: Flags = Flags(0x100);
@@ -53,7 +54,7 @@ impl Station {
 
     fn of(schemes: &Schemes) -> Station {
         assert!(schemes.wenp_faults().is_empty());
-        let agent = schemes.get("wenp").and_then(|scheme| scheme.agent()).expect("it has one");
+        let agent = agent(schemes, "wenp");
         Station { agent, now: Time::ZERO, bit: Flags(1 << schemes.wenp.bit) }
     }
 

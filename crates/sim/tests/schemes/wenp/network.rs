@@ -6,23 +6,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{FrameLoss, Model};
 use lasthop_proto::scheme::{Scheme, Schemes};
-use lasthop_proto::tcp::{Congestion, Flags, Flavour, Profile, Reaction, Segment, SeqNum, Settings};
+use lasthop_proto::tcp::{Congestion, Flags, Flavour, Profile, Reactions, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Effect, Out, Packet, Port, Probe};
 use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{by_order, finish, first_byte, nothing, plain_radio, segments, slack};
 use lasthop_testing::random::{FLAVOURS, pick, settings};
+use lasthop_testing::schemes::{agent, installed, site};
 use lasthop_testing::stations::{Course, PATHS, Stage, assert_same_course, course, path, run};
 
 const WORLDS: u64 = 5_000;
 
-fn wenp(schemes: &Schemes) -> &dyn Scheme {
-    schemes.get("wenp").expect("it is there")
-}
-
-fn reaction(schemes: &Schemes) -> Option<Box<dyn Reaction>> {
-    wenp(schemes).reaction()
+fn reactions(schemes: &Schemes) -> Reactions {
+    installed(schemes, "wenp").reactions()
 }
 
 /// The scheme's agent, with checks: each packet is forwarded at once, alone and unchanged but for the bit,
@@ -35,7 +32,7 @@ struct Watched {
 
 impl Watched {
     fn of(schemes: &Schemes) -> Box<dyn Component> {
-        let agent = wenp(schemes).agent().expect("it has one");
+        let agent = agent(schemes, "wenp");
         Box::new(Watched { agent, bit: Flags(1 << schemes.wenp.bit), passed: Vec::new() })
     }
 
@@ -87,7 +84,7 @@ fn parameters(random: &mut Stream) -> Schemes {
     schemes.wenp.connections = pick(random, &[1, 256]);
     schemes.wenp.idle = pick(random, &[1, 100, 120_000].map(Duration::from_millis));
     schemes.wenp.encrypted = random.below(8) == 0;
-    assert!(wenp(&schemes).faults(&Settings::default()).is_empty());
+    assert!(schemes.wenp.faults(&Settings::default()).is_empty());
     schemes
 }
 
@@ -96,7 +93,7 @@ fn transfer(schemes: &Schemes, settings: &Settings, bytes: u64, stages: Vec<Stag
     let tap = |receiver| {
         Invariants::new(receiver, first_byte(settings), slack(settings, true)).end_to_end(settings, true)
     };
-    let (engine, ends, ended) = run(settings, bytes, stages, reaction(schemes), tap);
+    let (engine, ends, ended) = run(settings, bytes, stages, reactions(schemes), tap);
     finish(engine, ends, ended, bytes);
 }
 
@@ -130,7 +127,7 @@ fn with_and_without(
     change(random, &mut schemes, &mut settings);
     let bytes = 60 * u64::from(settings.mss());
     let stages = || path(&mut random.clone(), &streams, &settings, stations, || Watched::of(&schemes));
-    [reaction(&schemes), None].map(|reaction| course(&settings, bytes, stages(), reaction))
+    [reactions(&schemes), Reactions::default()].map(|reactions| course(&settings, bytes, stages(), reactions))
 }
 
 /// "Standard otherwise": without feedback the source sends equal packets at equal times, in any world. Here
@@ -239,8 +236,8 @@ fn with_congestion_losses_only_the_source_is_standard() {
                 });
                 station(&schemes, Stage::Losses(data, nothing()), Stage::Losses(nothing(), nothing()))
             };
-            let [mut found, mut standard] =
-                [reaction(&schemes), None].map(|reaction| course(&settings, bytes, stages(), reaction));
+            let [mut found, mut standard] = [reactions(&schemes), Reactions::default()]
+                .map(|reactions| course(&settings, bytes, stages(), reactions));
             let silence = |pair: &[(Time, _, _)]| pair[1].0 > pair[0].0 + Duration::from_millis(500);
             let until = standard.windows(2).position(silence).map_or(standard.len(), |last| last + 1);
             found.truncate(until);
@@ -264,12 +261,12 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
         RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff)
     });
     let schemes = Schemes::default();
-    let scheme = schemes.get(scheme).expect("it is there");
-    let agent = scheme.agent().map(|agent| Stage::Station(agent, Port::WIRED));
+    let scheme = installed(&schemes, scheme);
+    let agent = (scheme.agents().len() > 0).then(|| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
     let stages = [Some(Stage::Hop(wire)), agent, Some(Stage::Air(Box::new(air)))];
     let bytes = 2_000_000;
     let stages = stages.into_iter().flatten().collect();
-    let (engine, (sender, _), _) = run(&settings, bytes, stages, scheme.reaction(), |_| NoTap);
+    let (engine, (sender, _), _) = run(&settings, bytes, stages, scheme.reactions(), |_| NoTap);
     let Node::Sender(source) = engine.node(sender) else { unreachable!("the node has this kind") };
     source.stats().completed.expect("it completes").as_secs_f64()
 }

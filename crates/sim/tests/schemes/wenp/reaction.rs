@@ -4,6 +4,7 @@ use lasthop_base::Bytes;
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, Flavour, Rules, Segment, Settings};
 use lasthop_testing::dialogue::{Client, MSS, Steps, settings};
+use lasthop_testing::schemes::installed;
 
 const FLAVOURS: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
 const RULES: [Rules; 2] = [Rules::Rfc, Rules::Ns2];
@@ -15,8 +16,7 @@ const RNF: Flags = Flags(0x100);
 fn source_with(settings: &Settings, change: impl FnOnce(&mut Schemes)) -> Client {
     let mut schemes = Schemes::default();
     change(&mut schemes);
-    let reaction = schemes.get("wenp").and_then(|scheme| scheme.reaction()).expect("it has one");
-    Client::reacting_with(settings, None, reaction)
+    Client::installed(settings, None, installed(&schemes, "wenp").reactions())
 }
 
 fn source(settings: &Settings) -> Client {

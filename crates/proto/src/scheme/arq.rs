@@ -1,0 +1,63 @@
+//! An ARQ for the wireless link.
+//!
+//! **What it does.** The wireless link retransmits lost units, by the ARQ of the scenario or, for links
+//! without one, by that of this scheme. Alone it is `local-recovery` for every scenario; it lets any other scheme
+//! run over a link that recovers losses: `"snoop + arq"`.
+//! **Source.** RFC 3366 (link ARQ); selective repeat as in `arq/selective_repeat.rs`.
+//! **Parameters.** `protocol`: the ARQ of links for which the scenario has none; selective repeat with the
+//! defaults of `[radio.arq.selective-repeat]`.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ArqUse, Installer, Scheme};
+use crate::arq::{Config, selective_repeat};
+use crate::tcp::Settings;
+
+/// An ARQ for links without one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Arq {
+    /// The ARQ.
+    pub protocol: Config,
+}
+
+impl Default for Arq {
+    fn default() -> Arq {
+        Arq { protocol: Config::SelectiveRepeat(selective_repeat::Params::default()) }
+    }
+}
+
+impl Scheme for Arq {
+    fn name(&self) -> &'static str {
+        "arq"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the wireless link retransmits lost units, even if the scenario has no ARQ"
+    }
+
+    fn source(&self) -> &'static str {
+        "RFC 3366"
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        let found = match self.protocol {
+            Config::None => Some(("protocol".into(), String::from("found \"none\", expected an ARQ"))),
+            _ => self
+                .protocol
+                .validate()
+                .err()
+                .map(|invalid| (format!("protocol.{}", invalid.field), String::from(invalid.problem))),
+        };
+        found.map_or_else(Vec::new, |fault| vec![fault])
+    }
+
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.arq(ArqUse::Supplied(self.protocol));
+    }
+}

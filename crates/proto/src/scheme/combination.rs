@@ -1,0 +1,154 @@
+//! Schemes that are installed together.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::installer::{ArqUse, Installer, LinkUse, Site};
+use super::{Scheme, Schemes};
+use crate::component::Component;
+use crate::split::Split;
+use crate::tcp::{Reactions, ReceiverReactions, Settings};
+
+/// What separates the schemes of a combination: `"ebsn + selective-fec"`.
+const PLUS: char = '+';
+
+/// One or several schemes that are installed together: what a run runs.
+pub struct Combination<'a> {
+    name: String,
+    schemes: Vec<&'a dyn Scheme>,
+    installed: Installer<'a>,
+}
+
+impl fmt::Debug for Combination<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Combination").field(&self.name).finish()
+    }
+}
+
+/// Why schemes cannot be combined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CombinationError {
+    /// No scheme has this name.
+    Unknown(String),
+    /// The reason why these schemes do not go together.
+    Conflict(String),
+}
+
+impl Schemes {
+    /// The combination called `name`: the names of schemes with `+` between them, such as `"ebsn"` or
+    /// `"ebsn + selective-fec"`. Spaces do not matter.
+    ///
+    /// # Errors
+    /// If a scheme is unknown or named twice, or the schemes do not go together.
+    pub fn combination(&self, name: &str) -> Result<Combination<'_>, CombinationError> {
+        let schemes = name.split(PLUS).map(str::trim);
+        let schemes =
+            schemes.map(|name| self.get(name).ok_or_else(|| CombinationError::Unknown(name.into())));
+        Combination::new(schemes.collect::<Result<_, _>>()?).map_err(CombinationError::Conflict)
+    }
+}
+
+impl Schemes {
+    /// The names of the schemes that supply an ARQ to links without one.
+    pub fn suppliers_of_arq(&self) -> impl Iterator<Item = &'static str> {
+        self.all().filter_map(|scheme| Combination::new(vec![scheme]).ok()?.arq_supplier())
+    }
+}
+
+impl<'a> Combination<'a> {
+    /// The combination of `schemes`, in this order.
+    ///
+    /// # Errors
+    /// The reason if they do not go together.
+    pub fn new(schemes: Vec<&'a dyn Scheme>) -> Result<Combination<'a>, String> {
+        let mut installed = Installer::default();
+        let is_single = schemes.len() == 1;
+        for (index, scheme) in schemes.iter().enumerate() {
+            let name = scheme.name();
+            if schemes[..index].iter().any(|other| other.name() == name) {
+                return Err(format!("\"{name}\" occurs twice"));
+            }
+            let mut alone = Installer::default();
+            scheme.install(&mut alone);
+            if alone.is_empty() && !is_single {
+                return Err(format!("\"{name}\" adds nothing to another scheme"));
+            }
+            installed.scheme = name;
+            scheme.install(&mut installed);
+        }
+        match installed.conflict.take() {
+            Some(conflict) => Err(conflict),
+            None => {
+                let names: Vec<_> = schemes.iter().map(|scheme| scheme.name()).collect();
+                Ok(Combination { name: names.join(" + "), schemes, installed })
+            }
+        }
+    }
+
+    /// The names of the schemes with ` + ` between them.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The schemes, in the order of installation.
+    pub fn schemes(&self) -> impl Iterator<Item = &'a dyn Scheme> {
+        self.schemes.iter().copied()
+    }
+
+    /// Invalid parameters, given these TCP settings: the scheme and the name of each, and what was found and
+    /// expected.
+    pub fn faults(&self, tcp: &Settings) -> impl Iterator<Item = (&'static str, String, String)> {
+        self.schemes().flat_map(|scheme| {
+            let faults = scheme.faults(tcp).into_iter();
+            faults.map(|(key, problem)| (scheme.name(), key, problem))
+        })
+    }
+
+    /// How the wireless link is used.
+    pub fn link(&self) -> LinkUse {
+        self.installed.link
+    }
+
+    /// The scheme that supplies an ARQ to links without one, if one does.
+    pub fn arq_supplier(&self) -> Option<&'static str> {
+        matches!(self.installed.link.arq, ArqUse::Supplied(_)).then_some(self.installed.by.arq)
+    }
+
+    /// How the base station splits connections, given `tcp` on the wired part.
+    pub fn split(&self, tcp: &Settings) -> Option<Split> {
+        self.installed.split.as_ref().map(|(_, split)| split(tcp))
+    }
+
+    /// The scheme that splits connections, if one does.
+    pub fn splitter(&self) -> Option<&'static str> {
+        self.installed.split.as_ref().map(|(name, _)| *name)
+    }
+
+    /// The schemes of the agents at each base station, the one nearest to the wired network first, without
+    /// that which splits connections.
+    pub fn agents(&self) -> impl ExactSizeIterator<Item = &'static str> {
+        self.installed.agents.iter().map(|(name, _)| *name)
+    }
+
+    /// A new agent: number `index` of [`agents`](Combination::agents).
+    ///
+    /// # Panics
+    /// If there is no such agent.
+    pub fn agent(&self, index: usize, site: &Site<'_>) -> Box<dyn Component> {
+        self.installed.agents[index].1(site)
+    }
+
+    /// New reactions for a sender.
+    pub fn reactions(&self) -> Reactions {
+        self.installed.senders.iter().map(|make| make()).collect::<Vec<_>>().into()
+    }
+
+    /// New reactions for a receiver.
+    pub fn receiver_reactions(&self) -> ReceiverReactions {
+        self.installed.receivers.iter().map(|make| make()).collect::<Vec<_>>().into()
+    }
+}

@@ -1,0 +1,191 @@
+//! What a scheme installs, and where.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use lasthop_base::{BitRate, Duration, Stream, Streams};
+
+use crate::arq;
+use crate::component::Component;
+use crate::fec::Covers;
+use crate::split::Split;
+use crate::tcp::{Reaction, ReceiverReaction, Settings};
+
+/// Whether the wireless link recovers losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ArqUse {
+    /// As in the scenario: by its ARQ if it has one.
+    #[default]
+    Kept,
+    /// By the scenario's ARQ, which is required.
+    Required,
+    /// By the scenario's ARQ, or by this one on a link for which the scenario has none.
+    Supplied(arq::Config),
+    /// Not at all: the scenario's ARQ is switched off.
+    Off,
+}
+
+impl ArqUse {
+    /// The ARQ of one direction of a link for which the scenario has `own`, and `opposite` for the other
+    /// direction. A link with an ARQ in one direction only stays so.
+    pub fn of(self, own: arq::Config, opposite: arq::Config) -> arq::Config {
+        match self {
+            ArqUse::Supplied(arq) if own == arq::Config::None && opposite == arq::Config::None => arq,
+            ArqUse::Kept | ArqUse::Required | ArqUse::Supplied(_) => own,
+            ArqUse::Off => arq::Config::None,
+        }
+    }
+
+    /// Whether a scheme relies on an ARQ.
+    pub fn is_needed(self) -> bool {
+        matches!(self, ArqUse::Required | ArqUse::Supplied(_))
+    }
+}
+
+/// How a remedy uses the wireless link.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkUse {
+    /// Whether the link recovers losses.
+    pub arq: ArqUse,
+    /// What the link protects with the scenario's code, unless the scenario itself specifies it. A code is
+    /// required if this is set.
+    pub protects: Option<Covers>,
+}
+
+/// The place of an agent: a base station, and the wireless link that it serves.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Name of the base station.
+    pub node: &'a str,
+    /// Name of the link: of its two ends, or of the access point of a BSS.
+    pub link: &'a str,
+    /// Gross bit rate towards the mobile host.
+    pub rate: BitRate,
+    /// Propagation delay towards the mobile host.
+    pub delay: Duration,
+    /// The random streams of the run.
+    pub streams: Streams,
+}
+
+impl Site<'_> {
+    /// A random stream of the scheme `name` at this site. It differs from every other site's.
+    pub fn stream(&self, name: &str) -> Stream {
+        self.streams.stream(&format!("{name}:{}", self.link))
+    }
+}
+
+type Make<'a, T> = Box<dyn Fn() -> Box<T> + Send + Sync + 'a>;
+type MakeAgent<'a> = Box<dyn Fn(&Site<'_>) -> Box<dyn Component> + Send + Sync + 'a>;
+type MakeSplit<'a> = Box<dyn Fn(&Settings) -> Split + Send + Sync + 'a>;
+
+/// Collects what schemes install: functions that make each agent and reaction anew for every run and place.
+#[derive(Default)]
+#[allow(missing_debug_implementations, reason = "it collects functions")]
+pub struct Installer<'a> {
+    /// The scheme that is being installed.
+    pub(super) scheme: &'static str,
+    pub(super) link: LinkUse,
+    /// The schemes that determined the fields of `link`.
+    pub(super) by: LinkSchemes,
+    pub(super) split: Option<(&'static str, MakeSplit<'a>)>,
+    pub(super) agents: Vec<(&'static str, MakeAgent<'a>)>,
+    pub(super) senders: Vec<Make<'a, dyn Reaction>>,
+    pub(super) receivers: Vec<Make<'a, dyn ReceiverReaction>>,
+    pub(super) conflict: Option<String>,
+}
+
+#[derive(Default)]
+pub(super) struct LinkSchemes {
+    pub(super) arq: &'static str,
+    pub(super) protects: &'static str,
+}
+
+impl<'a> Installer<'a> {
+    /// Determines whether the wireless link recovers losses. Two schemes may both need an ARQ; one may not
+    /// need what another switches off, and only one may supply it.
+    pub fn arq(&mut self, arq: ArqUse) {
+        let merged = match (self.link.arq, arq) {
+            (ArqUse::Kept, arq) | (arq, ArqUse::Kept) => arq,
+            (ArqUse::Required, arq) | (arq, ArqUse::Required) if arq != ArqUse::Off => arq,
+            (ArqUse::Off, ArqUse::Off) => arq,
+            (before, _) => {
+                let (off, on) = match before {
+                    ArqUse::Off => (self.by.arq, self.scheme),
+                    _ => (self.scheme, self.by.arq),
+                };
+                return self.refuse(match arq == ArqUse::Off || before == ArqUse::Off {
+                    true => format!("\"{off}\" switches off the ARQ of the link, which \"{on}\" needs"),
+                    false => format!("\"{off}\" and \"{on}\" both bring an ARQ for the link"),
+                });
+            }
+        };
+        if merged != self.link.arq {
+            self.by.arq = self.scheme;
+        }
+        self.link.arq = merged;
+    }
+
+    /// Lets the link protect `covers` with the scenario's code, which is required. Different coverage by two
+    /// schemes is refused.
+    pub fn protect(&mut self, covers: Covers) {
+        if self.link.protects.is_some_and(|before| before != covers) {
+            let (one, other) = (self.by.protects, self.scheme);
+            self.refuse(format!(
+                "\"{one}\" and \"{other}\" protect different packets with the code of the link"
+            ));
+            return;
+        }
+        self.link.protects = Some(covers);
+        self.by.protects = self.scheme;
+    }
+
+    /// Splits connections at the base station. `split` describes how, given TCP on the wired part. The
+    /// reactions of all schemes then apply to the wireless part, and their agents stand between the base
+    /// station's end of that part and the link. A second split is refused.
+    pub fn split(&mut self, split: impl Fn(&Settings) -> Split + Send + Sync + 'a) {
+        if let Some((other, _)) = &self.split {
+            let problem = format!("\"{other}\" and \"{}\" both split the connection", self.scheme);
+            return self.refuse(problem);
+        }
+        self.split = Some((self.scheme, Box::new(split)));
+    }
+
+    /// Installs an agent at the base station of each wireless link: a component that joins
+    /// [`Port::WIRED`](crate::Port::WIRED) and [`Port::RADIO`](crate::Port::RADIO) and watches the link
+    /// to the mobile host. The agents of a combination form a chain, the first nearest to the wired network.
+    pub fn at_base_station<C: Component + 'static>(
+        &mut self,
+        agent: impl Fn(&Site<'_>) -> C + Send + Sync + 'a,
+    ) {
+        self.agents.push((self.scheme, Box::new(move |site| Box::new(agent(site)))));
+    }
+
+    /// Installs a reaction at the sender of each connection.
+    pub fn at_sender<R: Reaction + 'static>(&mut self, reaction: impl Fn() -> R + Send + Sync + 'a) {
+        self.senders.push(Box::new(move || Box::new(reaction())));
+    }
+
+    /// Installs a reaction at the receiver of each connection.
+    pub fn at_receiver<R: ReceiverReaction + 'static>(
+        &mut self,
+        reaction: impl Fn() -> R + Send + Sync + 'a,
+    ) {
+        self.receivers.push(Box::new(move || Box::new(reaction())));
+    }
+
+    fn refuse(&mut self, problem: String) {
+        self.conflict.get_or_insert(problem);
+    }
+
+    /// Whether nothing was installed.
+    pub(super) fn is_empty(&self) -> bool {
+        let Installer { link, split, agents, senders, receivers, .. } = self;
+        *link == LinkUse::default()
+            && split.is_none()
+            && agents.is_empty()
+            && senders.is_empty()
+            && receivers.is_empty()
+    }
+}

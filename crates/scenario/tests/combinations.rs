@@ -1,0 +1,134 @@
+//! Schemes that are combined: what each adds, and that nothing else changes.
+
+use lasthop_scenario::{Metrics, Observe, Run, Scenario};
+
+/// Long bad periods, which an ARQ bridges, and a slow link: the timers of TCP expire while it does.
+const WIDE_AREA: &str = include_str!("../../../scenarios/ebsn-wide-area.toml");
+
+fn run(overrides: &[&str], scheme: &str) -> Run {
+    let overrides = [&["schemes=[\"basic\"]", "transfer.size=50 KB", "tcp.close=true"], overrides].concat();
+    let scenario = Scenario::parse(WIDE_AREA, "test.toml", &overrides).expect("a sound scenario");
+    scenario.run(scheme, 1, 0, Observe::default()).expect("it runs")
+}
+
+fn metrics(overrides: &[&str], scheme: &str) -> Metrics {
+    run(overrides, scheme).metrics
+}
+
+#[test]
+fn an_arq_may_belong_to_the_scenario_or_to_a_scheme() {
+    let own = "radio.arq={selective-repeat={feedback_delay=\"20 ms\"}}";
+    let supplied = ["radio.arq=none", "scheme.arq.protocol={selective-repeat={feedback_delay=\"20 ms\"}}"];
+    for (scheme, combined) in [("basic", "arq"), ("ebsn", "ebsn + arq"), ("lhack", "arq + lhack")] {
+        let [found, expected] =
+            [metrics(&supplied, combined), metrics(&[own, "scheme.basic.arq=true"], scheme)];
+        assert_eq!(found, expected, "{combined}");
+    }
+    // One that the scenario has in one direction only stays so.
+    let [found, expected] = ["arq", "basic"]
+        .map(|scheme| metrics(&[own, "radio.uplink={arq=\"none\"}", "scheme.basic.arq=true"], scheme));
+    assert_eq!(found, expected);
+    // The scenario's own ARQ comes first.
+    assert_eq!(
+        metrics(&[own, "scheme.arq.protocol={stop-and-wait={}}"], "arq"),
+        metrics(&[own], "local-recovery")
+    );
+}
+
+/// The baseline leaves the scenario's ARQ alone unless it is told to switch it off.
+#[test]
+fn basic_keeps_the_arq() {
+    let kept = metrics(&["scheme.basic.arq=true"], "basic");
+    assert_eq!(kept, metrics(&[], "local-recovery"));
+    let off = metrics(&["scheme.basic.arq=false"], "basic");
+    assert_eq!(off, metrics(&["scheme.basic.arq=true", "radio.arq=none"], "basic"));
+    assert!(kept.network.link_failures > 0 && off.connections.lost_on_air > 0);
+    for (arq, unused) in [(true, vec![]), (false, vec!["arq"])] {
+        let overrides = [format!("scheme.basic.arq={arq}")];
+        let scenario = Scenario::parse(WIDE_AREA, "test.toml", &overrides).expect("a sound scenario");
+        assert_eq!(scenario.unused_by("basic"), unused);
+        assert_eq!(scenario.unused_by("i-tcp"), Vec::<&str>::new());
+    }
+}
+
+/// Spaces do not matter, and the name says which schemes were combined, in order.
+#[test]
+fn a_combination_has_one_name() {
+    for name in ["ebsn + lhack", "ebsn+lhack", "  ebsn  +lhack "] {
+        let found = run(&[], name);
+        assert_eq!(found.scheme, "ebsn + lhack");
+        assert_eq!(found, run(&[], "ebsn + lhack"));
+    }
+    let twice = ["schemes=[\"ebsn + lhack\", \"ebsn+lhack\"]"];
+    let error = Scenario::parse(WIDE_AREA, "test.toml", &twice).expect_err("a repetition").to_string();
+    assert!(error.contains("found \"ebsn+lhack\" a second time"), "{error}");
+}
+
+/// Both agents act: the source hears the notices of each.
+#[test]
+fn agents_form_a_chain() {
+    let [ebsn, lhack, both] =
+        ["ebsn", "lhack", "ebsn + lhack"].map(|scheme| metrics(&[], scheme).connections);
+    assert!(ebsn.notices > 0 && lhack.notices > 0);
+    assert!(both.notices > ebsn.notices.max(lhack.notices), "{}", both.notices);
+    // EBSN prevents the timeouts, and the other scheme does not bring them back.
+    assert!(lhack.timeouts > 2 * both.timeouts, "{} and {}", lhack.timeouts, both.timeouts);
+}
+
+/// On a split connection the reactions belong to the wireless part: there, EBSN prevents the timeouts of the
+/// base station. A split comes first wherever it is named.
+#[test]
+fn a_split_connection_has_the_other_schemes_on_its_wireless_part() {
+    let alone = metrics(&[], "i-tcp").connections;
+    let both = metrics(&[], "i-tcp + ebsn");
+    assert_eq!(both, metrics(&[], "ebsn + i-tcp"));
+    let both = both.connections;
+    assert!(
+        alone.relay_timeouts > 2 * both.relay_timeouts,
+        "{} and {}",
+        alone.relay_timeouts,
+        both.relay_timeouts
+    );
+    assert_eq!(both.notices, 0, "the source hears nothing");
+    assert!(both.throughput_bps > alone.throughput_bps);
+}
+
+/// The receiver's reaction is installed at the mobile host, with and without a split; for data from the mobile
+/// host, at the receiver of the wireless part, which is the base station. Here its delay only does harm: the
+/// link gives up what it loses, and every fast retransmission waits.
+#[test]
+fn a_receivers_reaction_applies_to_the_wireless_part() {
+    let lossy = [
+        "radio.channel={frame-loss={loss=0.02}}",
+        "radio.arq={selective-repeat={retransmissions=0}}",
+        "radio.mtu=none",
+        "radio.rate=2 Mbps",
+        "wired.rate=10 Mbps",
+        "tcp.window=64 KiB",
+        "tcp.profile=rfc",
+        "transfer.size=500 KB",
+    ];
+    for ends in [vec![], vec!["transfer.from=mobile", "transfer.to=fixed"]] {
+        let overrides = [&lossy[..], &ends].concat();
+        for scheme in ["i-tcp", "arq"] {
+            let [without, with] = [String::from(scheme), format!("{scheme} + delayed-dupacks")]
+                .map(|scheme| metrics(&overrides, &scheme).connections.throughput_bps);
+            assert!(with < 0.9 * without, "{scheme} with {ends:?}: {with} and {without} b/s");
+        }
+    }
+}
+
+/// An ARQ that never gives up is refused where it could not end, whoever brings it.
+#[test]
+fn a_supplied_arq_is_bounded() {
+    let overrides = [
+        "schemes=[\"arq\"]",
+        "radio.arq=none",
+        "radio.rate=100 Gbps",
+        "limit=1 h",
+        "scheme.arq.protocol={stop-and-wait={retransmissions=\"unlimited\", backoff={fixed=\"0 s\"}}}",
+    ];
+    let error =
+        Scenario::parse(WIDE_AREA, "test.toml", &overrides).expect_err("too many attempts").to_string();
+    assert!(error.contains("scheme.arq: found unlimited retransmissions"), "{error}");
+}
