@@ -13,7 +13,7 @@ import lasthop
 
 LAST_MILE = "scenarios/last-mile.toml"
 SENDERS = ["linux", "linux-bbr"]
-SCHEMES = ["basic", "local-recovery"]
+SCHEMES = ["basic", "arq"]
 BOTH = [option for sender in SENDERS for option in ("--sender", sender)]
 SHORT = ("--set", "limit=3 s", "--set", "transfer.size=200 KB")
 PAIRS = [(sender, scheme) for sender in SENDERS for scheme in SCHEMES]

@@ -197,7 +197,7 @@ impl Scenario {
     /// channel without states, and for a scenario with [faults](Scenario::faults).
     pub fn bad_periods(&self, seed: u64, run: u64, until_s: f64) -> Vec<(f64, f64)> {
         let until = Time::ZERO + self.limit.min(Duration::from_secs_f64(until_s));
-        let Ok(network) = self.network() else { return Vec::new() };
+        let Ok(network) = self.network(&[]) else { return Vec::new() };
         let periods = build::bad_periods(&network, Streams::new(seed, run), until);
         periods.iter().map(|(start, end)| (start.as_secs_f64(), end.as_secs_f64())).collect()
     }

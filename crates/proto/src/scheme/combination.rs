@@ -66,16 +66,17 @@ impl<'a> Combination<'a> {
     /// The reason if they do not go together.
     pub fn new(schemes: Vec<&'a dyn Scheme>) -> Result<Combination<'a>, String> {
         let mut installed = Installer::default();
-        let is_single = schemes.len() == 1;
         for (index, scheme) in schemes.iter().enumerate() {
             let name = scheme.name();
             if schemes[..index].iter().any(|other| other.name() == name) {
                 return Err(format!("\"{name}\" occurs twice"));
             }
-            let mut alone = Installer::default();
-            scheme.install(&mut alone);
-            if alone.is_empty() && !is_single {
-                return Err(format!("\"{name}\" adds nothing to another scheme"));
+            if schemes.len() > 1 {
+                let mut alone = Installer::default();
+                scheme.install(&mut alone);
+                if alone.is_empty() {
+                    return Err(format!("\"{name}\" adds nothing to another scheme"));
+                }
             }
             installed.scheme = name;
             scheme.install(&mut installed);

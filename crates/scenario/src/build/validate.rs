@@ -50,10 +50,18 @@ impl Scenario {
         });
         let faults_of_tcp = self.tcp.faults().into_iter();
         faults.extend(faults_of_tcp.map(|(key, problem)| Fault::new(&format!("tcp.{key}"), problem)));
-        match self.network() {
+        let mut combinations = Vec::new();
+        let mut wrong_names = Vec::new();
+        for (index, name) in self.schemes.iter().enumerate() {
+            match self.combination(name) {
+                Ok(combination) => combinations.push((index, combination)),
+                Err(problem) => wrong_names.push(Fault::new(&format!("schemes.{index}"), problem)),
+            }
+        }
+        match self.network(&combinations) {
             Ok(network) => {
                 if faults.is_empty() {
-                    faults.extend(self.faults_of_schemes(&network));
+                    faults.extend(self.faults_of_schemes(&network, &combinations, wrong_names));
                 }
                 if faults.is_empty() { Ok(network) } else { Err(faults) }
             }
@@ -77,7 +85,8 @@ impl Scenario {
         }
         let (false, Ok(network)) = (unused.is_empty(), self.resolve()) else { return Vec::new() };
         // Split connections have settings of their own on the wireless part.
-        let combinations: Vec<_> = self.combinations().collect();
+        let combinations: Vec<_> =
+            self.schemes.iter().filter_map(|name| self.scheme.combination(name).ok()).collect();
         let splits: Vec<_> = combinations
             .iter()
             .flat_map(|combination| self.all_tcp(&network).filter_map(|tcp| combination.split(tcp)))
@@ -92,40 +101,51 @@ impl Scenario {
         iter::once(&self.tcp).chain(network.settings().filter(|tcp| **tcp != self.tcp))
     }
 
-    fn faults_of_schemes(&self, network: &Network) -> Vec<Fault> {
+    /// The faults of the combinations of schemes, each with its index in `schemes`; `wrong_names` are those of the
+    /// others.
+    fn faults_of_schemes(
+        &self,
+        network: &Network,
+        combinations: &[(usize, Combination<'_>)],
+        wrong_names: Vec<Fault>,
+    ) -> Vec<Fault> {
         if self.schemes.is_empty() {
             return vec![Fault::new("schemes", "found an empty list, expected at least one scheme")];
         }
-        let of_parameters = self.combinations().flat_map(|combination| {
-            let faults = self.all_tcp(network).flat_map(|tcp| combination.faults(tcp).collect::<Vec<_>>());
-            let named =
-                faults.map(|(scheme, key, problem)| Fault::new(&format!("scheme.{scheme}.{key}"), problem));
-            named.collect::<Vec<_>>()
-        });
-        let of_parameters: Vec<Fault> = of_parameters.collect();
+        let mut of_parameters = Vec::new();
+        for (_, combination) in combinations {
+            for (scheme, key, problem) in self.all_tcp(network).flat_map(|tcp| combination.faults(tcp)) {
+                of_parameters.push(Fault::new(&format!("scheme.{scheme}.{key}"), problem));
+            }
+        }
         if !of_parameters.is_empty() {
             return of_parameters;
         }
-        let mut known: Vec<String> = Vec::new();
-        let wrong = self.schemes.iter().enumerate().filter_map(|(index, name)| {
-            let problem = match self.workable(name, network) {
-                Ok(combination) if known.iter().any(|name| name == combination.name()) => {
-                    format!("found \"{name}\" a second time, expected it once")
-                }
-                Ok(combination) => {
-                    known.push(combination.name().to_owned());
-                    return None;
-                }
-                Err(problem) => problem,
+        let mut faults = wrong_names;
+        for (nth, (index, combination)) in combinations.iter().enumerate() {
+            let name = &self.schemes[*index];
+            let is_repeated = combinations[..nth].iter().any(|(_, other)| other.name() == combination.name());
+            let problem = match self.refusal(combination, network) {
+                None if is_repeated => Some(format!("found \"{name}\" a second time, expected it once")),
+                refusal => refusal,
             };
-            Some(Fault::new(&format!("schemes.{index}"), problem))
-        });
-        wrong.collect()
+            faults.extend(problem.map(|problem| Fault::new(&format!("schemes.{index}"), problem)));
+        }
+        faults.sort_by(|a, b| a.path.cmp(&b.path));
+        faults
     }
 
-    /// The combinations of schemes to compare, without names that are invalid.
-    pub(crate) fn combinations(&self) -> impl Iterator<Item = Combination<'_>> {
-        self.schemes.iter().filter_map(|name| self.scheme.combination(name).ok())
+    /// The combination of schemes called `name`, or the reason why there is none.
+    fn combination(&self, name: &str) -> Result<Combination<'_>, String> {
+        self.scheme.combination(name).map_err(|error| match error {
+            CombinationError::Unknown(unknown) => {
+                let names = self.scheme.all().map(Scheme::name);
+                format!("found \"{unknown}\", {}", alternatives(&unknown, names))
+            }
+            CombinationError::Conflict(reason) => {
+                format!("found \"{name}\", but {reason}; leave one of them out")
+            }
+        })
     }
 
     /// Capabilities of the wireless links on connection paths that the combination of schemes `name` does not
@@ -147,22 +167,19 @@ impl Scenario {
 
     /// The combination called `name` if it supports the links of this scenario; otherwise the reason.
     pub(crate) fn workable(&self, name: &str, network: &Network) -> Result<Combination<'_>, String> {
-        let combination = self.scheme.combination(name).map_err(|error| match error {
-            CombinationError::Unknown(unknown) => {
-                let names = self.scheme.all().map(Scheme::name);
-                format!("found \"{unknown}\", {}", alternatives(&unknown, names))
-            }
-            CombinationError::Conflict(reason) => {
-                format!("found \"{name}\", but {reason}; leave one of them out")
-            }
-        })?;
+        let combination = self.combination(name)?;
+        self.refusal(&combination, network).map_or(Ok(combination), Err)
+    }
+
+    /// Why a combination does not support the links of this scenario, if so.
+    fn refusal(&self, combination: &Combination<'_>, network: &Network) -> Option<String> {
         let LinkUse { arq, protects } = combination.link();
         let any = |lacks: fn(&Radio) -> bool| network.radios().any(lacks);
         let ends = network.flows.iter().any(|flow| flow.ends());
         let splits: Vec<_> = self.all_tcp(network).filter_map(|tcp| combination.split(tcp)).collect();
         let faults = self.all_tcp(network).find_map(|tcp| combination.faults(tcp).next());
         if let Some((scheme, key, problem)) = faults {
-            return Err(format!("\"{scheme}\" has a parameter {key}: {problem}"));
+            return Some(format!("\"{scheme}\" has a parameter {key}: {problem}"));
         }
         let supplied;
         let problem = if arq.is_needed() && network.radios().next().is_none() && !network.crosses_bss() {
@@ -190,8 +207,8 @@ impl Scenario {
             "needs connections that are closed with FIN, and their wireless parts are not; \
              leave wireless.close out"
         } else {
-            return Ok(combination);
+            return None;
         };
-        Err(format!("\"{}\" {problem}", combination.name()))
+        Some(format!("\"{}\" {problem}", combination.name()))
     }
 }

@@ -104,10 +104,9 @@ impl Resolver<'_> {
                 visits[usize::from(node.0)] += 1;
             }
         }
-        let at_each = self
-            .scenario
-            .combinations()
-            .map(|combination| combination.agents().len() + usize::from(combination.splitter().is_some()));
+        let at_each = self.combinations.iter().map(|(_, combination)| {
+            combination.agents().len() + usize::from(combination.splitter().is_some())
+        });
         let agents = at_each.max().unwrap_or(0) * agents.len();
         let ends = 2 * flows.iter().filter(|flow| flow.path.answers.is_none()).count();
         // Packets may part ways where two flows meet.
@@ -194,7 +193,7 @@ impl Resolver<'_> {
         let own = own.map(|flow| (vec!["connection", flow.name.as_str(), "tcp", "window"], &flow.tcp));
         for (path, tcp) in [(vec!["tcp", "window"], &scenario.tcp)].into_iter().chain(own) {
             self.check_window(&path, tcp);
-            for combination in scenario.combinations() {
+            for (_, combination) in self.combinations {
                 // Other invalid parameters of a scheme are reported elsewhere.
                 if combination.faults(tcp).next().is_none()
                     && let Some((scheme, split)) = combination.splitter().zip(combination.split(tcp))
@@ -254,8 +253,7 @@ impl Resolver<'_> {
 
     /// Checks the ARQs that schemes supply to a link.
     fn check_supplied_arq(&mut self, hop: &LastHop) {
-        let scenario = self.scenario;
-        for combination in scenario.combinations() {
+        for (_, combination) in self.combinations {
             let Some(scheme) = combination.arq_supplier() else { continue };
             for (radio, opposite) in [(&hop.down, &hop.up), (&hop.up, &hop.down)] {
                 let arq = combination.link().arq.of(radio.arq, opposite.arq);
@@ -290,7 +288,7 @@ impl Resolver<'_> {
         let traffic = self.scenario.traffic.values().map(|traffic| traffic.packet_size);
         // A scheme may use larger segments on the wireless part, and has control messages.
         let split =
-            self.scenario.combinations().filter_map(|combination| combination.split(&self.scenario.tcp));
+            self.combinations.iter().filter_map(|(_, combination)| combination.split(&self.scenario.tcp));
         let own = self.network.settings().map(|tcp| tcp.packet_size);
         let sizes = traffic.chain(own).chain(split.map(|split| split.wireless.packet_size));
         sizes.fold(self.scenario.tcp.packet_size, Bytes::max).min(MAX_PACKET)

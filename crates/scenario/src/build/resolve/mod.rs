@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use lasthop_base::{FnvBuilder, Time};
 use lasthop_proto::HostId;
+use lasthop_proto::scheme::Combination;
 use lasthop_sim::network::{Graph, ShortestPaths};
 use lasthop_sim::wlan::BssConfig;
 
@@ -19,6 +20,8 @@ use crate::schema::{Cell, Scenario};
 /// Collects the network and the errors.
 struct Resolver<'a> {
     scenario: &'a Scenario,
+    /// The combinations of schemes to compare.
+    combinations: &'a [(usize, Combination<'a>)],
     nodes: HashMap<String, HostId, FnvBuilder>,
     network: Network,
     /// The names of the flows so far, if there are others than connections.
@@ -32,11 +35,11 @@ struct Resolver<'a> {
 }
 
 impl Scenario {
-    /// The network of the scenario.
+    /// The network of the scenario, under any of these combinations of schemes, each with its index in `schemes`.
     ///
     /// # Errors
     /// All errors in links and flows.
-    pub(crate) fn network(&self) -> Result<Network, Vec<Fault>> {
+    pub(crate) fn network(&self, combinations: &[(usize, Combination<'_>)]) -> Result<Network, Vec<Fault>> {
         let network = Network {
             graph: Graph::new(),
             names: Vec::new(),
@@ -48,6 +51,7 @@ impl Scenario {
         };
         let mut resolver = Resolver {
             scenario: self,
+            combinations,
             nodes: HashMap::default(),
             network,
             flow_names: HashSet::new(),
