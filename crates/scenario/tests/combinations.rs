@@ -24,10 +24,16 @@ fn an_arq_may_belong_to_the_scenario_or_to_a_scheme() {
             [metrics(&supplied, combined), metrics(&[own, "scheme.basic.arq=true"], scheme)];
         assert_eq!(found, expected, "{combined}");
     }
-    // One that the scenario has in one direction only stays so.
-    let [found, expected] = ["arq", "basic"]
-        .map(|scheme| metrics(&[own, "radio.uplink={arq=\"none\"}", "scheme.basic.arq=true"], scheme));
+    // One that the scenario has in one direction only stays so: acknowledgements are lost.
+    let one_way = [
+        own,
+        "radio.uplink={arq=\"none\"}",
+        "scheme.basic.arq=true",
+        "radio.channel={frame-loss={loss=0.05}}",
+    ];
+    let [found, expected] = ["arq", "basic"].map(|scheme| metrics(&one_way, scheme));
     assert_eq!(found, expected);
+    assert!(found.connections.lost_on_air > 0);
     // The scenario's own ARQ comes first.
     assert_eq!(
         metrics(&[own, "scheme.arq.protocol={stop-and-wait={}}"], "arq"),
