@@ -16,7 +16,7 @@ use crate::tcp::{Reactions, ReceiverReactions, Settings};
 /// What separates the schemes of a combination: `"ebsn + selective-fec"`.
 const PLUS: char = '+';
 
-/// One or several schemes that are installed together: what a run runs.
+/// One or several schemes installed together; each run has one combination.
 pub struct Combination<'a> {
     name: String,
     schemes: Vec<&'a dyn Scheme>,
@@ -50,9 +50,7 @@ impl Schemes {
             schemes.map(|name| self.get(name).ok_or_else(|| CombinationError::Unknown(name.into())));
         Combination::new(schemes.collect::<Result<_, _>>()?).map_err(CombinationError::Conflict)
     }
-}
 
-impl Schemes {
     /// The names of the schemes that supply an ARQ to links without one.
     pub fn suppliers_of_arq(&self) -> impl Iterator<Item = &'static str> {
         self.all().filter_map(|scheme| Combination::new(vec![scheme]).ok()?.arq_supplier())
@@ -71,6 +69,7 @@ impl<'a> Combination<'a> {
             if schemes[..index].iter().any(|other| other.name() == name) {
                 return Err(format!("\"{name}\" occurs twice"));
             }
+            // A scheme without parts is the baseline, which makes sense by itself only.
             if schemes.len() > 1 {
                 let mut alone = Installer::default();
                 scheme.install(&mut alone);
@@ -129,8 +128,8 @@ impl<'a> Combination<'a> {
         self.installed.split.as_ref().map(|(name, _)| *name)
     }
 
-    /// The schemes of the agents at each base station, the one nearest to the wired network first, without
-    /// that which splits connections.
+    /// The scheme of each agent at a base station, the agent nearest to the wired network first. The proxy of a
+    /// split is not among them.
     pub fn agents(&self) -> impl ExactSizeIterator<Item = &'static str> {
         self.installed.agents.iter().map(|(name, _)| *name)
     }

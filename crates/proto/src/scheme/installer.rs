@@ -44,7 +44,7 @@ impl ArqUse {
     }
 }
 
-/// How a remedy uses the wireless link.
+/// How the schemes of a combination use the wireless link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkUse {
     /// Whether the link recovers losses.
@@ -54,7 +54,7 @@ pub struct LinkUse {
     pub protects: Option<Covers>,
 }
 
-/// The place of an agent: a base station, and the wireless link that it serves.
+/// The place of an agent: a base station with one of its wireless links.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// Name of the base station.
@@ -106,19 +106,17 @@ impl<'a> Installer<'a> {
     /// Determines whether the wireless link recovers losses. Two schemes may both need an ARQ; one may not
     /// need what another switches off, and only one may supply it.
     pub fn arq(&mut self, arq: ArqUse) {
+        let switched_off =
+            |off, needs| format!("\"{off}\" switches off the ARQ of the link, which \"{needs}\" needs");
+        let (before, this) = (self.by.arq, self.scheme);
         let merged = match (self.link.arq, arq) {
             (ArqUse::Kept, arq) | (arq, ArqUse::Kept) => arq,
-            (ArqUse::Required, arq) | (arq, ArqUse::Required) if arq != ArqUse::Off => arq,
             (ArqUse::Off, ArqUse::Off) => arq,
-            (before, _) => {
-                let (off, on) = match before {
-                    ArqUse::Off => (self.by.arq, self.scheme),
-                    _ => (self.scheme, self.by.arq),
-                };
-                return self.refuse(match arq == ArqUse::Off || before == ArqUse::Off {
-                    true => format!("\"{off}\" switches off the ARQ of the link, which \"{on}\" needs"),
-                    false => format!("\"{off}\" and \"{on}\" both bring an ARQ for the link"),
-                });
+            (ArqUse::Off, _) => return self.refuse(switched_off(before, this)),
+            (_, ArqUse::Off) => return self.refuse(switched_off(this, before)),
+            (ArqUse::Required, arq) | (arq, ArqUse::Required) => arq,
+            (ArqUse::Supplied(_), ArqUse::Supplied(_)) => {
+                return self.refuse(format!("\"{before}\" and \"{this}\" both bring an ARQ for the link"));
             }
         };
         if merged != self.link.arq {
@@ -132,10 +130,9 @@ impl<'a> Installer<'a> {
     pub fn protect(&mut self, covers: Covers) {
         if self.link.protects.is_some_and(|before| before != covers) {
             let (one, other) = (self.by.protects, self.scheme);
-            self.refuse(format!(
+            return self.refuse(format!(
                 "\"{one}\" and \"{other}\" protect different packets with the code of the link"
             ));
-            return;
         }
         self.link.protects = Some(covers);
         self.by.protects = self.scheme;

@@ -5,7 +5,7 @@
 //! what it [installs](Installer): agents at base stations, reactions at the ends of a connection, a split, and
 //! its use of the wireless link. It is registered by one line below; its name appears nowhere else.
 //!
-//! A run runs a [`Combination`] of one or several schemes.
+//! Each run has a [`Combination`] of one or several schemes.
 //!
 //! ```text
 //!             wired part                            wireless part, if connections are split

@@ -4,6 +4,9 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
+/// The largest window (RFC 7323 section 2.3).
+const LARGEST_WINDOW: u32 = 1 << 30;
+
 /// A TCP sequence number. Comparison is modular, and valid only between numbers less than 2³¹ apart, such as
 /// those of one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -18,6 +21,13 @@ impl SeqNum {
     /// The earlier of two.
     pub fn min(self, other: SeqNum) -> SeqNum {
         if other < self { other } else { self }
+    }
+
+    /// Whether the two are farther apart than the largest window, in either order: they cannot belong to the same
+    /// window.
+    pub fn is_far_from(self, other: SeqNum) -> bool {
+        let ahead = self.0.wrapping_sub(other.0);
+        ahead.min(ahead.wrapping_neg()) > LARGEST_WINDOW
     }
 }
 
@@ -77,5 +87,17 @@ mod tests {
         assert_eq!((last + 10) - last, 10);
         assert_eq!(last.max(SeqNum(5)), SeqNum(5));
         assert_eq!(last.min(SeqNum(5)), last);
+    }
+
+    #[test]
+    fn one_window_ends_at_a_gibibyte_in_either_direction() {
+        for base in [SeqNum(0), SeqNum(u32::MAX), SeqNum(1 << 31)] {
+            for (distance, far) in [(0, false), (1 << 30, false), ((1 << 30) + 1, true), (1 << 31, true)] {
+                assert_eq!(
+                    (base.is_far_from(base + distance), (base + distance).is_far_from(base)),
+                    (far, far)
+                );
+            }
+        }
     }
 }

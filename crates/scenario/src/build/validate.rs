@@ -181,17 +181,19 @@ impl Scenario {
         if let Some((scheme, key, problem)) = faults {
             return Some(format!("\"{scheme}\" has a parameter {key}: {problem}"));
         }
-        let supplied;
+        let lacks_arq = || {
+            // The scheme registered last, since it is the most general one.
+            let supplier = self.scheme.suppliers_of_arq().last().unwrap_or_default();
+            format!(
+                "needs a link that recovers its own losses, and this one has no ARQ; add a table \
+                 [radio.arq.stop-and-wait], or combine it with a scheme that brings one: \"{} + {supplier}\"",
+                combination.name()
+            )
+        };
         let problem = if arq.is_needed() && network.radios().next().is_none() && !network.crosses_bss() {
             "needs a wireless link, and no connection crosses one; leave the scheme out"
         } else if arq == ArqUse::Required && any(|radio| radio.arq == arq::Config::None) {
-            let supplier = self.scheme.suppliers_of_arq().last().unwrap_or_default();
-            supplied = format!(
-                "needs a link that recovers its own losses, and this one has no ARQ; add a table \
-                 [radio.arq.stop-and-wait], or combine it with one: \"{} + {supplier}\"",
-                combination.name()
-            );
-            &supplied
+            &lacks_arq()
         } else if protects.is_some() && network.crosses_bss() {
             "needs links with a code, and those of a cell have none; leave the scheme out"
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {

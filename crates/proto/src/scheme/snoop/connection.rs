@@ -20,9 +20,6 @@ use super::Snoop;
 use crate::packet::{Dscp, Packet};
 use crate::tcp::{Flags, Segment, SeqNum};
 
-/// The largest window (RFC 7323 section 2.3): sequence numbers farther apart belong to different windows.
-const LARGEST_WINDOW: u32 = 1 << 30;
-
 /// What becomes of a packet, and what is sent after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
@@ -190,12 +187,12 @@ impl ConnectionState {
     /// Whether the state is outdated: `segment` is in a different window, or the connection was idle too
     /// long.
     pub(super) fn is_outdated(&self, now: Time, segment: &Segment, scheme: &Snoop) -> bool {
-        self.is_idle(now, scheme) || is_far(self.last_seen, segment.seq)
+        self.is_idle(now, scheme) || self.last_seen.is_far_from(segment.seq)
     }
 
     /// Whether an acknowledgement contradicts the state: it acknowledges data that have not passed.
     pub(super) fn is_contradicted(&self, segment: &Segment) -> bool {
-        segment.ack > self.last_seen || is_far(self.last_seen, segment.ack)
+        segment.ack > self.last_seen || self.last_seen.is_far_from(segment.ack)
     }
 
     /// Whether everything is acknowledged, including the FIN.
@@ -462,9 +459,4 @@ impl ConnectionState {
         }
         self.retransmit(now, cause, scheme, counters)
     }
-}
-
-/// Whether two sequence numbers cannot be in the same window, in either order.
-fn is_far(one: SeqNum, other: SeqNum) -> bool {
-    one.max(other) - one.min(other) > LARGEST_WINDOW
 }

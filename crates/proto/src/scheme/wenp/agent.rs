@@ -24,9 +24,6 @@ use crate::component::{Component, Out, Port, Probe};
 use crate::packet::{Body, Packet};
 use crate::tcp::{Connection, Flags, Segment, SeqNum};
 
-/// The largest window (RFC 7323 section 2.3): sequence numbers farther apart belong to different windows.
-const LARGEST_WINDOW: u32 = 1 << 30;
-
 /// Marks passing acknowledgements.
 #[derive(Debug)]
 pub(super) struct Agent {
@@ -179,7 +176,7 @@ impl ConnectionState {
     fn is_outdated(&self, now: Time, segment: &Segment, scheme: &Wenp) -> bool {
         let ends = [self.segments.front(), self.segments.back()].into_iter().flatten().map(|span| span.start);
         let mut known = ends.chain(self.acked.map(|(ack, _)| ack));
-        self.is_idle(now, scheme) || known.any(|seq| is_far(seq, segment.seq))
+        self.is_idle(now, scheme) || known.any(|seq| seq.is_far_from(segment.seq))
     }
 
     fn record_fin(&mut self, segment: &Segment) {
@@ -237,11 +234,6 @@ impl ConnectionState {
     fn has_ended(&self) -> bool {
         self.acked.zip(self.end).is_some_and(|((ack, _), end)| ack >= end)
     }
-}
-
-/// Whether two sequence numbers cannot be in the same window, in either order.
-fn is_far(one: SeqNum, other: SeqNum) -> bool {
-    one.max(other) - one.min(other) > LARGEST_WINDOW
 }
 
 impl Component for Agent {
