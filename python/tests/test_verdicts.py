@@ -39,8 +39,9 @@ PRINTED = 10.0
 MARGIN = 0.8
 STUDIES = 1000
 
-# With 1,000 studies, a share of 5 % is known to 2.1 % (three standard errors).
-MOST = 0.05 + 3 * math.sqrt(0.05 * 0.95 / STUDIES)
+# At the edge of a region an interval of 95 % errs in one direction in 2.5 % of the studies, which 1,000 of them
+# show to 1.5 % (three standard errors).
+MOST = 0.025 + 3 * math.sqrt(0.025 * 0.975 / STUDIES)
 
 
 def shares(judge: Callable[[np.random.Generator], str], studies: int = STUDIES) -> Counter[str]:
@@ -215,3 +216,10 @@ def test_the_meanings_of_words_are_documented() -> None:
     rows = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", text, flags=re.MULTILINE))
     for words, meaning in QUANTIFIERS.items():
         assert rows.get(words) == meaning, words
+
+
+def test_a_few_equal_runs_cannot_tell() -> None:
+    for region in (within(5.0, 1.0, ""), above(6.0)):
+        assert verdict([Part(Quantity(np.full(10, 5.0)), region)]) == UNTOLD
+    assert verdict([Part(Quantity(np.full(300, 5.0)), within(5.0, 1.0, ""))]) == AGREES
+    assert verdict([Part(Quantity(np.full(300, 5.0)), above(6.0))]) == DIFFERS

@@ -223,13 +223,22 @@ Rule = Literal["every", "some", "largest"]
 """Which parts must be within their regions; `"largest"`: the largest quantity, within the first's region."""
 
 
+def _is_too_short(found: Estimate) -> bool:
+    """Whether there are too few runs to rely on their being equal."""
+    return found.method == "alike" and not found.settled
+
+
 def _inside(found: Estimate, region: Region) -> bool:
+    if _is_too_short(found):
+        return False
     if region.strict:
         return region.low < found.low and found.high < region.high
     return region.low <= found.low and found.high <= region.high
 
 
 def _outside(found: Estimate, region: Region) -> bool:
+    if _is_too_short(found):
+        return False
     return found.high < region.low or found.low > region.high
 
 
@@ -276,6 +285,12 @@ def largest(quantities: Sequence[Quantity]) -> Estimate:
         return estimate([])
     best = max(found, key=lambda each: each.mean)
     return replace(best, low=max(each.low for each in found), high=max(each.high for each in found))
+
+
+def difference(ours: Quantity, theirs: Quantity, offset: float = 0.0) -> Quantity:
+    """Return the difference of two quantities, plus an offset, over the runs that both have."""
+    runs = min(len(ours.values), len(theirs.values))
+    return Quantity(ours.values[:runs] - theirs.values[:runs] + offset)
 
 
 def against(parts: Sequence[Part]) -> list[str]:

@@ -178,10 +178,11 @@ def _local_gain(evidence: Evidence) -> Finding:
 
 def _quench(evidence: Evidence) -> Finding:
     sweep = evidence.sweep("wide")
-    pooled = [
-        np.concatenate([sweep.sample("timeouts", scheme, at) for at in sweep.points()])
-        for scheme in ("source-quench", "local-recovery")
-    ]
+    schemes = ("source-quench", "local-recovery")
+    # The runs of a point that both schemes have: those of different points are not paired.
+    samples = [[sweep.sample("timeouts", scheme, at) for scheme in schemes] for at in sweep.points()]
+    shared = [[sample[: min(map(len, pair))] for sample in pair] for pair in samples]
+    pooled = [np.concatenate(side) for side in zip(*shared, strict=True)]
     found = ratio(*pooled)
     ours, theirs = (float(sample.mean()) for sample in pooled)
     text = f"{ours:.2f} timeouts per transfer; local recovery without it has {theirs:.2f}"

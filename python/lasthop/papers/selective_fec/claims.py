@@ -19,6 +19,7 @@ from lasthop.papers.verdicts import (
     below,
     calculated,
     clearly_below,
+    difference,
     greatly_below,
     ratio,
     same,
@@ -26,7 +27,6 @@ from lasthop.papers.verdicts import (
     within,
 )
 from lasthop.study.quantity import number
-from lasthop.study.statistics import Sample
 
 SMALL, LARGE = ("1 dB", "2 dB", "3 dB"), ("13 dB", "14 dB", "15 dB")
 """The values of the fading margin that count as small and as large: the ends of the figures' axis."""
@@ -63,7 +63,7 @@ def _total_constant(evidence: Evidence) -> Finding:
 def _insensitive(evidence: Evidence) -> Finding:
     ours, theirs = (_excesses(evidence, policy)["1 dB"] for policy in ("selective", "none"))
     text = f"from 15 to 1 dB {gained(ours.at())}; no FEC {gained(theirs.at())}"
-    less = Quantity(0.5 * (theirs.values - 1) - (ours.values - 1))
+    less = difference(Quantity(0.5 * (theirs.values - 1)), Quantity(ours.values - 1))
     region = above(0.0, "less than half the rise that there is without FEC")
     return Finding([Part(less, region)], text, gain_of(ours.at()))
 
@@ -125,19 +125,13 @@ def _gap(evidence: Evidence, experiment: str, margin: str) -> Quantity:
     return _versus(evidence, experiment, _at(margin, "selective"), _at(margin, "all"))
 
 
-def _apart(ours: Sample, theirs: Sample) -> Quantity:
-    """Return the difference of two means of runs that share nothing."""
-    runs = min(len(ours), len(theirs))
-    return Quantity(ours[:runs] - theirs[:runs])
-
-
 def _wider_gap(evidence: Evidence) -> Finding:
     found = {margin: (_gap(evidence, "ten", margin), _gap(evidence, "fifty", margin)) for margin in SMALL}
     text = ", ".join(
         f"{gained(fifty.at())} ({gained(ten.at())}) at {margin}" for margin, (ten, fifty) in found.items()
     )
     ten, fifty = found["1 dB"]
-    wider = _apart(fifty.values, ten.values)
+    wider = difference(fifty, ten)
     text = f"selective beside total, 50 segments (10): {text}"
     return Finding([Part(wider, above(0.0, "larger with 50 segments at 1 dB"))], text, wider.at())
 
@@ -156,7 +150,7 @@ def _three(evidence: Evidence) -> Finding:
     found = {margin: units(evidence, "ten", _at(margin, "none")) for margin in _margins(evidence)}
     falls = below(0.0, "2.9 to 3.1 at 15 dB, and fewer at each margin than at the one below")
     parts = [
-        Part(_apart(found[after].values, found[before].values), falls, f"{before} to {after}")
+        Part(difference(found[after], found[before]), falls, f"{before} to {after}")
         for before, after in pairwise(found)
     ]
     parts.append(Part(found["15 dB"], within(3.0, 0.1, f"2.9 to 3.1: {AXIS}")))
@@ -181,7 +175,7 @@ def _cheaper_at_small(evidence: Evidence) -> Finding:
     text = ", ".join(f"{none.at().mean:.1f} at {margin}" for margin, (_, none) in found.items())
     note = "without the code a transfer spends units on attempts that fail"
     total, none = found["1 dB"]
-    fewer = Part(_apart(total.values, none.values), below(0.0, "fewer with total protection at 1 dB"))
+    fewer = Part(difference(total, none), below(0.0, "fewer with total protection at 1 dB"))
     return Finding([fewer], f"no FEC: {text}", none.at(), note)
 
 
@@ -190,11 +184,11 @@ def _trade_off(evidence: Evidence) -> Finding:
     region = above(0.0, "between the two at every margin, or within a tenth of a unit")
     for margin in _margins(evidence):
         none, selective, all_ = (
-            units(evidence, "ten", _at(margin, policy)).values for policy in ("none", "selective", "all")
+            units(evidence, "ten", _at(margin, policy)) for policy in ("none", "selective", "all")
         )
-        low, high = sorted((none, all_), key=lambda each: float(each.mean()))
-        parts.append(Part(Quantity(selective - low + 0.1), region, margin))
-        parts.append(Part(Quantity(high - selective + 0.1), region, margin))
+        low, high = sorted((none, all_), key=lambda each: each.at().mean)
+        parts.append(Part(difference(selective, low, 0.1), region, margin))
+        parts.append(Part(difference(high, selective, 0.1), region, margin))
     means = {
         policy: [units(evidence, "ten", _at(margin, policy)).at().mean for margin in ("1 dB", "15 dB")]
         for policy in ("none", "selective", "all")
@@ -218,7 +212,7 @@ def _nearer(evidence: Evidence) -> Finding:
 
     ten, fifty = distances("ten"), distances("fifty")
     text = f"on average {fifty.at().mean:.0%} apart with 50 segments, {ten.at().mean:.0%} with 10"
-    closer = Part(_apart(fifty.values, ten.values), below(0.0, "closer with 50 segments"))
+    closer = Part(difference(fifty, ten), below(0.0, "closer with 50 segments"))
     return Finding([closer], text, fifty.at())
 
 

@@ -21,6 +21,7 @@ from lasthop.papers.verdicts import (
     against,
     below,
     calculated,
+    difference,
     largest,
     ratio,
     within,
@@ -121,13 +122,7 @@ def _may_increase(evidence: Evidence) -> Finding:
     first, last = gains[1.0], gains[13.0]
     text = f"{_percent(first)} at 1 %, {_percent(last)} at 13 %"
     region = above(0.0, "more at 13 % than at 1 %")
-    return Finding([Part(_apart(last, first), region)], text)
-
-
-def _apart(ours: Quantity, theirs: Quantity) -> Quantity:
-    """Return the difference of two quantities of runs that are paired by their numbers."""
-    runs = min(len(ours.values), len(theirs.values))
-    return Quantity(ours.values[:runs] - theirs.values[:runs])
+    return Finding([Part(difference(last, first), region)], text)
 
 
 def _typical(evidence: Evidence) -> Finding:
@@ -169,7 +164,7 @@ def _narrows(evidence: Evidence) -> Finding:
     text = ", ".join(f"{100 * (gap.at().mean - 1):+.1f} % at {rate:g} %" for rate, gap in gaps.items())
     last, first = gaps[13.0], gaps[1.0]
     region = below(0.0, "smaller at 13 % than at 1 %")
-    return Finding([Part(_apart(last, first), region)], text, gain_of(last.at()))
+    return Finding([Part(difference(last, first), region)], text, gain_of(last.at()))
 
 
 def _works_well(evidence: Evidence) -> Finding:
@@ -388,7 +383,7 @@ def _growth(evidence: Evidence) -> Finding:
         "window"
     )
     region = above(0.0, "method 1 gains more than method 2 as printed, per acknowledgement")
-    apart = _apart(gains["per-ack", "1"], gains["per-ack", "2"])
+    apart = difference(gains["per-ack", "1"], gains["per-ack", "2"])
     return Finding([Part(apart, region)], text, gain_of(gains["per-ack", "1"].at()), note)
 
 
