@@ -39,8 +39,8 @@ PRINTED = 10.0
 MARGIN = 0.8
 STUDIES = 1000
 
-# At the edge of a region an interval of 95 % errs in one direction in 2.5 % of the studies, which 1,000 of them
-# show to 1.5 % (three standard errors).
+# At the edge of a region an interval of 95 % errs in one direction in 2.5 % of the studies, which 1,000 of
+# them show to 1.5 % (three standard errors).
 MOST = 0.025 + 3 * math.sqrt(0.025 * 0.975 / STUDIES)
 
 
