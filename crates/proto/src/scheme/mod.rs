@@ -14,6 +14,7 @@
 //! ```
 
 mod combination;
+mod connections;
 mod installer;
 mod registry;
 

@@ -1,20 +1,18 @@
 //! The base station's agent: its table of connections, and what it does with packets.
 //!
-//! **Connections.** A connection is added with the first data segment towards the wireless link, and
-//! identified by its addresses and flow. It is removed when its FIN is acknowledged, on a reset, on a SYN, after a
-//! long idle time, and when an acknowledgement contradicts the cache. If the table is full, a new connection
-//! replaces the one that was idle longest.
-//! **Cost.** One table lookup per packet, and a binary search in the cache for segments out of sequence and for
-//! acknowledgements; a scan of the connection table for each new connection and for each timeout.
-
-use alloc::collections::BTreeMap;
+//! **Connections.** A connection is added to the [table](crate::scheme::connections) with the first data segment
+//! towards the wireless link, and identified by its addresses and flow. It is removed when its FIN is
+//! acknowledged, on a reset, on a SYN, after a long idle time, and when an acknowledgement contradicts the cache.
+//! **Cost.** One table lookup per packet, a few more to add or remove a connection, and a binary search in the
+//! cache for segments out of sequence and for acknowledgements; a scan of the connection table for each timeout.
 
 use lasthop_base::Time;
 
 use super::Snoop;
-use super::connection::{Answer, ConnectionState, Counters};
+use super::connection::{Answer, Counters, SnoopState};
 use crate::component::{Component, LinkOutcome, Out, Port, Probe};
 use crate::packet::{Body, DropReason, Packet};
+use crate::scheme::connections::ConnectionTable;
 use crate::tcp::{Connection, Flags, Segment};
 
 /// Retransmits segments to the mobile host and suppresses acknowledgements from it.
@@ -22,7 +20,7 @@ use crate::tcp::{Connection, Flags, Segment};
 pub(super) struct Agent {
     scheme: Snoop,
     /// Connections with data towards the wireless link.
-    connections: BTreeMap<Connection, ConnectionState>,
+    connections: ConnectionTable<SnoopState>,
     /// No connection has an earlier deadline.
     deadline: Time,
     counters: Counters,
@@ -32,7 +30,7 @@ impl Agent {
     pub(super) fn new(scheme: &Snoop) -> Agent {
         Agent {
             scheme: scheme.clone(),
-            connections: BTreeMap::new(),
+            connections: ConnectionTable::new(scheme.connections, scheme.idle),
             deadline: Time::NEVER,
             counters: Counters::default(),
         }
@@ -47,7 +45,7 @@ impl Agent {
         segment: &Segment,
     ) -> Answer {
         if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
-            self.remove(connection);
+            self.connections.remove_connection(connection);
         } else if segment.seq_len() > 0 {
             return self.on_data(now, connection, packet, segment);
         }
@@ -55,60 +53,36 @@ impl Agent {
     }
 
     fn on_data(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
-        let outdated = |state: &ConnectionState| state.is_outdated(now, segment, &self.scheme);
-        if self.connections.get(&connection).is_none_or(outdated) {
-            self.remove(connection);
-            self.make_room(now);
-        }
         let Agent { scheme, connections, counters, deadline } = self;
-        let state = connections.entry(connection).or_insert_with(|| ConnectionState::new(now, segment));
-        let answer = state.on_data(now, packet, segment, scheme, counters);
-        *deadline = (*deadline).min(state.deadline(scheme));
+        let slot = connections.find_or_add(now, connection, segment);
+        let on_data = |state: &mut SnoopState| state.on_data(now, packet, segment, scheme, counters);
+        let answer = connections.update(now, slot, on_data);
+        *deadline = (*deadline).min(connections[slot].deadline(scheme));
         answer
     }
 
     /// A segment from the mobile host, which may acknowledge data of `connection`.
     fn on_uplink(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
-        if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
-            self.remove(connection);
-        }
         let Agent { scheme, connections, counters, deadline } = self;
-        let Some(state) = connections.get_mut(&connection).filter(|_| segment.flags.has(Flags::ACK)) else {
-            return Answer::FORWARD;
-        };
-        if state.is_idle(now, scheme) || state.is_contradicted(segment) {
-            self.remove(connection);
+        if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
+            connections.remove_connection(connection);
             return Answer::FORWARD;
         }
-        let answer = state.on_ack(now, packet, segment, scheme, counters);
-        *deadline = (*deadline).min(state.deadline(scheme));
-        if state.has_ended() {
-            self.remove(connection);
+        if !segment.flags.has(Flags::ACK) {
+            return Answer::FORWARD;
+        }
+        let Some(slot) = connections.find(now, connection) else { return Answer::FORWARD };
+        if connections[slot].is_contradicted(segment) {
+            connections.remove(slot);
+            return Answer::FORWARD;
+        }
+        let on_ack = |state: &mut SnoopState| state.on_ack(now, packet, segment, scheme, counters);
+        let answer = connections.update(now, slot, on_ack);
+        *deadline = (*deadline).min(connections[slot].deadline(scheme));
+        if connections[slot].has_ended() {
+            connections.remove(slot);
         }
         answer
-    }
-
-    /// Makes room for another connection: removes those that are idle, or else the one that was idle longest.
-    fn make_room(&mut self, now: Time) {
-        let Agent { scheme, connections, counters, .. } = self;
-        connections.retain(|_, state| {
-            let idle = state.is_idle(now, scheme);
-            if idle {
-                state.clear(counters);
-            }
-            !idle
-        });
-        if connections.len() >= scheme.connections as usize {
-            let longest = connections.iter().min_by_key(|(_, state)| state.last_active());
-            let longest = longest.map(|(&connection, _)| connection);
-            longest.into_iter().for_each(|connection| self.remove(connection));
-        }
-    }
-
-    fn remove(&mut self, connection: Connection) {
-        if let Some(mut state) = self.connections.remove(&connection) {
-            state.clear(&mut self.counters);
-        }
     }
 }
 
@@ -138,12 +112,12 @@ impl Component for Agent {
     fn wake(&mut self, now: Time, out: &mut Out) {
         let Agent { scheme, connections, counters, deadline } = self;
         *deadline = Time::NEVER;
-        for state in connections.values_mut() {
+        connections.for_each(|state| {
             if let Some(copy) = state.on_timeout(now, scheme, counters) {
                 out.send(Port::RADIO, copy);
             }
             *deadline = (*deadline).min(state.deadline(scheme));
-        }
+        });
     }
 
     fn next_wakeup(&self) -> Time {
@@ -160,8 +134,6 @@ impl Component for Agent {
     /// connections count until another packet causes their removal.
     fn show(&self, probe: &mut dyn Probe) {
         let Counters {
-            cached,
-            peak,
             uncached,
             sender_retransmissions,
             copies,
@@ -172,8 +144,8 @@ impl Component for Agent {
             spurious_acks,
             answered,
         } = self.counters;
-        probe.value("cached_segments", cached as f64);
-        probe.value("cached_segments_peak", peak as f64);
+        probe.value("cached_segments", self.connections.cached() as f64);
+        probe.value("cached_segments_peak", self.connections.cached_peak() as f64);
         probe.value("connections", self.connections.len() as f64);
         probe.value("uncached_segments", uncached as f64);
         probe.value("source_retransmissions", sender_retransmissions as f64);

@@ -18,6 +18,7 @@ use lasthop_base::{Duration, Time};
 
 use super::Snoop;
 use crate::packet::{Dscp, Packet};
+use crate::scheme::connections::ConnectionState;
 use crate::tcp::{Flags, Segment, SeqNum};
 
 /// What becomes of a packet, and what is sent after it.
@@ -38,9 +39,6 @@ impl Answer {
 /// Counters of the agent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
-    /// Currently cached segments of all connections, and their peak.
-    pub(super) cached: usize,
-    pub(super) peak: usize,
     /// Segments in sequence that were not cached, above the high-water mark.
     pub(super) uncached: u64,
     /// Segments out of sequence: retransmitted by the source, or reordered in the network.
@@ -57,17 +55,9 @@ pub(super) struct Counters {
     pub(super) answered: u64,
 }
 
-impl Counters {
-    /// A connection's number of cached segments changed.
-    fn update_cached(&mut self, before: usize, after: usize) {
-        self.cached = self.cached - before + after;
-        self.peak = self.peak.max(self.cached);
-    }
-}
-
 /// State of a connection.
 #[derive(Debug)]
-pub(super) struct ConnectionState {
+pub(super) struct SnoopState {
     /// Cached segments; starts and ends both ascend.
     segments: VecDeque<CachedSegment>,
     /// End of the highest data seen.
@@ -91,8 +81,6 @@ pub(super) struct ConnectionState {
     rtt: RttEstimate,
     /// When the oldest segment is retransmitted again after a retransmission that duplicates caused.
     timeout_at: Time,
-    /// When data or an acknowledgement last passed.
-    last_active: Time,
     /// When the silence began, or a retransmission last interrupted it.
     quiet_since: Time,
 }
@@ -155,10 +143,9 @@ enum Cause {
     Silence,
 }
 
-impl ConnectionState {
-    /// The state before `segment`, the first one seen.
-    pub(super) fn new(now: Time, segment: &Segment) -> ConnectionState {
-        ConnectionState {
+impl ConnectionState for SnoopState {
+    fn new(now: Time, segment: &Segment) -> SnoopState {
+        SnoopState {
             segments: VecDeque::new(),
             last_seen: segment.seq,
             acked: None,
@@ -171,25 +158,20 @@ impl ConnectionState {
             beyond: 0,
             rtt: RttEstimate::default(),
             timeout_at: Time::NEVER,
-            last_active: now,
             quiet_since: now,
         }
     }
 
-    pub(super) fn last_active(&self) -> Time {
-        self.last_active
+    fn is_outdated(&self, segment: &Segment) -> bool {
+        self.last_seen.is_far_from(segment.seq)
     }
 
-    pub(super) fn is_idle(&self, now: Time, scheme: &Snoop) -> bool {
-        now.since(self.last_active) > scheme.idle
+    fn cached(&self) -> usize {
+        self.segments.len()
     }
+}
 
-    /// Whether the state is outdated: `segment` is in a different window, or the connection was idle too
-    /// long.
-    pub(super) fn is_outdated(&self, now: Time, segment: &Segment, scheme: &Snoop) -> bool {
-        self.is_idle(now, scheme) || self.last_seen.is_far_from(segment.seq)
-    }
-
+impl SnoopState {
     /// Whether an acknowledgement contradicts the state: it acknowledges data that have not passed.
     pub(super) fn is_contradicted(&self, segment: &Segment) -> bool {
         segment.ack > self.last_seen || self.last_seen.is_far_from(segment.ack)
@@ -198,16 +180,6 @@ impl ConnectionState {
     /// Whether everything is acknowledged, including the FIN.
     pub(super) fn has_ended(&self) -> bool {
         self.acked.zip(self.end).is_some_and(|(acked, end)| acked.ack >= end)
-    }
-
-    /// Empties the cache of a connection that is removed.
-    pub(super) fn clear(&mut self, counters: &mut Counters) {
-        counters.update_cached(self.segments.len(), 0);
-        self.segments.clear();
-    }
-
-    fn note_activity(&mut self, now: Time) {
-        (self.last_active, self.quiet_since) = (now, now);
     }
 
     /// `snoop_data`: a data segment or FIN from the source.
@@ -219,7 +191,7 @@ impl ConnectionState {
         scheme: &Snoop,
         counters: &mut Counters,
     ) -> Answer {
-        self.note_activity(now);
+        self.quiet_since = now;
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
         if segment.flags.has(Flags::FIN) {
             self.end = Some(end);
@@ -228,7 +200,6 @@ impl ConnectionState {
             return self.answer(counters);
         }
         self.transmissions += 1;
-        let before = self.segments.len();
         let new = CachedSegment {
             packet: *packet,
             start,
@@ -243,14 +214,13 @@ impl ConnectionState {
             self.rtt.timed = None;
             self.cache_again(new);
             self.segments.truncate(scheme.cache as usize);
-        } else if before < scheme.cache as usize {
+        } else if self.segments.len() < scheme.cache as usize {
             self.rtt.timed.get_or_insert((end, now));
             self.segments.push_back(new);
         } else {
             counters.uncached += 1;
         }
         self.last_seen = self.last_seen.max(end);
-        counters.update_cached(before, self.segments.len());
         Answer::FORWARD
     }
 
@@ -288,7 +258,7 @@ impl ConnectionState {
     }
 
     /// `snoop_ack`: a segment with an acknowledgement from the mobile host that
-    /// [does not contradict](ConnectionState::is_contradicted) the state.
+    /// [does not contradict](SnoopState::is_contradicted) the state.
     pub(super) fn on_ack(
         &mut self,
         now: Time,
@@ -297,7 +267,7 @@ impl ConnectionState {
         scheme: &Snoop,
         counters: &mut Counters,
     ) -> Answer {
-        self.note_activity(now);
+        self.quiet_since = now;
         let Segment { ack, wnd, .. } = *segment;
         let bare = segment.seq_len() == 0;
         self.two_way |= segment.len > 0;
@@ -319,7 +289,6 @@ impl ConnectionState {
 
     fn on_new_ack(&mut self, now: Time, ack: SeqNum, scheme: &Snoop, counters: &mut Counters) -> Answer {
         self.rtt.on_ack(now, ack);
-        let before = self.segments.len();
         let gone = self.segments.partition_point(|cached| cached.end <= ack);
         // An acknowledgement sooner than any round trip is of the original; the copy will cause a duplicate.
         let smallest = self.rtt.smallest.unwrap_or(Duration::ZERO);
@@ -333,7 +302,6 @@ impl ConnectionState {
         self.expected = 0;
         self.unexpected = if scheme.bursts { self.beyond } else { 0 };
         self.timeout_at = Time::NEVER;
-        counters.update_cached(before, self.segments.len());
         let copy = match self.suspect() {
             Some(oldest) if self.unexpected >= u64::from(scheme.dupacks) && !oldest.from_source_again => {
                 self.retransmit(now, Cause::Duplicates, scheme, counters)

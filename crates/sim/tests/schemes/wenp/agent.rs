@@ -338,6 +338,51 @@ fn the_table_of_connections_is_bounded() {
     station.marks(1000);
 }
 
+/// Random packets of many connections: the table holds those of a reference implementation, which scans a list.
+#[test]
+fn the_table_agrees_with_a_reference_implementation() {
+    const MOST: usize = 5;
+    let idle = Duration::from_secs(8);
+    let schemes = with(|schemes| (schemes.wenp.connections, schemes.wenp.idle) = (MOST as u32, idle));
+    for run in 0..300 {
+        let random = &mut Streams::new(run, 0).stream("table");
+        let mut station = Station::of(&schemes);
+        let mut known: Vec<(u16, Time)> = Vec::new();
+        for _ in 0..200 {
+            station.now += Duration::from_millis(1 + random.below(4_000));
+            let flow = random.below(9) as u16;
+            let key = (3, 5, flow);
+            known.retain(|&(it, since)| it != flow || station.now.since(since) <= idle);
+            let place = known.iter().position(|&(it, _)| it == flow);
+            match random.below(8) {
+                0 => {
+                    station.comes(key, Segment { flags: Flags::RST, ..data(0, 0) });
+                    place.map(|place| known.remove(place));
+                }
+                1..4 => {
+                    // Only a known connection has a first acknowledgement that is a duplicate.
+                    assert_eq!(station.returns(key, ack(0)), place.is_some(), "run {run}, flow {flow}");
+                    place.into_iter().for_each(|place| known[place].1 = station.now);
+                }
+                _ => {
+                    station.comes(key, data(0, 1000));
+                    if let Some(place) = place {
+                        known[place].1 = station.now;
+                        continue;
+                    }
+                    known.retain(|&(_, since)| station.now.since(since) <= idle);
+                    if known.len() == MOST {
+                        let oldest = (0..MOST).min_by_key(|&place| known[place].1);
+                        known.remove(oldest.expect("the table is full"));
+                    }
+                    known.push((flow, station.now));
+                    station.notes(known.len(), known.len());
+                }
+            }
+        }
+    }
+}
+
 /// At any position of the sequence wrap, and after a full cycle.
 #[test]
 fn sequence_numbers_wrap() {
