@@ -1,4 +1,4 @@
-"""Claims about a mechanism no longer agree when the mechanism is taken away."""
+"""Claims about a mechanism differ when the mechanism is taken away, or its two sides are exchanged."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from lasthop.papers import paper
 from lasthop.papers.evidence import At, Evidence, Sweep
 from lasthop.papers.paper import Claim, Judgement
 from lasthop.papers.runner import Plan, run_paper
-from lasthop.papers.verdicts import AGREES
+from lasthop.papers.verdicts import AGREES, DIFFERS
 from lasthop.study.statistics import Sample
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """What takes a mechanism away: another scheme, point or experiment in its place."""
+    """What takes a mechanism away: another scheme, point or experiment in its place.
+
+    Where a claim compares two sides they are exchanged: with one side in place of both it would compare a
+    sample with itself, of which nothing can be told.
+    """
 
     mechanism: str
     paper: str
@@ -27,19 +31,30 @@ class Mutation:
     experiments: Mapping[str, str] = field(default_factory=dict)
 
 
+def _exchange(one: str, other: str) -> dict[str, str]:
+    return {one: other, other: one}
+
+
 MUTATIONS = (
     Mutation("notices of a bad state", "ebsn", "trace-ebsn", {"ebsn": "local-recovery"}),
     Mutation("local recovery", "ebsn", "trace-second", {"local-recovery": "basic"}),
     Mutation("what a quench cannot do", "ebsn", "quench", {"source-quench": "ebsn"}),
-    Mutation("notices, over a local area", "ebsn", "local-better", {"ebsn": "basic"}),
-    Mutation("last-hop acknowledgements", "lhack", "reduced", {"lhack": "basic"}),
-    Mutation("the code on all segments", "selective-fec", "great-improvement", values={"all": "none"}),
+    Mutation("notices, over a local area", "ebsn", "local-better", _exchange("ebsn", "basic")),
+    Mutation("last-hop acknowledgements", "lhack", "reduced", _exchange("lhack", "basic")),
+    Mutation(
+        "the code on all segments", "selective-fec", "great-improvement", values=_exchange("all", "none")
+    ),
     Mutation("the code on some", "selective-fec", "close-to-none", values={"selective": "all"}),
-    Mutation("a variable segment size", "vstcp", "typical", {"vs-tcp": "metp"}),
-    Mutation("no congestion control", "vstcp", "long-recovery", experiments={"uncontrolled": "normal"}),
-    Mutation("loss windows of a hundred", "vstcp", "loss-window-100", values={"100": "5"}),
-    Mutation("feedback of the radio network", "wenp", "fairer", {"wenp": "basic"}),
-    Mutation("alpha", "wenp", "alpha", experiments={"alpha-0.75": "alpha-0.5"}),
+    Mutation("a variable segment size", "vstcp", "typical", _exchange("vs-tcp", "metp")),
+    Mutation(
+        "no congestion control", "vstcp", "long-recovery", experiments=_exchange("uncontrolled", "normal")
+    ),
+    Mutation("loss windows of a hundred", "vstcp", "loss-window-100", values=_exchange("100", "5")),
+    Mutation("feedback of the radio network", "wenp", "fairer", _exchange("wenp", "basic")),
+    Mutation(
+        "traffic that takes the buffer", "lhack", "premature", experiments=_exchange("decrease", "window-125")
+    ),
+    Mutation("alpha", "wenp", "alpha", experiments=_exchange("alpha-0.75", "alpha-0.5")),
 )
 
 
@@ -78,12 +93,13 @@ class Broken:
         return self.claim.judge(Evidence(sweeps, traces, evidence.scenarios))
 
 
-RUNS = {"ebsn": 30, "lhack": 4, "selective-fec": 500, "vstcp": 3, "wenp": 5}
+# Of 72 runs or more without an event it is told that fewer than one in twenty have it.
+RUNS = {"ebsn": 80, "lhack": 4, "selective-fec": 500, "vstcp": 3, "wenp": 5}
 SHORT = {"vstcp": ("limit=120 s",), "lhack": ("limit=200 s",)}
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.mechanism)
-def test_without_its_mechanism_a_claim_does_not_agree(mutation: Mutation) -> None:
+def test_without_its_mechanism_a_claim_differs(mutation: Mutation) -> None:
     found = paper(mutation.paper)
     claim = next(each for each in found.claims if each.id == mutation.claim)
     runs = RUNS[found.name]
@@ -96,4 +112,4 @@ def test_without_its_mechanism_a_claim_does_not_agree(mutation: Mutation) -> Non
     outcome = run_paper(Plan(small, small.choose({}), False, (), claims), None)  # type: ignore[arg-type]
     (_, whole), (_, broken) = outcome.judgements
     assert whole.verdict == AGREES, whole
-    assert broken.verdict != AGREES, broken
+    assert broken.verdict == DIFFERS, broken
