@@ -70,9 +70,9 @@ pub(super) struct SnoopState {
     two_way: bool,
     /// Number of transmissions of data towards the mobile host, copies included.
     transmissions: u64,
-    /// Number of duplicates still expected for the oldest segment since it was last retransmitted.
+    /// Number of duplicates that transmissions before the last copy of the oldest segment may still cause.
     expected: u64,
-    /// Number of duplicates caused by transmissions after the last one of the oldest segment.
+    /// Number of duplicates that transmissions after the last one of the oldest segment have caused.
     unexpected: u64,
     /// Number of duplicates that needless copies still cause.
     strays: u64,
@@ -163,7 +163,9 @@ impl ConnectionState for SnoopState {
     }
 
     fn is_outdated(&self, segment: &Segment) -> bool {
-        self.last_seen.is_far_from(segment.seq)
+        let oldest = self.segments.front().map(|cached| cached.start);
+        let mut known = oldest.into_iter().chain(self.acked.map(|acked| acked.ack)).chain([self.last_seen]);
+        known.any(|seq| seq.is_far_from(segment.seq))
     }
 
     fn cached(&self) -> usize {
@@ -375,14 +377,12 @@ impl SnoopState {
         if scheme.expedite && packet.dscp == Dscp::DEFAULT {
             packet.dscp = Dscp::EXPEDITED;
         }
-        match cause {
-            Cause::Duplicates => self.expected = since.saturating_sub(self.unexpected),
-            Cause::Timeout => counters.timeouts += 1,
-            Cause::Silence => {
-                self.expected = 0;
-                counters.persists += 1;
-            }
-        }
+        self.expected = match cause {
+            Cause::Duplicates | Cause::Timeout => (self.expected + since).saturating_sub(self.unexpected),
+            Cause::Silence => 0,
+        };
+        counters.timeouts += u64::from(cause == Cause::Timeout);
+        counters.persists += u64::from(cause == Cause::Silence);
         self.unexpected = 0;
         if cause == Cause::Duplicates || self.timeout_at < Time::NEVER {
             self.timeout_at = now + self.timeout(scheme);

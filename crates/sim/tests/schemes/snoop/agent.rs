@@ -341,6 +341,18 @@ fn copies_are_repeated_after_two_round_trip_times() {
     assert_eq!((station.shows("local_timeouts"), station.shows("persist_timeouts")), (2.0, 0.0));
 }
 
+/// Segments sent before a copy cause duplicates after it, also if the timeout caused that copy: these are suppressed
+/// and cause no other. Those of later segments show that this copy was lost as well.
+#[test]
+fn duplicates_after_a_timeout_are_expected() {
+    let mut station = Station::measured("persist = \"60 s\"", 3);
+    station.at(140).repairs(LEN, nth(1)).at(330).sends([4, 5]).repairs_at(340, nth(1)).at(380);
+    // Of segments 3, 4 and 5.
+    station.suppresses(LEN).suppresses(LEN).suppresses(LEN);
+    station.sends([6]).repairs(LEN, nth(1)).passes(7 * LEN);
+    assert_eq!(station.shows("local_retransmissions"), 3.0);
+}
+
 /// The gain is a quarter, one segment is timed at a time, and retransmissions cancel the sample.
 #[test]
 fn the_round_trip_time_is_smoothed() {
@@ -461,6 +473,23 @@ fn impossible_acknowledgements_remove_the_connection() {
     }
     // A segment from another window starts anew.
     Station::with("").sends(0..3).forwards(data(1 << 31..(1 << 31) + LEN)).holds(1, 1);
+}
+
+/// A new connection on the same flow, whose numbers lie far from the acknowledged or cached ones, starts anew, even
+/// if they are within a window of the highest one.
+#[test]
+fn a_new_connection_on_the_same_flow_replaces_the_old_one() {
+    const FAR: u32 = 1 << 30;
+    let of = |first: u32| data(first..first + LEN);
+    // Far from the cached segments.
+    let mut station = Station::with("");
+    station.sends(0..3).forwards(of(FAR + 2 * LEN)).holds(1, 1).repairs(FAR + 2 * LEN, of(FAR + 2 * LEN));
+    // Far from the acknowledgement.
+    let mut station = Station::with("");
+    station.sends([0, 1]).passes(2 * LEN).forwards(of(FAR)).holds(1, 1);
+    station.forwards(of(2 * FAR)).holds(1, 1).repairs(2 * FAR, of(2 * FAR)).passes(2 * FAR + LEN).holds(0, 1);
+    // Within a window of all that is known, they cannot be told from those of the old connection.
+    Station::with("").sends(0..3).forwards(of(FAR)).holds(4, 1);
 }
 
 /// Idle connections are removed: on their own next packet, and when another needs room. A full table loses the
