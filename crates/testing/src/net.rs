@@ -54,6 +54,15 @@ impl Component for Filter {
     }
 }
 
+/// A base station without an agent.
+pub struct Forwarder;
+
+impl Component for Forwarder {
+    fn receive(&mut self, _now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        out.send(port.across(), *packet);
+    }
+}
+
 /// From host 0 to host 1.
 pub const CONNECTION: Connection = Connection { src: HostId(0), dst: HostId(1), flow: FlowId(0) };
 

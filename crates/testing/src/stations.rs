@@ -1,12 +1,13 @@
 //! A path of links and base stations between a source and a destination, with losses on both sides of each
 //! base station.
 
-use lasthop_base::{BitRate, Duration, Stream, Streams, Time};
+use lasthop_base::{BitRate, Duration, Probability, Stream, Streams, Time};
+use lasthop_channel::{FrameLoss, Model};
 use lasthop_proto::tcp::{Reactions, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::{Component, ComponentId, Packet, Port};
-use lasthop_sim::{Builder, Ended, Engine, RadioLink, Tap, Wire, WireId, WiredLink};
+use lasthop_sim::{Builder, Ended, Engine, QueueLimit, RadioConfig, RadioLink, Tap, Wire, WireId, WiredLink};
 
-use crate::net::{CONNECTION, Filter, Loses};
+use crate::net::{CONNECTION, Filter, Loses, by_order, nothing};
 use crate::random::{milliseconds, pick, queue};
 
 /// An element of the path between source and destination.
@@ -93,6 +94,42 @@ pub fn path(
         stages.push(hop(random));
     }
     stages
+}
+
+/// 10 Mb/s and 5 ms on either side of a base station whose port towards the source is `near`, with losses before
+/// and behind it.
+pub fn station(agent: Box<dyn Component>, near: Port, [before, behind]: [Stage; 2]) -> Vec<Stage> {
+    let rate = BitRate::from_bps(10_000_000).expect("not zero");
+    let hop = || Stage::Hop(WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited));
+    vec![hop(), before, Stage::Station(agent, near), behind, hop()]
+}
+
+/// The number of patterns of [`losses_by_pattern`].
+pub const PATTERNS: u32 = 3u32.pow(8);
+
+/// Losses of the first eight packets before and behind a base station. Each digit of `pattern` to the base of three
+/// is the fate of a packet: it arrives (0), is lost before the base station (1), or is lost behind it (2).
+pub fn losses_by_pattern(pattern: u32) -> [Stage; 2] {
+    let (mut before, mut behind, mut passed) = (0, 0, 0);
+    for packet in 0..8 {
+        match pattern / 3u32.pow(packet) % 3 {
+            1 => before |= 1 << packet,
+            fate => {
+                behind |= u32::from(fate == 2) << passed;
+                passed += 1;
+            }
+        }
+    }
+    [before, behind].map(|lost| Stage::Losses(by_order(lost), nothing()))
+}
+
+/// A wireless link in each direction, which loses packets with the probability `loss`.
+pub fn lossy_air(config: RadioConfig, loss: f64, streams: &Streams) -> Stage {
+    let model = Model::FrameLoss(FrameLoss { loss: Probability::new(loss).expect("in [0, 1]") });
+    Stage::Air(Box::new(["down", "up"].map(|way| {
+        let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
+        RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff)
+    })))
 }
 
 /// All packets with their times and wires.

@@ -11,7 +11,9 @@ use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
 use lasthop_testing::random::{FLAVOURS, pick, settings};
 use lasthop_testing::schemes::{self, installed};
-use lasthop_testing::stations::{PATHS, Stage, assert_same_course, course, path, run};
+use lasthop_testing::stations::{
+    PATHS, PATTERNS, Stage, assert_same_course, course, losses_by_pattern, path, run, station,
+};
 
 fn agent() -> Box<dyn Component> {
     schemes::agent(&Schemes::default(), "lhack")
@@ -110,13 +112,6 @@ fn with_congestion_losses_only_the_source_is_standard() {
     }
 }
 
-/// 10 Mb/s and 5 ms on either side of a base station whose port towards the source is `near`.
-fn station(near: Port, before: Stage, behind: Stage) -> Vec<Stage> {
-    let rate = BitRate::from_bps(10_000_000).expect("not zero");
-    let hop = || Stage::Hop(WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited));
-    vec![hop(), before, Stage::Station(agent(), near), behind, hop()]
-}
-
 /// Every flavour under both rule sets, with a short transfer.
 fn variants() -> impl Iterator<Item = Settings> {
     let profiles = [Settings::default(), Profile::Ns2.settings()];
@@ -129,16 +124,10 @@ fn variants() -> impl Iterator<Item = Settings> {
 fn any_loss_of_the_first_eight_on_either_side() {
     for settings in variants() {
         for near in [Port::WIRED, Port::RADIO] {
-            for pattern in 0..3u32.pow(8) {
+            for pattern in 0..PATTERNS {
                 check(&format!("{settings:?}, {near:?}, pattern {pattern} to the base of three"), || {
-                    let fates: Vec<u32> = (0..8).map(|n| pattern / 3u32.pow(n) % 3).collect();
-                    let bits = |fate, among: &[u32]| {
-                        among.iter().enumerate().map(|(n, &f)| u32::from(f == fate) << n).sum::<u32>()
-                    };
-                    let passed: Vec<u32> = fates.iter().copied().filter(|&fate| fate != 1).collect();
-                    let before = Stage::Losses(by_order(bits(1, &fates)), nothing());
-                    let behind = Stage::Losses(by_order(bits(2, &passed)), nothing());
-                    transfer(&settings, segments(&settings, 10), station(near, before, behind));
+                    let stages = station(agent(), near, losses_by_pattern(pattern));
+                    transfer(&settings, segments(&settings, 10), stages);
                 });
             }
         }
@@ -158,7 +147,8 @@ fn any_loss_of_the_first_eight_notices() {
                     let (before, behind) = if pattern % 2 == 0 { (one, none) } else { (none, one) };
                     let before = Stage::Losses(before, by_order(pattern));
                     let behind = Stage::Losses(behind, nothing());
-                    transfer(&settings, segments(&settings, 10), station(near, before, behind));
+                    let stages = station(agent(), near, [before, behind]);
+                    transfer(&settings, segments(&settings, 10), stages);
                 });
             }
         }

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
-use lasthop_channel::{FrameLoss, Model};
-use lasthop_proto::arq;
+use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
 use lasthop_proto::scheme::{Scheme, Schemes};
-use lasthop_proto::tcp::{Flavour, Profile, Settings};
+use lasthop_proto::tcp::{Flags, Flavour, Profile, SeqNum, Settings};
 use lasthop_proto::{Component, DropReason, Dscp, Effect, LinkOutcome, Out, Packet, Port, Probe, Signal};
-use lasthop_sim::{Expansion, Exposed, NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, WiredLink};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
-use lasthop_testing::net::{by_order, finish, first_byte, nothing, segments, slack};
+use lasthop_testing::net::{Forwarder, finish, first_byte, plain_radio, segments, slack};
 use lasthop_testing::random::{FLAVOURS, coin, milliseconds, pick, settings};
 use lasthop_testing::schemes::{self, installed, site};
-use lasthop_testing::stations::{PATHS, Stage, assert_same_course, course, path, run};
+use lasthop_testing::stations::{
+    PATHS, PATTERNS, Stage, assert_same_course, course, losses_by_pattern, lossy_air, path, run, station,
+};
 
 const WORLDS: u64 = 3_000;
 
@@ -24,12 +24,17 @@ fn key(packet: &Packet) -> String {
     format!("{:?}", Packet { dscp: Dscp::DEFAULT, ..*packet })
 }
 
-/// The scheme's agent, with the books of what enters and leaves: each packet is forwarded unchanged or suppressed;
-/// copies are of segments that were forwarded and are not acknowledged; acknowledgements of the agent's are of
-/// some that passed; and the counters are right.
+/// The scheme's agent, with checks: each packet is forwarded unchanged or suppressed; a copy is of a segment that was
+/// forwarded, and that no acknowledgement has covered since the agent knows the connection; an acknowledgement that
+/// the agent sends is one that arrived before; and the counters are right.
 struct Watched {
     agent: Box<dyn Component>,
     attempts: u64,
+    idle: Duration,
+    /// When data or an acknowledgement last arrived.
+    last_active: Time,
+    /// The highest acknowledgement of data that the agent knows.
+    acked: Option<SeqNum>,
     /// Number of times that each segment was forwarded, and copied.
     forwarded: BTreeMap<String, (u64, u64)>,
     passed: BTreeMap<String, Packet>,
@@ -43,6 +48,9 @@ impl Watched {
         Box::new(Watched {
             agent: schemes::agent(schemes, "snoop"),
             attempts: schemes.snoop.attempts.into(),
+            idle: schemes.snoop.idle,
+            last_active: Time::ZERO,
+            acked: None,
             forwarded: BTreeMap::new(),
             passed: BTreeMap::new(),
             suppressed: 0,
@@ -52,10 +60,29 @@ impl Watched {
     }
 
     fn note_copy(&mut self, copy: &Packet) {
+        let segment = copy.segment().expect("a copy of a segment");
+        let end = segment.seq + segment.seq_len();
+        assert!(self.acked.is_none_or(|ack| end > ack), "{copy:?} is acknowledged: {:?}", self.acked);
         let (forwarded, copies) = self.forwarded.get_mut(&key(copy)).expect("a copy of what was forwarded");
         *copies += 1;
         assert!(*copies <= *forwarded * self.attempts, "{copies} copies of {copy:?}");
         self.copies += 1;
+    }
+
+    /// Notes the acknowledgement from the mobile host, and forgets earlier ones if the connection was idle too long.
+    fn note_ack(&mut self, now: Time, port: Port, packet: &Packet) {
+        let Some(segment) = packet.segment() else { return };
+        let acknowledges = port == Port::RADIO && segment.flags.has(Flags::ACK);
+        if !acknowledges && (port == Port::RADIO || segment.seq_len() == 0) {
+            return;
+        }
+        if now.since(self.last_active) > self.idle {
+            self.acked = None;
+        }
+        self.last_active = now;
+        if acknowledges {
+            self.acked = Some(self.acked.map_or(segment.ack, |acked| acked.max(segment.ack)));
+        }
     }
 
     fn check(&mut self, port: Port, packet: &Packet, effects: &[Effect]) {
@@ -89,7 +116,7 @@ impl Watched {
         }
     }
 
-    fn check_counters(&self) {
+    fn check_counters(&mut self) {
         struct Shown(BTreeMap<&'static str, u64>);
         impl Probe for Shown {
             fn value(&mut self, name: &'static str, value: f64) {
@@ -104,6 +131,9 @@ impl Watched {
         assert_eq!(of("answered_segments"), self.answered);
         let suppressed = of("suppressed_dupacks") + of("spurious_acks") + of("answered_segments");
         assert_eq!(suppressed, self.suppressed);
+        if of("connections") == 0 {
+            self.acked = None;
+        }
     }
 
     fn collect(
@@ -127,6 +157,7 @@ impl Component for Watched {
     fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
         let receive = |agent: &mut Box<dyn Component>, out: &mut Out| agent.receive(now, packet, port, out);
         let effects = Watched::collect(&mut self.agent, out, receive);
+        self.note_ack(now, port, packet);
         self.check(port, packet, &effects);
         self.check_counters();
     }
@@ -198,13 +229,6 @@ fn streams_arrive_intact_in_random_worlds() {
     }
 }
 
-/// 10 Mb/s and 5 ms on either side of a base station, with losses before and behind it.
-fn station(schemes: &Schemes, before: Stage, behind: Stage) -> Vec<Stage> {
-    let rate = BitRate::from_bps(10_000_000).expect("not zero");
-    let hop = || Stage::Hop(WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited));
-    vec![hop(), before, Stage::Station(Watched::of(schemes), Port::WIRED), behind, hop()]
-}
-
 /// Each of the first eight packets arrives, is lost before the base station, or is lost behind it, with every
 /// flavour and both rule sets, and either number of duplicates.
 #[test]
@@ -214,19 +238,13 @@ fn any_loss_of_the_first_eight_on_either_side() {
         FLAVOURS.iter().flat_map(|&f| [(f, Settings::default()), (f, Profile::Ns2.settings())])
     {
         let settings = Settings { flavour, handshake: false, ..base };
-        for pattern in 0..3u32.pow(8) {
+        for pattern in 0..PATTERNS {
             schemes.snoop.dupacks = 1 + pattern % 2;
             check(
                 &format!("{flavour:?}, {:?}, pattern {pattern} to the base of three", settings.rules),
                 || {
-                    let fates: Vec<u32> = (0..8).map(|n| pattern / 3u32.pow(n) % 3).collect();
-                    let bits = |fate, among: &[u32]| {
-                        among.iter().enumerate().map(|(n, &f)| u32::from(f == fate) << n).sum::<u32>()
-                    };
-                    let passed: Vec<u32> = fates.iter().copied().filter(|&fate| fate != 1).collect();
-                    let before = Stage::Losses(by_order(bits(1, &fates)), nothing());
-                    let behind = Stage::Losses(by_order(bits(2, &passed)), nothing());
-                    transfer(&settings, segments(&settings, 10), station(&schemes, before, behind));
+                    let stages = station(Watched::of(&schemes), Port::WIRED, losses_by_pattern(pattern));
+                    transfer(&settings, segments(&settings, 10), stages);
                 },
             );
         }
@@ -250,30 +268,19 @@ fn without_losses_to_the_mobile_host_nothing_changes() {
                 _ => {}
             }
             schemes.snoop.encrypted = case == 0;
-            let bytes = 60 * u64::from(settings.mss());
-            let [found, expected] = [true, false].map(|agent| {
-                let mut schemes = schemes.clone();
-                schemes.snoop.encrypted |= !agent;
-                let station = || Watched::of(&schemes);
+            let stages = |station: &dyn Fn() -> Box<dyn Component>| {
                 if case == 2 {
                     let rate = BitRate::from_bps(2_000_000).expect("not zero");
                     let wire = WiredLink::new(rate, Duration::from_millis(10), QueueLimit::Unlimited);
-                    let stages = vec![Stage::Hop(wire.clone()), Stage::Station(station(), Port::WIRED)];
-                    return course(
-                        &settings,
-                        bytes,
-                        stages.into_iter().chain([Stage::Hop(wire)]).collect(),
-                        None,
-                    );
+                    let station = Stage::Station(station(), Port::WIRED);
+                    return vec![Stage::Hop(wire.clone()), station, Stage::Hop(wire)];
                 }
                 let stations = if case == 0 { PATHS[0] } else { PATHS[1] };
-                course(
-                    &settings,
-                    bytes,
-                    path(&mut random.clone(), &streams, &settings, stations, station),
-                    None,
-                )
-            });
+                path(&mut random.clone(), &streams, &settings, stations, station)
+            };
+            let bytes = 60 * u64::from(settings.mss());
+            let found = course(&settings, bytes, stages(&|| Watched::of(&schemes)), None);
+            let expected = course(&settings, bytes, stages(&|| Box::new(Forwarder)), None);
             assert_same_course(&found, &expected);
         });
     }
@@ -283,25 +290,11 @@ fn without_losses_to_the_mobile_host_nothing_changes() {
 fn stages(schemes: &Schemes, scheme: &str, loss: f64, delay: Duration, streams: &Streams) -> Vec<Stage> {
     let rate = |bps| BitRate::from_bps(bps).expect("not zero");
     let wire = WiredLink::new(rate(10_000_000), delay, QueueLimit::Unlimited);
-    let config = RadioConfig {
-        rate: rate(2_000_000),
-        delay: Duration::from_millis(1),
-        queue: QueueLimit::Unlimited,
-        expansion: Expansion::NONE,
-        mtu: None,
-        unit: None,
-        fec: None,
-        exposed: Exposed::OnAir,
-        arq: arq::Config::None,
-    };
-    let model = Model::FrameLoss(FrameLoss { loss: Probability::new(loss).expect("in [0, 1]") });
-    let air = ["down", "up"].map(|way| {
-        let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
-        RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff)
-    });
+    let config = RadioConfig { delay: Duration::from_millis(1), ..plain_radio(rate(2_000_000)) };
+    let air = lossy_air(config, loss, streams);
     let scheme = installed(schemes, scheme);
     let agent = (scheme.agents().len() > 0).then(|| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
-    [Some(Stage::Hop(wire)), agent, Some(Stage::Air(Box::new(air)))].into_iter().flatten().collect()
+    [Some(Stage::Hop(wire)), agent, Some(air)].into_iter().flatten().collect()
 }
 
 /// A transfer of 2 MB: completion time in seconds, fast retransmits and timeouts.

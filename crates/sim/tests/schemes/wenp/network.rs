@@ -3,18 +3,20 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lasthop_base::{BitRate, Bytes, Duration, Probability, Stream, Streams, Time};
-use lasthop_channel::{FrameLoss, Model};
+use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
 use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Congestion, Flags, Flavour, Profile, Reactions, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Effect, Out, Packet, Port, Probe};
-use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
+use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, WiredLink};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
-use lasthop_testing::net::{by_order, finish, first_byte, nothing, plain_radio, segments, slack};
+use lasthop_testing::net::{finish, first_byte, nothing, plain_radio, segments, slack};
 use lasthop_testing::random::{FLAVOURS, pick, settings};
 use lasthop_testing::schemes::{agent, installed, site};
-use lasthop_testing::stations::{Course, PATHS, Stage, assert_same_course, course, path, run};
+use lasthop_testing::stations::{
+    Course, PATHS, PATTERNS, Stage, assert_same_course, course, losses_by_pattern, lossy_air, path, run,
+    station,
+};
 
 const WORLDS: u64 = 5_000;
 
@@ -172,13 +174,6 @@ fn with_standard_parameters_the_source_is_standard() {
     assert!(marked > WORLDS as usize, "{marked} crossings of marked acknowledgements");
 }
 
-/// 10 Mb/s and 5 ms on either side of a base station, with losses before and behind it.
-fn station(schemes: &Schemes, before: Stage, behind: Stage) -> Vec<Stage> {
-    let rate = BitRate::from_bps(10_000_000).expect("not zero");
-    let hop = || Stage::Hop(WiredLink::new(rate, Duration::from_millis(5), QueueLimit::Unlimited));
-    vec![hop(), before, Stage::Station(Watched::of(schemes), Port::WIRED), behind, hop()]
-}
-
 /// Each of the first eight packets arrives, is lost before the base station, or is lost behind it, with every
 /// flavour and both rule sets.
 #[test]
@@ -188,18 +183,12 @@ fn any_loss_of_the_first_eight_on_either_side() {
         FLAVOURS.iter().flat_map(|&f| [(f, Settings::default()), (f, Profile::Ns2.settings())])
     {
         let settings = Settings { flavour, handshake: false, ..base };
-        for pattern in 0..3u32.pow(8) {
+        for pattern in 0..PATTERNS {
             check(
                 &format!("{flavour:?}, {:?}, pattern {pattern} to the base of three", settings.rules),
                 || {
-                    let fates: Vec<u32> = (0..8).map(|n| pattern / 3u32.pow(n) % 3).collect();
-                    let bits = |fate, among: &[u32]| {
-                        among.iter().enumerate().map(|(n, &f)| u32::from(f == fate) << n).sum::<u32>()
-                    };
-                    let passed: Vec<u32> = fates.iter().copied().filter(|&fate| fate != 1).collect();
-                    let before = Stage::Losses(by_order(bits(1, &fates)), nothing());
-                    let behind = Stage::Losses(by_order(bits(2, &passed)), nothing());
-                    transfer(&schemes, &settings, segments(&settings, 10), station(&schemes, before, behind));
+                    let stages = station(Watched::of(&schemes), Port::WIRED, losses_by_pattern(pattern));
+                    transfer(&schemes, &settings, segments(&settings, 10), stages);
                 },
             );
         }
@@ -234,7 +223,8 @@ fn with_congestion_losses_only_the_source_is_standard() {
                     highest = highest.max(seq);
                     new && bits.bernoulli(loss)
                 });
-                station(&schemes, Stage::Losses(data, nothing()), Stage::Losses(nothing(), nothing()))
+                let losses = [Stage::Losses(data, nothing()), Stage::Losses(nothing(), nothing())];
+                station(Watched::of(&schemes), Port::WIRED, losses)
             };
             let [mut found, mut standard] = [reactions(&schemes), Reactions::default()]
                 .map(|reactions| course(&settings, bytes, stages(), reactions));
@@ -255,15 +245,11 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
     let rate = |bps| BitRate::from_bps(bps).expect("not zero");
     let wire = WiredLink::new(rate(100_000_000), Duration::from_millis(20), QueueLimit::Unlimited);
     let config = RadioConfig { delay: Duration::from_millis(1), ..plain_radio(rate(5_000_000)) };
-    let model = Model::FrameLoss(FrameLoss { loss: Probability::new(0.01).expect("in [0, 1]") });
-    let air = ["down", "up"].map(|way| {
-        let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
-        RadioLink::new(config, model.build(streams.stream("channel")), bits, backoff)
-    });
+    let air = lossy_air(config, 0.01, &streams);
     let schemes = Schemes::default();
     let scheme = installed(&schemes, scheme);
     let agent = (scheme.agents().len() > 0).then(|| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
-    let stages = [Some(Stage::Hop(wire)), agent, Some(Stage::Air(Box::new(air)))];
+    let stages = [Some(Stage::Hop(wire)), agent, Some(air)];
     let bytes = 2_000_000;
     let stages = stages.into_iter().flatten().collect();
     let (engine, (sender, _), _) = run(&settings, bytes, stages, scheme.reactions(), |_| NoTap);
