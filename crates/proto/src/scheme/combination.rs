@@ -13,7 +13,7 @@ use crate::component::Component;
 use crate::split::Split;
 use crate::tcp::{Reactions, ReceiverReactions, Settings};
 
-/// What separates the schemes of a combination: `"ebsn + selective-fec"`.
+/// The separator in the name of a combination, such as `"ebsn + selective-fec"`.
 const PLUS: char = '+';
 
 /// One or several schemes installed together; each run has one combination.

@@ -13,17 +13,17 @@ use crate::fec::Covers;
 use crate::split::Split;
 use crate::tcp::{Reaction, ReceiverReaction, Settings};
 
-/// Whether the wireless link recovers losses.
+/// The source of the wireless link's ARQ.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ArqUse {
-    /// As in the scenario: by its ARQ if it has one.
+    /// The scenario's ARQ, if it has one.
     #[default]
     Kept,
-    /// By the scenario's ARQ, which is required.
+    /// The scenario's ARQ; a link without one is an error.
     Required,
-    /// By the scenario's ARQ, or by this one on a link for which the scenario has none.
+    /// The scenario's ARQ, or this one for a link that has none.
     Supplied(arq::Config),
-    /// Not at all: the scenario's ARQ is switched off.
+    /// No ARQ, even if the scenario has one.
     Off,
 }
 
@@ -47,7 +47,7 @@ impl ArqUse {
 /// How the schemes of a combination use the wireless link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkUse {
-    /// Whether the link recovers losses.
+    /// The source of the link's ARQ.
     pub arq: ArqUse,
     /// What the link protects with the scenario's code, unless the scenario itself specifies it. A code is
     /// required if this is set.
@@ -103,7 +103,7 @@ pub(super) struct LinkSchemes {
 }
 
 impl<'a> Installer<'a> {
-    /// Determines whether the wireless link recovers losses. Two schemes may both need an ARQ; one may not
+    /// Determines the source of the wireless link's ARQ. Two schemes may both need an ARQ; one may not
     /// need what another switches off, and only one may supply it.
     pub fn arq(&mut self, arq: ArqUse) {
         let switched_off =

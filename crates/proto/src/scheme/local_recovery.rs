@@ -2,13 +2,13 @@
 //!
 //! **What it does.** The wireless link retransmits lost units by its ARQ. TCP is not aware of it.
 //! **Source.** TR-96-014 section 4.2.1 ("local recovery").
-//! **Parameters.** None. The ARQ is that of the scenario; a link without one gets selective repeat with its
-//! defaults. `arq` does the same with an ARQ of choice.
+//! **Parameters.** None. The ARQ is the scenario's; a link without one gets the default of the scheme
+//! [`arq`](super::arq), which does the same with a chosen ARQ.
 
 use serde::{Deserialize, Serialize};
 
+use super::arq::Arq;
 use super::{ArqUse, Installer, Scheme};
-use crate::arq::{Config, selective_repeat};
 
 /// Plain TCP over a link with ARQ; no parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,6 @@ impl Scheme for LocalRecovery {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.arq(ArqUse::Supplied(Config::SelectiveRepeat(selective_repeat::Params::default())));
+        installer.arq(ArqUse::Supplied(Arq::default().protocol));
     }
 }

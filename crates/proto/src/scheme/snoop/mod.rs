@@ -5,34 +5,43 @@
 //! duplicates, so that the source notices neither. Losses before the base station remain the source's: duplicates
 //! for segments that are not cached, or that the source has retransmitted, are forwarded. The ends need no
 //! change, and the state is soft: a base station that forgets it does no harm.
-//! **Source.** Balakrishnan, Seshan, Amir and Katz, MobiCom 1995, sections 3.1 and 4. Balakrishnan,
-//! Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, call it LL-TCP-AWARE, with `dupacks = 2`, and LL
-//! without suppression, with `suppress = false` and `min_timeout = "200 ms"` (sections 3.2 and 4.5).
-//! **Parameters.** `dupacks`: number of duplicates that indicate a loss; 1 in 1995 and 2 in 1997. `suppress`:
-//! whether duplicates that a local retransmission answers are suppressed. `bursts`: whether the first new ACK
-//! after a retransmission, if it covers less than what has arrived, causes the next one at once (1997, section
-//! 4.5); duplicates before it count. ns-2 does not do so. `expedite`:
-//! whether retransmissions have the code point of expedited forwarding, unless the segment has one of its own: in
-//! a link's queue with priority they go first, as in the paper. `min_timeout`: lower bound of the
-//! timeout of two smoothed round-trip times, 40 ms. `persist`: time without packets from either end after
-//! which the oldest segment is retransmitted, 200 ms. `initial`: both timeouts until the first sample of the
-//! round-trip time; 1 s, as of TCP (RFC 6298). `attempts`: maximum number of local retransmissions of a segment,
-//! 10 as in ns-2. `cache`: the high-water mark, maximum number of cached segments per connection; 1024 segments
-//! of 1460 B are 1.5 MB, where the paper's windows are 64 KB. `connections`: maximum number of connections, 256.
-//! `idle`: idle time after which a connection is removed; 120 s, twice the smallest upper bound of the RTO that
-//! RFC 6298 permits. `encrypted`: the base station cannot read TCP headers, as with IPsec, and forwards packets
-//! unchanged.
-//! **Differences from the papers.** They give no initial timeout and no limit of attempts. A segment that is
-//! acknowledged already is answered by the base station, as in the paper, but forwarded if it may be a window
-//! probe or carry an acknowledgement of its own. `persist` is at least twice the smallest round-trip time seen,
-//! since on slow links silence is no loss. A needless copy causes a duplicate ACK, for which the paper would send
-//! another needless copy, and so on: a copy whose segment is acknowledged sooner than the smallest round-trip
-//! time was needless, and its duplicate is suppressed. What an ACK should have
-//! covered follows from the number of duplicates before it, not from what was sent, of which much may still be
-//! queued. The link's queue is the
-//! scenario's, drop-tail by default: copies then wait behind other packets. Segments are cached before they enter the link's queue, so a
-//! segment dropped by a full queue is recovered locally as well; ns-2 does not cache segments for a full queue.
-//! Only data to the mobile host are recovered.
+//! **Source.** Balakrishnan, Seshan, Amir and Katz, MobiCom 1995, sections 3.1 and 4. Two variants are compared in
+//! Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 3.2 and 4.5: LL-TCP-AWARE is Snoop
+//! with `dupacks = 2`; LL, which does not hide duplicates from the source, has `suppress = false` and `min_timeout =
+//! "200 ms"` as well.
+//!
+//! **Parameters.**
+//! - `dupacks`: number of duplicates that indicate a loss; 1 in 1995 and 2 in 1997.
+//! - `suppress`: whether duplicates that a local retransmission answers are suppressed.
+//! - `bursts`: whether the first new ACK after a retransmission causes the next retransmission at once if it covers
+//!   less than what has arrived (1997, section 4.5). The duplicates before that ACK count. ns-2 lacks this rule.
+//! - `expedite`: whether retransmissions get the code point of expedited forwarding, unless the segment has a code
+//!   point already. A link's queue with priority serves them first, as in the paper.
+//! - `min_timeout`: lower bound of the timeout of two smoothed round-trip times, 40 ms.
+//! - `persist`: time without packets from either end after which the oldest segment is retransmitted, 200 ms.
+//! - `initial`: both timeouts until the first sample of the round-trip time; 1 s, as of TCP (RFC 6298).
+//! - `attempts`: maximum number of local retransmissions of a segment, 10 as in ns-2.
+//! - `cache`: the high-water mark, maximum number of cached segments per connection; 1024 segments of 1460 B are
+//!   1.5 MB, where the paper's windows are 64 KB.
+//! - `connections`: maximum number of connections, 256.
+//! - `idle`: idle time after which a connection is removed; 120 s, twice the smallest upper bound of the RTO that
+//!   RFC 6298 permits.
+//! - `encrypted`: the base station cannot read TCP headers, as with IPsec, and forwards packets unchanged.
+//!
+//! **Differences from the papers.**
+//! - The papers have neither an initial timeout nor a maximum number of local retransmissions.
+//! - The base station answers a segment that is acknowledged already, as in the paper. It forwards the segment
+//!   instead if it may be a window probe or carry an acknowledgement of the mobile host's data.
+//! - `persist` is at least twice the smallest round-trip time seen: on a slow link, 200 ms without packets are normal.
+//! - A needless retransmission causes a duplicate ACK. In the paper this duplicate would cause the next needless
+//!   retransmission, and so on. Here it is suppressed: if the segment is acknowledged within less than the smallest
+//!   round-trip time of its retransmission, that acknowledgement was for the original.
+//! - `bursts` takes the number of duplicates before a new ACK for the number of segments that have arrived, and not
+//!   the segments that were sent: many of those may still be queued.
+//! - The link's queue is the scenario's, drop-tail by default. Retransmissions then wait behind other packets.
+//! - Segments are cached before they enter that queue, so a segment dropped by a full queue is recovered locally.
+//!   ns-2 does not cache segments for a full queue.
+//! - Only data to the mobile host are recovered.
 
 mod agent;
 mod connection;
