@@ -416,8 +416,9 @@ impl Receiver {
         self.send(now, self.snd_nxt, self.rcv_nxt, flags, sack, out);
     }
 
-    /// Records a duplicate to report. One that has not been reported yet, because a reaction withheld its
-    /// acknowledgement, is extended if the new one touches it, and otherwise comes first, as in Linux.
+    /// Records a duplicate to report. An earlier one may be unreported, because a reaction withheld its
+    /// acknowledgement. It stays: a duplicate that touches or overlaps it extends it, and any other is discarded, as
+    /// in Linux.
     #[inline]
     fn note_duplicate(&mut self, repeated: Option<SackBlock>) {
         let Some(new) = repeated.filter(|_| self.settings.dsack) else { return };
