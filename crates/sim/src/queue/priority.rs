@@ -1,7 +1,8 @@
 //! Strict priority: two queues, of which the expedited one goes first.
 //!
 //! *What it does.* Packets with the code point of expedited forwarding wait in a queue of their own, which is
-//! served whenever it is not empty. Both queues are drop-tail.
+//! served whenever it is not empty. Both queues are drop-tail. Expedited packets are not policed: at the rate
+//! of the link or more, they starve the best-effort packets.
 //!
 //! *Source.* The fast queue for local retransmissions in Balakrishnan, Seshan, Amir and Katz, MobiCom 1995, section
 //! 3.1.2; the code point is that of RFC 3246.
@@ -29,21 +30,21 @@ pub struct Params {
 pub struct Priority {
     params: Params,
     expedited: Fifo,
-    other: Fifo,
+    best_effort: Fifo,
     stats: QueueStats,
 }
 
 impl Priority {
     /// Two empty queues.
     pub fn new(params: Params) -> Priority {
-        let (expedited, other) = (Fifo::default(), Fifo::default());
-        Priority { params, expedited, other, stats: QueueStats::default() }
+        let (expedited, best_effort) = (Fifo::default(), Fifo::default());
+        Priority { params, expedited, best_effort, stats: QueueStats::default() }
     }
 }
 
 impl Discipline for Priority {
     fn enqueue(&mut self, now: Time, packet: Packet, at_once: bool, out: &mut Out) {
-        let queue = if packet.dscp == Dscp::EXPEDITED { &mut self.expedited } else { &mut self.other };
+        let queue = if packet.dscp == Dscp::EXPEDITED { &mut self.expedited } else { &mut self.best_effort };
         if at_once || self.params.limit.admits(queue.len(), queue.bytes(), packet.size) {
             queue.push(now, packet);
         } else {
@@ -53,12 +54,12 @@ impl Discipline for Priority {
     }
 
     fn dequeue(&mut self, _now: Time, _out: &mut Out) -> Option<Packet> {
-        let first = self.expedited.pop().or_else(|| self.other.pop());
+        let first = self.expedited.pop().or_else(|| self.best_effort.pop());
         first.map(|(_, packet)| packet)
     }
 
     fn queued(&self) -> (usize, Bytes) {
-        (self.expedited.len() + self.other.len(), self.expedited.bytes() + self.other.bytes())
+        (self.expedited.len() + self.best_effort.len(), self.expedited.bytes() + self.best_effort.bytes())
     }
 
     fn stats(&self) -> &QueueStats {
