@@ -54,6 +54,12 @@ pub trait Component: Send {
         true
     }
 
+    /// Whether the component needs the [packets that arrive with errors](Signal::Corrupted) at its end of a link. Asked
+    /// once, before the run.
+    fn hears_corruption(&self) -> bool {
+        false
+    }
+
     /// Reports quantities for plots over time.
     fn show(&self, _probe: &mut dyn Probe) {}
 }
@@ -67,8 +73,11 @@ pub trait Probe {
 /// A signal from a component to its watchers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal {
-    /// Outcome of a transmission on a link.
+    /// Outcome of a transmission on a link, for its sending end.
     Link(LinkEvent),
+    /// A packet arrived over a link with errors and was dropped, for the receiving end. Only links without an ARQ of
+    /// their own pass packets with errors.
+    Corrupted(Packet),
     /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
     /// run ends when all awaited components have sent this signal.
     Finished,

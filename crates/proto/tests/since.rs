@@ -14,6 +14,7 @@ fn sender(factor: u64, instant: u64) -> SenderStats {
         payload_sent: Bytes(5 * factor),
         retransmitted_segments: 7 * factor,
         retransmitted_bytes: Bytes(11 * factor),
+        requested_segments: 47 * factor,
         timeouts: 13 * factor,
         fast_retransmits: 17 * factor,
         window_probes: 19 * factor,

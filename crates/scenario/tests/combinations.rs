@@ -138,3 +138,82 @@ fn a_supplied_arq_is_bounded() {
         Scenario::parse(WIDE_AREA, "test.toml", &overrides).expect_err("too many attempts").to_string();
     assert!(error.contains("scheme.arq: found unlimited retransmissions"), "{error}");
 }
+
+/// A 2 Mb/s link with bit errors in both directions, behind a Reno sender.
+const BIT_ERRORS: &str = r#"
+schemes = ["basic"]
+[transfer]
+size = "1 MB"
+[tcp]
+profile = "rfc"
+flavour = "reno"
+[wired]
+rate = "10 Mbps"
+delay = "5 ms"
+[radio]
+rate = "2 Mbps"
+delay = "20 ms"
+channel.iid.ber = 2e-6
+"#;
+
+/// Both ends of a wireless link have agents; each one marks the acknowledgements of what arrived corrupted there.
+#[test]
+fn agents_are_at_both_ends_of_a_link() {
+    let upload = ["transfer.from=mobile", "transfer.to=fixed"];
+    for (ends, marking) in [(&[][..], "eln base-mobile at mobile"), (&upload[..], "eln base-mobile")] {
+        let scenario = Scenario::parse(BIT_ERRORS, "test.toml", ends).expect("a sound scenario");
+        let observe = Observe { series: true, ..Observe::default() };
+        let run = scenario.run("eln", 1, 0, observe).expect("it runs");
+        let marks = run.agents.iter().map(|(name, series)| {
+            let (_, marks) =
+                series.columns.iter().find(|(column, _)| *column == "marked_acks").expect("marks");
+            (name.as_str(), marks.last().is_some_and(|&total| total > 0.0))
+        });
+        let mut marks: Vec<_> = marks.collect();
+        marks.sort_unstable();
+        let names = ["eln base-mobile", "eln base-mobile at mobile"];
+        assert_eq!(marks, names.map(|name| (name, name == marking)), "{ends:?}");
+        // The window stays large.
+        assert!(throughput(ends, "eln") > 1.1 * throughput(ends, "basic"), "{ends:?}");
+    }
+}
+
+/// The mean of ten runs, in bit/s.
+fn throughput(overrides: &[&str], scheme: &str) -> f64 {
+    let scenario = Scenario::parse(BIT_ERRORS, "test.toml", overrides).expect("a sound scenario");
+    let one = |run| scenario.run(scheme, 1, run, Observe::default()).expect("it runs").metrics.connections;
+    (0..10).map(|run| one(run).throughput_bps).sum::<f64>() / 10.0
+}
+
+/// The corrupted data of a split connection are those of its wireless part.
+#[test]
+fn agents_at_both_ends_serve_the_wireless_part() {
+    let [split, both] = ["i-tcp", "i-tcp + eln"].map(|scheme| throughput(&[], scheme));
+    assert!(both > 1.1 * split, "{split} and {both}");
+}
+
+/// Two schemes may not give the same bit of the header a meaning.
+#[test]
+fn schemes_with_the_same_header_bit_are_refused() {
+    let schemes = "schemes=[\"wenp + eln\"]";
+    Scenario::parse(BIT_ERRORS, "test.toml", &[schemes]).expect("different bits");
+    let error =
+        Scenario::parse(BIT_ERRORS, "test.toml", &[schemes, "scheme.wenp.bit=9"]).expect_err("the same bit");
+    let expected = "\"wenp\" and \"eln\" use the same bit of the TCP header; leave one of them out";
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+/// A scheme that extends one flavour of TCP is refused with another one, at the connections that it extends: all but
+/// those of plain senders, and of a split connection the wireless part.
+#[test]
+fn a_scheme_for_another_flavour_is_refused() {
+    let parse = |overrides: &[&str]| Scenario::parse(BIT_ERRORS, "test.toml", overrides);
+    parse(&["schemes=[\"smart\"]"]).expect("Reno");
+    let error = parse(&["schemes=[\"smart\"]", "tcp.flavour=newreno"]).expect_err("NewReno").to_string();
+    let expected = "\"smart\" extends the loss recovery of Reno; set flavour = \"reno\" in [tcp], or leave the scheme out";
+    assert!(error.contains(expected), "{error}");
+    let split = "schemes=[\"i-tcp + smart\"]";
+    parse(&[split, "tcp.flavour=newreno"]).expect_err("the wireless part is as in [tcp]");
+    parse(&[split, "tcp.flavour=newreno", "scheme.i-tcp.wireless.flavour=reno"]).expect("Reno there");
+    parse(&[split, "scheme.i-tcp.wireless.flavour=newreno"]).expect_err("NewReno there");
+}

@@ -8,6 +8,7 @@ use lasthop_scenario::{
     ConnectionMetrics, ConnectionRun, Ended, Events, Metrics, Observe, PartRun, Run, Scenario, Series,
     TrafficMetrics, Value,
 };
+use lasthop_testing::schemes::extending;
 
 const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
 
@@ -110,7 +111,7 @@ fn explicit_topologies_equal_the_shorthand() {
             false => &["transfer.from=mobile", "transfer.to=fixed"],
         };
         let usual = read(SCENARIO, &[&certain, ends].concat());
-        for scheme in Schemes::default().all() {
+        for scheme in extending(&Schemes::default(), &usual.tcp) {
             let expected = run(&usual, scheme.name());
             assert!(connection(&expected, "transfer").metrics.finished, "{}", scheme.name());
             for shape in shapes {
@@ -866,8 +867,8 @@ fn every_scheme_runs_over_every_shape() {
             "limit=1 h",
         ];
         let overrides = [shape, &lossy].concat();
-        for scheme in Schemes::default().all() {
-            let scenario = read(SCENARIO, &overrides);
+        let scenario = read(SCENARIO, &overrides);
+        for scheme in extending(&Schemes::default(), &scenario.tcp) {
             let result = match scenario.run(scheme.name(), 1, 0, EVERYTHING) {
                 // A cell has no coding.
                 Err(refused) => {

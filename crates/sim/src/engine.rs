@@ -1,7 +1,7 @@
 //! The discrete-event engine: wakes components at their deadlines and carries out the effects they emit.
 
 use lasthop_base::Time;
-use lasthop_proto::{ComponentId, Effect, Out, Outcomes, Packet, Port, Signal};
+use lasthop_proto::{ComponentId, DropReason, Effect, Out, Outcomes, Packet, Port, Signal};
 
 use crate::look_ahead::Place;
 use crate::node::Node;
@@ -27,6 +27,7 @@ pub struct Builder {
     nodes: Vec<Node>,
     wires: Vec<Wire>,
     watches: Vec<(ComponentId, ComponentId)>,
+    arrival_watches: Vec<(ComponentId, ComponentId)>,
     feeds: Vec<(ComponentId, ComponentId)>,
     step_by_step: bool,
 }
@@ -58,6 +59,12 @@ impl Builder {
     /// Delivers the signals of `watched` to `watcher`.
     pub fn watch(&mut self, watched: ComponentId, watcher: ComponentId) {
         self.watches.push((watched, watcher));
+    }
+
+    /// Tells `watcher`, a component at the receiving end of `link`, of the packets that arrive
+    /// [with errors](Signal::Corrupted), if it [hears](lasthop_proto::Component::hears_corruption) of them.
+    pub fn watch_arrivals(&mut self, link: ComponentId, watcher: ComponentId) {
+        self.arrival_watches.push((link, watcher));
     }
 
     /// Declares that all packets that enter the link `link` come out of the link `feeder`, directly or through a
@@ -108,6 +115,9 @@ impl Builder {
             false => Place::all(&self.nodes, &self.wires, &self.watches, &self.feeds, &tap),
         };
         let watchers = Watchers::new(self.nodes.len(), self.watches);
+        let mut arrival_watches = self.arrival_watches;
+        arrival_watches.retain(|(_, watcher)| self.nodes[usize::from(watcher.0)].hears_corruption());
+        let arrival_watchers = Watchers::new(self.nodes.len(), arrival_watches);
         for (index, place) in places.iter_mut().enumerate() {
             let watchers = &watchers.ids[watchers.of(ComponentId(index as u16))];
             let hears = |outcome| watchers.iter().any(|id| self.nodes[usize::from(id.0)].hears(outcome));
@@ -123,6 +133,7 @@ impl Builder {
             wires,
             first_wire,
             watchers,
+            arrival_watchers,
             wakeups,
             out: Out::default(),
             now: Time::ZERO,
@@ -147,6 +158,8 @@ pub struct Engine<T> {
     /// Offset in `wires` of each component's first entry.
     first_wire: Vec<u32>,
     watchers: Watchers,
+    /// The watchers of each link at its receiving end.
+    arrival_watchers: Watchers,
     pub(crate) wakeups: Wakeups,
     pub(crate) out: Out,
     pub(crate) now: Time,
@@ -281,6 +294,10 @@ impl<T: Tap> Engine<T> {
                     let (wire, packet) = (*self.wire(*from, *port), *packet);
                     self.hand_over(wire, &packet);
                 }
+                Effect::Drop(packet, DropReason::Corrupted) => {
+                    let (from, packet) = (*from, *packet);
+                    self.drop_corrupted(from, &packet);
+                }
                 Effect::Drop(packet, reason) => self.tap.drop(self.now, *from, packet, *reason),
                 Effect::Signal(signal) => {
                     let (from, signal) = (*from, *signal);
@@ -320,12 +337,23 @@ impl<T: Tap> Engine<T> {
             self.note_finished(from);
         }
         for place in self.watchers.of(from) {
-            let watcher = self.watchers.ids[place];
-            let index = usize::from(watcher.0);
-            let out = self.out.attributed_to(watcher).without(self.places[index].unheard);
-            let wanted = self.nodes[index].on_signal(self.now, &signal, out);
-            self.note_handled(watcher, wanted);
+            self.tell(self.watchers.ids[place], &signal);
         }
+    }
+
+    /// Drops a packet that has arrived over a link with errors.
+    pub(crate) fn drop_corrupted(&mut self, link: ComponentId, packet: &Packet) {
+        self.tap.drop(self.now, link, packet, DropReason::Corrupted);
+        for place in self.arrival_watchers.of(link) {
+            self.tell(self.arrival_watchers.ids[place], &Signal::Corrupted(*packet));
+        }
+    }
+
+    fn tell(&mut self, watcher: ComponentId, signal: &Signal) {
+        let index = usize::from(watcher.0);
+        let out = self.out.attributed_to(watcher).without(self.places[index].unheard);
+        let wanted = self.nodes[index].on_signal(self.now, signal, out);
+        self.note_handled(watcher, wanted);
     }
 
     /// Counts an event at component `id`, whose next deadline is `wanted`.

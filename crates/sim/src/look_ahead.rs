@@ -205,7 +205,7 @@ impl<T: Tap> Engine<T> {
                     let wire = *self.wire(line, Port::ONLY);
                     self.hand_over(wire, &packet);
                 }
-                End::Lost => self.tap.drop(self.now, line, &packet, DropReason::Corrupted),
+                End::Lost => self.drop_corrupted(line, &packet),
                 End::Refused => {
                     let next = self.next_line(line, self.places[index].onward, &packet);
                     self.refuse(next.expect("the next line refused it"), &packet);

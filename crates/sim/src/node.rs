@@ -127,6 +127,11 @@ impl Node {
         dispatch!(self, component => component.hears(outcome))
     }
 
+    /// [`Component::hears_corruption`].
+    pub fn hears_corruption(&self) -> bool {
+        dispatch!(self, component => component.hears_corruption())
+    }
+
     /// [`Component::next_wakeup`].
     pub fn next_wakeup(&self) -> Time {
         dispatch!(self, component => component.next_wakeup())

@@ -185,7 +185,7 @@ impl Account {
     }
 
     /// The last segment sent fits the window, except a probe, the single segment that may always be in
-    /// flight, and the first retransmission of a loss.
+    /// flight, the first retransmission of a loss, and those that reactions request.
     fn check_window(&self, now: Time, sender: &Sender, before: &View, did: &SenderStats) {
         let new = sender.snd_max() > before.max;
         let by_records = self.settings.flavour == Flavour::Prr;
@@ -197,7 +197,7 @@ impl Account {
             Flavour::Sack if sender.reported().next().is_some() => u64::MAX,
             _ => 1,
         };
-        let governed = new || did.retransmitted_segments > exempt;
+        let governed = new || did.retransmitted_segments > exempt.saturating_add(did.requested_segments);
         if !governed || did.window_probes + did.notices > 0 {
             return;
         }

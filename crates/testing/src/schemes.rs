@@ -2,22 +2,29 @@
 
 use lasthop_base::{BitRate, Duration, Streams};
 use lasthop_proto::Component;
-use lasthop_proto::scheme::{Combination, Schemes, Site};
+use lasthop_proto::scheme::{Combination, LinkEnd, Scheme, Schemes, Site};
+use lasthop_proto::tcp::Settings;
 
 /// The combination of schemes called `name`.
 pub fn installed<'a>(schemes: &'a Schemes, name: &str) -> Combination<'a> {
     schemes.combination(name).expect("the schemes go together")
 }
 
-/// A new instance of the only agent of a scheme.
+/// The schemes that can extend connections with these TCP settings.
+pub fn extending<'a>(schemes: &'a Schemes, tcp: &Settings) -> impl Iterator<Item = &'a dyn Scheme> {
+    schemes.all().filter(move |scheme| installed(schemes, scheme.name()).mismatch(tcp).is_none())
+}
+
+/// A new instance of a scheme's only agent at the base station.
 pub fn agent(schemes: &Schemes, name: &str) -> Box<dyn Component> {
     let installed = installed(schemes, name);
-    assert_eq!(installed.agents().len(), 1, "{name} has one agent");
+    assert_eq!(installed.agents(LinkEnd::BaseStation).count(), 1, "{name} has one agent");
     installed.agent(0, &site())
 }
 
 /// A base station with a link of 2 Mb/s and 1 ms.
 pub fn site() -> Site<'static> {
     let (rate, delay) = (BitRate::from_bps(2_000_000).expect("not zero"), Duration::from_millis(1));
-    Site { node: "BS", link: "BS-MH", rate, delay, streams: Streams::new(1, 0) }
+    let (end, streams) = (LinkEnd::BaseStation, Streams::new(1, 0));
+    Site { end, node: "BS", link: "BS-MH", rate, delay, streams }
 }

@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::installer::{ArqUse, Installer, LinkUse, Site};
+use super::installer::{ArqUse, Installer, LinkEnd, LinkUse, MakeAgent, Site};
 use super::{Scheme, Schemes};
 use crate::component::Component;
 use crate::split::Split;
@@ -108,6 +108,14 @@ impl<'a> Combination<'a> {
         })
     }
 
+    /// Why a scheme cannot extend a connection with these TCP settings, if so: the scheme, the reason and the remedy.
+    /// Schemes extend the wireless part of a split connection.
+    pub fn mismatch(&self, tcp: &Settings) -> Option<(&'static str, String)> {
+        let split = self.split(tcp);
+        let tcp = split.as_ref().map_or(tcp, |split| &split.wireless);
+        self.schemes().find_map(|scheme| Some((scheme.name(), scheme.mismatch(tcp)?)))
+    }
+
     /// How the wireless link is used.
     pub fn link(&self) -> LinkUse {
         self.installed.link
@@ -128,18 +136,23 @@ impl<'a> Combination<'a> {
         self.installed.split.as_ref().map(|(name, _)| *name)
     }
 
-    /// The scheme of each agent at a base station, the agent nearest to the wired network first. The proxy of a
+    /// The scheme of each agent at one end of a wireless link, the agent nearest to the node first. The proxy of a
     /// split is not among them.
-    pub fn agents(&self) -> impl ExactSizeIterator<Item = &'static str> {
-        self.installed.agents.iter().map(|(name, _)| *name)
+    pub fn agents(&self, end: LinkEnd) -> impl Iterator<Item = &'static str> {
+        self.makers(end).map(|(name, ..)| *name)
     }
 
-    /// A new agent: number `index` of [`agents`](Combination::agents).
+    /// A new agent for a site: number `index` of [`agents`](Combination::agents) at its end of the link.
     ///
     /// # Panics
     /// If there is no such agent.
     pub fn agent(&self, index: usize, site: &Site<'_>) -> Box<dyn Component> {
-        self.installed.agents[index].1(site)
+        let (.., make) = self.makers(site.end).nth(index).expect("there is such an agent");
+        make(site)
+    }
+
+    fn makers(&self, end: LinkEnd) -> impl Iterator<Item = &(&'static str, LinkEnd, MakeAgent<'a>)> {
+        self.installed.agents.iter().filter(move |(_, place, _)| *place == end)
     }
 
     /// New reactions for a sender.

@@ -11,7 +11,7 @@ use crate::arq;
 use crate::component::Component;
 use crate::fec::Covers;
 use crate::split::Split;
-use crate::tcp::{Reaction, ReceiverReaction, Settings};
+use crate::tcp::{Flags, Reaction, ReceiverReaction, Settings};
 
 /// The source of the wireless link's ARQ.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -54,16 +54,27 @@ pub struct LinkUse {
     pub protects: Option<Covers>,
 }
 
-/// The place of an agent: a base station with one of its wireless links.
+/// An end of a wireless link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkEnd {
+    /// The base station.
+    BaseStation,
+    /// The mobile host.
+    MobileHost,
+}
+
+/// The place of an agent: an end of a wireless link.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    /// Name of the base station.
+    /// Which end it is.
+    pub end: LinkEnd,
+    /// Name of the base station or mobile host.
     pub node: &'a str,
     /// Name of the link: of its two ends, or of the access point of a BSS.
     pub link: &'a str,
-    /// Gross bit rate towards the mobile host.
+    /// Gross bit rate of what the agent sends over the link.
     pub rate: BitRate,
-    /// Propagation delay towards the mobile host.
+    /// Propagation delay of what the agent sends over the link.
     pub delay: Duration,
     /// The random streams of the run.
     pub streams: Streams,
@@ -72,12 +83,12 @@ pub struct Site<'a> {
 impl Site<'_> {
     /// A random stream of the scheme `name` at this site. It differs from every other site's.
     pub fn stream(&self, name: &str) -> Stream {
-        self.streams.stream(&format!("{name}:{}", self.link))
+        self.streams.stream(&format!("{name}:{}:{}", self.link, self.node))
     }
 }
 
 type Make<'a, T> = Box<dyn Fn() -> Box<T> + Send + Sync + 'a>;
-type MakeAgent<'a> = Box<dyn Fn(&Site<'_>) -> Box<dyn Component> + Send + Sync + 'a>;
+pub(super) type MakeAgent<'a> = Box<dyn Fn(&Site<'_>) -> Box<dyn Component> + Send + Sync + 'a>;
 type MakeSplit<'a> = Box<dyn Fn(&Settings) -> Split + Send + Sync + 'a>;
 
 /// Collects what schemes install: functions that make each agent and reaction anew for every run and place.
@@ -90,9 +101,11 @@ pub struct Installer<'a> {
     /// The schemes that determined the fields of `link`.
     pub(super) by: LinkSchemes,
     pub(super) split: Option<(&'static str, MakeSplit<'a>)>,
-    pub(super) agents: Vec<(&'static str, MakeAgent<'a>)>,
+    pub(super) agents: Vec<(&'static str, LinkEnd, MakeAgent<'a>)>,
     pub(super) senders: Vec<Make<'a, dyn Reaction>>,
     pub(super) receivers: Vec<Make<'a, dyn ReceiverReaction>>,
+    /// Control bits with a meaning for a scheme.
+    pub(super) flags: Vec<(&'static str, Flags)>,
     pub(super) conflict: Option<String>,
 }
 
@@ -156,7 +169,35 @@ impl<'a> Installer<'a> {
         &mut self,
         agent: impl Fn(&Site<'_>) -> C + Send + Sync + 'a,
     ) {
-        self.agents.push((self.scheme, Box::new(move |site| Box::new(agent(site)))));
+        self.at(LinkEnd::BaseStation, agent);
+    }
+
+    /// Installs an agent at the mobile host of each wireless link, between the host and the link:
+    /// [`Port::WIRED`](crate::Port::WIRED) faces the host. It watches the link to the base station. The agents of a
+    /// combination form a chain, the first nearest to the host.
+    pub fn at_mobile_host<C: Component + 'static>(
+        &mut self,
+        agent: impl Fn(&Site<'_>) -> C + Send + Sync + 'a,
+    ) {
+        self.at(LinkEnd::MobileHost, agent);
+    }
+
+    fn at<C: Component + 'static>(
+        &mut self,
+        end: LinkEnd,
+        agent: impl Fn(&Site<'_>) -> C + Send + Sync + 'a,
+    ) {
+        self.agents.push((self.scheme, end, Box::new(move |site| Box::new(agent(site)))));
+    }
+
+    /// Gives control bits of the TCP header a meaning for the scheme. Bits that another scheme uses are refused.
+    pub fn use_flags(&mut self, flags: Flags) {
+        let taken = self.flags.iter().find(|(_, other)| *other & flags != Flags::default());
+        if let Some((other, _)) = taken {
+            let problem = format!("\"{other}\" and \"{}\" use the same bit of the TCP header", self.scheme);
+            return self.refuse(problem);
+        }
+        self.flags.push((self.scheme, flags));
     }
 
     /// Installs a reaction at the sender of each connection.

@@ -2,15 +2,15 @@
 //!
 //! A scheme is one file in this directory, or a few in a subdirectory. It declares its parameters as a
 //! struct, the schema of its `[scheme.NAME]` table, and implements [`Scheme`] for it: its name, and
-//! what it [installs](Installer): agents at base stations, reactions at the ends of a connection, a split, and
-//! its use of the wireless link. It is registered by one line below; its name appears nowhere else.
+//! what it [installs](Installer): agents at the ends of wireless links, reactions at the ends of a connection, a
+//! split, and its use of the wireless link. It is registered by one line below; its name appears nowhere else.
 //!
 //! Each run has a [`Combination`] of one or several schemes.
 //!
 //! ```text
-//!             wired part                            wireless part, if connections are split
-//! sender ═══════════════ base station ═════════════════════════════════════════ receiver
-//! reactions              split ── first agent ── second agent ── link use ...   reactions
+//!             wired part                         wireless part, if connections are split
+//! sender ═══════════════ base station ═══════════════════════════════════════ mobile host ══ receiver
+//! reactions              split ── first agent ── second agent ── link use ──  agents         reactions
 //! ```
 
 mod combination;
@@ -22,7 +22,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub use combination::{Combination, CombinationError};
-pub use installer::{ArqUse, Installer, LinkUse, Site};
+pub use installer::{ArqUse, Installer, LinkEnd, LinkUse, Site};
 
 use crate::tcp::Settings;
 
@@ -40,6 +40,8 @@ registry::register! {
     delayed_dupacks: DelayedDupacks,
     arq: Arq,
     snoop: Snoop,
+    smart: Smart,
+    eln: Eln,
 }
 
 /// A scheme with its parameters.
@@ -56,6 +58,11 @@ pub trait Scheme {
     /// Invalid parameters, given these TCP settings: the name of each, and what was found and expected.
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
         Vec::new()
+    }
+
+    /// Why the scheme cannot extend connections with these TCP settings, and the remedy; `None` if it can.
+    fn mismatch(&self, _tcp: &Settings) -> Option<String> {
+        None
     }
 
     /// Installs the scheme: its agents, its reactions, and its use of the wireless link.

@@ -72,6 +72,8 @@ pub struct SenderStats {
     pub retransmitted_segments: u64,
     /// Size of these segments as packets, less their new payload.
     pub retransmitted_bytes: Bytes,
+    /// Those of them that reactions requested.
+    pub requested_segments: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Losses detected by acknowledgements.
@@ -124,6 +126,7 @@ impl SenderStats {
             payload_sent: self.payload_sent - earlier.payload_sent,
             retransmitted_segments: self.retransmitted_segments - earlier.retransmitted_segments,
             retransmitted_bytes: self.retransmitted_bytes - earlier.retransmitted_bytes,
+            requested_segments: self.requested_segments - earlier.requested_segments,
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
             window_probes: self.window_probes - earlier.window_probes,

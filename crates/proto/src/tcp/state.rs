@@ -262,6 +262,12 @@ impl SenderState {
         self.duplicates.count
     }
 
+    /// Whether duplicate ACKs for the segment at `seq` could cause a fast retransmit: its loss would be new, and not
+    /// a consequence of the last one.
+    pub fn loss_is_new(&self, seq: SeqNum) -> bool {
+        self.duplicates.may_reveal_loss(seq, self.snd_una)
+    }
+
     // ---- questions -------------------------------------------------------------------------------
 
     /// The records of outstanding segments. Panics unless recovery uses records.

@@ -129,6 +129,12 @@ impl Network {
         self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.tcp)
     }
 
+    /// TCP settings of the connections that schemes extend: all but those of plain senders.
+    pub(crate) fn extended(&self) -> impl Iterator<Item = &tcp::Settings> {
+        let is_plain = |flow: &&Flow| matches!(flow.workload, Workload::Transfer { plain: true, .. });
+        self.flows.iter().filter(move |flow| flow.is_tcp() && !is_plain(flow)).map(|flow| &flow.tcp)
+    }
+
     /// The wireless links that connections and applications cross, each in the direction of the data.
     pub(crate) fn radios(&self) -> impl Iterator<Item = &Radio> {
         self.crossed().map(|(_, radio)| radio)

@@ -181,6 +181,9 @@ impl Scenario {
         if let Some((scheme, key, problem)) = faults {
             return Some(format!("\"{scheme}\" has a parameter {key}: {problem}"));
         }
+        if let Some((scheme, reason)) = network.extended().find_map(|tcp| combination.mismatch(tcp)) {
+            return Some(format!("\"{scheme}\" {reason}, or leave the scheme out"));
+        }
         let lacks_arq = || {
             // The scheme registered last, since it is the most general one.
             let supplier = self.scheme.suppliers_of_arq().last().unwrap_or_default();

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_channel::{Channel, Sojourn, State};
 use lasthop_proto::fec::Covers;
-use lasthop_proto::scheme::{Combination, LinkUse, Site};
+use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, Site};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::{Reactions, ReceiverReactions};
-use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, tcp, traffic};
+use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, tcp, traffic};
 use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
 use lasthop_sim::queue::Queue;
 use lasthop_sim::wlan::Bss;
@@ -47,8 +47,8 @@ pub(crate) struct Layout {
     wiring: Wiring,
     /// Whether the first agent of each base station is a proxy.
     has_proxies: bool,
-    /// The schemes of the other agents of each base station, in order.
-    agents: Vec<&'static str>,
+    /// The schemes of the other agents at each base station, and of those at each mobile host, in order.
+    agents: [Vec<&'static str>; 2],
     /// For each link with a proxy, or the first link of its BSS: the flows split there, each with the proxy's
     /// port through which the data enter.
     split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>>,
@@ -95,13 +95,15 @@ impl Layout {
         let splits: Vec<_> =
             network.flows.iter().map(|flow| combination.split(&flow.tcp).map(Box::new)).collect();
         let has_proxies = splits.iter().any(Option::is_some);
-        let agents: Vec<_> = combination.agents().collect();
+        let agents = [LinkEnd::BaseStation, LinkEnd::MobileHost]
+            .map(|end| combination.agents(end).collect::<Vec<_>>());
         let stations: Vec<_> = network.links.iter().map(base_station_end).collect();
-        let number = agents.len() + usize::from(has_proxies);
+        let [at_base_station, at_mobile_host] = agents.each_ref().map(Vec::len);
         let at_ends = stations.iter().map(|station| {
             let mut numbers = [0; 2];
             if let Some(end) = station {
-                numbers[*end] = number;
+                numbers[*end] = at_base_station + usize::from(has_proxies);
+                numbers[1 - end] = at_mobile_host;
             }
             numbers
         });
@@ -145,22 +147,35 @@ impl Layout {
         awaited
     }
 
-    /// The agents, each with its name: that of its link, or of the access point of its BSS, preceded by the
-    /// scheme if there are several at a base station. Proxies are excluded: their quantities are reported per
-    /// part.
+    /// The agents, each with its name: that of its link, or of the access point of its BSS; if there are several
+    /// at a link, preceded by the scheme, and followed by the mobile host if it is there. Proxies are excluded:
+    /// their quantities are reported per part.
     pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
-        self.wiring.components.iter().enumerate().filter_map(|(index, kind)| {
+        let is_single = self.agents.iter().flatten().count() == 1;
+        self.wiring.components.iter().enumerate().filter_map(move |(index, kind)| {
             let ComponentKind::Agent(place) = kind else { return None };
-            let scheme = self.agents[self.agent_index(place)?];
+            let (end, number) = self.agent_number(place)?;
             let link = self.link_name(place.link);
-            let name = if self.agents.len() == 1 { link } else { format!("{scheme} {link}") };
+            let scheme = self.agents[end as usize][number];
+            let name = match end {
+                _ if is_single => link,
+                LinkEnd::BaseStation => format!("{scheme} {link}"),
+                LinkEnd::MobileHost => format!("{scheme} {link} at {}", self.node_name(place)),
+            };
             Some((ComponentId(index as u16), name))
         })
     }
 
-    /// The index among [`agents`](Layout::agents) of the agent at a place; `None` for a proxy.
-    fn agent_index(&self, place: &AgentPlace) -> Option<usize> {
-        place.index.checked_sub(usize::from(self.has_proxies))
+    /// The end at which an agent is, and its number among the agents of the schemes there; `None` for a proxy.
+    fn agent_number(&self, place: &AgentPlace) -> Option<(LinkEnd, usize)> {
+        match base_station_end(&self.network.links[usize::from(place.link.0)]) == Some(place.end) {
+            true => Some((LinkEnd::BaseStation, place.index.checked_sub(usize::from(self.has_proxies))?)),
+            false => Some((LinkEnd::MobileHost, place.index)),
+        }
+    }
+
+    fn node_name(&self, place: &AgentPlace) -> &str {
+        &self.network.names[usize::from(self.network.graph.ends(place.link)[place.end].0)]
     }
 
     /// The name of a wireless link, or of the access point of its BSS.
@@ -216,6 +231,9 @@ impl Layout {
         for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
+        for &(link, watcher) in &self.wiring.arrival_watches {
+            builder.watch_arrivals(link, watcher);
+        }
         for &(feeder, link) in &self.wiring.feeds {
             builder.feed(feeder, link);
         }
@@ -256,9 +274,11 @@ impl Layout {
                 NetworkLink::Station(_) => unreachable!("the links of a BSS are one component"),
             },
             ComponentKind::Bss(bss) => self.bss(*bss, streams).into(),
-            ComponentKind::Agent(place) => match self.agent_index(place) {
+            ComponentKind::Agent(place) => match self.agent_number(place) {
                 None => self.proxy(place.link, combination).into(),
-                Some(index) => self.agent(place, index, combination, streams).into(),
+                Some((end, number)) => combination
+                    .agent(number, &self.site(place, end, &self.link_name(place.link), streams))
+                    .into(),
             },
             ComponentKind::Router(router) => router.clone().into(),
         }
@@ -300,22 +320,15 @@ impl Layout {
         tcp::Connection { src: flow.source(), dst: flow.destination(), flow: id }
     }
 
-    /// The agent number `index` of a base station.
-    fn agent(
-        &self,
-        place: &AgentPlace,
-        index: usize,
-        combination: &Combination<'_>,
-        streams: Streams,
-    ) -> Box<dyn Component> {
-        let node = self.network.graph.ends(place.link)[place.end];
-        let (rate, delay) = match &self.network.links[usize::from(place.link.0)] {
-            NetworkLink::Radio(hop) => (hop.down.rate, hop.down.delay),
-            NetworkLink::Station(_) => (self.network.bss.phy.data_rate(), Duration::ZERO),
-            NetworkLink::Wired(_) => unreachable!("the agents are at base stations"),
+    /// The place of an agent at one end of the wireless link called `link`.
+    fn site<'a>(&'a self, place: &AgentPlace, end: LinkEnd, link: &'a str, streams: Streams) -> Site<'a> {
+        let (rate, delay) = match (&self.network.links[usize::from(place.link.0)], end) {
+            (NetworkLink::Radio(hop), LinkEnd::BaseStation) => (hop.down.rate, hop.down.delay),
+            (NetworkLink::Radio(hop), LinkEnd::MobileHost) => (hop.up.rate, hop.up.delay),
+            (NetworkLink::Station(_), _) => (self.network.bss.phy.data_rate(), Duration::ZERO),
+            (NetworkLink::Wired(_), _) => unreachable!("agents are at wireless links"),
         };
-        let (node, link) = (&self.network.names[usize::from(node.0)], &self.link_name(place.link));
-        combination.agent(index, &Site { node, link, rate, delay, streams })
+        Site { end, node: self.node_name(place), link, rate, delay, streams }
     }
 
     /// The proxy of a link, which splits the connections that cross the link.

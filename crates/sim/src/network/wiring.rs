@@ -71,6 +71,8 @@ pub struct Wiring {
     /// For each agent: the link direction that leaves the agent, and the agent that watches it. An agent sees
     /// the outcomes of its own transmissions only.
     pub watches: Vec<(ComponentId, ComponentId)>,
+    /// For each agent, except those at a BSS: the link direction that arrives there, and the agent.
+    pub arrival_watches: Vec<(ComponentId, ComponentId)>,
     /// Pairs of links such that all packets that enter the second come out of the first, possibly through a
     /// router.
     pub feeds: Vec<(ComponentId, ComponentId)>,
@@ -322,6 +324,10 @@ impl WiringBuilder<'_> {
             }
             if let Some(outlet) = arriving {
                 self.wiring.wires.push((outlet, (last, Port::RADIO)));
+                // A BSS is one component for all directions.
+                if self.graph.station(link).is_none() {
+                    self.wiring.arrival_watches.extend(chain.iter().map(|&agent| (outlet.0, agent)));
+                }
             }
         }
         self.wiring.agents = chains;

@@ -3,8 +3,10 @@
 #![allow(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may hold one")]
 
 mod delayed_dupacks;
+mod eln;
 mod lhack;
 mod selective_fec;
+mod smart;
 mod snoop;
 mod split;
 mod vs_tcp;

@@ -14,11 +14,11 @@ use lasthop_channel::{FrameLoss, Iid, Model, TwoState};
 use lasthop_proto::arq;
 use lasthop_proto::fec::{BlockCode, Covers};
 use lasthop_proto::frag::{Fragments, Mtu};
-use lasthop_proto::scheme::{ArqUse, Combination, LinkUse, Schemes, Site};
+use lasthop_proto::scheme::{ArqUse, Combination, LinkEnd, LinkUse, Schemes, Site};
 use lasthop_proto::tcp::{
     Congestion, Detection, Flavour, Profile, Receiver, Rules, Sender, Settings, Transfer,
 };
-use lasthop_proto::{Component, Port};
+use lasthop_proto::{Component, ComponentId, Port};
 use lasthop_sim::queue::{Discipline, Queue};
 use lasthop_sim::{
     Builder, Expansion, Exposed, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WiredLink,
@@ -75,7 +75,9 @@ impl Kind<'_> {
             Settings { flavour, detection, congestion: self.congestion, rules, ..base }
         });
         let works = |settings: &Settings| {
-            settings.faults().is_empty() && self.schemes.faults(settings).next().is_none()
+            settings.faults().is_empty()
+                && self.schemes.faults(settings).next().is_none()
+                && self.schemes.mismatch(settings).is_none()
         };
         tries.by_ref().take(100).find(works)
     }
@@ -212,8 +214,10 @@ fn world(kind: &Kind, number: u64) -> bool {
         })
     });
     let site = Site { rate: config.rate, delay: config.delay, streams, ..site() };
-    let agents: Vec<_> =
-        (0..schemes.agents().len()).map(|index| net.add(schemes.agent(index, &site))).collect();
+    let [at_base_station, at_mobile_host] = [LinkEnd::BaseStation, LinkEnd::MobileHost].map(|end| {
+        let agents = 0..schemes.agents(end).count();
+        agents.map(|index| net.add(schemes.agent(index, &Site { end, ..site }))).collect::<Vec<_>>()
+    });
     let only = |id| (id, Port::ONLY);
     // Reordering comes first in each direction.
     let [first, second] = match disorder {
@@ -227,17 +231,21 @@ fn world(kind: &Kind, number: u64) -> bool {
     };
     net.connect(only(sender), only(first));
     net.connect(only(wired[1]), only(sender));
-    net.connect(only(receiver), only(second));
-    net.connect(only(hop[0]), only(receiver));
-    let (mut there, mut back) = (only(wired[0]), only(wired[1]));
-    for agent in agents {
-        net.watch(hop[0], agent);
-        net.connect(there, (agent, Port::WIRED));
-        net.connect((agent, Port::WIRED), back);
-        (there, back) = ((agent, Port::RADIO), (agent, Port::RADIO));
-    }
-    net.connect(there, only(hop[0]));
-    net.connect(only(hop[1]), back);
+    let mut chain = |agents: Vec<ComponentId>, links: [ComponentId; 2], ends: [ComponentId; 4]| {
+        let [leaving, arriving, from, to] = ends.map(only);
+        let (mut there, mut back) = (from, to);
+        for agent in agents {
+            net.watch(links[0], agent);
+            net.watch_arrivals(links[1], agent);
+            net.connect(there, (agent, Port::WIRED));
+            net.connect((agent, Port::WIRED), back);
+            (there, back) = ((agent, Port::RADIO), (agent, Port::RADIO));
+        }
+        net.connect(there, leaving);
+        net.connect(arriving, back);
+    };
+    chain(at_base_station, hop, [hop[0], hop[1], wired[0], wired[1]]);
+    chain(at_mobile_host, [hop[1], hop[0]], [second, hop[0], receiver, receiver]);
     if env::var_os("LASTHOP_WORLD").is_some() {
         println!(
             "{config:?}, {air_queue:?}, {model:?}, wired {rate}, {delay}, {wired_queue:?}, {disorder:?}"
@@ -312,10 +320,13 @@ fn invariants_hold_in_random_worlds() {
             let outcomes: Vec<_> =
                 (0..worlds_of_each_kind()).map(|number| try_world(&kind, number)).collect();
             failed += outcomes.iter().filter(|outcome| outcome.is_none()).count();
-            // Controllers that need delivery-rate samples need per-segment records; all other kinds are valid.
+            // Controllers that need delivery-rate samples need per-segment records, and some schemes extend one
+            // recovery only; all other kinds are valid.
             let samples =
                 matches!(kind.congestion, Congestion::Bbr | Congestion::Bbr3 | Congestion::Westwood);
-            let works = !samples || kind.repair.1 == Flavour::Prr;
+            let flavour = kind.repair.1;
+            let extended = scheme.mismatch(&Settings { flavour, ..Settings::default() }).is_none();
+            let works = extended && (!samples || flavour == Flavour::Prr);
             let idle = outcomes.contains(&Some(false));
             assert!(!works || !idle, "{}: no settings without faults", kind.name());
         }

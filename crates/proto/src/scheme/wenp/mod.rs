@@ -117,6 +117,7 @@ impl Scheme for Wenp {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.use_flags(self.flag());
         installer.at_base_station(|_| agent::Agent::new(self));
         installer.at_sender(|| reaction::Feedback::new(self));
     }

@@ -142,6 +142,12 @@ impl Duplicates {
         !self.careful || self.recover.is_none_or(new)
     }
 
+    /// Whether duplicate ACKs for the segment at `seq` may reveal a loss, given enough of them; `una` is the left edge
+    /// now.
+    pub(in crate::tcp) fn may_reveal_loss(&self, seq: SeqNum, una: SeqNum) -> bool {
+        (seq != una || !self.answered) && self.loss_is_new(seq)
+    }
+
     /// Whether there are too few duplicate ACKs to indicate a loss.
     pub(in crate::tcp) fn are_early(&self, dupthresh: u32) -> bool {
         self.count > 0 && !self.answered && self.count < dupthresh

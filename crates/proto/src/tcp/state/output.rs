@@ -180,6 +180,7 @@ impl SenderState {
             }
         }
         self.asked = asked;
+        self.stats.requested_segments += u64::from(sent);
         sent
     }
 

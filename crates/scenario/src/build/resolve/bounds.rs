@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::mem;
 
 use lasthop_base::{BitRate, Bytes, Duration, Time};
+use lasthop_proto::scheme::LinkEnd;
 use lasthop_proto::traffic::{Config, Pattern};
 use lasthop_proto::{arq, tcp};
 
@@ -105,7 +106,9 @@ impl Resolver<'_> {
             }
         }
         let at_each = self.combinations.iter().map(|(_, combination)| {
-            combination.agents().len() + usize::from(combination.splitter().is_some())
+            let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
+            let agents: usize = ends.map(|end| combination.agents(end).count()).iter().sum();
+            agents + usize::from(combination.splitter().is_some())
         });
         let agents = at_each.max().unwrap_or(0) * agents.len();
         let ends = 2 * flows.iter().filter(|flow| flow.path.answers.is_none()).count();

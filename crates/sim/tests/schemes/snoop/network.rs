@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
-use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::scheme::{LinkEnd, Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Profile, SeqNum, Settings};
 use lasthop_proto::{Component, DropReason, Dscp, Effect, LinkOutcome, Out, Packet, Port, Probe, Signal};
 use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, WiredLink};
@@ -293,7 +293,10 @@ fn stages(schemes: &Schemes, scheme: &str, loss: f64, delay: Duration, streams: 
     let config = RadioConfig { delay: Duration::from_millis(1), ..plain_radio(rate(2_000_000)) };
     let air = lossy_air(config, loss, streams);
     let scheme = installed(schemes, scheme);
-    let agent = (scheme.agents().len() > 0).then(|| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
+    let agent = scheme
+        .agents(LinkEnd::BaseStation)
+        .next()
+        .map(|_| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
     [Some(Stage::Hop(wire)), agent, Some(air)].into_iter().flatten().collect()
 }
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
-use lasthop_proto::scheme::{Scheme, Schemes};
+use lasthop_proto::scheme::{LinkEnd, Scheme, Schemes};
 use lasthop_proto::tcp::{Congestion, Flags, Flavour, Profile, Reactions, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Effect, Out, Packet, Port, Probe};
 use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, WiredLink};
@@ -248,7 +248,10 @@ fn completion(flavour: Flavour, number: u64, scheme: &str) -> f64 {
     let air = lossy_air(config, 0.01, &streams);
     let schemes = Schemes::default();
     let scheme = installed(&schemes, scheme);
-    let agent = (scheme.agents().len() > 0).then(|| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
+    let agent = scheme
+        .agents(LinkEnd::BaseStation)
+        .next()
+        .map(|_| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
     let stages = [Some(Stage::Hop(wire)), agent, Some(air)];
     let bytes = 2_000_000;
     let stages = stages.into_iter().flatten().collect();

@@ -1,0 +1,221 @@
+//! Explicit Loss Notification.
+//!
+//! **What it does.** The receiving end of the wireless link knows which segments arrived with errors. Acknowledgements
+//! that request such a segment get the ELN bit. The sender then retransmits it without reducing its window. Other
+//! losses and all timeouts are handled as usual. The mobile host marks its own acknowledgements of data to it
+//! (downlink), and the base station those of data from the mobile host (uplink).
+//! **Source.** Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 3.1, 4.3 and 5.2
+//! (E2E-ELN); uplink as in Balakrishnan and Katz, Globecom 1998.
+//! **Parameters.** `early`: the first marked duplicate causes the retransmission (E2E-ELN-RXMT), instead of the third
+//! duplicate.
+//! **Differences from the paper.** It gives no place in the header: the ELN bit is a reserved one, bit 9, counted from
+//! FIN as 0. Duplicates inflate the window while a segment is missing, as in Reno, since they tell that others have left
+//! the network, and the window returns afterwards to what it was; the paper does not say whether they do. Copies
+//! of a segment are not distinguished: once a copy arrived with errors, the segment counts as corrupted until it is
+//! acknowledged, even if another copy is lost to congestion. Links with an ARQ drop frames with errors before
+//! they could be marked, and so does a cell.
+
+use alloc::collections::VecDeque;
+
+use lasthop_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use super::connections::{ConnectionState, ConnectionTable};
+use super::{Installer, Scheme};
+use crate::component::{Component, LinkOutcome, Out, Port, Probe, Signal};
+use crate::packet::{Body, Packet};
+use crate::tcp::{
+    Connection, Evidence, Flags, Hole, Reaction, Response, SackBlock, Segment, SenderState, SeqNum,
+};
+
+/// "The requested segment arrived with errors".
+const ELN: Flags = Flags(1 << 9);
+
+/// Maximum number of connections at one end of a link. A further one replaces the one that was idle longest.
+const CONNECTIONS: u32 = 256;
+
+/// Idle time after which a connection is removed: twice the smallest upper bound of the RTO that RFC 6298 permits.
+const IDLE: Duration = Duration::from_secs(120);
+
+/// Maximum number of corrupted segments per connection, so that one connection cannot take all memory.
+const CORRUPTED: usize = 1024;
+
+/// Explicit Loss Notification.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Eln {
+    /// Whether the first marked duplicate ACK causes the retransmission.
+    pub early: bool,
+}
+
+impl Scheme for Eln {
+    fn name(&self) -> &'static str {
+        "eln"
+    }
+
+    fn summary(&self) -> &'static str {
+        "ACKs tell that the requested segment arrived corrupted; the source keeps its window"
+    }
+
+    fn source(&self) -> &'static str {
+        "Balakrishnan et al., ToN 5(6), 1997"
+    }
+
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.use_flags(ELN);
+        installer.at_base_station(|_| Marker::new());
+        installer.at_mobile_host(|_| Marker::new());
+        installer.at_sender(|| KeepWindow { early: self.early, corrupted: None });
+    }
+}
+
+/// Marks acknowledgements at the receiving end of a link.
+#[derive(Debug)]
+struct Marker {
+    /// Connections with data that arrive over the link.
+    connections: ConnectionTable<Corrupted>,
+    corrupted_segments: u64,
+    marked_acks: u64,
+}
+
+impl Marker {
+    fn new() -> Marker {
+        let connections = ConnectionTable::new(CONNECTIONS, IDLE);
+        Marker { connections, corrupted_segments: 0, marked_acks: 0 }
+    }
+
+    /// A segment of `connection` arrived with errors.
+    fn on_corrupted(&mut self, now: Time, connection: Connection, segment: &Segment) {
+        if segment.len > 0 {
+            let slot = self.connections.find_or_add(now, connection, segment);
+            self.connections.update(now, slot, |state| state.insert(segment));
+            self.corrupted_segments += 1;
+        }
+    }
+
+    /// The acknowledgement `segment` of data of `connection` is about to be sent over the link. Returns whether it
+    /// is marked.
+    fn on_ack(&mut self, now: Time, connection: Connection, segment: &Segment) -> bool {
+        if segment.flags & (Flags::SYN | Flags::RST) != Flags::default() {
+            self.connections.remove_connection(connection);
+        }
+        let Some(slot) = self.connections.find(now, connection) else { return false };
+        if self.connections[slot].first.is_far_from(segment.ack) {
+            self.connections.remove(slot);
+            return false;
+        }
+        let requested = self.connections.update(now, slot, |state| state.is_requested_by(segment.ack));
+        self.marked_acks += u64::from(requested);
+        requested
+    }
+}
+
+/// The corrupted segments of one connection.
+#[derive(Debug)]
+struct Corrupted {
+    /// Not acknowledged, in sequence order, without overlaps.
+    segments: VecDeque<SackBlock>,
+    /// The first sequence number of the latest corrupted segment.
+    first: SeqNum,
+}
+
+impl ConnectionState for Corrupted {
+    fn new(_now: Time, segment: &Segment) -> Corrupted {
+        Corrupted { segments: VecDeque::new(), first: segment.seq }
+    }
+
+    fn is_outdated(&self, segment: &Segment) -> bool {
+        self.first.is_far_from(segment.seq)
+    }
+
+    fn cached(&self) -> usize {
+        self.segments.len()
+    }
+}
+
+impl Corrupted {
+    fn insert(&mut self, segment: &Segment) {
+        let block = SackBlock { start: segment.seq, end: segment.seq + segment.len };
+        self.first = block.start;
+        let index = self.segments.partition_point(|other| other.end <= block.start);
+        let is_known = self.segments.get(index).is_some_and(|other| other.start < block.end);
+        if !is_known && self.segments.len() < CORRUPTED {
+            self.segments.insert(index, block);
+        }
+    }
+
+    /// Whether an acknowledgement requests a corrupted segment; forgets those that it covers.
+    fn is_requested_by(&mut self, ack: SeqNum) -> bool {
+        while self.segments.front().is_some_and(|block| block.end <= ack) {
+            self.segments.pop_front();
+        }
+        self.segments.front().is_some_and(|block| block.start <= ack)
+    }
+}
+
+impl Component for Marker {
+    fn receive(&mut self, now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        let mut packet = *packet;
+        let Packet { src, dst, flow, .. } = packet;
+        if let Body::Tcp(segment) = &mut packet.body
+            && port == Port::WIRED
+            && segment.flags.has(Flags::ACK)
+            && self.on_ack(now, Connection { src: dst, dst: src, flow }, segment)
+        {
+            segment.flags = segment.flags | ELN;
+        }
+        out.send(port.across(), packet);
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
+        if let Signal::Corrupted(Packet { src, dst, flow, body: Body::Tcp(segment), .. }) = *signal {
+            self.on_corrupted(now, Connection { src, dst, flow }, &segment);
+        }
+    }
+
+    fn hears(&self, _outcome: LinkOutcome) -> bool {
+        false
+    }
+
+    fn hears_corruption(&self) -> bool {
+        true
+    }
+
+    /// Totals of corrupted data segments and of marked acknowledgements.
+    fn show(&self, probe: &mut dyn Probe) {
+        probe.value("corrupted_segments", self.corrupted_segments as f64);
+        probe.value("marked_acks", self.marked_acks as f64);
+    }
+}
+
+/// Keeps the window on marked losses.
+#[derive(Debug)]
+struct KeepWindow {
+    early: bool,
+    /// The segment that the latest acknowledgement requests, if it is marked.
+    corrupted: Option<SeqNum>,
+}
+
+impl Reaction for KeepWindow {
+    fn on_segment(&mut self, _now: Time, segment: &Segment, sender: &mut SenderState) {
+        if segment.ack >= sender.snd_una() {
+            self.corrupted = segment.flags.has(ELN).then_some(segment.ack);
+        }
+    }
+
+    fn dupthresh(&self, set: u32, sender: &SenderState) -> u32 {
+        if self.early && self.is_corruption(sender.snd_una()) { 1 } else { set }
+    }
+
+    fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {
+        match hole.evidence {
+            Evidence::Timeout => Response::Congestion,
+            _ if self.is_corruption(hole.seq) => Response::Corruption,
+            _ => Response::Congestion,
+        }
+    }
+
+    fn is_corruption(&self, seq: SeqNum) -> bool {
+        self.corrupted == Some(seq)
+    }
+}

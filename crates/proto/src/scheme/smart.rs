@@ -1,0 +1,190 @@
+//! SMART: acknowledgements that name the segment that caused them.
+//!
+//! **What it does.** Besides the cumulative acknowledgement, each ACK of a segment out of order reports that
+//! segment. The sender so knows which segments have arrived. A gap below one that has arrived is a loss at once,
+//! without waiting for three duplicates, and all gaps are retransmitted at once. The first of them halves the window, as
+//! any loss. A retransmission is repeated when a later report still shows the gap a round-trip time after it; without
+//! reports the retransmission timer is left.
+//! **Source.** Keshav and Morgan, "SMART Retransmission: Performance with Overload and Random Losses", INFOCOM 1997,
+//! as used by Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 2 and 3.1 (E2E-SMART). With
+//! `i-tcp` it serves the wireless part (SPLIT-SMART).
+//! **Parameters.** None. It suits paths that do not reorder, and senders with the recovery of Reno, which it extends.
+//! **Differences from the paper.** A report has the form of a SACK block of one segment (RFC 2018), 12 B with its
+//! padding, so that common tools decode it; the paper gives no format. ACKs of segments in order need none. The
+//! round-trip time is the latest sample of a segment sent once, since a sender's clock may be too coarse; the paper does
+//! not say which it is. A timeout forgets the reports, and everything outstanding is sent again, as Reno does.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+
+use lasthop_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{Installer, Scheme};
+use crate::tcp::{
+    AckResponse, Evidence, Flavour, Hole, Reaction, Receiver, ReceiverReaction, Response, SackBlock, Segment,
+    SenderState, SeqNum, Settings,
+};
+
+/// Acknowledgements that name the segment that caused them, and a sender that uses them; no parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Smart {}
+
+impl Scheme for Smart {
+    fn name(&self) -> &'static str {
+        "smart"
+    }
+
+    fn summary(&self) -> &'static str {
+        "ACKs report the segment that caused them; the source retransmits every gap at once"
+    }
+
+    fn source(&self) -> &'static str {
+        "Keshav and Morgan, INFOCOM 1997"
+    }
+
+    fn mismatch(&self, tcp: &Settings) -> Option<String> {
+        let problem = "extends the loss recovery of Reno; set flavour = \"reno\" in [tcp]";
+        (tcp.flavour != Flavour::Reno).then(|| String::from(problem))
+    }
+
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.at_receiver(Reports::default);
+        installer.at_sender(Gaps::default);
+    }
+}
+
+/// Adds the segment that causes an acknowledgement to it, if it is out of order. A receiver with selective
+/// acknowledgements of its own reports more.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    /// The latest segment.
+    latest: Option<SackBlock>,
+}
+
+impl ReceiverReaction for Reports {
+    fn on_segment(&mut self, _now: Time, segment: &Segment, _receiver: &mut Receiver) {
+        if segment.len > 0 {
+            self.latest = Some(SackBlock { start: segment.seq, end: segment.seq + segment.len });
+        }
+    }
+
+    fn on_ack(&mut self, _now: Time, ack: &mut Segment, receiver: &mut Receiver) -> AckResponse {
+        let is_above = |block: &SackBlock| block.start > ack.ack && receiver.has_gap();
+        if let Some(block) = self.latest.filter(is_above)
+            && ack.sack.is_empty()
+        {
+            ack.sack.push(block);
+        }
+        AckResponse::Send
+    }
+}
+
+/// The outstanding segments that have not arrived, as far as the sender knows.
+#[derive(Debug, Default)]
+struct Gaps {
+    /// In sequence order, without overlaps.
+    missing: VecDeque<Missing>,
+    /// End of the highest segment that was reported.
+    highest: Option<SeqNum>,
+    /// The latest sample of the round-trip time.
+    rtt: Option<Duration>,
+    /// Whether the latest acknowledgement requests a segment that is [due](Gaps::is_due).
+    first_is_due: bool,
+}
+
+/// A segment that has not arrived.
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    start: SeqNum,
+    end: SeqNum,
+    /// When it was last sent.
+    sent: Time,
+    /// Whether it was sent more than once.
+    again: bool,
+}
+
+impl Gaps {
+    /// Removes the segment at `index`, which has arrived.
+    fn arrive(&mut self, now: Time, index: usize) {
+        let arrived = self.missing.remove(index).filter(|segment| !segment.again);
+        self.rtt = arrived.map(|segment| now.since(segment.sent)).or(self.rtt);
+    }
+
+    /// The first segment that ends above `seq`.
+    fn index_above(&self, seq: SeqNum) -> usize {
+        self.missing.partition_point(|segment| segment.end <= seq)
+    }
+
+    fn acknowledge(&mut self, now: Time, ack: SeqNum) {
+        while self.missing.front().is_some_and(|first| first.end <= ack) {
+            self.arrive(now, 0);
+        }
+        self.highest = self.highest.filter(|&highest| highest > ack);
+    }
+
+    fn report(&mut self, now: Time, block: &SackBlock) {
+        let index = self.missing.partition_point(|segment| segment.start < block.start);
+        while self.missing.get(index).is_some_and(|segment| segment.end <= block.end) {
+            self.arrive(now, index);
+        }
+        self.highest = Some(self.highest.map_or(block.end, |highest| highest.max(block.end)));
+    }
+
+    /// Whether a lost segment is to be retransmitted: it was not, or its retransmission had time to arrive.
+    fn is_due(&self, now: Time, lost: &Missing) -> bool {
+        !lost.again || self.rtt.is_some_and(|rtt| lost.sent + rtt <= now)
+    }
+}
+
+impl Reaction for Gaps {
+    fn on_segment(&mut self, now: Time, segment: &Segment, sender: &mut SenderState) {
+        if segment.ack < sender.snd_una() {
+            return;
+        }
+        self.acknowledge(now, segment.ack);
+        self.first_is_due = false;
+        let (ack, max) = (segment.ack, sender.snd_max());
+        let is_news = |block: &&SackBlock| block.start > ack && block.start < block.end && block.end <= max;
+        for block in segment.sack.iter().filter(is_news) {
+            self.report(now, block);
+        }
+        if segment.sack.is_empty() {
+            return;
+        }
+        let is_duplicate = segment.ack == sender.snd_una();
+        let is_new = sender.loss_is_new(segment.ack);
+        let mut first_is_due = false;
+        let lost = self.missing.iter().take_while(|gap| self.highest.is_some_and(|end| gap.start < end));
+        for gap in lost.filter(|gap| self.is_due(now, gap)) {
+            first_is_due |= gap.start <= segment.ack;
+            // A new loss is repaired first by a fast retransmit, which reduces the window.
+            if !is_new || (is_duplicate && gap.start > segment.ack) {
+                sender.resend(gap.start.max(segment.ack));
+            }
+        }
+        self.first_is_due = first_is_due;
+    }
+
+    fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum, again: bool) {
+        let index = self.index_above(start);
+        while self.missing.get(index).is_some_and(|other| other.start < end) {
+            self.missing.remove(index);
+        }
+        self.missing.insert(index, Missing { start, end, sent: now, again });
+    }
+
+    /// One duplicate that reports a later segment is enough; without a report of the gap, or while its repair is under
+    /// way, none are.
+    fn dupthresh(&self, _set: u32, _sender: &SenderState) -> u32 {
+        if self.first_is_due { 1 } else { u32::MAX }
+    }
+
+    fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {
+        if hole.evidence == Evidence::Timeout {
+            self.highest = None;
+        }
+        Response::Congestion
+    }
+}

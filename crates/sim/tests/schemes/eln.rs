@@ -1,0 +1,180 @@
+//! Explicit Loss Notification: the marker and the source by hand, and a path with corruption and congestion.
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
+use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum};
+use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, Signal};
+use lasthop_testing::dialogue::{Client, MSS, settings};
+use lasthop_testing::schemes::{installed, site};
+
+/// The bit for "the requested segment arrived with errors".
+const ELN: Flags = Flags(0x200);
+
+fn schemes(early: bool) -> Schemes {
+    toml::from_str(&format!("[eln]\nearly = {early}")).expect("sound parameters")
+}
+
+/// A marker at an end of the link.
+struct Marker {
+    agent: Box<dyn Component>,
+    now: Time,
+}
+
+impl Marker {
+    fn at(end: LinkEnd) -> Marker {
+        let schemes = Schemes::default();
+        let eln = installed(&schemes, "eln");
+        assert_eq!(eln.agents(end).collect::<Vec<_>>(), ["eln"]);
+        Marker { agent: eln.agent(0, &Site { end, ..site() }), now: Time::ZERO }
+    }
+
+    fn segment(&mut self, segment: Segment, to_host: bool, port: Port) -> Packet {
+        let (src, dst) = if to_host { (HostId(0), HostId(1)) } else { (HostId(1), HostId(0)) };
+        let (flow, size) = (FlowId(3), Bytes(u64::from(segment.len) + 40));
+        let packet =
+            Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body: Body::Tcp(segment) };
+        let mut out = Out::default();
+        self.agent.receive(self.now, &packet, port, &mut out);
+        match (out.take(), out.take()) {
+            (Some((_, Effect::Send(leaves, sent))), None) => {
+                assert_eq!(leaves, port.across());
+                sent
+            }
+            other => panic!("{other:?} instead of one packet"),
+        }
+    }
+
+    /// Data segment number `number` of the host's peer arrives with errors.
+    fn corrupts(&mut self, number: u32) -> &mut Marker {
+        let segment =
+            Segment { seq: SeqNum(number * MSS), len: MSS, flags: Flags::ACK, ..Segment::default() };
+        self.corrupts_segment(segment)
+    }
+
+    fn corrupts_segment(&mut self, segment: Segment) -> &mut Marker {
+        let (src, dst, flow, size) = (HostId(0), HostId(1), FlowId(3), Bytes(1040));
+        let packet =
+            Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body: Body::Tcp(segment) };
+        let mut out = Out::default();
+        self.agent.on_signal(self.now, &Signal::Corrupted(packet), &mut out);
+        assert!(out.is_empty());
+        self
+    }
+
+    /// The host requests segment number `number`; asserts whether the link gets the request marked.
+    fn acks(&mut self, number: u32, marked: bool) -> &mut Marker {
+        let flags = Flags::ACK;
+        let sent = self.segment(
+            Segment { ack: SeqNum(number * MSS), flags, ..Segment::default() },
+            false,
+            Port::WIRED,
+        );
+        let expected = if marked { flags | ELN } else { flags };
+        assert_eq!(sent.segment().map(|segment| segment.flags), Some(expected), "ACK {number}");
+        self
+    }
+}
+
+/// Section 3.1: acknowledgements that request a segment that arrived with errors are marked until it is acknowledged.
+#[test]
+fn requests_of_corrupted_segments_are_marked() {
+    for end in [LinkEnd::MobileHost, LinkEnd::BaseStation] {
+        let mut marker = Marker::at(end);
+        marker.acks(2, false).corrupts(2).acks(1, false).acks(2, true).acks(2, true).acks(3, false);
+        // Several in one window, in any order; a copy of one changes nothing.
+        marker.corrupts(7).corrupts(5).corrupts(5).acks(4, false).acks(5, true).acks(6, false).acks(7, true);
+        marker.acks(8, false).acks(7, false);
+    }
+}
+
+/// An acknowledgement of a part of the segment requests the rest.
+#[test]
+fn a_request_within_a_corrupted_segment_is_marked() {
+    let mut marker = Marker::at(LinkEnd::MobileHost);
+    let long = Segment { seq: SeqNum(1000), len: 3 * MSS, flags: Flags::ACK, ..Segment::default() };
+    marker.corrupts_segment(long).acks(0, false).acks(2, true).acks(3, true).acks(4, false);
+}
+
+/// Packets towards the host pass unchanged, and so do acknowledgements without data before them.
+#[test]
+fn everything_else_passes_unchanged() {
+    let mut marker = Marker::at(LinkEnd::MobileHost);
+    marker
+        .corrupts_segment(Segment { seq: SeqNum(0), flags: Flags::ACK, ..Segment::default() })
+        .acks(0, false);
+    let data = Segment { seq: SeqNum(0), len: MSS, flags: Flags::ACK, ..Segment::default() };
+    marker.corrupts(0);
+    assert_eq!(marker.segment(data, true, Port::RADIO).segment(), Some(&data));
+    // A new connection on the same flow.
+    let syn = Segment { ack: SeqNum(0), flags: Flags::SYN | Flags::ACK, ..Segment::default() };
+    assert_eq!(marker.segment(syn, false, Port::WIRED).segment(), Some(&syn));
+    marker.acks(0, false);
+    // An acknowledgement in another window.
+    marker.corrupts(0);
+    let far = Segment { ack: SeqNum(1 << 31), flags: Flags::ACK, ..Segment::default() };
+    assert_eq!(marker.segment(far, false, Port::WIRED).segment(), Some(&far));
+    marker.acks(0, false);
+}
+
+/// Memory is bounded for one connection and for a long time.
+#[test]
+fn idle_connections_are_forgotten() {
+    let mut marker = Marker::at(LinkEnd::MobileHost);
+    marker.corrupts(0);
+    marker.now = Time::ZERO + Duration::from_secs(121);
+    marker.acks(0, false);
+    for number in 0..2000 {
+        marker.corrupts(number);
+    }
+    marker.acks(1023, true).acks(1024, false);
+}
+
+/// Eight segments in flight.
+fn source(flavour: Flavour, early: bool) -> Client {
+    let schemes = schemes(early);
+    let mut tcp = Client::installed(&settings(flavour, 8), None, installed(&schemes, "eln").reactions());
+    tcp.sends_full(0..8);
+    tcp
+}
+
+/// A marked acknowledgement.
+fn marked<'a>(tcp: &'a mut Client, offset: u32, blocks: &[std::ops::Range<u32>]) -> &'a mut Client {
+    let segment = tcp.report(offset, blocks);
+    tcp.receives(Segment { flags: segment.flags | ELN, ..segment })
+}
+
+/// Section 3.1: the third marked duplicate causes the retransmission, and the window stays as it is.
+#[test]
+fn a_marked_loss_keeps_the_window() {
+    for flavour in [Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Prr] {
+        let mut tcp = source(flavour, false);
+        tcp.at(100);
+        marked(&mut tcp, 0, &[1000..2000]).losses(0).sent();
+        marked(&mut tcp, 0, &[1000..3000]).losses(0).sent();
+        marked(&mut tcp, 0, &[1000..4000]).sends_first("0..1000");
+        marked(&mut tcp, 0, &[1000..8000]).sent();
+        tcp.at(200).ack(8000).timeouts(0).losses(1).ssthresh(f64::INFINITY);
+        assert!(tcp.sender.cwnd() >= 8000.0, "{flavour:?}");
+    }
+}
+
+/// E2E-ELN-RXMT: the first one does.
+#[test]
+fn early_retransmission_needs_one_marked_duplicate() {
+    let mut tcp = source(Flavour::Reno, true);
+    tcp.at(100).ack(1000).sends_full(8..10);
+    tcp.acks(1, 1000).sends_nothing();
+    marked(&mut tcp, 1000, &[]).sends_first("1000..2000").cwnd(9000.0).losses(1);
+    marked(&mut tcp, 1000, &[]).losses(1);
+}
+
+/// A loss without the mark, and a timeout with it, are congestion.
+#[test]
+fn other_losses_halve_the_window() {
+    let mut tcp = source(Flavour::Reno, true);
+    tcp.at(100).acks(3, 0).sends_first("0..1000").ssthresh(4000.0);
+    let mut tcp = source(Flavour::Reno, false);
+    marked(tcp.at(100), 0, &[]).sends_nothing();
+    tcp.times_out();
+    tcp.sends(&["0..1000"]).ssthresh(4000.0).cwnd(1000.0);
+}

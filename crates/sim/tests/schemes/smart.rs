@@ -1,0 +1,106 @@
+//! SMART: acknowledgements that name the segment that caused them, and a source that uses them.
+
+use lasthop_proto::scheme::Schemes;
+use lasthop_proto::tcp::{Flavour, Settings};
+use lasthop_testing::dialogue::{Client, MSS, Server, settings};
+use lasthop_testing::schemes::installed;
+
+fn receiver(flavour: Flavour) -> Server {
+    let schemes = Schemes::default();
+    let settings = Settings { ack_every: 1, ..settings(flavour, 8) };
+    Server::installed(&settings, installed(&schemes, "smart").receiver_reactions())
+}
+
+/// Eight segments in flight, sent at 0 ms.
+fn source() -> Client {
+    let schemes = Schemes::default();
+    let mut tcp =
+        Client::installed(&settings(Flavour::Reno, 8), None, installed(&schemes, "smart").reactions());
+    tcp.sends_full(0..8);
+    tcp
+}
+
+/// The duplicate caused by segment number `number`, with the left edge at `edge`.
+fn report(tcp: &mut Client, edge: u32, number: u32) -> &mut Client {
+    tcp.sack(edge, &[number * MSS..(number + 1) * MSS])
+}
+
+/// Section 2: the sequence number of the segment that caused the acknowledgement, not merged with others.
+#[test]
+fn duplicates_name_the_segment_that_caused_them() {
+    let mut tcp = receiver(Flavour::Reno);
+    tcp.at(10).data(0..1000).reports(1000, &[]);
+    tcp.at(20).data(2000..3000).reports(1000, &[2000..3000]);
+    tcp.at(21).data(3000..4000).reports(1000, &[3000..4000]);
+    tcp.at(22).data(5000..6000).reports(1000, &[5000..6000]);
+    // A segment that fills a gap is acknowledged by the number alone, and so is one that is below it.
+    tcp.at(30).data(1000..2000).reports(4000, &[]).at(31).data(1000..2000).reports(4000, &[]);
+    tcp.at(32).data(4000..5000).reports(6000, &[]);
+}
+
+/// A receiver with SACK reports whole blocks, as always.
+#[test]
+fn a_receiver_with_sack_reports_blocks() {
+    let mut tcp = receiver(Flavour::Sack);
+    tcp.at(20).data(2000..3000).reports(0, &[2000..3000]);
+    tcp.at(21).data(3000..4000).reports(0, &[2000..4000]);
+}
+
+/// Section 3.1 and 4.6: the first duplicate with loss information causes the retransmission, and the window is halved.
+#[test]
+fn the_first_report_above_a_gap_causes_its_retransmission() {
+    let mut tcp = source();
+    report(tcp.at(100), 0, 1).sends(&["0..1000"]).ssthresh(4000.0).losses(1);
+    // Later reports of the same gap do not, within a round-trip time.
+    report(tcp.at(101), 0, 2).sends_nothing();
+    report(tcp.at(102), 0, 3).sends_nothing().losses(1);
+    tcp.at(200).ack(8000).cwnd(4000.0).sends_full(8..12);
+}
+
+/// Every gap below a report is lost at once; all of them are one loss to congestion control.
+#[test]
+fn all_gaps_below_a_report_are_retransmitted_at_once() {
+    let mut tcp = source();
+    report(tcp.at(100), 0, 5).sends(&["0..1000", "1000..2000", "2000..3000", "3000..4000", "4000..5000"]);
+    report(tcp.at(101), 0, 7).sends_first("6000..7000").ssthresh(4000.0).losses(1);
+    // Partial acknowledgements neither repeat repairs that are under way nor reduce the window again.
+    tcp.at(190).ack(3000).sends_nothing();
+    report(tcp.at(191), 3000, 7).sends_nothing().losses(1).ssthresh(4000.0);
+    tcp.at(192).ack(8000).losses(1).timeouts(0);
+}
+
+/// Section 3.1: a retransmission is repeated on a report a round-trip time later, not before.
+#[test]
+fn a_lost_retransmission_is_repeated_after_a_round_trip_time() {
+    let mut tcp = source();
+    report(tcp.at(100), 0, 1).sends(&["0..1000"]);
+    // The round trip of segment 2 took 130 ms, and the repair was sent 30 ms ago.
+    report(tcp.at(130), 0, 2).sends_nothing();
+    report(tcp.at(159), 0, 3).sends_nothing();
+    // That of segment 3 took 159 ms, and the repair was sent 160 ms ago.
+    tcp.at(259).sends_nothing();
+    report(&mut tcp, 0, 3).sends(&["0..1000"]).losses(1).timeouts(0);
+}
+
+/// Without reports the retransmission timer is left, after which everything is sent again.
+#[test]
+fn a_timeout_forgets_the_reports() {
+    let mut tcp = source();
+    report(tcp.at(100), 0, 1).sends(&["0..1000"]);
+    let due = tcp.times_out();
+    tcp.sends(&["0..1000"]).cwnd(1000.0).timeouts(1);
+    tcp.at(due + 100).ack(1000).sends_full(1..3);
+    // Segment 2 was reported before; its acknowledgement is cumulative now.
+    tcp.at(due + 200).ack(3000).sends_first("3000..4000");
+}
+
+/// A duplicate without a report, caused by a needless copy, is no loss.
+#[test]
+fn duplicates_without_reports_are_no_losses() {
+    let mut tcp = source();
+    tcp.at(100).acks(5, 0).sends_nothing().losses(0);
+    // A report of data that were never sent, or that is acknowledged, is ignored.
+    tcp.sack(0, &[9000..10_000]).sends_nothing();
+    tcp.ack(2000).sent();
+    tcp.sack(2000, &[1000..2000]).sends_nothing().losses(0);
+}
