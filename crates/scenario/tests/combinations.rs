@@ -160,7 +160,12 @@ channel.iid.ber = 2e-6
 #[test]
 fn agents_are_at_both_ends_of_a_link() {
     let upload = ["transfer.from=mobile", "transfer.to=fixed"];
-    for (ends, marking) in [(&[][..], "eln base-mobile at mobile"), (&upload[..], "eln base-mobile")] {
+    let managed = ["radio.queue={codel={}}"];
+    for (ends, marking) in [
+        (&[][..], "eln base-mobile at mobile"),
+        (&managed, "eln base-mobile at mobile"),
+        (&upload, "eln base-mobile"),
+    ] {
         let scenario = Scenario::parse(BIT_ERRORS, "test.toml", ends).expect("a sound scenario");
         let observe = Observe { series: true, ..Observe::default() };
         let run = scenario.run("eln", 1, 0, observe).expect("it runs");
