@@ -20,19 +20,25 @@ from lasthop.papers.verdicts import (
     Part,
     Quantity,
     Region,
+    Unit,
     about_gain,
     above,
+    below,
     calculated,
+    deciding,
     doubles,
     largest,
     never,
+    rate,
     ratio,
     same,
     share_of,
     typical,
+    undecided,
     verdict,
     within,
 )
+from lasthop.study.statistics import Sample
 
 RUNS = (10, 60, 2000)
 PRINTED = 10.0
@@ -202,6 +208,56 @@ def test_some_needs_one_and_every_needs_all() -> None:
     parts = [Part(low, above(1.5)), Part(high, above(1.5))]
     assert verdict(parts, "some") == AGREES
     assert verdict(parts, "every") == DIFFERS
+
+
+def test_events_of_one_run_are_no_independent_evidence() -> None:
+    """Runs of 200 messages, of which a tenth of the runs loses a fifth each: 2 % of the messages."""
+
+    def counts(generator: np.random.Generator) -> tuple[Sample, Sample]:
+        events = generator.binomial(200, 0.2, 20) * (generator.random(20) < 0.1)
+        return events.astype(np.float64), np.full(20, 200.0)
+
+    def by_runs(generator: np.random.Generator) -> str:
+        return verdict([Part(rate(*counts(generator)), below(0.02))])
+
+    def pooled(generator: np.random.Generator) -> str:
+        events, of = counts(generator)
+        return verdict([Part(share_of(np.arange(of.sum()) < events.sum()), below(0.02))])
+
+    # The rate is at the edge, so that each verdict may be given one time in forty.
+    assert shares(pooled, 400)[AGREES] > 0.3
+    found = shares(by_runs, 400)
+    assert found[AGREES] <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / 400)
+    assert found[DIFFERS] <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / 400)
+
+
+def test_a_rate_is_of_the_opportunities() -> None:
+    often = rate(np.array([2.0, 4.0, 3.0, 3.0]), np.array([10.0, 20.0, 15.0, 15.0])).at()
+    assert often.mean == pytest.approx(0.2)
+    assert (often.low, often.high) == pytest.approx((0.2, 0.2))
+    # One event of 20 runs of 50, by Garwood's interval: 0.0253 to 5.572 in 1,000.
+    rare = rate(np.eye(20)[0], np.full(20, 50.0)).at()
+    assert (rare.low, rare.high) == pytest.approx((0.0253e-3, 5.572e-3), rel=1e-3)
+    # Before any is seen a run may have many.
+    never_seen = rate(np.zeros(20), np.full(20, 50.0)).at()
+    assert (never_seen.low, never_seen.high) == pytest.approx((0.0, 1 - 0.025 ** (1 / 20)))
+
+
+def test_the_part_on_which_a_verdict_rests_is_told() -> None:
+    region = within(5.0, 1.0, "4 to 6: as printed")
+    near, far = (Part(Quantity(np.array([x, x + 1, x + 2, x + 1])), region, label) for x, label in
+                 ((3.0, "near"), (20.0, "far")))  # fmt: skip
+    right = Part(calculated(5.0), region, "right")
+    assert deciding([right, near])[0] is near
+    assert deciding([right, near, far])[0] is far
+    assert deciding([near, far], "some")[0] is near
+    assert deciding([right, far], "some")[0] is right
+    text = undecided([right, near])
+    assert re.fullmatch(r"undecided: near: 2\.\d+ to 5\.\d+, n = 4 \(agrees if 4 to 6\)", text)
+    single = Part(Quantity(np.array([5.0])), region, "single")
+    assert undecided([right, single]) == "undecided: single: no interval, n = 1 (agrees if 4 to 6)"
+    equal = Part(Quantity(np.full(10, 5.0)), region, "equal", Unit("kb/s", 1.0, 1))
+    assert "equal: 5.0 kb/s in each, which are too few" in undecided([right, equal])
 
 
 @pytest.mark.parametrize("name", names())

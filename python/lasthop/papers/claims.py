@@ -15,64 +15,33 @@ from lasthop.papers.verdicts import (
     AGREES,
     CONTRADICTS,
     DIFFERS,
+    PERCENT,
     UNTOLD,
     Part,
     Region,
     Rule,
+    Unit,
     above,
     against,
     below,
+    deciding,
     never,
+    ratio,
     reaches,
     share_of,
+    undecided,
     verdict,
     within,
 )
-from lasthop.study.statistics import Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """The unit of a claim's numbers.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    size : float
-        Its size in basic units.
-    decimals : int
-        The number of decimals shown.
-    """
-
-    name: str
-    size: float
-    decimals: int
-
-    def text(self, value: float) -> str:
-        """Format a number given in basic units."""
-        return f"{value / self.size:.{self.decimals}f} {self.name}".rstrip()
-
-    def estimate(self, found: Estimate) -> str:
-        """Format an estimate with its interval."""
-        if math.isnan(found.ci95):
-            return self.text(found.mean)
-        return f"{found.mean / self.size:.{self.decimals}f} ± {self.text(found.ci95)}"
-
+from lasthop.study.statistics import Estimate, Sample
 
 KBPS = Unit("kb/s", 1e3, 2)
-PERCENT = Unit("%", 0.01, 1)
 
 
 def gained(found: Estimate, decimals: int = 0) -> str:
     """Format a ratio as a gain, with its interval."""
     half = "" if math.isnan(found.ci95) else f" ± {100 * found.ci95:.{decimals}f} %"
     return f"{100 * (found.mean - 1):+.{decimals}f} %{half}"
-
-
-def gain_of(found: Estimate) -> Estimate:
-    """Return the gain of a ratio: what it is more than 1."""
-    return replace(found, mean=found.mean - 1, low=found.low - 1, high=found.high - 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,8 +54,6 @@ class Finding:
         The quantities, each with where it must lie.
     text : str
         What was found, in words.
-    ours : Estimate or None
-        The number that is shown, if there is one.
     note : str
         The reason if it does not agree.
     rule : {"every", "some", "largest"}
@@ -95,9 +62,13 @@ class Finding:
 
     parts: Sequence[Part]
     text: str
-    ours: Estimate | None = None
     note: str = ""
     rule: Rule = "every"
+
+    def __post_init__(self) -> None:
+        """Check that notes can tell the parts apart."""
+        labels = {part.label for part in self.parts}
+        assert len(labels) == len(self.parts), f"parts share a label: {self.text}"
 
     @property
     def margin(self) -> str:
@@ -107,14 +78,11 @@ class Finding:
     def judge(self, why: str = "") -> Judgement:
         """Return the judgement."""
         found = verdict(self.parts, self.rule)
-        note = self.note
-        if found == DIFFERS and why:
-            note = f"{note}; {why}" if note else why
-        ours = ci95 = None
-        if self.ours is not None:
-            ours = self.ours.mean
-            ci95 = None if math.isnan(self.ours.ci95) else self.ours.ci95
-        return Judgement(found, self.text, ours, ci95, note, self.margin)
+        reasons = {DIFFERS: why, UNTOLD: undecided(self.parts, self.rule) if found == UNTOLD else ""}
+        note = "; ".join(filter(None, (reasons.get(found, ""), self.note)))
+        _, ours = deciding(self.parts, self.rule)
+        mean, ci95 = (None if math.isnan(each) else each for each in (ours.mean, ours.ci95))
+        return Judgement(found, self.text, mean, ci95, note, self.margin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +154,8 @@ class Number(Stated):
         region = printed_number(self.value, self.margin, self.reason, self.unit)
         found = quantity.at()
         note = f"ours is {found.mean / self.value - 1:+.0%}"
-        return Finding([Part(quantity, region)], self.unit.estimate(found), found, note).judge(self.why)
+        part = Part(quantity, region, unit=self.unit)
+        return Finding([part], self.unit.estimate(found), note).judge(self.why)
 
 
 def printed_number(value: float, margin: float, reason: str, unit: Unit) -> Region:
@@ -222,8 +191,7 @@ class Gain(Stated):
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare the two in paired runs."""
         quantity = evidence.sweep(self.experiment).ratio(self.metric, self.over, self.under)
-        found = quantity.at()
-        return Finding([Part(quantity, self.region)], gained(found), gain_of(found)).judge(self.why)
+        return Finding([Part(quantity, self.region)], gained(quantity.at())).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,21 +228,39 @@ class Best(Stated):
     def judge(self, evidence: Evidence) -> Judgement:
         """Compare every other value with it in paired runs."""
         sweep = evidence.sweep(self.experiment)
-        values = sweep.values(self.axis)
-        means = dict(zip(values, along(sweep, self.axis, self.at, self.metric, self.scheme), strict=True))
-        best = max(values, key=lambda value: means[value].mean)
-        place = (self.scheme, {**self.at, self.axis: self.value})
-        region = below(1 + self.margin, f"none is better by over {self.margin:.0%}: {self.reason}")
-        parts = [
-            Part(sweep.ratio(self.metric, (self.scheme, {**self.at, self.axis: other}), place), region, other)
-            for other in values
-            if other != self.value
-        ]
-        better = against(parts)
-        note = f"clearly better: {', '.join(better)}" if better else ""
-        behind = 1 - means[self.value].mean / means[best].mean
-        text = best if best == self.value else f"{best}; {self.value} is {behind:.1%} behind"
-        return Finding(parts, text, note=note).judge(self.why)
+        samples = {
+            value: sweep.sample(self.metric, self.scheme, {**self.at, self.axis: value})
+            for value in sweep.values(self.axis)
+        }
+        return best(samples, self.value, self.margin, self.reason).judge(self.why)
+
+
+def best(samples: Mapping[str, Sample], value: str, margin: float, reason: str) -> Finding:
+    """Compare every other value with the one that the paper calls best, in paired runs.
+
+    Parameters
+    ----------
+    samples : mapping of str to Sample
+        The metric to maximise, by the value of the axis.
+    value : str
+        The value that the paper calls best.
+    margin : float
+        By how much another may be better.
+    reason : str
+        Where the margin comes from.
+    """
+    region = below(1 + margin, f"none is better by over {margin:.0%}: {reason}")
+    parts = [
+        Part(ratio(sample, samples[value]), region, other)
+        for other, sample in samples.items()
+        if other != value
+    ]
+    # The same fades for all: their ratios over the runs that they share are known better than their means.
+    ahead = max(parts, key=lambda part: part.quantity.at().mean)
+    behind = 1 - 1 / ahead.quantity.at().mean
+    text = f"{ahead.label}; {value} is {behind:.1%} behind" if behind > 0 else value
+    better = against(parts)
+    return Finding(parts, text, f"clearly better: {', '.join(better)}" if better else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,7 +329,7 @@ class Never(Stated):
     Attributes
     ----------
     metric, scheme : str
-        The metric and the scheme.
+        The metric and the scheme. A run without the metric does not count.
     """
 
     metric: str
@@ -358,14 +344,14 @@ class Never(Stated):
         """Count the runs in which it is not zero."""
         sweep = evidence.sweep(self.experiment)
         parts = [
-            Part(share_of(sweep.sample(self.metric, self.scheme, at) != 0), never(), ", ".join(at.values()))
+            Part(share_of(sweep.having(self.metric, self.scheme, at)), never(), ", ".join(at.values()))
             for at in sweep.points()
         ]
         having = np.concatenate([part.quantity.values for part in parts])
         worst = max((part.quantity.at() for part in parts), key=lambda each: each.high)
         count = f"in {int(having.sum()) or 'none'} of {len(having):,} runs"
         text = f"{count}; at one point in up to {worst.high:.1%}"
-        return Finding(parts, text, share_of(having).at()).judge(self.why)
+        return Finding(parts, text).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,13 +382,16 @@ class Reaches(Stated):
         """Compare with the bound at each point."""
         sweep = evidence.sweep(self.experiment)
         parts = [
-            Part(sweep.quantity(self.metric, self.scheme, at).scaled(1 / bound), reaches(self.part))
+            Part(
+                replace(sweep.quantity(self.metric, self.scheme, at), per=bound),
+                reaches(self.part),
+                ", ".join(at.values()),
+                PERCENT,
+            )
             for at, bound in self.bounds
         ]
-        shares = [part.quantity.at() for part in parts]
-        least = min(shares, key=lambda each: each.mean)
-        text = f"{', '.join(f'{each.mean:.1%}' for each in shares)} of the bound"
-        return Finding(parts, text, least).judge(self.why)
+        text = f"{', '.join(f'{part.quantity.at().mean:.1%}' for part in parts)} of the bound"
+        return Finding(parts, text).judge(self.why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from lasthop import Run, Scenario
 from lasthop.papers.verdicts import Quantity, ratio, share_of
@@ -80,6 +81,11 @@ class Sweep:
         """Return the mean of a metric, of the runs that have it."""
         sample = self.sample(metric, scheme, at)
         return Quantity(sample[~np.isnan(sample)], metric_kind(metric))
+
+    def having(self, metric: str, scheme: str, at: At) -> npt.NDArray[np.bool_]:
+        """Return in which runs a metric is not zero, of the runs that have it."""
+        sample = self.sample(metric, scheme, at)
+        return np.asarray(sample[~np.isnan(sample)] != 0)
 
     def ratio(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Quantity:
         """Return the ratio of a metric at two (scheme, point), in paired runs."""

@@ -46,11 +46,15 @@ class Reading:
         The open question.
     choices : sequence of Choice
         The choices; the first is the default.
+    fitted : sequence of str
+        The claims by whose fit the default was chosen; none if by the text, or by what was usual. They test
+        the model less than others do.
     """
 
     name: str
     question: str
     choices: Sequence[Choice]
+    fitted: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +241,10 @@ class Paper:
     experiments: Sequence[Experiment]
     figures: Sequence[Plot]
     claims: Sequence[Claim]
+
+    def fitted(self, claim: Claim) -> list[str]:
+        """Return the readings whose default was chosen by the fit to a claim."""
+        return [reading.name for reading in self.readings if claim.id in reading.fitted]
 
     def choose(self, wanted: Mapping[str, str]) -> dict[str, Choice]:
         """Return the choice for each reading: that of `wanted`, or the default.

@@ -70,6 +70,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
                 "fails_if": claim.fails_if,
                 "kind": "definition" if claim.definition else "result",
                 "note": judgement.note,
+                "fitted": plan.paper.fitted(claim),
                 "reading": _differing(outcome),
             }
             for claim, judgement in outcome.judgements

@@ -6,7 +6,7 @@ all papers. The claim
 
 - *agrees* if the whole 95 % interval of our quantity lies within the region,
 - *differs* if the whole interval lies outside of it, and
-- *cannot be told* otherwise: with more runs it can.
+- *cannot be told* otherwise: more runs usually can tell it, unless our quantity lies just at an end.
 
 The first is an equivalence test: two one-sided tests, each at 2.5 %. Of several quantities that must all be
 within their regions, all intervals must be; and one outside is enough to differ, of intervals that cover
@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from lasthop.study.statistics import LEVEL, Estimate, Kind, Sample, estimate, linearised_ratio, paired
+from lasthop.study.statistics import LEVEL, Estimate, Kind, Sample, estimate, paired, ratio_of_means
 
 AGREES = "agrees"
 DIFFERS = "differs"
@@ -43,7 +43,8 @@ TYPICAL = 0.05
 
 QUANTIFIERS = {
     "about 50 %, around 7 s": "within a fifth of the number",
-    "doubles, 100 % more": "1.8 to 2.2 times as much",
+    "doubles, twice, 100 % more": "1.8 to 2.2 times as much",
+    "halves, by half": "the inverse: 0.45 to 0.56 of it",
     "up to 30 %": "the largest value is within a fifth of the number; its interval allows for the choice",
     "better, more, faster, larger; less than 60 %": "above (below) at all, or the number itself",
     "grows, falls": "the last value is above the first, and no step is backwards by more than the scatter",
@@ -60,6 +61,47 @@ QUANTIFIERS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit in which a quantity is shown.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    size : float
+        Its size in basic units.
+    decimals : int or None
+        The number of decimals shown; None for four significant digits.
+    """
+
+    name: str = ""
+    size: float = 1.0
+    decimals: int | None = None
+
+    def _number(self, value: float) -> str:
+        shown = value / self.size
+        return f"{shown:.4g}" if self.decimals is None else f"{shown:.{self.decimals}f}"
+
+    def text(self, value: float) -> str:
+        """Format a number given in basic units."""
+        return f"{self._number(value)} {self.name}".rstrip()
+
+    def estimate(self, found: Estimate) -> str:
+        """Format an estimate with its interval."""
+        if math.isnan(found.ci95):
+            return self.text(found.mean)
+        return f"{self._number(found.mean)} ± {self.text(found.ci95)}"
+
+    def interval(self, found: Estimate) -> str:
+        """Format the ends of an interval."""
+        return f"{self._number(found.low)} to {self.text(found.high)}"
+
+
+PLAIN = Unit()
+PERCENT = Unit("%", 0.01, 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Region:
     """Where a quantity must lie for a claim to be true.
 
@@ -68,7 +110,7 @@ class Region:
     low, high : float
         The ends.
     text : str
-        The region in words, with the reason for its margin.
+        The region in words and, behind a colon, the reason for its margin.
     strict : bool
         Whether the ends do not belong to it: of two that are equal, none is better.
     """
@@ -93,13 +135,23 @@ def about(value: float) -> Region:
 def about_gain(value: float) -> Region:
     """Return the meaning of "about 30 % better", of a ratio."""
     found = about(value)
-    text = f"{100 * found.low:+.0f} % to {100 * found.high:+.0f} %: about, or up to, is within a fifth"
+    ends = f"{1 + found.low:.2f} to {1 + found.high:.2f} times as much"
+    text = (
+        f"{ends}, {100 * found.low:+.0f} % to {100 * found.high:+.0f} %: about, or up to, is within a fifth"
+    )
     return Region(1 + found.low, 1 + found.high, text)
 
 
-def doubles() -> Region:
-    """Return the meaning of "doubles", of a ratio."""
-    return Region(1.8, 2.2, "1.8 to 2.2 times as much: doubles")
+def doubles(of: float = 1.0) -> Region:
+    """Return the meaning of "doubles", of a ratio or beside a number."""
+    low, high = 1.8 * of, 2.2 * of
+    text = "1.8 to 2.2 times as much: doubles" if of == 1.0 else f"{low:.3g} to {high:.3g}: twice {of:g}"
+    return Region(low, high, text)
+
+
+def halves() -> Region:
+    """Return the meaning of "by half", of a ratio."""
+    return Region(1 / 2.2, 1 / 1.8, "0.45 to 0.56 of it: halves")
 
 
 def above(value: float = 1.0, text: str = "more") -> Region:
@@ -164,21 +216,24 @@ class Quantity:
         As in `estimate`.
     known : float or None
         The quantity itself, if it is calculated and not measured.
+    per : float
+        What the mean of the values is divided by.
     """
 
     values: Sample
     kind: Kind = "signed"
     known: float | None = None
+    per: float = 1.0
 
     def at(self, tests: int = 1) -> Estimate:
         """Estimate it so that the intervals of so many quantities cover together with 95 %."""
         if self.known is not None:
             return replace(estimate([self.known]), low=self.known, high=self.known)
-        return estimate(self.values, self.kind, 1 - (1 - LEVEL) / tests)
-
-    def scaled(self, factor: float) -> Quantity:
-        """Return the quantity in another unit."""
-        return Quantity(self.values * factor, self.kind, None if self.known is None else self.known * factor)
+        found = estimate(self.values, self.kind, 1 - (1 - LEVEL) / tests)
+        if self.per == 1.0:
+            return found
+        mean, low, high, sd = (each / self.per for each in (found.mean, found.low, found.high, found.sd))
+        return replace(found, mean=mean, low=low, high=high, sd=sd)
 
 
 def calculated(value: float) -> Quantity:
@@ -193,11 +248,21 @@ def share_of(having: Sequence[bool] | npt.NDArray[np.bool_]) -> Quantity:
 
 def ratio(ours: Sample, theirs: Sample) -> Quantity:
     """Return the ratio of the means of two samples over the runs that both have."""
-    over, under = paired(ours, theirs)
-    against = estimate(under)
-    if not (against.low > 0 or against.high < 0):
-        return Quantity(np.empty(0))
-    return Quantity(linearised_ratio(over, under))
+    found = ratio_of_means(*paired(ours, theirs))
+    return Quantity(np.empty(0) if found is None else found)
+
+
+def rate(events: Sample, of: Sample) -> Quantity:
+    """Return the share of `of` that are events, of the counts of both in each run.
+
+    What happens within a run is correlated, so that the run is the unit: the ratio of the means over runs. Of
+    events that most runs do not have, all chance is that of the events, which come in as many as were seen
+    in a run. Before any is seen it is the share of runs with events that bounds theirs.
+    """
+    having = int(np.count_nonzero(events))
+    if having == 0:
+        return share_of(events != 0)
+    return ratio(events, of) if 2 * having > len(events) else Quantity(events, "count", per=float(of.mean()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,12 +276,15 @@ class Part:
     region : Region
         The region.
     label : str
-        What it is, in notes.
+        What it is, in notes; of several parts each has its own.
+    unit : Unit
+        The unit in which notes show it.
     """
 
     quantity: Quantity
     region: Region
     label: str = ""
+    unit: Unit = PLAIN
 
 
 Rule = Literal["every", "some", "largest"]
@@ -276,6 +344,76 @@ def verdict(parts: Sequence[Part], rule: Rule = "every") -> str:
     """
     assert parts, "a claim is about something"
     return _RULES[rule](parts)
+
+
+def _excess(found: Estimate, region: Region) -> float:
+    """Return how far the interval reaches out of the region, in half-widths; negative if it does not."""
+    return _in_widths(max(region.low - found.low, found.high - region.high), found)
+
+
+def _distance(found: Estimate, region: Region) -> float:
+    """Return how far the interval is from the region, in half-widths; negative if they meet."""
+    return _in_widths(max(region.low - found.high, found.low - region.high), found)
+
+
+def _in_widths(length: float, found: Estimate) -> float:
+    if math.isnan(length):
+        # Without an interval nothing is less certain.
+        return math.inf
+    return length / (found.ci95 or abs(found.mean) or 1.0)
+
+
+def deciding(parts: Sequence[Part], rule: Rule = "every") -> tuple[Part, Estimate]:
+    """Return the part on which the verdict rests, and its estimate.
+
+    Of parts that must all be within their regions it is the one furthest out of it, or the one nearest to its
+    end; of parts of which one must be, the one deepest within, or the one nearest to it.
+    """
+    if rule == "largest":
+        return parts[0], largest([part.quantity for part in parts])
+    found = verdict(parts, rule)
+    # The intervals that decide: those of one of several cover together with the others'.
+    alone = [(part, part.quantity.at()) for part in parts]
+    together = [(part, part.quantity.at(len(parts))) for part in parts]
+    if rule == "some":
+        open_ones = [each for each in alone if not _outside(each[1], each[0].region)] or alone
+        if found == AGREES:
+            part, _ = min(together, key=lambda each: _excess(each[1], each[0].region))
+        else:
+            part, _ = min(open_ones, key=lambda each: _distance(each[1], each[0].region))
+    elif found == DIFFERS:
+        outside = [each for each in together if _outside(each[1], each[0].region)]
+        part, _ = max(outside, key=lambda each: _distance(each[1], each[0].region))
+    else:
+        open_ones = [each for each in alone if not _inside(each[1], each[0].region)] or alone
+        part, _ = max(open_ones, key=lambda each: _excess(each[1], each[0].region))
+    return part, part.quantity.at()
+
+
+def undecided(parts: Sequence[Part], rule: Rule = "every") -> str:
+    """Return why nothing can be told: the part furthest from a decision, its interval and its region.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> measured = Quantity(np.array([9.0, 9.2, 9.1, 9.3]))
+    >>> undecided([Part(measured, within(9.0, 0.1, "8.9 to 9.1"), "at 3 dB")])
+    'undecided: at 3 dB: 8.945 to 9.355, n = 4 (agrees if 8.9 to 9.1)'
+    """
+    part, found = deciding(parts, rule)
+    if rule != "largest":
+        # The interval that leaves it open: of several parts, one of those that cover together.
+        found = part.quantity.at(len(parts))
+    unit = PERCENT if part.quantity.kind == "share" else part.unit
+    if _is_too_short(found):
+        interval = f"{unit.text(found.mean)} in each, which are too few to be relied on"
+    elif math.isnan(found.low):
+        interval = "no interval"
+    else:
+        interval = unit.interval(found)
+    label = f"{part.label}: " if part.label and rule != "largest" else ""
+    condition, _, _ = part.region.text.partition(": ")
+    return f"undecided: {label}{interval}, n = {found.n:,} (agrees if {condition})"
 
 
 def largest(quantities: Sequence[Quantity]) -> Estimate:

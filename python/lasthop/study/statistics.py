@@ -179,10 +179,8 @@ def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, level: float = LEVEL
     """
     ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(baseline, dtype=np.float64)
     difference = estimate(ours - theirs, level=level)
-    against = estimate(theirs, level=level)
-    if not (against.low > 0 or against.high < 0):
-        return Comparison(difference, None)
-    return Comparison(difference, estimate(linearised_ratio(ours, theirs), level=level))
+    ratio = ratio_of_means(ours, theirs, level)
+    return Comparison(difference, None if ratio is None else estimate(ratio, level=level))
 
 
 def compare_paired(values: Sample, baseline: Sample, level: float = LEVEL) -> Comparison:
@@ -222,6 +220,19 @@ def linearised_ratio(over: Sample, under: Sample) -> Sample:
         return over
     ratio = over.sum() / under.sum()
     return np.asarray(ratio + (over - ratio * under) / under.mean(), dtype=np.float64)
+
+
+def ratio_of_means(over: Sample, under: Sample, level: float = LEVEL) -> Sample | None:
+    """Return `linearised_ratio`; None where the mean of `under` cannot be told from zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ratio_of_means(np.array([2.0, 6.0]), np.array([-1.0, 1.0])) is None
+    True
+    """
+    against = estimate(under, level=level)
+    return linearised_ratio(over, under) if against.low > 0 or against.high < 0 else None
 
 
 def skewness(sample: Sample) -> float:

@@ -1,12 +1,12 @@
 """TR-96-014: packet size, local recovery and explicit feedback over a wireless last hop."""
 
 from lasthop.papers.ebsn.claims import CLAIMS
-from lasthop.papers.ebsn.figures import FIGURES
+from lasthop.papers.ebsn.figures import FIGURES, THROUGHPUT
 from lasthop.papers.ebsn.readings import READINGS
 from lasthop.papers.paper import Campaign, Experiment, Paper
 from lasthop.study import Target
 
-_THROUGHPUT = Target("throughput_bps", relative=0.02)
+_THROUGHPUT = Target(THROUGHPUT, relative=0.02)
 
 
 def _campaign(least: int, transfer: float) -> Campaign:
@@ -35,14 +35,14 @@ PAPER = Paper(
         Experiment(
             "wide",
             {"bad": "radio.channel.two-state.bad", "size": "tcp.packet_size"},
-            quick=60,
-            full=_campaign(least=400, transfer=100e3),
+            quick=200,
+            full=_campaign(least=800, transfer=100e3),
         ),
         Experiment(
             "local",
             {"bad": "radio.channel.two-state.bad"},
-            quick=60,
-            full=_campaign(least=500, transfer=4e6),
+            quick=200,
+            full=_campaign(least=1500, transfer=4e6),
         ),
         Experiment(
             "limit",

@@ -24,6 +24,7 @@ READINGS = (
                 },
             ),
         ),
+        fitted=("ebsn-timeouts", "ebsn-resent", "local-goodput"),
     ),
     Reading(
         "rtt-clock",
@@ -39,6 +40,7 @@ READINGS = (
                 {"": ("tcp.rtt_arithmetic=nearest-tick",)},
             ),
         ),
+        fitted=("trace-27",),
     ),
     Reading(
         "rtt-samples",
@@ -51,6 +53,7 @@ READINGS = (
                 "one-at-a-time", "one segment is timed at a time", {"": ("tcp.rtt_samples=one-at-a-time",)}
             ),
         ),
+        fitted=("trace-27",),
     ),
     Reading(
         "backoff",
@@ -74,6 +77,7 @@ READINGS = (
                 {"": ("tcp.backoff_max=1",)},
             ),
         ),
+        fitted=("trace-44", "best-1s-value", "worst-basic", "worst-gain"),
     ),
     Reading(
         "errors-on",

@@ -23,6 +23,7 @@ READINGS = (
                 "sack", "selective acknowledgements, as later TCPs have them", {"": ("tcp.flavour=sack",)}
             ),
         ),
+        fitted=("reaches",),
     ),
     Reading(
         "timer",

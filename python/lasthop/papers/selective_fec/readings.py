@@ -24,6 +24,7 @@ READINGS = (
                 {"": (f"{_CHANNEL}.bad_ber=1e-3",)},
             ),
         ),
+        fitted=("great-improvement", "total-constant", "cheaper"),
     ),
     Reading(
         "feedback",
@@ -35,6 +36,7 @@ READINGS = (
             ),
             Choice("200ms", "twenty data units", {"": (f"{_FEEDBACK}=200 ms",)}),
         ),
+        fitted=("longer-bursts", "fewer-losses"),
     ),
     Reading(
         "units",

@@ -57,7 +57,7 @@ def _variant(name: str, reading: str, *overrides: str) -> Experiment:
 
 def _trace(rate: float) -> Experiment:
     overrides = ("limit=120 s", _schemes("vs-tcp"), f"{CHANNEL}={channel(rate)}")
-    return _experiment(f"trace-{rate:.0f}", {}, 1, _TRACES, *overrides)
+    return _experiment(f"trace-{rate:.0f}", {}, 4, _TRACES, *overrides)
 
 
 # A window of what the path holds, and one packet lost of it.
@@ -82,12 +82,12 @@ PAPER = Paper(
     readings=READINGS,
     experiments=(
         # The paper's own, of 100 runs of 30 minutes for each point and scheme.
-        _experiment("rate", _RATE, 2, _GAINS, swept(RATES)),
-        _experiment("method-2", _RATE, 2, _GAINS, swept(RATES), _schemes("vs-tcp"), _METHOD_2),
+        _experiment("rate", _RATE, 4, _GAINS, swept(RATES)),
+        _experiment("method-2", _RATE, 4, _GAINS, swept(RATES), _schemes("vs-tcp"), _METHOD_2),
         _experiment(
             "sizes",
             {"size": SIZE, "channel": CHANNEL},
-            2,
+            6,
             _BEST,
             _SHORT,
             _schemes("metp"),

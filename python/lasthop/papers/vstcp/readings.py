@@ -24,6 +24,8 @@ def _window(packets: int) -> dict[str, tuple[str, ...]]:
 SELECTIVE = tuple(f"scheme.{scheme}.recovery=selective-repeat" for scheme in _ALONE)
 """The overrides that repair what is lost alone."""
 
+_SIZES = tuple(f"table-4-{rate:g}".replace(".", "-") for rate in TABLE_4)
+
 READINGS = (
     Reading(
         "errors-per",
@@ -41,6 +43,7 @@ READINGS = (
                 },
             ),
         ),
+        fitted=("bit-error-rate",),
     ),
     Reading(
         "growth",
@@ -54,6 +57,7 @@ READINGS = (
                 {"": ("scheme.vs-tcp.growth=per-ack",)},
             ),
         ),
+        fitted=("ten-percent", "thirty-percent", "method-1-better"),
     ),
     Reading(
         "recovery",
@@ -69,6 +73,7 @@ READINGS = (
                 {"": SELECTIVE},
             ),
         ),
+        fitted=_SIZES,
     ),
     Reading(
         "window",
@@ -85,6 +90,7 @@ READINGS = (
             ),
             Choice("8", "8 packets", _window(8)),
         ),
+        fitted=_SIZES,
     ),
     Reading(
         "window-counts",
@@ -122,6 +128,7 @@ READINGS = (
                 {"": tuple(f"scheme.{scheme}.wireless.rto_min=1 s" for scheme in _ALONE)},
             ),
         ),
+        fitted=_SIZES,
     ),
     Reading(
         "flavour",

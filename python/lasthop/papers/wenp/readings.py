@@ -1,7 +1,9 @@
 """What the paper leaves open, and how it may be read."""
 
 from lasthop.papers.paper import Choice, Reading
-from lasthop.papers.wenp.network import drops
+from lasthop.papers.wenp.network import STATIONS, drops
+
+_STATIONS = tuple(f"{row}-{station}" for row in ("standard", "wenp") for station in STATIONS[1:])
 
 READINGS = (
     Reading(
@@ -14,6 +16,7 @@ READINGS = (
             Choice("10", "one in ten", {"": drops(10)}),
             Choice("1", "all of them, as table I says: the worst station then gets a tenth", {"": drops(1)}),
         ),
+        fitted=_STATIONS,
     ),
     Reading(
         "ack",
@@ -24,6 +27,7 @@ READINGS = (
                 "2", "two: it carries 4.9 Mb/s, which the first station takes", {"": ("tcp.ack_every=2",)}
             ),
         ),
+        fitted=("sum-standard", "sum-wenp"),
     ),
     Reading(
         "recovery",
@@ -52,6 +56,7 @@ READINGS = (
                 {"": ("cell.shared_queue=false",)},
             ),
         ),
+        fitted=("standard-1", "first-loses"),
     ),
     Reading(
         "control-rate",
