@@ -146,7 +146,9 @@ def test_a_reading_is_fitted_to_claims_of_its_paper(name: str) -> None:
         assert set(reading.fitted) <= ids, reading.name
     text = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if line.startswith(f"| {name} | `"))
-    assert re.findall(r"`([a-z-]+)`", row.split("|")[2]) == [each.name for each in found.readings if each.fitted]
+    assert re.findall(r"`([a-z-]+)`", row.split("|")[2]) == [
+        each.name for each in found.readings if each.fitted
+    ]
 
 
 def test_the_default_readings_say_what_the_notes_of_their_choices_say() -> None:
