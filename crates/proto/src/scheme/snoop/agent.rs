@@ -6,6 +6,8 @@
 //! **Cost.** One table lookup per packet, a few more to add or remove a connection, and a binary search in the
 //! cache for segments out of sequence and for acknowledgements; a scan of the connection table for each timeout.
 
+use alloc::vec::Vec;
+
 use lasthop_base::Time;
 
 use super::Snoop;
@@ -23,6 +25,8 @@ pub(super) struct Agent {
     connections: ConnectionTable<SnoopState>,
     /// No connection has an earlier deadline.
     deadline: Time,
+    /// Copies to be sent after the packet at hand.
+    repairs: Vec<Packet>,
     counters: Counters,
 }
 
@@ -32,6 +36,7 @@ impl Agent {
             scheme: scheme.clone(),
             connections: ConnectionTable::new(scheme.connections, scheme.idle),
             deadline: Time::NEVER,
+            repairs: Vec::new(),
             counters: Counters::default(),
         }
     }
@@ -53,7 +58,7 @@ impl Agent {
     }
 
     fn on_data(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
-        let Agent { scheme, connections, counters, deadline } = self;
+        let Agent { scheme, connections, counters, deadline, .. } = self;
         let slot = connections.find_or_add(now, connection, segment);
         let on_data = |state: &mut SnoopState| state.on_data(now, packet, segment, scheme, counters);
         let answer = connections.update(now, slot, on_data);
@@ -63,7 +68,7 @@ impl Agent {
 
     /// A segment from the mobile host, which may acknowledge data of `connection`.
     fn on_uplink(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
-        let Agent { scheme, connections, counters, deadline } = self;
+        let Agent { scheme, connections, counters, deadline, repairs } = self;
         if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
             connections.remove_connection(connection);
             return Answer::FORWARD;
@@ -76,7 +81,13 @@ impl Agent {
             connections.remove(slot);
             return Answer::FORWARD;
         }
-        let on_ack = |state: &mut SnoopState| state.on_ack(now, packet, segment, scheme, counters);
+        let on_ack = |state: &mut SnoopState| {
+            let answer = state.on_ack(now, packet, segment, scheme, counters);
+            if scheme.selective {
+                state.repair_gaps(now, scheme, counters, |copy| repairs.push(copy));
+            }
+            answer
+        };
         let answer = connections.update(now, slot, on_ack);
         *deadline = (*deadline).min(connections[slot].deadline(scheme));
         if connections[slot].has_ended() {
@@ -104,13 +115,16 @@ impl Component for Agent {
         if let Some(copy) = answer.to_mobile {
             out.send(Port::RADIO, copy);
         }
+        for copy in self.repairs.drain(..) {
+            out.send(Port::RADIO, copy);
+        }
         if let Some(ack) = answer.to_source {
             out.send(Port::WIRED, ack);
         }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        let Agent { scheme, connections, counters, deadline } = self;
+        let Agent { scheme, connections, counters, deadline, .. } = self;
         *deadline = Time::NEVER;
         connections.for_each(|state| {
             if let Some(copy) = state.on_timeout(now, scheme, counters) {

@@ -7,6 +7,8 @@
 //! retransmitted it. Every later transmission may cause a duplicate ACK. When the segment is retransmitted, those
 //! still to come are expected and suppressed; beyond that number, duplicates are caused by transmissions after
 //! the retransmission, which then was lost as well.
+//! **Reports.** If the ACKs report later segments that have arrived, those leave the cache, and every segment with an
+//! earlier last transmission is lost. A report of a segment with copies proves nothing about their order.
 //! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no
 //! SYN or FIN, and data outstanding, which here means cached segments. The first acknowledgement seen counts as
 //! a duplicate if it acknowledges none of these. A receiver with a closed window discards data, so what it
@@ -19,7 +21,7 @@ use lasthop_base::{Duration, Time};
 use super::Snoop;
 use crate::packet::{Dscp, Packet};
 use crate::scheme::connections::ConnectionState;
-use crate::tcp::{Flags, Segment, SeqNum};
+use crate::tcp::{Flags, SackBlock, Segment, SeqNum};
 
 /// What becomes of a packet, and what is sent after it.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +80,8 @@ pub(super) struct SnoopState {
     strays: u64,
     /// Number of segments above the oldest that have arrived.
     beyond: u64,
+    /// Number of the latest transmission that was reported, and the end of the highest segment reported.
+    reported: Option<(u64, SeqNum)>,
     rtt: RttEstimate,
     /// When the oldest segment is retransmitted again after a retransmission that duplicates caused.
     timeout_at: Time,
@@ -156,6 +160,7 @@ impl ConnectionState for SnoopState {
             unexpected: 0,
             strays: 0,
             beyond: 0,
+            reported: None,
             rtt: RttEstimate::default(),
             timeout_at: Time::NEVER,
             quiet_since: now,
@@ -280,6 +285,9 @@ impl SnoopState {
             return Answer { forward: !bare, ..Answer::FORWARD };
         }
         self.acked = Some(Acked { ack, wnd, packet: bare.then_some(*packet) });
+        if scheme.selective {
+            self.note_reports(segment);
+        }
         let first = self.segments.front().map(|cached| cached.start);
         match last {
             Some(last) if last.ack == ack && (!bare || last.wnd != wnd) => Answer::FORWARD,
@@ -303,7 +311,9 @@ impl SnoopState {
         };
         self.expected = 0;
         self.unexpected = if scheme.bursts { self.beyond } else { 0 };
-        self.timeout_at = Time::NEVER;
+        // With reports, the oldest segment may have been retransmitted before it became the oldest.
+        let copied = self.segments.front().filter(|_| scheme.selective).and_then(|oldest| oldest.last_copy);
+        self.timeout_at = copied.map_or(Time::NEVER, |copied| copied + self.timeout(scheme));
         let copy = match self.suspect() {
             Some(oldest) if self.unexpected >= u64::from(scheme.dupacks) && !oldest.from_source_again => {
                 self.retransmit(now, Cause::Duplicates, scheme, counters)
@@ -313,8 +323,68 @@ impl SnoopState {
         Answer { to_mobile: copy, ..Answer::FORWARD }
     }
 
+    /// Removes the segments that the mobile host reports from the cache.
+    fn note_reports(&mut self, segment: &Segment) {
+        let is_valid = |block: &&SackBlock| {
+            segment.ack < block.start && block.start < block.end && block.end <= self.last_seen
+        };
+        for block in segment.sack.iter().filter(is_valid) {
+            let first = self.segments.partition_point(|cached| cached.start < block.start);
+            let after = self.segments.partition_point(|cached| cached.end <= block.end).max(first);
+            for arrived in self.segments.drain(first..after).filter(|arrived| arrived.copies == 0) {
+                // Of a segment with copies, any transmission may have arrived.
+                let (number, highest) = self.reported.unwrap_or((0, arrived.end));
+                self.reported = Some((number.max(arrived.number), highest.max(arrived.end)));
+            }
+        }
+    }
+
+    /// Retransmits every segment that a later transmission has overtaken.
+    pub(super) fn repair_gaps(
+        &mut self,
+        now: Time,
+        scheme: &Snoop,
+        counters: &mut Counters,
+        mut send: impl FnMut(Packet),
+    ) {
+        let Some((_, highest)) = self.reported.filter(|_| self.acked.is_some_and(|acked| acked.wnd > 0))
+        else {
+            return;
+        };
+        let gaps = self.segments.partition_point(|cached| cached.start < highest);
+        for index in 0..gaps {
+            let gap = &self.segments[index];
+            if !gap.from_source_again && gap.copies < scheme.attempts && self.is_overtaken(gap) {
+                send(self.copy(index, now, scheme, counters));
+                if index == 0 {
+                    self.timeout_at = now + self.timeout(scheme);
+                }
+            }
+        }
+    }
+
+    /// Whether a later transmission than the last one of a segment has arrived. The link keeps their order.
+    fn is_overtaken(&self, segment: &CachedSegment) -> bool {
+        self.reported.is_some_and(|(number, _)| segment.number < number)
+    }
+
+    /// Whether a duplicate with or without a report is answered by the base station: it repairs the segment that the
+    /// duplicate requests, or has caused the duplicate by a needless copy.
+    fn answers_duplicate(&mut self, scheme: &Snoop) -> bool {
+        if self.strays > 0 {
+            self.strays -= 1;
+            return true;
+        }
+        self.suspect().is_some_and(|oldest| {
+            let repairs =
+                if self.is_overtaken(oldest) { oldest.copies < scheme.attempts } else { oldest.copies > 0 };
+            repairs && !oldest.from_source_again
+        })
+    }
+
     fn on_duplicate(&mut self, now: Time, scheme: &Snoop, counters: &mut Counters) -> Answer {
         let (suppress, copy) = match self.suspect() {
+            _ if scheme.selective => (self.answers_duplicate(scheme), None),
             Some(oldest) if !oldest.from_source_again => {
                 let recovering = oldest.copies > 0;
                 self.take_duplicate(now, recovering, scheme, counters)
@@ -368,15 +438,9 @@ impl SnoopState {
         scheme: &Snoop,
         counters: &mut Counters,
     ) -> Option<Packet> {
-        let oldest = self.segments.front_mut().filter(|oldest| oldest.copies < scheme.attempts)?;
+        let oldest = self.segments.front().filter(|oldest| oldest.copies < scheme.attempts)?;
         let since = self.transmissions - oldest.number;
-        self.transmissions += 1;
-        (oldest.number, oldest.last_copy) = (self.transmissions, Some(now));
-        oldest.copies += 1;
-        let mut packet = oldest.packet;
-        if scheme.expedite && packet.dscp == Dscp::DEFAULT {
-            packet.dscp = Dscp::EXPEDITED;
-        }
+        let packet = self.copy(0, now, scheme, counters);
         self.expected = match cause {
             Cause::Duplicates | Cause::Timeout => (self.expected + since).saturating_sub(self.unexpected),
             Cause::Silence => 0,
@@ -387,9 +451,22 @@ impl SnoopState {
         if cause == Cause::Duplicates || self.timeout_at < Time::NEVER {
             self.timeout_at = now + self.timeout(scheme);
         }
+        Some(packet)
+    }
+
+    /// A copy of the segment at `index`, to be sent now.
+    fn copy(&mut self, index: usize, now: Time, scheme: &Snoop, counters: &mut Counters) -> Packet {
+        let segment = &mut self.segments[index];
+        self.transmissions += 1;
+        (segment.number, segment.last_copy) = (self.transmissions, Some(now));
+        segment.copies += 1;
+        let mut packet = segment.packet;
+        if scheme.expedite && packet.dscp == Dscp::DEFAULT {
+            packet.dscp = Dscp::EXPEDITED;
+        }
         self.rtt.timed = None;
         counters.copies += 1;
-        Some(packet)
+        packet
     }
 
     /// The local retransmission timeout.

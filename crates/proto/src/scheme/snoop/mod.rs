@@ -5,16 +5,19 @@
 //! duplicates, so that the source notices neither. Losses before the base station remain the source's: duplicates
 //! for segments that are not cached, or that the source has retransmitted, are forwarded. The ends need no
 //! change, and the state is soft: a base station that forgets it does no harm.
-//! **Source.** Balakrishnan, Seshan, Amir and Katz, MobiCom 1995, sections 3.1 and 4. Two variants are compared in
+//! **Source.** Balakrishnan, Seshan, Amir and Katz, MobiCom 1995, sections 3.1 and 4. Variants are compared in
 //! Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 3.2 and 4.5: LL-TCP-AWARE is Snoop
 //! with `dupacks = 2`; LL, which does not hide duplicates from the source, has `suppress = false` and `min_timeout =
-//! "200 ms"` as well.
+//! "200 ms"` as well. LL-SMART-TCP-AWARE and LL-SMART are the same with `selective = true`.
 //!
 //! **Parameters.**
 //! - `dupacks`: number of duplicates that indicate a loss; 1 in 1995 and 2 in 1997.
 //! - `suppress`: whether duplicates that a local retransmission answers are suppressed.
 //! - `bursts`: whether the first new ACK after a retransmission causes the next retransmission at once if it covers
 //!   less than what has arrived (1997, section 4.5). The duplicates before that ACK count. ns-2 lacks this rule.
+//! - `selective`: whether the receiver's ACKs report the segment that caused them (as with the scheme `smart`; a
+//!   receiver with SACK reports blocks). Every earlier segment that is not reported is then lost at once, and so is a
+//!   copy when a segment sent after it is reported. `dupacks` and `bursts` have no effect.
 //! - `expedite`: whether retransmissions get the code point of expedited forwarding, unless the segment has a code
 //!   point already. A link's queue with priority serves them first, as in the paper.
 //! - `min_timeout`: lower bound of the timeout of two smoothed round-trip times, 40 ms.
@@ -52,6 +55,7 @@ use alloc::vec::Vec;
 use lasthop_base::Duration;
 use serde::{Deserialize, Serialize};
 
+use super::smart::Reports;
 use super::{Installer, Scheme};
 use crate::tcp::Settings;
 
@@ -65,6 +69,8 @@ pub struct Snoop {
     pub suppress: bool,
     /// Whether the first new ACK after a retransmission reveals the next loss.
     pub bursts: bool,
+    /// Whether acknowledgements report later segments, below which every gap is a loss.
+    pub selective: bool,
     /// Whether local retransmissions are marked for queues that give them priority.
     pub expedite: bool,
     /// Lower bound of the local retransmission timeout.
@@ -91,6 +97,7 @@ impl Default for Snoop {
             dupacks: 1,
             suppress: true,
             bursts: true,
+            selective: false,
             expedite: true,
             min_timeout: Duration::from_millis(40),
             persist: Duration::from_millis(200),
@@ -139,5 +146,8 @@ impl Scheme for Snoop {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.at_base_station(|_| agent::Agent::new(self));
+        if self.selective {
+            installer.at_receiver(Reports::default);
+        }
     }
 }

@@ -14,41 +14,41 @@ use lasthop_proto::{
 use lasthop_testing::schemes::agent;
 
 /// Source, destination and flow of data.
-type Key = (u16, u16, u16);
+pub(super) type Key = (u16, u16, u16);
 
-const ONE: Key = (3, 5, 7);
+pub(super) const ONE: Key = (3, 5, 7);
 
 /// The length of each segment, unless a test says otherwise.
-const LEN: u32 = 1000;
+pub(super) const LEN: u32 = 1000;
 
-fn packet((src, dst, flow): Key, body: Body) -> Packet {
+pub(super) fn packet((src, dst, flow): Key, body: Body) -> Packet {
     let (src, dst, flow) = (HostId(src), HostId(dst), FlowId(flow));
     Packet { src, dst, flow, size: Bytes(1040), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
 }
 
-fn data(range: Range<u32>) -> Segment {
+pub(super) fn data(range: Range<u32>) -> Segment {
     let Range { start, end } = range;
     let flags = Flags::ACK;
     Segment { seq: SeqNum(start), len: end.wrapping_sub(start), wnd: 9999, flags, ..Segment::default() }
 }
 
-fn ack(number: u32) -> Segment {
+pub(super) fn ack(number: u32) -> Segment {
     Segment { seq: SeqNum(77), ack: SeqNum(number), wnd: 8000, flags: Flags::ACK, ..Segment::default() }
 }
 
 /// A local retransmission.
-fn copy(segment: Segment) -> Packet {
+pub(super) fn copy(segment: Segment) -> Packet {
     Packet { dscp: Dscp::EXPEDITED, ..packet(ONE, Body::Tcp(segment)) }
 }
 
 /// Segment `number` of the stream.
-fn nth(number: u32) -> Segment {
+pub(super) fn nth(number: u32) -> Segment {
     data(number * LEN..(number + 1) * LEN)
 }
 
 /// A base station, with the test as its neighbours.
-struct Station {
-    agent: Box<dyn Component>,
+pub(super) struct Station {
+    pub(super) agent: Box<dyn Component>,
     now: Time,
 }
 
@@ -60,13 +60,13 @@ impl Probe for Shown {
     }
 }
 
-fn milliseconds(ms: u64) -> Time {
+pub(super) fn milliseconds(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
 }
 
 impl Station {
     /// A base station with these parameters.
-    fn with(parameters: &str) -> Station {
+    pub(super) fn with(parameters: &str) -> Station {
         let schemes: Schemes = toml::from_str(&format!("[snoop]\n{parameters}")).expect("sound parameters");
         assert_eq!(schemes.snoop.faults(&Settings::default()), []);
         Station { agent: agent(&schemes, "snoop"), now: Time::ZERO }
@@ -74,14 +74,14 @@ impl Station {
 
     /// A base station that has measured a round-trip time of 100 ms and forwarded segments 0 to `last`, of which
     /// the first has been acknowledged.
-    fn measured(parameters: &str, last: u32) -> Station {
+    pub(super) fn measured(parameters: &str, last: u32) -> Station {
         let mut station = Station::with(parameters);
         station.at(0).sends(0..=0).at(100).passes(LEN).sends(1..=last);
         station
     }
 
     /// Moves the clock. Nothing is retransmitted until then.
-    fn at(&mut self, ms: u64) -> &mut Station {
+    pub(super) fn at(&mut self, ms: u64) -> &mut Station {
         let until = milliseconds(ms);
         assert!(until >= self.now);
         while self.agent.next_wakeup() < until {
@@ -93,7 +93,7 @@ impl Station {
         self
     }
 
-    fn wake(&mut self, due: Time) -> Vec<Effect> {
+    pub(super) fn wake(&mut self, due: Time) -> Vec<Effect> {
         self.now = self.now.max(due);
         let mut out = Out::default();
         self.agent.wake(self.now, &mut out);
@@ -101,7 +101,7 @@ impl Station {
     }
 
     /// Asserts that a segment of the first connection is retransmitted at this time, and nothing before.
-    fn repairs_at(&mut self, ms: u64, segment: Segment) -> &mut Station {
+    pub(super) fn repairs_at(&mut self, ms: u64, segment: Segment) -> &mut Station {
         self.at(ms);
         assert_eq!(self.agent.next_wakeup(), self.now, "it wakes");
         let copy = copy(segment);
@@ -110,48 +110,48 @@ impl Station {
         self
     }
 
-    fn receive(&mut self, port: Port, packet: &Packet) -> Vec<Effect> {
+    pub(super) fn receive(&mut self, port: Port, packet: &Packet) -> Vec<Effect> {
         let mut out = Out::default();
         self.agent.receive(self.now, packet, port, &mut out);
         std::iter::from_fn(|| out.take()).map(|(_, effect)| effect).collect()
     }
 
     /// Asserts that a segment from the source is forwarded, alone.
-    fn forwards(&mut self, segment: Segment) -> &mut Station {
+    pub(super) fn forwards(&mut self, segment: Segment) -> &mut Station {
         self.forwards_of(ONE, segment)
     }
 
-    fn forwards_of(&mut self, key: Key, segment: Segment) -> &mut Station {
+    pub(super) fn forwards_of(&mut self, key: Key, segment: Segment) -> &mut Station {
         let packet = packet(key, Body::Tcp(segment));
         assert_eq!(self.receive(Port::WIRED, &packet), [Effect::Send(Port::RADIO, packet)]);
         self
     }
 
     /// Segments by number, from the source.
-    fn sends(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Station {
+    pub(super) fn sends(&mut self, numbers: impl IntoIterator<Item = u32>) -> &mut Station {
         numbers.into_iter().for_each(|number| {
             self.forwards(nth(number));
         });
         self
     }
 
-    fn returned((src, dst, flow): Key, segment: Segment) -> Packet {
+    pub(super) fn returned((src, dst, flow): Key, segment: Segment) -> Packet {
         packet((dst, src, flow), Body::Tcp(segment))
     }
 
     /// Asserts that an acknowledgement is forwarded, alone.
-    fn passes(&mut self, number: u32) -> &mut Station {
+    pub(super) fn passes(&mut self, number: u32) -> &mut Station {
         self.passes_segment(ack(number))
     }
 
-    fn passes_segment(&mut self, segment: Segment) -> &mut Station {
+    pub(super) fn passes_segment(&mut self, segment: Segment) -> &mut Station {
         let packet = Station::returned(ONE, segment);
         assert_eq!(self.receive(Port::RADIO, &packet), [Effect::Send(Port::WIRED, packet)]);
         self
     }
 
     /// Asserts that an acknowledgement is suppressed, and causes nothing.
-    fn suppresses(&mut self, number: u32) -> &mut Station {
+    pub(super) fn suppresses(&mut self, number: u32) -> &mut Station {
         let packet = Station::returned(ONE, ack(number));
         let expected = [Effect::Drop(packet, DropReason::Suppressed)];
         assert_eq!(self.receive(Port::RADIO, &packet), expected);
@@ -159,7 +159,7 @@ impl Station {
     }
 
     /// Asserts that an acknowledgement is suppressed and a segment retransmitted.
-    fn repairs(&mut self, number: u32, segment: Segment) -> &mut Station {
+    pub(super) fn repairs(&mut self, number: u32, segment: Segment) -> &mut Station {
         let came = Station::returned(ONE, ack(number));
         let copy = copy(segment);
         let expected = [Effect::Drop(came, DropReason::Suppressed), Effect::Send(Port::RADIO, copy)];
@@ -168,7 +168,7 @@ impl Station {
     }
 
     /// Asserts that an acknowledgement is forwarded and a segment retransmitted.
-    fn passes_and_repairs(&mut self, number: u32, segment: Segment) -> &mut Station {
+    pub(super) fn passes_and_repairs(&mut self, number: u32, segment: Segment) -> &mut Station {
         let came = Station::returned(ONE, ack(number));
         let copy = copy(segment);
         let expected = [Effect::Send(Port::WIRED, came), Effect::Send(Port::RADIO, copy)];
@@ -177,7 +177,7 @@ impl Station {
     }
 
     /// Asserts that a segment from the source is withheld and answered.
-    fn answers(&mut self, segment: Segment, number: u32) -> &mut Station {
+    pub(super) fn answers(&mut self, segment: Segment, number: u32) -> &mut Station {
         let packet = packet(ONE, Body::Tcp(segment));
         let answer = Station::returned(ONE, ack(number));
         let expected = [Effect::Drop(packet, DropReason::Suppressed), Effect::Send(Port::WIRED, answer)];
@@ -185,14 +185,14 @@ impl Station {
         self
     }
 
-    fn shows(&self, name: &str) -> f64 {
+    pub(super) fn shows(&self, name: &str) -> f64 {
         let mut shown = Shown(BTreeMap::new());
         self.agent.show(&mut shown);
         shown.0[name]
     }
 
     /// Asserts the number of cached segments and connections.
-    fn holds(&mut self, segments: usize, connections: usize) -> &mut Station {
+    pub(super) fn holds(&mut self, segments: usize, connections: usize) -> &mut Station {
         let found = (self.shows("cached_segments") as usize, self.shows("connections") as usize);
         assert_eq!(found, (segments, connections), "segments and connections");
         self

@@ -199,6 +199,7 @@ fn parameters(random: &mut Stream) -> Schemes {
     snoop.connections = pick(random, &[1, 256]);
     snoop.idle = pick(random, &[1, 100, 120_000].map(Duration::from_millis));
     snoop.encrypted = random.below(16) == 0;
+    snoop.selective = random.below(4) == 0;
     assert!(schemes.snoop.faults(&Settings::default()).is_empty());
     schemes
 }
