@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,10 +15,10 @@ import pytest
 from conftest import ROOT, Command, results
 
 import lasthop
-from lasthop import Run
 from lasthop.papers import names, paper, papers, report
 from lasthop.papers.evidence import Evidence, Sweep, total
-from lasthop.papers.kept import make_runs, values
+from lasthop.papers.kept import make_runs
+from lasthop.papers.kept_store import KeptStore, Measured, values
 from lasthop.papers.paper import Campaign, Paper
 from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.verdicts import AGREES, CONTRADICTS, DIFFERS, UNTOLD, VERDICTS
@@ -339,8 +340,8 @@ def test_each_scheme_stops_by_itself_and_pairs_are_the_runs_that_both_have(tmp_p
     reached = outcomes[0].reached["local"]
     assert (reached.least, reached.most) == (min(counts), max(counts))
     at = {"bad": "1.6 s"}
-    found = sweep.versus("throughput_bps", ("ebsn", at), ("basic", at))
-    assert found.difference.n == min(sweep.runs("ebsn", at), sweep.runs("basic", at))
+    found = sweep.ratio("throughput_bps", ("ebsn", at), ("basic", at))
+    assert len(found.values) == min(sweep.runs("ebsn", at), sweep.runs("basic", at))
 
 
 def test_between_experiments_too_the_runs_are_paired_that_both_have() -> None:
@@ -353,10 +354,10 @@ def test_between_experiments_too_the_runs_are_paired_that_both_have() -> None:
         sweeps[name] = Sweep(study, outcome_of.axes)
     at = {"bad": "1 s"}
     evidence = Evidence(sweeps, {}, {})
-    found = evidence.between("throughput_bps", ("few", "ebsn", at), ("many", "basic", at))
-    same = sweeps["few"].versus("throughput_bps", ("ebsn", at), ("basic", at))
-    assert found == same
-    assert found.difference.n == 10
+    found = evidence.ratio("throughput_bps", ("few", "ebsn", at), ("many", "basic", at))
+    same = sweeps["few"].ratio("throughput_bps", ("ebsn", at), ("basic", at))
+    assert found.values.tolist() == same.values.tolist()
+    assert len(found.values) == 10
 
 
 def test_points_weigh_the_same_in_a_total_however_many_runs_they_have(tmp_path: Path) -> None:
@@ -463,7 +464,7 @@ def test_kept_runs_are_reused_and_those_of_another_scenario_refused(tmp_path: Pa
     path = tmp_path / "table.runs.sqlite"
     made: list[int] = []
 
-    def make(runs: int, jobs: int) -> dict[str, list[Run]]:
+    def make(runs: int, jobs: int) -> dict[str, list[Measured]]:
         told = Progress()
 
         def tell(now: Progress) -> None:
@@ -482,8 +483,32 @@ def test_kept_runs_are_reused_and_those_of_another_scenario_refused(tmp_path: Pa
     fresh = make_runs(scenario, False, Rule(3, 3), 1, 0, 2, lambda now: None)
     assert again == fresh
     other = found.scenario(short, found.choose({"divisor": "7"}))
-    with pytest.raises(StudyError, match="another scenario"):
+    with pytest.raises(StudyError, match=r"another scenario; use another directory \(--out DIR\), or delete"):
         make_runs(other, False, Rule(1, 1), 1, 0, 1, lambda now: None, path)
+    with pytest.raises(StudyError, match="another seed; "):
+        make_runs(scenario, False, Rule(1, 1), 2, 0, 1, lambda now: None, path)
+
+
+def test_a_file_that_is_no_store_is_refused_and_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.runs.sqlite"
+    path.write_text("This is no database. " * 100)
+    opened = []
+    connect = sqlite3.connect
+
+    def remember(*arguments: object, **options: object) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)  # type: ignore[call-overload]
+        opened.append(connection)
+        return connection
+
+    monkeypatch.setattr("lasthop.papers.kept_store.sqlite3.connect", remember)
+    found = paper("wenp")
+    scenario = found.scenario(found.experiments[0], found.choose({}))
+    with pytest.raises(StudyError, match=r"file is not a database; use another directory"):
+        KeptStore(path, scenario, 1)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
 
 
 def test_an_interrupted_campaign_keeps_its_runs(tmp_path: Path) -> None:

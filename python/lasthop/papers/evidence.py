@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lasthop import Run, Scenario
+from lasthop.papers.kept_store import Measured, values
 from lasthop.papers.verdicts import Quantity, ratio, share_of
 from lasthop.study import Study
 from lasthop.study.samples import Samples
-from lasthop.study.statistics import Comparison, Estimate, Sample, compare_paired
+from lasthop.study.statistics import Estimate, Sample
 from lasthop.study.units import metric_kind
 
 At = Mapping[str, str]
@@ -88,12 +89,8 @@ class Sweep:
         return np.asarray(sample[~np.isnan(sample)] != 0)
 
     def ratio(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Quantity:
-        """Return the ratio of a metric at two (scheme, point), in paired runs."""
+        """Return the ratio of a metric at two (scheme, point), in paired runs: equal numbers, equal fades."""
         return ratio(self.sample(metric, *ours), self.sample(metric, *theirs))
-
-    def versus(self, metric: str, ours: tuple[str, At], theirs: tuple[str, At]) -> Comparison:
-        """Compare two (scheme, point) in paired runs: runs of the same number meet the same fades."""
-        return compare_paired(self.sample(metric, *ours), self.sample(metric, *theirs))
 
 
 class Evidence:
@@ -103,8 +100,8 @@ class Evidence:
     ----------
     sweeps : mapping of str to Sweep
         The studies, by experiment.
-    traces : mapping of str to mapping of str to sequence of Run
-        Traced runs by scheme, by experiment.
+    runs_of : mapping of str to mapping of str to sequence of Run or KeptRun
+        The runs of experiments without axes by scheme, by experiment.
     scenarios : mapping of str to Scenario
         The scenarios, by experiment.
     """
@@ -112,33 +109,28 @@ class Evidence:
     def __init__(
         self,
         sweeps: Mapping[str, Sweep],
-        traces: Mapping[str, Mapping[str, Sequence[Run]]],
+        runs_of: Mapping[str, Mapping[str, Sequence[Measured]]],
         scenarios: Mapping[str, Scenario],
     ) -> None:
         self.sweeps = sweeps
-        self.runs_of = traces
+        self.runs_of = runs_of
         self.scenarios = scenarios
 
     def sweep(self, experiment: str) -> Sweep:
         """Return the study of an experiment."""
         return self.sweeps[experiment]
 
-    def between(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Comparison:
-        """Compare two (experiment, scheme, point) in paired runs.
+    def ratio(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Quantity:
+        """Return the ratio of a metric at two (experiment, scheme, point), in paired runs.
 
         Runs of the same number meet the same fades if the experiments share the seed and the channel.
         """
-        over, under = (self.sweep(name).sample(metric, scheme, at) for name, scheme, at in (ours, theirs))
-        return compare_paired(over, under)
-
-    def ratio(self, metric: str, ours: tuple[str, str, At], theirs: tuple[str, str, At]) -> Quantity:
-        """Return the ratio of a metric at two (experiment, scheme, point), in paired runs."""
         over, under = (self.sweep(name).sample(metric, scheme, at) for name, scheme, at in (ours, theirs))
         return ratio(over, under)
 
     def traces(self, experiment: str) -> Mapping[str, Run]:
         """Return the first traced run of each scheme, which figures show."""
-        return {scheme: runs[0] for scheme, runs in self.runs_of[experiment].items()}
+        return {scheme: self.runs(experiment, scheme)[0] for scheme in self.runs_of[experiment]}
 
     def over_runs(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Estimate:
         """Estimate the mean of a function of each traced run of a scheme."""
@@ -146,15 +138,24 @@ class Evidence:
 
     def quantity(self, experiment: str, scheme: str, of: Callable[[Run], float]) -> Quantity:
         """Return the mean of a function of each traced run of a scheme."""
-        return Quantity(np.asarray([of(run) for run in self.runs_of[experiment][scheme]], dtype=np.float64))
+        return Quantity(np.asarray([of(run) for run in self.runs(experiment, scheme)], dtype=np.float64))
 
     def share(self, experiment: str, scheme: str, having: Callable[[Run], bool]) -> Quantity:
         """Return the share of a scheme's traced runs that have something."""
-        return share_of([having(run) for run in self.runs_of[experiment][scheme]])
+        return share_of([having(run) for run in self.runs(experiment, scheme)])
 
     def runs(self, experiment: str, scheme: str) -> Sequence[Run]:
         """Return all traced runs of a scheme."""
-        return self.runs_of[experiment][scheme]
+        return [run for run in self.runs_of[experiment][scheme] if isinstance(run, Run)]
+
+    def values(self, experiment: str, scheme: str, metric: str) -> Sample:
+        """Return a metric of each run without axes, or of a connection: `CONNECTION.METRIC`."""
+        return values(self.runs_of[experiment][scheme], metric)
+
+    def measured(self, experiment: str, scheme: str, metric: str) -> Quantity:
+        """Return the mean of such a metric, of the runs that have it."""
+        found = self.values(experiment, scheme, metric)
+        return Quantity(found[~np.isnan(found)], metric_kind(metric))
 
     def scenario(self, experiment: str) -> Scenario:
         """Return the scenario of an experiment."""

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import cast
 
-import numpy as np
-
-from lasthop import Run, Scenario
-from lasthop.papers.kept_store import KeptRun, KeptStore
-from lasthop.papers.kept_store import kept as keep
+from lasthop import Scenario
+from lasthop.papers.kept_store import KeptRun, KeptStore, Measured, values
 from lasthop.study import Progress
 from lasthop.study.plan import Rule
-from lasthop.study.statistics import Sample, estimate
+from lasthop.study.statistics import estimate
 from lasthop.study.units import metric_kind
 
 
@@ -26,30 +23,23 @@ class _StoppedError(Exception):
     """Raised within a run that is no longer wanted."""
 
 
-def values(runs: Sequence[Run], metric: str) -> Sample:
-    """Return a metric of each run, or one of a connection: `CONNECTION.METRIC`; NaN for a run without it."""
-    connection, _, name = metric.rpartition(".")
-    found = [(run.connections[connection] if connection else run.metrics)[name] for run in runs]
-    return np.asarray([np.nan if value is None else value for value in found], dtype=np.float64)
-
-
 def make_runs(
     scenario: Scenario,
-    observed: bool,
+    traced: bool,
     rule: Rule,
     seed: int,
     first: int,
     jobs: int | None,
     report: Callable[[Progress], None],
     path: Path | None = None,
-) -> dict[str, list[Run]]:
+) -> dict[str, list[Measured]]:
     """Make the runs of each scheme until the rule is satisfied.
 
     Parameters
     ----------
     scenario : Scenario
         The scenario.
-    observed : bool
+    traced : bool
         Whether the runs have traces and series.
     rule : Rule
         The stopping rule of each scheme.
@@ -64,52 +54,50 @@ def make_runs(
 
     Returns
     -------
-    dict of str to list of Run
-        The runs of each scheme, in order. Those without traces have metrics and connections only.
+    dict of str to list of Run or KeptRun
+        The runs of each scheme, in order: whole ones with traces, without them what is kept.
     """
-    kept: dict[str, list[Run]] = {scheme: [] for scheme in scenario.schemes}
+    made: dict[str, list[Measured]] = {scheme: [] for scheme in scenario.schemes}
     stopping = Event()
 
     def keep_going(_: float) -> None:
         if stopping.is_set():
             raise _StoppedError
 
-    def make(scheme: str, number: int) -> Run:
+    def make(scheme: str, number: int) -> Measured:
         if number in stored:
-            return cast("Run", stored[number])
-        run = scenario.run(
-            scheme, seed=seed, run=number, trace=observed, series=observed, progress=keep_going
-        )
-        return run if observed else cast("Run", keep(run))
+            return stored[number]
+        run = scenario.run(scheme, seed=seed, run=number, trace=traced, series=traced, progress=keep_going)
+        return run if traced else KeptRun.of(run)
 
     began = time.monotonic()
-    progress = Progress(expected=next(rule.checkpoints()) * len(kept))
-    store = KeptStore(None if observed else path, scenario, seed)
-    pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
-    try:
-        for scheme, runs in kept.items():
-            stored = store.load(scheme)
-            for checkpoint in rule.checkpoints():
-                # The runs up to the first checkpoint are expected from the beginning.
-                progress.expected += checkpoint - len(runs) if runs else 0
-                numbers = range(first + len(runs), first + checkpoint)
-                for run in pool.map(partial(make, scheme), numbers):
-                    runs.append(run)
-                    progress.done += 1
-                    if run.run not in stored:
-                        store.add([cast("KeptRun", run)])
-                        progress.made += 1
-                    progress.seconds = time.monotonic() - began
-                    report(progress)
-                found = [
-                    estimate(values(runs, target.metric), metric_kind(target.metric))
-                    for target in rule.targets
-                ]
-                excesses = [target.excess(each) for target, each in zip(rule.targets, found, strict=True)]
-                if rule.satisfied(excesses):
-                    break
-    finally:
-        stopping.set()
-        pool.shutdown(cancel_futures=True)
-        store.close()
-    return kept
+    progress = Progress(expected=next(rule.checkpoints()) * len(made))
+    with closing(KeptStore(None if traced else path, scenario, seed)) as store:
+        pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
+        try:
+            for scheme, runs in made.items():
+                stored = store.load(scheme)
+                for checkpoint in rule.checkpoints():
+                    # The runs up to the first checkpoint are expected from the beginning.
+                    progress.expected += checkpoint - len(runs) if runs else 0
+                    numbers = range(first + len(runs), first + checkpoint)
+                    for run in pool.map(partial(make, scheme), numbers):
+                        runs.append(run)
+                        progress.done += 1
+                        if run.run not in stored:
+                            if isinstance(run, KeptRun):
+                                store.add([run])
+                            progress.made += 1
+                        progress.seconds = time.monotonic() - began
+                        report(progress)
+                    found = [
+                        estimate(values(runs, target.metric), metric_kind(target.metric))
+                        for target in rule.targets
+                    ]
+                    excesses = [target.excess(each) for target, each in zip(rule.targets, found, strict=True)]
+                    if rule.satisfied(excesses):
+                        break
+        finally:
+            stopping.set()
+            pool.shutdown(cancel_futures=True)
+    return made

@@ -1,4 +1,4 @@
-"""The SQLite file of runs that are kept as a whole, without traces."""
+"""Runs that are kept as a whole, without traces, and the SQLite file that keeps them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lasthop import Run, Scenario, __version__
 from lasthop.study import StudyError
+from lasthop.study.statistics import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,25 @@ class KeptRun:
     metrics: Mapping[str, Any]
     connections: Mapping[str, Mapping[str, Any]]
 
+    @classmethod
+    def of(cls, run: Run) -> KeptRun:
+        """Return what is kept of a run."""
+        return cls(run.scheme, run.seed, run.run, run.metrics, run.connections)
 
-def kept(run: Run) -> KeptRun:
-    """Return what is kept of a run."""
-    return KeptRun(run.scheme, run.seed, run.run, run.metrics, run.connections)
+
+Measured = Run | KeptRun
+"""A run with its traces, or what is kept of one: both have metrics and connections."""
+
+
+def values(runs: Sequence[Measured], metric: str) -> Sample:
+    """Return a metric of each run, or one of a connection: `CONNECTION.METRIC`; NaN for a run without it."""
+    connection, _, name = metric.rpartition(".")
+    found = [(run.connections[connection] if connection else run.metrics)[name] for run in runs]
+    return np.asarray([np.nan if value is None else value for value in found], dtype=np.float64)
+
+
+_REMEDY = "use another directory (--out DIR), or delete that file"
+_NAMES = {"lasthop": "version of Lasthop", "hash": "scenario", "seed": "seed"}
 
 
 class KeptStore:
@@ -78,10 +96,15 @@ class KeptStore:
                 if not stored:
                     self._sql.executemany("INSERT INTO meta VALUES (?, ?)", identity.items())
         except (OSError, sqlite3.Error) as error:
-            raise StudyError(f"{path}: cannot be opened as a store of runs: {error}") from None
+            self.close()
+            raise StudyError(f"{path}: cannot be opened as a store of runs: {error}; {_REMEDY}") from None
         if stored and stored != identity:
             self.close()
-            raise StudyError(f"{path}: holds runs of another scenario, seed or version of Lasthop")
+            other = ", ".join(key for key in identity if stored.get(key) != identity[key])
+            raise StudyError(
+                f"{path}: holds runs of another {_NAMES.get(other, 'scenario, seed or version of Lasthop')}; "
+                f"{_REMEDY}"
+            )
 
     def load(self, scheme: str) -> dict[int, KeptRun]:
         """Return the stored runs of a scheme by their numbers."""
@@ -99,7 +122,9 @@ class KeptStore:
             with self._sql:
                 self._sql.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?)", rows)
         except sqlite3.Error as error:
-            raise StudyError(f"{self._path}: cannot be written: {error}") from None
+            raise StudyError(
+                f"{self._path}: cannot be written: {error}; use another directory (--out DIR)"
+            ) from None
 
     def close(self) -> None:
         """Close the file."""

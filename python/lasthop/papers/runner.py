@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lasthop.papers.evidence import Evidence, Sweep
-from lasthop.papers.kept import make_runs, values
+from lasthop.papers.kept import make_runs
+from lasthop.papers.kept_store import values
 from lasthop.papers.paper import Choice, Claim, Experiment, Judgement, Paper, Plot
 from lasthop.papers.precision import Reached, reached
 from lasthop.papers.verdicts import VERDICTS
@@ -115,13 +116,13 @@ def run_paper(
     outcome = Outcome(plan)
     tell = progress or (lambda what, now: None)
     with ExitStack() as open_studies:
-        sweeps, traces, scenarios = {}, {}, {}
+        sweeps, runs_of, scenarios = {}, {}, {}
         for experiment in plan.experiments():
             scenario = plan.paper.scenario(experiment, plan.readings)
             scenarios[experiment.name] = scenario
             rule = experiment.rule(plan.full)
             if not experiment.axes:
-                kept = make_runs(
+                made = make_runs(
                     scenario,
                     experiment.traced,
                     rule,
@@ -131,13 +132,13 @@ def run_paper(
                     partial(tell, experiment.name),
                     None if stores is None else stores / f"{_name(plan, experiment)}.runs.sqlite",
                 )
-                traces[experiment.name] = kept
-                outcome.runs += sum(len(runs) for runs in kept.values())
+                runs_of[experiment.name] = made
+                outcome.runs += sum(len(runs) for runs in made.values())
                 samples = [
                     {target.metric: values(runs, target.metric) for target in rule.targets}
-                    for runs in kept.values()
+                    for runs in made.values()
                 ]
-                counts = [len(runs) for runs in kept.values()]
+                counts = [len(runs) for runs in made.values()]
             else:
                 store = None if stores is None else stores / f"{_name(plan, experiment)}.sqlite"
                 study = open_studies.enter_context(
@@ -162,7 +163,7 @@ def run_paper(
                 outcome.runs += sum(counts)
             if rule.targets:
                 outcome.reached[experiment.name] = reached(rule, counts, samples)
-        evidence = Evidence(sweeps, traces, scenarios)
+        evidence = Evidence(sweeps, runs_of, scenarios)
         for plot in plan.figures:
             tell(f"drawing figure {plot.id}", None)
             outcome.figures.append((plot, plot.draw(evidence)))

@@ -195,9 +195,7 @@ def _by_parameter(experiment: str, axis: str, label: str, evidence: Evidence) ->
 
 def gain(evidence: Evidence, experiment: str, at: At) -> Estimate:
     """Estimate the throughput of VS-TCP relative to METP at a grid point, in paired runs."""
-    found = evidence.sweep(experiment).versus("throughput_bps", ("vs-tcp", at), ("metp", at)).ratio
-    assert found is not None
-    return found
+    return evidence.sweep(experiment).ratio("throughput_bps", ("vs-tcp", at), ("metp", at)).at()
 
 
 def counted(evidence: Evidence, what: str) -> str:

@@ -11,7 +11,7 @@ from lasthop.papers.claims import Contradiction, Finding, Told, gained, printed_
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import Part, Quantity, Unit, above, below, calculated, ratio, within
-from lasthop.papers.wenp.figures import SCHEMES, gain, sample, throughput
+from lasthop.papers.wenp.figures import SCHEMES, gain, throughput
 from lasthop.papers.wenp.network import DROPS, MARGIN, PRINTED, STATIONS
 from lasthop.study.statistics import Sample
 
@@ -25,14 +25,10 @@ _RENO = (
 )
 
 
-def _throughput(evidence: Evidence, experiment: str, scheme: str, station: str) -> Quantity:
-    return evidence.quantity(experiment, scheme, partial(throughput, station))
-
-
 def _station(scheme: str, station: str, evidence: Evidence) -> Finding:
     """Compare an entry of table IV within the error margin that the paper states."""
     printed = 1e3 * PRINTED[scheme][int(station) - 1]
-    return _near(_throughput(evidence, "table", scheme, station), printed)
+    return _near(evidence.measured("table", scheme, throughput(station)), printed)
 
 
 def _near(found: Quantity, printed: float) -> Finding:
@@ -56,27 +52,18 @@ def _first_loses(evidence: Evidence) -> Finding:
 
 
 def _sum(scheme: str, evidence: Evidence) -> Finding:
-    found = evidence.quantity("table", scheme, lambda run: float(run.metrics["throughput_bps"]))
-    return _near(found, 1e3 * sum(PRINTED[scheme]))
-
-
-def _metric(evidence: Evidence, metric: str) -> tuple[Sample, Sample]:
-    values = [
-        np.asarray([float(run.metrics[metric]) for run in evidence.runs("table", scheme)])
-        for scheme in ("wenp", "basic")
-    ]
-    return values[0], values[1]
+    return _near(evidence.measured("table", scheme, "throughput_bps"), 1e3 * sum(PRINTED[scheme]))
 
 
 def _fairer(evidence: Evidence) -> Finding:
-    ours, theirs = _metric(evidence, "fairness")
+    ours, theirs = (evidence.values("table", scheme, "fairness") for scheme in ("wenp", "basic"))
     text = f"Jain's index {ours.mean():.3f} for {theirs.mean():.3f}"
     region = above(text="a higher index than without")
     return Finding([Part(ratio(ours, theirs), region)], text)
 
 
 def _fewer_timeouts(evidence: Evidence) -> Finding:
-    ours, theirs = _metric(evidence, "timeouts")
+    ours, theirs = (evidence.values("table", scheme, "timeouts") for scheme in ("wenp", "basic"))
     text = f"{ours.mean():.1f} for {theirs.mean():.1f} in 300 s, all stations"
     region = below(text="fewer than without")
     return Finding([Part(ratio(ours, theirs), region)], text)
@@ -121,7 +108,7 @@ def _overhead(evidence: Evidence) -> Finding:
 
 
 def _divisor(evidence: Evidence) -> Finding:
-    found = _throughput(evidence, "divisor-1", "basic", "8")
+    found = evidence.measured("divisor-1", "basic", throughput("8"))
     note = (
         "a window of a few segments cannot be repaired without timeouts of a second and more. One loss for "
         "eight drops gives both rows (reading divisor)"
@@ -133,7 +120,9 @@ def _divisor(evidence: Evidence) -> Finding:
 
 def _alpha(evidence: Evidence) -> Finding:
     def lossy(scheme: str, alpha: str) -> Sample:
-        stations = [sample(evidence, f"alpha-{alpha}", scheme, station) for station in STATIONS[1:]]
+        stations = [
+            evidence.values(f"alpha-{alpha}", scheme, throughput(station)) for station in STATIONS[1:]
+        ]
         return np.asarray(np.sum(stations, axis=0))
 
     half, usual, whole = (lossy("wenp", alpha) for alpha in ("0.5", "0.75", "1.0"))

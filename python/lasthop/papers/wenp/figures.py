@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from lasthop import Run
 from lasthop.papers.evidence import Evidence
 from lasthop.papers.paper import Plot
 from lasthop.papers.verdicts import Quantity, ratio
@@ -33,24 +32,20 @@ _CWND = Reading("congestion window", "segments", float(_MSS))
 _X = [float(drop) for drop in DROPS]
 
 
-def throughput(station: str, run: Run) -> float:
-    """Return the throughput of a station in bits per second."""
-    return float(run.connections[station]["throughput_bps"])
-
-
-def sample(evidence: Evidence, experiment: str, scheme: str, station: str) -> npt.NDArray[np.float64]:
-    """Return the throughput of a station in each run, in bits per second."""
-    return np.asarray([throughput(station, run) for run in evidence.runs(experiment, scheme)])
+def throughput(station: str) -> str:
+    """Return the name of a station's throughput, in bits per second."""
+    return f"{station}.throughput_bps"
 
 
 def mean(evidence: Evidence, experiment: str, scheme: str, station: str) -> Estimate:
     """Estimate the throughput of a station in bits per second."""
-    return evidence.over_runs(experiment, scheme, partial(throughput, station))
+    return evidence.measured(experiment, scheme, throughput(station)).at()
 
 
 def gain(evidence: Evidence, experiment: str, station: str) -> Quantity:
     """Return the ratio of a station's throughput with WENP to that without, in paired runs."""
-    return ratio(*(sample(evidence, experiment, scheme, station) for scheme in ("wenp", "basic")))
+    metric = throughput(station)
+    return ratio(*(evidence.values(experiment, scheme, metric) for scheme in ("wenp", "basic")))
 
 
 def _line(label: str, found: list[Estimate], shift: float = 0.0, scheme: str = "") -> Line:
