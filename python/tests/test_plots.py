@@ -69,6 +69,14 @@ def test_the_csv_has_what_the_figure_shows(runs: dict[str, Run], tmp_path: Path)
     assert len(rows) - len(sent) == run.metrics["timeouts"]
 
 
+def test_what_a_publication_prints_is_drawn_as_rings(runs: dict[str, Run], tmp_path: Path) -> None:
+    figure = plots.packet_trace(runs["basic"], printed=[(25.9, 44), (28.3, 134)])
+    (rings,) = [line for line in figure.axes[0].lines if line.get_gid() == "printed"]
+    assert np.asarray(rings.get_xydata()).tolist() == [[25.9, 44], [28.3, 44]]
+    *_, table = plots.save(figure, tmp_path / "trace")
+    assert table.read_text().splitlines()[-2:] == ["25.9,printed,44,0", "28.3,printed,134,0"]
+
+
 def shown(figure: plots.DataFigure, name: str) -> int:
     lines = (line for line in figure.axes[0].lines if line.get_gid() == name)
     return sum(len(np.atleast_1d(line.get_xdata())) for line in lines)

@@ -37,6 +37,16 @@ SSTHRESH: Look = {"color": _style.RED, "linewidth": 1.1, "linestyle": (0, (4, 2)
 REFERENCE: Look = {"color": _style.QUIET, "linewidth": 0.9, "zorder": 1.5}
 SIZE: Look = {"color": _style.BLUE, "linewidth": 1.1}
 FLIGHT: Look = {"color": _style.GOLD, "linewidth": 0.9, "zorder": 1.5}
+PRINTED: Look = {
+    "marker": "o",
+    "markersize": 8.5,
+    "markerfacecolor": "none",
+    "markeredgewidth": 1.4,
+    "linestyle": "none",
+    "zorder": 3.4,
+    "clip_on": False,
+    "color": _style.INK,
+}
 MANY_MARKS = 300
 """The most marks of one kind that are drawn in full size."""
 
@@ -55,6 +65,7 @@ _LEGEND: dict[str, tuple[str, Look]] = {
     "ssthresh": ("slow-start threshold", SSTHRESH),
     "flight": ("in flight", FLIGHT),
     "size": ("largest payload of a segment", SIZE),
+    "printed": ("printed in the paper", PRINTED),
 }
 
 

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure
 from lasthop.plots._looks import Look, looks
-from lasthop.plots._parts import literal, refer
+from lasthop.plots._parts import PRINTED, literal, refer
 from lasthop.plots._style import style
 from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading, setting_reading
@@ -32,15 +32,6 @@ _PEAK: Look = {
     "markeredgecolor": _style.INK,
     "markeredgewidth": 1.0,
     "zorder": 3.5,
-    "clip_on": False,
-}
-_PRINTED: Look = {
-    "marker": "o",
-    "markersize": 8.5,
-    "markerfacecolor": "none",
-    "markeredgewidth": 1.4,
-    "linestyle": "none",
-    "zorder": 3.4,
     "clip_on": False,
 }
 _BAND = 0.18
@@ -264,7 +255,7 @@ def _looks_of(lines: Sequence[Line]) -> list[Look]:
             colors.setdefault(line.scheme, look["color"])
     rest = iter(styles)
     return [
-        _PRINTED | {"color": colors.get(line.scheme, _style.QUIET)} if line.printed else next(rest)
+        PRINTED | {"color": colors.get(line.scheme, _style.QUIET)} if line.printed else next(rest)
         for line in lines
     ]
 

@@ -30,6 +30,7 @@ def packet_trace(
     *,
     connection: str | None = None,
     part: int = 0,
+    printed: Sequence[tuple[float, int]] = (),
 ) -> DataFigure:
     """Draw the number of each packet that the source sent, against time.
 
@@ -48,6 +49,8 @@ def packet_trace(
         The connection's name. By default the first.
     part : int, default 0
         Which of its parts, if it is split: 0 is the one that begins at the source.
+    printed : sequence of (float, int), optional
+        Times in seconds and numbers of packets that a publication prints: rings.
 
     Returns
     -------
@@ -66,14 +69,32 @@ def packet_trace(
     until = _parts.end(run.events(connection, part))
     modulo = modulo or _modulo([columns], until)
     with style():
-        figure = DataFigure(columns, width=8.0, height=3.4)
+        figure = DataFigure(_with_printed(columns, printed), width=8.0, height=3.4)
         axes = figure.add_subplot()
         _panel(axes, columns, modulo, bad_periods, until)
+        if printed:
+            times, packets = np.asarray(printed, dtype=float).T
+            axes.plot(times, packets if modulo is None else packets % modulo, gid="printed", **_parts.PRINTED)
         _parts.title(axes, run, connection, part)
         axes.set_xlabel("time (s)")
         axes.set_ylabel(_label(modulo))
-        _parts.legend(figure, "sent", "again", "timeout", shaded=len(bad_periods) > 0)
+        rings = ("printed",) if printed else ()
+        _parts.legend(figure, "sent", "again", "timeout", *rings, shaded=len(bad_periods) > 0)
     return figure
+
+
+def _with_printed(columns: Columns, printed: Sequence[tuple[float, int]]) -> Columns:
+    """Return the events with those that a publication prints, whose transmissions are not numbered."""
+    if not printed:
+        return columns
+    times, packets = zip(*printed, strict=True)
+    more: Columns = {
+        "time_s": times,
+        "event": ["printed"] * len(printed),
+        "packet": packets,
+        "transmission": [0] * len(printed),
+    }
+    return {name: np.append(column, more[name]) for name, column in columns.items()}
 
 
 def packet_traces(

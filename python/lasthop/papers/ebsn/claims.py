@@ -19,7 +19,7 @@ from lasthop.papers.claims import (
     Trend,
     gained,
 )
-from lasthop.papers.ebsn.figures import GOOD, LOCAL_GOOD, LOCAL_MAX, THROUGHPUT, WIDE_MAX, ceiling
+from lasthop.papers.ebsn.figures import GOOD, LOCAL_GOOD, LOCAL_MAX, RESENT, THROUGHPUT, WIDE_MAX, ceiling
 from lasthop.papers.evidence import Evidence, total
 from lasthop.papers.paper import Claim
 from lasthop.papers.verdicts import (
@@ -114,7 +114,7 @@ def _basic_again(evidence: Evidence) -> Finding:
     rounding = "25.85 to 25.95 s and 28.25 to 28.35 s: rounding of the printed digits"
     parts = [
         Part(calculated(time), within(printed, 0.05, rounding), f"at {printed} s")
-        for (time, _), printed in zip([*first, (0.0, 0), (0.0, 0)], (25.9, 28.3), strict=False)
+        for (time, _), (printed, _) in zip([*first, (0.0, 0), (0.0, 0)], RESENT["basic"], strict=False)
     ]
     parts.append(Part(calculated(float(first[0][1] if first else 0)), within(44, 0, "packet 44"), "packet"))
     return Finding(parts, text)
