@@ -251,7 +251,7 @@ def test_every_claim_has_a_verdict_and_every_figure_its_numbers(outcome: Outcome
 
 
 def test_what_cannot_be_told_names_the_part_that_is_undecided(outcome: Outcome) -> None:
-    interval = r"(.+ to .+|no interval|.+ in each, which are too few to be relied on)"
+    interval = r"(.+ to .+|no interval|.+ in each run, too few to rely on it)"
     for claim, judgement in outcome.judgements:
         if judgement.verdict == UNTOLD:
             note = rf"undecided: (.+: )?{interval}, n = [\d,]+ \(agrees if .+\)(; .+)?"
@@ -572,6 +572,8 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
     assert "data-value=" in page
     for claim, _ in outcome.judgements:
         assert f'id="{claim.id}"' in page
+        assert f'href="#{claim.id}"' in page
+    assert page.count("There is no contradiction if") == 2 - (outcome.plan.paper.name == "wenp")
     assert "{{" not in page
 
 

@@ -257,7 +257,7 @@ def test_the_part_on_which_a_verdict_rests_is_told() -> None:
     single = Part(Quantity(np.array([5.0])), region, "single")
     assert undecided([right, single]) == "undecided: single: no interval, n = 1 (agrees if 4 to 6)"
     equal = Part(Quantity(np.full(10, 5.0)), region, "equal", Unit("kb/s", 1.0, 1))
-    assert "equal: 5.0 kb/s in each, which are too few" in undecided([right, equal])
+    assert "equal: 5.0 kb/s in each run, too few to rely on it" in undecided([right, equal])
 
 
 @pytest.mark.parametrize("name", names())

@@ -14,7 +14,8 @@ import numpy as np
 
 from lasthop import __version__, plots
 from lasthop.files import write_text
-from lasthop.papers.paper import Plot
+from lasthop.papers.claims import Contradiction
+from lasthop.papers.paper import Claim, Plot
 from lasthop.papers.runner import Outcome
 from lasthop.plots import DataFigure
 
@@ -134,8 +135,14 @@ def write_html(outcome: Outcome, path: Path) -> Path:
         images=[_Image.of(plot, figure) for plot, figure in outcome.figures],
         campaigns={each.name: each.full for each in outcome.plan.experiments()},
         reading=_differing(outcome),
+        failing=_failing,
     )
     return write_text(path, page)
+
+
+def _failing(claim: Claim) -> str:
+    """Return the beginning of the sentence that says what would make a claim fail."""
+    return "There is no contradiction if" if isinstance(claim, Contradiction) else "It differs if"
 
 
 def _command(outcome: Outcome) -> str:

@@ -406,7 +406,7 @@ def undecided(parts: Sequence[Part], rule: Rule = "every") -> str:
         found = part.quantity.at(len(parts))
     unit = PERCENT if part.quantity.kind == "share" else part.unit
     if _is_too_short(found):
-        interval = f"{unit.text(found.mean)} in each, which are too few to be relied on"
+        interval = f"{unit.text(found.mean)} in each run, too few to rely on it"
     elif math.isnan(found.low):
         interval = "no interval"
     else:

@@ -179,7 +179,8 @@ def _quench(evidence: Evidence) -> Finding:
     pooled = [np.concatenate(side) for side in zip(*shared, strict=True)]
     found = ratio(*pooled)
     ours, theirs = (float(sample.mean()) for sample in pooled)
-    text = f"{ours:.2f} timeouts per transfer; local recovery without it has {theirs:.2f}"
+    beside = f"{found.at().mean:.2f} times as many as local recovery without it"
+    text = f"{beside}: {ours:.2f} timeouts per transfer for {theirs:.2f}"
     region = above(0.5, "over half of those without it are left: our margin for not preventing them")
     return Finding([Part(found, region)], text)
 

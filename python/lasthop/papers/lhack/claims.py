@@ -299,7 +299,7 @@ def _alike(evidence: Evidence) -> Finding:
     text = ", ".join(
         f"{label} {each.mean:.1f} ± {each.ci95:.1f}" for label, each in zip(_FIGURE_5, at, strict=True)
     )
-    return Finding([Part(found, same())], f"mean windows: {text}")
+    return Finding([Part(found, same())], f"{found.at().mean:.2f} times as large; mean windows: {text}")
 
 
 def _variant(experiment: str, beside: str, evidence: Evidence) -> Finding:
