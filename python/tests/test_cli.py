@@ -108,9 +108,15 @@ def test_run_as_json_has_the_documented_keys(command: Command) -> None:
     assert (report["lasthop"], report["seed"], report["run"]) == (lasthop.__version__, 1, 0)
     assert report["scenario"]["file"] == EXAMPLE
     assert [result["scheme"] for result in report["results"]] == SCHEMES
+    counters = {"source-quench": "quenches_sent", "ebsn": "notices_sent"}
     for result in report["results"]:
-        assert list(result) == ["scheme", "ended", "metrics", "connections", "traffic", "applications"]
-        assert list(result["metrics"]) == METRICS
+        shown = ["scheme", "ended", "metrics", "connections", "traffic", "applications", "agents"]
+        assert list(result) == shown
+        assert list(result["metrics"]) == [*METRICS, *(f"{name}.{each}" for name, each in counters.items())]
+        for scheme, counter in counters.items():
+            (sent,) = [each[counter] for each in result["agents"].values() if counter in each] or [None]
+            assert result["metrics"][f"{scheme}.{counter}"] == sent
+            assert (sent is None) == (scheme != result["scheme"])
         assert {name: list(each) for name, each in result["connections"].items()} == {
             "transfer": CONNECTION_METRICS
         }

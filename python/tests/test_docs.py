@@ -384,6 +384,19 @@ def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) ->
     assert [row[0] for row in documented["Applications"]] == list(run.applications["x"])
 
 
+def test_counters_are_documented_in_order() -> None:
+    documented = [row[0] for row in tables((DOCS / "metrics.md").read_text())["Counters of the schemes"]]
+    schemes = list(dict.fromkeys(name.split(".")[0] for name in documented))
+    found = []
+    for scheme in schemes:
+        run = lasthop.load(EXAMPLE, ["tcp.flavour=reno", "transfer.size=1 KB"]).run(scheme)
+        found += [name for name in run.metrics if "." in name]
+        assert {name for agent in run.counters.values() for name in agent} == {
+            name.split(".")[1] for name in found if name.startswith(f"{scheme}.")
+        }
+    assert documented == found
+
+
 def test_every_event_that_occurs_is_documented(runs: dict[str, Run]) -> None:
     text = (DOCS / "metrics.md").read_text()
     for run in runs.values():

@@ -60,14 +60,52 @@ pub trait Component: Send {
         false
     }
 
-    /// Reports quantities for plots over time.
-    fn show(&self, _probe: &mut dyn Probe) {}
+    /// Reports counters: the same names in the same order at every call. Those of a scheme's agents are metrics of the
+    /// run.
+    fn count(&self, _tally: &mut dyn Tally) {}
+
+    /// Reports quantities for plots over time: the same names in the same order at every call. By default, the
+    /// [counters](Component::count).
+    fn show(&self, probe: &mut dyn Probe) {
+        self.count(&mut Shown(probe));
+    }
+}
+
+/// Receives the counters of a component. A name consists of lower-case words joined by underscores, and ends with the
+/// unit unless it is a number.
+pub trait Tally {
+    /// A total since the start of the run. Its metric is what was added after the warm-up; several agents add up.
+    fn total(&mut self, name: &'static str, value: u64);
+
+    /// A current value. Its metric is the value at the end of the run; several agents add up.
+    fn level(&mut self, name: &'static str, value: u64);
+
+    /// The greatest value of a level since the start of the run. Its metric includes the warm-up; of several agents, it
+    /// is the greatest.
+    fn peak(&mut self, name: &'static str, value: u64);
 }
 
 /// Receives the quantities that a component reports.
 pub trait Probe {
     /// The current value of the quantity `name`. The unit is part of the name or documented by the component.
     fn value(&mut self, name: &'static str, value: f64);
+}
+
+/// Counters as quantities over time.
+struct Shown<'a>(&'a mut dyn Probe);
+
+impl Tally for Shown<'_> {
+    fn total(&mut self, name: &'static str, value: u64) {
+        self.0.value(name, value as f64);
+    }
+
+    fn level(&mut self, name: &'static str, value: u64) {
+        self.0.value(name, value as f64);
+    }
+
+    fn peak(&mut self, name: &'static str, value: u64) {
+        self.0.value(name, value as f64);
+    }
 }
 
 /// A signal from a component to its watchers.

@@ -29,13 +29,15 @@ use crate::columns;
 ///     Why it ended: ``"finished"``, ``"time-limit"`` or ``"idle"``.
 /// metrics : dict
 ///     Metrics over all connections together, in the order of docs/metrics.md; None for metrics that do
-///     not apply to the run.
+///     not apply to the run; and each counter of the scheme's agents, as ``SCHEME.COUNTER``.
 /// connections : dict of str to dict
 ///     Metrics of each connection, by name.
 /// traffic : dict of str to dict
 ///     Metrics of each source of other traffic, by name.
 /// applications : dict of str to dict
 ///     Metrics of each application, by name.
+/// counters : dict of str to dict of str to int
+///     The counters of each agent that has some, by the name that `agents` uses.
 /// recorded_rows : int
 ///     Number of rows in its traces and series, each about 100 bytes in memory.
 #[pyclass(frozen, module = "lasthop._lasthop")]
@@ -122,7 +124,12 @@ impl Run {
 
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        plain(py, &self.run.metrics)
+        plain(py, &self.run.all_metrics(&[]))
+    }
+
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.run.agent_counters())
     }
 
     #[getter]
@@ -240,8 +247,12 @@ impl Run {
     ///     For each agent that reports quantities, keyed by its link or by the access point of its cell:
     ///     `time_s` and a column for each quantity. Empty without ``series=True``.
     fn agents<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let each = |(name, series): &(String, _)| Ok((name.clone(), columns::series(py, series)?));
-        self.run.agents.iter().map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
+        let shown = self.run.agents.iter().filter_map(|agent| {
+            let series = agent.series.as_ref().filter(|series| !series.columns.is_empty())?;
+            Some((agent.name.clone(), series))
+        });
+        let each = |(name, series)| Ok((name, columns::series(py, series)?));
+        shown.map(each).collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
     }
 
     #[getter]

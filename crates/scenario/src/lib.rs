@@ -21,10 +21,10 @@ pub use lasthop_sim::Ended;
 pub use build::Fault;
 pub use file::ScenarioError;
 pub use measure::{
-    ApplicationMetrics, ConnectionMetrics, Events, Metrics, NetworkMetrics, Series, TrafficMetrics, Value,
-    report,
+    ApplicationMetrics, ConnectionMetrics, Events, Metrics, NetworkMetrics, SchemeCounter, Series,
+    TrafficMetrics, Value, report,
 };
-pub use run::{ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
+pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
 pub use schema::{
     Application, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride, LinkProtection, Path,
     Point, Radio, Scenario, Stations, Sweep, Topology, Traffic, Transfer, Wired, Wireless,

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
-use lasthop_proto::scheme::Combination;
+use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
 use crate::build::{self, ConnectionComponents, Layout, Workload, World};
 use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
-    ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics, Counters, DropTap,
-    EndpointCounters, Events, Measured, Metrics, Recorder, RelayCounters, Series, Tracer, TrafficMetrics,
+    AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics, Counters,
+    DropTap, EndpointCounters, Events, Measured, Metrics, Recorder, RelayCounters, SchemeCounter, Series,
+    Tracer, TrafficMetrics, by_scheme,
 };
 use crate::schema::Scenario;
 
@@ -65,9 +66,10 @@ pub struct Run {
     pub traffic: Vec<(String, TrafficMetrics)>,
     /// Applications by name, in the order of the scenario.
     pub applications: Vec<(String, ApplicationMetrics)>,
-    /// Time series of the scheme's agents, if requested, by the name of their link or their cell's access
-    /// point. Agents that report nothing are omitted.
-    pub agents: Vec<(String, Series)>,
+    /// Counters of the schemes, each of all agents together.
+    pub counters: Vec<SchemeCounter>,
+    /// The agents of the schemes. Those that report nothing are omitted.
+    pub agents: Vec<AgentRun>,
     /// Number of wake-ups, packets and signals handled: the work of the run.
     pub handled: u64,
 }
@@ -81,6 +83,18 @@ pub struct ConnectionRun {
     pub metrics: ConnectionMetrics,
     /// Its parts in path order: one, or several if base stations split it.
     pub parts: Vec<PartRun>,
+}
+
+/// The result of one agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentRun {
+    /// The name of its link or its cell's access point. If there are several agents at a link, it is preceded by the
+    /// scheme, and followed by the mobile host if the agent is there.
+    pub name: String,
+    /// Its counters: totals from the end of the warm-up on, levels at the end of the run, peaks of the whole run.
+    pub counters: Vec<(&'static str, u64)>,
+    /// Its time series, if requested; empty if it shows nothing.
+    pub series: Option<Series>,
 }
 
 /// The recordings of one part of a connection.
@@ -116,7 +130,7 @@ impl Run {
                 + part.series.as_ref().map_or(0, rows)
         };
         let parts = self.connections.iter().flat_map(|each| &each.parts).map(of_part);
-        parts.chain(self.agents.iter().map(|(_, series)| rows(series))).sum()
+        parts.chain(self.agents.iter().filter_map(|agent| agent.series.as_ref()).map(rows)).sum()
     }
 }
 
@@ -139,6 +153,9 @@ pub struct RunSummary {
     pub ended: Ended,
     /// All connections together, and the network.
     pub metrics: Metrics,
+    /// Counters of the schemes, each of all agents together.
+    pub counters: Vec<SchemeCounter>,
+    agents: Vec<AgentCounters>,
     connections: Vec<ConnectionMetrics>,
     traffic: Vec<TrafficMetrics>,
     applications: Vec<ApplicationMetrics>,
@@ -153,8 +170,8 @@ type PartRecording = (Option<Events>, Option<Series>);
 struct Recordings {
     /// Parts of all connections, in order.
     parts: Vec<PartRecording>,
-    /// Agents that report quantities.
-    agents: Vec<(String, Series)>,
+    /// The agents of the schemes, in order.
+    agents: Vec<Series>,
 }
 
 /// A scenario with one of its combinations of schemes: common to all runs of a study.
@@ -236,11 +253,21 @@ impl Scenario {
         } else {
             setup.run_observed(seed, run, observe, keep_going)?
         };
-        let RunSummary { ended, metrics, connections, traffic, applications, handled } = outcome;
+        let RunSummary { ended, metrics, counters, agents, connections, traffic, applications, handled } =
+            outcome;
         let network = setup.layout.network();
         let (transfers, others) = network.flows.split_at(connections.len());
         let (others, dialogues) = others.split_at(traffic.len());
-        let Recordings { parts: records, agents } = records;
+        let Recordings { parts: records, agents: series } = records;
+        let series = series.into_iter().map(Some).chain(iter::repeat(None));
+        let agents = setup.layout.agent_names().into_iter().zip(&agents).zip(series);
+        let agents = agents.map(|((name, counters), series)| AgentRun {
+            name,
+            counters: counters.values().collect(),
+            series,
+        });
+        let shows = |agent: &AgentRun| agent.series.as_ref().is_some_and(|series| !series.columns.is_empty());
+        let agents = agents.filter(|agent| !agent.counters.is_empty() || shows(agent));
         let mut records = records.into_iter().chain(iter::repeat_with(PartRecording::default));
         let name = |node: HostId| network.names[usize::from(node.0)].clone();
         let connections = transfers.iter().zip(connections).zip(setup.layout.parts());
@@ -261,12 +288,36 @@ impl Scenario {
             run,
             ended,
             metrics,
+            counters,
             connections: connections.collect(),
             traffic: traffic.collect(),
             applications: applications.collect(),
-            agents,
+            agents: agents.collect(),
             handled,
         })
+    }
+
+    /// The names of the metrics of the agents of its schemes, `SCHEME.COUNTER`, in the order of the schemes.
+    ///
+    /// # Errors
+    /// As [`set_up`](Scenario::set_up).
+    pub fn counters(&self) -> Result<Vec<String>, ScenarioError> {
+        let mut names = Vec::new();
+        for scheme in &self.schemes {
+            let combination = self.scheme.combination(scheme);
+            let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
+            if combination.is_ok_and(|each| ends.into_iter().flat_map(|end| each.agents(end)).count() == 0) {
+                continue;
+            }
+            let setup = self.set_up(scheme)?;
+            for counter in setup.layout.counters(&setup.combination) {
+                let name = counter.to_string();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        Ok(names)
     }
 
     /// Prepares the scenario with the scheme `scheme` for many runs.
@@ -337,8 +388,7 @@ impl Setup<'_> {
         });
         let recorders: Vec<_> = recorders.collect();
         let agents = self.layout.agents().filter(|_| observe.series);
-        let (names, agents): (Vec<_>, Vec<_>) =
-            agents.map(|(id, name)| (name, Recorder::new(id, FlowId(0)))).unzip();
+        let agents: Vec<_> = agents.map(|agent| Recorder::new(agent.id, FlowId(0))).collect();
         let rows = |recorder: &Option<Recorder>| recorder.as_ref().map_or(0, Recorder::rows);
         let check = |now, ((recorders, agents), capture): &((Vec<_>, Vec<Recorder>), Option<Pcapng<_>>)| {
             let of_parts = recorders.iter().map(|(tracer, recorder): &(Option<Tracer>, _)| {
@@ -364,8 +414,7 @@ impl Setup<'_> {
         let parts = recorders
             .into_iter()
             .map(|(tracer, recorder)| (tracer.map(Tracer::into_events), recorder.map(Recorder::into_series)));
-        let agents = names.into_iter().zip(agents.into_iter().map(Recorder::into_series));
-        let agents = agents.filter(|(_, series)| !series.time_s.is_empty());
+        let agents = agents.into_iter().map(Recorder::into_series);
         let records = Recordings { parts: parts.collect(), agents: agents.collect() };
         Ok((outcome?, records))
     }
@@ -397,6 +446,7 @@ impl Setup<'_> {
         let limit = Time::ZERO + self.scenario.limit;
         let drops = DropTap::new(self.layout.network().flows.len());
         let mut engine = builder.build((drops, tap));
+        let started = Counters { at: begin, agents: counted.agents(&engine), ..Counters::default() };
         // Called from a single place, so that the engine's loop is inlined.
         let mut run_until = |engine: &mut Engine<(DropTap, T)>, limit| loop {
             if let Some(ended) = engine.run_while(&awaited, limit, || false) {
@@ -408,10 +458,14 @@ impl Setup<'_> {
         };
         let warmup = match begin > Time::ZERO {
             true => match run_until(&mut engine, begin) {
-                Ok(_) => counted.counts(&engine),
+                Ok(_) => {
+                    let counts = counted.counts(&engine);
+                    counts.agents.iter().zip(&started.agents).for_each(|(now, then)| now.check(then));
+                    counts
+                }
                 Err(error) => return (Err(error), engine.into_tap().1),
             },
-            false => Counters { at: begin, ..Counters::default() },
+            false => started,
         };
         let ended = run_until(&mut engine, limit);
         let (end, handled) = (counted.counts(&engine), engine.handled());
@@ -475,8 +529,10 @@ impl Setup<'_> {
             }
         }
         let metrics = measured.total(&connections);
+        let agents = measured.agents();
+        let counters = by_scheme(self.layout.agents().map(|agent| agent.scheme).zip(&agents));
         let connections = connections.into_iter().map(|each| each.metrics).collect();
-        RunSummary { ended, metrics, connections, traffic, applications, handled }
+        RunSummary { ended, metrics, counters, agents, connections, traffic, applications, handled }
     }
 
     /// The captures of the further parts of connection number `index`.
@@ -590,7 +646,17 @@ impl CountedComponents<'_> {
             radios: radios.collect(),
             marked: managed.sum(),
             bsses: bsses.collect(),
+            agents: self.agents(engine),
             drops: engine.tap().0.clone(),
         }
+    }
+
+    fn agents<T: Tap>(&self, engine: &Engine<(DropTap, T)>) -> Vec<AgentCounters> {
+        let count = |id| {
+            let mut counters = AgentCounters::default();
+            engine.node(id).count(&mut counters);
+            counters
+        };
+        self.layout.agents().map(|agent| count(agent.id)).collect()
     }
 }

@@ -169,10 +169,11 @@ fn agents_are_at_both_ends_of_a_link() {
         let scenario = Scenario::parse(BIT_ERRORS, "test.toml", ends).expect("a sound scenario");
         let observe = Observe { series: true, ..Observe::default() };
         let run = scenario.run("eln", 1, 0, observe).expect("it runs");
-        let marks = run.agents.iter().map(|(name, series)| {
+        let marks = run.agents.iter().map(|agent| {
+            let series = agent.series.as_ref().expect("it was requested");
             let (_, marks) =
                 series.columns.iter().find(|(column, _)| *column == "marked_acks").expect("marks");
-            (name.as_str(), marks.last().is_some_and(|&total| total > 0.0))
+            (agent.name.as_str(), marks.last().is_some_and(|&total| total > 0.0))
         });
         let mut marks: Vec<_> = marks.collect();
         marks.sort_unstable();

@@ -57,7 +57,7 @@ fn unnamed(run: &Run) -> Run {
     for part in run.connections.iter_mut().flat_map(|each| &mut each.parts) {
         (part.from, part.to) = Default::default();
     }
-    run.agents.iter_mut().for_each(|agent| agent.0.clear());
+    run.agents.iter_mut().for_each(|agent| agent.name.clear());
     run
 }
 

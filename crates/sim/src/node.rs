@@ -5,7 +5,7 @@ use lasthop_proto::application::{Client, Server};
 use lasthop_proto::split::Proxy;
 use lasthop_proto::tcp::{Receiver, Sender};
 use lasthop_proto::traffic::{Sink, Source};
-use lasthop_proto::{Component, LinkOutcome, Out, Packet, Port, Probe, Signal};
+use lasthop_proto::{Component, LinkOutcome, Out, Packet, Port, Probe, Signal, Tally};
 
 use crate::line::{Arrivals, Fate, Line};
 use crate::managed::ManagedLink;
@@ -135,6 +135,11 @@ impl Node {
     /// [`Component::next_wakeup`].
     pub fn next_wakeup(&self) -> Time {
         dispatch!(self, component => component.next_wakeup())
+    }
+
+    /// [`Component::count`].
+    pub fn count(&self, tally: &mut dyn Tally) {
+        dispatch!(self, component => component.count(tally));
     }
 
     /// [`Component::show`].

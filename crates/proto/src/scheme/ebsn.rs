@@ -13,7 +13,7 @@ use lasthop_base::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
-use crate::component::{Component, LinkOutcome, Out, Port, Signal};
+use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Notice, NoticeCode, Packet};
 use crate::tcp::{Reaction, SenderState};
 
@@ -50,15 +50,17 @@ impl Scheme for Ebsn {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.arq(ArqUse::Required);
-        installer.at_base_station(|_| Agent { notice_size: self.notice_size });
+        installer.at_base_station(|_| Agent { notice_size: self.notice_size, notices: 0 });
         installer.at_sender(|| RestartTimer);
     }
 }
 
-/// Sends notices; stateless, which the paper names as the scheme's main advantage.
+/// Sends notices. It has no state of connections, which the paper names as the scheme's main advantage.
 #[derive(Debug)]
 struct Agent {
     notice_size: Bytes,
+    /// Number of notices sent.
+    notices: u64,
 }
 
 impl Component for Agent {
@@ -76,7 +78,13 @@ impl Component for Agent {
             && let Some(notice) = Notice::about(&event.packet, BAD_STATE, self.notice_size)
         {
             out.send(Port::WIRED, notice);
+            self.notices += 1;
         }
+    }
+
+    /// Total of notices sent.
+    fn count(&self, tally: &mut dyn Tally) {
+        tally.total("notices_sent", self.notices);
     }
 }
 

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connections::{ConnectionState, ConnectionTable};
 use super::{Installer, Scheme};
-use crate::component::{Component, LinkOutcome, Out, Port, Probe, Signal};
+use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, Packet};
 use crate::tcp::{
     Connection, Evidence, Flags, Hole, Reaction, Response, SackBlock, Segment, SenderState, SeqNum,
@@ -182,9 +182,9 @@ impl Component for Marker {
     }
 
     /// Totals of corrupted data segments and of marked acknowledgements.
-    fn show(&self, probe: &mut dyn Probe) {
-        probe.value("corrupted_segments", self.corrupted_segments as f64);
-        probe.value("marked_acks", self.marked_acks as f64);
+    fn count(&self, tally: &mut dyn Tally) {
+        tally.total("corrupted_segments", self.corrupted_segments);
+        tally.total("marked_acks", self.marked_acks);
     }
 }
 

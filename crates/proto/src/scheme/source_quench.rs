@@ -15,7 +15,7 @@ use lasthop_base::{Bytes, Time};
 use serde::{Deserialize, Serialize};
 
 use super::{ArqUse, Installer, Scheme};
-use crate::component::{Component, LinkOutcome, Out, Port, Signal};
+use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Notice, NoticeCode, Packet};
 use crate::tcp::{Reaction, SenderState};
 
@@ -54,7 +54,7 @@ impl Scheme for SourceQuench {
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         let SourceQuench { notice_size, every_attempt } = *self;
         installer.arq(ArqUse::Required);
-        installer.at_base_station(move |_| Agent { notice_size, every_attempt });
+        installer.at_base_station(move |_| Agent { notice_size, every_attempt, quenches: 0 });
         installer.at_sender(|| SlowStart);
     }
 }
@@ -63,6 +63,8 @@ impl Scheme for SourceQuench {
 struct Agent {
     notice_size: Bytes,
     every_attempt: bool,
+    /// Number of quenches sent.
+    quenches: u64,
 }
 
 impl Component for Agent {
@@ -81,7 +83,13 @@ impl Component for Agent {
             && let Some(notice) = Notice::about(&event.packet, SOURCE_QUENCH, self.notice_size)
         {
             out.send(Port::WIRED, notice);
+            self.quenches += 1;
         }
+    }
+
+    /// Total of quenches sent.
+    fn count(&self, tally: &mut dyn Tally) {
+        tally.total("quenches_sent", self.quenches);
     }
 }
 

@@ -17,6 +17,7 @@ use lasthop_sim::{Builder, Fec, ManagedLink, Node, QueueLimit, RadioConfig, Radi
 
 use super::network::{LastHop, Network, NetworkLink, Workload};
 use super::split_segments::{self, ConnectionPart};
+use crate::measure::{AgentCounters, SchemeCounter, by_scheme};
 use crate::schema::{LinkProtection, Radio, Wired};
 
 /// The bad periods of the first wireless link's channel in a run that begin before `until`, each with its
@@ -74,6 +75,16 @@ pub(crate) struct World {
     pub(crate) managed: Vec<ComponentId>,
     /// The BSSs, each with its number of stations.
     pub(crate) bsses: Vec<(ComponentId, usize)>,
+}
+
+/// An agent of a scheme.
+pub(crate) struct Agent<'a> {
+    pub(crate) id: ComponentId,
+    pub(crate) scheme: &'static str,
+    /// The number of agents of the scheme in front of it at this end of the link.
+    same: usize,
+    end: LinkEnd,
+    place: &'a AgentPlace,
 }
 
 /// Components and wires of a connection.
@@ -147,23 +158,45 @@ impl Layout {
         awaited
     }
 
-    /// The agents, each with its name: that of its link, or of the access point of its BSS; if there are several
-    /// at a link, preceded by the scheme, and followed by the mobile host if it is there. Proxies are excluded:
-    /// their quantities are reported per part.
-    pub(crate) fn agents(&self) -> impl Iterator<Item = (ComponentId, String)> {
-        let is_single = self.agents.iter().flatten().count() == 1;
-        self.wiring.components.iter().enumerate().filter_map(move |(index, kind)| {
+    /// The agents of the schemes. Proxies are excluded: their quantities are reported per part.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = Agent<'_>> {
+        (0..).zip(&self.wiring.components).filter_map(|(index, kind)| {
             let ComponentKind::Agent(place) = kind else { return None };
             let (end, number) = self.agent_number(place)?;
+            let chain = &self.agents[end as usize];
+            let scheme = chain[number];
+            let same = chain[..number].iter().filter(|other| **other == scheme).count();
+            Some(Agent { id: ComponentId(index), scheme, same, end, place })
+        })
+    }
+
+    /// The name of each agent: that of its link, or of the access point of its BSS; if there are several at a link,
+    /// preceded by the scheme, and followed by the mobile host if it is there, and by a number if the scheme has several
+    /// at one place.
+    pub(crate) fn agent_names(&self) -> Vec<String> {
+        let is_single = self.agents.iter().flatten().count() == 1;
+        let name = |Agent { scheme, same, end, place, .. }: Agent<'_>| {
             let link = self.link_name(place.link);
-            let scheme = self.agents[end as usize][number];
             let name = match end {
                 _ if is_single => link,
                 LinkEnd::BaseStation => format!("{scheme} {link}"),
                 LinkEnd::MobileHost => format!("{scheme} {link} at {}", self.node_name(place)),
             };
-            Some((ComponentId(index as u16), name))
-        })
+            if same == 0 { name } else { format!("{name} {}", same + 1) }
+        };
+        self.agents().map(name).collect()
+    }
+
+    /// The counters of the schemes, as every run starts with them.
+    pub(crate) fn counters(&self, combination: &Combination<'_>) -> Vec<SchemeCounter> {
+        let declared = |agent: Agent<'_>| {
+            let kind = &self.wiring.components[usize::from(agent.id.0)];
+            let mut counters = AgentCounters::default();
+            self.component(kind, combination, Streams::new(0, 0)).count(&mut counters);
+            (agent.scheme, counters)
+        };
+        let agents: Vec<_> = self.agents().map(declared).collect();
+        by_scheme(agents.iter().map(|(scheme, counters)| (*scheme, counters)))
     }
 
     /// The end at which an agent is, and its number among the agents of the schemes there; `None` for a proxy.

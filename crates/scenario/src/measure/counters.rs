@@ -9,6 +9,8 @@ use lasthop_proto::{ComponentId, DropReason, Packet};
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{RadioStats, Tap};
 
+use super::agents::AgentCounters;
+
 /// The counters of all components at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
@@ -21,6 +23,8 @@ pub(crate) struct Counters {
     /// Packets marked by the queues of wired links.
     pub(crate) marked: u64,
     pub(crate) bsses: Vec<BssCounters>,
+    /// Of each agent of the schemes.
+    pub(crate) agents: Vec<AgentCounters>,
     pub(crate) drops: DropTap,
 }
 

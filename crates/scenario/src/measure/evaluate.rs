@@ -3,6 +3,7 @@
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_sim::RadioStats;
 
+use super::agents::AgentCounters;
 use super::counters::{BssCounters, Counters, DropCounters, EndpointCounters};
 use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
 
@@ -102,6 +103,12 @@ impl Measured<'_> {
             timeouts: senders.iter().map(|sender| sender.timeouts).sum(),
             lost_packets: lost.iter().sum(),
         }
+    }
+
+    /// The counters of each agent.
+    pub(crate) fn agents(&self) -> Vec<AgentCounters> {
+        let agents = self.end.agents.iter().zip(&self.warmup.agents);
+        agents.map(|(end, before)| end.since(before)).collect()
     }
 
     /// Metrics of all connections together.

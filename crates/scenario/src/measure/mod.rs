@@ -1,12 +1,13 @@
 //! Measurement: metrics, traces and time series of a run.
 //!
 //! ```text
-//! engine ─────────────> counters ─> evaluate ──> metrics ──> report (JSON)
+//! engine ─────> counters, agents ─> evaluate ──> metrics ──> report (JSON)
 //!    └─────taps──────> trace (packets), series (a sender's state)
 //! ```
 //!
 //! [`packet_loss`] is not measured: it computes the closed form of a link's channel.
 
+mod agents;
 mod counters;
 mod evaluate;
 mod metrics;
@@ -15,10 +16,12 @@ pub mod report;
 mod series;
 mod trace;
 
+pub use agents::SchemeCounter;
 pub use metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, Value};
 pub use series::Series;
 pub use trace::Events;
 
+pub(crate) use agents::{AgentCounters, by_scheme};
 pub(crate) use counters::{
     ApplicationCounters, BssCounters, Counters, DropTap, EndpointCounters, RelayCounters,
 };

@@ -13,7 +13,8 @@
 //!       "metrics": {"throughput_bps": 9000.0, "...": 0},
 //!       "connections": {"transfer": {"throughput_bps": 9000.0, "...": 0}},
 //!       "traffic": {},
-//!       "applications": {}
+//!       "applications": {},
+//!       "agents": {"base-mobile": {"notices_sent": 0}}
 //!     }
 //!   ]
 //! }
@@ -22,8 +23,9 @@
 //! A result also has the key `sender` if its scenario names one. `hash` is [`Scenario::hash`], computed
 //! without the choice of sender if several were run. `ended` is `"finished"`, `"time-limit"` or `"idle"`. The
 //! metrics are those of [`Metrics`], in its order, followed by name by those of each connection
-//! ([`ConnectionMetrics`]), traffic source ([`TrafficMetrics`]) and application ([`ApplicationMetrics`]). A
-//! metric that does not apply to a run is null.
+//! ([`ConnectionMetrics`]), traffic source ([`TrafficMetrics`]) and application ([`ApplicationMetrics`]), and by the
+//! counters of each agent. The metrics are followed by the [counters](SchemeCounter) of the schemes of all
+//! results, such as `ebsn.notices_sent`. A metric that does not apply to a run is null.
 
 use std::fmt;
 
@@ -31,6 +33,7 @@ use indexmap::IndexMap;
 use lasthop_sim::Ended;
 use serde::Serialize;
 
+use super::agents::SchemeCounter;
 use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, TrafficMetrics};
 use crate::run::Run;
 use crate::schema::Scenario;
@@ -72,10 +75,36 @@ struct ResultEntry<'a> {
     sender: Option<&'a str>,
     scheme: &'a str,
     ended: &'static str,
-    metrics: &'a Metrics,
+    metrics: AllMetrics<'a>,
     connections: IndexMap<&'a str, &'a ConnectionMetrics>,
     traffic: IndexMap<&'a str, &'a TrafficMetrics>,
     applications: IndexMap<&'a str, &'a ApplicationMetrics>,
+    agents: IndexMap<&'a str, IndexMap<&'static str, u64>>,
+}
+
+/// The metrics of a run with the counters of its schemes.
+#[derive(Serialize)]
+pub struct AllMetrics<'a> {
+    #[serde(flatten)]
+    metrics: &'a Metrics,
+    #[serde(flatten)]
+    counters: IndexMap<String, Option<u64>>,
+}
+
+impl Run {
+    /// All its metrics, with null for `further` counters that its schemes lack.
+    pub fn all_metrics<'a>(&'a self, further: &[SchemeCounter]) -> AllMetrics<'a> {
+        let mut counters: IndexMap<String, Option<u64>> =
+            further.iter().map(|each| (each.to_string(), None)).collect();
+        counters.extend(self.counters.iter().map(|each| (each.to_string(), Some(each.value))));
+        AllMetrics { metrics: &self.metrics, counters }
+    }
+
+    /// The counters of each agent that has some, by its name.
+    pub fn agent_counters(&self) -> IndexMap<&str, IndexMap<&'static str, u64>> {
+        let agents = self.agents.iter().filter(|agent| !agent.counters.is_empty());
+        agents.map(|agent| (agent.name.as_str(), agent.counters.iter().copied().collect())).collect()
+    }
 }
 
 /// The JSON value for the end of a run: `finished`, `time-limit` or `idle`.
@@ -97,14 +126,16 @@ impl Scenario {
         if runs.iter().any(|other| (other.seed, other.run) != (seed, run)) {
             return Err(Unrelated);
         }
+        let counters: Vec<_> = runs.iter().flat_map(|run| run.counters.iter().copied()).collect();
         let results = runs.iter().map(|run| ResultEntry {
             sender: run.sender.as_deref(),
             scheme: &run.scheme,
             ended: ended_key(run.ended),
-            metrics: &run.metrics,
+            metrics: run.all_metrics(&counters),
             connections: run.connections.iter().map(|each| (each.name.as_str(), &each.metrics)).collect(),
             traffic: run.traffic.iter().map(|(name, metrics)| (name.as_str(), metrics)).collect(),
             applications: run.applications.iter().map(|(name, each)| (name.as_str(), each)).collect(),
+            agents: run.agent_counters(),
         });
         let scenario = Provenance { title: &self.title, file: &self.file, hash: self.hash() };
         let report = Report { lasthop: VERSION, scenario, seed, run, results: results.collect() };

@@ -67,6 +67,11 @@ impl Tap for Recorder {
         if columns.is_empty() {
             columns.extend(self.shown.0.iter().map(|&(name, _)| (name, Vec::new())));
         }
+        let names = columns.iter().map(|(name, _)| name);
+        assert!(
+            names.eq(self.shown.0.iter().map(|(name, _)| name)),
+            "a component shows the same quantities at all times"
+        );
         // Compared bitwise, because NaN differs from itself.
         let same = |((_, column), (_, value)): (&(_, Vec<f64>), &(_, f64))| {
             column.last().is_some_and(|last| last.to_bits() == value.to_bits())

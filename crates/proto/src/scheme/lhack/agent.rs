@@ -3,15 +3,17 @@
 use lasthop_base::{Bytes, Time};
 
 use super::{FIRST_HOP, LAST_HOP, Lhack};
-use crate::component::{Component, Out, Port};
+use crate::component::{Component, Out, Port, Tally};
 use crate::packet::{Notice, NoticeCode, Packet};
 
-/// Acknowledges passing messages; stateless.
+/// Acknowledges passing messages, without state of connections.
 #[derive(Debug)]
 pub(super) struct Agent {
     size: Bytes,
     /// The notice code for messages that arrive through each port.
     codes: [Option<NoticeCode>; 2],
+    /// Number of acknowledgements sent through each port.
+    answers: [u64; 2],
 }
 
 impl Agent {
@@ -19,7 +21,7 @@ impl Agent {
         let mut codes = [None; 2];
         codes[usize::from(Port::WIRED.0)] = scheme.last_hop.then_some(LAST_HOP);
         codes[usize::from(Port::RADIO.0)] = scheme.first_hop.then_some(FIRST_HOP);
-        Agent { size: scheme.size, codes }
+        Agent { size: scheme.size, codes, answers: [0; 2] }
     }
 
     /// The acknowledgement of a data segment that arrived through `port`.
@@ -35,6 +37,14 @@ impl Component for Agent {
         out.send(port.across(), *packet);
         if let Some(answer) = self.answer(packet, port) {
             out.send(port, answer);
+            self.answers[usize::from(port.0)] += 1;
         }
+    }
+
+    /// Totals of acknowledgements sent to hosts on the wired side and to the mobile host.
+    fn count(&self, tally: &mut dyn Tally) {
+        let [last_hop, first_hop] = self.answers;
+        tally.total("last_hop_acks", last_hop);
+        tally.total("first_hop_acks", first_hop);
     }
 }

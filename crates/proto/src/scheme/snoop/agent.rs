@@ -12,7 +12,7 @@ use lasthop_base::Time;
 
 use super::Snoop;
 use super::connection::{Answer, Counters, SnoopState};
-use crate::component::{Component, LinkOutcome, Out, Port, Probe};
+use crate::component::{Component, LinkOutcome, Out, Port, Tally};
 use crate::packet::{Body, DropReason, Packet};
 use crate::scheme::connections::ConnectionTable;
 use crate::tcp::{Connection, Flags, Segment};
@@ -146,7 +146,7 @@ impl Component for Agent {
     /// retransmitted or that the full cache left out, copies sent and those of them after a timeout or silence,
     /// suppressed and forwarded duplicate ACKs, outdated ACKs, and acknowledged segments that were answered. Idle
     /// connections count until another packet causes their removal.
-    fn show(&self, probe: &mut dyn Probe) {
+    fn count(&self, tally: &mut dyn Tally) {
         let Counters {
             uncached,
             sender_retransmissions,
@@ -158,17 +158,17 @@ impl Component for Agent {
             spurious_acks,
             answered,
         } = self.counters;
-        probe.value("cached_segments", self.connections.cached() as f64);
-        probe.value("cached_segments_peak", self.connections.cached_peak() as f64);
-        probe.value("connections", self.connections.len() as f64);
-        probe.value("uncached_segments", uncached as f64);
-        probe.value("source_retransmissions", sender_retransmissions as f64);
-        probe.value("local_retransmissions", copies as f64);
-        probe.value("local_timeouts", timeouts as f64);
-        probe.value("persist_timeouts", persists as f64);
-        probe.value("suppressed_dupacks", suppressed_dupacks as f64);
-        probe.value("forwarded_dupacks", forwarded_dupacks as f64);
-        probe.value("spurious_acks", spurious_acks as f64);
-        probe.value("answered_segments", answered as f64);
+        tally.level("cached_segments", self.connections.cached() as u64);
+        tally.peak("cached_segments_peak", self.connections.cached_peak() as u64);
+        tally.level("connections", self.connections.len() as u64);
+        tally.total("uncached_segments", uncached);
+        tally.total("source_retransmissions", sender_retransmissions);
+        tally.total("local_retransmissions", copies);
+        tally.total("local_timeouts", timeouts);
+        tally.total("persist_timeouts", persists);
+        tally.total("suppressed_dupacks", suppressed_dupacks);
+        tally.total("forwarded_dupacks", forwarded_dupacks);
+        tally.total("spurious_acks", spurious_acks);
+        tally.total("answered_segments", answered);
     }
 }

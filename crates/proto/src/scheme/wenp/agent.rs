@@ -20,7 +20,7 @@ use alloc::collections::VecDeque;
 use lasthop_base::Time;
 
 use super::Wenp;
-use crate::component::{Component, Out, Port, Probe};
+use crate::component::{Component, Out, Port, Tally};
 use crate::packet::{Body, Packet};
 use crate::scheme::connections::{ConnectionState, ConnectionTable};
 use crate::tcp::{Connection, Flags, Segment, SeqNum};
@@ -203,13 +203,13 @@ impl Component for Agent {
 
     /// Cached segments and connections, the peak of cached segments, and the totals of packets, table lookups
     /// and marked acknowledgements. Idle connections count until another packet causes their removal.
-    fn show(&self, probe: &mut dyn Probe) {
+    fn count(&self, tally: &mut dyn Tally) {
         let CostCounters { packets, lookups, marked } = self.counts;
-        probe.value("cached_segments", self.connections.cached() as f64);
-        probe.value("cached_segments_peak", self.connections.cached_peak() as f64);
-        probe.value("connections", self.connections.len() as f64);
-        probe.value("packets", packets as f64);
-        probe.value("lookups", lookups as f64);
-        probe.value("marked_acks", marked as f64);
+        tally.level("cached_segments", self.connections.cached() as u64);
+        tally.peak("cached_segments_peak", self.connections.cached_peak() as u64);
+        tally.level("connections", self.connections.len() as u64);
+        tally.total("packets", packets);
+        tally.total("lookups", lookups);
+        tally.total("marked_acks", marked);
     }
 }
