@@ -31,7 +31,7 @@ from lasthop.study.units import metric_kind
 RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2, "wenp": 2}
 
 # Runs of experiments without axes, where those of the command take too long.
-KEPT = {"wenp": 12}
+KEPT = {"lhack": 10, "wenp": 12}
 
 # The verdicts that few runs may give; more may tell what cannot be told by them, and nothing else.
 POSSIBLE = {

@@ -22,8 +22,8 @@ _HANDOFFS = (
 )
 
 
-# Traces are read as a whole, so that these experiments have a fixed number of runs with --full.
-_TRACES = 100
+# Traces are read as a whole, so that these experiments have fixed numbers of runs.
+_SHOWN, _TRACES = 40, 100
 _MAXIMUM = CEILING * PAYLOAD_BITS
 _SHARES = Campaign(
     "The text gives shares of the maximum without decimals, of which one, 60 %, is close to ours.",
@@ -43,7 +43,7 @@ _PAIRS = 100
 
 def _window(name: str, messages: int) -> Experiment:
     corruption = f"{BER}={bit_error_rate(messages)}"
-    return Experiment(name, quick=10, full=_TRACES, scenario=_FILE, overrides=(*_SHORT, corruption))
+    return Experiment(name, quick=_SHOWN, full=_TRACES, scenario=_FILE, overrides=(*_SHORT, corruption))
 
 
 def _variant(name: str, *overrides: str, full: Campaign = _FURTHER) -> Experiment:
@@ -72,14 +72,14 @@ PAPER = Paper(
         _window("window-125", 125),
         Experiment(
             "decrease",
-            quick=10,
+            quick=_SHOWN,
             full=_TRACES,
             scenario=_FILE,
             overrides=(*_SHORT, f"{BER}={bit_error_rate(125)}", _EXTRA, 'schemes=["lhack"]'),
         ),
         Experiment(
             "decrease-wired",
-            quick=10,
+            quick=_SHOWN,
             full=_TRACES,
             scenario=_FILE,
             overrides=(*_SHORT, "topology.path.wireless=none", _EXTRA, 'schemes=["basic"]'),
