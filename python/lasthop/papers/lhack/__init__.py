@@ -26,9 +26,10 @@ _HANDOFFS = (
 _SHOWN, _TRACES = 40, 100
 _MAXIMUM = CEILING * PAYLOAD_BITS
 _SHARES = Campaign(
-    "The text gives shares of the maximum without decimals, of which one, 60 %, is close to ours.",
+    "The text gives shares of the maximum without decimals, of which one, 60 %, is close to ours. A mobile "
+    "source gains about a tenth, the margin of what is similar, which takes 60 pairs of runs.",
     [Target("throughput_bps", absolute=0.005 * _MAXIMUM)],
-    least=20,
+    least=60,
     most=200,
 )
 _FURTHER = Campaign(
@@ -65,7 +66,7 @@ PAPER = Paper(
     readings=READINGS,
     experiments=(
         _variant("rate", full=_SHARES),
-        _variant("mobile-source", "topology.path.wireless=first"),
+        _variant("mobile-source", "topology.path.wireless=first", full=_SHARES),
         _variant("both-mobile", "topology.path.wireless=both"),
         _variant("every-third", "tcp.ack_every=3"),
         _window("window-150", 150),

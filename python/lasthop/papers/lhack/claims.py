@@ -596,6 +596,10 @@ CLAIMS: tuple[Claim, ...] = (
         printed="similar",
         experiment="mobile-source",
         fails_if="at some rate the throughput differs by more than a tenth",
+        why=(
+            "what a mobile source loses on its own link it retransmits after a few messages and not after a "
+            "round trip, which gains the more, the more is corrupted"
+        ),
         besides=("rate",),
         how=partial(_variant, "mobile-source", "a mobile destination"),
     ),
