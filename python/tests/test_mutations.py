@@ -40,6 +40,8 @@ MUTATIONS = (
     Mutation("local recovery", "ebsn", "trace-second", {"local-recovery": "basic"}),
     Mutation("what a quench cannot do", "ebsn", "quench", {"source-quench": "ebsn"}),
     Mutation("notices, over a local area", "ebsn", "local-better", _exchange("ebsn", "basic")),
+    Mutation("headers of small packets", "ebsn", "ebsn-size", values=_exchange("128 B", "1536 B")),
+    Mutation("timeouts for lack of notices", "ebsn", "local-basic", _exchange("basic", "ebsn")),
     Mutation("last-hop acknowledgements", "lhack", "reduced", _exchange("lhack", "basic")),
     Mutation(
         "the code on all segments", "selective-fec", "great-improvement", values=_exchange("all", "none")
@@ -54,6 +56,7 @@ MUTATIONS = (
     Mutation(
         "traffic that takes the buffer", "lhack", "premature", experiments=_exchange("decrease", "window-125")
     ),
+    Mutation("a medium that stations share", "wenp", "first-loses", _exchange("wenp", "basic")),
     Mutation("alpha", "wenp", "alpha", experiments=_exchange("alpha-0.75", "alpha-0.5")),
 )
 
