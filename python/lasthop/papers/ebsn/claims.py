@@ -233,7 +233,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="trace-second",
         section="4.2.1",
-        statement="local recovery: between 24 and 28 s the source sends nothing again",
+        statement="local recovery: between 24 and 28 s the source retransmits nothing",
         printed="none",
         experiment="trace",
         fails_if="in fewer than 5 % of the runs nothing is retransmitted in that period",
@@ -516,7 +516,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="local-gain",
         section="5.2",
-        statement="local area: about 50 % better at some bad periods",
+        statement="local area: at some bad periods EBSN improves the throughput by about 50 %",
         printed="50 %",
         experiment="local",
         fails_if="no bad period has a gain of 40 % to 60 %",

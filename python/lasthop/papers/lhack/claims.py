@@ -421,7 +421,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="below-60",
         section=_SECTION,
-        statement="without, it is less than 60 % of the maximum even at 1/150",
+        statement="without lhacks the throughput is less than 60 % of the maximum even at 1/150",
         printed="< 60 %",
         experiment="rate",
         fails_if="it is 60 % or more",
@@ -450,7 +450,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="each-corruption",
         section=_SECTION,
-        statement="figure 4, without: the window is decreased once for every corrupted message",
+        statement="figure 4, without lhacks: the window is decreased once for every corrupted message",
         printed="once each",
         experiment="window-150",
         fails_if="there are less than 0.9 or more than 1.1 decreases for each corrupted message",
@@ -459,7 +459,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="never-20",
         section=_SECTION,
-        statement="figure 4, without: it never reaches its optimum of 20",
+        statement="figure 4, without lhacks: the window never reaches its optimum of 20",
         printed="never",
         experiment="window-150",
         fails_if="it reaches 20 in more than 1 % of the runs",
@@ -479,7 +479,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="slow-start",
         section=_SECTION,
-        statement="figure 4, with: it grows exponentially to 20, then linearly",
+        statement="figure 4, with lhacks: the window grows exponentially to 20, then linearly",
         printed="20",
         experiment="window-150",
         fails_if="20 takes more than nine round trips",
@@ -489,7 +489,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="not-cut",
         section=_SECTION,
-        statement="figure 4, with: a fast retransmit due to corruption does not decrease it",
+        statement="figure 4, with lhacks: a fast retransmit due to corruption does not decrease the window",
         printed="never",
         experiment="window-150",
         fails_if="it is smaller after more than 1 % of the corrupted messages",
@@ -499,7 +499,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="halved",
         section=_SECTION,
-        statement="figure 4, with: at an overflow of the buffer it is reduced by half",
+        statement="figure 4, with lhacks: at an overflow of the buffer the window is reduced by half",
         printed="by half",
         experiment="window-150",
         fails_if="over a tenth of the cuts leave other than 45 % to 56 % of it, or are for another loss",
@@ -508,7 +508,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="twice",
         section=_SECTION,
-        statement="figure 4, with: it grows to twice its optimum",
+        statement="figure 4, with lhacks: the window grows to twice its optimum",
         printed="40",
         experiment="window-150",
         fails_if="the mean window before a cut is outside 36 to 44 messages",
@@ -517,7 +517,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="not-below",
         section=_SECTION,
-        statement="figure 4, with: halved, it does not drop below the optimum",
+        statement="figure 4, with lhacks: a halved window does not drop below the optimum",
         printed="20",
         experiment="window-150",
         fails_if="the mean window after a cut is below 20",
@@ -536,7 +536,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="premature",
         section=_SECTION,
-        statement="figure 5: it occurs again prematurely, because the new source is active from 10 s on",
+        statement="figure 5: congestion recurs prematurely, because a new source is active from 10 s on",
         printed="10 s",
         experiment="decrease",
         fails_if="the second overflow is not earlier than without the source",
@@ -546,7 +546,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="about-20",
         section=_SECTION,
-        statement="figure 5, with lhacks: meanwhile the largest window is about 20",
+        statement="figure 5, with lhacks: while a new source is active the largest window is about 20",
         printed="20",
         experiment="decrease",
         fails_if="the mean window before a cut is outside 16 to 24 messages",
@@ -555,7 +555,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="about-20-wired",
         section=_SECTION,
-        statement="figure 5, wired: meanwhile the largest window is about 20",
+        statement="figure 5, wired: while a new source is active the largest window is about 20",
         printed="20",
         experiment="decrease-wired",
         fails_if="the mean window before a cut is outside 16 to 24 messages",
@@ -564,7 +564,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="about-40",
         section=_SECTION,
-        statement="figure 5, with lhacks: later it is about 40 once more",
+        statement="figure 5, with lhacks: after the new source the largest window is about 40 once more",
         printed="40",
         experiment="decrease",
         fails_if="the mean window before a cut is outside 32 to 48 messages",
@@ -573,7 +573,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="about-40-wired",
         section=_SECTION,
-        statement="figure 5, wired: later it is about 40 once more",
+        statement="figure 5, wired: after the new source the largest window is about 40 once more",
         printed="40",
         experiment="decrease-wired",
         fails_if="the mean window before a cut is outside 32 to 48 messages",
@@ -592,7 +592,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="mobile-source",
         section=_SECTION,
-        statement="a mobile source and a stationary destination: similar results",
+        statement="a mobile source and a stationary destination give results similar to the converse",
         printed="similar",
         experiment="mobile-source",
         fails_if="at some rate the throughput differs by more than a tenth",
@@ -606,7 +606,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="both-mobile",
         section=_SECTION,
-        statement="both mobile: similar results",
+        statement="both ends mobile give results similar to a mobile destination",
         printed="similar",
         experiment="both-mobile",
         fails_if="at some rate the throughput differs by more than a tenth",
@@ -616,7 +616,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="double-loss",
         section="4, 5",
-        statement="both mobile: a message and its lhack are hardly ever both corrupted",
+        statement="both ends mobile: a message and its lhack are hardly ever both corrupted",
         printed="none",
         experiment="both-window",
         fails_if="it happens to more than one message in a thousand",
@@ -645,7 +645,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="third-throughput",
         section="4",
-        statement="that has little, if any, effect on the throughput",
+        statement="acknowledging every third message has little, if any, effect on the throughput",
         printed="little",
         experiment="every-third",
         fails_if="at some rate it changes the throughput by more than a tenth",

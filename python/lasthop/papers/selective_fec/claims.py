@@ -113,7 +113,7 @@ def _doppler(evidence: Evidence) -> Finding:
     return Finding(parts, f"at small margins up to: {text}", note)
 
 
-def _less_with_longer_bursts(metrics: tuple[str, ...], note: str, evidence: Evidence) -> Finding:
+def _less_with_longer_bursts(metrics: tuple[str, ...], unit: str, note: str, evidence: Evidence) -> Finding:
     """Compare the sum of some metrics without FEC, at Doppler frequency 0.1 and at 0.2."""
     sweep = evidence.sweep("ten")
     parts, texts = [], []
@@ -124,7 +124,7 @@ def _less_with_longer_bursts(metrics: tuple[str, ...], note: str, evidence: Evid
         )
         parts.append(Part(ratio(longer, shorter), below(text="less with 0.1 than with 0.2"), f"at {margin}"))
         texts.append(f"{longer.mean():.2f} for {shorter.mean():.2f}")
-    return Finding(parts, f"{', '.join(texts)} at 1, 2 and 3 dB", note)
+    return Finding(parts, f"{', '.join(texts)} {unit} with 0.1 for 0.2, at 1, 2 and 3 dB", note)
 
 
 def _gap(evidence: Evidence, experiment: str, margin: str) -> Quantity:
@@ -288,7 +288,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="no-fec-slightly",
         section="IV",
-        statement="10 segments, large margins: they are only slightly smaller",
+        statement="10 segments, large margins: completion times without FEC are only slightly smaller",
         printed="slightly",
         experiment="ten",
         why=(
@@ -310,7 +310,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="insensitive",
         section="IV",
-        statement="10 segments: with selective protection it tends to become insensitive to the channel",
+        statement="10 segments: selective protection tends to make the time insensitive to the channel",
         printed="-",
         experiment="ten",
         fails_if="the time rises by half as much as without FEC, or more",
@@ -328,26 +328,28 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="longer-bursts",
         section="IV",
-        statement="there, longer bursts (0.1 in place of 0.2) mean shorter transfers",
+        statement="no FEC, small margins: longer bursts (0.1 in place of 0.2) mean shorter transfers",
         printed="-",
         experiment="ten",
         fails_if="at a small margin transfers are not shorter with 0.1",
         how=partial(
             _less_with_longer_bursts,
             ("completion_time_s",),
-            "in seconds; with feedback at once it is the other way round (figure feedback)",
+            "s",
+            "with feedback at once it is the other way round (figure feedback)",
         ),
     ),
     Told(
         id="fewer-losses",
         section="IV",
-        statement="and the reason: with longer bursts there are fewer loss events",
+        statement="no FEC, small margins: longer bursts cause fewer loss events, which is the reason",
         printed="-",
         experiment="ten",
         fails_if="at a small margin there are no fewer loss events with 0.1",
         how=partial(
             _less_with_longer_bursts,
             ("timeouts", "fast_retransmits"),
+            "events",
             "a loss event of TCP is a timeout, or a loss found by duplicate acknowledgements",
         ),
     ),
@@ -386,7 +388,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="three",
         section="IV",
-        statement="no FEC: 3 data units per segment, and more with a smaller margin",
+        statement="no FEC: 3 data units per segment, and more the smaller the margin",
         printed="3",
         experiment="ten",
         fails_if="it is not 2.9 to 3.1 at 15 dB, or a larger margin has more",

@@ -492,7 +492,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="thirty-percent",
         section="VI",
-        statement="and by up to 30 %",
+        statement="VS-TCP outperforms others by up to 30 %",
         printed="30 %",
         experiment="rate",
         fails_if="the largest gain over nocon is outside 24 % to 36 %",
@@ -518,7 +518,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="gap-narrows",
         section="V-B",
-        statement="the gap between them decreases as the loss rate increases",
+        statement="the gap between VS-TCP 1 and 2 decreases as the loss rate increases",
         printed="-",
         experiment="rate",
         fails_if="the gap is larger at 13 % than at 1 %",

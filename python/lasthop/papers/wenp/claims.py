@@ -150,7 +150,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="sum-standard",
         section="VII, table IV",
-        statement="standard, all stations together",
+        statement="standard TCP, the throughput of all stations together",
         printed="4308 kb/s",
         experiment="table",
         fails_if="the mean is more than 5 % from the printed sum",
@@ -159,7 +159,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="sum-wenp",
         section="VII, table IV",
-        statement="WENP, all stations together",
+        statement="WENP, the throughput of all stations together",
         printed="4360 kb/s",
         experiment="table",
         fails_if="the mean is more than 5 % from the printed sum",
@@ -177,7 +177,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="first-loses",
         section="VII",
-        statement="that of MH 1, which drops nothing, decreases",
+        statement="the throughput of MH 1, which drops nothing, decreases",
         printed="-16 %",
         experiment="table",
         fails_if="it does not decrease",
@@ -186,7 +186,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="fairer",
         section="VII",
-        statement="the bandwidth is shared more fairly",
+        statement="with WENP the bandwidth is shared more fairly",
         printed="-",
         experiment="table",
         fails_if="Jain's index is no higher",
@@ -195,7 +195,7 @@ CLAIMS: tuple[Claim, ...] = (
     Told(
         id="fewer-timeouts",
         section="I",
-        statement="it helps to minimise unnecessary timeouts",
+        statement="WENP helps to minimise unnecessary timeouts",
         printed="-",
         experiment="table",
         why=(
