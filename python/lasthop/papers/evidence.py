@@ -146,7 +146,10 @@ class Evidence:
 
     def runs(self, experiment: str, scheme: str) -> Sequence[Run]:
         """Return all traced runs of a scheme."""
-        return [run for run in self.runs_of[experiment][scheme] if isinstance(run, Run)]
+        made = self.runs_of[experiment][scheme]
+        traced = [run for run in made if isinstance(run, Run)]
+        assert len(traced) == len(made), f"the runs of {experiment} are kept without traces"
+        return traced
 
     def values(self, experiment: str, scheme: str, metric: str) -> Sample:
         """Return a metric of each run without axes, or of a connection: `CONNECTION.METRIC`."""
