@@ -18,7 +18,7 @@ import lasthop
 from lasthop.papers import names, paper, papers, report
 from lasthop.papers.evidence import Evidence, Sweep, total
 from lasthop.papers.kept import make_runs
-from lasthop.papers.kept_store import KeptStore, Measured, values
+from lasthop.papers.kept_store import KeptRun, KeptStore, Measured, values
 from lasthop.papers.paper import Campaign, Paper
 from lasthop.papers.runner import Outcome, Plan, run_paper
 from lasthop.papers.verdicts import AGREES, CONTRADICTS, DIFFERS, UNTOLD, VERDICTS
@@ -449,6 +449,13 @@ def test_kept_runs_are_reused_and_those_of_another_scenario_refused(tmp_path: Pa
         make_runs(other, False, Rule(1, 1), 1, 0, 1, lambda now: None, path)
     with pytest.raises(StudyError, match="another seed; "):
         make_runs(scenario, False, Rule(1, 1), 2, 0, 1, lambda now: None, path)
+
+
+def test_counters_of_schemes_and_metrics_of_connections_are_told_apart() -> None:
+    metrics = {"timeouts": 3, "wenp.lookups": 7, "fairness": None}
+    run = KeptRun("wenp", 1, 0, metrics, {"1": {"timeouts": 2}})
+    assert [values([run], name)[0] for name in ("timeouts", "wenp.lookups", "1.timeouts")] == [3, 7, 2]
+    assert np.isnan(values([run], "fairness")[0])
 
 
 def test_a_file_that_is_no_store_is_refused_and_closed(

@@ -51,7 +51,10 @@ Measured = Run | KeptRun
 def values(runs: Sequence[Measured], metric: str) -> Sample:
     """Return a metric of each run, or one of a connection: `CONNECTION.METRIC`; NaN for a run without it."""
     connection, _, name = metric.rpartition(".")
-    found = [(run.connections[connection] if connection else run.metrics)[name] for run in runs]
+    # The counters of schemes have dots in their names, too.
+    found = [
+        run.metrics[metric] if metric in run.metrics else run.connections[connection][name] for run in runs
+    ]
     return np.asarray([np.nan if value is None else value for value in found], dtype=np.float64)
 
 
