@@ -450,6 +450,23 @@ def test_links_have_targets() -> None:
                 assert (page.parent / target).exists(), (page.name, target)
 
 
+# Its counter is a metric like any other.
+TOY = """//! The scheme of CONTRIBUTING.md.
+use lasthop_scenario::{Observe, Scenario};
+
+#[test]
+fn the_counter_of_a_new_scheme_is_a_metric() {
+    let text = include_str!("../../../scenarios/ebsn-example.toml");
+    let scenario = Scenario::parse(text, "toy.toml", &["schemes=['basic', 'ebsn-once']"]).unwrap();
+    assert_eq!(scenario.counters().unwrap(), ["ebsn-once.notices_sent"]);
+    let run = scenario.run("ebsn-once", 1, 0, Observe::default()).unwrap();
+    assert!(run.metrics.connections.notices > 0);
+    assert_eq!(run.counters[0].value, run.metrics.connections.notices);
+    assert_eq!(run.agents[0].counters, [("notices_sent", run.counters[0].value)]);
+}
+"""
+
+
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
 def test_adding_a_scheme_as_described_takes_one_file_and_one_line(tmp_path: Path) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
@@ -468,6 +485,7 @@ def test_adding_a_scheme_as_described_takes_one_file_and_one_line(tmp_path: Path
         re.sub(r"(register! \{.*?)(\n\})", rf"\1\n{line.rstrip()}\2", registry, flags=re.DOTALL)
     )
     target = {"CARGO_TARGET_DIR": str(ROOT / "target" / "contributing"), "RUSTFLAGS": "-D warnings"}
-    command = ["cargo", "check", "--quiet", "-p", "lasthop-proto"]
+    (repository / "crates/scenario/tests/toy.rs").write_text(TOY)
+    command = ["cargo", "test", "--quiet", "--profile", "dev", "-p", "lasthop-scenario", "--test", "toy"]
     result = subprocess.run(command, cwd=repository, env=os.environ | target, capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, ""), result.stdout

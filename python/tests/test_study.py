@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import random
 import signal
@@ -22,7 +23,9 @@ import lasthop
 from lasthop import Scenario, ScenarioError, _lasthop
 from lasthop._lasthop import METRICS
 from lasthop.study import Progress, Study, StudyError, Target
+from lasthop.study import study as study_module
 from lasthop.study.statistics import estimate
+from lasthop.study.store import Identity
 
 BASE = (ROOT / "scenarios/ebsn-wide-area.toml").read_text()
 SWEEP = """
@@ -31,6 +34,8 @@ tcp.packet_size = ["576 B", "1536 B"]
 radio.channel.two-state.bad = ["1 s", "4 s"]
 """
 TWO = 'schemes=["basic", "ebsn"]'
+COUNTER = "ebsn.notices_sent"
+"""The counter of these schemes."""
 
 
 def swept(*overrides: str, sweep: str = SWEEP, title: str = "a sweep") -> Scenario:
@@ -244,6 +249,72 @@ def test_invalid_requests_to_a_study_are_refused(study: Study) -> None:
         Study(Scenario.parse(BASE + '[sweep]\ntcp.packet_sise = ["576 B"]\n'))
 
 
+# -- Counters of agents --------------------------------------------------------------------------------
+
+
+def test_counters_are_metrics_of_a_study(study: Study, tmp_path: Path) -> None:
+    assert study.metrics == (*METRICS, COUNTER, "throughput_total_bps")
+    rows = study.to_pandas()
+    notices = rows[rows["scheme"] == "ebsn"][COUNTER]
+    assert notices.min() > 0
+    # Every notice that was not lost on the way reached the source.
+    assert (rows[rows["scheme"] == "ebsn"]["notices"] == notices).all()
+    assert rows[rows["scheme"] == "basic"][COUNTER].isna().all()
+    means = study.summary(COUNTER)
+    basic, ebsn = (means[means["scheme"] == scheme] for scheme in ("basic", "ebsn"))
+    assert ebsn["n"].tolist() == ebsn["runs"].tolist()
+    assert ebsn["mean"].min() > 0
+    assert basic["n"].tolist() == [0] * 4
+    assert basic["mean"].isna().all()
+    assert study.compare(metric=COUNTER)["n"].tolist() == [0] * 4
+    with pytest.raises(StudyError, match=r'no metric "ebsn.notices"; did you mean "ebsn.notices_sent"'):
+        study.summary("ebsn.notices")
+    with pytest.raises(StudyError, match=r"no metric \"snoop\.x\"; there are .*, ebsn\.notices_sent, thr"):
+        study.summary("snoop.x")
+
+
+def test_a_counter_can_decide_when_a_study_stops() -> None:
+    scenario = swept('schemes=["basic", "ebsn", "lhack + ebsn"]', sweep="")
+    with Study(scenario, precision=0.2, runs=(10, 100), metric=COUNTER) as study:
+        study.run(jobs=2)
+        assert study.summary()["metric"].unique() == [COUNTER]
+        basic, *others = study.summary().to_dict("records")
+        # A scheme without the counter does not keep the study going.
+        assert basic["runs"] < 100
+        assert basic["n"] == 0
+        assert all(each["ci95"] <= 0.2 * each["mean"] for each in others)
+        added = study.summary("lhack.last_hop_acks")
+    assert added["n"].tolist() == [0, 0, basic["runs"]]
+
+
+def test_without_counters_a_study_is_what_it_was(tmp_path: Path) -> None:
+    scenario = swept('schemes=["basic", "local-recovery"]', sweep="")
+    with Study(scenario, precision=None, runs=(1, 1), store=tmp_path / "study.sqlite") as study:
+        study.run()
+        assert study.metrics[:-1] == METRICS
+    ((stored,),) = sqlite3.connect(tmp_path / "study.sqlite").execute(
+        "SELECT value FROM meta WHERE key = 'metrics'"
+    )
+    assert json.loads(stored) == [*METRICS]
+
+
+def test_a_store_without_a_counter_is_resumed_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "study.sqlite"
+    with Study(swept(sweep=""), precision=None, runs=(5, 5)) as full:
+        full.run()
+        expected = full.to_pandas().drop(columns=COUNTER)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(study_module, "Identity", lambda **own: Identity(**own | {"metrics": METRICS}))
+        with Study(swept(sweep=""), precision=None, runs=(2, 2), store=path) as started:
+            started.run()
+    with Study(swept(sweep=""), precision=None, runs=(5, 5), store=path) as resumed:
+        assert resumed.run() == 6
+        assert COUNTER not in resumed.metrics
+        pandas.testing.assert_frame_equal(resumed.to_pandas(), expected)
+
+
 # -- The store -----------------------------------------------------------------------------------------
 
 
@@ -347,7 +418,9 @@ def test_the_view_has_every_column_of_a_run(study: Study, tmp_path: Path) -> Non
     cursor = connection.execute("SELECT * FROM result")
     frame = study.to_pandas()
     assert [column[0] for column in cursor.description] == list(frame.columns)
-    assert cursor.fetchone() == tuple(frame.iloc[0].tolist())
+    # A scheme without the counters of another has null.
+    assert frame["scheme"].iloc[0] == "basic"
+    assert cursor.fetchone() == tuple(frame.iloc[0].astype(object).where(frame.iloc[0].notna(), None))
     assert len(cursor.fetchall()) == len(frame) - 1
     connection.close()
 
@@ -375,7 +448,8 @@ def test_the_view_reads_chunks_in_which_everything_varies(tmp_path: Path) -> Non
             else:
                 # SQLite reads decimal numbers to the last bit but one.
                 assert value == pytest.approx(float(expected[name]), rel=4e-16), name
-                assert isinstance(value, float) == (frame[name].dtype == np.float64), name
+                # Integers are floats where other runs have none.
+                assert isinstance(value, float) == (frame[name].dtype == np.float64 and "." not in name), name
     connection.close()
 
 
@@ -390,6 +464,7 @@ def as_format_1(path: Path) -> None:
             FROM result JOIN point ON point.hash = result.scenario_hash;
         DROP VIEW result; DROP TABLE chunk; DROP TABLE place;
         DELETE FROM meta WHERE key IN ('targets', 'each_scheme');
+        UPDATE meta SET value = '{json.dumps(METRICS)}' WHERE key = 'metrics';
         CREATE VIEW result AS SELECT run.*, point.hash FROM run JOIN point ON point.id = run.point;
         PRAGMA user_version = 1;
     """)
@@ -405,11 +480,13 @@ def test_a_store_of_the_first_format_can_be_resumed(study: Study, tmp_path: Path
     with Study.open(path) as opened:
         assert opened.finished
         # To the last bit but one: these went through SQL's decimal numbers.
-        pandas.testing.assert_frame_equal(opened.to_pandas(), pandas.read_csv(io.BytesIO(before)), rtol=1e-15)
+        stored = pandas.read_csv(io.BytesIO(before)).drop(columns=COUNTER)
+        pandas.testing.assert_frame_equal(opened.to_pandas(), stored, rtol=1e-15)
     assert sqlite3.connect(path).execute("PRAGMA user_version").fetchone() == (1,)
     with Study(swept(), precision=0.1, runs=(10, 40), store=path) as fine:
         assert fine.run() > 0
-        pandas.testing.assert_frame_equal(fine.to_pandas(), study.to_pandas(), rtol=1e-15)
+        expected = study.to_pandas().drop(columns=COUNTER)
+        pandas.testing.assert_frame_equal(fine.to_pandas(), expected, rtol=1e-15)
         ((version,),) = sqlite3.connect(path).execute("PRAGMA user_version")
         assert version == 2
     with Study.open(path) as opened:
@@ -511,8 +588,8 @@ def test_runs_that_are_finished_when_ctrl_c_is_pressed_are_kept(
     real = _lasthop.Pool
 
     class Pool:
-        def __init__(self, jobs: int | None) -> None:
-            self.pool = real(jobs)
+        def __init__(self, *arguments: Any) -> None:
+            self.pool = real(*arguments)
 
         def __enter__(self) -> Pool:
             return self

@@ -103,10 +103,11 @@ def test_json_has_the_documented_keys(here: Path) -> None:
         names = ["parameters", "scenario_hash", "scheme", "runs", "unfinished", "precision", "metrics"]
         assert list(each) == names
         assert list(each["parameters"]) == ["tcp.packet_size"]
-        assert list(each["metrics"]) == [*_lasthop.METRICS, "throughput_total_bps"]
-        for metric in each["metrics"].values():
+        counters = ["ebsn.notices_sent"]
+        assert list(each["metrics"]) == [*_lasthop.METRICS, *counters, "throughput_total_bps"]
+        for name, metric in each["metrics"].items():
             assert list(metric) == ["mean", "ci95", "n", "low", "high"]
-            assert metric["n"] == 5
+            assert metric["n"] == (0 if name in counters and each["scheme"] == "basic" else 5)
     assert len(report["comparisons"]) == 3
     for each in report["comparisons"]:
         names = ["parameters", "scheme", "baseline", "metric", "difference", "ratio", "p_value", "p_holm"]
@@ -162,6 +163,9 @@ def test_an_internal_error_of_a_run_is_reported_without_a_traceback(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Faulty(contextlib.nullcontext[None]):
+        def __init__(self, *settings: object) -> None:
+            super().__init__()
+
         def __enter__(self) -> Faulty:  # type: ignore[override]
             return self
 
@@ -269,3 +273,24 @@ def test_parquet_without_pyarrow_is_refused_before_the_first_run(
     assert (result.exit_code, result.stdout) == (2, "")
     assert "pip install 'lasthop[parquet]'" in result.stderr
     assert [path.name for path in here.iterdir()] == ["sweep.toml"]
+
+
+def test_a_counter_of_a_scheme_is_a_metric(here: Path) -> None:
+    options = ("--runs", "5", "--metric", "ebsn.notices_sent", "--set", 'schemes=["basic","ebsn"]')
+    result = study("sweep.toml", *options, "--export", "csv")
+    assert result.exit_code == 0, result.stderr
+    _, _, header, rule, basic, ebsn, *_ = result.stdout.splitlines()
+    assert "ebsn: notices sent" in header
+    assert set(rule) == {"─"}
+    assert basic.split()[2:] == ["basic", "-", "-", "5", "0"]
+    assert ebsn.split()[2] == "ebsn"
+    assert float(ebsn.split()[3]) > 0
+    # What basic lacks is no lack of precision.
+    assert "3 of 3 means are less precise" in result.stderr
+    assert "ebsn.notices_sent" in (here / "sweep.study/runs.csv").read_text().splitlines()[0].split(",")
+    (curve,) = (here / "sweep.study").glob("curve.csv")
+    assert "ebsn" in curve.read_text()
+    refused = study("sweep.toml", *options, "--metric", "snoop.copies")
+    assert refused.exit_code == 2
+    assert 'no metric "snoop.copies"; there are throughput_bps, ' in refused.stderr
+    assert "ebsn.notices_sent" in refused.stderr

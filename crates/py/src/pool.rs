@@ -24,6 +24,9 @@ use crate::scenario::Scenario;
 /// ----------
 /// jobs : int, optional
 ///     The number of threads. By default as many as there are cores.
+/// counters : sequence of str, optional
+///     Names of counters, ``SCHEME.COUNTER``, whose values follow those of `METRICS`. Null where a scheme does not
+///     have one.
 ///
 /// Attributes
 /// ----------
@@ -62,11 +65,14 @@ impl Pool {
 #[pymethods]
 impl Pool {
     #[new]
-    #[pyo3(signature = (jobs = None))]
-    fn new(jobs: Option<usize>) -> PyResult<Pool> {
+    #[pyo3(signature = (jobs = None, counters = None))]
+    fn new(jobs: Option<usize>, counters: Option<Vec<String>>) -> PyResult<Pool> {
         let none = || PyValueError::new_err("jobs: found 0, expected at least 1");
         let jobs = jobs.map(|jobs| NonZeroUsize::new(jobs).ok_or_else(none)).transpose()?;
-        Ok(Pool(Mutex::new(Some(Arc::new(lasthop_study::Pool::new(jobs))))))
+        Ok(Pool(Mutex::new(Some(Arc::new(lasthop_study::Pool::with_counters(
+            jobs,
+            counters.unwrap_or_default(),
+        ))))))
     }
 
     /// Enqueue runs.
@@ -123,7 +129,7 @@ impl Pool {
     /// -------
     /// list of tuple
     ///     For each newly finished run: its key, its run number, why it ended (``"finished"``,
-    ///     ``"time-limit"`` or ``"idle"``) and a tuple with the values of `METRICS`.
+    ///     ``"time-limit"`` or ``"idle"``) and a tuple with the values of `METRICS` and `counters`.
     ///
     /// Raises
     /// ------
@@ -150,7 +156,7 @@ impl Pool {
     /// -------
     /// list of tuple
     ///     For each stretch of consecutive runs of one key: the key, the number of the first run, how many there
-    ///     are, why they ended, and each of `METRICS`. The last two are cells: one value for all runs, or bytes,
+    ///     are, why they ended, and each of `METRICS` and `counters`. The last two are cells: one value for all runs, or bytes,
     ///     which `decode` decodes.
     ///
     /// Raises
@@ -262,7 +268,7 @@ impl<'py> IntoPyObject<'py> for Packed<'_> {
 }
 
 fn tuple<'py>(py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyTuple>> {
-    let values: Vec<Plain> = row.metrics.values().map(Plain).collect();
+    let values: Vec<Plain> = row.values().map(Plain).collect();
     (row.key, row.run, ended_key(row.ended), PyTuple::new(py, values)?).into_pyobject(py)
 }
 

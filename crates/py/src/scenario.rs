@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Bytes, Observe, Time};
+use lasthop_scenario::{Bytes, Metrics, Observe, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
 use crate::error::{run_error, scenario_error};
 use crate::run::Run;
@@ -26,6 +26,8 @@ use crate::run::Run;
 ///     The name of the TCP sender, if the scenario states one.
 /// schemes : list of str
 ///     The schemes to compare.
+/// metrics : tuple of str
+///     The names of the metrics of its runs: `METRICS`, and the counters of its schemes' agents, ``SCHEME.COUNTER``.
 /// sweep : dict of str to list of str
 ///     The varied parameters in order, each with its path and its values in the syntax of an
 ///     override.
@@ -231,6 +233,12 @@ impl Scenario {
     #[getter]
     fn schemes(&self) -> Vec<String> {
         self.0.schemes.clone()
+    }
+
+    #[getter]
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let counters = self.0.counters().map_err(|error| scenario_error(py, &error))?;
+        PyTuple::new(py, Metrics::names().map(str::to_owned).chain(counters).collect::<Vec<_>>())
     }
 
     #[getter]

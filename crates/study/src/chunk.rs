@@ -21,7 +21,8 @@ pub struct Chunk {
     pub runs: usize,
     /// Why each ended.
     pub ended: Cells,
-    /// The metrics, in the order of their [names](lasthop_scenario::Metrics::names).
+    /// The metrics, in the order of their [names](lasthop_scenario::Metrics::names), and the counters that the pool was
+    /// asked for.
     pub metrics: Vec<Cells>,
 }
 
@@ -40,10 +41,9 @@ impl Chunk {
 
     /// A chunk of consecutive rows, at least one.
     fn of(rows: &[&Row]) -> Chunk {
-        let mut columns: Vec<Vec<Value>> =
-            rows[0].metrics.values().map(|_| Vec::with_capacity(rows.len())).collect();
+        let mut columns: Vec<Vec<Value>> = rows[0].values().map(|_| Vec::with_capacity(rows.len())).collect();
         for row in rows {
-            columns.iter_mut().zip(row.metrics.values()).for_each(|(column, value)| column.push(value));
+            columns.iter_mut().zip(row.values()).for_each(|(column, value)| column.push(value));
         }
         let ended: Vec<&str> = rows.iter().map(|row| ended_key(row.ended)).collect();
         Chunk {

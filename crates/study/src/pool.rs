@@ -12,7 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Ended, Metrics, RunError, RunSummary, Scenario, ScenarioError, SharedSetup, Sweep};
+use lasthop_scenario::{
+    Ended, Metrics, RunError, RunSummary, Scenario, ScenarioError, SharedSetup, Sweep, Value,
+};
 
 /// How long a worker computes before it delivers its rows and takes more runs: long enough to make the
 /// overhead negligible, short enough for timely rows and for workers to finish together.
@@ -48,6 +50,15 @@ pub struct Row {
     pub ended: Ended,
     /// Its metrics.
     pub metrics: Metrics,
+    /// The counters that the pool was asked for, in their order: null where the scheme has none of that name.
+    pub counters: Vec<Value>,
+}
+
+impl Row {
+    /// All its values: those of [`Metrics`] and its counters.
+    pub fn values(&self) -> impl Iterator<Item = Value> {
+        self.metrics.values().chain(self.counters.iter().copied())
+    }
 }
 
 /// The error of a run that failed, or that panicked because of a bug in Lasthop; then with the scenario and
@@ -100,6 +111,8 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// The names of the counters in every row.
+    counters: Vec<String>,
     state: Mutex<State>,
     /// Wakes workers when there is work, or at shutdown.
     work: Condvar,
@@ -145,8 +158,13 @@ struct Share {
 impl Pool {
     /// A pool of `jobs` threads; by default one per core.
     pub fn new(jobs: Option<NonZeroUsize>) -> Pool {
+        Pool::with_counters(jobs, Vec::new())
+    }
+
+    /// A pool whose rows have the counters of schemes called `counters`, such as `snoop.local_retransmissions`.
+    pub fn with_counters(jobs: Option<NonZeroUsize>, counters: Vec<String>) -> Pool {
         let jobs = jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { counters, ..Shared::default() });
         let worker = |number| {
             let shared = Arc::clone(&shared);
             let thread = thread::Builder::new().name(format!("lasthop-{number}"));
@@ -286,8 +304,13 @@ impl Shared {
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
             match attempt(share, run, || setup.run(share.seed, run, |_| keep_going())) {
-                Ok(Ok(RunSummary { ended, metrics, .. })) => {
-                    rows.push(Row { key: share.key, run, ended, metrics })
+                Ok(Ok(RunSummary { ended, metrics, counters, .. })) => {
+                    let value = |name: &String| {
+                        let counter = counters.iter().find(|counter| counter.is_named(name));
+                        counter.map_or(Value::Real(None), |counter| Value::Count(counter.value))
+                    };
+                    let counters = self.counters.iter().map(value).collect();
+                    rows.push(Row { key: share.key, run, ended, metrics, counters })
                 }
                 Ok(Err(RunError::Stopped)) => break,
                 Ok(Err(error)) => return (rows, Some(Failure::refused(share, run, &error))),

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Observe, Scenario, Value};
+use lasthop_scenario::{Metrics, Observe, Scenario, Value};
 use lasthop_study::{Batch, Cells, Chunk, Column, Pool, Row};
 
 const SCENARIO: &str = r#"title = "a test"
@@ -71,7 +71,7 @@ fn rows_equal_single_runs_for_any_number_of_threads() {
         for run in runs.clone() {
             let lasthop_scenario::Run { ended, metrics, .. } =
                 scenario.run(scheme, 7, run, Observe::default()).unwrap();
-            expected.push(Row { key: *key, run, ended, metrics });
+            expected.push(Row { key: *key, run, ended, metrics, counters: vec![] });
         }
     }
     expected.sort_by_key(|row| (row.key, row.run));
@@ -143,7 +143,7 @@ fn all_components_give_equal_rows_for_any_number_of_threads() {
     for scheme in ["ebsn", "lhack", "i-tcp", "metp", "vs-tcp"] {
         let row = |number| {
             let run = network.run(scheme, 7, number, Observe::default()).unwrap();
-            Row { key: 5, run: number, ended: run.ended, metrics: run.metrics }
+            Row { key: 5, run: number, ended: run.ended, metrics: run.metrics, counters: vec![] }
         };
         let expected: Vec<Row> = (0..30).map(row).collect();
         assert!(expected[0].metrics != expected[1].metrics);
@@ -242,4 +242,36 @@ fn plain(value: &Value) -> f64 {
         Value::Count(count) => count as f64,
         Value::Truth(truth) => f64::from(truth),
     }
+}
+
+/// Every row has the counters that the pool was asked for, null where the scheme has none.
+#[test]
+fn rows_have_the_counters_of_schemes() {
+    let scenario = scenario(&["schemes=[\"ebsn\", \"basic\", \"snoop\"]", "transfer.size=5 KB"]);
+    let counters = scenario.counters().expect("it is sound");
+    assert!(counters.len() > 2 && counters[0] == "ebsn.notices_sent");
+    let mut packed = Vec::new();
+    for jobs in [1, 3] {
+        let pool = Pool::with_counters(NonZeroUsize::new(jobs), counters.clone());
+        for (key, scheme) in (0..).zip(&scenario.schemes) {
+            pool.submit(batch(key, &scenario, scheme, 0..20)).expect("it is sound");
+        }
+        let rows = all_rows(&pool);
+        for row in &rows {
+            let scheme = &scenario.schemes[row.key as usize];
+            let run = scenario.run(scheme, 7, row.run, Observe::default()).unwrap();
+            let value = |name: &String| {
+                let own = run.counters.iter().find(|counter| counter.to_string() == *name);
+                own.map_or(Value::Real(None), |counter| Value::Count(counter.value))
+            };
+            assert_eq!(row.counters, counters.iter().map(value).collect::<Vec<_>>());
+            assert!(!run.counters.is_empty() || scheme == "basic");
+        }
+        packed.push(Chunk::pack(&rows));
+    }
+    assert_eq!(packed[0], packed[1]);
+    assert!(packed[0].iter().all(|chunk| chunk.metrics.len() == Metrics::names().count() + counters.len()));
+    let notices = |chunk: &Chunk| chunk.metrics[Metrics::names().count()].clone();
+    assert!(matches!(notices(&packed[0][0]), Cells::Each(_)));
+    assert_eq!(notices(&packed[0][1]), Cells::Same(Value::Real(None)));
 }

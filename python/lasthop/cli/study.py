@@ -25,7 +25,7 @@ from lasthop.study import Study, StudyError, report
 from lasthop.study.export import require_pyarrow
 from lasthop.study.plan import MOST_RUNS
 from lasthop.study.quantity import quantity
-from lasthop.study.samples import TOTAL
+from lasthop.study.samples import TOTAL, is_counter
 from lasthop.study.units import metric_reading
 
 if TYPE_CHECKING:
@@ -232,6 +232,9 @@ def _p_value(p: float) -> str:
 def _warn(study: Study) -> None:
     """Warn of results that are less precise than asked for, or not random."""
     summary = study.summary()
+    if is_counter(study.metric):
+        # The means of schemes without it do not exist.
+        summary = summary[summary["n"] > 0]
     precision = study.rule.precision
     wide = int((~(summary["ci95"] <= (precision or math.inf) * summary["mean"].abs())).sum())
     if precision is not None and wide:

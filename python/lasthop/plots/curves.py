@@ -116,7 +116,7 @@ def curve(
                 _mark_peak(axes, line, x.size, y.size)
         _fit_x(axes, np.unique(np.concatenate([np.asarray(line.x, dtype=float) for line in lines])) / x.size)
         # The axis of a quantity that cannot be negative starts at zero.
-        if axes.get_ylim()[0] >= 0 or all(np.nanmin(line.y) >= 0 for line in lines):
+        if axes.get_ylim()[0] >= 0 or not any(np.any(np.asarray(line.y) < 0) for line in lines):
             axes.set_ylim(bottom=0)
         heights = {label: value / y.size for label, value in (references or {}).items()}
         axes.set_ylim(top=max([axes.get_ylim()[1], *(1.06 * height for height in heights.values())]))

@@ -16,6 +16,17 @@ TOTAL = "throughput_total_bps"
 """Total bits over total time: a ratio of sums, where throughput_bps is a mean of ratios."""
 
 
+def is_counter(metric: str) -> bool:
+    """Whether a metric is a counter of a scheme's agents. A scheme has it in every run or in none.
+
+    Examples
+    --------
+    >>> is_counter("snoop.local_retransmissions"), is_counter("completion_time_s")
+    (True, False)
+    """
+    return "." in metric
+
+
 class Samples:
     """The values of each metric at each point with each scheme.
 

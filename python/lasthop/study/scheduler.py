@@ -12,7 +12,7 @@ import numpy as np
 from lasthop._lasthop import Scenario
 from lasthop.study.interrupt import interrupts_held
 from lasthop.study.plan import PointPlan, Progress, Rule
-from lasthop.study.samples import Samples
+from lasthop.study.samples import Samples, is_counter
 from lasthop.study.statistics import estimate
 from lasthop.study.store import Store
 from lasthop.study.units import metric_kind
@@ -143,7 +143,10 @@ class Scheduler:
         for scheme in plan.schemes:
             for target in self._rule.targets:
                 sample = self._samples.of(plan.point, scheme, target.metric, plan.target)
-                found.append(target.excess(estimate(sample[~np.isnan(sample)], metric_kind(target.metric))))
+                known = sample[~np.isnan(sample)]
+                # A scheme without a counter never gets a mean of it.
+                if len(known) or not is_counter(target.metric):
+                    found.append(target.excess(estimate(known, metric_kind(target.metric))))
         return found
 
     def _order(self, plan: PointPlan, executor: Executor) -> None:

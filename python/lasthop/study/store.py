@@ -73,7 +73,7 @@ class Identity:
     seed : int
         The study's seed.
     metrics : tuple of str
-        The metrics of each run.
+        The metrics of each run, with the counters of all schemes.
     points : list of StoredPoint
         The points in their order.
     """
@@ -87,9 +87,8 @@ class Identity:
         """Return how this study differs from `stored` in words; None if they are the same."""
         if self.seed != stored.seed:
             return f"it has seed {stored.seed}, not {self.seed}"
-        if (self.version, self.metrics) != (stored.version, stored.metrics):
-            here = f", this is {self.version}" if self.version != stored.version else " with other metrics"
-            return f"it was made by Lasthop {stored.version}{here}"
+        if self.version != stored.version:
+            return f"it was made by Lasthop {stored.version}, this is {self.version}"
         ours, theirs = ([point.hash for point in study.points] for study in (self, stored))
         if ours != theirs:
             changed = len(set(ours) - set(theirs))
@@ -99,6 +98,8 @@ class Identity:
         if any(a.schemes != b.schemes for a, b in zip(self.points, stored.points, strict=True)):
             had, has = (", ".join(study.points[0].schemes) for study in (stored, self))
             return f"it compares the schemes {had}, not {has}"
+        if self.metrics != stored.metrics:
+            return f"it was made by Lasthop {stored.version} with other metrics"
         return None
 
 

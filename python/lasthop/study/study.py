@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -104,10 +105,12 @@ class Study:
         self.path = None if store is None else Path(store)
         points = self.scenario.points()
         self._scenarios = [point.scenario for point in points]
+        # Every point has those of `METRICS` first, and the counters of its schemes.
+        metrics = tuple(dict.fromkeys(name for point in points for name in point.scenario.metrics))
         self._identity = Identity(
             version=_lasthop.__version__,
             seed=seed,
-            metrics=_lasthop.METRICS,
+            metrics=metrics,
             points=[
                 StoredPoint(
                     dict(point.parameters),
@@ -120,6 +123,11 @@ class Study:
         )
         self._store = Store(self.path)
         if self._store.exists():
+            stored = self._store.identity().metrics
+            always = len(_lasthop.METRICS)
+            if stored[:always] == _lasthop.METRICS and {*stored} <= {*metrics}:
+                # Counters that schemes got since then are left out.
+                self._identity = replace(self._identity, metrics=stored)
             self._store.expect(self._identity)
         self.metric = metric
         samples = Samples(self._store, self._identity)
@@ -175,7 +183,7 @@ class Study:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The names of all metrics."""
+        """The names of all metrics, with the counters of the schemes' agents."""
         return Samples(self._store, self._identity).metrics
 
     @property
@@ -236,7 +244,8 @@ class Study:
                 return 0
             # Import scipy now: later it would delay storing results and handling Ctrl-C.
             statistics.prepare()
-            with _lasthop.Pool(jobs) as pool:
+            counters = self._identity.metrics[len(_lasthop.METRICS) :]
+            with _lasthop.Pool(jobs, counters) as pool:
                 scheduler.run(pool, progress)
             return scheduler.progress.made
 

@@ -86,6 +86,8 @@ def metric_reading(metric: str, greatest: float) -> Reading:
     'throughput (kbps)'
     >>> metric_reading("goodput", 1.0).label, metric_reading("link_attempts", 50.0).label
     ('goodput (%)', 'link attempts')
+    >>> metric_reading("eln.marked_acks", 50.0).label
+    'eln: marked acks'
     """
     if metric in _SHARES:
         return Reading(metric, "%", 0.01)
@@ -144,4 +146,4 @@ def _suitable(units: tuple[tuple[str, float], ...], greatest: float) -> tuple[st
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return name.replace(".", ": ").replace("_", " ")

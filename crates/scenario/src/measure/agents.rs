@@ -79,6 +79,14 @@ pub struct SchemeCounter {
     pub value: u64,
 }
 
+impl SchemeCounter {
+    /// Whether `name` is the name of its metric.
+    pub fn is_named(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(self.scheme).and_then(|rest| rest.strip_prefix('.'));
+        rest == Some(self.counter)
+    }
+}
+
 /// The name of the metric: `SCHEME.COUNTER`.
 impl fmt::Display for SchemeCounter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,6 +149,15 @@ mod tests {
             ("b.held_peak", 5),
         ];
         assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    #[test]
+    fn the_name_of_a_metric_is_its_text() {
+        let counter = SchemeCounter { scheme: "a-b", counter: "sent", value: 1 };
+        assert!(counter.is_named(&counter.to_string()));
+        for other in ["a-b.sent_too", "a-b", "a.sent", "a-b.", "a-bsent", "sent"] {
+            assert!(!counter.is_named(other), "{other}");
+        }
     }
 
     #[test]
