@@ -136,6 +136,46 @@ def test_connections_and_traffic_are_reported_by_name(command: Command) -> None:
     assert abs(basic["traffic"]["cross"]["sent_packets"] - 1_900) < 4 * 1_900**0.5
 
 
+def test_further_metrics_have_a_column_each(command: Command) -> None:
+    wanted = ["ebsn.notices_sent", "notices", "finished", "link_bits"]
+    options = [word for name in wanted for word in ("--metric", name)]
+    result = command("run", EXAMPLE, "--scheme", "basic", "--scheme", "ebsn", *options)
+    assert (result.returncode, result.stderr) == (0, "")
+    _, _, header, _, basic, ebsn, *_ = result.stdout.splitlines()
+    assert [name.strip() for name in header.split("   ")[-4:]] == [
+        "ebsn: notices sent",
+        "notices",
+        "finished",
+        "link bits",
+    ]
+    metrics = [lasthop.run(EXAMPLE, scheme).metrics for scheme in ("basic", "ebsn")]
+    assert basic.split()[-4:] == ["-", "0", "yes", f"{metrics[0]['link_bits']:,}"]
+    sent = f"{metrics[1]['ebsn.notices_sent']:,}"
+    assert ebsn.split()[-4:] == [sent, sent, "yes", f"{metrics[1]['link_bits']:,}"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "metric", "message"),
+    [
+        (EXAMPLE, "ebsn.notice", 'no metric "ebsn.notice"; did you mean "ebsn.notices_sent"?'),
+        (EXAMPLE, "x.y", "there are throughput_bps, .*, source-quench.quenches_sent, ebsn.notices_sent"),
+        ("traffic.toml", "notices", "--metric: it adds to the table of connections, and this scenario has"),
+    ],
+)
+def test_unknown_metrics_are_refused(
+    command: Command, tmp_path: Path, scenario: str, metric: str, message: str
+) -> None:
+    if scenario == "traffic.toml":
+        scenario = str(tmp_path / scenario)
+        Path(scenario).write_text(
+            "limit = '1 s'\nwired.rate = '1 Mbps'\nradio.rate = '1 Mbps'\n"
+            "[traffic.x]\nfrom = 'fixed'\nto = 'mobile'\npacket_size = '500 B'\nlaw.constant.rate = '1 kbps'\n"
+        )
+    result = command("run", scenario, "--metric", metric)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert re.search(message, result.stderr), result.stderr
+
+
 def test_applications_have_a_row_each(command: Command) -> None:
     result = command("run", "scenarios/office.toml", "--set", "limit=40 s")
     assert (result.returncode, result.stderr) == (0, "")

@@ -105,6 +105,13 @@ def run(
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
     run: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run's number.")] = 0,
     overrides: Overrides = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Add a column, such as notices or snoop.local_retransmissions; may be repeated.",
+        ),
+    ] = None,
     json: AsJson = False,
     out: Annotated[
         Path | None,
@@ -119,9 +126,8 @@ def run(
     with reporting_errors():
         from lasthop.cli.run import Request, execute
 
-        execute(
-            Request(scenario, scheme or [], sender or [], seed, run, overrides or [], json, out, trace, pcap)
-        )
+        settings = (scheme or [], sender or [], seed, run, overrides or [], metric or [])
+        execute(Request(scenario, *settings, json, out, trace, pcap))
 
 
 @app.command()

@@ -17,6 +17,7 @@ from lasthop.cli.output import Output, run_stem
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import load, load_each_sender, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
+from lasthop.suggest import unknown
 
 _OF_RELAYS = {"relays retransmitted": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
 """Columns about the base stations of split connections, with their metrics."""
@@ -35,6 +36,7 @@ class Request:
     seed: int
     run: int
     overrides: list[str]
+    metrics: list[str]
     as_json: bool
     out: Path | None
     trace: bool
@@ -46,6 +48,12 @@ def execute(request: Request) -> None:
     if (request.trace or request.pcap) and request.out is None:
         raise RefusedError("--trace and --pcap write files and need --out DIR")
     scenarios = load_each_sender(request.path, request.overrides, request.schemes, request.senders)
+    known = list(dict.fromkeys(name for each in scenarios for name in each.metrics))
+    for name in request.metrics:
+        if name not in known:
+            raise RefusedError(f"--metric: {unknown('metric', name, known)}")
+    if request.metrics and "transfer" not in tomllib.loads(scenarios[0].to_toml()):
+        raise RefusedError("--metric: it adds to the table of connections, and this scenario has none")
     # Of several senders, what they share is the scenario as it stands.
     several = len(scenarios) > 1
     scenario = load(request.path, request.overrides, request.schemes) if several else scenarios[0]
@@ -69,7 +77,7 @@ def execute(request: Request) -> None:
     if request.as_json:
         emit_document(report)
     else:
-        _print_tables(scenario, runs)
+        _print_tables(scenario, runs, request.metrics)
         _print_notes(scenario)
         if output is not None:
             emit(f"\nwritten to {output.summary()}")
@@ -105,7 +113,7 @@ def _name(sender: str | None, scheme: str) -> str:
     return scheme if sender is None else f"{sender} {scheme}"
 
 
-def _print_tables(scenario: Scenario, runs: list[Run]) -> None:
+def _print_tables(scenario: Scenario, runs: list[Run], further: list[str]) -> None:
     """Print the title, and the tables of connections, other traffic and applications that exist."""
     from lasthop.cli.table import printable
 
@@ -113,7 +121,7 @@ def _print_tables(scenario: Scenario, runs: list[Run]) -> None:
         emit(printable(scenario.title))
     blank = bool(scenario.title)
     for metrics, print_table in (
-        (runs[0].connections, _print_connections),
+        (runs[0].connections, partial(_print_connections, further=further)),
         (runs[0].traffic, _print_traffic),
         (runs[0].applications, _print_applications),
     ):
@@ -124,8 +132,11 @@ def _print_tables(scenario: Scenario, runs: list[Run]) -> None:
             blank = True
 
 
-def _print_connections(runs: list[Run]) -> None:
-    """Print a row for each run; of several connections, a row for each and one for all of them."""
+def _print_connections(runs: list[Run], further: list[str]) -> None:
+    """Print a row for each run; of several connections, a row for each and one for all of them.
+
+    `further` metrics have a column each.
+    """
     from lasthop.cli.table import Table, in_common
     from lasthop.study.units import RATES, SIZES
 
@@ -153,12 +164,29 @@ def _print_connections(runs: list[Run]) -> None:
     if several:
         # Fairness needs more than one connection.
         columns["fairness"] = [_number(m["fairness"], 3) if "fairness" in m else "" for m in each]
+    for name in further:
+        header, cells = _column(name, [metrics.get(name) for metrics in each])
+        columns[header] = cells
     table = Table(
         *_headers(runs), *(["connection"] if several else []), *(f">{header}" for header in columns)
     )
     for (labels, _), *cells in zip(rows, *columns.values(), strict=True):
         table.row(*labels, *cells)
     table.print()
+
+
+def _column(metric: str, values: list[Any]) -> tuple[str, list[str]]:
+    """Return the header of a metric's column, and its cells."""
+    from lasthop.study.units import metric_reading
+
+    if any(isinstance(value, bool) for value in values):
+        return metric, ["yes" if value else "no" for value in values]
+    reading = metric_reading(metric, max((value for value in values if value is not None), default=0))
+    if any(isinstance(value, float) for value in values) or reading.size != 1:
+        return reading.label, [
+            _number(None if value is None else value / reading.size, 3) for value in values
+        ]
+    return reading.label, ["-" if value is None else f"{value:,}" for value in values]
 
 
 def _print_notes(scenario: Scenario) -> None:
