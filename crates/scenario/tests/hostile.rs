@@ -187,7 +187,7 @@ impl Draw {
         }
         if self.chance(0.5) {
             let of_samples = ["bbr", "bbr3", "westwood", "cubic", "vegas", "veno", "hybla", "reno"];
-            let others = ["aimd", "none", "cubic", "vegas", "veno", "hybla", "reno", "westwood"];
+            let others = ["aimd", "net3", "none", "cubic", "vegas", "veno", "hybla", "reno", "westwood"];
             let congestion = pick(&mut self.0, if of_records { &of_samples } else { &others });
             writeln!(text, "congestion = \"{congestion}\"").expect("text");
         }

@@ -20,8 +20,9 @@ pub const FLAVOURS: [Flavour; 7] = [
 ];
 
 /// All congestion controls.
-pub const CONTROLS: [Congestion; 10] = [
+pub const CONTROLS: [Congestion; 11] = [
     Congestion::Aimd,
+    Congestion::Net3,
     Congestion::Reno,
     Congestion::Cubic,
     Congestion::Bbr,

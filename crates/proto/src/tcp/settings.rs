@@ -85,7 +85,10 @@ pub enum Congestion {
     /// Slow start and additive increase, multiplicative decrease (Jacobson 1988, RFC 5681).
     #[default]
     Aimd,
-    /// The same with byte counting and in whole segments (RFC 5681 with RFC 3465, as in Linux).
+    /// The same with the additive constant of BSD from Reno to Net/3: an eighth of a segment per acknowledgement (RFC
+    /// 2525, RFC 5681 section 3.1).
+    Net3,
+    /// As `Aimd` with byte counting and in whole segments (RFC 5681 with RFC 3465, as in Linux).
     Reno,
     /// CUBIC (RFC 9438, as in Linux), with HyStart.
     Cubic,

@@ -2,7 +2,9 @@
 //! and the receive window with silly window avoidance.
 
 use lasthop_base::Bytes;
-use lasthop_proto::tcp::{Flavour, InitialThreshold, InitialWindow, Settings, WindowCounts, WindowSize};
+use lasthop_proto::tcp::{
+    Congestion, Flavour, InitialThreshold, InitialWindow, Settings, WindowCounts, WindowSize,
+};
 
 use crate::dialogue::{Client, settings};
 
@@ -52,6 +54,18 @@ fn congestion_avoidance() {
     tcp.ack(3000).cwnd(4708.245).sends_full(6..7);
     tcp.ack(4000).cwnd(4920.638).sends_full(7..8);
     tcp.ack(5000).cwnd(5123.864).sends_full(8..10);
+}
+
+/// BSD up to Net/3 adds an eighth of a segment per acknowledgement, but not in slow start (RFC 2525).
+#[test]
+fn net3_adds_a_constant() {
+    let settings = Settings { congestion: Congestion::Net3, ..settings(Flavour::Reno, 4) };
+    let initial_ssthresh = InitialThreshold::Segments(5);
+    let mut tcp = Client::start(&Settings { initial_ssthresh, ..settings });
+    tcp.sends_full(0..4).at(100).ack(1000).cwnd(5000.0).sends_full(4..6);
+    tcp.ack(2000).cwnd(5325.0).sends_full(6..7).ack(3000).cwnd(5637.793).sends_full(7..8);
+    // A loss halves the window, as everywhere.
+    tcp.at(200).acks(3, 3000).ssthresh(2500.0);
 }
 
 /// The data in flight never exceed the receive window (RFC 9293 section 3.8.6).

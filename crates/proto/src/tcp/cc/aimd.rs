@@ -11,12 +11,21 @@ const HALF: f64 = 0.5;
 pub struct Aimd {
     window: Window,
     mss: f64,
+    /// Further growth per acknowledgement in congestion avoidance.
+    constant: f64,
 }
 
 impl Aimd {
     /// A controller for a connection with these settings.
     pub fn new(settings: &Settings) -> Aimd {
-        Aimd { window: Window::new(settings), mss: f64::from(settings.mss()) }
+        Aimd { window: Window::new(settings), mss: f64::from(settings.mss()), constant: 0.0 }
+    }
+
+    /// A controller of BSD up to Net/3, whose window grows by a constant of an eighth of a segment per acknowledgement
+    /// as well. Many implementations inherited it, and RFC 5681 section 3.1 forbids it.
+    pub fn net3(settings: &Settings) -> Aimd {
+        let aimd = Aimd::new(settings);
+        Aimd { constant: aimd.mss / 8.0, ..aimd }
     }
 
     /// RFC 5681 equation 4: FlightSize times `factor`, by default a half, but at least two segments.
@@ -38,7 +47,7 @@ impl Controller for Aimd {
         self.window.cwnd += if self.window.in_slow_start() {
             f64::from(ack.acked).min(self.mss)
         } else {
-            self.mss * self.mss / self.window.cwnd
+            self.mss * self.mss / self.window.cwnd + self.constant
         };
     }
 

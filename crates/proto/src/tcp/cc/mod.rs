@@ -222,6 +222,7 @@ pub(super) fn of(settings: &Settings, flow: FlowId) -> Box<dyn Controller> {
     match settings.congestion {
         Congestion::Aimd if settings.rules == Rules::Ns2 => Box::new(Ns2::new(settings)),
         Congestion::Aimd => Box::new(Aimd::new(settings)),
+        Congestion::Net3 => Box::new(Aimd::net3(settings)),
         Congestion::Reno => Box::new(Reno::new(settings)),
         Congestion::Cubic => Box::new(Cubic::new(settings)),
         Congestion::Bbr => Box::new(Bbr::new(settings, u64::from(flow.0))),
