@@ -28,10 +28,10 @@ from lasthop.study.plan import Rule
 from lasthop.study.statistics import Sample, estimate
 from lasthop.study.units import metric_kind
 
-RUNS = {"ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2, "wenp": 2}
+RUNS = {"comparison": 2, "ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2, "wenp": 2}
 
 # Runs of experiments without axes, where those of the command take too long.
-KEPT = {"lhack": 10, "wenp": 12}
+KEPT = {"comparison": 20, "lhack": 10, "wenp": 12}
 
 
 def documented(name: str) -> dict[str, str]:

@@ -313,7 +313,7 @@ impl SnoopState {
         self.unexpected = if scheme.bursts { self.beyond } else { 0 };
         // With reports, the oldest segment may have been retransmitted before it became the oldest.
         let copied = self.segments.front().filter(|_| scheme.selective).and_then(|oldest| oldest.last_copy);
-        self.timeout_at = copied.map_or(Time::NEVER, |copied| copied + self.timeout(scheme));
+        self.timeout_at = copied.map_or(Time::NEVER, |copied| (copied + self.timeout(scheme)).max(now));
         let copy = match self.suspect() {
             Some(oldest) if self.unexpected >= u64::from(scheme.dupacks) && !oldest.from_source_again => {
                 self.retransmit(now, Cause::Duplicates, scheme, counters)

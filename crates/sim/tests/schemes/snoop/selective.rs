@@ -110,7 +110,9 @@ fn a_copy_has_its_timeout_when_it_becomes_the_oldest() {
     repairs(&mut station, report(1, 4..5), false, &[1, 2, 3]);
     station.at(150).passes(2 * LEN);
     // Twice the round-trip time of 100 ms after the copy.
-    station.repairs_at(310, nth(2)).passes(5 * LEN).at(5_000);
+    station.repairs_at(310, nth(2));
+    // At once if that has passed.
+    station.at(350).passes(3 * LEN).repairs_at(350, nth(3)).passes(5 * LEN).at(5_000);
 }
 
 /// Reports that contradict the state are ignored.

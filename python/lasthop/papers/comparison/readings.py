@@ -1,0 +1,69 @@
+"""What the paper leaves open, and how it may be read."""
+
+from lasthop.papers.comparison.network import PRINTED, PROTOCOLS, experiment
+from lasthop.papers.paper import Choice, Reading
+
+# The rate at which 8 MB have the printed peak throughput.
+_SLOWER = ("wired.rate=1.42 Mbps",)
+_WIDE_AREA = (
+    *(experiment("wan-32", name) for name in PROTOCOLS if "wan-32" in PRINTED[name]),
+    *(f"trace-{name}" for name in ("ll", "ll-tcp-aware", "e2e", "e2e-eln", "split")),
+    "peak-wan-32",
+)
+
+READINGS = (
+    Reading(
+        "growth",
+        "How does the window of BSD/OS grow in congestion avoidance? The paper names TCP Reno only.",
+        (
+            Choice(
+                "net3",
+                "with the additive constant of an eighth of a segment per acknowledgement, as in 4.4BSD, "
+                "from which BSD/OS comes (RFC 2525)",
+            ),
+            Choice("standard", "by a segment per round trip, at most", {"": ("tcp.congestion=aimd",)}),
+        ),
+    ),
+    Reading(
+        "ack",
+        "How many segments does an acknowledgement cover? Footnote 4 mentions delayed acknowledgements "
+        "without saying whether they were used.",
+        (
+            Choice("2", "two, or 200 ms, as in 4.4BSD"),
+            Choice("1", "one", {"": ("tcp.ack_every=1", "tcp.ack_delay=0 s", "tcp.ack_tick=0 s")}),
+        ),
+    ),
+    Reading(
+        "queue",
+        "Do the base station's retransmissions overtake other packets on their way into the air?",
+        (
+            Choice("priority", "yes, as in the paper that proposed snoop (MobiCom 1995)"),
+            Choice("fifo", "no: they wait for their turn", {"": ("scheme.snoop.expedite=false",)}),
+        ),
+    ),
+    Reading(
+        "wide-area",
+        "Which link is the bottleneck in the wide area? Without errors the paper measures 1.35 Mb/s there "
+        "and 1.5 Mb/s in the local area, and does not say why.",
+        (
+            Choice(
+                "wireless",
+                "the wireless one, as in the local area: the paths were chosen for their delay and were idle",
+            ),
+            Choice(
+                "wired",
+                "a wired one of 1.42 Mb/s, which gives the printed peak; packets then wait there, and those "
+                "of the base station for nothing",
+                dict.fromkeys(_WIDE_AREA, _SLOWER),
+            ),
+        ),
+    ),
+    Reading(
+        "initial-window",
+        "How many segments does a connection begin with?",
+        (
+            Choice("1", "one, as in Reno"),
+            Choice("2", "two", {"": ("tcp.initial_window=2 segments",)}),
+        ),
+    ),
+)
