@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,7 @@ from lasthop.papers.claims import Contradiction, Finding, Told, gained, printed_
 from lasthop.papers.comparison.figures import (
     END_TO_END,
     LINK_LAYER,
-    quantity,
+    throughput,
     wired_goodput,
     wireless_goodput,
 )
@@ -70,21 +70,39 @@ _WINDOW = (
     "0.5 Mb/s (Mathis et al. 1997); the printed throughput is above it"
 )
 _ELN = "ours has fewer timeouts: a window that stays large brings enough duplicates for the next loss"
+_GROWTH = (
+    "the constant by which the window grows on each acknowledgement makes ours faster; with the reading "
+    "growth=standard it is nearer"
+)
+_GROWTH_TOO = "with the reading growth=standard it is (46 % and 21 %)"
+_COPIES = (
+    "ours sends copies ahead of the queue, so that they fill most gaps before the third duplicate, and the "
+    "source sends fewer segments again; with the reading queue=fifo it sends more of them"
+)
 _WHY = {
     "wan-32-e2e-newreno": _WINDOW,
     "wan-32-e2e-ietf-sack": _WINDOW,
     "wan-32-ll": _WINDOW,
+    **{f"{setting}-{name}": _GROWTH for setting in SETTINGS for name in ("e2e", "split")},
+    "lan-32-e2e-newreno": _GROWTH,
+    "lan-8-e2e-ietf-sack": _GROWTH,
     **{f"{setting}-{name}": _ELN for setting in SETTINGS for name in ("e2e-eln", "e2e-eln-rxmt")},
     **{
         f"{setting}-{name}": _SLOWER
         for setting in SETTINGS
-        for name in ("ll-tcp-aware", "ll-smart", "ll-smart-tcp-aware", "split-smart", "e2e-smart")
+        for name in ("ll-tcp-aware", "ll-smart-tcp-aware", "split-smart", "e2e-smart")
     },
+    **{f"{setting}-ll-smart": _COPIES for setting in SETTINGS},
+    **{f"{setting}-ll": _COPIES for setting in ("lan-8", "lan-32")},
 }
+_ROUNDING = (
+    "of segments of 1440 B 2.2 % are lost with one error in 65,536 B, and nothing is sent in vain; the "
+    "paper's goodput varies from 97.0 to 97.7 % for no reason that it gives"
+)
 
 
 def _of(evidence: Evidence, setting: str, protocol: str) -> Quantity:
-    return quantity(evidence, experiment(setting, protocol), protocol)
+    return throughput(evidence, experiment(setting, protocol), protocol)
 
 
 def _over(evidence: Evidence, setting: str, ours: str, theirs: str) -> Quantity:
@@ -102,12 +120,12 @@ def _number(setting: str, protocol: str, evidence: Evidence) -> Finding:
 
 def _goodput(setting: str, protocol: str, evidence: Evidence) -> Finding:
     parts = []
-    paths: tuple[tuple[str, Callable[[Run], float], float], ...] = (
+    paths = (
         ("wireless", wireless_goodput, PRINTED[protocol][setting][1]),
         ("wired", wired_goodput, PRINTED[protocol][setting][2]),
     )
     for path, of, printed in paths:
-        found = evidence.quantity(experiment(setting, protocol), PROTOCOLS[protocol].scheme, of)
+        found = of(evidence, experiment(setting, protocol), protocol)
         low, high = printed - 100 * _GOODPUT, printed + 100 * _GOODPUT
         text = (
             f"{path} {low:.1f} to {high:.1f} %: our margin, a fifth of what the losses cost, since the paper "
@@ -142,28 +160,22 @@ def _of_peak(setting: str, share: float, evidence: Evidence) -> Finding:
     return Finding([Part(found, region, unit=PERCENT)], f"{PERCENT.estimate(found.at())} of the maximum")
 
 
-def _timeouts(run: Run) -> bool:
-    return int(run.metrics["timeouts"]) > 0
-
-
 def _no_timeouts(
-    names: Sequence[str], settings: Sequence[str], having: Callable[[Run], bool], evidence: Evidence
+    names: Sequence[str], settings: Sequence[str], metrics: Sequence[str], evidence: Evidence
 ) -> Finding:
     parts = []
     for name in names:
         for setting in settings:
-            runs = evidence.runs(experiment(setting, name), PROTOCOLS[name].scheme)
-            found = share_of([having(run) for run in runs])
+            counts = [
+                evidence.values(experiment(setting, name), PROTOCOLS[name].scheme, metric)
+                for metric in metrics
+            ]
+            found = share_of(np.sum(counts, axis=0) > 0)
             parts.append(Part(found, never(), f"{name}, {SETTINGS[setting]}"))
     having_any = sum(int(part.quantity.values.sum()) for part in parts)
     return Finding(
         parts, f"in {having_any or 'none'} of {sum(len(part.quantity.values) for part in parts)} runs"
     )
-
-
-def _finds_losses(run: Run) -> bool:
-    # Bytes that probe the base station's closed window are sent again, and are no losses.
-    return int(run.metrics["timeouts"]) + int(run.metrics["fast_retransmits"]) > 0
 
 
 def _grows_with_buffer(ours: str, theirs: str, larger: bool, evidence: Evidence) -> Finding:
@@ -186,7 +198,7 @@ def _best(setting: str, best: str, others: Sequence[str], evidence: Evidence) ->
 def _curve(protocol: str, evidence: Evidence) -> Finding:
     parts, texts = [], []
     for distance, printed in zip(DISTANCES, FIGURE_12[protocol], strict=True):
-        found = quantity(evidence, at_distance(distance, protocol), protocol)
+        found = throughput(evidence, at_distance(distance, protocol), protocol)
         region = printed_number(1e6 * printed, SAME, _MARGIN, _MBPS)
         parts.append(Part(found, region, f"{distance} KB", _MBPS))
         texts.append(f"{found.at().mean / 1e6:.2f} ({printed:.2f})")
@@ -194,7 +206,7 @@ def _curve(protocol: str, evidence: Evidence) -> Finding:
 
 
 def _at(evidence: Evidence, distance: int, ours: str, theirs: str) -> Quantity:
-    one, other = (quantity(evidence, at_distance(distance, name), name) for name in (ours, theirs))
+    one, other = (throughput(evidence, at_distance(distance, name), name) for name in (ours, theirs))
     return ratio(one.values, other.values)
 
 
@@ -250,7 +262,7 @@ def _eln_in_the_lan(evidence: Evidence) -> Finding:
 
 def _peak(setting: str, evidence: Evidence) -> Finding:
     # Without errors no chance is left.
-    found = calculated(quantity(evidence, f"peak-{setting}", "E2E").at().mean)
+    found = calculated(throughput(evidence, f"peak-{setting}", "E2E").at().mean)
     region = printed_number(PEAK[setting], 0.02, "our margin, four times the rounding of 1.35", _MBPS)
     return Finding([Part(found, region, unit=_MBPS)], _MBPS.estimate(found.at()))
 
@@ -294,6 +306,7 @@ CLAIMS: tuple[Claim, ...] = (
             printed="{1:.1f} %, {2:.1f} %".format(*PRINTED[protocol.name][setting]),
             experiment=experiment(setting, protocol.name),
             fails_if="one is more than half a point from the printed value",
+            why=_COPIES if protocol.name in ("LL", "LL-SMART") else _ROUNDING,
             how=partial(_goodput, setting, protocol.name),
         )
         for protocol in PROTOCOLS.values()
@@ -308,6 +321,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("lan-32", "LL"),
         besides=(experiment("lan-32", "LL-TCP-AWARE"),),
         fails_if="it is not 8 to 12 % behind",
+        why=_COPIES,
         how=partial(_behind, "lan-32", "LL", "LL-TCP-AWARE", about(0.10)),
     ),
     Told(
@@ -344,7 +358,7 @@ CLAIMS: tuple[Claim, ...] = (
             experiment(setting, name) for setting in ("lan-32", "wan-32") for name in ("LL", "LL-TCP-AWARE")
         ),
         fails_if="the source has a timeout in more than 1 % of the runs",
-        how=partial(_no_timeouts, ("LL", "LL-TCP-AWARE"), ("lan-32", "wan-32"), _timeouts),
+        how=partial(_no_timeouts, ("LL", "LL-TCP-AWARE"), ("lan-32", "wan-32"), ("timeouts",)),
     ),
     Told(
         id="e2e-lan",
@@ -353,6 +367,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="50 %",
         experiment=experiment("lan-32", "E2E"),
         fails_if="it is half or more",
+        why=_GROWTH_TOO,
         how=partial(_of_peak, "lan-32", 0.5),
     ),
     Told(
@@ -362,6 +377,7 @@ CLAIMS: tuple[Claim, ...] = (
         printed="25 %",
         experiment=experiment("wan-32", "E2E"),
         fails_if="it is a quarter or more",
+        why=_GROWTH_TOO,
         how=partial(_of_peak, "wan-32", 0.25),
     ),
     Told(
@@ -374,6 +390,7 @@ CLAIMS: tuple[Claim, ...] = (
             experiment(setting, name) for setting in ("lan-8", "lan-32") for name in ("E2E", "E2E-NEWRENO")
         ),
         fails_if="it is not 10 to 25 % better with one of the buffers",
+        why="with 8 KB a window has five segments, too few for the third duplicate: both wait for the timer",
         how=partial(
             _ratios,
             (("lan-8", "E2E-NEWRENO", "E2E"), ("lan-32", "E2E-NEWRENO", "E2E")),
@@ -520,7 +537,8 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("wan-32", "SPLIT"),
         besides=tuple(experiment(setting, "SPLIT") for setting in ("lan-32", "wan-32")),
         fails_if="it has some in more than 1 % of the runs",
-        how=partial(_no_timeouts, ("SPLIT",), ("lan-32", "wan-32"), _finds_losses),
+        # Bytes that probe the base station's closed window are sent again, and are no losses.
+        how=partial(_no_timeouts, ("SPLIT",), ("lan-32", "wan-32"), ("timeouts", "fast_retransmits")),
     ),
     Told(
         id="split-wan",
@@ -560,6 +578,10 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=experiment(setting, "LL-SMART-TCP-AWARE"),
             besides=tuple(experiment(setting, name) for name in PROTOCOLS if setting in PRINTED[name]),
             fails_if="another one is as fast",
+            why=(
+                "LL-SMART is as fast: its copies arrive before the third duplicate, and the duplicates that "
+                "it lets through keep the ACK clock of the source running"
+            ),
             how=partial(_best, setting, "LL-SMART-TCP-AWARE", tuple(PROTOCOLS)),
         )
         for setting in SETTINGS
@@ -573,6 +595,7 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=at_distance(16, name),
             besides=tuple(at_distance(distance, name) for distance in DISTANCES),
             fails_if="at one of the rates the mean is more than a tenth from the printed value",
+            why=_GROWTH if name == "E2E" else _SLOWER,
             how=partial(_curve, name),
         )
         for name in FIGURE_12
@@ -595,6 +618,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=at_distance(16, "LL-TCP-AWARE"),
         besides=tuple(at_distance(16, name) for name in ("LL-SMART-TCP-AWARE", "E2E")),
         fails_if="one is not 7.2 to 10.8 times better",
+        why=_SLOWER,
         how=partial(_high_rate, "E2E", about(9.0)),
     ),
     Told(

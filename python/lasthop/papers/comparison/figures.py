@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from lasthop import Run
 from lasthop.papers.comparison.network import (
     DATA,
     DISTANCES,
@@ -44,28 +43,26 @@ _TIME = Reading("time", "s", 1.0)
 _DISTANCE = Reading("mean distance between errors", "KB", 1.0)
 
 
-def throughput(run: Run) -> float:
-    """Return the throughput in bits per second."""
-    return float(run.metrics["throughput_bps"])
+def throughput(evidence: Evidence, name: str, protocol: str) -> Quantity:
+    """Return the throughput of a protocol in an experiment, in bits per second."""
+    return evidence.measured(name, PROTOCOLS[protocol].scheme, "throughput_bps")
 
 
-def wired_goodput(run: Run) -> float:
+def wired_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
     """Return the data of the transfer over the data that the source sent."""
-    return float(run.metrics["goodput"])
+    return evidence.measured(name, PROTOCOLS[protocol].scheme, "goodput")
 
 
-def wireless_goodput(run: Run) -> float:
+def wireless_goodput(evidence: Evidence, name: str, protocol: str) -> Quantity:
     """Return the data of the transfer over the data sent to the mobile host.
 
     Whatever is sent over the air and is no acknowledgement of the mobile host is a segment with data.
     """
-    segments = int(run.metrics["link_attempts"]) - int(run.metrics["acks_sent"])
-    return float(run.metrics["delivered_bytes"]) / (DATA * segments)
-
-
-def quantity(evidence: Evidence, name: str, protocol: str) -> Quantity:
-    """Return the throughput of a protocol in an experiment."""
-    return evidence.quantity(name, PROTOCOLS[protocol].scheme, throughput)
+    data, attempts, acks = (
+        evidence.values(name, PROTOCOLS[protocol].scheme, metric)
+        for metric in ("delivered_bytes", "link_attempts", "acks_sent")
+    )
+    return Quantity(data / (DATA * (attempts - acks)))
 
 
 def _line(label: str, x: Sequence[float], found: Sequence[Estimate], scheme: str = "") -> Line:
@@ -78,7 +75,7 @@ def _table(protocols: tuple[str, ...], evidence: Evidence) -> DataFigure:
     for setting, label in SETTINGS.items():
         there = [(x, name) for x, name in enumerate(protocols) if setting in PRINTED[name]]
         x = [float(place) for place, _ in there]
-        found = [quantity(evidence, experiment(setting, name), name).at() for _, name in there]
+        found = [throughput(evidence, experiment(setting, name), name).at() for _, name in there]
         lines.append(_line(f"{label}, ours", x, found, scheme=setting))
         printed = [1e6 * PRINTED[name][setting][0] for _, name in there]
         lines.append(Line(f"{label}, paper", x, printed, scheme=setting, printed=True))
@@ -99,7 +96,7 @@ def _rates(evidence: Evidence) -> DataFigure:
     x = [float(distance) for distance in DISTANCES]
     lines = []
     for name, printed in FIGURE_12.items():
-        found = [quantity(evidence, at_distance(distance, name), name).at() for distance in DISTANCES]
+        found = [throughput(evidence, at_distance(distance, name), name).at() for distance in DISTANCES]
         lines.append(_line(name, x, found, scheme=name))
         lines.append(Line(f"{name}, paper", x, [1e6 * value for value in printed], scheme=name, printed=True))
     figure = curve(lines, _DISTANCE, _THROUGHPUT)
