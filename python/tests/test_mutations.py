@@ -35,7 +35,24 @@ def _exchange(one: str, other: str) -> dict[str, str]:
     return {one: other, other: one}
 
 
+_BUFFERS = {
+    name: {f"lan-{one}-{name}": f"lan-{other}-{name}" for one, other in ((8, 32), (32, 8))}
+    for name in ("e2e", "e2e-newreno", "e2e-eln", "e2e-eln-rxmt")
+}
+
 MUTATIONS = (
+    Mutation(
+        "a larger buffer",
+        "comparison",
+        "newreno-buffer",
+        experiments=_BUFFERS["e2e"] | _BUFFERS["e2e-newreno"],
+    ),
+    Mutation(
+        "a smaller buffer",
+        "comparison",
+        "rxmt-buffer",
+        experiments=_BUFFERS["e2e-eln"] | _BUFFERS["e2e-eln-rxmt"],
+    ),
     Mutation("notices of a bad state", "ebsn", "trace-ebsn", {"ebsn": "local-recovery"}),
     Mutation("local recovery", "ebsn", "trace-second", {"local-recovery": "basic"}),
     Mutation("what a quench cannot do", "ebsn", "quench", {"source-quench": "ebsn"}),
@@ -97,7 +114,7 @@ class Broken:
 
 
 # Of 72 runs or more without an event it is told that fewer than one in twenty have it.
-RUNS = {"ebsn": 80, "lhack": 4, "selective-fec": 500, "vstcp": 3, "wenp": 5}
+RUNS = {"comparison": 60, "ebsn": 80, "lhack": 4, "selective-fec": 500, "vstcp": 3, "wenp": 5}
 SHORT = {"vstcp": ("limit=120 s",), "lhack": ("limit=200 s",)}
 
 

@@ -16,6 +16,7 @@ from conftest import ROOT, Command, results
 
 import lasthop
 from lasthop.papers import names, paper, papers, report
+from lasthop.papers.comparison.network import FIGURE_12, PRINTED, PROTOCOLS
 from lasthop.papers.evidence import Evidence, Sweep, total
 from lasthop.papers.kept import make_runs
 from lasthop.papers.kept_store import KeptRun, KeptStore, Measured, values
@@ -210,7 +211,11 @@ def test_what_cannot_be_told_names_the_part_that_is_undecided(outcome: Outcome) 
 
 
 def test_margins_without_a_source_in_the_paper_are_called_ours(outcome: Outcome) -> None:
+    tables = [f"{setting}-{each.id}" for name, each in PROTOCOLS.items() for setting in PRINTED[name]]
     ours = {
+        "comparison": {"peak-lan-32", "peak-wan-32", *tables}
+        | {f"goodput-{each}" for each in tables}
+        | {f"figure-12-{PROTOCOLS[name].id}" for name in FIGURE_12},
         "ebsn": {"quench", "local-basic"},
         "lhack": {"each-corruption", "slow-start", "halved"},
         "selective-fec": {"insensitive"},
