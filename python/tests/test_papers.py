@@ -98,10 +98,10 @@ def test_a_reading_is_fitted_to_claims_of_its_paper(name: str) -> None:
     for reading in found.readings:
         assert set(reading.fitted) <= ids, reading.name
     text = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
-    row = next(line for line in text.splitlines() if line.startswith(f"| {name} | `"))
-    assert re.findall(r"`([a-z-]+)`", row.split("|")[2]) == [
-        each.name for each in found.readings if each.fitted
-    ]
+    rows = [line for line in text.splitlines() if line.startswith(f"| {name} | `")]
+    documented_ones = [re.findall(r"`([a-z-]+)`", row.split("|")[2]) for row in rows]
+    fitted = [each.name for each in found.readings if each.fitted]
+    assert documented_ones == ([fitted] if fitted else [])
 
 
 def test_the_default_readings_say_what_the_notes_of_their_choices_say() -> None:
@@ -547,7 +547,9 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
     for claim, _ in outcome.judgements:
         assert f'id="{claim.id}"' in page
         assert f'href="#{claim.id}"' in page
-    assert page.count("There is no contradiction if") == 2 - (outcome.plan.paper.name == "wenp")
+    assert page.count("There is no contradiction if") == (
+        1 if outcome.plan.paper.name in ("comparison", "wenp") else 2
+    )
     assert "{{" not in page
 
 

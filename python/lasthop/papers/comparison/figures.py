@@ -107,7 +107,7 @@ def _rates(evidence: Evidence) -> DataFigure:
 
 
 def _over_time(
-    column: str, y: Reading, until: float, parts: dict[str, tuple[str, int]], evidence: Evidence
+    column: str, y: Reading, most: float, until: float, parts: dict[str, tuple[str, int]], evidence: Evidence
 ) -> DataFigure:
     """Draw a quantity of the senders of parts of connections, by label: (experiment, part)."""
     at = np.linspace(0.0, until, 81)
@@ -116,24 +116,19 @@ def _over_time(
         series = evidence.traces(name)[PROTOCOLS[TRACED[name]].scheme].series(part=part)
         rows = np.maximum(np.searchsorted(series["time_s"], at, side="right") - 1, 0)
         ended = at > series["time_s"][-1]
-        values = np.where(ended, np.nan, series[column][rows])
+        values = np.where(ended, np.nan, np.minimum(series[column][rows], most))
         lines.append(Line(label, at.tolist(), values.tolist(), scheme=label))
     return curve(lines, _TIME, y)
 
 
-def _windows(until: float, parts: dict[str, tuple[str, int]], evidence: Evidence) -> DataFigure:
-    figure = _over_time("cwnd_bytes", Reading("congestion window", "KB", 1024.0), until, parts, evidence)
-    figure.axes[0].set_ylim(0.0, 68.0)
-    return figure
-
-
-_SEQUENCE = partial(_over_time, "snd_una_bytes", Reading("sequence number acknowledged", "MB", 1e6))
+_CWND = partial(_over_time, "cwnd_bytes", Reading("congestion window", "KB", 1024.0), 65_535.0)
+_SEQUENCE = partial(_over_time, "snd_una_bytes", Reading("sequence number acknowledged", "MB", 1e6), np.inf)
 _LL = {"LL-TCP-AWARE": ("trace-ll-tcp-aware", 0), "LL": ("trace-ll", 0)}
 _ELN = {"E2E": ("trace-e2e", 0), "E2E-ELN": ("trace-e2e-eln", 0)}
 _PARTS = {"wired": ("trace-split", 0), "wireless": ("trace-split", 1)}
 
 _WIDE = "One run in the wide area."
-_CUT = f"{_WIDE} Windows above 64 KB, where those of BSD end, are not shown: the receiver's is smaller."
+_CUT = f"{_WIDE} Windows above 64 KB are shown as 64 KB, where those of BSD end; the receiver's is smaller."
 
 
 def _experiments(protocols: tuple[str, ...]) -> tuple[str, ...]:
@@ -156,7 +151,7 @@ FIGURES = (
         "4",
         "Congestion window of link-layer protocols",
         ("trace-ll-tcp-aware", "trace-ll"),
-        partial(_windows, 80.0, _LL),
+        partial(_CWND, 80.0, _LL),
         _CUT,
     ),
     Plot(
@@ -177,7 +172,7 @@ FIGURES = (
         "8",
         "Congestion window with and without ELN",
         ("trace-e2e", "trace-e2e-eln"),
-        partial(_windows, 250.0, _ELN),
+        partial(_CWND, 250.0, _ELN),
         _CUT,
     ),
     Plot(
@@ -191,7 +186,7 @@ FIGURES = (
         "11",
         "Congestion windows of a split connection",
         ("trace-split",),
-        partial(_windows, 120.0, _PARTS),
+        partial(_CWND, 120.0, _PARTS),
         _CUT,
     ),
 )

@@ -29,8 +29,12 @@ READINGS = (
         "How many segments does an acknowledgement cover? Footnote 4 mentions delayed acknowledgements "
         "without saying whether they were used.",
         (
-            Choice("2", "two, or 200 ms, as in 4.4BSD"),
-            Choice("1", "one", {"": ("tcp.ack_every=1", "tcp.ack_delay=0 s", "tcp.ack_tick=0 s")}),
+            Choice(
+                "2",
+                "two, or 200 ms on a clock of 200 ms, as in 4.4BSD",
+                {"": ("tcp.ack_every=2", "tcp.ack_delay=200 ms", "tcp.ack_tick=200 ms")},
+            ),
+            Choice("1", "one"),
         ),
     ),
     Reading(
