@@ -169,7 +169,8 @@ def test_unknown_metrics_are_refused(
         scenario = str(tmp_path / scenario)
         Path(scenario).write_text(
             "limit = '1 s'\nwired.rate = '1 Mbps'\nradio.rate = '1 Mbps'\n"
-            "[traffic.x]\nfrom = 'fixed'\nto = 'mobile'\npacket_size = '500 B'\nlaw.constant.rate = '1 kbps'\n"
+            "[traffic.x]\nfrom = 'fixed'\nto = 'mobile'\npacket_size = '500 B'\n"
+            "law.constant.rate = '1 kbps'\n"
         )
     result = command("run", scenario, "--metric", metric)
     assert (result.returncode, result.stdout) == (2, "")

@@ -5,7 +5,8 @@ use numpy::{PyArray1, PyFixedUnicode};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Length of the longest string in a column of events, `attempts-exhausted`.
+/// Length of the longest string in a column of events, `attempts-exhausted`. Names of schemes are no longer: a test
+/// checks those with counters.
 const WORD: usize = 18;
 
 pub(crate) fn events<'py>(py: Python<'py>, events: &Events) -> PyResult<Bound<'py, PyDict>> {

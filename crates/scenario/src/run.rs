@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::iter;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
@@ -378,11 +379,15 @@ impl Setup<'_> {
             (None, _) => None,
         };
         let parts = self.layout.parts();
+        let schemes: Rc<[_]> = self.layout.agents().map(|agent| (agent.id, agent.scheme)).collect();
         let recorders = connections.iter().zip(parts).enumerate().flat_map(|(index, (flow, parts))| {
+            let schemes = Rc::clone(&schemes);
             parts.iter().map(move |part| {
                 let whole = parts.len() == 1;
                 let settings = self.layout.settings(index, part);
-                let tracer = observe.trace.then(|| Tracer::new(*flow, part.clone(), whole, settings));
+                let tracer = observe
+                    .trace
+                    .then(|| Tracer::new(*flow, part.clone(), whole, settings, Rc::clone(&schemes)));
                 (tracer, observe.series.then(|| Recorder::new(part.sender.0, flow.id)))
             })
         });

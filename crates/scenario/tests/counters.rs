@@ -45,13 +45,6 @@ fn events(run: &Run) -> &Events {
     run.connections[0].parts[0].events.as_ref().expect("it was requested")
 }
 
-/// How many packets with an event of this kind were suppressed.
-fn suppressed(run: &Run, kind: &str) -> u64 {
-    let events = events(run);
-    let both = events.event.iter().zip(&events.reason);
-    both.filter(|(event, reason)| **event == kind && **reason == "suppressed").count() as u64
-}
-
 fn occurrences(run: &Run, kinds: &[&str]) -> u64 {
     events(run).event.iter().filter(|event| kinds.contains(event)).count() as u64
 }
@@ -61,11 +54,29 @@ fn counters_of_snoop_account_for_every_suppressed_packet() {
     let run = run(&scenario(&[]), "snoop");
     let of = |name: &str| counters(&run)[&format!("snoop.{name}")];
     assert!(of("suppressed_dupacks") > 0);
-    assert_eq!(suppressed(&run, "ack-lost"), of("suppressed_dupacks") + of("spurious_acks"));
-    assert_eq!(suppressed(&run, "lost"), of("answered_segments"));
+    assert_eq!(occurrences(&run, &["ack-suppressed"]), of("suppressed_dupacks") + of("spurious_acks"));
+    assert_eq!(occurrences(&run, &["suppressed"]), of("answered_segments"));
     assert!(of("local_retransmissions") > 0 && of("cached_segments_peak") > 0);
     // The transfer has ended, and the cache is empty.
     assert_eq!((of("cached_segments"), of("connections")), (0, 0));
+}
+
+/// The trace of the wireless part of a split connection has what agents suppressed, with their scheme.
+#[test]
+fn suppressed_packets_are_in_the_trace_of_the_part_to_which_they_belong() {
+    let run = run(&scenario(&["radio.channel.iid.ber=2e-5"]), "eln + i-tcp + snoop");
+    let counters = counters(&run);
+    let expected = counters["snoop.suppressed_dupacks"] + counters["snoop.spurious_acks"];
+    assert!(expected > 0);
+    let [wired, wireless] = &run.connections[0].parts[..] else { panic!("two parts") };
+    let suppressed = |part: &lasthop_scenario::PartRun| {
+        let events = part.events.as_ref().expect("it was requested");
+        let both = events.event.iter().zip(&events.reason);
+        let reasons: Vec<_> = both.filter(|(event, _)| event.ends_with("suppressed")).collect();
+        assert!(reasons.iter().all(|(_, reason)| **reason == "snoop"));
+        reasons.iter().filter(|(event, _)| **event == "ack-suppressed").count() as u64
+    };
+    assert_eq!((suppressed(wired), suppressed(wireless)), (0, expected));
 }
 
 /// The source gets every notice that was sent and not lost.
@@ -182,6 +193,7 @@ fn a_scenario_knows_its_counters_before_it_runs() {
         for name in &names {
             let (of, counter) = name.split_once('.').expect("the scheme's name is in front");
             assert_eq!(of, scheme);
+            assert!(of.len() <= "attempts-exhausted".len(), "columns of events in Python have this width");
             assert!(counter.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{counter}");
             assert!(!Metrics::names().any(|metric| metric == counter), "{counter}");
         }

@@ -14,7 +14,7 @@ pub(crate) struct ConnectionPart {
     pub(crate) sender: PortRef,
     /// Port of the receiver.
     pub(crate) receiver: PortRef,
-    /// The links crossed, in both directions.
+    /// The components on the way that may drop packets: the links crossed, in both directions, and their agents.
     pub(crate) links: Vec<ComponentId>,
 }
 
@@ -71,20 +71,23 @@ pub(crate) fn parts(
             let end = if from == Port::WIRED { away } else { 1 - away };
             (wiring.agents(graph, link, end)[0], from)
         });
+        let agents = [0, 1].into_iter().flat_map(|end| wiring.agents(graph, link, end)).copied();
+        let agents = agents.filter(|agent| proxy.is_none_or(|(proxy, _)| proxy != *agent));
+        let on_the_way = directions.into_iter().chain(agents);
         match proxy {
-            None => part.links.extend(directions),
+            None => part.links.extend(on_the_way),
             // The proxy is at the first end of the link.
             Some((proxy, Port::WIRED)) => {
                 part.nodes[1] = step[0];
                 part.receiver = (proxy, Port::WIRED);
                 parts.push(part);
                 part = begin(step[0], true, (proxy, Port::RADIO));
-                part.links.extend(directions);
+                part.links.extend(on_the_way);
             }
             // The proxy is at the second end of the link.
             Some((proxy, from)) => {
                 part.wireless = true;
-                part.links.extend(directions);
+                part.links.extend(on_the_way);
                 part.nodes[1] = step[1];
                 part.receiver = (proxy, from);
                 parts.push(part);

@@ -1,6 +1,7 @@
 //! Packet traces of a connection, as columns.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::tcp::{Flags, SenderStats, SeqNum, Settings};
@@ -12,9 +13,12 @@ use crate::build::{ConnectionComponents, ConnectionPart};
 /// Trace of the packets of a connection, or of one part of a split connection, in chronological order: row
 /// *i* of each column belongs to event *i*. The source of a part is the node at which it begins.
 ///
-/// - `sent`, `delivered`, `lost`: a data segment left the source, reached its destination, or was lost.
-/// - `ack-sent`, `ack-received`, `ack-lost`: likewise for an acknowledgement, or a reset by the destination.
-/// - `notice-received`, `notice-lost`: a control message of the scheme reached the source, or was lost.
+/// - `sent`, `delivered`, `lost`, `suppressed`: a data segment left the source, reached its destination, was lost, or was
+///   suppressed by an agent, which is no loss.
+/// - `ack-sent`, `ack-received`, `ack-lost`, `ack-suppressed`: likewise for an acknowledgement, or a reset by the
+///   destination.
+/// - `notice-received`, `notice-lost`, `notice-suppressed`: a control message of the scheme reached the source, was
+///   lost, or was suppressed.
 /// - `timeout`, `fast-retransmit`: the source detected a loss.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
@@ -32,8 +36,8 @@ pub struct Events {
     pub transmission: Vec<i64>,
     /// Size as an IP packet; 0 if there is none.
     pub size_bytes: Vec<i64>,
-    /// Reason of a loss: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted` or `scripted`;
-    /// otherwise empty.
+    /// Reason of a loss: `queue-full`, `active-queue`, `corrupted`, `attempts-exhausted` or `scripted`; the scheme of an
+    /// agent that suppressed a packet; otherwise empty.
     pub reason: Vec<&'static str>,
 }
 
@@ -42,7 +46,9 @@ pub struct Events {
 enum PacketEvent {
     Sent,
     Arrived,
-    Lost(DropReason),
+    Lost(&'static str),
+    /// By an agent of this scheme.
+    Suppressed(&'static str),
 }
 
 /// Records the [`Events`] of one part of a connection.
@@ -53,6 +59,8 @@ pub(crate) struct Tracer {
     whole: bool,
     mss: i64,
     first_data: SeqNum,
+    /// The agents with their schemes.
+    agents: Rc<[(ComponentId, &'static str)]>,
     /// Offset of the last sequence number seen; others are unwrapped relative to it.
     near: i64,
     acknowledged: i64,
@@ -72,6 +80,7 @@ impl Tracer {
         part: ConnectionPart,
         whole: bool,
         settings: &Settings,
+        agents: Rc<[(ComponentId, &'static str)]>,
     ) -> Tracer {
         Tracer {
             flow,
@@ -79,6 +88,7 @@ impl Tracer {
             whole,
             mss: i64::from(settings.mss()),
             first_data: SeqNum(settings.iss) + u32::from(settings.handshake),
+            agents,
             near: 0,
             acknowledged: 0,
             copies: HashMap::new(),
@@ -121,11 +131,11 @@ impl Tracer {
                 let transmission = self.count_copy(offset, event);
                 self.sent = self.sent.max(offset + i64::from(segment.len));
                 let number = if segment.len > 0 { offset / self.mss } else { -1 };
-                let event = named(event, ["sent", "delivered", "lost"]);
+                let event = named(event, ["sent", "delivered", "lost", "suppressed"]);
                 self.push(now, event, number, transmission, packet.size);
             }
             Body::Tcp(segment) if segment.flags.has(Flags::RST) => {
-                let event = named(event, ["ack-sent", "ack-received", "ack-lost"]);
+                let event = named(event, ["ack-sent", "ack-received", "ack-lost", "ack-suppressed"]);
                 self.push(now, event, -1, 0, packet.size);
             }
             Body::Tcp(segment) => {
@@ -133,18 +143,35 @@ impl Tracer {
                 if let PacketEvent::Arrived = event {
                     self.acknowledged = self.acknowledged.max(next);
                 }
-                let event = named(event, ["ack-sent", "ack-received", "ack-lost"]);
+                let event = named(event, ["ack-sent", "ack-received", "ack-lost", "ack-suppressed"]);
                 self.push(now, event, next, 0, packet.size);
             }
             Body::Notice(notice) => {
                 let number = self.offset(notice.seq) / self.mss;
-                let event = named(event, ["notice-sent", "notice-received", "notice-lost"]);
+                let names = ["notice-sent", "notice-received", "notice-lost", "notice-suppressed"];
+                let event = named(event, names);
                 self.push(now, event, number, 0, packet.size);
             }
             Body::Datagram(_) => return,
         }
-        if let (PacketEvent::Lost(why), Some(reason)) = (event, self.events.reason.last_mut()) {
-            *reason = reason_key(why);
+        if let (PacketEvent::Lost(why) | PacketEvent::Suppressed(why), Some(reason)) =
+            (event, self.events.reason.last_mut())
+        {
+            *reason = why;
+        }
+    }
+
+    fn dropped(&self, at: ComponentId, reason: DropReason) -> PacketEvent {
+        match reason {
+            DropReason::QueueFull => PacketEvent::Lost("queue-full"),
+            DropReason::Corrupted => PacketEvent::Lost("corrupted"),
+            DropReason::ActiveQueue => PacketEvent::Lost("active-queue"),
+            DropReason::AttemptsExhausted => PacketEvent::Lost("attempts-exhausted"),
+            DropReason::Scripted => PacketEvent::Lost("scripted"),
+            DropReason::Suppressed => {
+                let agent = self.agents.iter().find(|(agent, _)| *agent == at);
+                PacketEvent::Suppressed(agent.map_or("", |(_, scheme)| *scheme))
+            }
         }
     }
 
@@ -175,7 +202,7 @@ impl Tap for Tracer {
 
     fn drop(&mut self, now: Time, at: ComponentId, packet: &Packet, reason: DropReason) {
         if packet.flow == self.flow.id && (self.whole || self.part.links.contains(&at)) {
-            self.record(now, packet, PacketEvent::Lost(reason));
+            self.record(now, packet, self.dropped(at, reason));
         }
     }
 
@@ -216,21 +243,11 @@ impl Tap for Tracer {
     }
 }
 
-fn named(event: PacketEvent, [sent, arrived, lost]: [&'static str; 3]) -> &'static str {
+fn named(event: PacketEvent, [sent, arrived, lost, suppressed]: [&'static str; 4]) -> &'static str {
     match event {
         PacketEvent::Sent => sent,
         PacketEvent::Arrived => arrived,
         PacketEvent::Lost(_) => lost,
-    }
-}
-
-fn reason_key(reason: DropReason) -> &'static str {
-    match reason {
-        DropReason::QueueFull => "queue-full",
-        DropReason::Corrupted => "corrupted",
-        DropReason::ActiveQueue => "active-queue",
-        DropReason::AttemptsExhausted => "attempts-exhausted",
-        DropReason::Suppressed => "suppressed",
-        DropReason::Scripted => "scripted",
+        PacketEvent::Suppressed(_) => suppressed,
     }
 }
