@@ -53,3 +53,46 @@ def test_losses_have_their_reason_as_a_comment(captures: dict[str, Path], exampl
     lost = tshark(captures["basic"], "-Y", "frame.interface_name != sender", *comments)
     assert len(lost) == lasthop.run(example, "basic").metrics["lost_on_air"]
     assert all("corrupted" in comment for comment in lost)
+
+
+LOSSY = """
+[transfer]
+size = "300 KB"
+[tcp]
+profile = "rfc"
+flavour = "reno"
+close = true
+[wired]
+rate = "10 Mbps"
+delay = "5 ms"
+[radio]
+rate = "2 Mbps"
+delay = "20 ms"
+channel.iid.ber = 5e-6
+"""
+
+
+@pytest.mark.parametrize("scheme", ["snoop", "i-tcp + snoop"])
+def test_both_sides_of_a_base_station_are_captured(scheme: str, tmp_path: Path) -> None:
+    capture = tmp_path / "run.pcapng"
+    run = Scenario.parse(LOSSY).run(scheme, pcap=capture)
+    counters = {name.removeprefix("snoop."): value for name, value in run.metrics.items() if "." in name}
+    assert counters["local_retransmissions"] > 0
+    assert counters["suppressed_dupacks"] > 0
+    # The agent of a split connection begins where the base station sends on.
+    wired = "base" if "i-tcp" in scheme else "base-wired"
+
+    def packets(interface: str, kind: str) -> int:
+        return len(tshark(capture, "-Y", f"{kind} && frame.interface_name == {interface}"))
+
+    data, acks = "tcp.len > 0", "tcp.len == 0 && tcp.srcport == 5001"
+    copies = counters["local_retransmissions"] - counters["answered_segments"]
+    assert packets("base-wireless", data) == packets(wired, data) + copies
+    withheld = counters["suppressed_dupacks"] + counters["spurious_acks"] - counters["answered_segments"]
+    assert packets("base-wireless", acks) == packets(wired, acks) + withheld
+    assert tshark(capture, "-Y", "_ws.malformed || _ws.expert.severity == error") == []
+    # Connections of their own: each copy is a retransmission behind the base station only.
+    again = "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || tcp.analysis.out_of_order"
+    assert packets(wired, f"({again})") < packets("base-wireless", f"({again})")
+    addresses = tshark(capture, "-Y", "frame.interface_name == base-wireless", "-T", "fields", "-e", "ip.src")
+    assert len({*addresses}) == 2

@@ -373,7 +373,7 @@ impl Scenario {
     /// series : bool, default False
     ///     Whether to record time series of senders, for `Run.series`.
     /// pcap : str or os.PathLike, optional
-    ///     Path of a pcapng file to write, captured at the source.
+    ///     Path of a pcapng file to write, captured at the source and at base stations.
     /// progress : callable, optional
     ///     Called with the simulated time in seconds, ten times a second during the run.
     ///

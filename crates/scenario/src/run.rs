@@ -13,7 +13,7 @@ use lasthop_proto::scheme::{Combination, LinkEnd};
 use lasthop_proto::{ComponentId, FlowId, HostId};
 use lasthop_sim::{Capture, CapturedPart, Ended, Engine, NoTap, Node, Pcapng, Tap};
 
-use crate::build::{self, ConnectionComponents, Layout, Workload, World};
+use crate::build::{self, ConnectionComponents, ConnectionPart, Layout, Workload, World};
 use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
     AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics, Counters,
@@ -41,8 +41,8 @@ pub struct Observe<'a> {
     pub trace: bool,
     /// Time series of each sender's state.
     pub series: bool,
-    /// Path of a pcapng file to write: a capture at the first connection's source and at the base stations
-    /// that split it, with all losses on a separate interface.
+    /// Path of a pcapng file to write: a capture at the first connection's source, at the base stations that split it,
+    /// and on both sides of agents at base stations, with all losses on a separate interface.
     pub pcap: Option<&'a Path>,
 }
 
@@ -540,24 +540,37 @@ impl Setup<'_> {
         RunSummary { ended, metrics, counters, agents, connections, traffic, applications, handled }
     }
 
-    /// The captures of the further parts of connection number `index`.
+    /// The captures of the further parts of connection number `index`, and of both sides of its base stations' agents.
     fn captured_parts(&self, index: usize) -> Vec<CapturedPart> {
-        let further = self.layout.parts()[index].iter().skip(1);
-        let captured = further.map(|part| {
+        let parts = &self.layout.parts()[index];
+        let capture = |name: String, description, place, part: &ConnectionPart, links: &[ComponentId]| {
             let tcp = self.layout.settings(index, part);
-            let [begin, end] = part.nodes.map(|node| &self.layout.network().names[usize::from(node.0)]);
             CapturedPart {
-                name: begin.clone(),
-                description: format!("Where {begin} sends on to {end}"),
+                name,
+                description,
                 flow: FlowId(index as u16),
-                wires: self.layout.wires_at(part.sender),
-                links: part.links.clone(),
+                wires: self.layout.wires_at(place),
+                links: links.to_vec(),
                 mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),
                 largest_window: tcp.window_payload(),
                 sack_permitted: tcp.sack(),
             }
+        };
+        let further = parts.iter().skip(1).map(|part| {
+            let [begin, end] = part.nodes.map(|node| &self.layout.network().names[usize::from(node.0)]);
+            capture(begin.clone(), format!("Where {begin} sends on to {end}"), part.sender, part, &part.links)
         });
-        captured.take(MAX_CAPTURED_PARTS).collect()
+        let sides = self.layout.base_stations(index).into_iter().flat_map(|(name, places)| {
+            [("wired", false), ("wireless", true)].into_iter().zip(places).map(
+                move |((side, wireless), place)| {
+                    let part = parts.iter().find(|part| part.wireless == wireless).unwrap_or(&parts[0]);
+                    let description = format!("The {side} side of the agents at {name}");
+                    // What is lost there belongs to the parts.
+                    capture(format!("{name}-{side}"), description, place, part, &[])
+                },
+            )
+        });
+        further.chain(sides).take(MAX_CAPTURED_PARTS).collect()
     }
 
     fn capture(&self, flow: ConnectionComponents, path: &Path) -> io::Result<Pcapng<BufWriter<File>>> {

@@ -217,6 +217,27 @@ impl Layout {
         if self.network.graph.station(link).is_some() { a.clone() } else { format!("{a}-{b}") }
     }
 
+    /// The base stations with agents on the path of flow number `index`, in path order: the name of each, and the outer
+    /// ports of its agents, towards the wired network and towards the wireless link. A proxy is among them.
+    pub(crate) fn base_stations(&self, index: usize) -> Vec<(&str, [PortRef; 2])> {
+        let Network { graph, links, names, flows, .. } = &self.network;
+        if self.agents[LinkEnd::BaseStation as usize].is_empty() {
+            return Vec::new();
+        }
+        let crossed = flows[index].path.nodes.windows(2).filter_map(|step| {
+            let link = graph.link(step[0], step[1])?;
+            let end = base_station_end(&links[usize::from(link.0)])?;
+            let chain = self.wiring.agents(graph, link, end);
+            let (first, last) = (*chain.first()?, *chain.last()?);
+            let name = names[usize::from(graph.ends(link)[end].0)].as_str();
+            Some((name, [(first, Port::WIRED), (last, Port::RADIO)]))
+        });
+        let mut crossed: Vec<_> = crossed.collect();
+        // A path through an access point crosses its agents twice.
+        crossed.dedup();
+        crossed
+    }
+
     /// TCP settings of one part of flow number `index`, a connection.
     pub(crate) fn settings(&self, index: usize, part: &ConnectionPart) -> &tcp::Settings {
         match &self.splits[index] {
