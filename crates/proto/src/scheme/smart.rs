@@ -175,10 +175,10 @@ impl Reaction for Gaps {
         self.missing.insert(index, Missing { start, end, sent: now, again });
     }
 
-    /// One duplicate that reports a later segment is enough; without a report of the gap, or while its repair is under
-    /// way, none are.
-    fn dupthresh(&self, _set: u32, _sender: &SenderState) -> u32 {
-        if self.first_is_due { 1 } else { u32::MAX }
+    /// One duplicate that reports a later segment is enough. While the repair is under way others count as usual: with
+    /// [`careful`](Settings::careful) they reveal no new loss.
+    fn dupthresh(&self, set: u32, _sender: &SenderState) -> u32 {
+        if self.first_is_due { 1 } else { set }
     }
 
     fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {

@@ -94,13 +94,18 @@ fn a_timeout_forgets_the_reports() {
     tcp.at(due + 200).ack(3000).sends_first("3000..4000");
 }
 
-/// A duplicate without a report, caused by a needless copy, is no loss.
+/// Duplicates without a report count as usual.
 #[test]
-fn duplicates_without_reports_are_no_losses() {
+fn duplicates_without_reports_count_as_usual() {
     let mut tcp = source();
-    tcp.at(100).acks(5, 0).sends_nothing().losses(0);
-    // A report of data that were never sent, or that is acknowledged, is ignored.
-    tcp.sack(0, &[9000..10_000]).sends_nothing();
+    tcp.at(100).acks(2, 0).sends_nothing().acks(1, 0).sends(&["0..1000"]).losses(1);
+}
+
+/// A report of data that were never sent, or that are acknowledged, is ignored.
+#[test]
+fn impossible_reports_are_ignored() {
+    let mut tcp = source();
+    tcp.at(100).sack(0, &[9000..10_000]).sends_nothing();
     tcp.ack(2000).sent();
     tcp.sack(2000, &[1000..2000]).sends_nothing().losses(0);
 }

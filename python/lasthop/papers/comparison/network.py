@@ -75,7 +75,7 @@ class Protocol:
 _ALL = (
     Protocol("E2E", "basic"),
     Protocol("E2E-NEWRENO", "basic", ("tcp.flavour=newreno", "tcp.careful=true")),
-    Protocol("E2E-SMART", "smart"),
+    Protocol("E2E-SMART", "smart", ("tcp.careful=true",)),
     Protocol("E2E-IETF-SACK", "basic", ("tcp.flavour=sack", "tcp.careful=true")),
     Protocol("E2E-ELN", "eln"),
     Protocol("E2E-ELN-RXMT", "eln", ("scheme.eln.early=true",)),
@@ -84,7 +84,7 @@ _ALL = (
     Protocol("LL-SMART", "snoop", (*_PLAIN, *_SMART)),
     Protocol("LL-SMART-TCP-AWARE", "snoop", (*_AGENT, *_SMART)),
     Protocol("SPLIT", "i-tcp", splits=True),
-    Protocol("SPLIT-SMART", "i-tcp + smart", splits=True),
+    Protocol("SPLIT-SMART", "i-tcp + smart", ("tcp.careful=true",), splits=True),
 )
 
 PROTOCOLS = {protocol.name: protocol for protocol in _ALL}
