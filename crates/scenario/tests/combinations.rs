@@ -221,5 +221,6 @@ fn a_scheme_for_another_flavour_is_refused() {
     let split = "schemes=[\"i-tcp + smart\"]";
     parse(&[split, "tcp.flavour=newreno"]).expect_err("the wireless part is as in [tcp]");
     parse(&[split, "tcp.flavour=newreno", "scheme.i-tcp.wireless.flavour=reno"]).expect("Reno there");
-    parse(&[split, "scheme.i-tcp.wireless.flavour=newreno"]).expect_err("NewReno there");
+    let error = parse(&[split, "scheme.i-tcp.wireless.flavour=newreno"]).expect_err("NewReno there");
+    assert!(error.to_string().contains("flavour = \"reno\" in [scheme.i-tcp.wireless]"), "{error}");
 }

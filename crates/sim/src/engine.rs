@@ -337,7 +337,7 @@ impl<T: Tap> Engine<T> {
             self.note_finished(from);
         }
         for place in self.watchers.of(from) {
-            self.tell(self.watchers.ids[place], &signal);
+            self.notify_watcher(self.watchers.ids[place], &signal);
         }
     }
 
@@ -345,11 +345,11 @@ impl<T: Tap> Engine<T> {
     pub(crate) fn drop_corrupted(&mut self, link: ComponentId, packet: &Packet) {
         self.tap.drop(self.now, link, packet, DropReason::Corrupted);
         for place in self.arrival_watchers.of(link) {
-            self.tell(self.arrival_watchers.ids[place], &Signal::Corrupted(*packet));
+            self.notify_watcher(self.arrival_watchers.ids[place], &Signal::Corrupted(*packet));
         }
     }
 
-    fn tell(&mut self, watcher: ComponentId, signal: &Signal) {
+    fn notify_watcher(&mut self, watcher: ComponentId, signal: &Signal) {
         let index = usize::from(watcher.0);
         let out = self.out.attributed_to(watcher).without(self.places[index].unheard);
         let wanted = self.nodes[index].on_signal(self.now, signal, out);

@@ -209,7 +209,7 @@ impl Reaction for KeepWindow {
 
     fn judge(&mut self, _now: Time, hole: Hole, _sender: &mut SenderState) -> Response {
         match hole.evidence {
-            Evidence::Timeout => Response::Congestion,
+            Evidence::Timeout | Evidence::Mark => Response::Congestion,
             _ if self.is_corruption(hole.seq) => Response::Corruption,
             _ => Response::Congestion,
         }

@@ -60,7 +60,7 @@ pub trait Scheme {
         Vec::new()
     }
 
-    /// Why the scheme cannot extend connections with these TCP settings, and the remedy; `None` if it can.
+    /// Why the scheme cannot extend connections with these TCP settings, and the setting to change; `None` if it can.
     fn mismatch(&self, _tcp: &Settings) -> Option<String> {
         None
     }

@@ -1,10 +1,10 @@
 //! SMART: acknowledgements that name the segment that caused them.
 //!
 //! **What it does.** Besides the cumulative acknowledgement, each ACK of a segment out of order reports that
-//! segment. The sender so knows which segments have arrived. A gap below one that has arrived is a loss at once,
-//! without waiting for three duplicates, and all gaps are retransmitted at once. The first of them halves the window, as
-//! any loss. A retransmission is repeated when a later report still shows the gap a round-trip time after it; without
-//! reports the retransmission timer is left.
+//! segment. The sender thus knows which segments have arrived. A gap below one that has arrived is a loss at once,
+//! without waiting for three duplicates, and all gaps are retransmitted at once. The first gap halves the window, like
+//! any loss. A retransmission is repeated when a later report still shows the gap a round-trip time after it. Without
+//! reports, only the retransmission timer repairs it.
 //! **Source.** Keshav and Morgan, "SMART Retransmission: Performance with Overload and Random Losses", INFOCOM 1997,
 //! as used by Balakrishnan, Padmanabhan, Seshan and Katz, IEEE/ACM ToN 5(6), 1997, sections 2 and 3.1 (E2E-SMART). With
 //! `i-tcp` it serves the wireless part (SPLIT-SMART).
@@ -45,7 +45,7 @@ impl Scheme for Smart {
     }
 
     fn mismatch(&self, tcp: &Settings) -> Option<String> {
-        let problem = "extends the loss recovery of Reno; set flavour = \"reno\" in [tcp]";
+        let problem = "extends the loss recovery of Reno; set flavour = \"reno\"";
         (tcp.flavour != Flavour::Reno).then(|| String::from(problem))
     }
 
@@ -65,8 +65,8 @@ pub(super) struct Reports {
 
 impl ReceiverReaction for Reports {
     fn on_segment(&mut self, _now: Time, segment: &Segment, _receiver: &mut Receiver) {
-        if segment.len > 0 {
-            self.latest = Some(SackBlock { start: segment.seq, end: segment.seq + segment.len });
+        if segment.seq_len() > 0 {
+            self.latest = Some(SackBlock { start: segment.seq, end: segment.seq + segment.seq_len() });
         }
     }
 
@@ -153,7 +153,7 @@ impl Reaction for Gaps {
         if segment.sack.is_empty() {
             return;
         }
-        let is_duplicate = segment.ack == sender.snd_una();
+        let is_duplicate = sender.is_duplicate(segment);
         let is_new = sender.loss_is_new(segment.ack);
         let mut first_is_due = false;
         let lost = self.missing.iter().take_while(|gap| self.highest.is_some_and(|end| gap.start < end));
@@ -168,9 +168,17 @@ impl Reaction for Gaps {
     }
 
     fn on_sent(&mut self, now: Time, start: SeqNum, end: SeqNum, again: bool) {
-        let index = self.index_above(start);
-        while self.missing.get(index).is_some_and(|other| other.start < end) {
+        let mut index = self.index_above(start);
+        // What another segment has before or after this one is still missing.
+        if let Some(&other) = self.missing.get(index).filter(|other| other.start < start) {
+            self.missing.insert(index, Missing { end: start, ..other });
+            index += 1;
+        }
+        while self.missing.get(index).is_some_and(|other| other.end <= end) {
             self.missing.remove(index);
+        }
+        if let Some(other) = self.missing.get_mut(index) {
+            other.start = other.start.max(end);
         }
         self.missing.insert(index, Missing { start, end, sent: now, again });
     }

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use lasthop_base::{Bytes, Duration, Time};
 
 use super::cc::{self, AckInfo, Controller, RateSample, RttInfo, Sending, Window};
-use super::detection::{Copies, Duplicates};
+use super::detection::{Copies, Duplicates, Repeat};
 use super::paws::RecentTimestamp;
 use super::ranges::Ranges;
 use super::reaction::{Evidence, Hole, Reaction, Reactions};
@@ -260,6 +260,13 @@ impl SenderState {
     /// Duplicate acknowledgements in a row.
     pub fn dupacks(&self) -> u32 {
         self.duplicates.count
+    }
+
+    /// Whether `segment`, which is not processed yet, is a duplicate ACK (RFC 5681 section 2).
+    pub fn is_duplicate(&self, segment: &Segment) -> bool {
+        let window_changed = segment.wnd != self.rwnd;
+        let repeat = Repeat { segment, window_changed, outstanding: self.outstanding() };
+        segment.ack == self.snd_una && self.duplicates.is_duplicate(&repeat)
     }
 
     /// Whether duplicate ACKs for the segment at `seq` could cause a fast retransmit: its loss would be new, and not

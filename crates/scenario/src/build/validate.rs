@@ -182,7 +182,11 @@ impl Scenario {
             return Some(format!("\"{scheme}\" has a parameter {key}: {problem}"));
         }
         if let Some((scheme, reason)) = network.extended().find_map(|tcp| combination.mismatch(tcp)) {
-            return Some(format!("\"{scheme}\" {reason}, or leave the scheme out"));
+            let table = match combination.splitter() {
+                Some(splitter) => format!("scheme.{splitter}.wireless"),
+                None => String::from("tcp"),
+            };
+            return Some(format!("\"{scheme}\" {reason} in [{table}], or leave the scheme out"));
         }
         let lacks_arq = || {
             // The scheme registered last, since it is the most general one.

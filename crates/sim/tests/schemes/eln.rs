@@ -2,7 +2,7 @@
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
-use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum};
+use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings};
 use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, Signal};
 use lasthop_testing::dialogue::{Client, MSS, settings};
 use lasthop_testing::schemes::{installed, site};
@@ -177,4 +177,15 @@ fn other_losses_halve_the_window() {
     marked(tcp.at(100), 0, &[]).sends_nothing();
     tcp.times_out();
     tcp.sends(&["0..1000"]).ssthresh(4000.0).cwnd(1000.0);
+}
+
+/// The echo of a congestion mark is answered even if the requested segment is corrupted.
+#[test]
+fn congestion_marks_are_answered() {
+    let schemes = schemes(false);
+    let settings = Settings { ecn: true, ..settings(Flavour::Reno, 8) };
+    let mut tcp = Client::installed(&settings, None, installed(&schemes, "eln").reactions());
+    tcp.sends_full(0..8).at(100);
+    let segment = tcp.report(1000, &[]);
+    tcp.receives(Segment { flags: segment.flags | ELN | Flags::ECE, ..segment }).cwnd(4000.0);
 }

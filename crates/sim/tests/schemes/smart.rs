@@ -1,7 +1,7 @@
 //! SMART: acknowledgements that name the segment that caused them, and a source that uses them.
 
 use lasthop_proto::scheme::Schemes;
-use lasthop_proto::tcp::{Flavour, Settings};
+use lasthop_proto::tcp::{Flavour, Segment, Settings};
 use lasthop_testing::dialogue::{Client, MSS, Server, settings};
 use lasthop_testing::schemes::installed;
 
@@ -108,4 +108,27 @@ fn impossible_reports_are_ignored() {
     tcp.at(100).sack(0, &[9000..10_000]).sends_nothing();
     tcp.ack(2000).sent();
     tcp.sack(2000, &[1000..2000]).sends_nothing().losses(0);
+}
+
+/// The last segment is reported with its FIN, and has then arrived.
+#[test]
+fn the_last_segment_is_reported_with_its_fin() {
+    let mut tcp = receiver(Flavour::Reno);
+    tcp.at(10).data_fin(1000..2000).reports(0, &[1000..2001]);
+    let schemes = Schemes::default();
+    let settings = Settings { close: true, ..settings(Flavour::Reno, 8) };
+    let mut tcp = Client::installed(&settings, Some(3000), installed(&schemes, "smart").reactions());
+    tcp.sent();
+    tcp.at(100).sack(0, &[2000..3001]).sends(&["0..1000", "1000..2000"]);
+    tcp.at(250).sack(0, &[2000..3001]).sends(&["0..1000", "1000..2000"]);
+}
+
+/// A window update is no duplicate: what it reports is repaired with the next duplicate, which halves the window.
+#[test]
+fn a_window_update_repairs_nothing() {
+    let mut tcp = source();
+    let update = tcp.at(100).report(0, &[3000..4000]);
+    tcp.receives(Segment { wnd: update.wnd - 1, ..update }).sends_nothing();
+    tcp.receives(Segment { wnd: update.wnd - 1, ..update }).sends(&["0..1000", "1000..2000", "2000..3000"]);
+    tcp.ssthresh(4000.0);
 }

@@ -45,6 +45,7 @@ from lasthop.papers.verdicts import (
     ratio,
     same,
     share_of,
+    slightly_below,
     within,
 )
 
@@ -59,15 +60,10 @@ _TABLES = {
     "SPLIT": "4.4, table 4",
     "SPLIT-SMART": "4.4, table 4",
 }
-_LAN, _WAN = ("lan-32",), ("wan-32",)
-
-_SLOWER = (
-    "ours has no overhead of protocol processing at the hosts and the base station, so that a protocol that "
-    "hides every loss comes nearer to the peak"
-)
-_WINDOW = (
-    "with 2.3 % of losses and a round trip of 135 ms a window that is halved by each loss allows about "
-    "0.5 Mb/s (Mathis et al. 1997); the printed throughput is above it"
+_NO_OVERHEAD = "perhaps the testbed's computers spent time on each retransmission, which ours do not"
+_ACKS = (
+    "with an acknowledgement for two segments the window grows half as fast as with one for each; with the "
+    "reading ack=1 ours is "
 )
 _ELN = "ours has fewer timeouts: a window that stays large brings enough duplicates for the next loss"
 _GROWTH = (
@@ -77,23 +73,32 @@ _GROWTH = (
 _GROWTH_TOO = "with the reading growth=standard it is (46 % and 21 %)"
 _COPIES = (
     "ours sends copies ahead of the queue, so that they fill most gaps before the third duplicate, and the "
-    "source sends fewer segments again; with the reading queue=fifo it sends more of them"
+    "source retransmits fewer segments; with the reading queue=fifo it retransmits more of them"
 )
 _WHY = {
-    "wan-32-e2e-newreno": _WINDOW,
-    "wan-32-e2e-ietf-sack": _WINDOW,
-    "wan-32-ll": _WINDOW,
+    "wan-32-e2e-newreno": f"{_ACKS}0.69 Mb/s",
+    "wan-32-e2e-ietf-sack": f"{_ACKS}0.77 Mb/s",
+    "wan-32-ll": f"{_ACKS}1.01 Mb/s",
     **{f"{setting}-{name}": _GROWTH for setting in SETTINGS for name in ("e2e", "split")},
     "lan-32-e2e-newreno": _GROWTH,
     "lan-8-e2e-ietf-sack": _GROWTH,
     **{f"{setting}-{name}": _ELN for setting in SETTINGS for name in ("e2e-eln", "e2e-eln-rxmt")},
     **{
-        f"{setting}-{name}": _SLOWER
+        f"{setting}-{name}": _NO_OVERHEAD
         for setting in SETTINGS
         for name in ("ll-tcp-aware", "ll-smart-tcp-aware", "split-smart", "e2e-smart")
     },
     **{f"{setting}-ll-smart": _COPIES for setting in SETTINGS},
     **{f"{setting}-ll": _COPIES for setting in ("lan-8", "lan-32")},
+}
+_WHY_GOODPUT = {
+    **{f"{setting}-ll-smart": _COPIES for setting in SETTINGS},
+    "lan-8-ll": _COPIES,
+    "lan-32-ll": _COPIES,
+    "wan-32-ll": (
+        "the base station answers what the source retransmits and the mobile host has acknowledged, and "
+        "does not forward it (MobiCom 1995), so that less is sent over the air"
+    ),
 }
 _ROUNDING = (
     "of segments of 1440 B 2.2 % are lost with one error in 65,536 B, and nothing is sent in vain; the "
@@ -137,7 +142,7 @@ def _goodput(setting: str, protocol: str, evidence: Evidence) -> Finding:
 
 
 def _ratios(
-    pairs: Sequence[tuple[str, str, str]], region: Region, decimals: int, evidence: Evidence
+    pairs: Sequence[tuple[str, str, str]], region: Region, decimals: int, evidence: Evidence, note: str = ""
 ) -> Finding:
     """Judge ratios of throughput: (setting, protocol, other protocol)."""
     parts = [
@@ -145,7 +150,7 @@ def _ratios(
         for setting, ours, theirs in pairs
     ]
     text = "; ".join(f"{part.quantity.at().mean:.{decimals}f} ({part.label})" for part in parts)
-    return Finding(parts, text)
+    return Finding(parts, text, note)
 
 
 def _behind(setting: str, ours: str, theirs: str, region: Region, evidence: Evidence) -> Finding:
@@ -237,7 +242,7 @@ def _sack_at_high_rates(evidence: Evidence) -> Finding:
     return Finding(parts, ", ".join(f"{part.quantity.at().mean:.1f} times at {part.label}" for part in parts))
 
 
-def _sent_by_both(run: Run) -> tuple[float, float]:
+def _sent_again_by_source(run: Run) -> tuple[float, float]:
     """Return how many of the lost segments the source has retransmitted, and how many were lost."""
     events = run.events()
     lost = np.unique(events["packet"][events["event"] == "lost"])
@@ -246,7 +251,7 @@ def _sent_by_both(run: Run) -> tuple[float, float]:
 
 
 def _both(evidence: Evidence) -> Finding:
-    found = [_sent_by_both(run) for run in evidence.runs("trace-ll", PROTOCOLS["LL"].scheme)]
+    found = [_sent_again_by_source(run) for run in evidence.runs("trace-ll-lan", PROTOCOLS["LL"].scheme)]
     both, lost = (np.asarray(each) for each in zip(*found, strict=True))
     share = ratio(both, lost)
     return Finding(
@@ -306,7 +311,7 @@ CLAIMS: tuple[Claim, ...] = (
             printed="{1:.1f} %, {2:.1f} %".format(*PRINTED[protocol.name][setting]),
             experiment=experiment(setting, protocol.name),
             fails_if="one is more than half a point from the printed value",
-            why=_COPIES if protocol.name in ("LL", "LL-SMART") else _ROUNDING,
+            why=_WHY_GOODPUT.get(f"{setting}-{protocol.id}", _ROUNDING),
             how=partial(_goodput, setting, protocol.name),
         )
         for protocol in PROTOCOLS.values()
@@ -332,15 +337,15 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("wan-32", "LL"),
         besides=(experiment("wan-32", "LL-TCP-AWARE"),),
         fails_if="it is not 24 to 36 % behind",
-        why=_WINDOW,
+        why=f"{_ACKS}31 % behind",
         how=partial(_behind, "wan-32", "LL", "LL-TCP-AWARE", about(0.30)),
     ),
     Told(
         id="both",
         section="4.2",
-        statement="with LL the source retransmits about 90 % of the lost segments, as the base station does",
+        statement="LAN: with LL the source, too, retransmits about 90 % of the lost segments",
         printed="90 %",
-        experiment="trace-ll",
+        experiment="trace-ll-lan",
         fails_if="the source retransmits less than 72 % of them",
         why=(
             "the base station's copies overtake the queue, and often arrive before the third duplicate "
@@ -390,12 +395,13 @@ CLAIMS: tuple[Claim, ...] = (
             experiment(setting, name) for setting in ("lan-8", "lan-32") for name in ("E2E", "E2E-NEWRENO")
         ),
         fails_if="it is not 10 to 25 % better with one of the buffers",
-        why="with 8 KB a window has five segments, too few for the third duplicate: both wait for the timer",
+        why="with 8 KB a window has five segments, and after a halving too few for three duplicates",
         how=partial(
             _ratios,
             (("lan-8", "E2E-NEWRENO", "E2E"), ("lan-32", "E2E-NEWRENO", "E2E")),
             Region(1.1, 1.25, "10 to 25 % better"),
             2,
+            note="table 3's own numbers are 20 % with 8 KB and 27 % with 32 KB",
         ),
     ),
     Told(
@@ -406,7 +412,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("wan-32", "E2E-NEWRENO"),
         besides=(experiment("wan-32", "E2E"),),
         fails_if="it is not 1.8 to 2.2 times better",
-        why=_WINDOW,
+        why="plain TCP is faster than printed, so that less is left to gain (reading growth)",
         how=partial(_ratios, (("wan-32", "E2E-NEWRENO", "E2E"),), doubles(), 2),
     ),
     Told(
@@ -465,6 +471,7 @@ CLAIMS: tuple[Claim, ...] = (
             ),
             above(),
             2,
+            note="table 3 has 0.64 Mb/s for both ELN and NEWRENO in the WAN",
         ),
     ),
     Told(
@@ -499,18 +506,18 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("wan-32", "E2E-IETF-SACK"),
         besides=(experiment("wan-32", "LL-SMART-TCP-AWARE"),),
         fails_if="they are not 28 to 42 % behind",
-        why=_WINDOW,
+        why=f"{_ACKS}47 % behind",
         how=partial(_behind, "wan-32", "E2E-IETF-SACK", "LL-SMART-TCP-AWARE", about(0.35)),
     ),
     Told(
         id="sack-lan",
         section="4.3",
-        statement="LAN: selective acknowledgements are about 10-15 % behind the best link-layer protocol",
+        statement="LAN: SMART acknowledgements are about 10-15 % behind the best link-layer protocol",
         printed="10-15 %",
         experiment=experiment("lan-32", "E2E-SMART"),
         besides=(experiment("lan-32", "LL-SMART-TCP-AWARE"),),
         fails_if="SMART is not 8 to 18 % behind",
-        why=_SLOWER,
+        why=_NO_OVERHEAD,
         how=partial(
             _behind,
             "lan-32",
@@ -527,7 +534,13 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=experiment("lan-32", "SPLIT"),
         besides=(experiment("lan-32", "E2E"),),
         fails_if="it is more than a tenth from it",
-        how=partial(_ratios, (("lan-32", "SPLIT", "E2E"),), same(), 2),
+        how=partial(
+            _ratios,
+            (("lan-32", "SPLIT", "E2E"),),
+            same(),
+            2,
+            note="the tables' own numbers are 0.60 and 0.70 Mb/s",
+        ),
     ),
     Told(
         id="split-wired",
@@ -552,7 +565,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Told(
         id="split-smart",
-        section="4.4",
+        section="4.4, 6",
         statement="SPLIT-SMART is slightly less than LL-SMART-TCP-AWARE",
         printed="-",
         experiment=experiment("lan-32", "SPLIT-SMART"),
@@ -561,11 +574,11 @@ CLAIMS: tuple[Claim, ...] = (
             for setting in SETTINGS
             for name in ("SPLIT-SMART", "LL-SMART-TCP-AWARE")
         ),
-        fails_if="it is not less, in one of the settings",
+        fails_if="in one of the settings it is not less, or more than a tenth less",
         how=partial(
             _ratios,
             tuple((setting, "SPLIT-SMART", "LL-SMART-TCP-AWARE") for setting in SETTINGS),
-            below(),
+            slightly_below(),
             3,
         ),
     ),
@@ -595,7 +608,7 @@ CLAIMS: tuple[Claim, ...] = (
             experiment=at_distance(16, name),
             besides=tuple(at_distance(distance, name) for distance in DISTANCES),
             fails_if="at one of the rates the mean is more than a tenth from the printed value",
-            why=_GROWTH if name == "E2E" else _SLOWER,
+            why=_GROWTH if name == "E2E" else _NO_OVERHEAD,
             how=partial(_curve, name),
         )
         for name in FIGURE_12
@@ -618,7 +631,7 @@ CLAIMS: tuple[Claim, ...] = (
         experiment=at_distance(16, "LL-TCP-AWARE"),
         besides=tuple(at_distance(16, name) for name in ("LL-SMART-TCP-AWARE", "E2E")),
         fails_if="one is not 7.2 to 10.8 times better",
-        why=_SLOWER,
+        why=_NO_OVERHEAD,
         how=partial(_high_rate, "E2E", about(9.0)),
     ),
     Told(

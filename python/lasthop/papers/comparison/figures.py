@@ -30,13 +30,14 @@ END_TO_END = ("E2E", "E2E-NEWRENO", "E2E-SMART", "E2E-IETF-SACK", "E2E-ELN", "E2
 SPLIT = ("SPLIT", "SPLIT-SMART")
 
 TRACED = {
+    "trace-ll-lan": "LL",
     "trace-ll": "LL",
     "trace-ll-tcp-aware": "LL-TCP-AWARE",
     "trace-e2e": "E2E",
     "trace-e2e-eln": "E2E-ELN",
     "trace-split": "SPLIT",
 }
-"""The protocols of the traced runs, in the wide area, by experiment."""
+"""The protocols of the traced runs by experiment, in the wide area but for those called LAN."""
 
 _THROUGHPUT = Reading("throughput", "Mb/s", 1e6)
 _TIME = Reading("time", "s", 1.0)

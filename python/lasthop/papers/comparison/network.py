@@ -20,6 +20,7 @@ DATA = 1400
 # An Internet path of 16 hops, whose round trip is 135 ms with a data packet on the air.
 _WIDE = ("wired.delay=63 ms",)
 
+# Awareness was added to LL (section 3.2), whose shortest timeout is 200 ms.
 _AGENT = ("scheme.snoop.dupacks=2", "scheme.snoop.min_timeout=200 ms")
 _PLAIN = (*_AGENT, "scheme.snoop.suppress=false")
 _SMART = ("scheme.snoop.selective=true",)

@@ -4,7 +4,7 @@ from lasthop.papers.comparison.network import PRINTED, PROTOCOLS, experiment
 from lasthop.papers.paper import Choice, Reading
 
 # The rate at which 8 MB have the printed peak throughput.
-_SLOWER = ("wired.rate=1.42 Mbps",)
+_SLOW_WIRE = ("wired.rate=1.42 Mbps",)
 _WIDE_AREA = (
     *(experiment("wan-32", name) for name in PROTOCOLS if "wan-32" in PRINTED[name]),
     *(f"trace-{name}" for name in ("ll", "ll-tcp-aware", "e2e", "e2e-eln", "split")),
@@ -56,9 +56,9 @@ READINGS = (
             ),
             Choice(
                 "wired",
-                "a wired one of 1.42 Mb/s, which gives the printed peak; packets then wait there, and those "
-                "of the base station for nothing",
-                dict.fromkeys(_WIDE_AREA, _SLOWER),
+                "a wired one of 1.42 Mb/s, which gives the printed peak; packets queue there, and the "
+                "base station's queue stays empty",
+                dict.fromkeys(_WIDE_AREA, _SLOW_WIRE),
             ),
         ),
     ),

@@ -299,6 +299,7 @@ impl SnoopState {
 
     fn on_new_ack(&mut self, now: Time, ack: SeqNum, scheme: &Snoop, counters: &mut Counters) -> Answer {
         self.rtt.on_ack(now, ack);
+        self.reported = self.reported.filter(|&(_, highest)| highest > ack);
         let gone = self.segments.partition_point(|cached| cached.end <= ack);
         // An acknowledgement sooner than any round trip is of the original; the copy will cause a duplicate.
         let smallest = self.rtt.smallest.unwrap_or(Duration::ZERO);
@@ -330,9 +331,13 @@ impl SnoopState {
         };
         for block in segment.sack.iter().filter(is_valid) {
             let first = self.segments.partition_point(|cached| cached.start < block.start);
-            let after = self.segments.partition_point(|cached| cached.end <= block.end).max(first);
-            for arrived in self.segments.drain(first..after).filter(|arrived| arrived.copies == 0) {
-                // Of a segment with copies, any transmission may have arrived.
+            // SACK blocks do not cover FIN, which arrives with its data.
+            let fin = self.end.filter(|&end| end == block.end + 1);
+            let is_covered = |cached: &CachedSegment| cached.end <= block.end || fin == Some(cached.end);
+            let after = self.segments.partition_point(is_covered).max(first);
+            // Of a segment that was sent more than once, any transmission may have arrived.
+            let once = |arrived: &CachedSegment| arrived.copies == 0 && !arrived.from_source_again;
+            for arrived in self.segments.drain(first..after).filter(once) {
                 let (number, highest) = self.reported.unwrap_or((0, arrived.end));
                 self.reported = Some((number.max(arrived.number), highest.max(arrived.end)));
             }

@@ -115,6 +115,16 @@ fn a_copy_has_its_timeout_when_it_becomes_the_oldest() {
     station.at(350).passes(3 * LEN).repairs_at(350, nth(3)).passes(5 * LEN).at(5_000);
 }
 
+/// A segment that the source sent again may have arrived the first time, so that its report tells nothing of those sent
+/// in between.
+#[test]
+fn a_report_of_a_segment_sent_twice_proves_nothing() {
+    let mut station = Station::with("selective = true");
+    station.sends(0..4).passes(LEN).sends(4..6).sends([2]);
+    repairs(&mut station, report(1, 2..3), true, &[]);
+    repairs(&mut station, report(1, 3..4), false, &[1]);
+}
+
 /// Reports that contradict the state are ignored.
 #[test]
 fn impossible_reports_are_ignored() {
