@@ -326,8 +326,8 @@ CLAIMS: tuple[Claim, ...] = (
         besides=(experiment("lan-32", "LL-TCP-AWARE"),),
         fails_if="it is not 8 to 12 % behind",
         why=(
-            "ours is behind by what the needless retransmissions take, 3 % of the air; half a window still fills "
-            "the path"
+            "ours is behind by what the needless retransmissions take, 3 % of the air; half a window still "
+            "fills the path"
         ),
         how=partial(_behind, "lan-32", "LL", "LL-TCP-AWARE", about(0.10)),
     ),
