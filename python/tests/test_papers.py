@@ -16,7 +16,7 @@ from conftest import ROOT, Command, results
 
 import lasthop
 from lasthop.papers import names, paper, papers, report
-from lasthop.papers.comparison.network import FIGURE_12, PRINTED, PROTOCOLS
+from lasthop.papers.comparison.network import BURSTS, FIGURE_12, PRINTED, PROTOCOLS, TABLE_5
 from lasthop.papers.evidence import Evidence, Sweep, total
 from lasthop.papers.kept import make_runs
 from lasthop.papers.kept_store import KeptRun, KeptStore, Measured, values
@@ -215,6 +215,7 @@ def test_margins_without_a_source_in_the_paper_are_called_ours(outcome: Outcome)
     ours = {
         "comparison": {"peak-lan-32", "peak-wan-32", *tables}
         | {f"goodput-{each}" for each in tables}
+        | {f"bursts-{packets}-{PROTOCOLS[name].id}" for name in TABLE_5 for packets in BURSTS}
         | {f"figure-12-{PROTOCOLS[name].id}" for name in FIGURE_12},
         "ebsn": {"quench", "local-basic"},
         "lhack": {"each-corruption", "slow-start", "halved"},

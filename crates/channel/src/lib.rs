@@ -18,6 +18,8 @@
 //! - Two schemes that run with the same seed see the same fades, so their results can be compared in pairs
 //!   (common random numbers).
 //!
+//! [`FrameBursts`] is the exception: its bursts are counted in frames.
+//!
 //! State changes are drawn lazily, when a query reaches them: a channel needs no events. Queries move forward
 //! in time; see [`Channel`] for how far back they may reach.
 //!
@@ -31,6 +33,7 @@ mod alternating;
 mod bit_errors;
 mod crossing;
 mod fixed_periods;
+mod frame_bursts;
 mod frame_loss;
 mod handoff;
 mod iid;
@@ -42,6 +45,7 @@ mod two_state;
 
 pub use alternating::Start;
 pub use fixed_periods::FixedPeriods;
+pub use frame_bursts::FrameBursts;
 pub use frame_loss::FrameLoss;
 pub use handoff::Handoff;
 pub use iid::Iid;

@@ -5,7 +5,7 @@ use lasthop_base::{Duration, Invalid, Probability, Stream};
 use serde::{Deserialize, Serialize};
 
 use crate::bit_errors::BitErrors;
-use crate::{Channel, FixedPeriods, FrameLoss, Iid, NguyenNoble, RayleighGilbert, TwoState};
+use crate::{Channel, FixedPeriods, FrameBursts, FrameLoss, Iid, NguyenNoble, RayleighGilbert, TwoState};
 
 /// A channel model with its parameters.
 ///
@@ -28,6 +28,8 @@ pub enum Model {
     Iid(Iid),
     /// Independent frame losses.
     FrameLoss(FrameLoss),
+    /// Bursts of a constant number of lost frames.
+    FrameBursts(FrameBursts),
     /// Good and bad periods of exponentially distributed length.
     TwoState(TwoState),
     /// Good and bad periods of constant length.
@@ -47,6 +49,7 @@ impl Model {
     pub fn validate(&self) -> Result<(), Invalid> {
         match self {
             Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => Ok(()),
+            Model::FrameBursts(model) => model.validate(),
             Model::TwoState(model) => {
                 has_length("two-state.good", model.good)?;
                 has_length("two-state.bad", model.bad)
@@ -73,6 +76,7 @@ impl Model {
             Model::Perfect => Box::new(Iid { ber: Probability::default() }.channel()),
             Model::Iid(model) => Box::new(model.channel()),
             Model::FrameLoss(model) => Box::new(model),
+            Model::FrameBursts(model) => Box::new(model.channel(stream)),
             Model::TwoState(model) => Box::new(model.channel(stream)),
             Model::FixedPeriods(model) => Box::new(model.channel()),
             Model::RayleighGilbert(model) => Box::new(model.channel(stream)),
@@ -85,7 +89,7 @@ impl Model {
     /// curves: λ_bg/(λ_bg + λ_gb).
     pub fn availability(&self) -> f64 {
         match self {
-            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => 1.0,
+            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) | Model::FrameBursts(_) => 1.0,
             Model::TwoState(model) => model.means().availability(),
             Model::FixedPeriods(model) => model.periods().availability(),
             Model::RayleighGilbert(model) => model.availability(),
@@ -97,7 +101,7 @@ impl Model {
     /// cost of a channel grows with the number of such cycles.
     pub fn mean_cycle_s(&self) -> Option<f64> {
         match self {
-            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => None,
+            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) | Model::FrameBursts(_) => None,
             Model::TwoState(TwoState { good, bad, .. })
             | Model::FixedPeriods(FixedPeriods { good, bad, .. }) => {
                 Some(good.as_secs_f64() + bad.as_secs_f64())
@@ -112,7 +116,11 @@ impl Model {
     pub fn loss_instants(&self, on_air: Duration) -> f64 {
         let times = |unit: Duration| on_air.as_secs_f64() / unit.as_secs_f64();
         match self {
-            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) | Model::TwoState(_) => 0.0,
+            Model::Perfect
+            | Model::Iid(_)
+            | Model::FrameLoss(_)
+            | Model::FrameBursts(_)
+            | Model::TwoState(_) => 0.0,
             Model::FixedPeriods(model) => times(model.good).max(1.0) * times(model.bad).max(1.0),
             Model::RayleighGilbert(model) => times(model.step),
             Model::NguyenNoble(model) => {
@@ -145,6 +153,7 @@ impl Model {
             Model::FrameLoss(model) => {
                 -libm::expm1(BitErrors::new(model.loss).log_survival(f64::from(frames)))
             }
+            Model::FrameBursts(model) => model.loss_probability(frames),
             Model::TwoState(model) => model.loss_probability(bits, on_air),
             Model::FixedPeriods(model) => model.loss_probability(bits, on_air),
             Model::RayleighGilbert(model) => model.loss_probability(bits, on_air),

@@ -3,12 +3,15 @@
 from lasthop.papers.comparison.claims import CLAIMS
 from lasthop.papers.comparison.figures import FIGURES, TRACED
 from lasthop.papers.comparison.network import (
+    BURSTS,
     DISTANCES,
     FIGURE_12,
     PRINTED,
     PROTOCOLS,
     SETTINGS,
+    TABLE_5,
     at_distance,
+    bursts,
     error_rate,
     experiment,
 )
@@ -48,6 +51,11 @@ PAPER = Paper(
             for name in FIGURE_12
             for distance in DISTANCES
             if distance != 64
+        ),
+        *(
+            _experiment(f"bursts-{packets}-{PROTOCOLS[name].id}", name, "lan-32", *bursts(packets))
+            for name in TABLE_5
+            for packets in BURSTS
         ),
         *(
             _experiment(f"peak-{setting}", "E2E", setting, "radio.channel=perfect")

@@ -8,12 +8,14 @@ from functools import partial
 import numpy as np
 
 from lasthop.papers.comparison.network import (
+    BURSTS,
     DATA,
     DISTANCES,
     FIGURE_12,
     PRINTED,
     PROTOCOLS,
     SETTINGS,
+    TABLE_5,
     at_distance,
     experiment,
 )
@@ -107,6 +109,19 @@ def _rates(evidence: Evidence) -> DataFigure:
     return figure
 
 
+def _bursts(evidence: Evidence) -> DataFigure:
+    lines = []
+    x = [float(packets) for packets in BURSTS]
+    for name, printed in TABLE_5.items():
+        found = [
+            throughput(evidence, f"bursts-{packets}-{PROTOCOLS[name].id}", name).at() for packets in BURSTS
+        ]
+        lines.append(_line(name, x, found, scheme=name))
+        paper = [1e6 * printed[packets] for packets in BURSTS]
+        lines.append(Line(f"{name}, paper", x, paper, scheme=name, printed=True))
+    return curve(lines, Reading("packets in a burst", "", 1.0), _THROUGHPUT)
+
+
 def _over_time(
     column: str, y: Reading, most: float, until: float, parts: dict[str, tuple[str, int]], evidence: Evidence
 ) -> DataFigure:
@@ -142,6 +157,12 @@ FIGURES = (
     Plot("table-2", "Link-layer protocols (figure 3)", _experiments(LINK_LAYER), partial(_table, LINK_LAYER)),
     Plot("table-3", "End-to-end protocols (figure 6)", _experiments(END_TO_END), partial(_table, END_TO_END)),
     Plot("table-4", "Split-connection protocols (figure 9)", _experiments(SPLIT), partial(_table, SPLIT)),
+    Plot(
+        "table-5",
+        "Bursts of losses, in the local area",
+        tuple(f"bursts-{packets}-{PROTOCOLS[name].id}" for name in TABLE_5 for packets in BURSTS),
+        _bursts,
+    ),
     Plot(
         "12",
         "Throughput against the error rate, in the local area",

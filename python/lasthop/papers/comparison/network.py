@@ -133,6 +133,29 @@ FIGURE_12 = {
 """Throughput in Mb/s at each distance, read off figure 12 to 0.01."""
 
 
+TABLE_5 = {
+    "LL-TCP-AWARE": {2: 1.25, 4: 1.02, 6: 0.84},
+    "LL-SMART-TCP-AWARE": {2: 1.28, 4: 1.20, 6: 1.10},
+}
+"""Throughput in Mb/s by the number of packets in a burst (table 5)."""
+
+BURSTS = tuple(TABLE_5["LL-TCP-AWARE"])
+"""The numbers of packets in a burst."""
+
+
+def bursts(packets: int) -> tuple[str, ...]:
+    """Return the overrides for bursts of lost data packets, one every 65,536 bytes of data on average.
+
+    Examples
+    --------
+    >>> bursts(4)
+    ('radio.channel={frame-bursts={begin=0.021362305, frames=4}}', 'radio.uplink.channel=perfect')
+    """
+    begin = DATA / 65_536
+    channel = f"radio.channel={{frame-bursts={{begin={begin:.8g}, frames={packets}}}}}"
+    return (channel, "radio.uplink.channel=perfect")
+
+
 def error_rate(distance: int) -> str:
     """Return the override for one error every `distance` units of 1024 bytes, on average.
 

@@ -1,0 +1,74 @@
+//! Bursts of lost frames of constant length.
+
+use lasthop_base::{Invalid, Probability, Stream, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{Channel, Sojourn};
+
+/// Consecutive frames that are lost together: before each frame outside of a burst, one begins with a constant
+/// probability and destroys this frame and the next ones, whatever their sizes and the time between them (Balakrishnan et
+/// al., IEEE/ACM ToN 5(6), 1997, section 4.5).
+///
+/// Bursts are counted in frames, so that they depend on the traffic of their direction, unlike the states of other
+/// channels. Both directions draw the same bursts, by the number of the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrameBursts {
+    /// Probability that a burst begins with a frame.
+    pub begin: Probability,
+    /// Number of frames in a burst.
+    pub frames: u32,
+}
+
+impl FrameBursts {
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        let problem = "found 0, expected the number of frames in a burst, at least 1";
+        if self.frames == 0 { Err(Invalid { field: "frame-bursts.frames", problem }) } else { Ok(()) }
+    }
+
+    pub(crate) fn channel(self, stream: Stream) -> impl Channel {
+        Bursts { model: self, left: 0, stream }
+    }
+
+    /// The probability that at least one of `frames` consecutive frames is lost, the first of them at a random place
+    /// of the sequence: none is if the first is outside of a burst and none begins.
+    pub(crate) fn loss_probability(&self, frames: u32) -> f64 {
+        let (begin, length) = (self.begin.get(), f64::from(self.frames));
+        let outside = 1.0 / (1.0 - begin + begin * length);
+        1.0 - outside * libm::pow(1.0 - begin, f64::from(frames))
+    }
+}
+
+struct Bursts {
+    model: FrameBursts,
+    /// Frames of the current burst that are still to come.
+    left: u32,
+    stream: Stream,
+}
+
+impl Bursts {
+    /// Whether the next frame survives.
+    fn next(&mut self) -> f64 {
+        if self.left == 0 && self.stream.bernoulli(self.model.begin.get()) {
+            self.left = self.model.frames;
+        }
+        let lost = self.left > 0;
+        self.left -= u32::from(lost);
+        if lost { 0.0 } else { 1.0 }
+    }
+}
+
+impl Channel for Bursts {
+    fn survival(&mut self, _start: Time, _end: Time, _bits: u64) -> f64 {
+        self.next()
+    }
+
+    fn exposure(&mut self, _start: Time, _end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        each(1.0, Probability::default());
+        self.next()
+    }
+
+    fn sojourn(&mut self, _at: Time) -> Sojourn {
+        Sojourn::FOREVER
+    }
+}
