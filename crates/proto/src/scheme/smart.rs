@@ -65,8 +65,8 @@ pub(super) struct Reports {
 
 impl ReceiverReaction for Reports {
     fn on_segment(&mut self, _now: Time, segment: &Segment, _receiver: &mut Receiver) {
-        if segment.seq_len() > 0 {
-            self.latest = Some(SackBlock { start: segment.seq, end: segment.seq + segment.seq_len() });
+        if segment.len > 0 {
+            self.latest = Some(SackBlock { start: segment.seq, end: segment.seq + segment.len });
         }
     }
 
@@ -124,7 +124,7 @@ impl Gaps {
         self.highest = self.highest.filter(|&highest| highest > ack);
     }
 
-    fn report(&mut self, now: Time, block: &SackBlock) {
+    fn report(&mut self, now: Time, block: SackBlock) {
         let index = self.missing.partition_point(|segment| segment.start < block.start);
         while self.missing.get(index).is_some_and(|segment| segment.end <= block.end) {
             self.arrive(now, index);
@@ -148,7 +148,9 @@ impl Reaction for Gaps {
         let (ack, max) = (segment.ack, sender.snd_max());
         let is_news = |block: &&SackBlock| block.start > ack && block.start < block.end && block.end <= max;
         for block in segment.sack.iter().filter(is_news) {
-            self.report(now, block);
+            // Reports do not cover FIN, which arrives with its data.
+            let fin = sender.left_from(block.end) == Some(0) && block.end < max;
+            self.report(now, SackBlock { end: block.end + u32::from(fin), ..*block });
         }
         if segment.sack.is_empty() {
             return;

@@ -110,17 +110,17 @@ fn impossible_reports_are_ignored() {
     tcp.sack(2000, &[1000..2000]).sends_nothing().losses(0);
 }
 
-/// The last segment is reported with its FIN, and has then arrived.
+/// A report of the last segment does not cover its FIN, which has arrived as well.
 #[test]
-fn the_last_segment_is_reported_with_its_fin() {
+fn a_report_of_the_last_segment_includes_its_fin() {
     let mut tcp = receiver(Flavour::Reno);
-    tcp.at(10).data_fin(1000..2000).reports(0, &[1000..2001]);
+    tcp.at(10).data_fin(1000..2000).reports(0, &[1000..2000]);
     let schemes = Schemes::default();
     let settings = Settings { close: true, ..settings(Flavour::Reno, 8) };
     let mut tcp = Client::installed(&settings, Some(3000), installed(&schemes, "smart").reactions());
     tcp.sent();
-    tcp.at(100).sack(0, &[2000..3001]).sends(&["0..1000", "1000..2000"]);
-    tcp.at(250).sack(0, &[2000..3001]).sends(&["0..1000", "1000..2000"]);
+    tcp.at(100).sack(0, &[2000..3000]).sends(&["0..1000", "1000..2000"]);
+    tcp.at(250).sack(0, &[2000..3000]).sends(&["0..1000", "1000..2000"]);
 }
 
 /// A window update is no duplicate: what it reports is repaired with the next duplicate, which halves the window.
