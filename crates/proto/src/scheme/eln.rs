@@ -100,7 +100,7 @@ impl Marker {
             self.connections.remove_connection(connection);
         }
         let Some(slot) = self.connections.find(now, connection) else { return false };
-        if self.connections[slot].first.is_far_from(segment.ack) {
+        if self.connections[slot].latest.is_far_from(segment.ack) {
             self.connections.remove(slot);
             return false;
         }
@@ -116,16 +116,16 @@ struct Corrupted {
     /// Not acknowledged, in sequence order, without overlaps.
     segments: VecDeque<SackBlock>,
     /// The first sequence number of the latest corrupted segment.
-    first: SeqNum,
+    latest: SeqNum,
 }
 
 impl ConnectionState for Corrupted {
     fn new(_now: Time, segment: &Segment) -> Corrupted {
-        Corrupted { segments: VecDeque::new(), first: segment.seq }
+        Corrupted { segments: VecDeque::new(), latest: segment.seq }
     }
 
     fn is_outdated(&self, segment: &Segment) -> bool {
-        self.first.is_far_from(segment.seq)
+        self.latest.is_far_from(segment.seq)
     }
 
     fn cached(&self) -> usize {
@@ -136,7 +136,7 @@ impl ConnectionState for Corrupted {
 impl Corrupted {
     fn insert(&mut self, segment: &Segment) {
         let block = SackBlock { start: segment.seq, end: segment.seq + segment.len };
-        self.first = block.start;
+        self.latest = block.start;
         let index = self.segments.partition_point(|other| other.end <= block.start);
         let is_known = self.segments.get(index).is_some_and(|other| other.start < block.end);
         if !is_known && self.segments.len() < CORRUPTED {

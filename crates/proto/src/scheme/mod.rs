@@ -17,6 +17,7 @@ mod combination;
 mod connections;
 mod installer;
 mod registry;
+mod reports;
 
 use alloc::string::String;
 use alloc::vec::Vec;

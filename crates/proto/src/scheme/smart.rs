@@ -20,10 +20,10 @@ use alloc::string::String;
 use lasthop_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
+use super::reports::Reports;
 use super::{Installer, Scheme};
 use crate::tcp::{
-    AckResponse, Evidence, Flavour, Hole, Reaction, Receiver, ReceiverReaction, Response, SackBlock, Segment,
-    SenderState, SeqNum, Settings,
+    Evidence, Flavour, Hole, Reaction, Response, SackBlock, Segment, SenderState, SeqNum, Settings,
 };
 
 /// Acknowledgements that name the segment that caused them, and a sender that uses them; no parameters.
@@ -52,32 +52,6 @@ impl Scheme for Smart {
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.at_receiver(Reports::default);
         installer.at_sender(Gaps::default);
-    }
-}
-
-/// Adds the segment that causes an acknowledgement to it, if it is out of order. A receiver with selective
-/// acknowledgements of its own reports more.
-#[derive(Debug, Default)]
-pub(super) struct Reports {
-    /// The latest segment.
-    latest: Option<SackBlock>,
-}
-
-impl ReceiverReaction for Reports {
-    fn on_segment(&mut self, _now: Time, segment: &Segment, _receiver: &mut Receiver) {
-        if segment.len > 0 {
-            self.latest = Some(SackBlock { start: segment.seq, end: segment.seq + segment.len });
-        }
-    }
-
-    fn on_ack(&mut self, _now: Time, ack: &mut Segment, receiver: &mut Receiver) -> AckResponse {
-        let is_above = |block: &SackBlock| block.start > ack.ack && receiver.has_gap();
-        if let Some(block) = self.latest.filter(is_above)
-            && ack.sack.is_empty()
-        {
-            ack.sack.push(block);
-        }
-        AckResponse::Send
     }
 }
 

@@ -55,7 +55,7 @@ use alloc::vec::Vec;
 use lasthop_base::Duration;
 use serde::{Deserialize, Serialize};
 
-use super::smart::Reports;
+use super::reports::Reports;
 use super::{Installer, Scheme};
 use crate::tcp::Settings;
 

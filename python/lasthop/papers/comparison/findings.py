@@ -1,0 +1,257 @@
+"""The quantities that the claims are about, and where they must lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lasthop import Run
+from lasthop.papers.claims import Finding, gained, printed_number
+from lasthop.papers.comparison.figures import (
+    throughput,
+    wired_goodput,
+    wireless_goodput,
+)
+from lasthop.papers.comparison.network import (
+    BURSTS,
+    DISTANCES,
+    FIGURE_12,
+    PEAK,
+    PRINTED,
+    PROTOCOLS,
+    SETTINGS,
+    TABLE_5,
+    at_distance,
+    experiment,
+)
+from lasthop.papers.evidence import Evidence
+from lasthop.papers.verdicts import (
+    PERCENT,
+    SAME,
+    Part,
+    Quantity,
+    Region,
+    Unit,
+    about,
+    about_gain,
+    above,
+    below,
+    calculated,
+    difference,
+    never,
+    ratio,
+    same,
+    share_of,
+    within,
+)
+
+_MBPS = Unit("Mb/s", 1e6, 2)
+_MARGIN = "within a tenth: our margin, since the paper states no scatter"
+_GOODPUT = 0.005
+"""How far goodput may be from the printed one: a fifth of what the losses cost."""
+
+
+def _of(evidence: Evidence, setting: str, protocol: str) -> Quantity:
+    return throughput(evidence, experiment(setting, protocol), protocol)
+
+
+def _over(evidence: Evidence, setting: str, ours: str, theirs: str) -> Quantity:
+    """Return the ratio of the throughputs of two protocols over the same errors."""
+    return ratio(_of(evidence, setting, ours).values, _of(evidence, setting, theirs).values)
+
+
+def number(setting: str, protocol: str, evidence: Evidence) -> Finding:
+    """Compare a throughput of tables 2 to 4 with the printed one."""
+    found, printed = _of(evidence, setting, protocol), 1e6 * PRINTED[protocol][setting][0]
+    at = found.at()
+    note = f"ours is {at.mean / printed - 1:+.0%}"
+    part = Part(found, printed_number(printed, SAME, _MARGIN, _MBPS), unit=_MBPS)
+    return Finding([part], _MBPS.estimate(at), note)
+
+
+def goodput(setting: str, protocol: str, evidence: Evidence) -> Finding:
+    """Compare the goodput of both paths with the printed one."""
+    parts = []
+    paths = (
+        ("wireless", wireless_goodput, PRINTED[protocol][setting][1]),
+        ("wired", wired_goodput, PRINTED[protocol][setting][2]),
+    )
+    for path, of, printed in paths:
+        found = of(evidence, experiment(setting, protocol), protocol)
+        low, high = printed - 100 * _GOODPUT, printed + 100 * _GOODPUT
+        text = (
+            f"{path} {low:.1f} to {high:.1f} %: our margin, a fifth of what the losses cost, since the paper "
+            "states no scatter"
+        )
+        parts.append(Part(found, within(printed / 100, _GOODPUT, text), path, PERCENT))
+    means = " and ".join(f"{100 * part.quantity.at().mean:.1f} %" for part in parts)
+    return Finding(parts, means)
+
+
+def ratios(
+    pairs: Sequence[tuple[str, str, str]], region: Region, decimals: int, evidence: Evidence, note: str = ""
+) -> Finding:
+    """Judge ratios of throughput: (setting, protocol, other protocol)."""
+    parts = [
+        Part(_over(evidence, setting, ours, theirs), region, f"{ours} over {theirs}, {SETTINGS[setting]}")
+        for setting, ours, theirs in pairs
+    ]
+    text = "; ".join(f"{part.quantity.at().mean:.{decimals}f} ({part.label})" for part in parts)
+    return Finding(parts, text, note)
+
+
+def behind(setting: str, ours: str, theirs: str, region: Region, evidence: Evidence) -> Finding:
+    """Judge by how much a protocol is behind another."""
+    behind = Quantity(1 - _over(evidence, setting, ours, theirs).values)
+    return Finding([Part(behind, region, unit=PERCENT)], f"{PERCENT.estimate(behind.at())} behind")
+
+
+def of_peak(setting: str, share: float, evidence: Evidence) -> Finding:
+    """Compare plain TCP with a share of the peak throughput."""
+    found = Quantity(_of(evidence, setting, "E2E").values / PEAK[setting])
+    region = below(share, f"less than {share:.0%} of the maximum")
+    return Finding([Part(found, region, unit=PERCENT)], f"{PERCENT.estimate(found.at())} of the maximum")
+
+
+def no_timeouts(
+    names: Sequence[str], settings: Sequence[str], metrics: Sequence[str], evidence: Evidence
+) -> Finding:
+    """Judge the share of runs in which one of some counts of losses is not zero."""
+    parts = []
+    for name in names:
+        for setting in settings:
+            counts = [
+                evidence.values(experiment(setting, name), PROTOCOLS[name].scheme, metric)
+                for metric in metrics
+            ]
+            found = share_of(np.sum(counts, axis=0) > 0)
+            parts.append(Part(found, never(), f"{name}, {SETTINGS[setting]}"))
+    having_any = sum(int(part.quantity.values.sum()) for part in parts)
+    return Finding(
+        parts, f"in {having_any or 'none'} of {sum(len(part.quantity.values) for part in parts)} runs"
+    )
+
+
+def grows_with_buffer(ours: str, theirs: str, larger: bool, evidence: Evidence) -> Finding:
+    """Compare the gains of a protocol over another with the two socket buffers."""
+    small, large = (_over(evidence, setting, ours, theirs) for setting in ("lan-8", "lan-32"))
+    region = above(0.0, "more with 32 KB") if larger else below(0.0, "more with 8 KB")
+    text = f"{gained(small.at())} with 8 KB, {gained(large.at())} with 32 KB"
+    return Finding([Part(difference(large, small), region)], text)
+
+
+def best(setting: str, protocol: str, others: Sequence[str], evidence: Evidence) -> Finding:
+    """Compare a protocol with each of the others."""
+    parts = [
+        Part(_over(evidence, setting, protocol, other), above(text="faster than each other"), other)
+        for other in others
+        if other != protocol and setting in PRINTED[other]
+    ]
+    closest = min(parts, key=lambda part: part.quantity.at().mean)
+    return Finding(parts, f"{gained(closest.quantity.at(), 1)} over {closest.label}, the next")
+
+
+def curve(protocol: str, evidence: Evidence) -> Finding:
+    """Compare a protocol's throughput at each error rate of figure 12 with the printed one."""
+    parts, texts = [], []
+    for distance, printed in zip(DISTANCES, FIGURE_12[protocol], strict=True):
+        found = throughput(evidence, at_distance(distance, protocol), protocol)
+        region = within(1e6 * printed, SAME * 1e6 * printed, f"as printed, {_MARGIN}")
+        parts.append(Part(found, region, f"{distance} KB", _MBPS))
+        texts.append(f"{found.at().mean / 1e6:.2f} ({printed:.2f})")
+    return Finding(parts, f"{', '.join(texts)} at 16, 32, 64, 128 and 256 KB (printed)")
+
+
+def _at(evidence: Evidence, distance: int, ours: str, theirs: str) -> Quantity:
+    one, other = (throughput(evidence, at_distance(distance, name), name) for name in (ours, theirs))
+    return ratio(one.values, other.values)
+
+
+def high_rate(theirs: str, region: Region, evidence: Evidence) -> Finding:
+    """Compare the TCP-aware link layers with another protocol at the highest error rate."""
+    names = ("LL-TCP-AWARE", "LL-SMART-TCP-AWARE")
+    parts = [Part(_at(evidence, 16, name, theirs), region, name) for name in names]
+    text = ", ".join(f"{part.label} {part.quantity.at().mean:.2f} times" for part in parts)
+    return Finding(parts, text)
+
+
+def equally_well(evidence: Evidence) -> Finding:
+    """Compare the protocols but E2E with the best one at the low error rates."""
+    names = [name for name in FIGURE_12 if name != "E2E"]
+    parts = [
+        Part(_at(evidence, distance, name, "LL-SMART-TCP-AWARE"), same(), f"{name} at {distance} KB")
+        for distance in (128, 256)
+        for name in names
+        if name != "LL-SMART-TCP-AWARE"
+    ]
+    lowest = min(parts, key=lambda part: part.quantity.at().mean)
+    return Finding(parts, f"the furthest is {lowest.label}: {gained(lowest.quantity.at())} beside the best")
+
+
+def sack_at_high_rates(evidence: Evidence) -> Finding:
+    """Compare the two kinds of selective acknowledgements at high error rates."""
+    parts = [
+        Part(_at(evidence, distance, "E2E-SMART", "E2E-IETF-SACK"), above(), f"{distance} KB")
+        for distance in (16, 32)
+    ]
+    return Finding(parts, ", ".join(f"{part.quantity.at().mean:.1f} times at {part.label}" for part in parts))
+
+
+def _sent_again_by_source(run: Run) -> tuple[float, float]:
+    """Return how many of the lost segments the source has retransmitted, and how many were lost."""
+    events = run.events()
+    lost = np.unique(events["packet"][events["event"] == "lost"])
+    again = np.unique(events["packet"][(events["event"] == "sent") & (events["transmission"] > 1)])
+    return float(np.isin(lost, again).sum()), float(len(lost))
+
+
+def both(evidence: Evidence) -> Finding:
+    """Judge the share of the lost segments that the source retransmits under LL."""
+    found = [_sent_again_by_source(run) for run in evidence.runs("trace-ll-lan", PROTOCOLS["LL"].scheme)]
+    again, lost = (np.asarray(each) for each in zip(*found, strict=True))
+    share = ratio(again, lost)
+    return Finding(
+        [Part(share, about(0.9), unit=PERCENT)], f"{PERCENT.estimate(share.at())} of the lost segments"
+    )
+
+
+def eln_in_the_lan(evidence: Evidence) -> Finding:
+    """Compare ELN with plain TCP in the local area."""
+    found = _over(evidence, "lan-32", "E2E-ELN", "E2E")
+    note = "table 3's own numbers are 0.93 and 0.70 Mb/s in the LAN, 1.33 times; it holds in the WAN"
+    return Finding([Part(found, above(2.0, "over twice as much"))], f"{found.at().mean:.2f} times", note)
+
+
+def _in_bursts(evidence: Evidence, packets: int, protocol: str) -> Quantity:
+    return throughput(evidence, f"bursts-{packets}-{PROTOCOLS[protocol].id}", protocol)
+
+
+def burst(packets: int, protocol: str, evidence: Evidence) -> Finding:
+    """Compare a throughput of table 5 with the printed one."""
+    found, printed = _in_bursts(evidence, packets, protocol), 1e6 * TABLE_5[protocol][packets]
+    part = Part(found, printed_number(printed, SAME, _MARGIN, _MBPS), unit=_MBPS)
+    return Finding([part], _MBPS.estimate(found.at()), f"ours is {found.at().mean / printed - 1:+.0%}")
+
+
+def better_in_bursts(evidence: Evidence) -> Finding:
+    """Compare the two kinds of snoop with each length of bursts."""
+    smart, aware = reversed(TABLE_5)
+    parts = [
+        Part(
+            ratio(_in_bursts(evidence, packets, smart).values, _in_bursts(evidence, packets, aware).values),
+            about_gain(0.3),
+            f"{packets} packets",
+        )
+        for packets in BURSTS
+    ]
+    text = ", ".join(f"{gained(part.quantity.at())} with {part.label}" for part in parts)
+    return Finding(parts, text, rule="largest")
+
+
+def peak(setting: str, evidence: Evidence) -> Finding:
+    """Compare the throughput without errors with the printed peak."""
+    # Without errors no chance is left.
+    found = calculated(throughput(evidence, f"peak-{setting}", "E2E").at().mean)
+    region = printed_number(PEAK[setting], 0.02, "our margin, four times the rounding of 1.35", _MBPS)
+    return Finding([Part(found, region, unit=_MBPS)], _MBPS.estimate(found.at()))
