@@ -122,8 +122,8 @@ def test_links_are_selected_by_name() -> None:
     ("radio", "problem"),
     [
         (
-            {"handoff": {"first": "1 s", "lasts": "1 ms"}},
-            "no closed form for the hand-offs of the link base-mobile",
+            {"outage": {"first": "1 s", "lasts": "1 ms"}},
+            "no closed form for the outages of the link base-mobile",
         ),
         ({"fec": "bch-63-45-3", "protect": "all"}, "no closed form for the code of the link base-mobile"),
     ],

@@ -35,11 +35,11 @@ mod crossing;
 mod fixed_periods;
 mod frame_bursts;
 mod frame_loss;
-mod handoff;
 mod iid;
 mod mean_loss;
 mod model;
 mod nguyen_noble;
+mod outages;
 mod rayleigh_gilbert;
 mod two_state;
 
@@ -47,10 +47,10 @@ pub use alternating::Start;
 pub use fixed_periods::FixedPeriods;
 pub use frame_bursts::FrameBursts;
 pub use frame_loss::FrameLoss;
-pub use handoff::Handoff;
 pub use iid::Iid;
 pub use model::Model;
 pub use nguyen_noble::{ErrorsPer, NguyenNoble};
+pub use outages::Outages;
 pub use rayleigh_gilbert::{Chain, RayleighGilbert};
 pub use two_state::TwoState;
 
@@ -82,7 +82,7 @@ pub trait Channel: Send {
     /// zero-length frame is one part, as in [`survival`](Channel::survival), which equals the value returned
     /// here times the product of (1 − rate)^(share × bits) over the parts.
     ///
-    /// Frames are lost as a whole during a hand-off, and under [`FrameLoss`], which has no other errors.
+    /// Frames are lost as a whole during an outage, and under [`FrameLoss`], which has no other errors.
     ///
     /// # Panics
     /// As [`survival`](Channel::survival).

@@ -1,7 +1,7 @@
 //! Bit error rates over the parts of a frame.
 
 use lasthop_base::{Duration, Probability, Stream, Streams, Time};
-use lasthop_channel::{Channel, FixedPeriods, Handoff, Model};
+use lasthop_channel::{Channel, FixedPeriods, Model, Outages};
 
 fn ms(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
@@ -32,13 +32,13 @@ fn channels() -> Vec<(&'static str, Box<dyn Channel>)> {
         ]
         .map(|model| (model, build(model))),
     );
-    let handoff = Handoff {
+    let outages = Outages {
         first: Duration::from_millis(10),
         every: Some(Duration::from_millis(40)),
         lasts: Duration::from_millis(5),
     };
     let beneath = build("two-state = { good = \"2 ms\", bad = \"1 ms\" }");
-    all.push(("hand-offs", handoff.interrupt(beneath)));
+    all.push(("outages", outages.interrupt(beneath)));
     all
 }
 
@@ -105,8 +105,8 @@ fn parts_come_in_order_with_their_shares() {
 #[test]
 fn frame_loss_is_independent_of_bits() {
     assert_eq!(parts(&mut *build("frame-loss = { loss = 0.25 }"), ms(0), ms(1)), (vec![(1.0, 0.0)], 0.75));
-    let handoff = Handoff { first: Duration::ZERO, every: None, lasts: Duration::from_millis(5) };
-    let mut channel = handoff.interrupt(build("iid = { ber = 1e-3 }"));
+    let outages = Outages { first: Duration::ZERO, every: None, lasts: Duration::from_millis(5) };
+    let mut channel = outages.interrupt(build("iid = { ber = 1e-3 }"));
     assert_eq!(parts(&mut *channel, ms(4), ms(6)), (vec![(1.0, 1e-3)], 0.0));
     assert_eq!(parts(&mut *channel, ms(5), ms(6)), (vec![(1.0, 1e-3)], 1.0));
 }

@@ -315,7 +315,7 @@ impl Scenario {
     /// Raises
     /// ------
     /// ScenarioError
-    ///     If the link does not exist, or has no closed form because of hand-offs or a code that protects
+    ///     If the link does not exist, or has no closed form because of outages or a code that protects
     ///     everything.
     /// ValueError
     ///     If `size` is invalid.

@@ -70,8 +70,8 @@ const EVERY_KEY_OF_A_DIRECTION: &str = "radio.uplink={rate=\"64 kbps\", delay=\"
 fn the_canonical_form_of_a_network_round_trips() {
     for overrides in [
         &[][..],
-        &["radio.uplink.channel.frame-loss.loss=0.5", "radio.handoff={first=\"1 s\", lasts=\"1 ms\"}"],
-        &["radio.uplink.channel=perfect", "radio.handoff={first=\"0 s\", every=\"2 s\", lasts=\"1 ms\"}"],
+        &["radio.uplink.channel.frame-loss.loss=0.5", "radio.outage={first=\"1 s\", lasts=\"1 ms\"}"],
+        &["radio.uplink.channel=perfect", "radio.outage={first=\"0 s\", every=\"2 s\", lasts=\"1 ms\"}"],
         &[
             "connection.first.size=unlimited",
             "connection.first.plain=true",

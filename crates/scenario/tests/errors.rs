@@ -83,7 +83,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("something protected by no code", MTU, "protect = \"all\""),
     ("protection of another kind", MTU, "protect = \"selective\""),
     ("a unit that holds no codeword", MTU, "unit = \"31 B\"\nfec = \"bch-255-131-18\""),
-    ("a hand-off of one way", MTU, "uplink.handoff = { first = \"1 s\", lasts = \"1 s\" }"),
+    ("an outage of one way", MTU, "uplink.outage = { first = \"1 s\", lasts = \"1 s\" }"),
     ("a way within a way", MTU, "uplink.uplink.rate = \"1 Mbps\""),
     ("an unknown key of one way", MTU, "uplink.maximum = \"128 B\""),
     ("a fault of one way's channel", MTU, "uplink.channel.two-state = { good = \"0 s\", bad = \"1 s\" }"),
@@ -213,9 +213,9 @@ const NETWORK_EDITS: &[(&str, &str, &str)] = &[
         "rate = \"2 Mbps\"\nuplink.channel.two-state = { good = \"0 s\", bad = \"1 s\" }",
     ),
     (
-        "a hand-off of a link's one way",
+        "an outage of a link's one way",
         "iid.ber = 1e-6",
-        "iid.ber = 1e-6\nuplink.handoff = { first = \"1 s\", lasts = \"1 s\" }",
+        "iid.ber = 1e-6\nuplink.outage = { first = \"1 s\", lasts = \"1 s\" }",
     ),
     (
         "a size of a link's units beside a largest one of all",
@@ -232,12 +232,12 @@ const NETWORK_EDITS: &[(&str, &str, &str)] = &[
     (
         "a fault of every link's channel",
         "rate = \"2 Mbps\"",
-        "rate = \"2 Mbps\"\nhandoff = {first = \"1 s\", lasts = \"0 s\"}",
+        "rate = \"2 Mbps\"\noutage = {first = \"1 s\", lasts = \"0 s\"}",
     ),
     (
-        "hand-offs without end",
+        "outages without end",
         "rate = \"2 Mbps\"",
-        "rate = \"2 Mbps\"\nhandoff = {first = \"1 s\", every = \"1 s\", lasts = \"1 s\"}",
+        "rate = \"2 Mbps\"\noutage = {first = \"1 s\", every = \"1 s\", lasts = \"1 s\"}",
     ),
     ("no rate for wired links", "[wired]\nrate = \"1 Mbps\"\ndelay = \"30 ms\"", ""),
     ("no rate for wireless links", "[radio]\nrate = \"2 Mbps\"", ""),

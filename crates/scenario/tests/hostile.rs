@@ -141,7 +141,7 @@ impl Draw {
         if self.chance(0.15) {
             let (first, every, lasts) = (self.span(), self.span(), self.span());
             let table =
-                format!("handoff = {{ first = \"{first}\", every = \"{every}\", lasts = \"{lasts}\" }}");
+                format!("outage = {{ first = \"{first}\", every = \"{every}\", lasts = \"{lasts}\" }}");
             line(text, table);
         }
         self.channel(text, table);
@@ -484,8 +484,8 @@ fn intractable_scenarios_are_rejected_with_a_remedy() {
             "radio.unit: found more than the largest packet, expected at most \"65535 B\"",
         ),
         (
-            &["radio.handoff={ first = \"1 s\", every = \"2 us\", lasts = \"1 us\" }"],
-            "radio.handoff.every: found 30000000 periods",
+            &["radio.outage={ first = \"1 s\", every = \"2 us\", lasts = \"1 us\" }"],
+            "radio.outage.every: found 30000000 periods",
         ),
         (
             &["radio.rate=1000 Gbps", "radio.arq.stop-and-wait={ backoff.fixed = \"0 s\" }", "limit=600 s"],

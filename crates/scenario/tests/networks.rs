@@ -1,4 +1,4 @@
-//! Networks: topologies and routes, several connections, other traffic, hand-offs, warm-ups.
+//! Networks: topologies and routes, several connections, other traffic, outages, warm-ups.
 
 mod common;
 
@@ -597,7 +597,7 @@ fn a_transfer_within_the_warm_up_is_finished() {
     assert_eq!((metrics.delivered_bytes, metrics.throughput_bps, metrics.goodput), (0, 0.0, None));
 }
 
-/// A packet starts every 10 ms from 0 s on and takes 4 ms. Packets whose air time overlaps a hand-off are
+/// A packet starts every 10 ms from 0 s on and takes 4 ms. Packets whose air time overlaps an outage are
 /// lost: counted by hand.
 #[test]
 fn packets_on_the_air_during_a_hand_off_are_lost() {
@@ -625,7 +625,7 @@ fn packets_on_the_air_during_a_hand_off_are_lost() {
         stop = "9.5 s"
         law.constant.rate = "400 kbps"
     "#;
-    for (handoff, lost) in [
+    for (outages, lost) in [
         // Those that start at 1.00, 1.01, ... 1.09 s.
         ("{first=\"1 s\", lasts=\"95 ms\"}", 10),
         ("{first=\"1.005 s\", lasts=\"95 ms\"}", 9),
@@ -635,15 +635,15 @@ fn packets_on_the_air_during_a_hand_off_are_lost() {
         ("{first=\"1 s\", lasts=\"95 ms\", every=\"2 s\"}", 50),
         ("{first=\"20 s\", lasts=\"95 ms\"}", 0),
     ] {
-        let result = run(&read(text, &[&format!("radio.handoff={handoff}")]), "basic");
+        let result = run(&read(text, &[&format!("radio.outage={outages}")]), "basic");
         for name in ["down", "up"] {
-            assert_eq!(traffic(&result, name).lost_packets, lost, "{name} {handoff}");
+            assert_eq!(traffic(&result, name).lost_packets, lost, "{name} {outages}");
             assert_eq!(traffic(&result, name).sent_packets, 950);
         }
     }
 }
 
-/// The base station sends lhacks for what it transmits during a hand-off, so the source retransmits and keeps
+/// The base station sends lhacks for what it transmits during an outage, so the source retransmits and keeps
 /// its window: section 6 of the lhack paper.
 #[test]
 fn a_source_with_lhacks_does_not_treat_a_hand_off_as_congestion() {
@@ -659,15 +659,15 @@ fn a_source_with_lhacks_does_not_treat_a_hand_off_as_congestion() {
         delay = "30 ms"
         [radio]
         rate = "1 Mbps"
-        handoff = { first = "4 s", lasts = "30 ms" }
+        outage = { first = "4 s", lasts = "30 ms" }
     "#;
     let scenario = read(text, &[]);
     let [basic, lhack] = ["basic", "lhack"].map(|scheme| run(&scenario, scheme));
-    let in_handoff = |time: &f64| (4.0..=4.03 + 0.0121).contains(time);
+    let in_outage = |time: &f64| (4.0..=4.03 + 0.0121).contains(time);
     for result in [&basic, &lhack] {
         let events = events(&result.connections[0]);
         assert!(times_of(events, "lost") >= 2, "{}", result.scheme);
-        assert!(times(events, "lost").chain(times(events, "ack-lost")).all(|time| in_handoff(&time)));
+        assert!(times(events, "lost").chain(times(events, "ack-lost")).all(|time| in_outage(&time)));
     }
     // The lhacks of the lost segments.
     let heard: Vec<i64> = {

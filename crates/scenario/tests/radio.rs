@@ -183,12 +183,12 @@ fn directions_share_their_fades_unless_one_has_its_own() {
     }
 }
 
-/// A hand-off affects both directions, even if one has its own channel.
+/// An outage affects both directions, even if one has its own channel.
 #[test]
 fn hand_offs_affect_both_directions() {
-    let handoff = "radio.handoff={first=\"1 s\", lasts=\"95 ms\", every=\"2 s\"}";
+    let outages = "radio.outage={first=\"1 s\", lasts=\"95 ms\", every=\"2 s\"}";
     for uplink in ["radio.uplink={}", "radio.uplink.channel=perfect", "radio.uplink.channel.iid.ber=0"] {
-        let scenario = read(BOTH_WAYS, &["radio.channel=perfect", handoff, uplink]);
+        let scenario = read(BOTH_WAYS, &["radio.channel=perfect", outages, uplink]);
         assert_eq!(delivered(&scenario, 0), [6_000 - 300; 2], "{uplink}");
     }
 }

@@ -531,8 +531,8 @@ impl LastHop {
 /// The channel of one direction, with its states drawn from the stream `name`.
 fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
     let channel = radio.channel.build(streams.stream(name));
-    match radio.handoff {
-        Some(handoff) => handoff.interrupt(channel),
+    match radio.outage {
+        Some(outages) => outages.interrupt(channel),
         None => channel,
     }
 }

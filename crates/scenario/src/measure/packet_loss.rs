@@ -59,8 +59,8 @@ impl Scenario {
             let name = name(&network, id);
             Err(wrong(format!("packet loss: no closed form for {what} of the link {name}; {remedy}")))
         };
-        if radio.handoff.is_some() {
-            return lacks("the hand-offs");
+        if radio.outage.is_some() {
+            return lacks("the outages");
         }
         if radio.fec.is_some() && radio.protect == LinkProtection::All {
             return lacks("the code");

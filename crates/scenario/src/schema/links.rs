@@ -1,7 +1,7 @@
 //! The schema of links: `[wired]`, `[radio]` and `[link.NAME]`.
 
 use lasthop_base::{BitRate, Duration};
-use lasthop_channel::{Handoff, Model};
+use lasthop_channel::{Model, Outages};
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
@@ -141,9 +141,9 @@ radio_schema! {
         /// By default none.
         #[serde(skip_serializing_if = "Option::is_none")]
         uplink: Option<Box<LinkOverride>>;
-        /// Hand-offs of the mobile host. By default none.
+        /// Outages: times at which everything is lost in both directions. By default none.
         #[serde(skip_serializing_if = "Option::is_none")]
-        handoff: Option<Handoff>;
+        outage: Option<Outages>;
         /// ARQ, for schemes that use it. By default none.
         arq: arq::Config;
         /// Error-correcting code. By default none.

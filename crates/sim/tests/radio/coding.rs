@@ -7,7 +7,7 @@
 use std::sync::mpsc::{self, Sender};
 
 use lasthop_base::{BitRate, Duration, Probability, Streams, Time};
-use lasthop_channel::{Channel, FixedPeriods, FrameLoss, Handoff, Iid, Model, Sojourn, State};
+use lasthop_channel::{Channel, FixedPeriods, FrameLoss, Iid, Model, Outages, Sojourn, State};
 use lasthop_proto::arq::{Backoff, Config, Retransmissions};
 use lasthop_proto::fec::{BlockCode, Covers, Decoder, Interval};
 use lasthop_proto::{DropReason, Dscp, Packet};
@@ -525,14 +525,14 @@ fn a_code_protects_the_exposed_bits() {
     }
 }
 
-/// A unit that overlaps a hand-off is lost although its bits are correct: here packets 2 and 3, of 10 ms
+/// A unit that overlaps an outage is lost although its bits are correct: here packets 2 and 3, of 10 ms
 /// each, in 23 ms to 36 ms.
 #[test]
 fn hand_offs_lose_coded_units() {
-    let handoff = Handoff { first: Duration::from_millis(23), every: None, lasts: Duration::from_millis(13) };
+    let outages = Outages { first: Duration::from_millis(23), every: None, lasts: Duration::from_millis(13) };
     let config = RadioConfig { unit: mtu(10), fec: small(Covers::Marked(MARK)), ..plain() };
     for arq in arqs(Retransmissions::AtMost(0)) {
-        let mut bench = Bench::new(RadioConfig { arq, ..config }, handoff.interrupt(iid(0.0)));
+        let mut bench = Bench::new(RadioConfig { arq, ..config }, outages.interrupt(iid(0.0)));
         (0..6).for_each(|id| bench.send(ms(0), marked(id, 5)));
         bench.finish();
         let delivered = |id| bench.log.iter().any(|(_, did)| *did == Did::Deliver(id));

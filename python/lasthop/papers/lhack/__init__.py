@@ -17,8 +17,8 @@ _EXTRA = (
 # Every 20 s, and of a length that is swept; nothing else is lost on the air.
 _HANDOFFS = (
     "radio.channel=perfect",
-    'radio.handoff={first="20 s", every="20 s", lasts="100 ms"}',
-    'sweep.radio.handoff.lasts=["100 ms", "200 ms", "500 ms", "1 s", "2 s"]',
+    'radio.outage={first="20 s", every="20 s", lasts="100 ms"}',
+    'sweep.radio.outage.lasts=["100 ms", "200 ms", "500 ms", "1 s", "2 s"]',
 )
 
 
@@ -54,7 +54,7 @@ def _variant(name: str, *overrides: str, full: Campaign = _FURTHER) -> Experimen
 def _handoff(name: str, wireless: str, full: Campaign | int) -> Experiment:
     overrides = (f"topology.path.wireless={wireless}", *_HANDOFFS)
     return Experiment(
-        name, {"lasts": "radio.handoff.lasts"}, quick=8, full=full, scenario=_FILE, overrides=overrides
+        name, {"lasts": "radio.outage.lasts"}, quick=8, full=full, scenario=_FILE, overrides=overrides
     )
 
 

@@ -24,7 +24,7 @@ const MAX_ATTEMPTS: f64 = 1e11;
 /// A packet without payload.
 const MIN_PACKET: Bytes = Bytes(40);
 
-/// Periods of a channel with states, or hand-offs, until the time limit. After a long silence they are drawn
+/// Periods of a channel with states, or outages, until the time limit. After a long silence they are drawn
 /// all at once, which takes about a second.
 const MAX_PERIODS: f64 = 2e7;
 
@@ -247,8 +247,8 @@ impl Resolver<'_> {
             resolver.check_periods(path, radio.channel.mean_cycle_s(), on_air);
         });
         say(self, "arq", &|resolver, path| resolver.check_attempts(path, radio, radio.arq));
-        if let Some(every) = radio.handoff.and_then(|handoff| handoff.every) {
-            say(self, "handoff", &|resolver, path| {
+        if let Some(every) = radio.outage.and_then(|outages| outages.every) {
+            say(self, "outage", &|resolver, path| {
                 resolver.check_periods(&[path, &["every"]].concat(), Some(every.as_secs_f64()), on_air);
             });
         }

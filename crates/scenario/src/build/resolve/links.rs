@@ -187,7 +187,7 @@ impl Resolver<'_> {
         let wrong = |key, checked: Result<(), Invalid>| {
             checked.err().map(|invalid| (format!("{key}.{}", invalid.field), invalid.problem))
         };
-        let handoff = radio.handoff.map_or(Ok(()), |handoff| handoff.validate());
+        let outages = radio.outage.map_or(Ok(()), |outages| outages.validate());
         // An error in an override is reported at the override.
         let exceptional = |key| {
             let table = self.table_of(name, key, up);
@@ -201,7 +201,7 @@ impl Resolver<'_> {
         let cramped = radio.unit.zip(radio.fec).filter(|(unit, code)| unit.get().bits() < code.n().into());
         let found = [
             wrong("channel", radio.channel.validate()),
-            wrong("handoff", handoff),
+            wrong("outage", outages),
             wrong("arq", radio.arq.validate()),
             wrong("queue", radio.queue.validate()),
             (radio.unit.is_some() && radio.mtu.is_some()).then(|| (two_sizes.0.to_owned(), two_sizes.1)),
@@ -224,7 +224,7 @@ impl Resolver<'_> {
             let problem = "found it on a wireless link, expected it on those of cells only";
             self.fault(&[table, vec!["drop"]].concat(), problem);
         }
-        for key in ["handoff", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key))) {
+        for key in ["outage", "uplink"].into_iter().filter(|key| nested.is_some_and(|own| own.states(key))) {
             let table = self.table_of(name, key, true);
             self.fault(
                 &[table, vec![key]].concat(),

@@ -1,4 +1,4 @@
-//! Hand-offs: outages during which every frame is lost.
+//! Outages at given times, during which every frame is lost.
 
 use alloc::boxed::Box;
 
@@ -8,22 +8,21 @@ use serde::{Deserialize, Serialize};
 use crate::model::above_zero;
 use crate::{Channel, Sojourn, State};
 
-/// Hand-offs of the mobile host between cells. From the time it leaves one cell until it is reachable in the
-/// next, every frame on the air is lost, in both directions (lhack paper, section 6). The channel is
-/// otherwise unaffected.
+/// Times at which the mobile host cannot be reached, such as between two cells (lhack paper, section 6): every frame on
+/// the air is lost, in both directions. The channel is otherwise unaffected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Handoff {
-    /// Start of the first hand-off.
+pub struct Outages {
+    /// Start of the first outage.
     pub first: Duration,
-    /// Time from the start of one hand-off to the start of the next; without it there is only one.
+    /// Time from the start of one outage to the start of the next; without it there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// Duration of each hand-off, above zero.
+    /// Duration of each outage, above zero.
     pub lasts: Duration,
 }
 
-impl Handoff {
+impl Outages {
     /// Checks what the parameters' types cannot express.
     ///
     /// # Errors
@@ -31,24 +30,23 @@ impl Handoff {
     pub fn validate(&self) -> Result<(), Invalid> {
         above_zero("lasts", self.lasts)?;
         if self.every.is_some_and(|every| every <= self.lasts) {
-            let problem = "found at most lasts, expected the time from the start of one \
-                           hand-off to the start of the next";
+            let problem = "found at most lasts, expected the time from the start of one outage to the start of the next";
             return Err(Invalid { field: "every", problem });
         }
         Ok(())
     }
 
-    /// Wraps `channel` so that it loses frames during these hand-offs.
+    /// Wraps `channel` so that it loses frames during these outages.
     pub fn interrupt(self, channel: Box<dyn Channel>) -> Box<dyn Channel> {
-        Box::new(Interrupted { handoff: self, channel })
+        Box::new(Interrupted { outages: self, channel })
     }
 
-    /// Whether a frame on the air from `start` to `end` overlaps a hand-off.
+    /// Whether a frame on the air from `start` to `end` overlaps an outage.
     fn hits(&self, start: Time, end: Time) -> bool {
         self.next(start).is_some_and(|(begin, _)| begin < end || begin <= start)
     }
 
-    /// The first hand-off that ends after `at`: its start, and its end (exclusive).
+    /// The first outage that ends after `at`: its start, and its end (exclusive).
     fn next(&self, at: Time) -> Option<(Time, Time)> {
         let first = Time::ZERO + self.first;
         let span = |begin| (begin, begin + self.lasts);
@@ -63,13 +61,13 @@ impl Handoff {
 }
 
 struct Interrupted {
-    handoff: Handoff,
+    outages: Outages,
     channel: Box<dyn Channel>,
 }
 
 impl Channel for Interrupted {
     fn survival(&mut self, start: Time, end: Time, bits: u64) -> f64 {
-        match self.handoff.hits(start, end) {
+        match self.outages.hits(start, end) {
             true => 0.0,
             false => self.channel.survival(start, end, bits),
         }
@@ -77,11 +75,11 @@ impl Channel for Interrupted {
 
     fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
         let survival = self.channel.exposure(start, end, each);
-        if self.handoff.hits(start, end) { 0.0 } else { survival }
+        if self.outages.hits(start, end) { 0.0 } else { survival }
     }
 
     fn sojourn(&mut self, at: Time) -> Sojourn {
-        match self.handoff.next(at) {
+        match self.outages.next(at) {
             Some((begin, until)) if begin <= at => Sojourn { state: State::Bad, until },
             next => {
                 let Sojourn { state, until } = self.channel.sojourn(at);
