@@ -60,6 +60,11 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "radio.channel.fixed-periods": ("radio.channel.fixed-periods", {"good": "1 s", "bad": "1 s"}),
     "radio.channel.iid": ("radio.channel.iid", {"ber": 0.1}),
     "radio.channel.frame-loss": ("radio.channel.frame-loss", {"loss": 0.1}),
+    "radio.channel.gilbert": ("radio.channel.gilbert", {"loss": 0.1}),
+    "radio.channel.semi-markov": (
+        "radio.channel.semi-markov",
+        {"good": {"constant": "1 s"}, "bad": {"constant": "1 s"}},
+    ),
     "radio.channel.rayleigh-gilbert": (
         "radio.channel.rayleigh-gilbert",
         {"fading_margin": "5 dB", "doppler": 0.1, "step": "10 ms"},
@@ -247,6 +252,33 @@ def test_keys_of_cells_are_for_links_of_cells() -> None:
         else:
             with pytest.raises(ScenarioError, match=f"link.ap-MH1.{key}"):
                 Scenario.parse(text, overrides=overrides)
+
+
+def test_every_key_of_gilbert_elliott_is_documented() -> None:
+    """It has no key that is required by itself."""
+    heading = "radio.channel.gilbert-elliott"
+    assert documented(heading) == known(heading)
+    table = at(tomllib.loads(scenario_with(heading, {"p": 0.1, "r": 0.2}).to_toml()), heading)
+    for key, default, _ in REFERENCE[heading]:
+        assert default == ("none" if key in {"p", "r", "good", "bad"} else literal(table[key])), key
+
+
+def test_every_law_of_periods_is_documented() -> None:
+    laws = [tomllib.loads(row[0]) for row in REFERENCE["Lengths of periods"]]
+    with pytest.raises(ScenarioError, match="no_such_law") as caught:
+        Scenario.parse(MINIMAL, overrides=["radio.channel.semi-markov.good.no_such_law.x=1"])
+    known_laws = re.findall(r'"([\w-]+)"', caught.value.message.split("expected", 1)[1])
+    assert list(dict.fromkeys(name for law in laws for name in law)) == known_laws
+    path = "radio.channel.semi-markov"
+    for law in laws:
+        if "file" not in str(law):
+            scenario_with(path, {"good": law, "bad": law})
+
+
+def test_a_series_of_losses_needs_its_file() -> None:
+    assert documented("radio.channel.loss-series") == known("radio.channel.loss-series") == ["file"]
+    with pytest.raises(ScenarioError, match=r"missing key .*loss-series\.file"):
+        scenario_with("radio.channel.loss-series", {})
 
 
 def test_every_law_of_an_application_is_documented() -> None:

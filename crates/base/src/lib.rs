@@ -12,15 +12,19 @@
 
 extern crate alloc;
 
+mod file;
 mod hash;
 mod invalid;
 mod parse;
 pub mod rng;
+mod steps;
 mod time;
 mod units;
 
+pub use file::{Columns, Contents, DataFile, LineError, Unread, shortened};
 pub use hash::{Fnv, FnvBuilder};
 pub use invalid::Invalid;
 pub use rng::{Stream, Streams};
+pub use steps::{Steps, StepsReader};
 pub use time::{Duration, Time};
 pub use units::{BitRate, Bytes, Decibels, Probability, UnitError};

@@ -18,7 +18,8 @@
 //! - Two schemes that run with the same seed see the same fades, so their results can be compared in pairs
 //!   (common random numbers).
 //!
-//! [`FrameBursts`] is the exception: its bursts are counted in frames.
+//! [`FrameBursts`] is an exception, and so are [`Gilbert`] and [`GilbertElliott`] by packets: their bursts are counted in
+//! frames.
 //!
 //! State changes are drawn lazily, when a query reaches them: a channel needs no events. Queries move forward
 //! in time; see [`Channel`] for how far back they may reach.
@@ -35,23 +36,29 @@ mod crossing;
 mod fixed_periods;
 mod frame_bursts;
 mod frame_loss;
+mod gilbert;
 mod iid;
 mod mean_loss;
 mod model;
 mod nguyen_noble;
 mod outages;
 mod rayleigh_gilbert;
+mod semi_markov;
+mod series;
 mod two_state;
 
 pub use alternating::Start;
 pub use fixed_periods::FixedPeriods;
 pub use frame_bursts::FrameBursts;
 pub use frame_loss::FrameLoss;
+pub use gilbert::{Bursts, Gilbert, GilbertElliott, Span};
 pub use iid::Iid;
 pub use model::Model;
 pub use nguyen_noble::{ErrorsPer, NguyenNoble};
 pub use outages::Outages;
 pub use rayleigh_gilbert::{Chain, RayleighGilbert};
+pub use semi_markov::{Empirical, Lengths, Lognormal, SemiMarkov, Sojourns};
+pub use series::{LossSeries, LossSteps};
 pub use two_state::TwoState;
 
 use lasthop_base::{Probability, Time};

@@ -1,11 +1,18 @@
 //! Channel models as scenario files describe them.
 
 use alloc::boxed::Box;
-use lasthop_base::{Duration, Invalid, Probability, Stream};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use lasthop_base::{Duration, Invalid, Probability, Stream, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::bit_errors::BitErrors;
-use crate::{Channel, FixedPeriods, FrameBursts, FrameLoss, Iid, NguyenNoble, RayleighGilbert, TwoState};
+use crate::gilbert::Chain;
+use crate::{
+    Bursts, Channel, FixedPeriods, FrameBursts, FrameLoss, Gilbert, GilbertElliott, Iid, LossSeries,
+    NguyenNoble, RayleighGilbert, SemiMarkov, TwoState,
+};
 
 /// A channel model with its parameters.
 ///
@@ -18,7 +25,7 @@ use crate::{Channel, FixedPeriods, FrameBursts, FrameLoss, Iid, NguyenNoble, Ray
 /// ```
 ///
 /// A model without parameters is written as a string: `channel = "perfect"`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
     /// No errors. The default.
@@ -34,6 +41,14 @@ pub enum Model {
     TwoState(TwoState),
     /// Good and bad periods of constant length.
     FixedPeriods(FixedPeriods),
+    /// Losses of packets by their share and mean burst.
+    Gilbert(Gilbert),
+    /// Losses of packets by a chain of two states.
+    GilbertElliott(GilbertElliott),
+    /// Good and bad periods of any distribution.
+    SemiMarkov(SemiMarkov),
+    /// Losses of packets as measured over time.
+    LossSeries(LossSeries),
     /// Two states of a Rayleigh-fading signal: above and below a threshold.
     RayleighGilbert(RayleighGilbert),
     /// Error-free and error states that last whole multiples of a unit of time.
@@ -50,6 +65,16 @@ impl Model {
         match self {
             Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) => Ok(()),
             Model::FrameBursts(model) => model.validate(),
+            Model::Gilbert(model) => model.validate(),
+            Model::GilbertElliott(model) => model.validate(),
+            Model::SemiMarkov(model) => model.validate(),
+            Model::LossSeries(model) => match model.file.contents() {
+                Some(_) => Ok(()),
+                None => {
+                    let problem = "found a file that has not been read, expected a scenario that was loaded from a file";
+                    Err(Invalid { field: "loss-series.file", problem })
+                }
+            },
             Model::TwoState(model) => {
                 has_length("two-state.good", model.good)?;
                 has_length("two-state.bad", model.bad)
@@ -72,11 +97,15 @@ impl Model {
         if let Err(invalid) = self.validate() {
             panic!("{invalid}");
         }
-        match *self {
+        match self {
             Model::Perfect => Box::new(Iid { ber: Probability::default() }.channel()),
             Model::Iid(model) => Box::new(model.channel()),
-            Model::FrameLoss(model) => Box::new(model),
+            Model::FrameLoss(model) => Box::new(*model),
             Model::FrameBursts(model) => Box::new(model.channel(stream)),
+            Model::Gilbert(model) => Chain::from(*model).channel(stream),
+            Model::GilbertElliott(model) => Chain::from(*model).channel(stream),
+            Model::SemiMarkov(model) => Box::new(model.channel(stream)),
+            Model::LossSeries(model) => Box::new(model.channel()),
             Model::TwoState(model) => Box::new(model.channel(stream)),
             Model::FixedPeriods(model) => Box::new(model.channel()),
             Model::RayleighGilbert(model) => Box::new(model.channel(stream)),
@@ -89,7 +118,14 @@ impl Model {
     /// curves: λ_bg/(λ_bg + λ_gb).
     pub fn availability(&self) -> f64 {
         match self {
-            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) | Model::FrameBursts(_) => 1.0,
+            Model::Perfect
+            | Model::Iid(_)
+            | Model::FrameLoss(_)
+            | Model::FrameBursts(_)
+            | Model::LossSeries(_) => 1.0,
+            Model::Gilbert(model) => Chain::from(*model).availability(),
+            Model::GilbertElliott(model) => Chain::from(*model).availability(),
+            Model::SemiMarkov(model) => model.availability(),
             Model::TwoState(model) => model.means().availability(),
             Model::FixedPeriods(model) => model.periods().availability(),
             Model::RayleighGilbert(model) => model.availability(),
@@ -101,13 +137,51 @@ impl Model {
     /// cost of a channel grows with the number of such cycles.
     pub fn mean_cycle_s(&self) -> Option<f64> {
         match self {
-            Model::Perfect | Model::Iid(_) | Model::FrameLoss(_) | Model::FrameBursts(_) => None,
+            Model::Perfect
+            | Model::Iid(_)
+            | Model::FrameLoss(_)
+            | Model::FrameBursts(_)
+            | Model::LossSeries(_) => None,
+            Model::Gilbert(model) => Chain::from(*model).mean_cycle_s(),
+            Model::GilbertElliott(model) => Chain::from(*model).mean_cycle_s(),
+            Model::SemiMarkov(model) => Some(model.mean_cycle_s()),
             Model::TwoState(TwoState { good, bad, .. })
             | Model::FixedPeriods(FixedPeriods { good, bad, .. }) => {
                 Some(good.as_secs_f64() + bad.as_secs_f64())
             }
             Model::RayleighGilbert(model) => Some(model.mean_cycle_s()),
             Model::NguyenNoble(model) => Some(model.mean_error_s() + model.mean_error_free_s()),
+        }
+    }
+
+    /// Whether [`loss_probability`](Model::loss_probability) is defined.
+    pub fn has_closed_form(&self) -> bool {
+        !matches!(self, Model::SemiMarkov(_) | Model::LossSeries(_))
+    }
+
+    /// The losses of a Gilbert or Gilbert-Elliott channel, by packets and by time, for packets every `interval`; `None` for
+    /// other models.
+    ///
+    /// # Panics
+    /// If the model is not [valid](Model::validate).
+    pub fn bursts(&self, interval: Duration) -> Option<Bursts> {
+        match self {
+            Model::Gilbert(model) => Some(Chain::from(*model).bursts(interval)),
+            Model::GilbertElliott(model) => Some(Chain::from(*model).bursts(interval)),
+            _ => None,
+        }
+    }
+
+    /// The data files of the model, each with the path of its key in the model.
+    pub fn files(&mut self) -> Vec<(&'static [&'static str], &mut dyn Unread)> {
+        match self {
+            Model::LossSeries(model) => vec![(&["loss-series", "file"], &mut model.file)],
+            Model::SemiMarkov(SemiMarkov { good, bad, .. }) => {
+                let good = good.file().map(|file| (&["semi-markov", "good", "empirical", "file"][..], file));
+                let bad = bad.file().map(|file| (&["semi-markov", "bad", "empirical", "file"][..], file));
+                good.into_iter().chain(bad).collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -120,6 +194,10 @@ impl Model {
             | Model::Iid(_)
             | Model::FrameLoss(_)
             | Model::FrameBursts(_)
+            | Model::Gilbert(_)
+            | Model::GilbertElliott(_)
+            | Model::SemiMarkov(_)
+            | Model::LossSeries(_)
             | Model::TwoState(_) => 0.0,
             Model::FixedPeriods(model) => times(model.good).max(1.0) * times(model.bad).max(1.0),
             Model::RayleighGilbert(model) => times(model.step),
@@ -141,7 +219,7 @@ impl Model {
     /// dwell times are multiples of a unit.
     ///
     /// # Panics
-    /// If the model is not [valid](Model::validate).
+    /// If the model is not [valid](Model::validate), or has [no closed form](Model::has_closed_form).
     pub fn loss_probability(&self, frames: u32, bits: u64, on_air: Duration) -> f64 {
         if let Err(invalid) = self.validate() {
             panic!("{invalid}");
@@ -154,6 +232,9 @@ impl Model {
                 -libm::expm1(BitErrors::new(model.loss).log_survival(f64::from(frames)))
             }
             Model::FrameBursts(model) => model.loss_probability(frames),
+            Model::Gilbert(model) => Chain::from(*model).loss_probability(frames, on_air),
+            Model::GilbertElliott(model) => Chain::from(*model).loss_probability(frames, on_air),
+            Model::SemiMarkov(_) | Model::LossSeries(_) => panic!("the model has no closed form"),
             Model::TwoState(model) => model.loss_probability(bits, on_air),
             Model::FixedPeriods(model) => model.loss_probability(bits, on_air),
             Model::RayleighGilbert(model) => model.loss_probability(bits, on_air),

@@ -103,9 +103,9 @@ fn omitted_fields_have_documented_defaults() {
             }),
         ),
     ] {
-        assert_eq!(read(text), Ok(model), "{text}");
+        assert_eq!(read(text), Ok(model.clone()), "{text}");
         assert_eq!(model.validate(), Ok(()));
-        let written = toml::to_string(&Radio { channel: model }).unwrap();
+        let written = toml::to_string(&Radio { channel: model.clone() }).unwrap();
         assert_eq!(read(&written), Ok(model), "{written}");
     }
     assert_eq!(Model::default(), Model::Perfect);
@@ -139,7 +139,7 @@ fn invalid_files_are_rejected_with_the_reason() {
         ("[channel.nguyen-noble]\nerror_unit = 0.2", "a duration with its unit"),
         ("[channel.nguyen-noble]\nber = 0.01", "unknown field `ber`, expected one of `leave_error`"),
         ("[channel.rayleigh-gilbert]\nmargin = \"5 dB\"", "unknown field `margin`"),
-        ("[channel.gilbert]\ngood = \"10 s\"", "unknown variant `gilbert`"),
+        ("[channel.gilberd]\ngood = \"10 s\"", "unknown variant `gilberd`"),
     ] {
         let error = read(text).expect_err(text);
         assert!(error.contains(reason), "{text:?} said {error:?}, not {reason:?}");

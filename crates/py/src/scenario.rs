@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Bytes, Metrics, Observe, Time};
+use lasthop_scenario::{Bytes, ChannelBursts, Metrics, Observe, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
@@ -292,6 +292,60 @@ impl Scenario {
         self.0.bad_periods(seed, run, until)
     }
 
+    /// Return the losses of Gilbert and Gilbert-Elliott channels, by packets and by time.
+    ///
+    /// The conversion is for packets of ``tcp.packet_size`` that follow each other without a gap at the
+    /// rate of the link.
+    ///
+    /// Returns
+    /// -------
+    /// list of dict
+    ///     For each link with such a channel that data cross: `link`; `packet_size`, in bytes;
+    ///     `packets_per_s`; `by_packets`, whether the state changes by packets instead of by time; `p` and
+    ///     `r`, the probabilities of a change from good to bad and back between two packets; `loss_good`
+    ///     and `loss_bad`, in the two states; `loss` in all; `burst_packets` and `gap_packets`, the mean
+    ///     numbers of consecutive packets that are lost and that are not; `good_s` and `bad_s`, the mean
+    ///     stays in the two states. None where there is no such number.
+    ///
+    /// Raises
+    /// ------
+    /// ScenarioError
+    ///     If the scenario cannot be run.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> bursty = ["radio.channel.gilbert={ loss = 0.02, burst = 5 }"]
+    /// >>> (link,) = Scenario.load("scenarios/last-mile.toml", bursty).channel_bursts()
+    /// >>> link["link"], round(link["r"], 3), round(link["p"], 5)
+    /// ('base-mobile', 0.2, 0.00408)
+    fn channel_bursts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let all = self.0.channel_bursts().map_err(|error| scenario_error(py, &error))?;
+        let row = |each: ChannelBursts| {
+            let ChannelBursts { link, packet_size, packets_per_s, bursts } = each;
+            let row = PyDict::new(py);
+            row.set_item("link", link)?;
+            row.set_item("packet_size", packet_size.0)?;
+            row.set_item("packets_per_s", packets_per_s)?;
+            row.set_item("by_packets", bursts.by_packets)?;
+            for (key, value) in [
+                ("p", Some(bursts.p)),
+                ("r", Some(bursts.r)),
+                ("loss_good", Some(bursts.loss_good)),
+                ("loss_bad", Some(bursts.loss_bad)),
+                ("loss", Some(bursts.loss)),
+                ("burst_packets", bursts.burst_packets),
+                ("gap_packets", bursts.gap_packets),
+                ("good_s", bursts.good_s),
+                ("bad_s", bursts.bad_s),
+            ] {
+                row.set_item(key, value)?;
+            }
+            Ok(row)
+        };
+        all.into_iter().map(row).collect()
+    }
+
     /// Return the packet loss probability of a wireless link, from the closed form of its channel.
     ///
     /// The packet is sent once, uncoded, at a random instant of the stationary channel. Packets whose start
@@ -315,8 +369,8 @@ impl Scenario {
     /// Raises
     /// ------
     /// ScenarioError
-    ///     If the link does not exist, or has no closed form because of outages or a code that protects
-    ///     everything.
+    ///     If the link does not exist, or has no closed form because of its channel, outages or a code that
+    ///     protects everything.
     /// ValueError
     ///     If `size` is invalid.
     ///

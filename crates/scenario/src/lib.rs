@@ -21,8 +21,8 @@ pub use lasthop_sim::Ended;
 pub use build::Fault;
 pub use file::ScenarioError;
 pub use measure::{
-    ApplicationMetrics, ConnectionMetrics, Events, Metrics, NetworkMetrics, SchemeCounter, Series,
-    TrafficMetrics, Value, report,
+    ApplicationMetrics, ChannelBursts, ConnectionMetrics, Events, Metrics, NetworkMetrics, SchemeCounter,
+    Series, TrafficMetrics, Value, report,
 };
 pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
 pub use schema::{

@@ -27,7 +27,8 @@ struct World {
     streams: Streams,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "a network has few")]
 enum Link {
     Wired { rate: BitRate, delay: Duration, limit: QueueLimit },
     Managed { rate: BitRate, delay: Duration },
@@ -95,7 +96,7 @@ impl World {
         let mut connect = |graph: &mut Graph, a, b, random: &mut Stream| {
             if graph.link(a, b).is_none() {
                 graph.connect(a, b);
-                let mut link = || alike.unwrap_or_else(|| Link::random(random));
+                let mut link = || alike.clone().unwrap_or_else(|| Link::random(random));
                 links.push([link(), link()]);
             }
         };
@@ -173,7 +174,7 @@ impl World {
                     None => Sink::new().into(),
                 }
             }
-            ComponentKind::Link(link, from) => match self.links[usize::from(link.0)][*from] {
+            ComponentKind::Link(link, from) => match self.links[usize::from(link.0)][*from].clone() {
                 Link::Wired { rate, delay, limit } => WiredLink::new(rate, delay, limit).into(),
                 Link::Managed { rate, delay } => {
                     let codel = Management::Codel(codel::Params::default());

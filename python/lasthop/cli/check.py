@@ -9,6 +9,7 @@ from typing import Any
 
 from lasthop import Scenario, ScenarioError
 from lasthop.api import load
+from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit_document
@@ -30,9 +31,12 @@ def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None
         return
     text = scenario.to_toml()
     if as_json:
-        emit_document(json.dumps(report | {"scenario": tomllib.loads(text)}, indent=2, ensure_ascii=False))
+        report |= {"scenario": tomllib.loads(text)}
+        if bursts := scenario.channel_bursts():
+            report["channel_bursts"] = bursts
+        emit_document(json.dumps(report, indent=2, ensure_ascii=False))
     else:
-        emit_document(text)
+        emit_document(text + "".join(f"\n# {line}" for line in conversions(scenario)))
 
 
 def _losses(scenario: Scenario, sizes: list[str], link: str | None) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lasthop import Run, Scenario
+from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.output import Output, run_stem
 from lasthop.cli.progress import Activity
@@ -190,8 +191,8 @@ def _column(metric: str, values: list[Any]) -> tuple[str, list[str]]:
 
 
 def _print_notes(scenario: Scenario) -> None:
-    """Print which parts of the scenario the runs did not use."""
-    said = unused_by_schemes([scenario])
+    """Print its channels in other forms, and which parts of the scenario the runs did not use."""
+    said = conversions(scenario) + unused_by_schemes([scenario])
     if scenario.sweep:
         points = prod(map(len, scenario.sweep.values()))
         said.append(

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use super::data::DataFiles;
 use super::diagnostics;
 use super::error::{Location, ScenarioError};
 use crate::build::Fault;
@@ -23,6 +24,7 @@ pub(crate) struct Document<'a> {
     overrides: Vec<&'a str>,
     marks: Marks,
     root: DeTable<'a>,
+    files: DataFiles,
 }
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
@@ -65,7 +67,8 @@ impl<'a> Document<'a> {
         match DeTable::parse(text) {
             Ok(root) => {
                 let marks = Marks { base: text.len() + 1, origins: Vec::new() };
-                Ok(Document { name, text, overrides: Vec::new(), marks, root: root.into_inner() })
+                let (root, files) = (root.into_inner(), DataFiles::default());
+                Ok(Document { name, text, overrides: Vec::new(), marks, root, files })
             }
             Err(error) => {
                 let span = error.span().unwrap_or_default();
@@ -164,6 +167,11 @@ impl<'a> Document<'a> {
         let path = borrowed(&fault.path);
         let span = (1..=path.len()).rev().find_map(|depth| self.span_of(&path[..depth]));
         ScenarioError::new(diagnostics::at(&path, &fault.problem), self.location(span))
+    }
+
+    /// The data files that have been read for this document and those derived from it.
+    pub(super) fn data_files(&self) -> DataFiles {
+        self.files.clone()
     }
 
     /// The name used in messages.

@@ -85,6 +85,7 @@ impl Scenario {
             scenario.cell.get_or_insert_default();
         }
         document.name().clone_into(&mut scenario.file);
+        scenario.read_files(document)?;
         match scenario.faults().first() {
             Some(fault) => Err(document.fault(fault)),
             None => Ok(scenario),
@@ -131,10 +132,10 @@ impl Scenario {
     /// Identifies everything that determines the result of a run except scheme, seed and run number: the
     /// FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical form](Scenario::to_toml) without
     /// title, schemes, senders and sweep, and with scheme parameters only where they differ from the
-    /// defaults. Hence a point has the same hash in every study and as a scenario by itself, and adding a
+    /// defaults, and of the contents of its data files. Hence a point has the same hash in every study and as a scenario by itself, and adding a
     /// scheme changes no hash.
     pub fn hash(&self) -> String {
-        let plain = Scenario {
+        let mut plain = Scenario {
             title: String::new(),
             schemes: Vec::new(),
             sender: None,
@@ -142,6 +143,7 @@ impl Scenario {
             sweep: Sweep::default(),
             ..self.clone()
         };
+        let digests = plain.digests();
         let mut table = Table::try_from(plain).expect("a scenario is a table of plain values");
         let usual = Table::try_from(Schemes::default()).expect("parameters are plain values");
         if let Some(Value::Table(schemes)) = table.get_mut("scheme") {
@@ -149,6 +151,7 @@ impl Scenario {
         }
         let mut hasher = FnvHasher::default();
         hasher.write(table.to_string().as_bytes());
+        digests.iter().for_each(|digest| hasher.write_u64(*digest));
         format!("{:016x}", hasher.finish())
     }
 }

@@ -5,6 +5,7 @@
 //!                    └── diagnostics ──> ScenarioError (message, line, snippet)
 //! ```
 
+mod data;
 pub(crate) mod diagnostics;
 mod document;
 mod error;

@@ -8,6 +8,7 @@
 //! [`packet_loss`] is not measured: it computes the closed form of a link's channel.
 
 mod agents;
+mod channel_bursts;
 mod counters;
 mod evaluate;
 mod metrics;
@@ -17,6 +18,7 @@ mod series;
 mod trace;
 
 pub use agents::SchemeCounter;
+pub use channel_bursts::ChannelBursts;
 pub use metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, Value};
 pub use series::Series;
 pub use trace::Events;

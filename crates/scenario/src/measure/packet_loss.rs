@@ -39,7 +39,15 @@ impl Scenario {
             wrong(format!("{}: {}", fault.path.join("."), fault.problem))
         })?;
         let id = wireless(&network, link).map_err(wrong)?;
+        let lacks = |what: &str| {
+            let remedy = "measure it: link_failures over link_attempts of a run";
+            let name = name(&network, id);
+            Err(wrong(format!("packet loss: no closed form for {what} of the link {name}; {remedy}")))
+        };
         let radio = match &network.links[usize::from(id.0)] {
+            NetworkLink::Station(station) if !station.channel.has_closed_form() => {
+                return lacks("the channel");
+            }
             NetworkLink::Station(station) => {
                 let (bits, on_air) = network.bss.phy.exposed(size);
                 let lost = station.channel.loss_probability(1, bits, on_air);
@@ -54,11 +62,9 @@ impl Scenario {
             }
             NetworkLink::Wired(_) => unreachable!("the link is wireless"),
         };
-        let lacks = |what: &str| {
-            let remedy = "measure it: link_failures over link_attempts of a run";
-            let name = name(&network, id);
-            Err(wrong(format!("packet loss: no closed form for {what} of the link {name}; {remedy}")))
-        };
+        if !radio.channel.has_closed_form() {
+            return lacks("the channel");
+        }
         if radio.outage.is_some() {
             return lacks("the outages");
         }

@@ -1,6 +1,6 @@
 //! The schema of links: `[wired]`, `[radio]` and `[link.NAME]`.
 
-use lasthop_base::{BitRate, Duration};
+use lasthop_base::{BitRate, Duration, Unread};
 use lasthop_channel::{Model, Outages};
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
@@ -174,7 +174,46 @@ impl Wired {
     }
 }
 
+/// Calls `each` with the data files of a channel, and the keys that lead to them.
+pub(super) fn files_of_channel<'a>(
+    table: &[&'a str],
+    channel: &mut Model,
+    each: &mut dyn FnMut(&[&'a str], &mut dyn Unread),
+) {
+    for (keys, file) in channel.files() {
+        each(&[table, &["channel"], keys].concat(), file);
+    }
+}
+
+impl Radio {
+    /// Calls `each` with its data files, and the keys that lead to them; `table` are those that lead to it.
+    pub(super) fn each_file<'a>(
+        &mut self,
+        table: &[&'a str],
+        each: &mut dyn FnMut(&[&'a str], &mut dyn Unread),
+    ) {
+        files_of_channel(table, &mut self.channel, each);
+        if let Some(uplink) = &mut self.uplink {
+            uplink.each_file(&[table, &["uplink"]].concat(), each);
+        }
+    }
+}
+
 impl LinkOverride {
+    /// As [`Radio::each_file`].
+    pub(super) fn each_file<'a>(
+        &mut self,
+        table: &[&'a str],
+        each: &mut dyn FnMut(&[&'a str], &mut dyn Unread),
+    ) {
+        if let Some(channel) = &mut self.channel {
+            files_of_channel(table, channel, each);
+        }
+        if let Some(Some(uplink)) = &mut self.uplink {
+            uplink.each_file(&[table, &["uplink"]].concat(), each);
+        }
+    }
+
     /// The wired link with these overrides; `None` if its rate is not stated.
     pub(crate) fn wired(&self, usual: Option<&Wired>) -> Option<Wired> {
         let usual = usual.cloned().or_else(|| self.rate.map(Wired::new))?;

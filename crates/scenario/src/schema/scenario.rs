@@ -1,14 +1,14 @@
 //! The schema of a scenario file: its keys, their meanings and their defaults.
 
 use indexmap::IndexMap;
-use lasthop_base::Duration;
+use lasthop_base::{Duration, Unread};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use super::flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
-use super::links::{LinkOverride, Radio, Wired};
+use super::links::{LinkOverride, Radio, Wired, files_of_channel};
 use super::sweep::Sweep;
 use super::topology::Topology;
 use crate::file::alternatives;
@@ -17,7 +17,11 @@ use crate::file::alternatives;
 /// names another alternative replaces the one in the file.
 pub(crate) fn is_choice(keys: &[&str]) -> bool {
     let of_link = match keys {
-        ["topology"] | ["traffic", _, "law"] | ["cell", "phy" | "channel"] | ["wired", "queue"] => {
+        ["topology"]
+        | ["traffic", _, "law"]
+        | ["cell", "phy" | "channel"]
+        | ["cell", "channel", "semi-markov", "good" | "bad"]
+        | ["wired", "queue"] => {
             return true;
         }
         ["application", _, "request" | "response" | "think"] => return true,
@@ -25,7 +29,14 @@ pub(crate) fn is_choice(keys: &[&str]) -> bool {
         ["radio", keys @ ..] | ["link", _, keys @ ..] => keys,
         _ => return false,
     };
-    matches!(of_link, ["queue"] | ["channel"] | ["arq"] | ["arq", "stop-and-wait", "backoff"])
+    matches!(
+        of_link,
+        ["queue"]
+            | ["channel"]
+            | ["channel", "semi-markov", "good" | "bad"]
+            | ["arq"]
+            | ["arq", "stop-and-wait", "backoff"]
+    )
 }
 
 /// A simulation scenario: connections, applications and other traffic over wired links and wireless last
@@ -109,6 +120,19 @@ impl Scenario {
         let own = self.senders.get(sender).map(|own| own.of(&default_tcp()));
         let replaced = own.or_else(|| tcp::Profile::named(sender).map(tcp::Profile::settings))?;
         Some(replaced.on_path_of(&self.tcp))
+    }
+
+    /// Calls `each` with all data files, and the keys that lead to them.
+    pub(crate) fn each_file(&mut self, each: &mut dyn FnMut(&[&str], &mut dyn Unread)) {
+        if let Some(radio) = &mut self.radio {
+            radio.each_file(&["radio"], each);
+        }
+        if let Some(cell) = &mut self.cell {
+            files_of_channel(&["cell"], &mut cell.channel, each);
+        }
+        for (name, link) in &mut self.link {
+            link.each_file(&["link", name], each);
+        }
     }
 
     /// Applies the stated sender to `tcp`.

@@ -151,7 +151,8 @@ fn without_an_arq_delivery_equals_survival() {
     };
     for cut in [None, mtu(128)] {
         for (exposed, bits) in [(Exposed::OnAir, bits / 2 * 3), (Exposed::Payload, bits)] {
-            let (stats, bench, end) = saturate(RadioConfig { mtu: cut, exposed, ..wide_area }, model, n, 576);
+            let (stats, bench, end) =
+                saturate(RadioConfig { mtu: cut, exposed, ..wide_area }, model.clone(), n, 576);
             let survival = (1.0 - ber).powi(bits);
             let sd = (survival * (1.0 - survival)).sqrt();
             close("goodput", stats.delivered as f64 / f64::from(n), survival, sd, n);

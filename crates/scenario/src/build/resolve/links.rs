@@ -117,7 +117,7 @@ impl Resolver<'_> {
             let suffix = self.suffix(edge, 1, wireless_links);
             let station = StationConfig {
                 name: suffix.trim_start_matches(':').to_owned(),
-                channel: exception.channel.unwrap_or(usual.channel),
+                channel: exception.channel.as_ref().unwrap_or(&usual.channel).clone(),
                 drop: exception.drop.unwrap_or(usual.drop),
             };
             if let Err(invalid) = station.channel.validate() {

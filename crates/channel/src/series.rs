@@ -1,0 +1,67 @@
+//! Loss as measured: a series of loss rates over time.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use lasthop_base::{Contents, DataFile, LineError, Probability, Steps, StepsReader, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{Channel, Sojourn};
+
+/// Independent losses of whole packets, with a probability that follows a file: CSV with the columns `time_s` (or
+/// `time_ms`) and `loss` (or `loss_percent`). A value holds until the next row; at its end the series begins anew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LossSeries {
+    /// The file.
+    pub file: DataFile<LossSteps>,
+}
+
+/// The contents of such a file: loss probabilities over time.
+#[derive(Clone, PartialEq)]
+pub struct LossSteps(Arc<Steps>);
+
+impl fmt::Debug for LossSteps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LossSteps({} values)", self.0.len())
+    }
+}
+
+impl Contents for LossSteps {
+    fn parse(text: &str) -> Result<LossSteps, LineError> {
+        let wrong = |loss: f64| {
+            let problem = "found a loss that is no probability, expected 0 to 1 in a column \"loss\", or 0 to 100 in a \
+                           column \"loss_percent\"";
+            (!(0.0..=1.0).contains(&loss)).then_some(problem)
+        };
+        Steps::parse(text, &[("loss", 1.0), ("loss_percent", 0.01)], wrong)
+            .map(|steps| LossSteps(Arc::new(steps)))
+    }
+}
+
+impl LossSeries {
+    pub(crate) fn channel(&self) -> impl Channel + use<> {
+        let LossSteps(steps) = &**self.file.contents().expect("the file has been read");
+        Follower { loss: StepsReader::new(Arc::clone(steps)) }
+    }
+}
+
+/// A packet meets the loss at the start of its transmission.
+struct Follower {
+    loss: StepsReader,
+}
+
+impl Channel for Follower {
+    fn survival(&mut self, start: Time, _end: Time, _bits: u64) -> f64 {
+        1.0 - self.loss.at(start).0
+    }
+
+    fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        each(1.0, Probability::default());
+        self.survival(start, end, 0)
+    }
+
+    fn sojourn(&mut self, _at: Time) -> Sojourn {
+        Sojourn::FOREVER
+    }
+}
