@@ -2,6 +2,7 @@
 #
 #   make run     set up, and run the worked example into out/
 #   make test    set up, and run every check and test
+#   make release build the wheel and the source distribution into dist, and check both
 #   make bench   measure what runs cost, beside ns-2 and ns-3 where they are installed
 #   make clean   remove what these made
 
@@ -10,8 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT := $(VENV)/.built
 TOOLS := $(VENV)/.tools
-CORE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name Cargo.toml -o -name '*.rs' -path '*/src/*')
-DEVELOP := . $(BIN)/activate && maturin develop --release --quiet
+CORE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name Cargo.toml -o -name '*.rs' -path '*/src/*' -o -name build.rs) $(wildcard scenarios/*.toml)
+DEVELOP := . $(BIN)/activate && maturin develop --release
 # Declared by a macro, so cargo fmt does not find them.
 SCHEMES := $(shell find crates/proto/src/scheme -name '*.rs')
 export PIP_QUIET := 1
@@ -20,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Not every cargo comes with rustfmt and clippy.
 if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo "skipped: there is no cargo $(1)")
 
-.PHONY: run test lint test-rust test-python bench bench-record clean
+.PHONY: run release test lint test-rust test-python bench bench-record clean
 .DELETE_ON_ERROR:
 
 run: $(BUILT)
@@ -44,6 +45,10 @@ test-rust:
 test-python: $(TOOLS)
 	$(BIN)/pytest --quiet
 
+release: $(BUILT)
+	$(DEVELOP) --quiet --extras release
+	$(BIN)/python scripts/release.py $(RELEASE)
+
 bench: $(BUILT)
 	$(BIN)/python benches/run.py
 
@@ -57,7 +62,7 @@ $(BUILT): $(CORE) | $(VENV)/.made
 	@touch $@
 
 $(TOOLS): pyproject.toml | $(BUILT)
-	$(DEVELOP) --extras test
+	$(DEVELOP) --quiet --extras test
 	@touch $@
 
 $(VENV)/.made:
@@ -67,4 +72,4 @@ $(VENV)/.made:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) out target
+	rm -rf $(VENV) out dist target

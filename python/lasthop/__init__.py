@@ -6,7 +6,7 @@ if asked for, packet traces and time series.
 Examples
 --------
 >>> import lasthop
->>> scenario = lasthop.load("scenarios/ebsn-example.toml")
+>>> scenario = lasthop.load("ebsn-example")
 >>> run = lasthop.run(scenario, "ebsn")
 >>> run.metrics["timeouts"], run.metrics["retransmitted_bytes"]
 (0, 0)
@@ -14,6 +14,7 @@ Examples
 
 from lasthop._lasthop import Run, Scenario, ScenarioError, Scheme, __version__, schemes
 from lasthop.api import build, compare, events_frame, load, run, series_frame
+from lasthop.packaged import scenarios
 
 __all__ = [
     "Run",
@@ -26,6 +27,7 @@ __all__ = [
     "events_frame",
     "load",
     "run",
+    "scenarios",
     "schemes",
     "series_frame",
 ]

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 __all__ = [
     "METRICS",
+    "PROFILES",
+    "SCENARIOS",
     "Point",
     "Pool",
     "Run",
@@ -22,6 +24,8 @@ __all__ = [
 ]
 
 METRICS: tuple[str, ...]
+PROFILES: tuple[str, ...]
+SCENARIOS: dict[str, str]
 __version__: str
 
 class ScenarioError(ValueError):

@@ -7,19 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lasthop._lasthop import Run, Scenario
+from lasthop import packaged
+from lasthop._lasthop import SCENARIOS, Run, Scenario, ScenarioError
 
 if TYPE_CHECKING:
     import pandas
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
-    """Read a scenario file.
+    """Read a scenario file, or a worked scenario of the package.
 
     Parameters
     ----------
     path : str or Path
-        The TOML file.
+        The TOML file, or one of the names of `scenarios`. A file of that name precedes the worked scenario.
     overrides : iterable of str, optional
         Settings that replace those of the file, such as `"radio.rate=2 Mbps"`.
 
@@ -36,10 +37,21 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
     Examples
     --------
     >>> import lasthop
-    >>> lasthop.load("scenarios/ebsn-example.toml", ["transfer.size=50 KB"]).schemes
+    >>> lasthop.load("ebsn-example", ["transfer.size=50 KB"]).schemes
     ['basic', 'source-quench', 'local-recovery', 'ebsn']
     """
-    return Scenario.load(path, overrides=list(overrides))
+    name = packaged.found(path)
+    if name is not None:
+        return Scenario.parse(SCENARIOS[name], name=name, overrides=list(overrides))
+    try:
+        return Scenario.load(path, overrides=list(overrides))
+    except ScenarioError as error:
+        hint = None if Path(path).exists() else packaged.suggestion(path)
+        if hint is None:
+            raise
+        error.message = f"{error.message}; {hint}"
+        error.args = (f"{error.message}\n --> {error.file}",)
+        raise
 
 
 def build(tables: Mapping[str, Any]) -> Scenario:
@@ -93,7 +105,7 @@ def run(
     Parameters
     ----------
     scenario : Scenario, str or Path
-        The scenario or its file.
+        The scenario, its file, or the name of a worked scenario.
     scheme : str, optional
         The scheme's name. By default the first that the scenario names.
     seed : int, default 1
@@ -122,7 +134,7 @@ def run(
     Examples
     --------
     >>> import lasthop
-    >>> result = lasthop.run("scenarios/ebsn-example.toml", "ebsn", seed=1)
+    >>> result = lasthop.run("ebsn-example", "ebsn", seed=1)
     >>> result.ended, result.metrics["timeouts"]
     ('finished', 0)
     """
@@ -145,7 +157,7 @@ def compare(
     Parameters
     ----------
     scenario : Scenario, str or Path
-        The scenario or its file.
+        The scenario, its file, or the name of a worked scenario.
     schemes : sequence of str, optional
         The schemes' names. By default all that the scenario names.
     seed, run, trace, series
@@ -159,7 +171,7 @@ def compare(
     Examples
     --------
     >>> import lasthop
-    >>> basic, ebsn = lasthop.compare("scenarios/ebsn-example.toml", ["basic", "ebsn"])
+    >>> basic, ebsn = lasthop.compare("ebsn-example", ["basic", "ebsn"])
     >>> ebsn.metrics["throughput_bps"] > basic.metrics["throughput_bps"]
     True
     """
@@ -189,7 +201,7 @@ def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pand
     Examples
     --------
     >>> import lasthop
-    >>> events = lasthop.events_frame(lasthop.run("scenarios/ebsn-example.toml", "ebsn", trace=True))
+    >>> events = lasthop.events_frame(lasthop.run("ebsn-example", "ebsn", trace=True))
     >>> int((events["event"] == "timeout").sum())
     0
     """
@@ -218,7 +230,7 @@ def series_frame(run: Run, connection: str | None = None, part: int = 0) -> pand
     Examples
     --------
     >>> import lasthop
-    >>> series = lasthop.series_frame(lasthop.run("scenarios/ebsn-example.toml", "ebsn", series=True))
+    >>> series = lasthop.series_frame(lasthop.run("ebsn-example", "ebsn", series=True))
     >>> float(series["cwnd_bytes"].iloc[0])
     536.0
     """

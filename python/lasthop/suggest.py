@@ -6,6 +6,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+def near(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like `name`, or None if none is like it."""
+    return next(iter(get_close_matches(name, known, n=1)), None)
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the message about an unknown name: with the closest known name, or else with all of them.
 
@@ -17,6 +22,6 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     'there is no scheme "wind"; there are basic, ebsn'
     """
     names = list(known)
-    near = get_close_matches(name, names, n=1)
-    rest = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names)}"
+    alike = near(name, names)
+    rest = f'did you mean "{alike}"?' if alike else f"there are {', '.join(names)}"
     return f'there is no {kind} "{name}"; {rest}'

@@ -16,6 +16,7 @@ from conftest import EXAMPLE, ROOT, Command
 
 import lasthop
 from lasthop import Run, Scenario, ScenarioError
+from lasthop.cli.failure import EXIT_CODES
 
 DOCS = ROOT / "docs"
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in DOCS.glob("*.md"))]
@@ -441,7 +442,10 @@ def test_the_readme_shows_the_table_that_the_command_prints(command: Command) ->
 
 
 def test_json_examples_equal_the_output_of_the_command(command: Command) -> None:
-    (text,) = re.findall(r"```json\n(.*?)```", (DOCS / "json.md").read_text(), re.DOTALL)
+    error, text = re.findall(r"```json\n(.*?)```", (DOCS / "json.md").read_text(), re.DOTALL)
+    refused = json.loads(command("check", EXAMPLE, "--set", "radio.rat=1", "--json").stdout)
+    assert list(refused["error"]) == list(json.loads(error)["error"])
+    assert list(refused["error"]["place"]) == list(json.loads(error)["error"]["place"])
     shown = json.loads(text)
     printed = json.loads(command("run", EXAMPLE, "--scheme", "ebsn", "--json").stdout)
     (shown_result,), (result,) = shown.pop("results"), printed.pop("results")
@@ -521,3 +525,9 @@ def test_adding_a_scheme_as_described_takes_one_file_and_one_line(tmp_path: Path
     command = ["cargo", "test", "--quiet", "--profile", "dev", "-p", "lasthop-scenario", "--test", "toy"]
     result = subprocess.run(command, cwd=repository, env=os.environ | target, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, ""), result.stdout
+
+
+def test_the_exit_codes_are_documented() -> None:
+    section = (DOCS / "json.md").read_text().partition("## Exit codes\n")[2]
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", section, re.MULTILINE)
+    assert {int(code): meaning for code, meaning in rows} == EXIT_CODES

@@ -18,7 +18,9 @@ use pyo3::prelude::*;
 /// The compiled part of Lasthop.
 #[pymodule]
 mod _lasthop {
+    use lasthop_scenario::Profile;
     use pyo3::prelude::*;
+    use pyo3::types::{IntoPyDict, PyTuple};
 
     #[pymodule_export]
     use crate::error::ScenarioError;
@@ -31,9 +33,14 @@ mod _lasthop {
     #[pymodule_export]
     use crate::scheme::{Scheme, schemes};
 
+    /// The names and texts of the worked scenarios, in alphabetical order.
+    const SCENARIOS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("METRICS", crate::pool::metrics(module.py())?)?;
+        module.add("PROFILES", PyTuple::new(module.py(), Profile::ALL.map(Profile::name))?)?;
+        module.add("SCENARIOS", SCENARIOS.into_py_dict(module.py())?)?;
         module.add("__version__", lasthop_scenario::report::VERSION)
     }
 }

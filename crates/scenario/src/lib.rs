@@ -16,6 +16,7 @@ mod schema;
 
 pub use lasthop_base::{Bytes, Time};
 pub use lasthop_proto::scheme::{Scheme, Schemes};
+pub use lasthop_proto::tcp::Profile;
 pub use lasthop_sim::Ended;
 
 pub use build::Fault;

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
-from lasthop.cli import streams
-from lasthop.cli.failure import INTERRUPTED, WRONG_INPUT, reporting_errors
+from lasthop.cli import complete, streams
+from lasthop.cli.failure import INTERRUPTED, WRONG_INPUT, failed, remedy_in, reporting_errors
+from lasthop.cli.options import (
+    AsJson,
+    Jobs,
+    Overrides,
+    ScenarioFile,
+    Schemes,
+    Seed,
+    Senders,
+    Verbose,
+    directory,
+    number,
+)
 
 
 class Commands(TyperGroup):
     """The commands, with whole summaries in the list of them and errors in our own style."""
 
+    examples: ClassVar = {
+        "lasthop run ebsn-example": "Compare four schemes over the same fades.",
+        "lasthop run ebsn-example --scheme ebsn --set radio.rate=2Mbps": "Change the scenario.",
+        "lasthop scenarios ebsn-example > mine.toml": "Begin a scenario of your own.",
+        "lasthop study mine.toml": "Replicate it until the intervals are narrow.",
+        "lasthop paper ebsn": "Regenerate the figures of a paper, and judge its claims.",
+        "lasthop --install-completion": "Let the shell complete commands, options and names.",
+    }
+
     def main(self, *arguments: Any, **settings: Any) -> Any:
         """Run the command that the arguments name, and exit."""
         streams.prepare()
+        streams.as_json = "--json" in sys.argv[1:]
+        settings |= {"standalone_mode": False, "terminal_width": min(shutil.get_terminal_size().columns, 100)}
         try:
             # Commands report their own errors; what remains is that help cannot be printed.
             with reporting_errors(), streams.printing():
-                code = super().main(*arguments, **settings | {"standalone_mode": False})
+                code = super().main(*arguments, **settings)
             sys.exit(code)
         except typer.Exit as ended:
             sys.exit(ended.exit_code)
@@ -32,11 +56,7 @@ class Commands(TyperGroup):
             # The class of such errors has no public name.
             if not hasattr(error, "format_message"):
                 raise
-            message = error.format_message().rstrip(".")
-            context = getattr(error, "ctx", None)
-            command = context.command_path if context else "lasthop"
-            streams.notify(f"error: {message[:1].lower()}{message[1:]}\n{command} --help lists what there is")
-            sys.exit(WRONG_INPUT)
+            sys.exit(_misused(error).exit_code)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands, with summaries that are folded and not cut."""
@@ -44,29 +64,41 @@ class Commands(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl([(name, each.get_short_help_str(10_000)) for name, each in commands if each])
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples."""
+        with formatter.section("Examples"):
+            for line, meaning in self.examples.items():
+                formatter.write_text(line)
+                with formatter.indentation():
+                    formatter.write_text(meaning)
 
-def _directory(text: str) -> Path:
-    if not text:
-        raise typer.BadParameter("expected a directory, found an empty name; the current one is '.'")
-    return Path(text)
+
+def _misused(error: Any) -> typer.Exit:
+    """Report an error of the command line itself."""
+    context: Any = getattr(error, "ctx", None)
+    parameter: Any = getattr(error, "param", None)
+    option = getattr(error, "option_name", None)
+    if parameter is not None and parameter.param_type_name == "option":
+        from_environment = str(context.get_parameter_source(parameter.name)).endswith("ENVIRONMENT")
+        option = parameter.envvar if from_environment else parameter.opts[0]
+        error.param_hint = f"'{option}'"
+    elif parameter is not None:
+        option = parameter.metavar
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    usage = f"{context.command_path if context else 'lasthop'} --help lists what there is"
+    remedy = remedy_in(message) or usage
+    return failed("option", f"{message}\n{usage}", message, option=option, remedy=remedy)
 
 
 app = typer.Typer(
     cls=Commands,
     help="What will make TCP work over this wireless last hop?",
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as radio.rate=2Mbps."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; docs/json.md defines its keys.")]
 
 
 def _version(wanted: bool) -> None:
@@ -84,6 +116,7 @@ def _lasthop(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")
     ] = False,
+    verbose: Verbose = False,
 ) -> None:
     if context.invoked_subcommand is None:
         with reporting_errors():
@@ -94,33 +127,26 @@ def _lasthop(
 @app.command()
 def run(
     scenario: ScenarioFile,
-    scheme: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Run this scheme instead of the scenario's; may be repeated."),
-    ] = None,
-    sender: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Send with this TCP, such as linux-bbr; may be repeated."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
-    run: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run's number.")] = 0,
+    scheme: Schemes = None,
+    sender: Senders = None,
+    seed: Seed = 1,
+    run: Annotated[int, number("The run's number.")] = 0,
     overrides: Overrides = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Add a column, such as notices or snoop.local_retransmissions; may be repeated.",
+            autocompletion=complete.metric,
+            help="Add a column, such as notices or ebsn.notices_sent; may be repeated.",
         ),
     ] = None,
     json: AsJson = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=_directory, metavar="DIR", help="Directory of the results and recordings."),
-    ] = None,
+    out: Annotated[Path | None, directory("Directory of the results and recordings.")] = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Record each packet: CSV and figures. Needs --out.")
     ] = False,
     pcap: Annotated[bool, typer.Option("--pcap", help="Record pcapng for Wireshark. Needs --out.")] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Run a scenario with each of its schemes, and compare them."""
     with reporting_errors():
@@ -133,19 +159,11 @@ def run(
 @app.command()
 def study(
     scenario: ScenarioFile,
-    scheme: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Compare this scheme instead of the scenario's; may be repeated."),
-    ] = None,
-    sender: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Send with this TCP, such as linux-bbr; may be repeated."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
+    scheme: Schemes = None,
+    sender: Senders = None,
+    seed: Seed = 1,
     overrides: Overrides = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=1000, metavar="N", help="Threads; by default one for each core.")
-    ] = None,
+    jobs: Jobs = None,
     precision: Annotated[
         str,
         typer.Option(metavar="SHARE", help="Target half-width of the intervals, relative to the mean."),
@@ -154,22 +172,28 @@ def study(
         str, typer.Option(metavar="MIN:MAX", help="Fewest and most runs of each scheme at each point.")
     ] = "100:1000",
     metric: Annotated[
-        str, typer.Option(metavar="NAME", help="The metric of the stopping rule and of the tables.")
-    ] = "throughput_bps",
-    out: Annotated[
-        Path | None,
+        str,
         typer.Option(
-            parser=_directory, metavar="DIR", help="Directory of the results; by default FILE.study."
+            metavar="NAME",
+            autocompletion=complete.metric,
+            help="The metric of the stopping rule and of the tables.",
         ),
-    ] = None,
+    ] = "throughput_bps",
+    out: Annotated[Path | None, directory("Directory of the results; by default FILE.study.")] = None,
     json: AsJson = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Only count the runs and estimate their time."),
     ] = False,
     export: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="Also write a table of every run: csv or parquet.")
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            autocompletion=complete.export,
+            help="Also write a table of every run: csv or parquet.",
+        ),
     ] = None,
+    verbose: Verbose = False,
 ) -> None:
     """Sweep a scenario with replications until the intervals are narrow enough; can be resumed."""
     with reporting_errors():
@@ -198,6 +222,7 @@ def check(
         ),
     ] = None,
     json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Check a scenario, and print its canonical form with every default and unit."""
     with reporting_errors():
@@ -216,35 +241,61 @@ def schemes(json: AsJson = False) -> None:
 
 
 @app.command()
+def scenarios(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=complete.worked_scenario,
+            help="Print this one, to redirect it into a file.",
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List the worked scenarios that come with Lasthop, or print one as TOML.
+
+    Wherever a scenario file is expected, the name of a worked scenario will do. A file of that name comes
+    first.
+    """
+    with reporting_errors():
+        from lasthop.cli.scenarios import execute
+
+        execute(name, json)
+
+
+@app.command()
 def paper(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The paper. Without it, list the papers.")
+        str | None,
+        typer.Argument(
+            metavar="NAME", autocompletion=complete.paper, help="The paper. Without it, list the papers."
+        ),
     ] = None,
     figure: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Draw only this figure, without claims; may be repeated."),
+        typer.Option(
+            metavar="ID",
+            autocompletion=complete.figure,
+            help="Draw only this figure, without claims; may be repeated.",
+        ),
     ] = None,
     reading: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=CHOICE", help="Choose another reading of what the paper leaves open."),
+        typer.Option(
+            metavar="NAME=CHOICE",
+            autocompletion=complete.reading,
+            help="Choose another reading of what the paper leaves open; may be repeated.",
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full/--quick", help="As many runs as the claims need, or few.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The seed.")] = 1,
-    run: Annotated[
-        int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The run shown in packet traces.")
-    ] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=1000, metavar="N", help="Threads; by default one for each core.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=_directory, metavar="DIR", help="Directory of the results; by default NAME.paper."
-        ),
-    ] = None,
+    seed: Seed = 1,
+    run: Annotated[int, number("The run shown in packet traces.")] = 0,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, directory("Directory of the results; by default NAME.paper.")] = None,
     json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Regenerate a paper's figures, and judge each claim of its text."""
     with reporting_errors():
@@ -260,7 +311,7 @@ def packet_size(
         str,
         typer.Option(
             metavar="KEY",
-            help="The packet size to vary, such as scheme.metp.wireless.packet_size.",
+            help="The packet size to vary.",
         ),
     ] = "tcp.packet_size",
     sizes: Annotated[
@@ -269,33 +320,32 @@ def packet_size(
             metavar="LIST", help='Packet sizes to try, such as "128 B, 512 B"; by default 12 up to 1536 B.'
         ),
     ] = None,
-    scheme: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Run this scheme instead of the scenario's; may be repeated."),
-    ] = None,
+    scheme: Schemes = None,
     runs: Annotated[int, typer.Option(min=2, metavar="N", help="Runs of each size and scheme.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="The study's seed.")] = 1,
+    seed: Seed = 1,
     overrides: Overrides = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=1000, metavar="N", help="Threads; by default one for each core.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=_directory,
-            metavar="DIR",
-            help="Also draw throughput against packet size there.",
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, directory("Also draw throughput against packet size there.")] = None,
     json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Find the packet size with the highest throughput, for each point of the scenario's sweep.
 
     The sweep, usually of the channel, gives the rows of the table. A window in bytes holds fewer packets the
-    larger they are; a window such as "10 packets" holds the same number of each size.
+    larger they are; a window such as "10 packets" holds the same number of each size. --key may also name the
+    packet size of one part, such as scheme.metp.wireless.packet_size.
     """
     with reporting_errors():
         from lasthop.cli.packet_size import Request, execute
 
         settings = (scheme or [], runs, seed, overrides or [], jobs)
         execute(Request(scenario, key, sizes, *settings, out, json))
+
+
+@app.command()
+def man() -> None:
+    """Print the manual page: `lasthop man | man -l -`."""
+    with reporting_errors():
+        from lasthop.cli.man import page
+
+        streams.emit_document(page(typer.main.get_command(app)))

@@ -12,6 +12,7 @@ from lasthop.api import load
 from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.progress import Activity
+from lasthop.cli.scenario import describe
 from lasthop.cli.streams import emit_document
 
 
@@ -20,6 +21,7 @@ def execute(path: Path, overrides: list[str], sizes: list[str], link: str | None
     if link is not None and not sizes:
         raise RefusedError("--link needs --packet-loss SIZE, whose link it names")
     scenario = load(path, overrides)
+    describe(path, scenario)
     report: dict[str, Any] = {"file": str(path), "hash": scenario.hash}
     if sizes:
         with Activity("computing loss rates"):

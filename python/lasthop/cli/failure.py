@@ -1,11 +1,13 @@
-"""Errors of commands: one message on stderr and an exit code, never a traceback."""
+"""Errors of commands: a message on stderr, with `--json` a document on stdout, and an exit code."""
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 import typer
@@ -13,8 +15,18 @@ import typer
 from lasthop import ScenarioError
 from lasthop.cli import streams
 
+CRASHED = 1
 WRONG_INPUT = 2
 INTERRUPTED = 130
+
+EXIT_CODES = {
+    0: "Success. A transfer that did not finish within the limit is a result too; a warning on stderr says "
+    "so.",
+    CRASHED: "A run crashed: a bug in Lasthop. stderr says how to replay it.",
+    WRONG_INPUT: "An invalid scenario or option, or a file that cannot be read or written.",
+    INTERRUPTED: "Interrupted by Ctrl-C.",
+}
+"""What each exit code means."""
 
 
 class RefusedError(Exception):
@@ -36,25 +48,106 @@ def reporting_errors() -> Iterator[None]:
         raise typer.Exit(0) from None
     except KeyboardInterrupt:
         streams.notify("interrupted")
-        raise typer.Exit(INTERRUPTED) from None
-    except (ScenarioError, RefusedError) as error:
-        raise _failed(str(error)) from None
+        raise stopped("interrupted", None) from None
+    except ScenarioError as error:
+        of_override = error.file.startswith("--")
+        raise failed(
+            "scenario",
+            str(error),
+            error.message,
+            file=None if of_override else error.file,
+            line=error.line,
+            column=error.column,
+            option=error.file if of_override else None,
+        ) from None
+    except RefusedError as error:
+        raise failed("option", str(error)) from None
     except OSError as error:
         if error.filename == streams.STDOUT:
             streams.discard(sys.stdout)
         where = error.filename2 or error.filename
-        raise _failed(f"{where}: {error.strerror}" if where else str(error)) from None
+        message = error.strerror if where and error.strerror else str(error)
+        shown = f"{where}: {message}" if where else message
+        raise failed("file", shown, message, file=str(where) if where else None) from None
+
+
+def failed(
+    kind: str,
+    shown: str,
+    message: str | None = None,
+    *,
+    file: str | None = None,
+    line: int | None = None,
+    column: int | None = None,
+    option: str | None = None,
+    remedy: str | None = None,
+    code: int = WRONG_INPUT,
+) -> typer.Exit:
+    """Report an error, and return the exception that ends the command.
+
+    Parameters
+    ----------
+    kind : str
+        What is wrong: "scenario", "option", "file" or "run".
+    shown : str
+        The message on stderr.
+    message : str, optional
+        The message without its place. By default `shown`, less the option that begins it.
+    file, line, column, option
+        The place, as far as there is one.
+    remedy : str, optional
+        What would be right. By default what the message says of it.
+    code : int, default 2
+        The exit code.
+    """
+    streams.notify(f"error: {shown}")
+    if message is None:
+        message = shown
+        if option is None and (begins := re.match(r"(--[\w-]+): ", shown)):
+            option, message = begins[1], shown[begins.end() :]
+    place = {"file": file, "line": line, "column": column, "option": option}
+    _emit(kind, message, place, remedy or remedy_in(message), code)
+    return typer.Exit(code)
+
+
+def stopped(message: str, remedy: str | None) -> typer.Exit:
+    """Return the exception that ends an interrupted command."""
+    _emit("interrupted", message, dict.fromkeys(("file", "line", "column", "option")), remedy, INTERRUPTED)
+    return typer.Exit(INTERRUPTED)
+
+
+def _emit(kind: str, message: str, place: dict[str, str | int | None], remedy: str | None, code: int) -> None:
+    """Print the error as JSON, if `--json` was given."""
+    if not streams.as_json:
+        return
+    error = {"kind": kind, "message": message, "place": place, "remedy": remedy, "exit_code": code}
+    with suppress(OSError, ValueError):
+        streams.emit_document(json.dumps({"error": error}, indent=2, ensure_ascii=False))
+        streams.finish()
+
+
+def remedy_in(message: str) -> str | None:
+    """Return the part of a message that says what would be right: its suggestion, or else what was expected.
+
+    Examples
+    --------
+    >>> remedy_in('there is no scheme "ebns"; did you mean "ebsn"?')
+    'did you mean "ebsn"?'
+    >>> remedy_in('found "56", expected a rate with its unit, such as "56 kbps"')
+    'expected a rate with its unit, such as "56 kbps"'
+    >>> remedy_in("No space left on device")
+    """
+    for pattern in (r"did you mean .*\?", r"\bexpected .*", r"(?<=; ).*"):
+        if found := re.search(pattern, message, re.DOTALL):
+            return found[0]
+    return None
 
 
 def exit_resumable(kept: str) -> NoReturn:
     """Exit from an interrupted command that can be resumed: say what is kept, and how to go on."""
-    streams.notify(f"stopped; {kept}. To go on:\n  {shlex.join(['lasthop', *sys.argv[1:]])}")
-    raise typer.Exit(INTERRUPTED) from None
-
-
-def _failed(message: str) -> typer.Exit:
-    streams.notify(f"error: {message}")
-    return typer.Exit(WRONG_INPUT)
+    again = shlex.join(["lasthop", *sys.argv[1:]])
+    streams.notify(f"stopped; {kept}. To go on:\n  {again}")
+    raise stopped(f"stopped; {kept}", again) from None
 
 
 def warn(message: str) -> None:

@@ -15,6 +15,7 @@ from typing import Self
 
 from lasthop import Run, Scenario
 from lasthop.cli.failure import RefusedError, warn
+from lasthop.cli.streams import detail
 from lasthop.files import write_text
 from lasthop.study.interrupt import interrupts_held
 
@@ -95,6 +96,9 @@ class Output:
                 os.replace(self.staging / name, self.directory / name)
             for name in earlier - {*names}:
                 (self.directory / name).unlink(missing_ok=True)
+        for name in names:
+            path = self.directory / name
+            detail(f"wrote {path}, {path.stat().st_size:,} bytes")
 
     def _earlier(self) -> set[str]:
         """Return the names of the files that an earlier command listed."""

@@ -11,7 +11,7 @@ from lasthop import Scenario
 from lasthop.cli.failure import RefusedError
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import rephrasing, scheme_override, unused_by_schemes
+from lasthop.cli.scenario import describe, rephrasing, scheme_override, unused_by_schemes
 from lasthop.cli.streams import emit, emit_document
 from lasthop.cli.study import check_runs
 from lasthop.cli.table import Table, in_common, printable
@@ -43,6 +43,7 @@ def execute(request: Request) -> None:
     check_runs(request.runs)
     sizes = [] if request.sizes is None else [size.strip() for size in request.sizes.split(",")]
     scenario = _load(request, sizes)
+    describe(request.path, scenario)
     runs = (request.runs, request.runs)
     try:
         with (

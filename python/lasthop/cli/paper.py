@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from lasthop.cli.failure import RefusedError, exit_resumable
 from lasthop.cli.output import Output
-from lasthop.cli.progress import Activity
-from lasthop.cli.streams import emit, emit_document
+from lasthop.cli.progress import Activity, duration
+from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.cli.table import Table
 from lasthop.papers import Paper, names, paper, papers, report
 from lasthop.papers.runner import Outcome, Plan, run_paper
@@ -42,7 +43,9 @@ def execute(request: Request) -> None:
     directory = request.out or Path(f"{plan.paper.name}.paper")
     try:
         with Output(directory) as output, Activity() as activity:
+            began = time.monotonic()
             outcome = run_paper(plan, directory, request.jobs, activity.show)
+            detail(f"made {outcome.runs:,} runs in {duration(time.monotonic() - began)}")
             activity.doing("writing results")
             report.write_figures(outcome, output.staging)
             text = json.dumps(report.as_json(outcome), indent=2, ensure_ascii=False)

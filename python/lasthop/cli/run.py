@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -16,8 +17,8 @@ from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError, warn
 from lasthop.cli.output import Output, run_stem
 from lasthop.cli.progress import Activity
-from lasthop.cli.scenario import load, load_each_sender, unused_by_schemes
-from lasthop.cli.streams import emit, emit_document
+from lasthop.cli.scenario import describe, load, load_each_sender, unused_by_schemes
+from lasthop.cli.streams import detail, emit, emit_document
 from lasthop.suggest import unknown
 
 _OF_RELAYS = {"relays retransmitted": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
@@ -58,6 +59,7 @@ def execute(request: Request) -> None:
     # Of several senders, what they share is the scenario as it stands.
     several = len(scenarios) > 1
     scenario = load(request.path, request.overrides, request.schemes) if several else scenarios[0]
+    describe(request.path, scenario)
     output = None if request.out is None else Output(request.out)
     with output or nullcontext(), Activity() as activity:
         runs = []
@@ -66,7 +68,9 @@ def execute(request: Request) -> None:
             activity.doing(f"running {_name(each.sender, scheme)} ({number} of {len(pairs)})")
             limit = tomllib.loads(each.to_toml())["limit"]
             progress = partial(activity.simulated, limit=limit)
+            began = time.monotonic()
             runs.append(_run(each, scheme, request, output, progress))
+            detail(f"ran {runs[-1].label} in {time.monotonic() - began:.3f} s: {runs[-1].ended}")
             _check_rows(runs, len(pairs))
         report = scenario.report(runs)
         if output is not None:

@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 
 import lasthop
-from lasthop import Scenario, ScenarioError
-from lasthop.cli.failure import RefusedError
+from lasthop import Scenario, ScenarioError, packaged
+from lasthop.cli.failure import RefusedError, warn
+from lasthop.cli.streams import detail
 from lasthop.suggest import unknown
 
 
@@ -31,6 +33,17 @@ def load(
             return lasthop.load(path, [*overrides, *chosen])
         with rephrasing(chosen_senders[0], rephrase):
             return lasthop.load(path, [*overrides, *chosen, *chosen_senders])
+
+
+def describe(path: Path, scenario: Scenario) -> None:
+    """Say with `--verbose` which scenario is used; warn if a worked one has the name of the file."""
+    name = packaged.found(path)
+    if name is None and str(path) in lasthop.scenarios():
+        warn(f"{path}: this file is used, and not the worked scenario of that name")
+    points = prod(map(len, scenario.sweep.values()))
+    detail(f"lasthop {lasthop.__version__}, {Path(lasthop.__file__).parent}")
+    what = f"worked scenario {name}" if name else f"scenario file {path}"
+    detail(f"{what}: hash {scenario.hash}, {points} points, schemes {', '.join(scenario.schemes)}")
 
 
 def load_each_sender(

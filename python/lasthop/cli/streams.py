@@ -17,6 +17,12 @@ from typing import TextIO
 STDOUT = "standard output"
 """The `filename` of an OSError of stdout."""
 
+verbose = False
+"""Whether `detail` prints."""
+
+as_json = False
+"""Whether results, and so errors, are JSON on stdout."""
+
 _SPELLED = {"±": "+-", "µ": "u", "─": "-"}
 
 
@@ -103,6 +109,12 @@ def notify(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):
         discard(sys.stderr)
+
+
+def detail(text: str) -> None:
+    """Print a line on stderr if `--verbose` was given."""
+    if verbose:
+        notify(text)
 
 
 def discard(stream: TextIO) -> None:

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from lasthop import Scenario
 from lasthop._lasthop import Pool
-from lasthop.cli.failure import RefusedError, exit_resumable, warn
+from lasthop.cli.failure import CRASHED, RefusedError, exit_resumable, failed, warn
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity, duration
-from lasthop.cli.scenario import load, unused_by_schemes
-from lasthop.cli.streams import emit, emit_document, notify
+from lasthop.cli.scenario import describe, load, unused_by_schemes
+from lasthop.cli.streams import detail, emit, emit_document, notify
 from lasthop.cli.table import Table, printable
 from lasthop.study import Study, StudyError, report
 from lasthop.study.export import require_pyarrow
@@ -31,7 +29,6 @@ from lasthop.study.units import metric_reading
 if TYPE_CHECKING:
     import pandas
 
-FAULT = 1
 STORE = "study.sqlite"
 SECONDS_TO_TIME = 1.5
 
@@ -61,6 +58,7 @@ def execute(request: Request) -> None:
     if request.export not in (None, "csv", "parquet"):
         raise RefusedError(f"--export: expected csv or parquet, found {request.export!r}")
     scenario = load(request.path, request.overrides, request.schemes, request.senders)
+    describe(request.path, scenario)
     directory = request.out if request.out is not None else Path(f"{request.path.stem}.study")
     store = None if request.dry_run else directory / STORE
     try:
@@ -85,7 +83,9 @@ def execute(request: Request) -> None:
 def _run(study: Study, request: Request, directory: Path) -> None:
     try:
         with Activity() as activity:
+            began = time.monotonic()
             made = study.run(request.jobs, activity.study)
+            detail(f"made {made:,} runs in {duration(time.monotonic() - began)}, {_threads(request.jobs)}")
             if made == 0:
                 notify(f"nothing left to run: {study.path} has every run of this study")
             activity.doing("writing results")
@@ -96,8 +96,7 @@ def _run(study: Study, request: Request, directory: Path) -> None:
     except KeyboardInterrupt:
         exit_resumable(f"{study.progress.done:,} runs are kept in {study.path}")
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
-        notify(f"error: {fault}")
-        raise typer.Exit(FAULT) from None
+        raise failed("run", str(fault), code=CRASHED) from None
     if request.as_json:
         emit_document(document)
     else:
@@ -144,6 +143,10 @@ def _estimate(study: Study, request: Request) -> None:
     emit(f"schemes  {len(study.scenario.schemes):,}: {', '.join(study.scenario.schemes)}")
     emit(f"runs     {least:,} to {most:,}: {each}")
     emit(f"time     {duration(times[0])} to {duration(times[1])} on {jobs} threads")
+
+
+def _threads(jobs: int | None) -> str:
+    return f"{jobs or os.cpu_count() or 1} threads"
 
 
 def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:

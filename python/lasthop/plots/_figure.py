@@ -55,7 +55,7 @@ def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Pat
     Examples
     --------
     >>> import tempfile, lasthop, lasthop.plots
-    >>> scenario = lasthop.load("scenarios/ebsn-example.toml")
+    >>> scenario = lasthop.load("ebsn-example")
     >>> fig = lasthop.plots.packet_trace(lasthop.run(scenario, "ebsn", trace=True))
     >>> with tempfile.TemporaryDirectory() as out:
     ...     [path.name for path in lasthop.plots.save(fig, f"{out}/ebsn")]

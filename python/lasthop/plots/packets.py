@@ -60,7 +60,7 @@ def packet_trace(
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> run = lasthop.run("scenarios/ebsn-example.toml", "basic", trace=True)
+    >>> run = lasthop.run("ebsn-example", "basic", trace=True)
     >>> fig = lasthop.plots.packet_trace(run)
     >>> fig.axes[0].get_ylabel()
     'packet number mod 90'
@@ -123,7 +123,7 @@ def packet_traces(
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> runs = lasthop.compare("scenarios/ebsn-example.toml", ["basic", "ebsn"], trace=True)
+    >>> runs = lasthop.compare("ebsn-example", ["basic", "ebsn"], trace=True)
     >>> fig = lasthop.plots.packet_traces(runs)
     >>> [axes.get_title(loc="left") for axes in fig.axes]
     ['basic', 'ebsn']

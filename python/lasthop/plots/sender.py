@@ -40,7 +40,7 @@ def time_sequence(
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> run = lasthop.run("scenarios/ebsn-example.toml", "basic", trace=True)
+    >>> run = lasthop.run("ebsn-example", "basic", trace=True)
     >>> fig = lasthop.plots.time_sequence(run)
     >>> fig.axes[0].get_ylabel()
     'packet number'
@@ -97,7 +97,7 @@ def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, 
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> run = lasthop.run("scenarios/ebsn-example.toml", "basic", series=True)
+    >>> run = lasthop.run("ebsn-example", "basic", series=True)
     >>> fig = lasthop.plots.cwnd(run)
     >>> fig.axes[0].get_ylabel()
     'window (KB)'
@@ -148,7 +148,7 @@ def segment_size(
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> run = lasthop.run("scenarios/split-wlan.toml", "vs-tcp", trace=True, series=True)
+    >>> run = lasthop.run("split-wlan", "vs-tcp", trace=True, series=True)
     >>> fig = lasthop.plots.segment_size(run, part=1)
     >>> fig.axes[0].get_ylabel()
     'payload of a segment (B)'
@@ -210,7 +210,7 @@ def windows(
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> runs = lasthop.compare("scenarios/ebsn-example.toml", ["basic", "ebsn"], series=True)
+    >>> runs = lasthop.compare("ebsn-example", ["basic", "ebsn"], series=True)
     >>> fig = lasthop.plots.windows({run.scheme: run for run in runs}, mss=536)
     >>> fig.axes[0].get_ylabel()
     'congestion window (segments)'

@@ -61,7 +61,7 @@ def load(
 
     Examples
     --------
-    >>> load("scenarios/ebsn-wide-area.toml", ["128 B", "512 B"]).sweep
+    >>> load("ebsn-wide-area", ["128 B", "512 B"]).sweep
     {'tcp.packet_size': ['128 B', '512 B']}
     """
     scenario = api.load(path, list(overrides))

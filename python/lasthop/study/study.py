@@ -74,7 +74,7 @@ class Study:
     --------
     >>> import lasthop
     >>> from lasthop.study import Study
-    >>> scenario = lasthop.load("scenarios/ebsn-wide-area.toml", ['schemes=["basic", "ebsn"]'])
+    >>> scenario = lasthop.load("ebsn-wide-area", ['schemes=["basic", "ebsn"]'])
     >>> study = Study(scenario, runs=(10, 10))
     >>> study.run()
     20

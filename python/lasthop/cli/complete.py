@@ -1,0 +1,128 @@
+"""Completion of the values of options and arguments, for the shells' completion scripts.
+
+Each function gets what has been typed, and returns the values that may be meant, with a line about each where
+there is something to say.
+"""
+
+from __future__ import annotations
+
+import glob
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from lasthop import Scenario
+
+Values = list[tuple[str, str]]
+
+
+def scenario(incomplete: str) -> Values:
+    """Complete a worked scenario or a scenario file."""
+    # A shell adds a space behind a directory, so its files are named instead.
+    there = glob.escape(incomplete)
+    files = sorted(glob.glob(f"{there}*.toml") + glob.glob(f"{there}*/*.toml"))
+    return worked_scenario(incomplete) + [(path, "") for path in files]
+
+
+def worked_scenario(incomplete: str) -> Values:
+    """Complete the name of a worked scenario."""
+    import lasthop
+
+    return [(name, title) for name, title in lasthop.scenarios().items() if name.startswith(incomplete)]
+
+
+def scheme(incomplete: str) -> Values:
+    """Complete a scheme, or the last one of a combination such as `ebsn+arq`."""
+    import lasthop
+
+    before, plus, last = incomplete.rpartition("+")
+    schemes = [each for each in lasthop.schemes() if each.name.startswith(last)]
+    return [(f"{before}{plus}{each.name}", each.summary) for each in schemes]
+
+
+def sender(context: typer.Context, incomplete: str) -> Values:
+    """Complete a profile, or a sender of the scenario."""
+    from lasthop._lasthop import PROFILES
+
+    loaded = _scenario(context)
+    own = () if loaded is None else tomllib.loads(loaded.to_toml()).get("senders", ())
+    return [(name, "") for name in dict.fromkeys((*own, *PROFILES)) if name.startswith(incomplete)]
+
+
+def metric(context: typer.Context, incomplete: str) -> Values:
+    """Complete a metric, or a counter of the scenario's schemes."""
+    from lasthop._lasthop import METRICS
+
+    loaded = _scenario(context)
+    return [(name, "") for name in (loaded.metrics if loaded else METRICS) if name.startswith(incomplete)]
+
+
+def setting(context: typer.Context, incomplete: str) -> Values:
+    """Complete the key of a setting that the scenario has, with its value in the canonical form."""
+    loaded = _scenario(context)
+    if loaded is None:
+        return []
+    settings = _settings(tomllib.loads(loaded.to_toml()))
+    return [(f"{key}=", f"now {value}") for key, value in settings if key.startswith(incomplete)]
+
+
+def paper(incomplete: str) -> Values:
+    """Complete the name of a paper."""
+    from lasthop import papers
+
+    return [(each.name, each.title) for each in papers.papers() if each.name.startswith(incomplete)]
+
+
+def figure(context: typer.Context, incomplete: str) -> Values:
+    """Complete a figure of the paper."""
+    from lasthop import papers
+
+    name = _argument(context, "name")
+    figures = papers.paper(name).figures if name in papers.names() else ()
+    return [(each.id, each.title) for each in figures if each.id.startswith(incomplete)]
+
+
+def reading(context: typer.Context, incomplete: str) -> Values:
+    """Complete a reading of the paper and its choice."""
+    from lasthop import papers
+
+    name = _argument(context, "name")
+    readings = papers.paper(name).readings if name in papers.names() else ()
+    pairs = [(f"{each.name}={choice.name}", each.question) for each in readings for choice in each.choices]
+    return [pair for pair in pairs if pair[0].startswith(incomplete)]
+
+
+def export(incomplete: str) -> Values:
+    """Complete a format of exported tables."""
+    return [(name, "") for name in ("csv", "parquet") if name.startswith(incomplete)]
+
+
+def _scenario(context: typer.Context) -> Scenario | None:
+    """Return the scenario on the command line, or None if there is none that can be read."""
+    import lasthop
+
+    path = _argument(context, "scenario")
+    with suppress(ValueError):
+        return None if path is None else lasthop.load(path)
+    return None
+
+
+def _argument(context: typer.Context, name: str) -> str | None:
+    """Return the argument of the command that is called `name`, if it has been typed."""
+    if context.params.get(name):
+        return str(context.params[name])
+    # Behind an option without a value, the arguments have not been told apart.
+    return next(iter(context.args), None)
+
+
+def _settings(table: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and the value of each setting in a table of a scenario."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _settings(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value

@@ -1,0 +1,108 @@
+"""The options and arguments that commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lasthop.cli import complete, streams
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    """Return a parser of whole numbers from `least` to `most`."""
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if not least <= number <= most:
+            raise typer.BadParameter(f"expected a whole number from {least} to {most}, found {text!r}")
+        return number
+
+    return parse
+
+
+def _directory(text: str) -> Path:
+    if not text:
+        raise typer.BadParameter("expected a directory, found an empty name; the current one is '.'")
+    return Path(text)
+
+
+def directory(text: str) -> Any:
+    """Return the option of a directory of results, described by `text`."""
+    return typer.Option("--out", parser=_directory, metavar="DIR", help=text)
+
+
+def number(text: str) -> Any:
+    """Return an option whose value is a whole number of 64 bits, described by `text`."""
+    return typer.Option(parser=_whole(0, 2**64 - 1), metavar="N", help=text)
+
+
+def _be_verbose(wanted: bool) -> bool:
+    streams.verbose = streams.verbose or wanted
+    return wanted
+
+
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCENARIO",
+        show_default=False,
+        autocompletion=complete.scenario,
+        help="A scenario file (TOML), or a name that `lasthop scenarios` lists.",
+    ),
+]
+Schemes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheme",
+        metavar="NAME",
+        autocompletion=complete.scheme,
+        help="This scheme instead of the scenario's; may be repeated.",
+    ),
+]
+Senders = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sender",
+        metavar="NAME",
+        autocompletion=complete.sender,
+        help="Send with this TCP, such as linux-bbr; may be repeated.",
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        autocompletion=complete.setting,
+        help="Change a setting, such as radio.rate=2Mbps; may be repeated.",
+    ),
+]
+Seed = Annotated[int, number("The seed of all runs.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        envvar="LASTHOP_JOBS",
+        parser=_whole(1, 1000),
+        metavar="N",
+        help="Threads; by default one for each core.",
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON, errors too; docs/json.md defines its keys.")
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        is_eager=True,
+        callback=_be_verbose,
+        help="Say on stderr what is done.",
+    ),
+]

@@ -1,0 +1,280 @@
+"""Builds the wheel and the source distribution, checks each in a fresh environment, and describes them.
+
+`make release` runs it. Both are built from the commit that is checked out, into an empty directory. Each is
+installed with its dependencies into a new virtual environment outside the clone, runs a worked scenario with
+the result that the clone has, and is uninstalled again, which must leave nothing.
+
+With ziglang (the extra `release`) a Linux wheel is linked for manylinux2014 on any machine; without it, for
+the glibc of this one. auditwheel then looks up the versioned symbols that the wheel needs, and a tag that
+promises more is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = Path(sys.executable).parent
+COMMAND = SCRIPTS / "lasthop"
+# What maturin adds to a wheel beside the package, by its name.
+DATA = ROOT / "lasthop._lasthop.data"
+MAX_BYTES = 10_000_000
+EXAMPLE = ("run", "ebsn-example", "--json")
+COMPLETIONS = {
+    "bash": "bash-completion/completions/lasthop",
+    "zsh": "zsh/site-functions/_lasthop",
+    "fish": "fish/vendor_completions.d/lasthop.fish",
+}
+
+
+class UnfitError(Exception):
+    """The release must not be made as it is; the text says why."""
+
+
+def main() -> None:
+    """Build, check and describe the release."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR", help="by default dist")
+    parser.add_argument("--allow-dirty", action="store_true", help="also with uncommitted changes")
+    options = parser.parse_args()
+    try:
+        version = checked_version(allow_dirty=options.allow_dirty)
+        shutil.rmtree(options.out, ignore_errors=True)
+        options.out.mkdir(parents=True)
+        wheel = build_wheel(options.out)
+        sdist = build_sdist(options.out)
+        for package in (wheel, sdist):
+            check_contents(package, version)
+        check_tags(wheel)
+        for package in (wheel, sdist):
+            check_installation(package, wheel, version)
+    except UnfitError as error:
+        sys.exit(f"error: {error}")
+    describe([wheel, sdist])
+
+
+def step(text: str) -> None:
+    """Say what is done next."""
+    print(f"-- {text}", flush=True)
+
+
+def output(*line: str | Path, **options: str | Path | dict[str, str]) -> str:
+    """Run a program, and return what it prints.
+
+    Raises
+    ------
+    UnfitError
+        If it fails, with what it says.
+    """
+    ran = subprocess.run([*map(str, line)], capture_output=True, text=True, check=False, **options)
+    if ran.returncode != 0:
+        raise UnfitError(f"{' '.join(map(str, line))}\n{ran.stdout}{ran.stderr}".rstrip())
+    return ran.stdout
+
+
+# -- The version -------------------------------------------------------------------------------------
+
+
+def checked_version(*, allow_dirty: bool) -> str:
+    """Return the version of Cargo.toml, if this commit can be released as it.
+
+    Raises
+    ------
+    UnfitError
+        If it cannot.
+    """
+    with (ROOT / "Cargo.toml").open("rb") as file:
+        version = tomllib.load(file)["workspace"]["package"]["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    latest = re.search(r"^## (\S+)", changes, re.MULTILINE)
+    if latest is None or latest[1] != version:
+        raise UnfitError(f"Cargo.toml has version {version}, and CHANGELOG.md does not begin with it")
+    printed = output(COMMAND, "--version").split()[-1]
+    if printed != version:
+        raise UnfitError(f"the command in {SCRIPTS} is version {printed}, not {version}; run make")
+    changed = output("git", "status", "--porcelain", cwd=ROOT).strip()
+    if changed and not allow_dirty:
+        raise UnfitError(f"the tree has changes that are not committed:\n{changed}")
+    tagged = output("git", "tag", "--list", f"v{version}", cwd=ROOT).strip()
+    if tagged and output("git", "tag", "--points-at", "HEAD", "--list", tagged, cwd=ROOT).strip() != tagged:
+        raise UnfitError(f"{tagged} is another commit; a new release needs a new version")
+    return version
+
+
+# -- Building ----------------------------------------------------------------------------------------
+
+
+def build_wheel(out: Path) -> Path:
+    """Build the wheel, with the manual page and the completion scripts."""
+    line: list[str | Path] = [SCRIPTS / "maturin", "build", "--release", "--out", out]
+    if sys.platform == "linux" and importlib.util.find_spec("ziglang"):
+        step("wheel, linked for manylinux2014 by zig")
+        line += ["--zig", "--compatibility", "manylinux2014"]
+    else:
+        step("wheel, linked for this machine")
+        line += ["--compatibility", "pypi"]
+    share = DATA / "data" / "share"
+    try:
+        write(share / "man/man1/lasthop.1", output(COMMAND, "man"))
+        for shell, path in COMPLETIONS.items():
+            source = {"_LASTHOP_COMPLETE": f"source_{shell}"}
+            write(share / path, output(COMMAND, env=os.environ | source))
+        # maturin runs zig by way of this interpreter.
+        found_first = f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"
+        output(*line, cwd=ROOT, env=os.environ | {"PATH": found_first})
+    finally:
+        shutil.rmtree(DATA, ignore_errors=True)
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+def build_sdist(out: Path) -> Path:
+    """Build the source distribution."""
+    step("source distribution")
+    output(SCRIPTS / "maturin", "sdist", "--out", out, cwd=ROOT)
+    (sdist,) = out.glob("*.tar.gz")
+    return sdist
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file, and make its directory."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+# -- Checks ------------------------------------------------------------------------------------------
+
+
+def check_contents(package: Path, version: str) -> None:
+    """Refuse a package that is too large, or whose files are not in its own directories."""
+    if package.stat().st_size > MAX_BYTES:
+        raise UnfitError(f"{package.name} has {package.stat().st_size:,} bytes, more than {MAX_BYTES:,}")
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as archive:
+            names = archive.namelist()
+        roots = {"lasthop", f"lasthop-{version}.dist-info", f"lasthop-{version}.data"}
+    else:
+        with tarfile.open(package) as archive:
+            names = archive.getnames()
+        roots = {f"lasthop-{version}"}
+    strange = [name for name in names if name.split("/")[0] not in roots]
+    if strange:
+        raise UnfitError(f"{package.name} has files in strange places: {', '.join(strange)}")
+
+
+def check_tags(wheel: Path) -> None:
+    """Refuse a Linux wheel whose tags promise more than the libraries that it needs."""
+    tags = [tag for tag in platform_tags(wheel) if "linux" in tag]
+    if not tags:
+        return
+    if not importlib.util.find_spec("auditwheel"):
+        raise UnfitError(f"{wheel.name}: checking its tags needs auditwheel: pip install 'lasthop[release]'")
+    step("tags against the symbols that the wheel needs")
+    found = json.loads(output(sys.executable, "-m", "auditwheel", "show", "--json", wheel))
+    needed = glibc(found["overall_tag"])
+    false = [tag for tag in tags if glibc(tag) < needed]
+    if false:
+        needs = f"glibc {needed[0]}.{needed[1]}"
+        raise UnfitError(f"{wheel.name} needs {needs}, so its tags are false: {', '.join(false)}")
+
+
+def platform_tags(wheel: Path) -> list[str]:
+    """Return the platforms in a wheel's name."""
+    return wheel.stem.split("-")[-1].split(".")
+
+
+def glibc(tag: str) -> tuple[int, int]:
+    """Return the least version of glibc that a platform tag promises to run on."""
+    named = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
+    numbered = re.match(r"manylinux_(\d+)_(\d+)_", tag)
+    # A plain linux tag promises nothing.
+    return (int(numbered[1]), int(numbered[2])) if numbered else named.get(tag.split("_")[0], (999, 0))
+
+
+def check_installation(package: Path, wheel: Path, version: str) -> None:
+    """Install a package into a fresh environment, run it there, and uninstall it.
+
+    Its dependencies are those of the wheel.
+
+    Raises
+    ------
+    UnfitError
+        If it gives other results than here, or leaves files behind.
+    """
+    step(f"{package.name} in a fresh environment")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        empty = Path(name, "empty")
+        empty.mkdir()
+        # Nothing of the clone may be found by way of the environment.
+        outside = {
+            key: text for key, text in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_"))
+        }
+        there = {"cwd": empty, "env": outside}
+        home = Path(name, "venv")
+        venv.create(home, with_pip=True)
+        python = home / SCRIPTS.name / Path(sys.executable).name
+        pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet")
+        # First the dependencies alone, so that what the package itself brings can be told.
+        output(*pip, "install", wheel, **there)
+        output(*pip, "uninstall", "--yes", "lasthop", **there)
+        before = files(home)
+        built = time.monotonic()
+        output(*pip, "install", "--no-deps", package, **there)
+        command = home / SCRIPTS.name / "lasthop"
+        if output(command, "--version", **there).split()[-1] != version:
+            raise UnfitError(f"{package.name} has another version than {version}")
+        if output(command, *EXAMPLE, **there) != output(COMMAND, *EXAMPLE):
+            raise UnfitError(f"{package.name} gives other results than the clone")
+        output(command, "run", "last-mile", "--trace", "--pcap", "--out", empty / "out", **there)
+        output(*pip, "uninstall", "--yes", "lasthop", **there)
+        left = sorted(str(path.relative_to(home)) for path in files(home) - before)
+        if left:
+            raise UnfitError(f"{package.name}, uninstalled, leaves {', '.join(left)}")
+    seconds = built - began, time.monotonic() - built
+    print(f"   dependencies {seconds[0]:.0f} s; installed, run and uninstalled {seconds[1]:.0f} s")
+
+
+def files(directory: Path) -> set[Path]:
+    """Return all files below a directory but those that pip itself compiles when it runs."""
+    return {path for path in directory.rglob("*") if path.is_file() and "pip" not in path.parts}
+
+
+# -- The report --------------------------------------------------------------------------------------
+
+
+def describe(packages: list[Path]) -> None:
+    """Print size, tags and hash of each package, and write SHA256SUMS."""
+    commit = output("git", "rev-parse", "HEAD", cwd=ROOT).strip()
+    lines = []
+    print(f"\nfrom commit {commit}:")
+    for package in packages:
+        digest = hashlib.sha256(package.read_bytes()).hexdigest()
+        lines.append(f"{digest}  {package.name}\n")
+        print(f"\n{package}\n  {package.stat().st_size:,} bytes\n  sha256 {digest}")
+        if package.suffix == ".whl":
+            python, abi, _ = package.stem.split("-")[-3:]
+            promised = [tag for tag in platform_tags(package) if tag.startswith("manylinux")]
+            least = min((glibc(tag) for tag in promised), default=None)
+            said = f", glibc {least[0]}.{least[1]} or later" if least else ""
+            print(f"  {python}-{abi} on {', '.join(platform_tags(package))}{said}")
+    write(packages[0].parent / "SHA256SUMS", "".join(lines))
+
+
+if __name__ == "__main__":
+    main()
