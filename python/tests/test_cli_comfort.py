@@ -56,6 +56,8 @@ def test_help_shows_examples_that_run(command: Command, tmp_path: Path) -> None:
 
 def test_the_manual_page_has_every_command_and_option(command: Command) -> None:
     page = command("man").stdout
+    # A plain hyphen would be shown as a dash that no shell understands.
+    assert re.search(r"[^\\]-", page.partition(".SH SYNOPSIS")[2]) is None
     plain = page.replace("\\-", "-")
     for name in COMMANDS:
         assert f"\n.SS lasthop {name}\n" in plain

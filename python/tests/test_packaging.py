@@ -132,7 +132,7 @@ def test_the_metadata_describe_the_package(wheel: Path) -> None:
     assert (found["License-Expression"], licence) == ("MIT", (ROOT / "LICENSE").read_text())
     assert found["Author"] == "The Lasthop developers"
     assert found["Description-Content-Type"].startswith("text/markdown")
-    assert found.get_payload().rstrip() == (ROOT / "README.md").read_text(encoding="utf-8").rstrip()
+    assert str(found.get_payload()).rstrip() == (ROOT / "README.md").read_text(encoding="utf-8").rstrip()
     assert len(found.get_all("Classifier", [])) > 8
     # A URL would need a host, and the project names none.
     assert found.get_all("Project-URL") is None
