@@ -285,7 +285,7 @@ impl Scenario {
     /// Examples
     /// --------
     /// >>> from lasthop import Scenario
-    /// >>> Scenario.load("ebsn-example").bad_periods(30.0)
+    /// >>> Scenario.load("scenarios/ebsn-example.toml").bad_periods(30.0)
     /// [(10.0, 14.0), (24.0, 28.0)]
     #[pyo3(signature = (until, *, seed=1, run=0))]
     fn bad_periods(&self, until: f64, seed: u64, run: u64) -> Vec<(f64, f64)> {
@@ -377,7 +377,7 @@ impl Scenario {
     /// Examples
     /// --------
     /// >>> from lasthop import Scenario
-    /// >>> scenario = Scenario.load("split-wlan")
+    /// >>> scenario = Scenario.load("scenarios/split-wlan.toml")
     /// >>> round(scenario.packet_loss("552 B"), 4)
     /// 0.0478
     #[pyo3(signature = (size, link = None))]
@@ -402,7 +402,7 @@ impl Scenario {
     /// Examples
     /// --------
     /// >>> from lasthop import Scenario
-    /// >>> scenario = Scenario.load("ebsn-example")
+    /// >>> scenario = Scenario.load("scenarios/ebsn-example.toml")
     /// >>> scenario.unused_by("basic"), scenario.unused_by("ebsn")
     /// (['arq'], [])
     fn unused_by(&self, scheme: &str) -> Vec<&'static str> {
