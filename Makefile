@@ -3,6 +3,7 @@
 #   make run     set up, and run the worked example into out/
 #   make test    set up, and run every check and test
 #   make release build the wheel and the source distribution into dist, and check both
+#   make web     compile the simulator to WebAssembly, for pages
 #   make bench   measure what runs cost, beside ns-2 and ns-3 where they are installed
 #   make clean   remove what these made
 
@@ -11,6 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILT := $(VENV)/.built
 TOOLS := $(VENV)/.tools
+MODULE := python/lasthop/web/simulator.wasm.gz
 CORE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name Cargo.toml -o -name '*.rs' -path '*/src/*' -o -name build.rs) $(wildcard scenarios/*.toml)
 DEVELOP := . $(BIN)/activate && maturin develop --release
 # Declared by a macro, so cargo fmt does not find them.
@@ -21,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Not every cargo comes with rustfmt and clippy.
 if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo "skipped: there is no cargo $(1)")
 
-.PHONY: run release test lint test-rust test-python bench bench-record clean
+.PHONY: run web release test lint test-rust test-python bench bench-record clean
 .DELETE_ON_ERROR:
 
 run: $(BUILT)
@@ -43,9 +45,16 @@ test-rust:
 	cargo test --quiet --workspace
 
 test-python: $(TOOLS)
+	@if $(BIN)/python scripts/web.py --check; then $(MAKE) web; else echo "skipped: tests of pages"; fi
 	$(BIN)/pytest --quiet
 
-release: $(BUILT)
+web: $(MODULE)
+
+# Python has it as it stands; there is no need to install it.
+$(MODULE): $(CORE) scripts/web.py | $(VENV)/.made
+	$(BIN)/python scripts/web.py
+
+release: $(BUILT) $(MODULE)
 	$(DEVELOP) --quiet --extras release
 	$(BIN)/python scripts/release.py $(RELEASE)
 

@@ -34,6 +34,8 @@ COMMAND = SCRIPTS / "lasthop"
 # What maturin adds to a wheel beside the package, by its name.
 DATA = ROOT / "lasthop._lasthop.data"
 MAX_BYTES = 10_000_000
+# The simulator for pages.
+MODULE = "lasthop/web/simulator.wasm.gz"
 EXAMPLE = ("run", "ebsn-example", "--json")
 COMPLETIONS = {
     "bash": "bash-completion/completions/lasthop",
@@ -168,6 +170,8 @@ def check_contents(package: Path, version: str) -> None:
         with zipfile.ZipFile(package) as archive:
             names = archive.namelist()
         roots = {"lasthop", f"lasthop-{version}.dist-info", f"lasthop-{version}.data"}
+        if MODULE not in names:
+            raise UnfitError(f"{package.name} lacks {MODULE}; run make web")
     else:
         with tarfile.open(package) as archive:
             names = archive.getnames()

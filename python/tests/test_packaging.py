@@ -186,12 +186,17 @@ def test_a_release_refuses_strange_files(release: ModuleType, tmp_path: Path) ->
     wheel = tmp_path / f"lasthop-{VERSION}-py3-none-any.whl"
     for name, fits in (("lasthop/run.py", True), ("tests/test_run.py", False)):
         with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr(release.MODULE, "")
             archive.writestr(name, "")
         if fits:
             release.check_contents(wheel, VERSION)
         else:
             with pytest.raises(release.UnfitError, match=name):
                 release.check_contents(wheel, VERSION)
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("lasthop/run.py", "")
+    with pytest.raises(release.UnfitError, match="lacks lasthop/web/simulator"):
+        release.check_contents(wheel, VERSION)
 
 
 def test_every_extra_that_is_named_exists() -> None:

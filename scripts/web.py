@@ -1,0 +1,104 @@
+"""Compiles the simulator to WebAssembly, for pages: python/lasthop/web/simulator.wasm.gz.
+
+`make web` runs it. There are two routes, tried in this order:
+
+- cargo's own rustc, if it has the target: `rustup target add wasm32-unknown-unknown`;
+- Debian's rustc with the sources of its standard library, which is compiled along:
+  `apt-get install rustc-web rust-web-src lld-22`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TARGET = "wasm32-unknown-unknown"
+MODULE = ROOT / "python/lasthop/web/simulator.wasm.gz"
+DEBIAN_RUSTC = "/usr/bin/rustc"
+
+Route = tuple[list[str], dict[str, str]]
+"""Further arguments of cargo, and its environment variables."""
+
+
+def main() -> None:
+    """Compile the module, or say why it cannot be; `--check` only looks for a route."""
+    found = route()
+    if found is None:
+        sys.exit(
+            f"error: there is no Rust compiler for {TARGET}\n{__doc__.partition('There are')[2]}".rstrip()
+        )
+    if "--check" in sys.argv[1:]:
+        return
+    arguments, environment = found
+    began = time.monotonic()
+    # A directory of its own: another rustc would make cargo compile the other one's build scripts anew.
+    target = ROOT / "target" / "web"
+    line = ["cargo", "build", "--locked", "--package", "lasthop-web", "--lib", "--profile", "web"]
+    line += ["--target", TARGET, "--target-dir", str(target), *arguments]
+    subprocess.run(line, cwd=ROOT, env=os.environ | environment, check=True)
+    module = (target / TARGET / "web" / "lasthop_web.wasm").read_bytes()
+    # Without a time, so that the same module gives the same file.
+    packed = gzip.compress(module, mtime=0)
+    MODULE.write_bytes(packed)
+    seconds = time.monotonic() - began
+    print(f"{MODULE.relative_to(ROOT)}: {len(packed):,} bytes, {len(module):,} unpacked, in {seconds:.0f} s")
+
+
+def route() -> Route | None:
+    """Return the first route that this machine has."""
+    if has_target("rustc"):
+        return [], {}
+    linker = next(
+        filter(shutil.which, ("wasm-ld", "wasm-ld-22", "wasm-ld-21", "wasm-ld-20", "wasm-ld-19")), None
+    )
+    library = Path(sysroot(DEBIAN_RUSTC) or "/nowhere") / "lib/rustlib/src/rust/library"
+    if linker is None or not library.is_dir() or version(DEBIAN_RUSTC) < needed_version():
+        return None
+    environment = {
+        "RUSTC": DEBIAN_RUSTC,
+        # Compiling the standard library along is not stable yet.
+        "RUSTC_BOOTSTRAP": "1",
+        "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER": linker,
+    }
+    return ["-Zbuild-std=std,panic_abort"], environment
+
+
+def has_target(rustc: str) -> bool:
+    """Return whether a compiler has the compiled standard library of the target."""
+    root = sysroot(rustc)
+    return root is not None and (Path(root) / "lib/rustlib" / TARGET / "lib").is_dir()
+
+
+def sysroot(rustc: str) -> str | None:
+    """Return the directory of a compiler's libraries, or None if there is no such compiler."""
+    if shutil.which(rustc) is None:
+        return None
+    return subprocess.run(
+        [rustc, "--print", "sysroot"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def version(rustc: str) -> tuple[int, ...]:
+    """Return the version of a compiler."""
+    printed = subprocess.run([rustc, "--version"], capture_output=True, text=True, check=True).stdout
+    numbers = re.search(r"(\d+)\.(\d+)", printed)
+    return tuple(int(number) for number in numbers.groups()) if numbers else ()
+
+
+def needed_version() -> tuple[int, ...]:
+    """Return the least version of the compiler."""
+    with (ROOT / "Cargo.toml").open("rb") as file:
+        needed = tomllib.load(file)["workspace"]["package"]["rust-version"]
+    return tuple(int(number) for number in needed.split("."))
+
+
+if __name__ == "__main__":
+    main()
