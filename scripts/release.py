@@ -246,6 +246,8 @@ def check_installation(package: Path, wheel: Path, version: str) -> None:
         if output(command, *EXAMPLE, **there) != output(COMMAND, *EXAMPLE):
             raise UnfitError(f"{package.name} gives other results than the clone")
         output(command, "run", "last-mile", "--trace", "--pcap", "--out", empty / "out", **there)
+        if package == wheel:
+            output(command, "web", "--out", empty / "page.html", **there)
         output(*pip, "uninstall", "--yes", "lasthop", **there)
         left = sorted(str(path.relative_to(home)) for path in files(home) - before)
         if left:

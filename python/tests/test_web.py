@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -44,7 +45,7 @@ const { Simulator, column } = new Function(`${source}; return { Simulator, colum
 def module() -> bytes:
     """Return the WebAssembly module, if this clone has one."""
     try:
-        return web.module()
+        return gzip.decompress(web.packed_module())
     except web.MissingModuleError as error:
         pytest.skip(str(error))
 
@@ -110,4 +111,4 @@ def test_the_module_samples_runs_and_reports_errors(module: bytes, tmp_path: Pat
 def test_without_the_module_its_absence_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(web, "MODULE", tmp_path / "nowhere")
     with pytest.raises(web.MissingModuleError, match="`make web` in a clone compiles it"):
-        web.module()
+        web.packed_module()

@@ -19,7 +19,8 @@ const MAX_ROWS: usize = 1_000_000;
 pub enum Request {
     /// What there is: `version`, `schemes` (each with `name` and `summary`), `profiles`, `metrics`.
     About {},
-    /// Reads a scenario: `title`, `schemes`, `sender`, `hash`, `toml` (its canonical form) and `counters`.
+    /// Reads a scenario: `title`, `schemes`, `sender`, `hash`, `toml` (its canonical form),
+    /// `tables` (the same as objects) and `counters`.
     Check {
         /// The scenario.
         scenario: Text,
@@ -125,6 +126,7 @@ struct Checked {
     sender: Option<String>,
     hash: String,
     toml: String,
+    tables: serde_json::Value,
     counters: Vec<String>,
 }
 
@@ -212,12 +214,14 @@ fn about() -> About {
 }
 
 fn check(scenario: &Scenario) -> Result<Checked, Failure> {
+    let toml = scenario.to_toml();
     Ok(Checked {
         title: scenario.title.clone(),
         schemes: scenario.schemes.clone(),
         sender: scenario.sender.clone(),
         hash: scenario.hash(),
-        toml: scenario.to_toml(),
+        tables: toml::from_str(&toml).expect("the canonical form is TOML"),
+        toml,
         counters: scenario.counters().map_err(|error| Failure::of(&error))?,
     })
 }

@@ -99,6 +99,7 @@ fn a_scenario_is_checked_without_a_run() {
     let (reply, _) = ask(&json!({"do": "check", "scenario": scenario(EXAMPLE, &[])}));
     let same = Scenario::parse(EXAMPLE, "example.toml", &[] as &[&str]).expect("a scenario");
     assert_eq!(reply["toml"], same.to_toml());
+    assert_eq!(reply["tables"]["radio"]["channel"]["fixed-periods"]["bad"], "4 s");
     assert_eq!(reply["hash"], same.hash());
     assert_eq!(reply["counters"], json!(["source-quench.quenches_sent", "ebsn.notices_sent"]));
     let (reply, _) = ask(&json!({"do": "about"}));

@@ -343,6 +343,33 @@ def packet_size(
 
 
 @app.command()
+def web(
+    scenario: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCENARIO",
+            autocompletion=complete.scenario,
+            help="A scenario file (TOML), or a name that `lasthop scenarios` lists.",
+        ),
+    ] = Path("ebsn-example"),
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page; by default SCENARIO.html.")
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Write a page that runs a scenario in a browser: one HTML file, without a server or network.
+
+    It has the simulator itself, with sliders for rates, delays, losses, fades and the window, two schemes
+    side by side over the same fades, and a hundred runs of each.
+    """
+    with reporting_errors():
+        from lasthop.cli.web import execute
+
+        execute(scenario, overrides or [], out)
+
+
+@app.command()
 def man() -> None:
     """Print the manual page: `lasthop man | man -l -`."""
     with reporting_errors():

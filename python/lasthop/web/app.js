@@ -1,0 +1,105 @@
+// The page: it runs what the controls describe, and shows what the runs gave.
+
+let views, samples;
+let result = null;
+
+let due = false;
+let running = false;
+
+// Runs again after a change: at once, or when the run under way is done.
+async function changed() {
+  due = true;
+  const fragment = toFragment();
+  if (location.hash.slice(1) !== fragment) history.replaceState(null, "", fragment ? `#${fragment}` : "#");
+  $("command").textContent = command();
+  if (running) return;
+  running = true;
+  while (due) {
+    due = false;
+    await run();
+  }
+  running = false;
+  sample();
+}
+
+async function run() {
+  const began = performance.now();
+  samples.stop();
+  const busy = setTimeout(() => document.body.classList.add("busy"), 200);
+  try {
+    const ask = { do: "run", scenario: scenario(), seed: Number(state.seed), run: Number(state.run) };
+    const { document: reply, columns } = await views.ask(ask);
+    const first = result === null;
+    result = { reply, columns, report: JSON.parse(reply.report) };
+    if (first) suitSpeed();
+    $("error").hidden = true;
+    draw();
+  } catch (error) {
+    if (error instanceof Superseded) return;
+    $("error").hidden = false;
+    $("error").textContent = error.text ?? error.message;
+  } finally {
+    clearTimeout(busy);
+    document.body.classList.remove("busy");
+    document.body.dataset.milliseconds = (performance.now() - began).toFixed(1);
+  }
+}
+
+function drawNumbers() {
+  const found = result.report.results;
+  const head = ["", ...found.map((each) => each.scheme)].map((text, index) => {
+    const cell = document.createElement("th");
+    cell.textContent = text;
+    if (index) cell.className = SIDES[index - 1];
+    cell.scope = "col";
+    return cell;
+  });
+  $("numbers-head").replaceChildren(...head);
+  const rows = METRICS.map(([name, label, kind]) => {
+    const row = document.createElement("tr");
+    row.insertAdjacentHTML("beforeend", `<th scope="row"></th>`);
+    row.lastChild.textContent = label;
+    for (const { metrics } of found) {
+      const cell = row.insertCell();
+      cell.textContent = inUnits(kind, metrics[name]);
+      cell.title = metrics[name] === null ? "none" : `${metrics[name]} (${name})`;
+      cell.dataset.metric = name;
+    }
+    return row;
+  });
+  $("numbers-body").replaceChildren(...rows);
+  const unlimited = (state.set.get("transfer.size") ?? at(base.tables, "transfer.size")) === "unlimited";
+  const late = unlimited ? [] : found.filter((each) => each.ended !== "finished").map((each) => each.scheme);
+  $("unfinished").textContent = late.length ? `Not finished at the time limit: ${late.join(", ")}.` : "";
+}
+
+async function begin() {
+  Thread.source = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
+  const bytes = await unpacked();
+  views = new Thread(bytes);
+  samples = new Thread(bytes);
+  const text = { toml: GIVEN.toml, name: GIVEN.name, overrides: GIVEN.overrides };
+  base.about = (await views.ask({ do: "about" })).document;
+  const { document: checked } = await views.ask({ do: "check", scenario: text });
+  Object.assign(base, { tables: checked.tables, schemes: checked.schemes, sender: checked.sender });
+  const channel = at(base.tables, "radio.channel") ?? "perfect";
+  const model = typeof channel === "string" ? channel : Object.keys(channel)[0];
+  base.model = model in CHANNELS ? model : AS_GIVEN;
+  $("title").textContent = checked.title || GIVEN.name;
+  document.title = `${checked.title || GIVEN.name} · Lasthop`;
+  $("version").textContent = base.about.version;
+  $("metric").replaceChildren(...METRICS.map(([name, label]) => option(name, label)));
+  fromFragment();
+  fillControls();
+  showControls();
+  listen();
+  listenToDiagram();
+  await changed();
+  document.body.dataset.ready = "yes";
+}
+
+begin().catch((error) => {
+  $("error").hidden = false;
+  $("error").textContent = error.text ?? error.message;
+  document.body.dataset.ready = "failed";
+});

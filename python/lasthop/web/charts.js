@@ -1,0 +1,249 @@
+// Packets, losses and windows over time, with one cursor and one zoom.
+
+let charts = [];
+let zoom = null;
+
+// A colour of the style sheet, as canvases understand it.
+function colour(name) {
+  const probe = $("charts");
+  probe.style.color = `var(--${name})`;
+  const found = getComputedStyle(probe).color;
+  probe.style.color = "";
+  return found;
+}
+
+function numbers(place) {
+  return column(result.columns, place);
+}
+
+function shadeFades(chart) {
+  const { start_s, end_s } = result.reply.bad_periods;
+  const [starts, ends] = [numbers(start_s), numbers(end_s)];
+  const { left, top, width, height } = chart.bbox;
+  chart.ctx.save();
+  chart.ctx.fillStyle = colour("fade");
+  for (let index = 0; index < starts.length; index++) {
+    const from = Math.max(chart.valToPos(starts[index], "x", true), left);
+    const to = Math.min(chart.valToPos(ends[index], "x", true), left + width);
+    if (to > from) chart.ctx.fillRect(from, top, Math.max(to - from, 1), height);
+  }
+  chart.ctx.restore();
+}
+
+// Draws marks at the points of the events that `of` accepts, at most one for each pixel.
+function marks(chart, side, of, mark) {
+  const recording = result.reply.runs[side]?.parts[0];
+  if (!recording?.events.time_s) return;
+  const [time, event, packet, copy] = ["time_s", "event", "packet", "transmission"].map((name) => numbers(recording.events[name]));
+  const word = (name) => recording.words.indexOf(name);
+  const wanted = of(word);
+  const { ctx } = chart;
+  const seen = new Set();
+  const { left, width, top, height } = chart.bbox;
+  for (let index = 0; index < time.length; index++) {
+    if (!wanted(event[index], copy[index]) || packet[index] < 0) continue;
+    const x = Math.round(chart.valToPos(time[index], "x", true));
+    if (x < left || x > left + width) continue;
+    const y = Math.round(chart.scales.y.min === null ? top : chart.valToPos(packet[index], "y", true));
+    const pixel = x * 65536 + y;
+    if (seen.has(pixel) || y < top || y > top + height) continue;
+    seen.add(pixel);
+    mark(ctx, x, y);
+  }
+}
+
+const dot = (size) => (ctx, x, y) => ctx.fillRect(x - size / 2, y - size / 2, size, size);
+const cross = (size) => (ctx, x, y) => {
+  ctx.beginPath();
+  ctx.moveTo(x - size, y - size);
+  ctx.lineTo(x + size, y + size);
+  ctx.moveTo(x - size, y + size);
+  ctx.lineTo(x + size, y - size);
+  ctx.stroke();
+};
+
+function drawPackets(chart) {
+  const ratio = devicePixelRatio;
+  chart.ctx.save();
+  SIDES.forEach((name, side) => {
+    chart.ctx.fillStyle = chart.ctx.strokeStyle = colour(name);
+    marks(chart, side, (word) => {
+      const sent = word("sent");
+      return (event, copy) => event === sent && copy <= 1;
+    }, dot(2.2 * ratio));
+    chart.ctx.globalAlpha = 0.9;
+    marks(chart, side, (word) => {
+      const sent = word("sent");
+      return (event, copy) => event === sent && copy > 1;
+    }, dot(5 * ratio));
+    chart.ctx.lineWidth = 1.3 * ratio;
+    chart.ctx.strokeStyle = colour("lost");
+    marks(chart, side, (word) => {
+      const lost = word("lost");
+      return (event) => event === lost;
+    }, cross(3 * ratio));
+  });
+  chart.ctx.restore();
+}
+
+// The channel of all, and the losses of each side.
+function drawStrip(chart) {
+  const { ctx, bbox } = chart;
+  const ratio = devicePixelRatio;
+  ctx.save();
+  SIDES.forEach((name, side) => {
+    const recording = result.reply.runs[side]?.parts[0];
+    if (!recording?.events.time_s) return;
+    const [time, event] = ["time_s", "event"].map((each) => numbers(recording.events[each]));
+    const lost = [recording.words.indexOf("lost"), recording.words.indexOf("ack-lost")];
+    ctx.fillStyle = colour(name);
+    const middle = bbox.top + (bbox.height * (1 + 2 * side)) / 4;
+    let last = -1;
+    for (let index = 0; index < time.length; index++) {
+      if (!lost.includes(event[index])) continue;
+      const x = Math.round(chart.valToPos(time[index], "x", true));
+      if (x === last || x < bbox.left || x > bbox.left + bbox.width) continue;
+      last = x;
+      ctx.fillRect(x, middle - 6 * ratio, Math.max(ratio, 1), 12 * ratio);
+    }
+  });
+  ctx.restore();
+}
+
+function axis(label, more = {}) {
+  const font = "12px system-ui, sans-serif";
+  return { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font, labelFont: font, label, labelSize: 18, size: 62, ...more };
+}
+
+function options(height, name, more) {
+  const values = (_, splits) => splits.map((value) => value.toLocaleString("en", { maximumFractionDigits: 6 }));
+  return {
+    width: $("charts").clientWidth,
+    height,
+    padding: [8, 12, 0, 0],
+    legend: { show: false },
+    cursor: { sync: { key: "time" }, drag: { x: true, y: false }, points: { show: false }, y: false },
+    select: { show: true },
+    scales: { x: { time: false }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.04 : 1] } },
+    axes: [axis(more.times ? "Time (s)" : null, { values: more.times ? values : () => [], size: more.times ? 28 : 8 }), axis(name, { values, ...more.y })],
+    hooks: {
+      drawClear: [shadeFades],
+      draw: more.draw ? [more.draw] : [],
+      setCursor: [showCursor],
+      setScale: [keepZoom],
+    },
+    series: [{}, ...more.series],
+  };
+}
+
+function keepZoom(chart, scale) {
+  if (scale !== "x" || keepZoom.busy) return;
+  const { min, max } = chart.scales.x;
+  keepZoom.busy = true;
+  zoom = min <= 0 && max >= end() ? null : { min, max };
+  charts.filter((other) => other !== chart).forEach((other) => other.setScale("x", { min, max }));
+  keepZoom.busy = false;
+}
+
+function end() {
+  const parts = result.reply.runs.map((run) => run.parts[0]).filter(Boolean);
+  return Math.max(...parts.map(lastOf), 1e-3);
+}
+
+// When the last thing happened in a part of a connection.
+function lastOf(part) {
+  const last = (place) => numbers(place).at(-1) ?? 0;
+  return Math.max(last(part.series.time_s), last(part.events.time_s));
+}
+
+function drawCharts() {
+  for (const chart of charts) chart.destroy();
+  charts = [];
+  const until = end();
+  const ends = [0, until];
+  const parts = result.reply.runs.map((run) => run.parts[0]).filter(Boolean);
+  const highest = Math.max(1, ...parts.map((part) => numbers(part.events.packet).reduce((most, each) => Math.max(most, each), 0)));
+  const windows = parts.map((part) => [numbers(part.series.time_s), numbers(part.series.cwnd_bytes).map((each) => each / 1000)]);
+  // A value holds until the next row; the last one, until the run's last packet.
+  const joined = windows.length ? uPlot.join(windows.map(([x, y], side) => [[...x, lastOf(parts[side])], [...y, y.at(-1)]])) : [ends];
+  const lines = parts.map((_, side) => ({
+    label: SIDES[side],
+    stroke: colour(SIDES[side]),
+    width: 1.6,
+    spanGaps: true,
+    paths: uPlot.paths.stepped({ align: 1 }),
+    points: { show: false },
+  }));
+  const silent = { paths: () => null, points: { show: false } };
+  const packets = options(Math.max(260, Math.min(420, innerHeight * 0.42)), "Packet", { series: [silent], draw: drawPackets });
+  const strip = options(58, "Losses", { series: [silent], draw: drawStrip, y: { values: () => [], grid: { show: false } } });
+  const cwnd = options(190, "Window (KB)", { series: lines, times: true });
+  const all = [
+    [packets, [ends, [0, highest]], "packets"],
+    [strip, [ends, [0, 1]], "strip"],
+    [cwnd, joined, "window"],
+  ];
+  keepZoom.busy = true;
+  charts = all.map(([settings, data, id]) => new uPlot(settings, data, $(id)));
+  const shown = zoom && zoom.min < until ? zoom : { min: 0, max: until };
+  charts.forEach((chart) => chart.setScale("x", shown));
+  keepZoom.busy = false;
+}
+
+// The last value of a series at a time.
+function held(times, values, time) {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low ? values[low - 1] : NaN;
+}
+
+function showCursor(chart) {
+  if (!result || chart.cursor.left < 0 || chart.cursor.left === null) return;
+  const time = chart.posToVal(chart.cursor.left, "x");
+  $("time").value = time;
+  tell(time);
+}
+
+// Says what the state is at a time, and shows the packets.
+function tell(time) {
+  drawDiagram(time);
+  const said = result.reply.runs.map((run) => {
+    const series = run.parts[0]?.series;
+    if (!series) return "";
+    const [times, window, flight, rto] = ["time_s", "cwnd_bytes", "flight_bytes", "rto_s"].map((name) => numbers(series[name]));
+    const value = (values, kind) => inUnits(kind, held(times, values, time));
+    return `${run.scheme}: window ${value(window, "size")}, in flight ${value(flight, "size")}, timer ${value(rto, "duration")}`;
+  });
+  const { start_s, end_s } = result.reply.bad_periods;
+  const [starts, ends] = [numbers(start_s), numbers(end_s)];
+  const fades = starts.some((start, index) => start <= time && time < ends[index]);
+  const channel = starts.length ? `, the link ${fades ? "fades" : "is good"}` : "";
+  $("at").replaceChildren(
+    Object.assign(document.createElement("span"), { textContent: `at ${time.toFixed(time < 10 ? 3 : 1)} s${channel}` }),
+    ...said.map((text, side) => Object.assign(document.createElement("span"), { textContent: text, className: SIDES[side] })),
+  );
+}
+
+function moveCursor(time) {
+  for (const chart of charts) {
+    const left = chart.valToPos(time, "x");
+    chart.setCursor({ left, top: chart.height / 3 }, false);
+  }
+  $("time").value = time;
+  tell(time);
+}
+
+function draw() {
+  if (!result) return;
+  drawNumbers();
+  drawCharts();
+  const time = $("time");
+  Object.assign(time, { min: 0, max: end(), step: "any" });
+  prepareDiagram();
+  tell(Math.min(Number(time.value), end()));
+  drawSample();
+}

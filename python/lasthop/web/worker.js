@@ -1,0 +1,27 @@
+// Answers the page's requests, one after the other, in a thread of its own. Simulator stands before this.
+
+let compiled = null;
+let simulator = null;
+
+async function start(module) {
+  compiled = await WebAssembly.compile(module);
+  simulator = await Simulator.start(compiled);
+}
+
+let turn = Promise.resolve();
+
+onmessage = ({ data }) => {
+  turn = turn.then(() => (data.module ? start(data.module) : answer(data.request)));
+};
+
+async function answer(request) {
+  const began = performance.now();
+  try {
+    const { document, columns } = simulator.ask(request);
+    postMessage({ document, columns, milliseconds: performance.now() - began }, [columns.buffer]);
+  } catch (error) {
+    const { message, text, line, option } = error;
+    postMessage({ error: { message, text, line, option } });
+    if (error.crashed) simulator = await Simulator.start(compiled);
+  }
+}

@@ -1,0 +1,291 @@
+"""The page that `lasthop web` writes, opened as a file in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import fmean, quantiles
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import Command
+
+import lasthop
+from lasthop import web
+from lasthop._lasthop import SCENARIOS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+SHORT = ("limit=8 s", "warmup=0 s")
+TRAFFIC = """
+limit = "5 s"
+[wired]
+rate = "1 Mbps"
+[radio]
+rate = "100 kbps"
+channel.frame-loss.loss = 0.1
+[traffic.alone]
+from = "fixed"
+to = "mobile"
+packet_size = "500 B"
+law.poisson.rate = "50 kbps"
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start a browser without a window."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="there is no playwright")
+    if BROWSER is None:
+        pytest.skip("there is no chromium")
+    if not web.MODULE.exists():
+        pytest.skip("there is no simulator as WebAssembly: make web")
+    with playwright.sync_playwright() as started:
+        # A sandbox needs a user other than root.
+        found = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page as a file; anything on its console fails the test."""
+    said: list[str] = []
+    context = browser.new_context(offline=True)
+
+    def open_page(html: str, fragment: str = "", width: int = 1200) -> Page:
+        file = tmp_path / "page.html"
+        file.write_text(html, encoding="utf-8")
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda asked: said.append(asked.url) if asked.url.startswith("http") else None)
+        page.goto(f"{file.as_uri()}{fragment}")
+        page.wait_for_selector("body[data-ready=yes]")
+        return page
+
+    yield open_page
+    context.close()
+    assert said == []
+
+
+def page_of(name: str, *overrides: str) -> str:
+    return web.page(SCENARIOS[name], name, overrides)
+
+
+def shown(page: Page) -> dict[str, list[float]]:
+    """Return the numbers of the page's table, exact as their titles have them, by metric."""
+    cells = page.eval_on_selector_all(
+        "#numbers-body td", "all => all.map(each => [each.dataset.metric, each.title])"
+    )
+    found: dict[str, list[float]] = {}
+    for metric, title in cells:
+        found.setdefault(metric, []).append(float(title.split()[0].replace("none", "nan")))
+    return found
+
+
+def settled(page: Page) -> None:
+    """Wait until the page has answered all changes and made all runs of its statistics."""
+    page.wait_for_function("() => !running && sampled.values.every(each => each.length === RUNS)")
+
+
+def move(page: Page, key: str, steps: int) -> None:
+    """Move a slider by some steps, as a hand would."""
+    page.evaluate(
+        "([key, steps]) => { const slider = document.querySelector(`[data-key='${key}']`);"
+        "slider.value = Number(slider.value) + steps; slider.dispatchEvent(new Event('input')); }",
+        [key, steps],
+    )
+
+
+def test_the_numbers_are_those_of_the_command_line(opened: Callable[..., Page], command: Command) -> None:
+    page = opened(page_of("ebsn-wide-area", "limit=1000 s"), "#seed=7&run=3")
+    for change in (
+        lambda: None,
+        lambda: move(page, "radio.rate", 20),
+        lambda: move(page, "radio.channel.two-state.bad", -30),
+        lambda: page.select_option("#b", "snoop"),
+        lambda: page.select_option("#sender", "linux-bbr"),
+        lambda: page.select_option("#channel", "frame-loss"),
+        lambda: move(page, "radio.channel.frame-loss.loss", 25),
+        lambda: move(page, "wired.delay", 150),
+        lambda: page.click("#next-run"),
+    ):
+        change()
+        settled(page)
+        line = shlex.split(page.inner_text("#command"))
+        assert line[:3] == ["lasthop", "run", "ebsn-wide-area"]
+        printed = command(*line[1:], "--json")
+        assert printed.returncode == 0, printed.stderr
+        assert f"{page.evaluate('result.reply.report')}\n" == printed.stdout
+        results = json.loads(printed.stdout)["results"]
+        for metric, values in shown(page).items():
+            expected = [each["metrics"][metric] for each in results]
+            assert [None if value != value else value for value in values] == expected, metric
+    assert "--seed 7 --run 4" in page.inner_text("#command")
+
+
+def test_statistics_are_those_of_a_hundred_runs(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-wide-area", "transfer.size=20 KB"))
+    settled(page)
+    scenario = lasthop.load("ebsn-wide-area", ["transfer.size=20 KB"])
+    expected = [
+        [scenario.run(scheme, run=run).metrics["throughput_bps"] for run in range(100)]
+        for scheme in ("basic", "ebsn")
+    ]
+    assert page.evaluate("sampled.values") == expected
+    mean, half = (page.evaluate(f"interval(sampled.values[0]).{name}") for name in ("mean", "half"))
+    assert mean == pytest.approx(fmean(expected[0]))
+    # Student's t with 99 degrees of freedom.
+    spread = (sum((value - mean) ** 2 for value in expected[0]) / 99) ** 0.5
+    assert half == pytest.approx(1.98422 * spread / 10, rel=1e-5)
+    page.select_option("#metric", "timeouts")
+    settled(page)
+    assert page.evaluate("sampled.values[1]") == [
+        scenario.run("ebsn", run=run).metrics["timeouts"] for run in range(100)
+    ]
+
+
+def test_a_slider_answers_within_50_milliseconds(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-example"))
+    settled(page)
+    took = []
+    for _ in range(16):
+        move(page, "radio.rate", 1)
+        page.wait_for_function("() => !running")
+        took.append(float(page.get_attribute("body", "data-milliseconds") or "nan"))
+    # Other programs on the machine make some slower.
+    assert quantiles(took, n=4)[0] < 50, took
+
+
+def test_the_address_has_the_state(opened: Callable[..., Page], command: Command) -> None:
+    page = opened(page_of("ebsn-example"))
+    page.select_option("#b", "snoop")
+    page.select_option("#channel", "two-state")
+    move(page, "radio.channel.two-state.good", 12)
+    move(page, "tcp.window", 30)
+    page.fill("#seed", "42")
+    settled(page)
+    report, fragment = page.evaluate("result.reply.report"), page.evaluate("location.hash")
+    again = opened(page_of("ebsn-example"), fragment)
+    settled(again)
+    assert again.evaluate("result.reply.report") == report
+    assert again.inner_text("#command") == page.inner_text("#command")
+    sets = [word for word in shlex.split(page.inner_text("#command")) if "=" in word]
+    toml = command("check", "ebsn-example", *(word for each in sets for word in ("--set", each))).stdout
+    assert again.evaluate("canonical()").replace('["basic", "snoop"]', "?") == re.sub(
+        r"(?<=schemes = )\[.*\]", "?", toml
+    )
+    again.click("#reset")
+    settled(again)
+    assert again.evaluate("location.hash") == ""
+    assert again.evaluate("toFragment()") == ""
+
+
+def test_what_the_address_gets_wrong_is_said(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-example"), "#a=nosuch&seed=x&radio.rate=fast&channel=odd")
+    assert page.input_value("#a") == "basic"
+    assert page.input_value("#seed") == "1"
+    assert 'found "fast", expected a rate' in page.inner_text("#error")
+    page.click("#reset")
+    page.wait_for_selector("#error", state="hidden")
+
+
+@pytest.mark.parametrize("name", [*SCENARIOS, "traffic"])
+def test_every_worked_scenario_has_a_page(opened: Callable[..., Page], name: str) -> None:
+    page = opened(web.page(TRAFFIC, name) if name == "traffic" else page_of(name, *SHORT))
+    assert page.is_hidden("#error"), page.inner_text("#error")
+    assert page.evaluate("JSON.parse(result.reply.report).results.length") == page.evaluate("chosen().length")
+    page.evaluate("moveCursor(end() / 2)")
+
+
+def test_time_is_moved_by_mouse_and_keys(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-example"))
+
+    def time() -> float:
+        return float(page.input_value("#time"))
+
+    page.hover("#window .u-over")
+    assert 0 < time() < page.evaluate("end()")
+    assert page.inner_text("#at").startswith(f"at {time():.1f} s, the link ")
+    page.evaluate("moveCursor(11)")
+    assert "the link fades" in page.inner_text("#at")
+    moments = lasthop.run("ebsn-example", "ebsn", trace=True).events()["time_s"]
+    page.focus("body")
+    page.keyboard.press(".")
+    assert 11 < time() <= min(moment for moment in moments if moment > 11)
+    page.keyboard.press(",")
+    assert time() <= 11
+    page.keyboard.press(" ")
+    before = time()
+    page.wait_for_function("before => Number(document.getElementById('time').value) > before + 1", arg=before)
+    page.keyboard.press(" ")
+    assert page.inner_text("#play") == "Play"
+
+
+def test_packets_end_where_and_when_the_trace_says(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-example"), "#b=")
+    events = lasthop.run("ebsn-example", "basic", trace=True).events()
+    journeys: list[dict[str, Any]] = page.evaluate("journeys[0].found")
+    arrived = sorted(each["legs"][-1][0] for each in journeys if each["forward"] and not each["gone"])
+    assert arrived == sorted(events["time_s"][events["event"] == "delivered"])
+    lost = sorted(each["legs"][-1][0] for each in journeys if each["forward"] and each["gone"])
+    assert lost == sorted(events["time_s"][events["event"] == "lost"])
+    for each in journeys:
+        times, places = zip(*each["legs"], strict=True)
+        assert list(times) == sorted(times)
+        assert list(places) == sorted(places, reverse=not each["forward"])
+
+
+@pytest.mark.parametrize("width", [360, 1200, 2560])
+def test_nothing_is_wider_than_the_screen_and_everything_has_a_name(
+    opened: Callable[..., Page], width: int
+) -> None:
+    page = opened(page_of("ebsn-example"), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    nameless = page.eval_on_selector_all(
+        "button, select, input",
+        "all => all.filter(each => !each.ariaLabel && !each.textContent.trim() && ![...each.labels].some("
+        "label => label.textContent.trim())).map(each => each.outerHTML)",
+    )
+    assert nameless == []
+
+
+def test_colours_follow_the_theme(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-example"))
+
+    def back() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    light = back()
+    page.click("#theme")
+    assert back() != light
+    assert page.evaluate("colour('ink')") != "rgb(27, 31, 38)"
+    page.click("#theme")
+    assert back() == light
+
+
+def test_a_scenario_cannot_end_its_place_in_the_page(opened: Callable[..., Page]) -> None:
+    evil = '# </script><script>document.title = "broken"</script> {{ 7 * 7 }}\n'
+    page = opened(web.page(evil + SCENARIOS["ebsn-example"], "<b>.toml", ['title="<i>a</i>"']))
+    assert page.inner_text("h1") == "<i>a</i>"
+    assert page.title() == "<i>a</i> · Lasthop"
+
+
+def test_the_command_writes_the_page(command: Command, tmp_path: Path) -> None:
+    if not web.MODULE.exists():
+        pytest.skip("there is no simulator as WebAssembly: make web")
+    out = tmp_path / "my.html"
+    result = command("web", "cell", "--set", "limit=9 s", "--out", out)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"written to {out}: ")
+    assert out.read_text(encoding="utf-8") == page_of("cell", "limit=9 s")
+    assert "Copyright (c) 2022 Leon Sorokin" in out.read_text(encoding="utf-8")
+    assert command("web", "cell", "--set", "limit=x", "--out", out).returncode == 2
