@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use lasthop_base::Time;
 
-use crate::packet::{DropReason, Packet};
+use crate::packet::{DropReason, HostId, Packet};
 
 /// Index of a component in the engine. At equal deadlines, lower ids run first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,6 +116,21 @@ pub enum Signal {
     /// A packet arrived over a link with errors and was dropped, for the receiving end. Only links without an ARQ of
     /// their own pass packets with errors.
     Corrupted(Packet),
+    /// A moving host is reachable at one of its base stations. Sent for where it begins, too, before anything else
+    /// happens.
+    Attached {
+        /// The host.
+        host: HostId,
+        /// The number of the base station among those of the host, from 0.
+        station: u16,
+    },
+    /// A moving host has left a base station.
+    Detached {
+        /// The host.
+        host: HostId,
+        /// The number of the base station among those of the host, from 0.
+        station: u16,
+    },
     /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
     /// run ends when all awaited components have sent this signal.
     Finished,

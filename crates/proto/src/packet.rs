@@ -138,6 +138,8 @@ pub enum DropReason {
     Corrupted,
     /// The link gave up after its last permitted attempt.
     AttemptsExhausted,
+    /// The mobile host is not at the base station of the link.
+    Unreachable,
     /// Withheld by an agent at a base station.
     Suppressed,
     /// Dropped by a test or a trace.
@@ -151,6 +153,7 @@ impl fmt::Display for DropReason {
             DropReason::ActiveQueue => "dropped by active queue management",
             DropReason::Corrupted => "corrupted on the air",
             DropReason::AttemptsExhausted => "link attempts exhausted",
+            DropReason::Unreachable => "mobile host not there",
             DropReason::Suppressed => "suppressed by an agent",
             DropReason::Scripted => "scripted loss",
         })

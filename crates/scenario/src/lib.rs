@@ -27,6 +27,7 @@ pub use measure::{
 };
 pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
 pub use schema::{
-    Application, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride, LinkProtection, Path,
-    Point, Radio, Scenario, Stations, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
+    Application, BaseStations, Cell, ConnectionOverride, Dumbbell, GraphTopology, Host, LinkOverride,
+    LinkProtection, Mobility, Move, Moves, Path, Periodic, Point, Radio, Random, Scenario, Stations,
+    Strongest, Sweep, Topology, Traffic, Transfer, Wired, Wireless,
 };

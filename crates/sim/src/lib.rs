@@ -11,6 +11,7 @@ mod line;
 // Public for its documentation, which that of several items refers to.
 pub mod look_ahead;
 mod managed;
+mod mover;
 pub mod network;
 mod node;
 mod pcapng;
@@ -24,6 +25,7 @@ pub mod wlan;
 
 pub use engine::{Builder, Ended, Engine};
 pub use managed::ManagedLink;
+pub use mover::Mover;
 pub use node::Node;
 pub use pcapng::{Capture, CapturedPart, Pcapng};
 pub use queue::QueueLimit;

@@ -10,7 +10,7 @@ use lasthop_proto::{
     Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Out, Packet, Port, Probe,
     Signal, arq,
 };
-use lasthop_sim::network::{ComponentKind, FlowPath, Graph, Wiring};
+use lasthop_sim::network::{ComponentKind, FlowPath, Graph, MovingHosts, Wiring};
 use lasthop_sim::queue::{Management, codel};
 use lasthop_sim::{
     Builder, Ended, Engine, ManagedLink, NoTap, Node, QueueLimit, RadioConfig, RadioLink, Tap, Wire, WireId,
@@ -143,10 +143,10 @@ impl World {
             let segments = if alike.is_some() { 10 } else { 1 + random.below(30) };
             let transfer = is_tcp.then_some(1_000 * segments);
             flows.push(Flow { connection, start, transfer, pattern });
-            paths.push(FlowPath { nodes, one_way: !is_tcp, answers: None });
+            paths.push(FlowPath { nodes, others: Vec::new(), one_way: !is_tcp, answers: None });
         }
         let agents = vec![[0; 2]; links.len()];
-        let wiring = Wiring::new(&graph, &agents, &paths);
+        let wiring = Wiring::new(&graph, &agents, &paths, &MovingHosts::new());
         World { links, flows, wiring, streams }
     }
 
@@ -187,6 +187,7 @@ impl World {
                 }
             },
             ComponentKind::Router(router) => router.clone().into(),
+            ComponentKind::MovingRouter(..) | ComponentKind::Mover(_) => unreachable!("no host moves"),
             ComponentKind::Bss(_) | ComponentKind::Agent(_) => unreachable!("none here"),
         }
     }

@@ -7,7 +7,9 @@ use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
-use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowPath, Graph, LinkId, PortRef, Wiring};
+use lasthop_sim::network::{
+    AgentPlace, BssId, ComponentKind, FlowPath, Graph, LinkId, MovingHosts, PortRef, Wiring,
+};
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
 /// A random network and its wiring.
@@ -109,17 +111,23 @@ impl Case {
         let paths = (0..8).map(|_| random_path(&graph, nodes, &mut random)).collect::<Vec<_>>();
         let mut ways = BTreeMap::new();
         let flows = paths.into_iter().filter(|path| path.len() > 1);
-        let flows = flows.map(|nodes| FlowPath { nodes, one_way: random.bernoulli(0.3), answers: None });
+        let flows = flows.map(|nodes| FlowPath {
+            nodes,
+            others: Vec::new(),
+            one_way: random.bernoulli(0.3),
+            answers: None,
+        });
         let mut flows: Vec<FlowPath> = flows.filter(|flow| agree(&graph, &mut ways, flow)).collect();
         // Some flows have reply flows, which may have much higher numbers.
         for asked in 0..flows.len() {
             let nodes = flows[asked].nodes.iter().rev().copied().collect();
-            let answer = FlowPath { nodes, one_way: false, answers: Some(FlowId(asked as u16)) };
+            let answer =
+                FlowPath { nodes, others: Vec::new(), one_way: false, answers: Some(FlowId(asked as u16)) };
             if random.bernoulli(0.3) && agree(&graph, &mut ways, &answer) {
                 flows.push(answer);
             }
         }
-        let wiring = Wiring::new(&graph, &agents, &flows);
+        let wiring = Wiring::new(&graph, &agents, &flows, &MovingHosts::new());
         let wires: BTreeMap<_, _> = wiring.wires.iter().copied().collect();
         assert_eq!(wires.len(), wiring.wires.len(), "a port has one wire");
         Case { graph, agents, flows, wiring, wires }
@@ -363,9 +371,14 @@ fn a_bss_is_one_component() {
     graph.connect(server, ap);
     let bss = [a, b].map(|station| graph.join(ap, station));
     graph.connect(b, behind);
-    let path = |nodes: &[HostId]| FlowPath { nodes: nodes.to_vec(), one_way: false, answers: None };
+    let path = |nodes: &[HostId]| FlowPath {
+        nodes: nodes.to_vec(),
+        others: Vec::new(),
+        one_way: false,
+        answers: None,
+    };
     let flows = [path(&[server, ap, a]), path(&[behind, b, ap, server]), path(&[a, ap, b, behind])];
-    let wiring = Wiring::new(&graph, &[[0, 0], [1, 0], [1, 0], [0, 0]], &flows);
+    let wiring = Wiring::new(&graph, &[[0, 0], [1, 0], [1, 0], [0, 0]], &flows, &MovingHosts::new());
     let count =
         |wanted: fn(&ComponentKind) -> bool| wiring.components.iter().filter(|part| wanted(part)).count();
     assert_eq!(count(|kind| matches!(kind, ComponentKind::Bss(_))), 1);
@@ -375,7 +388,7 @@ fn a_bss_is_one_component() {
     let (one, other): (Vec<HostId>, Vec<HostId>) = (hosts(0), hosts(1));
     assert_eq!((one, other), (vec![a], vec![behind]));
     // Relayed packets do not leave the BSS by a wire.
-    let wiring = Wiring::new(&graph, &[[0; 2]; 4], &[path(&[a, ap, b])]);
+    let wiring = Wiring::new(&graph, &[[0; 2]; 4], &[path(&[a, ap, b])], &MovingHosts::new());
     let wires = wiring.wires.iter().flat_map(|(from, to)| [from.1, to.1]);
     assert_eq!(wiring.components.len(), 3);
     assert!(wires.filter(|port| *port == Port(2)).count() == 2 && wiring.wires.len() == 4);
@@ -389,11 +402,12 @@ fn a_chain_needs_no_router() {
     nodes.windows(2).for_each(|pair| _ = graph.connect(pair[0], pair[1]));
     let path = |from: usize, to: usize, one_way| FlowPath {
         nodes: nodes[from..=to].to_vec(),
+        others: Vec::new(),
         one_way,
         answers: None,
     };
     let routers = |flows: &[FlowPath]| {
-        let wiring = Wiring::new(&graph, &[[0; 2]; 5], flows);
+        let wiring = Wiring::new(&graph, &[[0; 2]; 5], flows, &MovingHosts::new());
         wiring.components.iter().filter(|kind| matches!(kind, ComponentKind::Router(_))).count()
     };
     assert_eq!(routers(&[path(0, 5, false)]), 0);

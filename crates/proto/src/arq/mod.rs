@@ -42,6 +42,9 @@ pub trait Arq: Send {
     /// An attempt ended at `now`; `arrived` tells whether the unit arrived without errors. Protocols without
     /// acknowledgements must ignore it.
     fn ended(&mut self, now: Time, attempt: Attempt, arrived: bool) -> Verdict;
+
+    /// All packets that have started are given up, and so is the attempt on the air, if there is one.
+    fn give_up_all(&mut self);
 }
 
 /// One transmission of a unit.

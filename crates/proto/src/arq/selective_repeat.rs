@@ -129,6 +129,11 @@ impl Arq for SelectiveRepeat {
         self.failed.push_back(Failed { next, not_before: now + self.params.feedback_delay });
         Verdict::Again
     }
+
+    fn give_up_all(&mut self) {
+        self.failed.clear();
+        self.fresh = self.units;
+    }
 }
 
 #[cfg(test)]

@@ -104,6 +104,10 @@ impl Arq for StopAndWait {
         self.not_before = now + self.params.backoff.draw(&mut self.stream);
         Verdict::Again
     }
+
+    fn give_up_all(&mut self) {
+        (self.unit, self.failed, self.not_before) = (self.units, 0, Time::ZERO);
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The network of a scenario: its graph, the parameters of its links, and its flows with their paths.
 
 use lasthop_base::{Duration, Streams, Time};
-use lasthop_channel::Model;
+use lasthop_channel::{Itinerary, Model, Moves};
 use lasthop_proto::{HostId, application, tcp, traffic};
-use lasthop_sim::network::{FlowPath, Graph, LinkId};
+use lasthop_sim::network::{FlowPath, Graph, LinkId, MovingHosts};
 use lasthop_sim::wlan::{AboveMac, BssConfig, Station, StationStreams};
 
 use crate::schema::{Radio, Wired};
@@ -22,6 +22,8 @@ pub(crate) struct Network {
     /// application.
     pub(crate) flows: Vec<Flow>,
     pub(crate) connections: usize,
+    /// The mobile hosts that move.
+    pub(crate) moving: Vec<MovingHost>,
     /// Time limit of a run.
     pub(crate) limit: Time,
 }
@@ -48,6 +50,28 @@ pub(crate) struct LastHop {
     pub(crate) mobile: usize,
     /// Suffix of the names of its random streams.
     pub(crate) suffix: String,
+    /// If the mobile host moves: its index among the moving hosts, and the number of the base station.
+    pub(crate) place: Option<(usize, u16)>,
+}
+
+/// A mobile host that moves between base stations.
+#[derive(Clone, Debug)]
+pub(crate) struct MovingHost {
+    pub(crate) host: HostId,
+    /// Name of its random stream.
+    pub(crate) stream: String,
+    pub(crate) stations: Vec<HostId>,
+    pub(crate) moves: Moves,
+    /// Time between leaving a base station and being reachable at the next.
+    pub(crate) gap: Duration,
+}
+
+impl MovingHost {
+    /// Its stays in a run.
+    pub(crate) fn itinerary(&self, streams: Streams, limit: Time) -> Itinerary {
+        let stations = self.stations.len() as u16;
+        Itinerary::new(self.moves.clone(), stations, self.gap, streams.stream(&self.stream), limit)
+    }
 }
 
 /// Parameters of a station.
@@ -157,12 +181,50 @@ impl Network {
             NetworkLink::Radio(hop) => Some(self.graph.ends(link)[hop.mobile]),
             NetworkLink::Station(_) => Some(self.graph.ends(link)[1]),
         };
-        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).map(|flow| &flow.path.nodes);
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
         paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
             let ends = [(step[0], step[1]), (step[1], step[2])];
             let [before, after] = ends.map(|(a, b)| self.graph.link(a, b).and_then(mobile));
             before.zip(after).is_some_and(|(a, b)| (a == step[1]) != (b == step[1]))
         })
+    }
+
+    /// The base stations of each moving host.
+    pub(crate) fn moving_hosts(&self) -> MovingHosts {
+        self.moving.iter().map(|moving| (moving.host, moving.stations.clone())).collect()
+    }
+
+    /// The nodes with the links over which packets travel between base stations: all but those of moving hosts.
+    pub(crate) fn fixed(&self) -> Graph {
+        let mut fixed = Graph::new();
+        self.names.iter().for_each(|_| _ = fixed.add_node());
+        let moves = |node: &HostId| self.moving.iter().any(|moving| moving.host == *node);
+        for (index, _) in self.links.iter().enumerate() {
+            let ends = self.graph.ends(LinkId(index as u16));
+            if !ends.iter().any(moves) {
+                fixed.connect(ends[0], ends[1]);
+            }
+        }
+        fixed
+    }
+
+    /// The sum of the propagation delays on a path.
+    pub(crate) fn delay(&self, path: &[HostId]) -> Duration {
+        let delays = path.windows(2).filter_map(|step| {
+            let link = self.graph.link(step[0], step[1])?;
+            match &self.links[usize::from(link.0)] {
+                NetworkLink::Wired(wired) => Some(wired.delay),
+                NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => Some(hop.up.delay),
+                NetworkLink::Radio(hop) => Some(hop.down.delay),
+                NetworkLink::Station(_) => None,
+            }
+        });
+        delays.fold(Duration::ZERO, |sum, delay| sum + delay)
+    }
+
+    /// Whether a connection has a moving end.
+    pub(crate) fn has_moving_connections(&self) -> bool {
+        self.flows.iter().any(|flow| flow.is_tcp() && !flow.path.others.is_empty())
     }
 
     /// Whether a connection crosses a BSS.
@@ -174,8 +236,8 @@ impl Network {
     /// which the data enter it.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (LinkId, HostId)> {
         let any_tcp = self.flows.iter().any(Flow::is_tcp);
-        let paths =
-            self.flows.iter().filter(move |flow| flow.is_tcp() == any_tcp).map(|flow| &flow.path.nodes);
+        let paths = self.flows.iter().filter(move |flow| flow.is_tcp() == any_tcp);
+        let paths = paths.flat_map(|flow| flow.path.all());
         let steps = paths.flat_map(|nodes| nodes.windows(2));
         steps.filter_map(|step| Some((self.graph.link(step[0], step[1])?, step[0])))
     }

@@ -96,6 +96,15 @@ pub(crate) fn parts(
         }
     }
     part.nodes[1] = *path.nodes.last().expect("a path has nodes");
+    // Connections of a moving host have one part, over any of its base stations.
+    for step in path.others.iter().flat_map(|nodes| nodes.windows(2)) {
+        let link = graph.link(step[0], step[1]).expect("a path follows links");
+        let directions = [0, 1].map(|from| wiring.link(graph, link, from));
+        let agents = [0, 1].into_iter().flat_map(|end| wiring.agents(graph, link, end)).copied();
+        let new: Vec<_> =
+            directions.into_iter().chain(agents).filter(|id| !part.links.contains(id)).collect();
+        part.links.extend(new);
+    }
     parts.push(part);
     parts
 }

@@ -206,6 +206,9 @@ impl Scenario {
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
             "needs a link with a code, and this one has none; \
              add fec = \"bch-255-131-18\" to [radio], or leave the scheme out"
+        } else if !splits.is_empty() && network.has_moving_connections() {
+            "splits connections at a base station and does not hand them over, and a mobile host moves; \
+             leave the scheme out"
         } else if !splits.is_empty() && network.has_chained_radios() {
             "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
              leave the scheme out"

@@ -4,16 +4,20 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
-use lasthop_channel::{Channel, Sojourn, State};
+use lasthop_channel::{Channel, Presence, Sojourn, State};
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, Site};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::{Reactions, ReceiverReactions};
-use lasthop_proto::{ComponentId, FlowId, HostId, Port, application, tcp, traffic};
-use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
+use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
+use lasthop_sim::network::{
+    AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, ShortestPaths, Wiring,
+};
 use lasthop_sim::queue::Queue;
 use lasthop_sim::wlan::Bss;
-use lasthop_sim::{Builder, Fec, ManagedLink, Node, QueueLimit, RadioConfig, RadioLink, WireId, WiredLink};
+use lasthop_sim::{
+    Builder, Fec, ManagedLink, Mover, Node, QueueLimit, RadioConfig, RadioLink, WireId, WiredLink,
+};
 
 use super::network::{LastHop, Network, NetworkLink, Workload};
 use super::split_segments::{self, ConnectionPart};
@@ -24,7 +28,7 @@ use crate::schema::{LinkProtection, Radio, Wired};
 /// start and end. Channel states depend on the run number only, not on packets.
 pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> Vec<(Time, Time)> {
     let first = network.links.iter().find_map(|link| match link {
-        NetworkLink::Radio(hop) => Some(channel_of(&hop.down, &["channel", &hop.suffix].concat(), streams)),
+        NetworkLink::Radio(hop) => Some(hop.channel(&hop.down, "channel", network, streams)),
         NetworkLink::Station(station) => Some(station.station(Vec::new(), streams).channel),
         NetworkLink::Wired(_) => None,
     });
@@ -53,6 +57,9 @@ pub(crate) struct Layout {
     /// For each link with a proxy, or the first link of its BSS: the flows split there, each with the proxy's
     /// port through which the data enter.
     split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>>,
+    /// How long a registration takes to each router that follows moving hosts: for each of these, by the numbers of its
+    /// base stations.
+    registrations: BTreeMap<(HostId, HostId), Vec<Duration>>,
     /// The parts of each flow; empty unless it is a connection.
     parts: Vec<Vec<ConnectionPart>>,
     /// How each flow is split.
@@ -119,7 +126,9 @@ impl Layout {
             numbers
         });
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
-        let wiring = Wiring::new(&network.graph, &at_ends.collect::<Vec<_>>(), &paths);
+        let at_ends: Vec<_> = at_ends.collect();
+        let wiring = Wiring::new(&network.graph, &at_ends, &paths, &network.moving_hosts());
+        let registrations = registrations(&network, &wiring);
         let crossings = network.flows.iter().map(|flow| match flow.is_tcp() && has_proxies {
             true => split_segments::crossings(&network.graph, &stations, &flow.path),
             false => Vec::new(),
@@ -137,7 +146,7 @@ impl Layout {
                 split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
             }
         }
-        Layout { network, wiring, has_proxies, agents, split_at, parts, splits, source_wires }
+        Layout { network, wiring, has_proxies, agents, split_at, registrations, parts, splits, source_wires }
     }
 
     /// The relays of flow number `index`, a connection, in path order.
@@ -224,7 +233,7 @@ impl Layout {
         if self.agents[LinkEnd::BaseStation as usize].is_empty() {
             return Vec::new();
         }
-        let crossed = flows[index].path.nodes.windows(2).filter_map(|step| {
+        let crossed = flows[index].path.all().flat_map(|nodes| nodes.windows(2)).filter_map(|step| {
             let link = graph.link(step[0], step[1])?;
             let end = base_station_end(&links[usize::from(link.0)])?;
             let chain = self.wiring.agents(graph, link, end);
@@ -285,6 +294,9 @@ impl Layout {
         for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
+        for (mover, watcher) in self.followers(combination) {
+            builder.watch(mover, watcher);
+        }
         for &(link, watcher) in &self.wiring.arrival_watches {
             builder.watch_arrivals(link, watcher);
         }
@@ -323,7 +335,7 @@ impl Layout {
             ComponentKind::Link(link, from) => match &self.network.links[usize::from(link.0)] {
                 NetworkLink::Wired(wired) => self.wired(wired, *link, *from, streams),
                 NetworkLink::Radio(hop) => {
-                    hop.direction(*from, combination.link(), streams, self.network.limit).into()
+                    hop.direction(*from, combination.link(), &self.network, streams).into()
                 }
                 NetworkLink::Station(_) => unreachable!("the links of a BSS are one component"),
             },
@@ -335,7 +347,52 @@ impl Layout {
                     .into(),
             },
             ComponentKind::Router(router) => router.clone().into(),
+            ComponentKind::MovingRouter(node, router) => {
+                let delays = |host| self.registrations[&(*node, host)].clone();
+                custom(router.clone().with_delays(delays))
+            }
+            ComponentKind::Mover(host) => {
+                let moving = self.network.moving.iter().find(|moving| moving.host == *host);
+                let moving = moving.expect("a mover is of a moving host");
+                custom(Mover::new(*host, moving.itinerary(streams, self.network.limit)))
+            }
         }
+    }
+
+    /// The components that hear where a moving host is, each preceded by what moves the host: routers on the way to it,
+    /// the ends of its connections, the agents at its links, and the links that have something to give up.
+    fn followers(&self, combination: &Combination<'_>) -> Vec<(ComponentId, ComponentId)> {
+        let Network { moving, links, flows, .. } = &self.network;
+        let mover = |host: HostId| {
+            // Movers come first, in the order of hosts.
+            let earlier = moving.iter().filter(|other| other.host < host).count();
+            moving.iter().any(|other| other.host == host).then_some(ComponentId(earlier as u16))
+        };
+        let of_link = |link: LinkId| match &links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) => hop.place.and_then(|(index, _)| mover(moving[index].host)),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+        };
+        let mut followers = Vec::new();
+        for (index, kind) in (0..).zip(&self.wiring.components) {
+            let mut follow = |mover: Option<ComponentId>| {
+                followers.extend(mover.map(|mover| (mover, ComponentId(index))));
+            };
+            match kind {
+                ComponentKind::Source(flow) => follow(mover(flows[usize::from(flow.0)].source())),
+                ComponentKind::Sink(flow) => follow(mover(flows[usize::from(flow.0)].destination())),
+                ComponentKind::Agent(place) => follow(of_link(place.link)),
+                ComponentKind::Link(link, from) => {
+                    if let NetworkLink::Radio(hop) = &links[usize::from(link.0)]
+                        && hop.arq(*from, combination.link()) != arq::Config::None
+                    {
+                        follow(of_link(*link));
+                    }
+                }
+                ComponentKind::MovingRouter(_, router) => router.hosts().for_each(|host| follow(mover(host))),
+                ComponentKind::Bss(_) | ComponentKind::Router(_) | ComponentKind::Mover(_) => {}
+            }
+        }
+        followers
     }
 
     /// The direction of a wired link that leads away from its end `from`.
@@ -477,6 +534,35 @@ impl Layout {
     }
 }
 
+fn custom(component: impl Component + 'static) -> Node {
+    let boxed: Box<dyn Component> = Box::new(component);
+    boxed.into()
+}
+
+/// How long the registration of each moving host takes to each router that follows it, by the node of the router, the
+/// host, and the numbers of its base stations: the propagation delay on the shortest path. At the host itself it takes
+/// no time.
+fn registrations(network: &Network, wiring: &Wiring) -> BTreeMap<(HostId, HostId), Vec<Duration>> {
+    let mut found = BTreeMap::new();
+    if network.moving.is_empty() {
+        return found;
+    }
+    let (fixed, mut paths) = (network.fixed(), ShortestPaths::default());
+    for kind in &wiring.components {
+        let ComponentKind::MovingRouter(node, router) = kind else { continue };
+        for host in router.hosts() {
+            let moving = network.moving.iter().find(|moving| moving.host == host);
+            let stations = moving.map_or(&[][..], |moving| &moving.stations);
+            let delay = |&station: &HostId| {
+                let path = paths.between(&fixed, station, *node).filter(|_| *node != host);
+                path.map_or(Duration::ZERO, |path| network.delay(&path))
+            };
+            found.insert((*node, host), stations.iter().map(delay).collect());
+        }
+    }
+    found
+}
+
 /// The end of a wireless link that is its base station.
 fn base_station_end(link: &NetworkLink) -> Option<usize> {
     match link {
@@ -503,18 +589,18 @@ fn source_wires(wiring: &Wiring, connections: usize) -> Vec<[WireId; 2]> {
 
 impl LastHop {
     /// The direction that leads away from one of its ends.
-    fn direction(&self, from: usize, link: LinkUse, streams: Streams, limit: Time) -> RadioLink {
-        let (radio, opposite, direction) = match from == self.mobile {
-            true => (&self.up, &self.down, "up"),
-            false => (&self.down, &self.up, "down"),
+    fn direction(&self, from: usize, link: LinkUse, network: &Network, streams: Streams) -> RadioLink {
+        let (radio, direction) = match from == self.mobile {
+            true => (&self.up, "up"),
+            false => (&self.down, "down"),
         };
         // Both directions use copies of the channel's stream, so that they meet the same fades, unless they
         // have separate channels.
         let own = from == self.mobile && self.up_has_channel;
         let channel = if own { "uplink-channel" } else { "channel" };
-        let channel = channel_of(radio, &[channel, &self.suffix].concat(), streams);
+        let channel = self.channel(radio, channel, network, streams);
         let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
-        let config = RadioConfig { arq: link.arq.of(radio.arq, opposite.arq), ..config(radio, link) };
+        let config = RadioConfig { arq: self.arq(from, link), ..config(radio, link) };
         let (bits, backoff) = (stream("bits"), stream("backoff"));
         let link = match radio.queue {
             Queue::DropTail(_) => RadioLink::new(config, channel, bits, backoff),
@@ -524,16 +610,30 @@ impl LastHop {
                 RadioLink::managed(config, queue, channel, bits, backoff)
             }
         };
-        link.until(limit)
+        link.until(network.limit).of_station(self.place.map_or(0, |(_, station)| station))
     }
-}
 
-/// The channel of one direction, with its states drawn from the stream `name`.
-fn channel_of(radio: &Radio, name: &str, streams: Streams) -> Box<dyn Channel> {
-    let channel = radio.channel.build(streams.stream(name));
-    match radio.outage {
-        Some(outages) => outages.interrupt(channel),
-        None => channel,
+    /// The ARQ of the direction that leads away from one of its ends.
+    fn arq(&self, from: usize, link: LinkUse) -> arq::Config {
+        let (own, opposite) =
+            if from == self.mobile { (&self.up, &self.down) } else { (&self.down, &self.up) };
+        link.arq.of(own.arq, opposite.arq)
+    }
+
+    /// The channel of one direction, with its states drawn from the stream `name`.
+    fn channel(&self, radio: &Radio, name: &str, network: &Network, streams: Streams) -> Box<dyn Channel> {
+        let channel = radio.channel.build(streams.stream(&[name, &self.suffix].concat()));
+        let channel = match radio.outage {
+            Some(outages) => outages.interrupt(channel),
+            None => channel,
+        };
+        match self.place {
+            Some((index, station)) => {
+                let itinerary = network.moving[index].itinerary(streams, network.limit);
+                Box::new(Presence::new(station, itinerary, channel))
+            }
+            None => channel,
+        }
     }
 }
 

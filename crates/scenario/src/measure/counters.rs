@@ -145,7 +145,7 @@ impl Tap for DropTap {
             DropReason::QueueFull => flow.queue_full += 1,
             DropReason::ActiveQueue => flow.active_queue += 1,
             DropReason::Corrupted => flow.corrupted += 1,
-            DropReason::AttemptsExhausted => flow.discarded += 1,
+            DropReason::AttemptsExhausted | DropReason::Unreachable => flow.discarded += 1,
             // No loss: the agent has taken charge of what it reports.
             DropReason::Suppressed | DropReason::Scripted => {}
         }

@@ -167,6 +167,7 @@ impl Tracer {
             DropReason::Corrupted => PacketEvent::Lost("corrupted"),
             DropReason::ActiveQueue => PacketEvent::Lost("active-queue"),
             DropReason::AttemptsExhausted => PacketEvent::Lost("attempts-exhausted"),
+            DropReason::Unreachable => PacketEvent::Lost("unreachable"),
             DropReason::Scripted => PacketEvent::Lost("scripted"),
             DropReason::Suppressed => {
                 let agent = self.agents.iter().find(|(agent, _)| *agent == at);

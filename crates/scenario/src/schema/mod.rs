@@ -5,6 +5,7 @@
 //! ├── topology    [topology]
 //! ├── links       [wired] [radio] [link.NAME]
 //! ├── cell        [cell]
+//! ├── mobility    [mobility.NAME]
 //! ├── flows       [transfer] [connection.NAME] [traffic.NAME] [application.NAME]
 //! └── sweep       [sweep]
 //! ```
@@ -15,6 +16,7 @@
 mod cell;
 mod flows;
 mod links;
+mod mobility;
 mod scenario;
 mod serde_words;
 mod sweep;
@@ -23,9 +25,10 @@ mod topology;
 pub use cell::Cell;
 pub use flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
 pub use links::{LinkOverride, LinkProtection, Radio, Wired};
+pub use mobility::{Mobility, Move, Moves, Periodic, Random, Strongest};
 pub use scenario::Scenario;
 pub use sweep::{Point, Sweep};
-pub use topology::{Dumbbell, GraphTopology, Path, Stations, Topology, Wireless};
+pub use topology::{BaseStations, Dumbbell, GraphTopology, Path, Stations, Topology, Wireless};
 
 pub(crate) use scenario::is_choice;
 pub(crate) use sweep::{Axis, text};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
 use super::links::{LinkOverride, Radio, Wired, files_of_channel};
+use super::mobility::Mobility;
 use super::sweep::Sweep;
 use super::topology::Topology;
 use crate::file::alternatives;
@@ -24,7 +25,7 @@ pub(crate) fn is_choice(keys: &[&str]) -> bool {
         | ["wired", "queue"] => {
             return true;
         }
-        ["application", _, "request" | "response" | "think"] => return true,
+        ["application", _, "request" | "response" | "think"] | ["mobility", _, "moves"] => return true,
         ["radio", "uplink", keys @ ..] | ["link", _, "uplink", keys @ ..] => keys,
         ["radio", keys @ ..] | ["link", _, keys @ ..] => keys,
         _ => return false,
@@ -106,6 +107,9 @@ pub struct Scenario {
     /// Overrides for single links, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub link: IndexMap<String, LinkOverride>,
+    /// Mobile hosts that move between base stations, by name. By default none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub mobility: IndexMap<String, Mobility>,
     /// Parameters of each scheme. Those of schemes that are not run have no effect.
     #[serde(default)]
     pub scheme: Schemes,

@@ -16,6 +16,8 @@ pub enum Topology {
     Dumbbell(Dumbbell),
     /// A server, an access point and the stations of its cell.
     Cell(Stations),
+    /// A fixed host, a router, and base stations between which a mobile host moves.
+    HandOff(BaseStations),
     /// Arbitrary links.
     Graph(GraphTopology),
 }
@@ -50,6 +52,20 @@ pub struct Dumbbell {
 pub struct Stations {
     /// Number of stations, at least one.
     pub stations: u16,
+}
+
+/// `fixed-router`, `router-BS1`, `router-BS2`, ..., which are wired, and `BS1-mobile`, `BS2-mobile`, ...: the table
+/// `[topology.hand-off]`. How the mobile host moves is stated by `[mobility.mobile]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BaseStations {
+    /// Number of base stations, at least one. By default 2.
+    #[serde(default = "two")]
+    pub stations: u16,
+}
+
+fn two() -> u16 {
+    2
 }
 
 /// Which hosts of a shape are mobile, and therefore connected by `[radio]`.
@@ -164,6 +180,12 @@ impl Topology {
                 let stations = (1..=*stations).map(|n| Edge::of_cell("ap", &format!("MH{n}")));
                 [Edge::new("server", "ap", None)].into_iter().chain(stations).collect()
             }
+            Topology::HandOff(BaseStations { stations }) => {
+                let station = |number: u16| format!("BS{number}");
+                let wired = (1..=*stations).map(|n| Edge::new("router", &station(n), None));
+                let radio = (1..=*stations).map(|n| Edge::new(&station(n), "mobile", Some(1)));
+                [Edge::new("fixed", "router", None)].into_iter().chain(wired).chain(radio).collect()
+            }
             Topology::Graph(graph) => {
                 let of = |names: &[String], edge: fn(&str, &str) -> Edge| {
                     let ends = names.iter().filter_map(|name| split(name));
@@ -181,14 +203,14 @@ impl Topology {
         match self {
             Topology::Cell(_) => true,
             Topology::Graph(graph) => !graph.cell.is_empty(),
-            Topology::LastHop | Topology::Path(_) | Topology::Dumbbell(_) => false,
+            Topology::LastHop | Topology::Path(_) | Topology::Dumbbell(_) | Topology::HandOff(_) => false,
         }
     }
 
     /// The connections of a shape if the scenario names none.
     pub(crate) fn pairs(&self) -> Vec<Pair> {
         match self {
-            Topology::LastHop => vec![Pair::new(ONLY, "fixed", "mobile")],
+            Topology::LastHop | Topology::HandOff(_) => vec![Pair::new(ONLY, "fixed", "mobile")],
             Topology::Path(_) => vec![Pair::new(ONLY, "source", "destination")],
             Topology::Dumbbell(dumbbell) => (1..=dumbbell.pairs)
                 .map(|n| Pair::new(&n.to_string(), &format!("S{n}"), &format!("D{n}")))

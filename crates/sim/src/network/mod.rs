@@ -1,15 +1,18 @@
 //! Networks: a graph of nodes and duplex links, the paths of the flows, and their translation to components
 //! and wires.
 //!
-//! Routes are fixed before a run begins. A [`Router`] component exists only where packets that leave the same
-//! port take different next hops; elsewhere forwarding takes no time and no component, just a wire.
+//! Paths are fixed before a run begins. A [`Router`] component exists only where packets that leave the same
+//! port take different next hops; elsewhere forwarding takes no time and no component, just a wire. A moving host has a
+//! path over each of its base stations; where they part, a [`MovingRouter`] chooses by what it has heard last.
 
 mod graph;
+mod moving_router;
 mod paths;
 mod router;
 mod wiring;
 
 pub use graph::{BssId, Graph, LinkId};
+pub use moving_router::MovingRouter;
 pub use paths::ShortestPaths;
 pub use router::Router;
-pub use wiring::{AgentPlace, ComponentKind, FlowEnds, FlowPath, PortRef, Wiring};
+pub use wiring::{AgentPlace, ComponentKind, FlowEnds, FlowPath, MovingHosts, PortRef, Wiring};

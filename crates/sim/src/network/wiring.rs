@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_proto::{ComponentId, FlowId, HostId, Port};
 
+use super::moving_router::{MovingRoute, MovingRouter};
 use super::router::{Route, Router};
 use super::{BssId, Graph, LinkId};
 
@@ -11,14 +12,27 @@ use super::{BssId, Graph, LinkId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowPath {
     /// The nodes from the source to the destination, both included. Neighbours are linked, and no node occurs
-    /// twice.
+    /// twice. If one of the two is a moving host, this is the path over its first base station.
     pub nodes: Vec<HostId>,
+    /// The paths over the other base stations of a moving host at one end, in their order. Paths to the same base
+    /// station go on in the same way from any node.
+    pub others: Vec<Vec<HostId>>,
     /// Whether the flow has no packets in the reverse direction.
     pub one_way: bool,
     /// The request flow that this flow responds to: an earlier flow with the same ends, in the opposite
     /// direction.
     pub answers: Option<FlowId>,
 }
+
+impl FlowPath {
+    /// All paths of the flow.
+    pub fn all(&self) -> impl Iterator<Item = &Vec<HostId>> {
+        core::iter::once(&self.nodes).chain(&self.others)
+    }
+}
+
+/// The base stations of each moving host, in order.
+pub type MovingHosts = BTreeMap<HostId, Vec<HostId>>;
 
 /// Kind of a component of the network.
 #[derive(Clone, Debug)]
@@ -35,6 +49,10 @@ pub enum ComponentKind {
     Agent(AgentPlace),
     /// A router with its routes.
     Router(Router),
+    /// A router, at this node, with routes to moving hosts.
+    MovingRouter(HostId, MovingRouter),
+    /// What moves a host.
+    Mover(HostId),
 }
 
 /// The place of an agent in a network.
@@ -94,6 +112,8 @@ struct Hop {
     outlet: PortRef,
     /// The flow, and whether its packets are on their way to its destination.
     packets: (FlowId, bool),
+    /// The moving host and the number of its base station, if the hop is taken only while the host is there.
+    while_at: Option<(HostId, u16)>,
     /// The node at which the packets leave the port.
     node: HostId,
     entrance: PortRef,
@@ -101,6 +121,7 @@ struct Hop {
 
 struct WiringBuilder<'a> {
     graph: &'a Graph,
+    moving: &'a MovingHosts,
     /// The number of agents at each end of each link.
     agents: &'a [[usize; 2]],
     wiring: Wiring,
@@ -112,17 +133,23 @@ impl Wiring {
     /// form a chain; each one's [`Port::WIRED`] faces its node and [`Port::RADIO`] the link. The links of a BSS
     /// share the agents at the access point, whose number must be the same for all of them.
     ///
-    /// Components are in the order in which the flows cross them, followed by the routers.
+    /// Packets to and from a moving host take the path over the base station at which it is.
+    ///
+    /// Components are in the order in which the flows cross them, followed by the routers. What moves a host comes before
+    /// all others, so that they know where it is when a run begins.
     ///
     /// # Panics
     /// If a path does not follow the links of the graph.
-    pub fn new(graph: &Graph, agents: &[[usize; 2]], flows: &[FlowPath]) -> Wiring {
+    pub fn new(graph: &Graph, agents: &[[usize; 2]], flows: &[FlowPath], moving: &MovingHosts) -> Wiring {
         let wiring = Wiring {
             links: vec![[None; 2]; agents.len()],
             bsses: vec![None; graph.bsses()],
             ..Wiring::default()
         };
-        let mut builder = WiringBuilder { graph, agents, wiring, hops: Vec::new() };
+        let mut builder = WiringBuilder { graph, moving, agents, wiring, hops: Vec::new() };
+        for &host in moving.keys() {
+            builder.add(ComponentKind::Mover(host));
+        }
         for (index, flow) in flows.iter().enumerate() {
             builder.add_flow(FlowId(index as u16), flow);
         }
@@ -168,17 +195,23 @@ impl WiringBuilder<'_> {
             Some(ends) => (ends.sink.0, Port(1)),
             None => (self.add(ComponentKind::Source(flow)), Port::ONLY),
         };
-        self.add_links(&path.nodes);
+        for nodes in path.all() {
+            self.add_links(nodes);
+        }
         let sink = match asked {
             Some(ends) => (ends.source.0, Port(1)),
             None => (self.add(ComponentKind::Sink(flow)), Port::ONLY),
         };
         self.wiring.flows.push(FlowEnds { source, sink });
-        self.walk((flow, true), source, &path.nodes, sink);
+        for nodes in path.all() {
+            self.walk((flow, true), source, nodes, sink);
+        }
         if !path.one_way {
-            let back: Vec<HostId> = path.nodes.iter().rev().copied().collect();
-            self.add_links(&back);
-            self.walk((flow, false), sink, &back, source);
+            for nodes in path.all() {
+                let back: Vec<HostId> = nodes.iter().rev().copied().collect();
+                self.add_links(&back);
+                self.walk((flow, false), sink, &back, source);
+            }
         }
     }
 
@@ -234,7 +267,10 @@ impl WiringBuilder<'_> {
         let last = *path.last().expect("a path has nodes");
         let mut outlet = source;
         let mut before = None;
+        // The way to a moving host depends on where it is, as does its own first step.
+        let [own, towards] = [(path[0], path[1]), (last, path[path.len() - 2])].map(|end| self.place_of(end));
         for step in path.windows(2) {
+            let while_at = own.filter(|_| before.is_none()).or(towards);
             let (link, from) = self.step(step[0], step[1]);
             let agent_at = |end| {
                 let nearest = self.wiring.agents(self.graph, link, end).first();
@@ -244,21 +280,35 @@ impl WiringBuilder<'_> {
             let (agent, left) = (agent_at(from), agent_at(1 - from).unwrap_or(leaves));
             let entrance = agent.unwrap_or(enters);
             if !before.is_some_and(|before| self.graph.stays_within(before, link)) {
-                self.go_on(packets, step[0], outlet, entrance);
+                self.go_on(packets, while_at, step[0], outlet, entrance);
             } else if agent.is_some() {
                 // Packets that bypass the agent may still cause it to send.
-                self.go_on(packets, step[0], entrance, entrance);
+                self.go_on(packets, while_at, step[0], entrance, entrance);
             }
             if let Some(station) = self.graph.station(link).filter(|_| from == 0) {
                 self.wiring.reached.entry(station).or_default().insert(last);
             }
             (outlet, before) = (left, Some(link));
         }
-        self.go_on(packets, last, outlet, sink);
+        self.go_on(packets, None, last, outlet, sink);
     }
 
-    fn go_on(&mut self, packets: (FlowId, bool), node: HostId, outlet: PortRef, entrance: PortRef) {
-        self.hops.push(Hop { outlet, packets, node, entrance });
+    /// A moving host and the number of the base station next to it on a path; `None` if the host does not move.
+    fn place_of(&self, (host, beside): (HostId, HostId)) -> Option<(HostId, u16)> {
+        let stations = self.moving.get(&host)?;
+        let number = stations.iter().position(|station| *station == beside);
+        Some((host, number.expect("the path leads over a base station of the host") as u16))
+    }
+
+    fn go_on(
+        &mut self,
+        packets: (FlowId, bool),
+        while_at: Option<(HostId, u16)>,
+        node: HostId,
+        outlet: PortRef,
+        entrance: PortRef,
+    ) {
+        self.hops.push(Hop { outlet, packets, while_at, node, entrance });
     }
 
     fn connect(mut self, flows: &[FlowPath]) -> Wiring {
@@ -269,7 +319,8 @@ impl WiringBuilder<'_> {
         self.find_feeds(&hops);
         let mut routers: BTreeMap<HostId, RouterBuilder> = BTreeMap::new();
         for hops in hops.chunk_by(|a, b| a.outlet == b.outlet) {
-            let unique = hops.windows(2).all(|pair| pair[0].packets != pair[1].packets);
+            let key = |hop: &Hop| (hop.packets, hop.while_at);
+            let unique = hops.windows(2).all(|pair| key(&pair[0]) != key(&pair[1]));
             assert!(unique, "a path visits a node at most once");
             let Hop { outlet, node, entrance, .. } = hops[0];
             if hops.iter().all(|hop| hop.entrance == entrance) {
@@ -278,19 +329,33 @@ impl WiringBuilder<'_> {
             }
             let router = routers.entry(node).or_insert_with(|| {
                 let id = self.add(ComponentKind::Router(Router::default()));
-                RouterBuilder { id, routes: Vec::new(), entrances: Vec::new(), ports: BTreeMap::new() }
+                RouterBuilder { id, hops: Vec::new(), entrances: Vec::new(), ports: BTreeMap::new() }
             });
             self.wiring.wires.push((outlet, (router.id, Port::ONLY)));
             for hop in hops {
-                router.add(hop, flows);
+                router.add(hop);
             }
         }
-        for RouterBuilder { id, routes, entrances, .. } in routers.into_values() {
-            self.wiring.components[usize::from(id.0)] = ComponentKind::Router(Router::new(routes));
+        for (node, RouterBuilder { id, hops, entrances, .. }) in routers {
+            self.wiring.components[usize::from(id.0)] = self.router(node, &hops, flows);
             let leaving = (0..).map(|port| (id, Port(port))).zip(entrances);
             self.wiring.wires.extend(leaving);
         }
         self.wiring
+    }
+
+    /// The router at a node with these hops.
+    fn router(&self, node: HostId, hops: &[(Hop, Port)], flows: &[FlowPath]) -> ComponentKind {
+        let route = |&(hop, port): &(Hop, Port)| {
+            let (flow, forward) = hop.packets;
+            let dst = *flows[usize::from(flow.0)].nodes.last().expect("a path has nodes");
+            Route { flow, dst, forward, port }
+        };
+        if hops.iter().all(|(hop, _)| hop.while_at.is_none()) {
+            return ComponentKind::Router(Router::new(hops.iter().map(route).collect()));
+        }
+        let routes = hops.iter().map(|hop| MovingRoute { route: route(hop), while_at: hop.0.while_at });
+        ComponentKind::MovingRouter(node, MovingRouter::new(routes))
     }
 
     fn find_feeds(&mut self, hops: &[Hop]) {
@@ -347,7 +412,8 @@ impl WiringBuilder<'_> {
 /// A router whose routes are being collected.
 struct RouterBuilder {
     id: ComponentId,
-    routes: Vec<Route>,
+    /// The hops through it, each with its output port.
+    hops: Vec<(Hop, Port)>,
     /// Where the wire of each output port leads.
     entrances: Vec<PortRef>,
     /// The output port whose wire leads to each entrance.
@@ -355,13 +421,11 @@ struct RouterBuilder {
 }
 
 impl RouterBuilder {
-    fn add(&mut self, hop: &Hop, flows: &[FlowPath]) {
+    fn add(&mut self, hop: &Hop) {
         let port = *self.ports.entry(hop.entrance).or_insert_with(|| {
             self.entrances.push(hop.entrance);
             Port((self.entrances.len() - 1) as u16)
         });
-        let (flow, forward) = hop.packets;
-        let dst = *flows[usize::from(flow.0)].nodes.last().expect("a path has nodes");
-        self.routes.push(Route { flow, dst, forward, port });
+        self.hops.push((*hop, port));
     }
 }

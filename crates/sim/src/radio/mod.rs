@@ -9,7 +9,7 @@ mod with_arq;
 use lasthop_base::{BitRate, Duration, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_proto::frag::Mtu;
-use lasthop_proto::{Component, Out, Packet, Port, Probe, arq};
+use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal, arq};
 
 use crate::line::Line;
 use crate::queue::{Discipline, QueueLimit, QueueStats};
@@ -86,6 +86,10 @@ impl RadioStats {
 /// ([`DropReason::Corrupted`]) when its last fragment would have arrived.
 ///
 /// # Signals
+/// A link with an ARQ that watches a [moving host](Signal::Attached) gives up its packets when the host leaves, and those
+/// that enter until it returns ([`DropReason::Unreachable`]).
+///
+/// # Signals sent
 /// Watchers get a signal at the end of each attempt: [`LinkOutcome::Delivered`] for a unit that arrived, or
 /// [`LinkOutcome::AttemptFailed`] for one that did not, including the last attempt. If the packet is given
 /// up, [`LinkOutcome::Discarded`] follows once. Signals carry only what the sending end can know, so there
@@ -98,11 +102,16 @@ impl RadioStats {
 ///
 /// [`DropReason::AttemptsExhausted`]: lasthop_proto::DropReason::AttemptsExhausted
 /// [`DropReason::Corrupted`]: lasthop_proto::DropReason::Corrupted
+/// [`DropReason::Unreachable`]: lasthop_proto::DropReason::Unreachable
 /// [`LinkOutcome::Delivered`]: lasthop_proto::LinkOutcome::Delivered
 /// [`LinkOutcome::AttemptFailed`]: lasthop_proto::LinkOutcome::AttemptFailed
 /// [`LinkOutcome::Discarded`]: lasthop_proto::LinkOutcome::Discarded
 #[allow(missing_debug_implementations)]
-pub struct RadioLink(Kind);
+pub struct RadioLink {
+    kind: Kind,
+    /// The number of its base station among those of a moving host.
+    station: u16,
+}
 
 /// Without an ARQ, losses do not affect timing: the link is a line of packets, as cheap as a wired one.
 #[allow(clippy::large_enum_variant, reason = "a scenario has few, and all kinds are busy")]
@@ -120,10 +129,11 @@ impl RadioLink {
     /// set.
     pub fn new(config: RadioConfig, channel: Box<dyn Channel>, bits: Stream, backoff: Stream) -> RadioLink {
         let air = Air::new(&config, channel, bits);
-        RadioLink(match config.arq.build(backoff) {
+        let kind = match config.arq.build(backoff) {
             None => Kind::OneShot(OneShot::new(&config, air)),
             Some(arq) => Kind::Arq(WithArq::new(&config, air, arq, Queue::DropTail(config.queue))),
-        })
+        };
+        RadioLink { kind, station: 0 }
     }
 
     /// Like [`new`](RadioLink::new), with a queue discipline instead of `config.queue`.
@@ -138,30 +148,36 @@ impl RadioLink {
         backoff: Stream,
     ) -> RadioLink {
         let air = Air::new(&config, channel, bits);
-        RadioLink(match config.arq.build(backoff) {
+        let kind = match config.arq.build(backoff) {
             None => Kind::ManagedOneShot(ManagedOneShot::new(&config, air, queue)),
             Some(arq) => Kind::Arq(WithArq::new(&config, air, arq, Queue::Managed(queue))),
-        })
+        };
+        RadioLink { kind, station: 0 }
     }
 
     /// Sets the end of the run: no survival is drawn for units that start after `horizon`. A long queue may
     /// extend years into the future, and the channel would draw its trajectory that far.
     pub fn until(mut self, horizon: Time) -> RadioLink {
-        if let Kind::OneShot(link) = &mut self.0 {
+        if let Kind::OneShot(link) = &mut self.kind {
             link.until(horizon);
         }
         self
     }
 
+    /// A link to or from the base station with this number among those of a moving host.
+    pub fn of_station(self, station: u16) -> RadioLink {
+        RadioLink { station, ..self }
+    }
+
     /// Whether the link is a [`Line`].
     pub(crate) fn is_line(&self) -> bool {
-        matches!(self.0, Kind::OneShot(_))
+        matches!(self.kind, Kind::OneShot(_))
     }
 
     /// The link as a line, if it is one.
     #[inline]
     pub(crate) fn line_mut(&mut self) -> Option<&mut impl Line> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::OneShot(link) => Some(link),
             Kind::ManagedOneShot(_) | Kind::Arq(_) => None,
         }
@@ -169,7 +185,7 @@ impl RadioLink {
 
     /// Packets that have not arrived, queued or in flight.
     pub(crate) fn held(&self) -> usize {
-        match &self.0 {
+        match &self.kind {
             Kind::OneShot(link) => link.held(),
             Kind::ManagedOneShot(link) => link.held(),
             Kind::Arq(link) => link.held(),
@@ -178,7 +194,7 @@ impl RadioLink {
 
     /// Counters of the link.
     pub fn stats(&self) -> &RadioStats {
-        match &self.0 {
+        match &self.kind {
             Kind::OneShot(link) => link.stats(),
             Kind::ManagedOneShot(link) => link.stats(),
             Kind::Arq(link) => link.stats(),
@@ -188,7 +204,7 @@ impl RadioLink {
 
 impl Component for RadioLink {
     fn receive(&mut self, now: Time, packet: &Packet, _port: Port, out: &mut Out) {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::OneShot(link) => link.enter(now, packet, out),
             Kind::ManagedOneShot(link) => link.receive(now, *packet, out),
             Kind::Arq(link) => link.receive(now, packet, out),
@@ -196,15 +212,24 @@ impl Component for RadioLink {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::OneShot(link) => link.leave(now, out),
             Kind::ManagedOneShot(link) => link.wake(now, out),
             Kind::Arq(link) => link.advance(now, out),
         }
     }
 
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        let Kind::Arq(link) = &mut self.kind else { return };
+        match *signal {
+            Signal::Attached { station, .. } => link.set_away(now, station != self.station, out),
+            Signal::Detached { .. } => link.set_away(now, true, out),
+            _ => {}
+        }
+    }
+
     fn next_wakeup(&self) -> Time {
-        match &self.0 {
+        match &self.kind {
             Kind::OneShot(link) => link.next_wakeup(),
             Kind::ManagedOneShot(link) => link.next_wakeup(),
             Kind::Arq(link) => link.next_wakeup(),
@@ -214,7 +239,7 @@ impl Component for RadioLink {
     /// Packets and bytes in the queue, and the number of the current transmission of the unit on the air
     /// (zero between units).
     fn show(&self, probe: &mut dyn Probe) {
-        let ((packets, bytes), attempt) = match &self.0 {
+        let ((packets, bytes), attempt) = match &self.kind {
             Kind::OneShot(link) => (link.queued(), 0),
             Kind::ManagedOneShot(link) => (link.queued(), 0),
             Kind::Arq(link) => (link.queued(), link.attempt()),

@@ -31,6 +31,8 @@ pub(super) struct WithArq {
     /// Bytes in the drop-tail queue.
     waiting: Bytes,
     transmitter: Transmitter,
+    /// Whether the mobile host is elsewhere.
+    is_away: bool,
     stats: RadioStats,
 }
 
@@ -59,6 +61,14 @@ struct PendingPacket {
     arrival: Time,
 }
 
+impl PendingPacket {
+    fn waiting(packet: Packet, fragmenter: &Fragmenter) -> PendingPacket {
+        let units = fragmenter.fragment(&packet);
+        let reassembly = Reassembly::of(units.count());
+        PendingPacket { packet, units, reassembly, arrival: Time::NEVER }
+    }
+}
+
 impl Transmitter {
     /// When the state ends.
     fn end(&self) -> Time {
@@ -83,6 +93,7 @@ impl WithArq {
             first: 0,
             waiting: Bytes::ZERO,
             transmitter: Transmitter::Idle { poll_at: Time::NEVER },
+            is_away: false,
             stats: RadioStats::default(),
         }
     }
@@ -248,12 +259,38 @@ impl WithArq {
     /// Appends a packet to `packets`.
     fn append(&mut self, packet: Packet) {
         self.waiting += packet.size;
-        let units = self.fragmenter.fragment(&packet);
-        let reassembly = Reassembly::of(units.count());
-        self.packets.push_back(PendingPacket { packet, units, reassembly, arrival: Time::NEVER });
+        self.packets.push_back(PendingPacket::waiting(packet, &self.fragmenter));
+    }
+
+    /// The mobile host has come or left. When it leaves, the link gives up all its packets but those that are about to
+    /// arrive, and until it returns whatever enters.
+    pub(super) fn set_away(&mut self, now: Time, is_away: bool, out: &mut Out) {
+        self.advance(now, out);
+        self.is_away = is_away;
+        if !is_away {
+            return;
+        }
+        if let Queue::Managed(queue) = &mut self.queue {
+            while let Some(packet) = queue.dequeue(now, out) {
+                self.packets.push_back(PendingPacket::waiting(packet, &self.fragmenter));
+            }
+            self.stats.note_queue(queue.stats());
+        }
+        for pending in self.packets.drain(self.completed..) {
+            self.stats.discarded += 1;
+            out.drop(pending.packet, DropReason::Unreachable);
+        }
+        self.arq.give_up_all();
+        self.first += core::mem::take(&mut self.started) as u64;
+        self.waiting = Bytes::ZERO;
+        self.transmitter = Transmitter::Idle { poll_at: Time::NEVER };
     }
 
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        if self.is_away {
+            self.stats.discarded += 1;
+            return out.drop(*packet, DropReason::Unreachable);
+        }
         // Completes an attempt that ends at this instant first, whether or not the link was woken before.
         self.advance(now, out);
         let at_once = self.begins_at_once(now);

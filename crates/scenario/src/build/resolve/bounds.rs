@@ -89,7 +89,7 @@ impl Resolver<'_> {
         let (mut directions, mut agents) = (BTreeSet::new(), BTreeSet::new());
         let mut visits = vec![0; graph.nodes()];
         for flow in flows {
-            for step in flow.path.nodes.windows(2) {
+            for step in flow.path.all().flat_map(|nodes| nodes.windows(2)) {
                 let link = graph.link(step[0], step[1]).expect("a path follows links");
                 let (medium, forth) = (graph.medium(link), graph.ends(link)[0] == step[0]);
                 if !matches!(links[usize::from(link.0)], NetworkLink::Wired(_)) {
@@ -101,7 +101,7 @@ impl Resolver<'_> {
                     directions.insert((medium, !forth || in_bss));
                 }
             }
-            for node in &flow.path.nodes {
+            for node in flow.path.all().flatten() {
                 visits[usize::from(node.0)] += 1;
             }
         }
@@ -114,7 +114,7 @@ impl Resolver<'_> {
         let ends = 2 * flows.iter().filter(|flow| flow.path.answers.is_none()).count();
         // Packets may part ways where two flows meet.
         let routers = visits.iter().filter(|&&flows| flows > 1).count();
-        let most = ends + directions.len() + agents + routers;
+        let most = ends + directions.len() + agents + routers + self.network.moving.len();
         if most > MAX_COMPONENTS {
             let problem = format!(
                 "found {} flows over {} links, which may take {most} components, expected at most \
@@ -298,7 +298,7 @@ impl Resolver<'_> {
     }
 
     /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.
-    fn check_periods(&mut self, path: &[&str], cycle: Option<f64>, on_air: Duration) {
+    pub(super) fn check_periods(&mut self, path: &[&str], cycle: Option<f64>, on_air: Duration) {
         let Some(cycle) = cycle else { return };
         let limit = self.scenario.limit;
         let (within_limit, within_unit) = (limit.as_secs_f64() / cycle, on_air.as_secs_f64() / cycle);

@@ -7,6 +7,7 @@ use lasthop_proto::{FlowId, HostId, application, tcp, traffic};
 use lasthop_sim::network::FlowPath;
 
 use super::Resolver;
+use super::mobility::Paths;
 use super::routes::Keys;
 use crate::build::network::{Flow, Workload};
 use crate::file::alternatives;
@@ -72,10 +73,10 @@ impl Resolver<'_> {
             via: key("via", own.via.is_some()),
         };
         let (from, to) = (from.map_or("", String::as_str), to.map_or("", String::as_str));
-        if let Some(nodes) = self.path(from, to, via.map(Vec::as_slice), &keys) {
+        if let Some(Paths { first: nodes, others }) = self.path(from, to, via.map(Vec::as_slice), &keys) {
             let transfer = tcp::Transfer { bytes: size.map(|size| size.0), start: Time::ZERO + start };
             let workload = Workload::Transfer { transfer, spread, plain: own.plain };
-            let path = FlowPath { nodes, one_way: false, answers: None };
+            let path = FlowPath { nodes, others, one_way: false, answers: None };
             let tcp = self.tcp(&path.nodes, Some((name, &own.tcp)));
             self.add_flow(Flow { name: name.to_owned(), path, workload, tcp });
         }
@@ -85,7 +86,7 @@ impl Resolver<'_> {
         if !(self.scenario.traffic.is_empty() && self.scenario.application.is_empty()) {
             self.flow_names.insert(flow.name.clone());
         }
-        if self.check_steps(flow.path.nodes.len()) {
+        if flow.path.all().map(Vec::len).all(|nodes| self.check_steps(nodes)) {
             self.network.flows.push(flow);
         }
     }
@@ -144,8 +145,9 @@ impl Resolver<'_> {
             }
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
             let config = self.traffic_config(name, traffic);
-            if let Some(nodes) = self.path(&traffic.from, &traffic.to, traffic.via.as_deref(), &keys) {
-                let path = FlowPath { nodes, one_way: true, answers: None };
+            let paths = self.path(&traffic.from, &traffic.to, traffic.via.as_deref(), &keys);
+            if let Some(Paths { first: nodes, others }) = paths {
+                let path = FlowPath { nodes, others, one_way: true, answers: None };
                 let (workload, tcp) = (Workload::Traffic(config), self.scenario.tcp.clone());
                 self.add_flow(Flow { name: name.clone(), path, workload, tcp });
             }
@@ -187,15 +189,15 @@ impl Resolver<'_> {
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
             let Application { from, to, via, .. } = application;
             let config = self.application_config(name, application);
-            let Some((nodes, config)) = self.path(from, to, via.as_deref(), &keys).zip(config) else {
+            let Some((paths, config)) = self.path(from, to, via.as_deref(), &keys).zip(config) else {
                 continue;
             };
-            let back = nodes.iter().rev().copied().collect();
+            let back = paths.reversed();
             let asked = FlowId(self.network.flows.len() as u16);
-            for (nodes, answers, workload) in
-                [(nodes, None, Workload::Requests(config)), (back, Some(asked), Workload::Responses(config))]
+            for (Paths { first: nodes, others }, answers, workload) in
+                [(paths, None, Workload::Requests(config)), (back, Some(asked), Workload::Responses(config))]
             {
-                let path = FlowPath { nodes, one_way: false, answers };
+                let path = FlowPath { nodes, others, one_way: false, answers };
                 let tcp = self.tcp(&path.nodes, None);
                 self.add_flow(Flow { name: name.clone(), path, workload, tcp });
             }

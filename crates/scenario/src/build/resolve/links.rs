@@ -21,6 +21,7 @@ impl Resolver<'_> {
             Topology::Path(path) => self.check_number("path", "routers", path.routers),
             Topology::Dumbbell(dumbbell) => self.check_number("dumbbell", "pairs", dumbbell.pairs),
             Topology::Cell(cell) => self.check_number("cell", "stations", cell.stations),
+            Topology::HandOff(shape) => self.check_number("hand-off", "stations", shape.stations),
             Topology::Graph(graph) => {
                 if graph.wired.is_empty() && graph.radio.is_empty() && graph.cell.is_empty() {
                     self.fault(&["topology", "graph"], "found no links, expected at least one");
@@ -150,7 +151,7 @@ impl Resolver<'_> {
                     self.check_radio(&name, &up, true);
                     let up_has_channel = own.channel.is_some();
                     let suffix = self.suffix(edge, mobile, wireless_links);
-                    let hop = LastHop { down, up, up_has_channel, mobile, suffix };
+                    let hop = LastHop { down, up, up_has_channel, mobile, suffix, place: None };
                     Some(NetworkLink::Radio(Box::new(hop)))
                 }
                 None => {
@@ -174,9 +175,14 @@ impl Resolver<'_> {
     /// topology. A host with several links needs their names; in the simplest topology the suffix is empty.
     fn suffix(&self, edge: &Edge, mobile: usize, wireless_links: &WirelessLinks<'_>) -> String {
         let host = edge.ends[mobile].as_str();
+        // Further base stations of a moving host leave the fades of the first link alone.
+        let is_first = || {
+            let links = self.network.graph.neighbours(self.nodes[host]);
+            self.scenario.mobility.contains_key(host) && links.is_empty()
+        };
         match &self.scenario.topology {
             Topology::LastHop => String::new(),
-            _ if wireless_links[host] == 1 => format!(":{host}"),
+            _ if wireless_links[host] == 1 || is_first() => format!(":{host}"),
             _ => format!(":{}", edge.name()),
         }
     }

@@ -3,6 +3,7 @@
 mod bounds;
 mod flows;
 mod links;
+mod mobility;
 mod routes;
 
 use std::collections::{HashMap, HashSet};
@@ -29,6 +30,8 @@ struct Resolver<'a> {
     /// Links on the paths of all flows.
     steps: usize,
     paths: ShortestPaths,
+    /// The network without the links of moving hosts, if there are such hosts.
+    fixed: Graph,
     faults: Vec<Fault>,
     /// The contents of `faults`.
     noted: HashSet<Fault>,
@@ -47,6 +50,7 @@ impl Scenario {
             bss: self.cell.as_ref().map_or_else(BssConfig::default, Cell::config),
             flows: Vec::new(),
             connections: 0,
+            moving: Vec::new(),
             limit: Time::ZERO + self.limit,
         };
         let mut resolver = Resolver {
@@ -57,6 +61,7 @@ impl Scenario {
             flow_names: HashSet::new(),
             steps: 0,
             paths: ShortestPaths::default(),
+            fixed: Graph::new(),
             faults: Vec::new(),
             noted: HashSet::new(),
         };
@@ -65,6 +70,9 @@ impl Scenario {
         resolver.check_size(edges.len());
         if resolver.faults.is_empty() {
             resolver.add_links(&edges);
+        }
+        if resolver.faults.is_empty() {
+            resolver.add_moving_hosts();
         }
         if resolver.faults.is_empty() {
             resolver.check_hosts();

@@ -6,18 +6,19 @@ use lasthop_proto::HostId;
 use lasthop_sim::network::{BssId, Graph, LinkId};
 
 use super::Resolver;
+use super::mobility::Paths;
 use crate::build::network::{Network, Workload};
 use crate::file::alternatives;
 
 impl Resolver<'_> {
-    /// The nodes on a path: through the given intermediate nodes, or over the fewest links.
+    /// The paths of a flow: through the given intermediate nodes, or over the fewest links.
     pub(super) fn path(
         &mut self,
         from: &str,
         to: &str,
         via: Option<&[String]>,
         keys: &Keys<'_>,
-    ) -> Option<Vec<HostId>> {
+    ) -> Option<Paths> {
         let start = self.known(from, &keys.from)?;
         let end = self.known(to, &keys.to)?;
         if start == end {
@@ -26,13 +27,28 @@ impl Resolver<'_> {
             return None;
         }
         let Some(via) = via else {
-            let path = self.paths.between(&self.network.graph, start, end);
+            let path = match self.shortest(start, end) {
+                Ok(path) => path,
+                Err(problem) => {
+                    self.fault(&keys.to, format!("found \"{to}\", which {problem}"));
+                    return None;
+                }
+            };
             if path.is_none() {
                 let problem = format!("found \"{to}\", to which no links lead from \"{from}\"");
                 self.fault(&keys.to, problem);
             }
             return path;
         };
+        let moves = |name: &str| self.scenario.mobility.contains_key(name);
+        if let Some(host) =
+            [from, to].into_iter().chain(via.iter().map(String::as_str)).find(|name| moves(name))
+        {
+            let problem =
+                format!("found a path with \"{host}\", which moves, expected hosts that stay; leave via out");
+            self.fault(&keys.via, problem);
+            return None;
+        }
         let mut nodes = vec![start];
         for (index, name) in via.iter().enumerate() {
             let index = index.to_string();
@@ -52,7 +68,7 @@ impl Resolver<'_> {
             self.fault(&keys.via, problem);
             return None;
         }
-        Some(nodes)
+        Some(Paths { first: nodes, others: Vec::new() })
     }
 
     pub(super) fn known(&mut self, name: &str, at: &[&str]) -> Option<HostId> {

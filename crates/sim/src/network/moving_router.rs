@@ -1,0 +1,165 @@
+//! A router whose routes follow moving hosts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lasthop_base::{Duration, Time};
+use lasthop_proto::{Component, FlowId, HostId, Out, Packet, Port, Signal};
+
+use super::router::Route;
+
+/// Forwards each packet by its flow and destination in zero time, and packets for a moving host towards the base station
+/// at which the host was registered last.
+///
+/// A host registers at its new base station as soon as it is there, and the registration takes as long to arrive here
+/// as the propagation on the wired links between. It is never lost, takes no bandwidth, and an older one that arrives
+/// later has no effect. At the moving host itself, a router chooses the link of what the host sends.
+#[derive(Clone, Debug)]
+pub struct MovingRouter {
+    routes: Arc<BTreeMap<(FlowId, bool), Ports>>,
+    /// The destination of each flow.
+    destinations: Arc<BTreeMap<FlowId, HostId>>,
+    hosts: Vec<FollowedHost>,
+    /// Whether packets for a moving host are copied to all its base stations.
+    copies: bool,
+    /// Copies made of packets.
+    copied: u64,
+}
+
+/// Where the packets of a flow in one direction go.
+#[derive(Clone, Debug)]
+enum Ports {
+    Always(Port),
+    /// By the base station of a moving host: its index among the followed hosts, and the port of each base station.
+    Following(usize, Vec<Port>),
+}
+
+/// A moving host whose registrations arrive here.
+#[derive(Clone, Debug)]
+struct FollowedHost {
+    host: HostId,
+    station: u16,
+    /// How long a registration takes from each base station; zero without an entry.
+    delays: Vec<Duration>,
+    /// The registrations on their way here, each with its arrival, in the order in which they were sent.
+    underway: Vec<(Time, u16)>,
+}
+
+/// A route, and the base station at which a moving host must be for it to apply.
+pub(super) struct MovingRoute {
+    pub(super) route: Route,
+    pub(super) while_at: Option<(HostId, u16)>,
+}
+
+impl MovingRouter {
+    pub(super) fn new(all: impl Iterator<Item = MovingRoute>) -> MovingRouter {
+        let mut routes: BTreeMap<(FlowId, bool), Ports> = BTreeMap::new();
+        let mut destinations = BTreeMap::new();
+        let mut hosts: Vec<FollowedHost> = Vec::new();
+        for MovingRoute { route: Route { flow, dst, forward, port }, while_at } in all {
+            destinations.insert(flow, dst);
+            let Some((host, station)) = while_at else {
+                routes.insert((flow, forward), Ports::Always(port));
+                continue;
+            };
+            let known = hosts.iter().position(|followed| followed.host == host);
+            let index = known.unwrap_or_else(|| {
+                hosts.push(FollowedHost { host, station: 0, delays: Vec::new(), underway: Vec::new() });
+                hosts.len() - 1
+            });
+            let ports = routes.entry((flow, forward)).or_insert(Ports::Following(index, Vec::new()));
+            if let Ports::Following(_, ports) = ports {
+                // Stations over which no path leads through this router are never asked for.
+                let station = usize::from(station);
+                ports.resize(ports.len().max(station + 1), port);
+                ports[station] = port;
+            }
+        }
+        MovingRouter {
+            routes: routes.into(),
+            destinations: destinations.into(),
+            hosts,
+            copies: false,
+            copied: 0,
+        }
+    }
+
+    /// The moving hosts whose base station matters here.
+    pub fn hosts(&self) -> impl Iterator<Item = HostId> {
+        self.hosts.iter().map(|followed| followed.host)
+    }
+
+    /// A router that hears of registrations after a delay: `delay` gives it for each host, by the numbers of its base
+    /// stations.
+    pub fn with_delays(mut self, mut delays: impl FnMut(HostId) -> Vec<Duration>) -> MovingRouter {
+        for followed in &mut self.hosts {
+            followed.delays = delays(followed.host);
+        }
+        self
+    }
+
+    /// A router that sends a copy of each packet for a moving host towards every base station of the host.
+    pub fn copying(self) -> MovingRouter {
+        MovingRouter { copies: true, ..self }
+    }
+
+    /// The copies made so far, not counting the packet itself.
+    pub fn copied(&self) -> u64 {
+        self.copied
+    }
+}
+
+impl FollowedHost {
+    fn next_arrival(&self) -> Time {
+        self.underway.iter().map(|&(at, _)| at).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Applies the latest registration that has arrived, and forgets those sent before it.
+    fn update(&mut self, now: Time) {
+        if let Some(latest) = self.underway.iter().rposition(|&(at, _)| at <= now) {
+            self.station = self.underway[latest].1;
+            self.underway.drain(..=latest);
+        }
+    }
+}
+
+impl Component for MovingRouter {
+    fn receive(&mut self, _now: Time, packet: &Packet, _port: Port, out: &mut Out) {
+        let forward = self.destinations.get(&packet.flow) == Some(&packet.dst);
+        match self.routes.get(&(packet.flow, forward)).expect("a packet is on its path") {
+            Ports::Always(port) => out.send(*port, *packet),
+            Ports::Following(_, ports) if self.copies => {
+                for (index, port) in
+                    ports.iter().enumerate().filter(|(index, port)| !ports[..*index].contains(port))
+                {
+                    self.copied += u64::from(index > 0);
+                    out.send(*port, *packet);
+                }
+            }
+            Ports::Following(host, ports) => {
+                let station = usize::from(self.hosts[*host].station);
+                // Without a path to that station through this router, the packet is where it should not be any more.
+                out.send(*ports.get(station).unwrap_or(&ports[ports.len() - 1]), *packet);
+            }
+        }
+    }
+
+    fn wake(&mut self, now: Time, _out: &mut Out) {
+        self.hosts.iter_mut().for_each(|followed| followed.update(now));
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.hosts.iter().map(FollowedHost::next_arrival).min().unwrap_or(Time::NEVER)
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
+        let Signal::Attached { host, station } = *signal else { return };
+        if let Some(followed) = self.hosts.iter_mut().find(|followed| followed.host == host) {
+            let delay = followed.delays.get(usize::from(station)).copied();
+            // Where the host begins is known.
+            let delay = delay.filter(|_| now > Time::ZERO).unwrap_or(Duration::ZERO);
+            followed.underway.push((now + delay, station));
+            followed.update(now);
+        }
+    }
+}
