@@ -64,8 +64,10 @@ fn packets_to_a_host_that_has_left_are_lost_until_it_is_registered() {
     assert_eq!(lost(&[spread, "mobility.mobile.gap=\"20 ms\""]), [3, 3]);
     // A registration from BS2 takes 35 ms to the router. Packets enter it at 4.95, 4.96, ... 5.03 s and reach BS1 35 ms
     // later, at 4.985, 4.995, when the first is still in time; the second is on the air until 4.999 s.
-    let slow = ["wired.delay=\"0 s\"", "link.router-BS1.rate=\"100 Gbps\"", "link.router-BS1.delay=\"35 ms\""];
-    let both = [&slow[..], &["link.router-BS2.rate=\"100 Gbps\"", "link.router-BS2.delay=\"35 ms\""]].concat();
+    let slow =
+        ["wired.delay=\"0 s\"", "link.router-BS1.rate=\"100 Gbps\"", "link.router-BS1.delay=\"35 ms\""];
+    let both =
+        [&slow[..], &["link.router-BS2.rate=\"100 Gbps\"", "link.router-BS2.delay=\"35 ms\""]].concat();
     // Those that enter the router at 4.97 to 5.03 s: the last before 5.035 s.
     assert_eq!(lost(&both), [7, 0]);
     // With a gap of 20 ms the registration arrives at 5.055 s: two more. What the host sends in the gap is lost.

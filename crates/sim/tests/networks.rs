@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::Segment;
-use lasthop_proto::{Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port};
+use lasthop_proto::{
+    Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, Signal,
+};
 use lasthop_sim::network::{
-    AgentPlace, BssId, ComponentKind, FlowPath, Graph, LinkId, MovingHosts, PortRef, Wiring,
+    AgentPlace, BssId, ComponentKind, FlowPath, Graph, LinkId, MovingHosts, PortRef, ShortestPaths, Wiring,
 };
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
@@ -20,6 +22,8 @@ struct Case {
     flows: Vec<FlowPath>,
     wiring: Wiring,
     wires: BTreeMap<PortRef, PortRef>,
+    /// Where a moving host is.
+    attached: Option<Signal>,
 }
 
 /// The components that a packet crossed, and its destination.
@@ -130,7 +134,59 @@ impl Case {
         let wiring = Wiring::new(&graph, &agents, &flows, &MovingHosts::new());
         let wires: BTreeMap<_, _> = wiring.wires.iter().copied().collect();
         assert_eq!(wires.len(), wiring.wires.len(), "a port has one wire");
-        Case { graph, agents, flows, wiring, wires }
+        Case { graph, agents, flows, wiring, wires, attached: None }
+    }
+
+    /// A network with a moving host, which is the last node, and its base stations in order.
+    fn moving(run: u64) -> (Case, Vec<HostId>) {
+        let mut random = Streams::new(2, run).stream("networks");
+        let mut graph = Graph::new();
+        let mut agents = Vec::new();
+        let mut hosts = vec![graph.add_node()];
+        // A random tree, and further links.
+        for _ in 0..1 + random.below(7) {
+            let (host, other) = (graph.add_node(), hosts[random.below(hosts.len() as u64) as usize]);
+            graph.connect(other, host);
+            hosts.push(host);
+        }
+        for (&a, &b) in hosts.iter().zip(hosts.iter().skip(2)) {
+            if graph.link(a, b).is_none() && random.bernoulli(0.3) {
+                graph.connect(a, b);
+            }
+        }
+        let fixed = graph.clone();
+        let mobile = graph.add_node();
+        let stations: Vec<HostId> = hosts.iter().copied().filter(|_| random.bernoulli(0.5)).collect();
+        stations.iter().for_each(|&station| _ = graph.connect(station, mobile));
+        let links =
+            (0..graph.nodes()).map(|node| graph.neighbours(HostId(node as u16)).len()).sum::<usize>() / 2;
+        while agents.len() < links {
+            agents.push([(); 2].map(|()| number(&mut random)));
+        }
+        let mut paths = ShortestPaths::default();
+        let mut flows = Vec::new();
+        for &host in &hosts {
+            let (up, one_way) = (random.bernoulli(0.5), random.bernoulli(0.3));
+            let mut all = Vec::new();
+            for &station in &stations {
+                let path = paths.between(&fixed, station, host).expect("the network is connected");
+                let path = [vec![mobile], path].concat();
+                all.push(if up { path } else { path.into_iter().rev().collect() });
+            }
+            if !all.is_empty() {
+                flows.push(FlowPath { nodes: all.remove(0), others: all, one_way, answers: None });
+            }
+            // Between two hosts that stay.
+            let other = hosts[random.below(hosts.len() as u64) as usize];
+            if other != host {
+                let nodes = paths.between(&fixed, host, other).expect("the network is connected");
+                flows.push(FlowPath { nodes, others: Vec::new(), one_way, answers: None });
+            }
+        }
+        let moving = MovingHosts::from([(mobile, stations.clone())]);
+        let wiring = Wiring::new(&graph, &agents, &flows, &moving);
+        let wires = wiring.wires.iter().copied().collect();
+        (Case { graph, agents, flows, wiring, wires, attached: None }, stations)
     }
 
     /// The path of a packet of a flow from a port on, towards its destination (`forth`) or its source.
@@ -165,6 +221,17 @@ impl Case {
                     links.extend((port != Port::WIRED).then(|| (link(port), 1)));
                     links.extend((out != Port::WIRED).then(|| (link(out), 0)));
                     out
+                }
+                ComponentKind::Mover(_) => panic!("no wire leads to what moves a host"),
+                ComponentKind::MovingRouter(_, router) => {
+                    let mut out = Out::default();
+                    let mut router = router.clone();
+                    router.on_signal(Time::ZERO, &self.attached.expect("a host is attached"), &mut out);
+                    router.receive(Time::ZERO, &packet, port, &mut out);
+                    let Some((_, Effect::Send(port, _))) = out.take() else {
+                        panic!("an output port has a wire")
+                    };
+                    port
                 }
                 ComponentKind::Router(router) => {
                     let mut out = Out::default();
@@ -290,6 +357,36 @@ fn every_packet_follows_its_path() {
     }
     assert!(walks > 10_000 && routers > 1_000, "{walks} walks, {routers} routers");
     assert!(crossed.iter().all(|&walks| walks > 500), "{crossed:?}");
+}
+
+/// A packet to or from a moving host takes the path over the base station at which the host is.
+#[test]
+fn packets_of_a_moving_host_follow_it() {
+    let (mut walks, mut routers) = (0, 0);
+    for run in 0..2_000 {
+        let (mut case, stations) = Case::moving(run);
+        let is_router = |kind: &&ComponentKind| matches!(kind, ComponentKind::MovingRouter(..));
+        routers += case.wiring.components.iter().filter(is_router).count();
+        for station in 0..stations.len().max(1) {
+            let host = HostId(case.graph.nodes() as u16 - 1);
+            case.attached = Some(Signal::Attached { host, station: station as u16 });
+            for (index, flow) in case.flows.iter().enumerate() {
+                let ends = case.wiring.flows[index];
+                let mut nodes = flow.all().nth(station).unwrap_or(&flow.nodes).clone();
+                let links = case.links(&nodes);
+                let expected = Walk { agents: case.watched(&links), links, end: ends.sink };
+                assert_eq!(case.walk(index, true, ends.source), expected, "run {run}");
+                walks += 1;
+                if !flow.one_way {
+                    nodes.reverse();
+                    let links = case.links(&nodes);
+                    let expected = Walk { agents: case.watched(&links), links, end: ends.source };
+                    assert_eq!(case.walk(index, false, ends.sink), expected, "run {run}");
+                }
+            }
+        }
+    }
+    assert!(walks > 10_000 && routers > 3_000, "{walks} walks, {routers} routers");
 }
 
 /// A reply flow starts where the original ends and ends where it starts, at ports of its own.
