@@ -131,9 +131,23 @@ pub enum Signal {
         /// The number of the base station among those of the host, from 0.
         station: u16,
     },
+    /// A mobile host's radio signal has changed, or is about to.
+    Reach(Reach),
     /// A transfer has ended: all data were sent and acknowledged, or the connection was aborted or reset. A
     /// run ends when all awaited components have sent this signal.
     Finished,
+}
+
+/// What a mobile host, and with it its base station, can tell from the radio signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// It will be lost shortly: as long ahead as the scheme that [asked](crate::scheme::Installer::watch_signal) has
+    /// stated, or less if it has only just returned.
+    Fading,
+    /// It is lost: a fade or an outage begins, or the host leaves a base station.
+    Lost,
+    /// It is back: a fade or an outage is over, or the host has arrived at a base station.
+    Back,
 }
 
 /// The outcome of one transmission of a unit (a packet or a fragment) on a link.

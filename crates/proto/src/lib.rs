@@ -28,6 +28,6 @@ pub mod tcp;
 pub mod traffic;
 
 pub use component::{
-    Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Outcomes, Port, Probe, Signal, Tally,
+    Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Outcomes, Port, Probe, Reach, Signal, Tally,
 };
 pub use packet::{Body, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Notice, NoticeCode, Packet};

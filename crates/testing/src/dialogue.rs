@@ -13,7 +13,7 @@ use lasthop_proto::tcp::{
     ReceiverReactions, SackBlock, SackBlocks, Segment, Sender, SeqNum, Settings, Timestamps, Transfer,
 };
 use lasthop_proto::{
-    Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Signal,
+    Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Reach, Signal,
 };
 
 /// Every exchange crosses the wrap-around at 2³² within its first segments.
@@ -348,6 +348,12 @@ impl Client {
         self
     }
 
+    pub fn reach(&mut self, reach: Reach) -> &mut Client {
+        self.sender.on_signal(self.script.now, &Signal::Reach(reach), &mut self.script.out);
+        self.script.collect("the radio signal");
+        self
+    }
+
     /// A control message about the segment at `offset` that belongs to no scheme.
     pub fn notice(&mut self, offset: u32) -> &mut Client {
         self.notice_of(NoticeCode { kind: 254, code: 0 }, offset)
@@ -517,6 +523,12 @@ impl Server {
         let packet = self.script.notice(NoticeCode { kind: 254, code: 0 }, offset);
         self.receiver.receive(self.script.now, &packet, Port::ONLY, &mut self.script.out);
         self.script.collect("a notice");
+        self
+    }
+
+    pub fn reach(&mut self, reach: Reach) -> &mut Server {
+        self.receiver.on_signal(self.script.now, &Signal::Reach(reach), &mut self.script.out);
+        self.script.collect("the radio signal");
         self
     }
 

@@ -173,6 +173,11 @@ impl Component for Client {
         self.update(now, out);
     }
 
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        self.endpoints.on_signal(now, signal, out);
+        self.update(now, out);
+    }
+
     fn next_wakeup(&self) -> Time {
         let own = match self.state {
             State::Thinking(due) => due.min(self.script.config.stop),

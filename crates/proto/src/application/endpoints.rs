@@ -2,7 +2,7 @@
 
 use lasthop_base::Time;
 
-use crate::component::{Component, Effect, Out, Port};
+use crate::component::{Component, Effect, Out, Port, Signal};
 use crate::packet::Packet;
 use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
 
@@ -72,6 +72,12 @@ impl Endpoints {
         if self.sender.next_wakeup() <= now {
             through(out, self.sender_port, |out| self.sender.wake(now, out));
         }
+    }
+
+    /// Passes a signal on to both.
+    pub(super) fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        through(out, self.receiver_port, |out| self.receiver.on_signal(now, signal, out));
+        through(out, self.sender_port, |out| self.sender.on_signal(now, signal, out));
     }
 
     pub(super) fn next_wakeup(&self) -> Time {

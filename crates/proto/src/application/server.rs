@@ -6,7 +6,7 @@ use lasthop_base::Time;
 
 use super::endpoints::Endpoints;
 use super::{REQUESTS, RESPONSES, Script};
-use crate::component::{Component, Out, Port};
+use crate::component::{Component, Out, Port, Signal};
 use crate::packet::Packet;
 use crate::tcp::{Connection, Reactions, Receiver, ReceiverReactions, Sender, Settings};
 
@@ -82,6 +82,11 @@ impl Component for Server {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.endpoints.wake(now, out);
+        self.update(now, out);
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        self.endpoints.on_signal(now, signal, out);
         self.update(now, out);
     }
 

@@ -7,6 +7,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
+use lasthop_base::Duration;
+
 use super::installer::{ArqUse, Installer, LinkEnd, LinkUse, MakeAgent, Site};
 use super::{Scheme, Schemes};
 use crate::component::Component;
@@ -119,6 +121,11 @@ impl<'a> Combination<'a> {
     /// How the wireless link is used.
     pub fn link(&self) -> LinkUse {
         self.installed.link
+    }
+
+    /// How long ahead the loss of the radio signal is announced; `None` if no scheme watches the signal.
+    pub fn signal_lead(&self) -> Option<Duration> {
+        self.installed.lead.map(|(_, lead)| lead)
     }
 
     /// The scheme that supplies an ARQ to links without one, if one does.

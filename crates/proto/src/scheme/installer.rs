@@ -104,6 +104,9 @@ pub struct Installer<'a> {
     pub(super) agents: Vec<(&'static str, LinkEnd, MakeAgent<'a>)>,
     pub(super) senders: Vec<Make<'a, dyn Reaction>>,
     pub(super) receivers: Vec<Make<'a, dyn ReceiverReaction>>,
+    /// How long ahead the loss of the radio signal is announced, and the scheme that asked for it; `None` if nobody
+    /// watches the signal.
+    pub(super) lead: Option<(&'static str, Duration)>,
     /// Control bits with a meaning for a scheme.
     pub(super) flags: Vec<(&'static str, Flags)>,
     pub(super) conflict: Option<String>,
@@ -198,6 +201,23 @@ impl<'a> Installer<'a> {
             return self.refuse(problem);
         }
         self.flags.push((self.scheme, flags));
+    }
+
+    /// Tells the ends of connections at mobile hosts, and the agents at their links, what becomes of the
+    /// [radio signal](crate::Reach), and that it will be lost `lead` ahead, unless that is zero. Two schemes that need
+    /// different leads are refused.
+    pub fn watch_signal(&mut self, lead: Duration) {
+        match self.lead {
+            Some((other, before)) if !before.is_zero() && !lead.is_zero() && before != lead => {
+                let problem = format!(
+                    "\"{other}\" is to know {before} ahead that the signal will be lost, and \"{}\" {lead}",
+                    self.scheme
+                );
+                self.refuse(problem);
+            }
+            Some((_, before)) if !before.is_zero() => {}
+            _ => self.lead = Some((self.scheme, lead)),
+        }
     }
 
     /// Installs a reaction at the sender of each connection.

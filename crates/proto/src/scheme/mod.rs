@@ -43,6 +43,8 @@ registry::register! {
     snoop: Snoop,
     smart: Smart,
     eln: Eln,
+    freeze_tcp: FreezeTcp,
+    handoff_rxmt: HandoffRxmt,
 }
 
 /// A scheme with its parameters.

@@ -9,6 +9,7 @@ use lasthop_base::Time;
 use super::segment::Segment;
 use super::seq::SeqNum;
 use super::state::SenderState;
+use crate::component::Reach;
 use crate::packet::{Dscp, Notice};
 
 /// A scheme's extension of the sender. The sender is independent of particular schemes; a scheme implements
@@ -21,6 +22,10 @@ pub trait Reaction: Debug + Send {
     /// A control message about this connection has arrived. Afterwards the sender retransmits what the hook
     /// requested ([`SenderState::resend`]), and sends what the window permits.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _sender: &mut SenderState) {}
+
+    /// The radio signal of the mobile host at which the sender is has changed, or is about to. Only if a scheme
+    /// [watches](crate::scheme::Installer::watch_signal) it. The sender then sends as after a notice.
+    fn on_reach(&mut self, _now: Time, _reach: Reach, _sender: &mut SenderState) {}
 
     /// An acknowledgement has arrived and is not processed yet; `sender` is in the state before it. Segments
     /// sent in response use the state that the hook leaves.

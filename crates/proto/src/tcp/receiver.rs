@@ -14,7 +14,7 @@ use super::settings::Settings;
 use super::state::timestamp;
 use super::timers::{Timer, Timers};
 use super::{Connection, ReceiverStats, option_bytes};
-use crate::component::{Component, Out, Port};
+use crate::component::{Component, Out, Port, Signal};
 use crate::packet::{Body, Dscp, Ecn, Notice, Packet};
 
 /// Maximum distance of a retransmission behind `rcv_nxt` in bytes; older segments have left the network (RFC
@@ -569,5 +569,14 @@ impl Component for Receiver {
 
     fn next_wakeup(&self) -> Time {
         self.timers.next()
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        if let Signal::Reach(reach) = *signal
+            && self.established
+        {
+            self.react(|reaction, receiver| reaction.on_reach(now, reach, receiver));
+            self.send_asked(now, out);
+        }
     }
 }

@@ -7,6 +7,7 @@ use lasthop_base::Time;
 use super::reaction::Reactions;
 use super::receiver::Receiver;
 use super::segment::Segment;
+use crate::component::Reach;
 use crate::packet::Notice;
 
 /// A scheme's extension of the receiver.
@@ -17,6 +18,10 @@ pub trait ReceiverReaction: Debug + Send {
 
     /// A control message about this connection has arrived.
     fn on_notice(&mut self, _now: Time, _notice: &Notice, _receiver: &mut Receiver) {}
+
+    /// The radio signal of the mobile host at which the receiver is has changed, or is about to. Only if a scheme
+    /// [watches](crate::scheme::Installer::watch_signal) it.
+    fn on_reach(&mut self, _now: Time, _reach: Reach, _receiver: &mut Receiver) {}
 
     /// An acknowledgement is about to be sent, and may be changed.
     fn on_ack(&mut self, _now: Time, _ack: &mut Segment, _receiver: &mut Receiver) -> AckResponse {

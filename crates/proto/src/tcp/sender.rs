@@ -494,6 +494,15 @@ impl Component for Sender {
         }
     }
 
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        if let Signal::Reach(reach) = *signal
+            && self.phase == Phase::Open
+        {
+            self.state.take_reach(now, reach);
+            self.go_on_after_reactions(now, out);
+        }
+    }
+
     /// Windows in bytes, times in seconds, sequence numbers relative to the start of the connection, modulo
     /// 2³².
     fn show(&self, probe: &mut dyn Probe) {

@@ -682,7 +682,7 @@ impl Settings {
     }
 
     /// Whether congestion control limits the data in flight.
-    pub(super) fn is_controlled(&self) -> bool {
+    pub fn is_controlled(&self) -> bool {
         self.congestion != Congestion::None
     }
 

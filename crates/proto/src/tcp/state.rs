@@ -23,6 +23,7 @@ use super::seq::SeqNum;
 use super::settings::Settings;
 use super::timers::{Timer, Timers};
 use super::{Connection, SenderStats, Transfer};
+use crate::component::Reach;
 use crate::packet::{Ecn, Notice};
 
 /// The state of a sending TCP (RFC 9293 section 3.3.1) and the operations that flavours and reactions use.
@@ -398,6 +399,11 @@ impl SenderState {
     pub(super) fn take_notice(&mut self, now: Time, notice: &Notice) {
         self.stats.notices += 1;
         self.react(|reaction, tcp| reaction.on_notice(now, notice, tcp));
+    }
+
+    /// Tells the reactions what has become of the radio signal.
+    pub(super) fn take_reach(&mut self, now: Time, reach: Reach) {
+        self.react(|reaction, tcp| reaction.on_reach(now, reach, tcp));
     }
 
     /// Delivers a segment of the peer to the reactions before it is processed.

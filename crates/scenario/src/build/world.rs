@@ -16,7 +16,8 @@ use lasthop_sim::network::{
 use lasthop_sim::queue::Queue;
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{
-    Builder, Fec, ManagedLink, Mover, Node, QueueLimit, RadioConfig, RadioLink, WireId, WiredLink,
+    Builder, Fec, ManagedLink, Mover, Node, QueueLimit, RadioConfig, RadioLink, SignalMeter, WireId,
+    WiredLink,
 };
 
 use super::network::{LastHop, Network, NetworkLink, Workload};
@@ -297,6 +298,10 @@ impl Layout {
         for (mover, watcher) in self.followers(combination) {
             builder.watch(mover, watcher);
         }
+        for (host, watchers) in self.signal_watchers(combination) {
+            let meter = builder.add(custom(self.signal_meter(host, combination, streams)));
+            watchers.into_iter().for_each(|watcher| builder.watch(meter, watcher));
+        }
         for &(link, watcher) in &self.wiring.arrival_watches {
             builder.watch_arrivals(link, watcher);
         }
@@ -393,6 +398,47 @@ impl Layout {
             }
         }
         followers
+    }
+
+    /// The mobile hosts whose radio signal is watched, each with those who watch it: the ends of its connections, and the
+    /// agents at its links.
+    fn signal_watchers(&self, combination: &Combination<'_>) -> BTreeMap<HostId, Vec<ComponentId>> {
+        let mut watchers: BTreeMap<HostId, Vec<ComponentId>> = BTreeMap::new();
+        if combination.signal_lead().is_none() {
+            return watchers;
+        }
+        let Network { graph, links, flows, .. } = &self.network;
+        let mobile = |link: LinkId| match &links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) => Some(graph.ends(link)[hop.mobile]),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+        };
+        let has_radio = |host: HostId| {
+            let mut links = graph.neighbours(host).iter().filter_map(|other| graph.link(host, *other));
+            links.any(|link| mobile(link) == Some(host))
+        };
+        for (index, kind) in (0..).zip(&self.wiring.components) {
+            let host = match kind {
+                ComponentKind::Source(flow) => Some(flows[usize::from(flow.0)].source()),
+                ComponentKind::Sink(flow) => Some(flows[usize::from(flow.0)].destination()),
+                ComponentKind::Agent(place) => mobile(place.link),
+                _ => None,
+            };
+            if let Some(host) = host.filter(|host| has_radio(*host)) {
+                watchers.entry(host).or_default().push(ComponentId(index));
+            }
+        }
+        watchers
+    }
+
+    fn signal_meter(&self, host: HostId, combination: &Combination<'_>, streams: Streams) -> SignalMeter {
+        let moves = self.network.moving.iter().any(|moving| moving.host == host);
+        let links = self.network.links.iter().enumerate().filter_map(|(index, link)| {
+            let NetworkLink::Radio(hop) = link else { return None };
+            let is_used = hop.place.is_some() || !moves;
+            let is_of_host = self.network.graph.ends(LinkId(index as u16))[hop.mobile] == host;
+            (is_used && is_of_host).then(|| hop.channel(&hop.down, "channel", &self.network, streams))
+        });
+        SignalMeter::new(links.collect(), combination.signal_lead().unwrap_or_default())
     }
 
     /// The direction of a wired link that leads away from its end `from`.

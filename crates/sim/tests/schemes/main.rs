@@ -4,6 +4,8 @@
 
 mod delayed_dupacks;
 mod eln;
+mod freeze_tcp;
+mod handoff_rxmt;
 mod lhack;
 mod selective_fec;
 mod smart;
