@@ -26,5 +26,5 @@ pub fn agent(schemes: &Schemes, name: &str) -> Box<dyn Component> {
 pub fn site() -> Site<'static> {
     let (rate, delay) = (BitRate::from_bps(2_000_000).expect("not zero"), Duration::from_millis(1));
     let (end, streams) = (LinkEnd::BaseStation, Streams::new(1, 0));
-    Site { end, node: "BS", link: "BS-MH", rate, delay, streams }
+    Site { end, node: "BS", station: None, link: "BS-MH", rate, delay, streams }
 }

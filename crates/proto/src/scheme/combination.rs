@@ -123,6 +123,11 @@ impl<'a> Combination<'a> {
         self.installed.link
     }
 
+    /// Whether packets for moving hosts are copied to all their base stations.
+    pub fn copies_to_base_stations(&self) -> bool {
+        self.installed.copies
+    }
+
     /// How long ahead the loss of the radio signal is announced; `None` if no scheme watches the signal.
     pub fn signal_lead(&self) -> Option<Duration> {
         self.installed.lead.map(|(_, lead)| lead)

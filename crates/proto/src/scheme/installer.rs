@@ -70,6 +70,8 @@ pub struct Site<'a> {
     pub end: LinkEnd,
     /// Name of the base station or mobile host.
     pub node: &'a str,
+    /// If the mobile host moves: the number of the link's base station among those of the host.
+    pub station: Option<u16>,
     /// Name of the link: of its two ends, or of the access point of a BSS.
     pub link: &'a str,
     /// Gross bit rate of what the agent sends over the link.
@@ -107,6 +109,8 @@ pub struct Installer<'a> {
     /// How long ahead the loss of the radio signal is announced, and the scheme that asked for it; `None` if nobody
     /// watches the signal.
     pub(super) lead: Option<(&'static str, Duration)>,
+    /// Whether packets for moving hosts are copied to all their base stations.
+    pub(super) copies: bool,
     /// Control bits with a meaning for a scheme.
     pub(super) flags: Vec<(&'static str, Flags)>,
     pub(super) conflict: Option<String>,
@@ -201,6 +205,12 @@ impl<'a> Installer<'a> {
             return self.refuse(problem);
         }
         self.flags.push((self.scheme, flags));
+    }
+
+    /// Lets the network send a copy of each packet for a moving host to every base station of the host. Copies that
+    /// reach a base station at which the host is not would be lost, unless an agent keeps them.
+    pub fn copy_to_base_stations(&mut self) {
+        self.copies = true;
     }
 
     /// Tells the ends of connections at mobile hosts, and the agents at their links, what becomes of the

@@ -45,6 +45,7 @@ registry::register! {
     eln: Eln,
     freeze_tcp: FreezeTcp,
     handoff_rxmt: HandoffRxmt,
+    multicast: Multicast,
 }
 
 /// A scheme with its parameters.

@@ -354,7 +354,11 @@ impl Layout {
             ComponentKind::Router(router) => router.clone().into(),
             ComponentKind::MovingRouter(node, router) => {
                 let delays = |host| self.registrations[&(*node, host)].clone();
-                custom(router.clone().with_delays(delays))
+                let router = router.clone().with_delays(delays);
+                // What the host itself sends takes one way.
+                let copies =
+                    combination.copies_to_base_stations() && router.hosts().all(|host| host != *node);
+                custom(if copies { router.copying() } else { router })
             }
             ComponentKind::Mover(host) => {
                 let moving = self.network.moving.iter().find(|moving| moving.host == *host);
@@ -479,13 +483,14 @@ impl Layout {
 
     /// The place of an agent at one end of the wireless link called `link`.
     fn site<'a>(&'a self, place: &AgentPlace, end: LinkEnd, link: &'a str, streams: Streams) -> Site<'a> {
-        let (rate, delay) = match (&self.network.links[usize::from(place.link.0)], end) {
-            (NetworkLink::Radio(hop), LinkEnd::BaseStation) => (hop.down.rate, hop.down.delay),
-            (NetworkLink::Radio(hop), LinkEnd::MobileHost) => (hop.up.rate, hop.up.delay),
-            (NetworkLink::Station(_), _) => (self.network.bss.phy.data_rate(), Duration::ZERO),
+        let (rate, delay, place_of_station) = match (&self.network.links[usize::from(place.link.0)], end) {
+            (NetworkLink::Radio(hop), LinkEnd::BaseStation) => (hop.down.rate, hop.down.delay, hop.place),
+            (NetworkLink::Radio(hop), LinkEnd::MobileHost) => (hop.up.rate, hop.up.delay, hop.place),
+            (NetworkLink::Station(_), _) => (self.network.bss.phy.data_rate(), Duration::ZERO, None),
             (NetworkLink::Wired(_), _) => unreachable!("agents are at wireless links"),
         };
-        Site { end, node: self.node_name(place), link, rate, delay, streams }
+        let station = place_of_station.map(|(_, station)| station);
+        Site { end, node: self.node_name(place), station, link, rate, delay, streams }
     }
 
     /// The proxy of a link, which splits the connections that cross the link.

@@ -12,7 +12,7 @@ use lasthop_base::Time;
 
 use super::Snoop;
 use super::connection::{Answer, Counters, SnoopState};
-use crate::component::{Component, LinkOutcome, Out, Port, Tally};
+use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, DropReason, Packet};
 use crate::scheme::connections::ConnectionTable;
 use crate::tcp::{Connection, Flags, Segment};
@@ -25,14 +25,19 @@ pub(super) struct Agent {
     connections: ConnectionTable<SnoopState>,
     /// No connection has an earlier deadline.
     deadline: Time,
+    /// The number of the base station among those of a moving host, and whether the host is elsewhere.
+    station: Option<u16>,
+    is_away: bool,
     /// Copies to be sent after the packet at hand.
     repairs: Vec<Packet>,
     counters: Counters,
 }
 
 impl Agent {
-    pub(super) fn new(scheme: &Snoop) -> Agent {
+    pub(super) fn new(scheme: &Snoop, station: Option<u16>) -> Agent {
         Agent {
+            station,
+            is_away: false,
             scheme: scheme.clone(),
             connections: ConnectionTable::new(scheme.connections, scheme.idle),
             deadline: Time::NEVER,
@@ -62,13 +67,17 @@ impl Agent {
         let slot = connections.find_or_add(now, connection, segment);
         let on_data = |state: &mut SnoopState| state.on_data(now, packet, segment, scheme, counters);
         let answer = connections.update(now, slot, on_data);
+        if self.is_away {
+            // What the mobile host has received meanwhile is unknown.
+            return Answer::FORWARD;
+        }
         *deadline = (*deadline).min(connections[slot].deadline(scheme));
         answer
     }
 
     /// A segment from the mobile host, which may acknowledge data of `connection`.
     fn on_uplink(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
-        let Agent { scheme, connections, counters, deadline, repairs } = self;
+        let Agent { scheme, connections, counters, deadline, repairs, .. } = self;
         if segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST) {
             connections.remove_connection(connection);
             return Answer::FORWARD;
@@ -135,7 +144,24 @@ impl Component for Agent {
     }
 
     fn next_wakeup(&self) -> Time {
-        self.deadline
+        if self.is_away { Time::NEVER } else { self.deadline }
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
+        let is_away = match *signal {
+            Signal::Attached { station, .. } => self.station != Some(station),
+            Signal::Detached { .. } => true,
+            _ => return,
+        };
+        if self.is_away && !is_away {
+            // The silence was not the mobile host's.
+            self.deadline = Time::NEVER;
+            self.connections.for_each(|state| {
+                state.resume(now);
+                self.deadline = self.deadline.min(state.deadline(&self.scheme));
+            });
+        }
+        self.is_away = is_away;
     }
 
     fn hears(&self, _outcome: LinkOutcome) -> bool {

@@ -474,6 +474,14 @@ impl SnoopState {
         packet
     }
 
+    /// The mobile host is back: both timers start anew.
+    pub(super) fn resume(&mut self, now: Time) {
+        self.quiet_since = now;
+        if self.timeout_at < Time::NEVER {
+            self.timeout_at = now.max(self.timeout_at);
+        }
+    }
+
     /// The local retransmission timeout.
     fn timeout(&self, scheme: &Snoop) -> Duration {
         self.rtt.smoothed.map_or(scheme.initial, |smoothed| smoothed * 2).max(scheme.min_timeout)

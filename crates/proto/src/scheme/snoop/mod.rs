@@ -45,6 +45,12 @@
 //! - Segments are cached before they enter that queue, so a segment dropped by a full queue is recovered locally.
 //!   ns-2 does not cache segments for a full queue.
 //! - Only data to the mobile host are recovered.
+//!
+//! **Hand-offs.** While a moving host is elsewhere, the base station caches what passes, as in "Improving Reliable
+//! Transport and Handoff Performance in Cellular Wireless Networks" (WINET 1995), but retransmits, answers and suppresses
+//! nothing. With the scheme `multicast` all packets for the host pass, so that the cache mirrors that of the base station
+//! at which the host is. The first acknowledgement after a hand-off removes what has arrived meanwhile; an
+//! acknowledgement of data that have not passed removes the connection.
 
 mod agent;
 mod connection;
@@ -145,7 +151,7 @@ impl Scheme for Snoop {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.at_base_station(|_| agent::Agent::new(self));
+        installer.at_base_station(|site| agent::Agent::new(self, site.station));
         if self.selective {
             installer.at_receiver(Reports::default);
         }

@@ -1,0 +1,202 @@
+//! Multicast to the base stations of a moving host.
+//!
+//! **What it does.** The network sends packets for a moving host to all its base stations. The one at which the host is
+//! transmits them; the others keep the last few. When the host arrives at a base station, it tells what it has received,
+//! and the base station transmits the rest of what it has kept, and from then on what comes. No packet has to be forwarded
+//! from the old base station. Combined with `snoop`, whose caches then mirror each other, losses on the air are repaired
+//! without a pause as well.
+//! **Source.** Balakrishnan, Seshan and Katz, "Improving Reliable Transport and Handoff Performance in Cellular Wireless
+//! Networks", ACM Wireless Networks 1(4), 1995, sections 4 and 6.
+//! **Parameters.**
+//! - `buffer`: maximum number of packets kept at a base station, 12 as in the paper.
+//! - `wait`: time after which a base station that has heard no acknowledgement from the host transmits all that it has
+//!   kept, 100 ms. The paper's host repeats its request instead.
+//!
+//! **Differences from the paper.** The host reports by an acknowledgement on each of its TCP connections; in the paper it
+//! sends the identifiers of the last three packets, of any protocol. Here packets without TCP data are not kept. All base
+//! stations of the host always receive copies; in the paper the likely next ones do.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use lasthop_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use super::{Installer, Scheme};
+use crate::component::{Component, LinkOutcome, Out, Port, Reach, Signal, Tally};
+use crate::packet::Packet;
+use crate::tcp::{Connection, Flags, Receiver, ReceiverReaction, Segment, Settings};
+
+/// Multicast to the base stations of a moving host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Multicast {
+    /// Maximum number of packets kept at a base station.
+    pub buffer: u32,
+    /// Time after which everything is transmitted if the host is not heard.
+    pub wait: Duration,
+}
+
+impl Default for Multicast {
+    fn default() -> Multicast {
+        Multicast { buffer: 12, wait: Duration::from_millis(100) }
+    }
+}
+
+impl Scheme for Multicast {
+    fn name(&self) -> &'static str {
+        "multicast"
+    }
+
+    fn summary(&self) -> &'static str {
+        "all base stations of a moving host receive its packets, and keep the last few until it arrives"
+    }
+
+    fn source(&self) -> &'static str {
+        "Balakrishnan et al., WINET 1995"
+    }
+
+    fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {
+        match self.wait {
+            Duration::ZERO => {
+                vec![(String::from("wait"), String::from("found 0 s, expected more than zero"))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn install<'a>(&'a self, installer: &mut Installer<'a>) {
+        installer.copy_to_base_stations();
+        installer.watch_signal(Duration::ZERO);
+        installer.at_base_station(|site| Agent {
+            scheme: self.clone(),
+            station: site.station,
+            is_here: site.station.is_none(),
+            kept: VecDeque::new(),
+            deadline: Time::NEVER,
+            transmitted: 0,
+            discarded: 0,
+        });
+        installer.at_receiver(|| Report);
+    }
+}
+
+/// Keeps packets while the host is elsewhere.
+#[derive(Debug)]
+struct Agent {
+    scheme: Multicast,
+    /// The number of the base station among those of the host; `None` for a host that does not move.
+    station: Option<u16>,
+    is_here: bool,
+    /// The packets kept, in order of arrival. When the host is here, those of connections on which it has not reported.
+    kept: VecDeque<Packet>,
+    /// When all of them are transmitted.
+    deadline: Time,
+    /// Packets that were kept and then transmitted, or discarded.
+    transmitted: u64,
+    discarded: u64,
+}
+
+impl Agent {
+    /// A packet for the host.
+    fn on_downlink(&mut self, packet: &Packet, out: &mut Out) {
+        let is_kept = |kept: &Packet| of(kept) == of(packet);
+        let has_data = packet.segment().is_some_and(|segment| segment.seq_len() > 0);
+        if self.is_here && !(has_data && self.kept.iter().any(is_kept)) {
+            return out.send(Port::RADIO, *packet);
+        }
+        if !has_data {
+            self.discarded += 1;
+            return;
+        }
+        self.kept.push_back(*packet);
+        if !self.is_here && self.kept.len() > self.scheme.buffer as usize {
+            self.kept.pop_front();
+            self.discarded += 1;
+        }
+    }
+
+    /// The host reports what it has received on a connection.
+    fn on_report(&mut self, connection: Connection, report: &Segment, out: &mut Out) {
+        let Agent { kept, transmitted, discarded, .. } = self;
+        kept.retain(|packet| {
+            let Some(segment) = packet.segment().filter(|_| of(packet) == connection) else { return true };
+            let end = segment.seq + segment.seq_len();
+            let has_arrived = end <= report.ack
+                || report.sack.iter().any(|block| block.start <= segment.seq && end <= block.end);
+            *(if has_arrived { &mut *discarded } else { &mut *transmitted }) += 1;
+            if !has_arrived {
+                out.send(Port::RADIO, *packet);
+            }
+            false
+        });
+        if kept.is_empty() {
+            self.deadline = Time::NEVER;
+        }
+    }
+}
+
+/// The connection of a packet for the host.
+fn of(packet: &Packet) -> Connection {
+    let Packet { src, dst, flow, .. } = *packet;
+    Connection { src, dst, flow }
+}
+
+impl Component for Agent {
+    fn receive(&mut self, _now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        if port == Port::WIRED {
+            return self.on_downlink(packet, out);
+        }
+        out.send(Port::WIRED, *packet);
+        let report = packet.segment().filter(|segment| segment.flags.has(Flags::ACK));
+        if let Some(report) = report.filter(|_| self.is_here && !self.kept.is_empty()) {
+            let Packet { src, dst, flow, .. } = *packet;
+            self.on_report(Connection { src: dst, dst: src, flow }, report, out);
+        }
+    }
+
+    fn wake(&mut self, _now: Time, out: &mut Out) {
+        self.deadline = Time::NEVER;
+        self.transmitted += self.kept.len() as u64;
+        self.kept.drain(..).for_each(|packet| out.send(Port::RADIO, packet));
+    }
+
+    fn next_wakeup(&self) -> Time {
+        self.deadline
+    }
+
+    fn hears(&self, _outcome: LinkOutcome) -> bool {
+        false
+    }
+
+    fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
+        self.is_here = match *signal {
+            Signal::Attached { station, .. } => self.station == Some(station),
+            Signal::Detached { .. } => false,
+            _ => return,
+        };
+        let waits = self.is_here && !self.kept.is_empty();
+        self.deadline = if waits { now + self.scheme.wait } else { Time::NEVER };
+    }
+
+    /// Packets kept, and totals: those transmitted when the host had arrived, and those discarded.
+    fn count(&self, tally: &mut dyn Tally) {
+        tally.level("kept_packets", self.kept.len() as u64);
+        tally.total("transmitted_packets", self.transmitted);
+        tally.total("discarded_packets", self.discarded);
+    }
+}
+
+/// Acknowledges when the host has arrived.
+#[derive(Debug)]
+struct Report;
+
+impl ReceiverReaction for Report {
+    fn on_reach(&mut self, _now: Time, reach: Reach, receiver: &mut Receiver) {
+        if reach == Reach::Back {
+            receiver.acknowledge_now(1);
+        }
+    }
+}
