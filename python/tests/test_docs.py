@@ -44,7 +44,12 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "topology.path": ("topology.path", {"routers": 1}),
     "topology.dumbbell": ("topology.dumbbell", {"pairs": 1}),
     "topology.cell": ("topology.cell", {"stations": 1}),
+    "topology.hand-off": ("topology.hand-off", {}),
     "topology.graph": ("topology.graph", {}),
+    "mobility.NAME": ("mobility.mobile", {"moves": {"periodic": {"stay": "1 s"}}}),
+    "mobility.NAME.moves.periodic": ("mobility.mobile.moves.periodic", {"stay": "1 s"}),
+    "mobility.NAME.moves.random": ("mobility.mobile.moves.random", {"stay": "1 s"}),
+    "mobility.NAME.moves.strongest": ("mobility.mobile.moves.strongest", {"crossing": "1 s"}),
     "transfer": ("transfer", {"size": "100 KB"}),
     "connection.NAME": ("connection.x", {}),
     "traffic.NAME": ("traffic.x", TRAFFIC),
@@ -130,6 +135,12 @@ def scenario_with(path: str, content: dict[str, Any]) -> Scenario:
     if path == "topology.graph":
         content = content or {"wired": ["a-b"]}
         document["transfer"] |= {"from": "a", "to": "b"}
+    elif path == "topology.hand-off":
+        document["mobility"] = {"mobile": {"moves": {"periodic": {"stay": "1 s"}}}}
+    elif path.startswith("mobility"):
+        document["topology"] = {"hand-off": {"stations": 2}}
+        if path != "mobility.mobile":
+            document["mobility"] = {"mobile": {"moves": {}}}
     elif path.startswith("traffic.x.law"):
         document["traffic"] = {"x": TRAFFIC | {"law": {}}}
     table = document

@@ -12,9 +12,10 @@
 //! - `wait`: time after which a base station that has heard no acknowledgement from the host transmits all that it has
 //!   kept, 100 ms. The paper's host repeats its request instead.
 //!
-//! **Differences from the paper.** The host reports by an acknowledgement on each of its TCP connections; in the paper it
-//! sends the identifiers of the last three packets, of any protocol. Here packets without TCP data are not kept. All base
-//! stations of the host always receive copies; in the paper the likely next ones do.
+//! **Differences from the paper.** The host reports by an acknowledgement on each of its TCP connections, with the last
+//! three segments as SACK blocks if the connection has no SACK; its source ignores them. In the paper it sends the
+//! identifiers of the last three packets, of any protocol. Here packets without TCP data are not kept. All base stations
+//! of the host always receive copies; in the paper the likely next ones do.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -27,7 +28,12 @@ use serde::{Deserialize, Serialize};
 use super::{Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Reach, Signal, Tally};
 use crate::packet::Packet;
-use crate::tcp::{Connection, Flags, Receiver, ReceiverReaction, Segment, Settings};
+use crate::tcp::{
+    AckResponse, Connection, Flags, Receiver, ReceiverReaction, SackBlock, SackBlocks, Segment, Settings,
+};
+
+/// Number of segments that the host reports.
+const REPORTED: usize = 3;
 
 /// Multicast to the base stations of a moving host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,7 +85,7 @@ impl Scheme for Multicast {
             transmitted: 0,
             discarded: 0,
         });
-        installer.at_receiver(|| Report);
+        installer.at_receiver(Report::default);
     }
 }
 
@@ -118,16 +124,27 @@ impl Agent {
         }
     }
 
-    /// The host reports what it has received on a connection.
+    /// The host reports what it has received on a connection. What came before that was transmitted at the old base
+    /// station.
     fn on_report(&mut self, connection: Connection, report: &Segment, out: &mut Out) {
         let Agent { kept, transmitted, discarded, .. } = self;
+        let has_arrived = |packet: &Packet| {
+            let segment = packet.segment().filter(|_| of(packet) == connection);
+            segment.is_some_and(|segment| {
+                let end = segment.seq + segment.seq_len();
+                let is_in = |block: &SackBlock| block.start <= segment.seq && end <= block.end;
+                end <= report.ack || report.sack.iter().any(is_in)
+            })
+        };
+        let mut old = kept.iter().rposition(has_arrived).map_or(0, |last| last + 1);
         kept.retain(|packet| {
-            let Some(segment) = packet.segment().filter(|_| of(packet) == connection) else { return true };
-            let end = segment.seq + segment.seq_len();
-            let has_arrived = end <= report.ack
-                || report.sack.iter().any(|block| block.start <= segment.seq && end <= block.end);
-            *(if has_arrived { &mut *discarded } else { &mut *transmitted }) += 1;
-            if !has_arrived {
+            let was_transmitted = old > 0;
+            old = old.saturating_sub(1);
+            if of(packet) != connection {
+                return true;
+            }
+            *(if was_transmitted { &mut *discarded } else { &mut *transmitted }) += 1;
+            if !was_transmitted {
                 out.send(Port::RADIO, *packet);
             }
             false
@@ -189,14 +206,35 @@ impl Component for Agent {
     }
 }
 
-/// Acknowledges when the host has arrived.
-#[derive(Debug)]
-struct Report;
+/// Acknowledges when the host has arrived, and reports the last segments.
+#[derive(Debug, Default)]
+struct Report {
+    /// The last segments received, the latest first.
+    latest: SackBlocks,
+    is_due: bool,
+}
 
 impl ReceiverReaction for Report {
+    fn on_segment(&mut self, _now: Time, segment: &Segment, _receiver: &mut Receiver) {
+        if segment.len > 0 {
+            let mut latest = SackBlocks::default();
+            latest.push(SackBlock { start: segment.seq, end: segment.seq + segment.len });
+            self.latest.iter().take(REPORTED - 1).for_each(|block| latest.push(*block));
+            self.latest = latest;
+        }
+    }
+
     fn on_reach(&mut self, _now: Time, reach: Reach, receiver: &mut Receiver) {
         if reach == Reach::Back {
+            self.is_due = true;
             receiver.acknowledge_now(1);
         }
+    }
+
+    fn on_ack(&mut self, _now: Time, ack: &mut Segment, receiver: &mut Receiver) -> AckResponse {
+        if core::mem::take(&mut self.is_due) && !receiver.settings().sack() {
+            ack.sack = self.latest;
+        }
+        AckResponse::Send
     }
 }

@@ -8,12 +8,13 @@
 
 use alloc::vec::Vec;
 
-use lasthop_base::Time;
+use lasthop_base::{BitRate, Duration, Time};
 
 use super::Snoop;
 use super::connection::{Answer, Counters, SnoopState};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, DropReason, Packet};
+use crate::scheme::Site;
 use crate::scheme::connections::ConnectionTable;
 use crate::tcp::{Connection, Flags, Segment};
 
@@ -25,6 +26,9 @@ pub(super) struct Agent {
     connections: ConnectionTable<SnoopState>,
     /// No connection has an earlier deadline.
     deadline: Time,
+    /// Rate and delay of the link to the mobile host.
+    rate: BitRate,
+    delay: Duration,
     /// The number of the base station among those of a moving host, and whether the host is elsewhere.
     station: Option<u16>,
     is_away: bool,
@@ -34,9 +38,11 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    pub(super) fn new(scheme: &Snoop, station: Option<u16>) -> Agent {
+    pub(super) fn new(scheme: &Snoop, site: &Site<'_>) -> Agent {
         Agent {
-            station,
+            rate: site.rate,
+            delay: site.delay,
+            station: site.station,
             is_away: false,
             scheme: scheme.clone(),
             connections: ConnectionTable::new(scheme.connections, scheme.idle),
@@ -63,14 +69,11 @@ impl Agent {
     }
 
     fn on_data(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
-        let Agent { scheme, connections, counters, deadline, .. } = self;
+        let Agent { scheme, connections, counters, deadline, is_away, .. } = self;
         let slot = connections.find_or_add(now, connection, segment);
-        let on_data = |state: &mut SnoopState| state.on_data(now, packet, segment, scheme, counters);
+        let on_data =
+            |state: &mut SnoopState| state.on_data(now, packet, segment, *is_away, scheme, counters);
         let answer = connections.update(now, slot, on_data);
-        if self.is_away {
-            // What the mobile host has received meanwhile is unknown.
-            return Answer::FORWARD;
-        }
         *deadline = (*deadline).min(connections[slot].deadline(scheme));
         answer
     }
@@ -82,7 +85,8 @@ impl Agent {
             connections.remove_connection(connection);
             return Answer::FORWARD;
         }
-        if !segment.flags.has(Flags::ACK) {
+        // What arrives from a mobile host that has left is the last that it sent here.
+        if !segment.flags.has(Flags::ACK) || self.is_away {
             return Answer::FORWARD;
         }
         let Some(slot) = connections.find(now, connection) else { return Answer::FORWARD };
@@ -157,7 +161,8 @@ impl Component for Agent {
             // The silence was not the mobile host's.
             self.deadline = Time::NEVER;
             self.connections.for_each(|state| {
-                state.resume(now);
+                let floor = self.rate.time_for(state.oldest_size()) + self.delay * 2;
+                state.resume(now, floor);
                 self.deadline = self.deadline.min(state.deadline(&self.scheme));
             });
         }

@@ -16,7 +16,7 @@
 
 use alloc::collections::VecDeque;
 
-use lasthop_base::{Duration, Time};
+use lasthop_base::{Bytes, Duration, Time};
 
 use super::Snoop;
 use crate::packet::{Dscp, Packet};
@@ -189,12 +189,13 @@ impl SnoopState {
         self.acked.zip(self.end).is_some_and(|(acked, end)| acked.ack >= end)
     }
 
-    /// `snoop_data`: a data segment or FIN from the source.
+    /// `snoop_data`: a data segment or FIN from the source, for a mobile host that may be elsewhere.
     pub(super) fn on_data(
         &mut self,
         now: Time,
         packet: &Packet,
         segment: &Segment,
+        is_away: bool,
         scheme: &Snoop,
         counters: &mut Counters,
     ) -> Answer {
@@ -204,7 +205,7 @@ impl SnoopState {
             self.end = Some(end);
         }
         if self.acked.is_some_and(|acked| end <= acked.ack) {
-            return self.answer(counters);
+            return if is_away { Answer::FORWARD } else { self.answer(counters) };
         }
         self.transmissions += 1;
         let new = CachedSegment {
@@ -223,6 +224,10 @@ impl SnoopState {
             self.segments.truncate(scheme.cache as usize);
         } else if self.segments.len() < scheme.cache as usize {
             self.rtt.timed.get_or_insert((end, now));
+            self.segments.push_back(new);
+        } else if is_away {
+            // What the mobile host still lacks is among the latest.
+            self.segments.pop_front();
             self.segments.push_back(new);
         } else {
             counters.uncached += 1;
@@ -474,12 +479,20 @@ impl SnoopState {
         packet
     }
 
-    /// The mobile host is back: both timers start anew.
-    pub(super) fn resume(&mut self, now: Time) {
+    /// The mobile host is back. Both timers start anew; what passed meanwhile says nothing of the round-trip time, and
+    /// has caused no duplicates. A host that arrives during a transfer finds packets queued, so that no sample may be near
+    /// the smallest possible round-trip time over the link, `floor`.
+    pub(super) fn resume(&mut self, now: Time, floor: Duration) {
+        self.rtt.timed = None;
+        self.rtt.smallest = Some(floor);
         self.quiet_since = now;
-        if self.timeout_at < Time::NEVER {
-            self.timeout_at = now.max(self.timeout_at);
-        }
+        self.timeout_at = Time::NEVER;
+        (self.expected, self.unexpected, self.strays, self.beyond) = (0, 0, 0, 0);
+    }
+
+    /// The size of the oldest cached segment.
+    pub(super) fn oldest_size(&self) -> Bytes {
+        self.segments.front().map_or(Bytes::ZERO, |oldest| oldest.packet.size)
     }
 
     /// The local retransmission timeout.

@@ -151,7 +151,7 @@ impl Scheme for Snoop {
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
-        installer.at_base_station(|site| agent::Agent::new(self, site.station));
+        installer.at_base_station(|site| agent::Agent::new(self, site));
         if self.selective {
             installer.at_receiver(Reports::default);
         }
