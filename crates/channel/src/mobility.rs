@@ -186,6 +186,8 @@ impl Strongest {
 /// Otherwise it is the channel beneath.
 pub struct Presence {
     station: u16,
+    /// Time from a frame's end at the sender until the host must be there to receive it.
+    lag: Duration,
     channel: Box<dyn Channel>,
     itinerary: Itinerary,
     /// The stays at this station that were asked for and may be asked for again.
@@ -195,9 +197,10 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// The channel to base station number `station`, which is `channel` while the host is there.
-    pub fn new(station: u16, itinerary: Itinerary, channel: Box<dyn Channel>) -> Presence {
-        Presence { station, channel, itinerary, stays: VecDeque::new(), known: Time::ZERO }
+    /// The channel to or from base station number `station`, which is `channel` while the host is there. `lag` is the
+    /// propagation delay of what the host receives, and zero for what it sends.
+    pub fn new(station: u16, itinerary: Itinerary, channel: Box<dyn Channel>, lag: Duration) -> Presence {
+        Presence { station, lag, channel, itinerary, stays: VecDeque::new(), known: Time::ZERO }
     }
 
     /// Learns the next stay.
@@ -220,6 +223,7 @@ impl Presence {
 
     /// Whether the host is there from `start` to `end`.
     fn is_there(&mut self, start: Time, end: Time) -> bool {
+        let (start, end) = (start + self.lag, end + self.lag);
         self.stay(start, end).is_some_and(|stay| stay.from <= start && end <= stay.until)
     }
 }
@@ -235,6 +239,7 @@ impl Channel for Presence {
     }
 
     fn sojourn(&mut self, at: Time) -> Sojourn {
+        // As the host sees it, regardless of the lag.
         match self.stay(at, at) {
             Some(stay) if stay.from <= at => {
                 let Sojourn { state, until } = self.channel.sojourn(at);

@@ -145,7 +145,12 @@ fn frames_survive_where_the_host_is() {
     let stays: Vec<_> = itinerary(moves.clone(), 3, 10).collect();
     let links = || {
         (0..3).map(|station| {
-            Presence::new(station, itinerary(moves.clone(), 3, 10), Model::Perfect.build(stream()))
+            Presence::new(
+                station,
+                itinerary(moves.clone(), 3, 10),
+                Model::Perfect.build(stream()),
+                Duration::ZERO,
+            )
         })
     };
     let mut random = Streams::new(3, 0).stream("frames");

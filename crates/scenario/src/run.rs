@@ -579,7 +579,7 @@ impl Setup<'_> {
         let capture = Capture {
             name: String::from("sender"),
             description: format!("The source of the data in {}", self.scenario.title),
-            wires: vec![flow.sent, flow.returned],
+            wires: self.layout.wires_at(self.layout.parts()[index][0].sender),
             losses: true,
             // A segment fits an IP packet: the settings are valid.
             mss: u16::try_from(tcp.mss()).unwrap_or(u16::MAX),

@@ -36,7 +36,7 @@ fn stations(stations: u16, gap: u64) -> Vec<Box<dyn Channel>> {
     let channel = |station| -> Box<dyn Channel> {
         let moves = Moves::Periodic { stay: ms(1_000) };
         let itinerary = Itinerary::new(moves, stations, ms(gap), streams.stream("moves"), Time::NEVER);
-        Box::new(Presence::new(station, itinerary, Model::Perfect.build(streams.stream("channel"))))
+        Box::new(Presence::new(station, itinerary, Model::Perfect.build(streams.stream("channel")), ms(0)))
     };
     (0..stations).map(channel).collect()
 }

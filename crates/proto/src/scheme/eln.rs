@@ -20,8 +20,9 @@ use alloc::collections::VecDeque;
 use lasthop_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
+use super::attachment::Attachment;
 use super::connections::{ConnectionState, ConnectionTable};
-use super::{Installer, Scheme};
+use super::{Installer, Scheme, Site};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, Packet};
 use crate::tcp::{
@@ -63,8 +64,8 @@ impl Scheme for Eln {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.use_flags(ELN);
-        installer.at_base_station(|_| Marker::new());
-        installer.at_mobile_host(|_| Marker::new());
+        installer.at_base_station(|site| Marker::new(site));
+        installer.at_mobile_host(|site| Marker::new(site));
         installer.at_sender(|| KeepWindow { early: self.early, corrupted: None });
     }
 }
@@ -72,6 +73,7 @@ impl Scheme for Eln {
 /// Marks acknowledgements at the receiving end of a link.
 #[derive(Debug)]
 struct Marker {
+    attachment: Attachment,
     /// Connections with data that arrive over the link.
     connections: ConnectionTable<Corrupted>,
     corrupted_segments: u64,
@@ -79,9 +81,10 @@ struct Marker {
 }
 
 impl Marker {
-    fn new() -> Marker {
+    fn new(site: &Site<'_>) -> Marker {
         let connections = ConnectionTable::new(CONNECTIONS, IDLE);
-        Marker { connections, corrupted_segments: 0, marked_acks: 0 }
+        let attachment = Attachment::new(site.station);
+        Marker { attachment, connections, corrupted_segments: 0, marked_acks: 0 }
     }
 
     /// A segment of `connection` arrived with errors.
@@ -168,6 +171,11 @@ impl Component for Marker {
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
+        self.attachment.update(signal);
+        // Nobody receives what is lost on a link while the mobile host is elsewhere.
+        if !self.attachment.is_attached() {
+            return;
+        }
         if let Signal::Corrupted(Packet { src, dst, flow, body: Body::Tcp(segment), .. }) = *signal {
             self.on_corrupted(now, Connection { src, dst, flow }, &segment);
         }

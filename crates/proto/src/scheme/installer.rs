@@ -207,7 +207,7 @@ impl<'a> Installer<'a> {
         self.flags.push((self.scheme, flags));
     }
 
-    /// Lets the network send a copy of each packet for a moving host to every base station of the host. Copies that
+    /// Lets the network send a copy of each TCP segment for a moving host to every base station of the host. Copies that
     /// reach a base station at which the host is not would be lost, unless an agent keeps them.
     pub fn copy_to_base_stations(&mut self) {
         self.copies = true;

@@ -13,6 +13,7 @@
 //! reactions              split ── first agent ── second agent ── link use ──  agents         reactions
 //! ```
 
+mod attachment;
 mod combination;
 mod connections;
 mod installer;

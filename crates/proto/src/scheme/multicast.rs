@@ -4,7 +4,8 @@
 //! transmits them; the others keep the last few. When the host arrives at a base station, it tells what it has received,
 //! and the base station transmits the rest of what it has kept, and from then on what comes. No packet has to be forwarded
 //! from the old base station. Combined with `snoop`, whose caches then mirror each other, losses on the air are repaired
-//! without a pause as well.
+//! without a pause as well. `snoop` is named first
+//! then, so that it caches what this scheme keeps: `"snoop + multicast"`.
 //! **Source.** Balakrishnan, Seshan and Katz, "Improving Reliable Transport and Handoff Performance in Cellular Wireless
 //! Networks", ACM Wireless Networks 1(4), 1995, sections 4 and 6.
 //! **Parameters.**
@@ -14,7 +15,8 @@
 //!
 //! **Differences from the paper.** The host reports by an acknowledgement on each of its TCP connections, with the last
 //! three segments as SACK blocks if the connection has no SACK; its source ignores them. In the paper it sends the
-//! identifiers of the last three packets, of any protocol. Here packets without TCP data are not kept. All base stations
+//! identifiers of the last three packets, of any protocol. Here packets without TCP data are not kept, and those of
+//! other protocols not copied. The host reports whenever its signal is back, after fades too. All base stations
 //! of the host always receive copies; in the paper the likely next ones do.
 
 use alloc::collections::VecDeque;
@@ -25,9 +27,10 @@ use alloc::vec::Vec;
 use lasthop_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
+use super::attachment::Attachment;
 use super::{Installer, Scheme};
 use crate::component::{Component, LinkOutcome, Out, Port, Reach, Signal, Tally};
-use crate::packet::Packet;
+use crate::packet::{DropReason, Packet};
 use crate::tcp::{
     AckResponse, Connection, Flags, Receiver, ReceiverReaction, SackBlock, SackBlocks, Segment, Settings,
 };
@@ -78,8 +81,7 @@ impl Scheme for Multicast {
         installer.watch_signal(Duration::ZERO);
         installer.at_base_station(|site| Agent {
             scheme: self.clone(),
-            station: site.station,
-            is_here: site.station.is_none(),
+            attachment: Attachment::new(site.station),
             kept: VecDeque::new(),
             deadline: Time::NEVER,
             transmitted: 0,
@@ -93,9 +95,7 @@ impl Scheme for Multicast {
 #[derive(Debug)]
 struct Agent {
     scheme: Multicast,
-    /// The number of the base station among those of the host; `None` for a host that does not move.
-    station: Option<u16>,
-    is_here: bool,
+    attachment: Attachment,
     /// The packets kept, in order of arrival. When the host is here, those of connections on which it has not reported.
     kept: VecDeque<Packet>,
     /// When all of them are transmitted.
@@ -108,20 +108,31 @@ struct Agent {
 impl Agent {
     /// A packet for the host.
     fn on_downlink(&mut self, packet: &Packet, out: &mut Out) {
-        let is_kept = |kept: &Packet| of(kept) == of(packet);
-        let has_data = packet.segment().is_some_and(|segment| segment.seq_len() > 0);
-        if self.is_here && !(has_data && self.kept.iter().any(is_kept)) {
-            return out.send(Port::RADIO, *packet);
+        let Some(segment) = packet.segment() else { return out.send(Port::RADIO, *packet) };
+        let is_here = self.attachment.is_attached();
+        let waits = self.kept.iter().any(|kept| of(kept) == of(packet));
+        if is_here && !(waits && segment.seq_len() > 0) {
+            out.send(Port::RADIO, *packet);
+        } else if segment.seq_len() > 0 {
+            self.kept.push_back(*packet);
+            self.trim(out);
+        } else {
+            self.discard(*packet, out);
         }
-        if !has_data {
-            self.discarded += 1;
-            return;
+    }
+
+    /// Discards the oldest packets beyond the capacity, unless they are about to be transmitted.
+    fn trim(&mut self, out: &mut Out) {
+        let excess = self.kept.len().saturating_sub(self.scheme.buffer as usize);
+        if !self.attachment.is_attached() {
+            let oldest: Vec<Packet> = self.kept.drain(..excess).collect();
+            oldest.into_iter().for_each(|packet| self.discard(packet, out));
         }
-        self.kept.push_back(*packet);
-        if !self.is_here && self.kept.len() > self.scheme.buffer as usize {
-            self.kept.pop_front();
-            self.discarded += 1;
-        }
+    }
+
+    fn discard(&mut self, packet: Packet, out: &mut Out) {
+        self.discarded += 1;
+        out.drop(packet, DropReason::Suppressed);
     }
 
     /// The host reports what it has received on a connection. What came before that was transmitted at the old base
@@ -143,8 +154,11 @@ impl Agent {
             if of(packet) != connection {
                 return true;
             }
-            *(if was_transmitted { &mut *discarded } else { &mut *transmitted }) += 1;
-            if !was_transmitted {
+            if was_transmitted {
+                *discarded += 1;
+                out.drop(*packet, DropReason::Suppressed);
+            } else {
+                *transmitted += 1;
                 out.send(Port::RADIO, *packet);
             }
             false
@@ -168,7 +182,7 @@ impl Component for Agent {
         }
         out.send(Port::WIRED, *packet);
         let report = packet.segment().filter(|segment| segment.flags.has(Flags::ACK));
-        if let Some(report) = report.filter(|_| self.is_here && !self.kept.is_empty()) {
+        if let Some(report) = report.filter(|_| self.attachment.is_attached() && !self.kept.is_empty()) {
             let Packet { src, dst, flow, .. } = *packet;
             self.on_report(Connection { src: dst, dst: src, flow }, report, out);
         }
@@ -188,14 +202,12 @@ impl Component for Agent {
         false
     }
 
-    fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
-        self.is_here = match *signal {
-            Signal::Attached { station, .. } => self.station == Some(station),
-            Signal::Detached { .. } => false,
-            _ => return,
-        };
-        let waits = self.is_here && !self.kept.is_empty();
-        self.deadline = if waits { now + self.scheme.wait } else { Time::NEVER };
+    fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
+        if self.attachment.update(signal) {
+            let waits = self.attachment.is_attached() && !self.kept.is_empty();
+            self.deadline = if waits { now + self.scheme.wait } else { Time::NEVER };
+            self.trim(out);
+        }
     }
 
     /// Packets kept, and totals: those transmitted when the host had arrived, and those discarded.

@@ -1,7 +1,7 @@
 //! The components of a run, and their ids and ports for measurement. Runs, metrics and traces use only
 //! [`World`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_channel::{Channel, Presence, Sojourn, State};
@@ -26,20 +26,28 @@ use crate::measure::{AgentCounters, SchemeCounter, by_scheme};
 use crate::schema::{LinkProtection, Radio, Wired};
 
 /// The bad periods of the first wireless link's channel in a run that begin before `until`, each with its
-/// start and end. Channel states depend on the run number only, not on packets.
+/// start and end. If its mobile host moves: the periods in which none of its base stations reaches it well. Channel
+/// states depend on the run number only, not on packets.
 pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> Vec<(Time, Time)> {
     let first = network.links.iter().find_map(|link| match link {
-        NetworkLink::Radio(hop) => Some(hop.channel(&hop.down, "channel", network, streams)),
-        NetworkLink::Station(station) => Some(station.station(Vec::new(), streams).channel),
+        NetworkLink::Radio(hop) => Some(match hop.place {
+            Some((index, _)) => network.channels_of(network.moving[index].host, streams),
+            None => vec![hop.channel(1 - hop.mobile, network, streams)],
+        }),
+        NetworkLink::Station(station) => Some(vec![station.station(Vec::new(), streams).channel]),
         NetworkLink::Wired(_) => None,
     });
-    let Some(mut channel) = first else { return Vec::new() };
-    let mut periods = Vec::new();
+    let Some(mut channels) = first else { return Vec::new() };
+    let mut periods: Vec<(Time, Time)> = Vec::new();
     let mut now = Time::ZERO;
     while now < until {
-        let Sojourn { state, until: end } = channel.sojourn(now);
-        if state == State::Bad {
-            periods.push((now, end));
+        let sojourns: Vec<Sojourn> = channels.iter_mut().map(|channel| channel.sojourn(now)).collect();
+        let end = sojourns.iter().map(|sojourn| sojourn.until).min().unwrap_or(Time::NEVER);
+        if sojourns.iter().all(|sojourn| sojourn.state == State::Bad) {
+            match periods.last_mut().filter(|last| channels.len() > 1 && last.1 == now) {
+                Some(last) => last.1 = end,
+                None => periods.push((now, end)),
+            }
         }
         now = end;
     }
@@ -65,8 +73,6 @@ pub(crate) struct Layout {
     parts: Vec<Vec<ConnectionPart>>,
     /// How each flow is split.
     splits: Vec<Option<Box<Split>>>,
-    /// For each connection: the wire from its source into the network, and the first wire to its source.
-    source_wires: Vec<[WireId; 2]>,
 }
 
 /// The components of a run.
@@ -95,7 +101,7 @@ pub(crate) struct Agent<'a> {
     place: &'a AgentPlace,
 }
 
-/// Components and wires of a connection.
+/// Components of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionComponents {
     pub(crate) id: FlowId,
@@ -103,10 +109,6 @@ pub(crate) struct ConnectionComponents {
     pub(crate) source: HostId,
     pub(crate) sender: ComponentId,
     pub(crate) receiver: ComponentId,
-    /// The wire from the sender into the network.
-    pub(crate) sent: WireId,
-    /// The wire from the network to the sender.
-    pub(crate) returned: WireId,
 }
 
 impl Layout {
@@ -140,14 +142,13 @@ impl Layout {
             false => Vec::new(),
         });
         let parts = parts.collect();
-        let source_wires = source_wires(&wiring, network.connections);
         let mut split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>> = BTreeMap::new();
         for (index, crossings) in crossings.iter().enumerate() {
             for &(link, from) in crossings {
                 split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
             }
         }
-        Layout { network, wiring, has_proxies, agents, split_at, registrations, parts, splits, source_wires }
+        Layout { network, wiring, has_proxies, agents, split_at, registrations, parts, splits }
     }
 
     /// The relays of flow number `index`, a connection, in path order.
@@ -308,14 +309,12 @@ impl Layout {
         for &(feeder, link) in &self.wiring.feeds {
             builder.feed(feeder, link);
         }
-        let ends = self.wiring.flows.iter().zip(&self.source_wires);
-        let connections = ends.enumerate().map(|(index, (ends, &[sent, returned]))| ConnectionComponents {
+        let ends = self.wiring.flows[..self.network.connections].iter();
+        let connections = ends.enumerate().map(|(index, ends)| ConnectionComponents {
             id: FlowId(index as u16),
             source: self.network.flows[index].source(),
             sender: ends.source.0,
             receiver: ends.sink.0,
-            sent,
-            returned,
         });
         let ends = |wanted: fn(&Workload) -> bool| {
             let flows = self.network.flows.iter().zip(&self.wiring.flows);
@@ -416,10 +415,7 @@ impl Layout {
             NetworkLink::Radio(hop) => Some(graph.ends(link)[hop.mobile]),
             NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
         };
-        let has_radio = |host: HostId| {
-            let mut links = graph.neighbours(host).iter().filter_map(|other| graph.link(host, *other));
-            links.any(|link| mobile(link) == Some(host))
-        };
+        let last_hops = self.network.last_hops();
         for (index, kind) in (0..).zip(&self.wiring.components) {
             let host = match kind {
                 ComponentKind::Source(flow) => Some(flows[usize::from(flow.0)].source()),
@@ -427,7 +423,7 @@ impl Layout {
                 ComponentKind::Agent(place) => mobile(place.link),
                 _ => None,
             };
-            if let Some(host) = host.filter(|host| has_radio(*host)) {
+            if let Some(host) = host.filter(|host| last_hops.contains_key(host)) {
                 watchers.entry(host).or_default().push(ComponentId(index));
             }
         }
@@ -435,14 +431,8 @@ impl Layout {
     }
 
     fn signal_meter(&self, host: HostId, combination: &Combination<'_>, streams: Streams) -> SignalMeter {
-        let moves = self.network.moving.iter().any(|moving| moving.host == host);
-        let links = self.network.links.iter().enumerate().filter_map(|(index, link)| {
-            let NetworkLink::Radio(hop) = link else { return None };
-            let is_used = hop.place.is_some() || !moves;
-            let is_of_host = self.network.graph.ends(LinkId(index as u16))[hop.mobile] == host;
-            (is_used && is_of_host).then(|| hop.channel(&hop.down, "channel", &self.network, streams))
-        });
-        SignalMeter::new(links.collect(), combination.signal_lead().unwrap_or_default())
+        let channels = self.network.channels_of(host, streams);
+        SignalMeter::new(channels, combination.signal_lead().unwrap_or_default())
     }
 
     /// The direction of a wired link that leads away from its end `from`.
@@ -623,21 +613,6 @@ fn base_station_end(link: &NetworkLink) -> Option<usize> {
     }
 }
 
-/// For each of the first `connections` flows: the wire from its source into the network, and the first wire to
-/// its source.
-fn source_wires(wiring: &Wiring, connections: usize) -> Vec<[WireId; 2]> {
-    // By component, since a connection's source has one port.
-    let mut wires = vec![[None; 2]; wiring.components.len()];
-    for (id, (from, to)) in (0..).zip(&wiring.wires) {
-        wires[usize::from(from.0.0)][0].get_or_insert(WireId(id));
-        wires[usize::from(to.0.0)][1].get_or_insert(WireId(id));
-    }
-    let of_source = |ends: &FlowEnds| {
-        wires[usize::from(ends.source.0.0)].map(|wire| wire.expect("a wire leads from a source and to it"))
-    };
-    wiring.flows[..connections].iter().map(of_source).collect()
-}
-
 impl LastHop {
     /// The direction that leads away from one of its ends.
     fn direction(&self, from: usize, link: LinkUse, network: &Network, streams: Streams) -> RadioLink {
@@ -645,11 +620,7 @@ impl LastHop {
             true => (&self.up, "up"),
             false => (&self.down, "down"),
         };
-        // Both directions use copies of the channel's stream, so that they meet the same fades, unless they
-        // have separate channels.
-        let own = from == self.mobile && self.up_has_channel;
-        let channel = if own { "uplink-channel" } else { "channel" };
-        let channel = self.channel(radio, channel, network, streams);
+        let channel = self.channel(from, network, streams);
         let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
         let config = RadioConfig { arq: self.arq(from, link), ..config(radio, link) };
         let (bits, backoff) = (stream("bits"), stream("backoff"));
@@ -671,8 +642,14 @@ impl LastHop {
         link.arq.of(own.arq, opposite.arq)
     }
 
-    /// The channel of one direction, with its states drawn from the stream `name`.
-    fn channel(&self, radio: &Radio, name: &str, network: &Network, streams: Streams) -> Box<dyn Channel> {
+    /// The channel of the direction that leads away from one of its ends. Both directions use copies of one random
+    /// stream, so that they meet the same fades, unless they have separate channels.
+    fn channel(&self, from: usize, network: &Network, streams: Streams) -> Box<dyn Channel> {
+        let (radio, name, lag) = match from == self.mobile {
+            true if self.up_has_channel => (&self.up, "uplink-channel", Duration::ZERO),
+            true => (&self.up, "channel", Duration::ZERO),
+            false => (&self.down, "channel", self.down.delay),
+        };
         let channel = radio.channel.build(streams.stream(&[name, &self.suffix].concat()));
         let channel = match radio.outage {
             Some(outages) => outages.interrupt(channel),
@@ -681,10 +658,38 @@ impl LastHop {
         match self.place {
             Some((index, station)) => {
                 let itinerary = network.moving[index].itinerary(streams, network.limit);
-                Box::new(Presence::new(station, itinerary, channel))
+                Box::new(Presence::new(station, itinerary, channel, lag))
             }
             None => channel,
         }
+    }
+}
+
+impl Network {
+    /// The wireless links over which mobile hosts at the ends of flows send and receive, by host.
+    pub(crate) fn last_hops(&self) -> BTreeMap<HostId, BTreeSet<LinkId>> {
+        let mut found: BTreeMap<HostId, BTreeSet<LinkId>> = BTreeMap::new();
+        for nodes in self.flows.iter().flat_map(|flow| flow.path.all()) {
+            for step in [[nodes[0], nodes[1]], [nodes[nodes.len() - 1], nodes[nodes.len() - 2]]] {
+                let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+                if let NetworkLink::Radio(hop) = &self.links[usize::from(link.0)]
+                    && self.graph.ends(link)[hop.mobile] == step[0]
+                {
+                    found.entry(step[0]).or_default().insert(link);
+                }
+            }
+        }
+        found
+    }
+
+    /// The channels to the base stations of a mobile host, towards the host.
+    fn channels_of(&self, host: HostId, streams: Streams) -> Vec<Box<dyn Channel>> {
+        let links = self.last_hops().remove(&host).unwrap_or_default();
+        let channels = links.into_iter().filter_map(|link| match &self.links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) => Some(hop.channel(1 - hop.mobile, self, streams)),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+        });
+        channels.collect()
     }
 }
 

@@ -56,6 +56,7 @@ impl Scenario {
                 let dropped = if up { station.drop.up } else { station.drop.down };
                 return Ok(lost + (1.0 - lost) * dropped.get());
             }
+            NetworkLink::Radio(hop) if hop.place.is_some() => return lacks("the movements of the host"),
             NetworkLink::Radio(hop) => {
                 let crossed = network.crossed().find(|crossed| crossed.0 == id);
                 crossed.map_or(&hop.down, |(_, radio)| radio)

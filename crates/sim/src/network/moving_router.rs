@@ -1,6 +1,6 @@
 //! A router whose routes follow moving hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use lasthop_base::{Duration, Time};
@@ -41,8 +41,9 @@ struct FollowedHost {
     station: u16,
     /// How long a registration takes from each base station; zero without an entry.
     delays: Vec<Duration>,
-    /// The registrations on their way here, each with its arrival, in the order in which they were sent.
-    underway: Vec<(Time, u16)>,
+    /// The registrations on their way here that matter, each with its arrival. They arrive in the order in which they
+    /// were sent.
+    underway: VecDeque<(Time, u16)>,
 }
 
 /// A route, and the base station at which a moving host must be for it to apply.
@@ -64,7 +65,7 @@ impl MovingRouter {
             };
             let known = hosts.iter().position(|followed| followed.host == host);
             let index = known.unwrap_or_else(|| {
-                hosts.push(FollowedHost { host, station: 0, delays: Vec::new(), underway: Vec::new() });
+                hosts.push(FollowedHost { host, station: 0, delays: Vec::new(), underway: VecDeque::new() });
                 hosts.len() - 1
             });
             let ports = routes.entry((flow, forward)).or_insert(Ports::Following(index, Vec::new()));
@@ -98,7 +99,7 @@ impl MovingRouter {
         self
     }
 
-    /// A router that sends a copy of each packet for a moving host towards every base station of the host.
+    /// A router that sends a copy of each TCP segment for a moving host towards every base station of the host.
     pub fn copying(self) -> MovingRouter {
         MovingRouter { copies: true, ..self }
     }
@@ -111,14 +112,13 @@ impl MovingRouter {
 
 impl FollowedHost {
     fn next_arrival(&self) -> Time {
-        self.underway.iter().map(|&(at, _)| at).min().unwrap_or(Time::NEVER)
+        self.underway.front().map_or(Time::NEVER, |&(at, _)| at)
     }
 
-    /// Applies the latest registration that has arrived, and forgets those sent before it.
+    /// Applies the registrations that have arrived.
     fn update(&mut self, now: Time) {
-        if let Some(latest) = self.underway.iter().rposition(|&(at, _)| at <= now) {
-            self.station = self.underway[latest].1;
-            self.underway.drain(..=latest);
+        while let Some((_, station)) = self.underway.pop_front_if(|&mut (at, _)| at <= now) {
+            self.station = station;
         }
     }
 }
@@ -128,7 +128,7 @@ impl Component for MovingRouter {
         let forward = self.destinations.get(&packet.flow) == Some(&packet.dst);
         match self.routes.get(&(packet.flow, forward)).expect("a packet is on its path") {
             Ports::Always(port) => out.send(*port, *packet),
-            Ports::Following(_, ports) if self.copies => {
+            Ports::Following(_, ports) if self.copies && packet.segment().is_some() => {
                 for (index, port) in
                     ports.iter().enumerate().filter(|(index, port)| !ports[..*index].contains(port))
                 {
@@ -158,7 +158,9 @@ impl Component for MovingRouter {
             let delay = followed.delays.get(usize::from(station)).copied();
             // Where the host begins is known.
             let delay = delay.filter(|_| now > Time::ZERO).unwrap_or(Duration::ZERO);
-            followed.underway.push((now + delay, station));
+            // One that was sent before and arrives later has no effect.
+            while followed.underway.pop_back_if(|&mut (at, _)| at >= now + delay).is_some() {}
+            followed.underway.push_back((now + delay, station));
             followed.update(now);
         }
     }

@@ -87,7 +87,8 @@ impl RadioStats {
 ///
 /// # Signals
 /// A link with an ARQ that watches a [moving host](Signal::Attached) gives up its packets when the host leaves, and those
-/// that enter until it returns ([`DropReason::Unreachable`]).
+/// that enter until it returns ([`DropReason::Unreachable`]), without a signal. The attempt on the air is not counted.
+/// A link without an ARQ transmits its packets in vain.
 ///
 /// # Signals sent
 /// Watchers get a signal at the end of each attempt: [`LinkOutcome::Delivered`] for a unit that arrived, or

@@ -15,6 +15,7 @@ use super::connection::{Answer, Counters, SnoopState};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, DropReason, Packet};
 use crate::scheme::Site;
+use crate::scheme::attachment::Attachment;
 use crate::scheme::connections::ConnectionTable;
 use crate::tcp::{Connection, Flags, Segment};
 
@@ -29,9 +30,7 @@ pub(super) struct Agent {
     /// Rate and delay of the link to the mobile host.
     rate: BitRate,
     delay: Duration,
-    /// The number of the base station among those of a moving host, and whether the host is elsewhere.
-    station: Option<u16>,
-    is_away: bool,
+    attachment: Attachment,
     /// Copies to be sent after the packet at hand.
     repairs: Vec<Packet>,
     counters: Counters,
@@ -42,8 +41,7 @@ impl Agent {
         Agent {
             rate: site.rate,
             delay: site.delay,
-            station: site.station,
-            is_away: false,
+            attachment: Attachment::new(site.station),
             scheme: scheme.clone(),
             connections: ConnectionTable::new(scheme.connections, scheme.idle),
             deadline: Time::NEVER,
@@ -69,10 +67,10 @@ impl Agent {
     }
 
     fn on_data(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
-        let Agent { scheme, connections, counters, deadline, is_away, .. } = self;
+        let is_away = !self.attachment.is_attached();
+        let Agent { scheme, connections, counters, deadline, .. } = self;
         let slot = connections.find_or_add(now, connection, segment);
-        let on_data =
-            |state: &mut SnoopState| state.on_data(now, packet, segment, *is_away, scheme, counters);
+        let on_data = |state: &mut SnoopState| state.on_data(now, packet, segment, is_away, scheme, counters);
         let answer = connections.update(now, slot, on_data);
         *deadline = (*deadline).min(connections[slot].deadline(scheme));
         answer
@@ -86,7 +84,7 @@ impl Agent {
             return Answer::FORWARD;
         }
         // What arrives from a mobile host that has left is the last that it sent here.
-        if !segment.flags.has(Flags::ACK) || self.is_away {
+        if !segment.flags.has(Flags::ACK) || !self.attachment.is_attached() {
             return Answer::FORWARD;
         }
         let Some(slot) = connections.find(now, connection) else { return Answer::FORWARD };
@@ -148,16 +146,11 @@ impl Component for Agent {
     }
 
     fn next_wakeup(&self) -> Time {
-        if self.is_away { Time::NEVER } else { self.deadline }
+        if self.attachment.is_attached() { self.deadline } else { Time::NEVER }
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, _out: &mut Out) {
-        let is_away = match *signal {
-            Signal::Attached { station, .. } => self.station != Some(station),
-            Signal::Detached { .. } => true,
-            _ => return,
-        };
-        if self.is_away && !is_away {
+        if self.attachment.update(signal) && self.attachment.is_attached() {
             // The silence was not the mobile host's.
             self.deadline = Time::NEVER;
             self.connections.for_each(|state| {
@@ -166,7 +159,6 @@ impl Component for Agent {
                 self.deadline = self.deadline.min(state.deadline(&self.scheme));
             });
         }
-        self.is_away = is_away;
     }
 
     fn hears(&self, _outcome: LinkOutcome) -> bool {

@@ -82,8 +82,9 @@ impl Resolver<'_> {
     /// Checks the number of components that the flows need.
     pub(super) fn check_components(&mut self) {
         let Network { graph, links, flows, .. } = &self.network;
-        // A link has two directions and possibly an agent; each of its ends may need a router.
-        if 5 * links.len() + 2 * flows.len() <= MAX_COMPONENTS {
+        // A link has two directions and possibly an agent; each of its ends may need a router. Mobile hosts may have a
+        // meter of their signal, and what moves them.
+        if 7 * links.len() + 2 * flows.len() <= MAX_COMPONENTS {
             return;
         }
         let (mut directions, mut agents) = (BTreeSet::new(), BTreeSet::new());
@@ -114,7 +115,9 @@ impl Resolver<'_> {
         let ends = 2 * flows.iter().filter(|flow| flow.path.answers.is_none()).count();
         // Packets may part ways where two flows meet.
         let routers = visits.iter().filter(|&&flows| flows > 1).count();
-        let most = ends + directions.len() + agents + routers + self.network.moving.len();
+        let watched = self.combinations.iter().any(|(_, combination)| combination.signal_lead().is_some());
+        let meters = if watched { self.network.last_hops().len() } else { 0 };
+        let most = ends + directions.len() + agents + routers + self.network.moving.len() + meters;
         if most > MAX_COMPONENTS {
             let problem = format!(
                 "found {} flows over {} links, which may take {most} components, expected at most \
@@ -298,7 +301,7 @@ impl Resolver<'_> {
     }
 
     /// Checks periods that recur every `cycle` seconds, given units with an air time of `on_air`.
-    pub(super) fn check_periods(&mut self, path: &[&str], cycle: Option<f64>, on_air: Duration) {
+    fn check_periods(&mut self, path: &[&str], cycle: Option<f64>, on_air: Duration) {
         let Some(cycle) = cycle else { return };
         let limit = self.scenario.limit;
         let (within_limit, within_unit) = (limit.as_secs_f64() / cycle, on_air.as_secs_f64() / cycle);

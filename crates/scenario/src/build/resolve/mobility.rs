@@ -9,6 +9,9 @@ use crate::build::network::{MovingHost, NetworkLink};
 use crate::file::alternatives;
 use crate::schema::{Mobility, Move, Moves, Topology};
 
+/// Random numbers that the movements of a host may take until the time limit: about a second.
+const MAX_DRAWS: f64 = 2e7;
+
 /// The paths of a flow: over each base station of a moving host, or one.
 pub(super) struct Paths {
     pub(super) first: Vec<HostId>,
@@ -27,7 +30,7 @@ impl Resolver<'_> {
     pub(super) fn add_moving_hosts(&mut self) {
         let scenario = self.scenario;
         if let (Topology::HandOff(_), true) = (&scenario.topology, scenario.mobility.is_empty()) {
-            let problem = "missing key mobility.mobile, expected a table such as \
+            let problem = "missing key mobility.mobile, which states how the host moves; expected a table such as \
                            [mobility.mobile.moves.periodic] with the key stay";
             return self.fault(&[], problem);
         }
@@ -40,7 +43,7 @@ impl Resolver<'_> {
                 let keys = keys.split('.').filter(|key| !key.is_empty());
                 self.fault(&["mobility", name].into_iter().chain(keys).collect::<Vec<_>>(), problem);
             }
-            self.check_moves(name, mobility);
+            self.check_moves(name, mobility, chosen.len());
             let number = |wanted: &str| {
                 let place = chosen.iter().position(|&index| self.name_of(stations[index]) == wanted)?;
                 u16::try_from(place).ok()
@@ -98,7 +101,7 @@ impl Resolver<'_> {
     }
 
     /// Checks the numbers of an itinerary.
-    fn check_moves(&mut self, name: &str, mobility: &Mobility) {
+    fn check_moves(&mut self, name: &str, mobility: &Mobility, stations: usize) {
         let mut problems: Vec<(String, String)> = Vec::new();
         for (key, _) in mobility.moves.lengths().into_iter().filter(|(_, length)| length.is_zero()) {
             problems.push((
@@ -138,8 +141,20 @@ impl Resolver<'_> {
             self.fault(&keys.collect::<Vec<_>>(), problem);
         }
         if let Some((keys, cycle)) = mobility.moves.cycle().filter(|(_, cycle)| !cycle.is_zero()) {
-            let keys = ["mobility", name, "moves"].into_iter().chain(keys.split('.'));
-            self.check_periods(&keys.collect::<Vec<_>>(), Some(cycle.as_secs_f64()), Duration::ZERO);
+            // Each link's two directions have a copy of the itinerary, as have the host and its meter.
+            let copies = 2 * stations + 2;
+            let draws = if matches!(mobility.moves, Moves::Strongest(_)) { stations } else { 1 };
+            let limit = self.scenario.limit;
+            let found = limit.as_secs_f64() / cycle.as_secs_f64() * (copies * draws) as f64;
+            if found > MAX_DRAWS {
+                let least = Duration::from_secs_f64(cycle.as_secs_f64() * found / MAX_DRAWS);
+                let problem = format!(
+                    "found \"{cycle}\" with {stations} base stations until the limit of \"{limit}\", which takes too \
+                     long to draw, expected at least \"{least}\", fewer base stations or a shorter limit"
+                );
+                let keys = ["mobility", name, "moves"].into_iter().chain(keys.split('.'));
+                self.fault(&keys.collect::<Vec<_>>(), problem);
+            }
         }
     }
 

@@ -92,10 +92,13 @@ impl Resolver<'_> {
         let mut known: BTreeMap<(BssId, HostId), (Option<u16>, usize)> = BTreeMap::new();
         let mut wrong = Vec::new();
         let Network { graph, flows, .. } = &self.network;
-        for (index, flow) in flows.iter().enumerate() {
-            let forth = flow.path.nodes.clone();
+        let paths = flows
+            .iter()
+            .enumerate()
+            .flat_map(|(index, flow)| flow.path.all().map(move |nodes| (index, flow, nodes)));
+        for (index, flow, forth) in paths {
             let back = forth.iter().rev().copied().collect();
-            for nodes in [forth, back].into_iter().take(if flow.path.one_way { 1 } else { 2 }) {
+            for nodes in [forth.clone(), back].into_iter().take(if flow.path.one_way { 1 } else { 2 }) {
                 let dst = *nodes.last().expect("a path has nodes");
                 for (bss, way) in ways(graph, &nodes) {
                     let (other, first) = *known.entry((bss, dst)).or_insert((way, index));
