@@ -1,6 +1,9 @@
 //! Mobile hosts that move between base stations.
 
+use lasthop_base::{Stream, Streams};
+use lasthop_proto::scheme::Schemes;
 use lasthop_scenario::{Observe, Run, Scenario, TrafficMetrics};
+use lasthop_testing::random::{coin, pick};
 
 const EVERYTHING: Observe<'_> = Observe { trace: true, series: true, pcap: None };
 
@@ -55,6 +58,17 @@ fn lost(overrides: &[&str]) -> [u64; 2] {
 /// nobody. Packets for it go to the old base station until the registration at the new one has reached the router.
 #[test]
 fn packets_to_a_host_that_has_left_are_lost_until_it_is_registered() {
+    for arq in
+        ["\"none\"", "{ stop-and-wait = { backoff = { fixed = \"1 ms\" } } }", "{ selective-repeat = {} }"]
+    {
+        check_losses(&format!("radio.arq={arq}"));
+    }
+}
+
+/// Whatever the ARQ: what it could not deliver before the host left is given up, and it takes nothing on until the host
+/// returns.
+fn check_losses(arq: &str) {
+    let lost = |overrides: &[&str]| lost(&[&[arq], overrides].concat());
     assert_eq!(lost(&[]), [0, 0]);
     // Those of 5.00, 5.01, ... 5.09 s.
     assert_eq!(lost(&["mobility.mobile.gap=\"95 ms\""]), [10, 10]);
@@ -75,6 +89,108 @@ fn packets_to_a_host_that_has_left_are_lost_until_it_is_registered() {
     // If only the old base station is far away, the registration is there at once: those that enter the router at 4.97,
     // 4.98 and 4.99 s; the one of 5.00 s comes after it.
     assert_eq!(lost(&slow), [3, 0]);
+}
+
+/// With an ARQ nothing is left for a host that returns: of the packets sent from 5.00 s to 5.49 s none arrives later.
+#[test]
+fn nothing_stale_arrives_when_the_host_returns() {
+    let there_and_back =
+        "mobility.mobile.moves.timetable=[{ at = \"5 s\", to = \"BS2\" }, { at = \"5.5 s\", to = \"BS1\" }]";
+    let slow = ["wired.delay=\"0 s\"", "link.router-BS2.rate=\"100 Gbps\"", "link.router-BS2.delay=\"2 s\""];
+    let overrides = [&slow[..], &[there_and_back, "radio.arq={ selective-repeat = {} }"]].concat();
+    // The registration at BS2 is on its way when the one at BS1, sent later, has arrived, and has no effect.
+    assert_eq!(lost(&overrides), [50, 0]);
+}
+
+#[test]
+fn what_cannot_move_is_refused() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["mobility.moblie.moves.periodic.stay=\"1 s\""], "mobility.moblie: found no such host, expected"),
+        (
+            &["mobility.fixed.moves.periodic.stay=\"1 s\""],
+            "mobility.fixed: found a host with other links than wireless",
+        ),
+        (&["mobility.mobile.moves.periodic.stay=\"0 s\""], "moves.periodic.stay: found a length of zero"),
+        (
+            &["mobility.mobile.moves.random.stay=\"1 us\""],
+            "moves.random.stay: found \"1 us\" with 2 base stations",
+        ),
+        (
+            &["mobility.mobile.moves.strongest={ crossing = \"0 s\" }"],
+            "strongest.crossing: found a length of zero",
+        ),
+        (
+            &["mobility.mobile.moves.strongest={ crossing = \"1 s\", exponent = -1.0 }"],
+            "strongest.exponent: found -1, expected 0 to 10",
+        ),
+        (
+            &["mobility.mobile.moves.strongest={ crossing = \"1 s\", hysteresis = \"-1 dB\" }"],
+            "strongest.hysteresis: found \"-1 dB\", expected at least \"0 dB\"",
+        ),
+        (&["mobility.mobile.stations=[]"], "mobility.mobile.stations: found none, expected at least one"),
+        (
+            &["mobility.mobile.stations=[\"BS1\", \"BS3\"]"],
+            "stations[1]: found \"BS3\", expected \"BS1\" or \"BS2\"",
+        ),
+        (&["mobility.mobile.stations=[\"BS2\", \"BS2\"]"], "stations[1]: found \"BS2\" a second time"),
+        (
+            &["mobility.mobile.moves.timetable=[{ at = \"1 s\", to = \"BS9\" }]"],
+            "timetable[0].to: found \"BS9\", expected \"BS1\" or \"BS2\"",
+        ),
+        (
+            &[
+                "mobility.mobile.gap=\"2 s\"",
+                "mobility.mobile.moves.timetable=[{ at = \"1 s\", to = \"BS2\" }, { at = \"3 s\", to = \"BS1\" }]",
+            ],
+            "timetable[1].at: found \"3 s\", expected a time after the host has arrived at \"BS2\", later than \"3 s\"",
+        ),
+        (
+            &["traffic.down.via=[\"router\", \"BS1\"]"],
+            "traffic.down.via: found a path with \"mobile\", which moves",
+        ),
+        (&["topology.hand-off.stations=0"], "topology.hand-off.stations: found 0, expected 1 to 1000"),
+        (&["schemes=[\"i-tcp\"]"], "does not hand them over, and a mobile host moves"),
+    ];
+    let download = "transfer={ size = \"1 MB\" }";
+    for (overrides, message) in cases {
+        let error = Scenario::parse(PACKETS, "test.toml", &[&[download], *overrides].concat());
+        let error = error.expect_err(message).to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let still = PACKETS.replace("[mobility.mobile.moves]", "").replace("timetable", "title = \"\" #");
+    let error = Scenario::parse::<&str>(&still, "test.toml", &[]).expect_err("nothing says how").to_string();
+    assert!(error.contains("missing key mobility.mobile, which states how the host moves"), "{error}");
+}
+
+/// Two base stations of a host behind different stations of one cell: the access point would have to follow the host.
+#[test]
+fn a_cell_cannot_follow_a_host() {
+    let text = r#"
+        [topology.graph]
+        wired = ["fixed-ap"]
+        cell = ["ap-BS1", "ap-BS2"]
+        radio = ["BS1-mobile", "BS2-mobile"]
+        [mobility.mobile.moves.periodic]
+        stay = "1 s"
+        [transfer]
+        size = "1 MB"
+        from = "fixed"
+        to = "mobile"
+        [wired]
+        rate = "1 Mbps"
+        [radio]
+        rate = "1 Mbps"
+    "#;
+    let error = Scenario::parse::<&str>(text, "test.toml", &[]).expect_err("the cell is fixed").to_string();
+    assert!(error.contains("the cell of ap would have to send packets for mobile to"), "{error}");
+}
+
+/// The periods in which no base station reaches the host.
+#[test]
+fn a_moving_host_is_out_of_reach_between_its_base_stations() {
+    let scenario = read(PACKETS, &["mobility.mobile.gap=\"50 ms\""]);
+    assert_eq!(scenario.bad_periods(1, 0, 10.0), [(5.0, 5.05)]);
+    assert_eq!(read(PACKETS, &[]).bad_periods(1, 0, 10.0), []);
 }
 
 #[test]
@@ -109,4 +225,132 @@ fn a_host_that_never_moves_is_like_a_host_that_cannot() {
         assert_eq!(format!("{:?}", one.metrics), format!("{:?}", other.metrics), "{scheme}");
         assert_eq!(format!("{:?}", one.connections), format!("{:?}", other.connections), "{scheme}");
     }
+}
+
+/// A random scenario with a moving host: a download, an upload, an application and other traffic in both directions.
+fn world(random: &mut Stream) -> String {
+    let stations = 1 + random.below(4);
+    // Long beside round trips: a host that keeps moving on may miss every retransmission, whatever the scheme.
+    let stay = pick(random, &["3.7 s", "7 s"]);
+    let moves = match random.below(4) {
+        0 => format!("periodic.stay = \"{stay}\""),
+        1 => format!("random.stay = \"{stay}\""),
+        2 => String::from(
+            "strongest = { crossing = \"7.3 s\", shadowing = \"4 dB\", hysteresis = \"8 dB\", correlation = \"5 s\" }",
+        ),
+        _ => format!(
+            "timetable = [{{ at = \"3 s\", to = \"BS{stations}\" }}, {{ at = \"6 s\", to = \"BS1\" }}]"
+        ),
+    };
+    let gap = pick(random, &["0 s", "1 ms", "50 ms"]);
+    let delay = pick(random, &["0 s", "3 ms", "40 ms"]);
+    let queue = pick(random, &["\"unlimited\"", "\"20 packets\"", "{ priority = {} }", "{ fq-codel = {} }"]);
+    let arq = pick(random, &["\"none\"", "{ stop-and-wait = {} }", "{ selective-repeat = {} }"]);
+    let channel = pick(
+        random,
+        &["\"perfect\"", "{ iid = { ber = 2e-6 } }", "{ two-state = { good = \"3 s\", bad = \"200 ms\" } }"],
+    );
+    let far = pick(random, &["1 ms", "100 ms"]);
+    let mtu = if coin(random) { "mtu = \"576 B\"" } else { "" };
+    let flavour = pick(random, &["linux", "linux-bbr", "ns2", "rfc"]);
+    format!(
+        r#"
+        limit = "3000 s"
+        [topology.hand-off]
+        stations = {stations}
+        [mobility.mobile]
+        gap = "{gap}"
+        moves.{moves}
+        [transfer]
+        size = "200 KB"
+        [connection.down]
+        from = "fixed"
+        to = "mobile"
+        [connection.up]
+        from = "mobile"
+        to = "fixed"
+        start = "1 s"
+        # The run outlasts the other traffic.
+        [connection.late]
+        from = "fixed"
+        to = "mobile"
+        start = "40 s"
+        [application.web]
+        from = "mobile"
+        to = "fixed"
+        kind = "http"
+        requests = 5
+        think.constant = "1 s"
+        [traffic.to]
+        from = "fixed"
+        to = "mobile"
+        packet_size = "300 B"
+        stop = "20 s"
+        law.poisson.rate = "40 kbps"
+        [traffic.back]
+        from = "mobile"
+        to = "fixed"
+        packet_size = "300 B"
+        stop = "20 s"
+        law.poisson.rate = "40 kbps"
+        [tcp]
+        profile = "{flavour}"
+        close = true
+        [wired]
+        rate = "10 Mbps"
+        delay = "{delay}"
+        [link.router-BS1]
+        delay = "{far}"
+        [radio]
+        rate = "1 Mbps"
+        delay = "{delay}"
+        queue = {queue}
+        arq = {arq}
+        channel = {channel}
+        {mtu}
+        "#
+    )
+}
+
+/// In random worlds with random combinations of schemes every transfer arrives, byte for byte, every request is
+/// answered, every other packet arrives once or is lost, and recording changes nothing.
+#[test]
+fn everything_is_accounted_for_in_random_worlds() {
+    let schemes = Schemes::default();
+    let names: Vec<&str> = schemes.all().map(|scheme| scheme.name()).collect();
+    let worlds = std::env::var("LASTHOP_WORLDS");
+    let worlds: u64 = worlds.map_or(400, |text| text.parse().expect("a number"));
+    let (mut run_at_all, mut lost, mut combined) = (0, 0, 0);
+    for number in 0..worlds {
+        let mut random = Streams::new(5, number).stream("moving worlds");
+        let text = world(&mut random);
+        let mut name = pick(&mut random, &names).to_owned();
+        while coin(&mut random) {
+            name = format!("{name} + {}", pick(&mut random, &names));
+        }
+        let scenario = read(&text, &[]);
+        let Ok(result) = scenario.run(&name, 1, number, Observe::default()) else { continue };
+        run_at_all += 1;
+        combined += u64::from(name.contains('+'));
+        let case = format!("world {number} with {name}: {text}");
+        for connection in &result.connections {
+            assert!(connection.metrics.finished, "{} in {case}", connection.name);
+            assert_eq!(connection.metrics.delivered_bytes, 200_000, "{} in {case}", connection.name);
+        }
+        assert_eq!(result.applications[0].1.responses, 5, "{case}");
+        for (name, metrics) in &result.traffic {
+            let TrafficMetrics { sent_packets, delivered_packets, lost_packets, .. } = *metrics;
+            assert_eq!(sent_packets, delivered_packets + lost_packets, "{name} in {case}");
+            lost += lost_packets;
+        }
+        if number % 10 == 0 {
+            let recorded =
+                scenario.run(&name, 1, number, EVERYTHING).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(format!("{:?}", recorded.metrics), format!("{:?}", result.metrics), "{case}");
+        }
+    }
+    assert!(
+        run_at_all > worlds / 3 && combined > worlds / 12 && lost > 100,
+        "{run_at_all} {combined} {lost}"
+    );
 }

@@ -22,6 +22,12 @@ pub fn agent(schemes: &Schemes, name: &str) -> Box<dyn Component> {
     installed.agent(0, &site())
 }
 
+/// A new instance of a scheme's only agent at base station number `station` of a moving host. Nobody has told it where
+/// the host is.
+pub fn agent_of_station(schemes: &Schemes, name: &str, station: u16) -> Box<dyn Component> {
+    installed(schemes, name).agent(0, &Site { station: Some(station), ..site() })
+}
+
 /// A base station with a link of 2 Mb/s and 1 ms.
 pub fn site() -> Site<'static> {
     let (rate, delay) = (BitRate::from_bps(2_000_000).expect("not zero"), Duration::from_millis(1));

@@ -7,6 +7,7 @@ mod eln;
 mod freeze_tcp;
 mod handoff_rxmt;
 mod lhack;
+mod multicast;
 mod selective_fec;
 mod smart;
 mod snoop;

@@ -290,6 +290,8 @@ impl SnoopState {
             return Answer { forward: !bare, ..Answer::FORWARD };
         }
         self.acked = Some(Acked { ack, wnd, packet: bare.then_some(*packet) });
+        // The timer does not act while the window is closed, but goes on.
+        self.timeout_at = self.timeout_at.max(now);
         if scheme.selective {
             self.note_reports(segment);
         }

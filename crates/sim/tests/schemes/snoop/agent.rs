@@ -9,9 +9,9 @@ use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Settings};
 use lasthop_proto::{
     Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out,
-    Packet, Port, Probe,
+    Packet, Port, Probe, Signal,
 };
-use lasthop_testing::schemes::agent;
+use lasthop_testing::schemes::{agent, agent_of_station};
 
 /// Source, destination and flow of data.
 pub(super) type Key = (u16, u16, u16);
@@ -70,6 +70,22 @@ impl Station {
         let schemes: Schemes = toml::from_str(&format!("[snoop]\n{parameters}")).expect("sound parameters");
         assert_eq!(schemes.snoop.faults(&Settings::default()), []);
         Station { agent: agent(&schemes, "snoop"), now: Time::ZERO }
+    }
+
+    /// Base station number 1 of a moving host that is at number 0.
+    pub(super) fn of_moving_host(parameters: &str) -> Station {
+        let schemes: Schemes = toml::from_str(&format!("[snoop]\n{parameters}")).expect("sound parameters");
+        let mut station = Station { agent: agent_of_station(&schemes, "snoop", 1), now: Time::ZERO };
+        station.host_is_at(0);
+        station
+    }
+
+    /// The moving host arrives at a base station.
+    pub(super) fn host_is_at(&mut self, station: u16) -> &mut Station {
+        let mut out = Out::default();
+        self.agent.on_signal(self.now, &Signal::Attached { host: HostId(9), station }, &mut out);
+        assert!(out.take().is_none(), "nothing is sent for that");
+        self
     }
 
     /// A base station that has measured a round-trip time of 100 ms and forwarded segments 0 to `last`, of which
@@ -667,4 +683,51 @@ fn arbitrary_packets_do_no_harm() {
         }
         assert!(station.shows("local_retransmissions") > 0.0);
     }
+}
+
+/// While the host is elsewhere its packets are cached, and nothing else. When it arrives, its first acknowledgement
+/// removes what it has, and losses are repaired as usual.
+#[test]
+fn a_base_station_without_its_host_only_caches() {
+    let mut station = Station::of_moving_host("bursts = false");
+    station.at(0).sends(0..=5).holds(6, 1);
+    // No timer runs, and acknowledgements that still arrive have no effect.
+    station.at(5_000).passes(LEN).passes(LEN).holds(6, 1).sends(6..=7);
+    assert_eq!(station.agent.next_wakeup(), Time::NEVER);
+    station.host_is_at(1).passes(5 * LEN).holds(3, 1);
+    station.repairs(5 * LEN, nth(5)).at(5_010).suppresses(5 * LEN);
+    // The base station has not measured the round-trip time: the long time of the first segments says nothing.
+    station.at(5_020).passes(6 * LEN).at(5_030).sends(8..=9).at(5_050).passes(10 * LEN).holds(0, 1);
+    // It leaves again.
+    station.host_is_at(0).sends(10..=10);
+    assert_eq!(station.agent.next_wakeup(), Time::NEVER);
+}
+
+/// The oldest segments make room: what the host still lacks is among the latest.
+#[test]
+fn without_its_host_a_base_station_caches_the_latest_segments() {
+    let mut station = Station::of_moving_host("cache = 4");
+    station.at(0).sends(0..=9).holds(4, 1);
+    station.host_is_at(1).passes(7 * LEN).holds(3, 1).repairs(7 * LEN, nth(7));
+}
+
+/// A packet of 1,040 bytes takes 4.16 ms on the air and 1 ms there and back. An acknowledgement after more than that may
+/// be of the copy, however long round trips were that were measured in a full queue.
+#[test]
+fn after_a_hand_off_copies_are_acknowledged_within_any_possible_round_trip() {
+    let mut station = Station::of_moving_host("bursts = false");
+    station.at(0).sends(0..=3).host_is_at(1).at(10).repairs(0, nth(0));
+    station.at(20).passes(LEN).repairs(LEN, nth(1)).at(30).passes(2 * LEN).repairs(2 * LEN, nth(2));
+    // Sooner than a packet can be on the air: the original has arrived, and the copy will cause a duplicate.
+    station.at(32).passes(3 * LEN).suppresses(3 * LEN).repairs(3 * LEN, nth(3));
+}
+
+/// The local timeout passes while the window is closed. The segment is repaired when the window opens again.
+#[test]
+fn a_timeout_in_a_closed_window_is_made_up_for() {
+    let mut station = Station::measured("bursts = false", 4);
+    station.at(110).repairs(LEN, nth(1));
+    let closed = Segment { wnd: 0, ..ack(LEN) };
+    station.at(120).passes_segment(closed);
+    station.at(2_000).passes(LEN).repairs_at(2_000, nth(1));
 }
