@@ -12,9 +12,11 @@ use lasthop_proto::frag::Mtu;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, arq};
 
 use crate::line::Line;
+use crate::pace::Fixed;
 use crate::queue::{Discipline, QueueLimit, QueueStats};
+use crate::varying::Timing;
 use air::Air;
-use one_shot::{ManagedOneShot, OneShot};
+use one_shot::{ManagedOneShot, OneShot, VaryingOneShot};
 use with_arq::{Queue, WithArq};
 
 pub use coding::{Expansion, Exposed};
@@ -109,7 +111,9 @@ pub struct RadioLink(Kind);
 enum Kind {
     OneShot(OneShot),
     ManagedOneShot(ManagedOneShot),
-    Arq(WithArq),
+    Arq(WithArq<Fixed>),
+    VaryingOneShot(VaryingOneShot),
+    VaryingArq(WithArq<Timing>),
 }
 
 impl RadioLink {
@@ -122,7 +126,10 @@ impl RadioLink {
         let air = Air::new(&config, channel, bits);
         RadioLink(match config.arq.build(backoff) {
             None => Kind::OneShot(OneShot::new(&config, air)),
-            Some(arq) => Kind::Arq(WithArq::new(&config, air, arq, Queue::DropTail(config.queue))),
+            Some(arq) => {
+                let pace = Fixed { delay: config.delay };
+                Kind::Arq(WithArq::new(&config, pace, air, arq, Queue::DropTail(config.queue)))
+            }
         })
     }
 
@@ -140,7 +147,29 @@ impl RadioLink {
         let air = Air::new(&config, channel, bits);
         RadioLink(match config.arq.build(backoff) {
             None => Kind::ManagedOneShot(ManagedOneShot::new(&config, air, queue)),
-            Some(arq) => Kind::Arq(WithArq::new(&config, air, arq, Queue::Managed(queue))),
+            Some(arq) => {
+                let pace = Fixed { delay: config.delay };
+                Kind::Arq(WithArq::new(&config, pace, air, arq, Queue::Managed(queue)))
+            }
+        })
+    }
+
+    /// Like [`managed`](RadioLink::managed), with a rate and a delay that vary; those of `config` are their means.
+    ///
+    /// # Panics
+    /// As [`new`](RadioLink::new).
+    pub fn varying(
+        config: RadioConfig,
+        timing: Timing,
+        queue: Box<dyn Discipline>,
+        channel: Box<dyn Channel>,
+        bits: Stream,
+        backoff: Stream,
+    ) -> RadioLink {
+        let air = Air::new(&config, channel, bits);
+        RadioLink(match config.arq.build(backoff) {
+            None => Kind::VaryingOneShot(VaryingOneShot::new(&config, timing, air, queue)),
+            Some(arq) => Kind::VaryingArq(WithArq::new(&config, timing, air, arq, Queue::Managed(queue))),
         })
     }
 
@@ -163,7 +192,7 @@ impl RadioLink {
     pub(crate) fn line_mut(&mut self) -> Option<&mut impl Line> {
         match &mut self.0 {
             Kind::OneShot(link) => Some(link),
-            Kind::ManagedOneShot(_) | Kind::Arq(_) => None,
+            Kind::ManagedOneShot(_) | Kind::Arq(_) | Kind::VaryingOneShot(_) | Kind::VaryingArq(_) => None,
         }
     }
 
@@ -173,6 +202,8 @@ impl RadioLink {
             Kind::OneShot(link) => link.held(),
             Kind::ManagedOneShot(link) => link.held(),
             Kind::Arq(link) => link.held(),
+            Kind::VaryingOneShot(link) => link.held(),
+            Kind::VaryingArq(link) => link.held(),
         }
     }
 
@@ -182,6 +213,8 @@ impl RadioLink {
             Kind::OneShot(link) => link.stats(),
             Kind::ManagedOneShot(link) => link.stats(),
             Kind::Arq(link) => link.stats(),
+            Kind::VaryingOneShot(link) => link.stats(),
+            Kind::VaryingArq(link) => link.stats(),
         }
     }
 }
@@ -192,6 +225,8 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.enter(now, packet, out),
             Kind::ManagedOneShot(link) => link.receive(now, *packet, out),
             Kind::Arq(link) => link.receive(now, packet, out),
+            Kind::VaryingOneShot(link) => link.receive(now, *packet, out),
+            Kind::VaryingArq(link) => link.receive(now, packet, out),
         }
     }
 
@@ -200,6 +235,8 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.leave(now, out),
             Kind::ManagedOneShot(link) => link.wake(now, out),
             Kind::Arq(link) => link.advance(now, out),
+            Kind::VaryingOneShot(link) => link.wake(now, out),
+            Kind::VaryingArq(link) => link.advance(now, out),
         }
     }
 
@@ -208,6 +245,8 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.next_wakeup(),
             Kind::ManagedOneShot(link) => link.next_wakeup(),
             Kind::Arq(link) => link.next_wakeup(),
+            Kind::VaryingOneShot(link) => link.next_wakeup(),
+            Kind::VaryingArq(link) => link.next_wakeup(),
         }
     }
 
@@ -218,6 +257,8 @@ impl Component for RadioLink {
             Kind::OneShot(link) => (link.queued(), 0),
             Kind::ManagedOneShot(link) => (link.queued(), 0),
             Kind::Arq(link) => (link.queued(), link.attempt()),
+            Kind::VaryingOneShot(link) => (link.queued(), 0),
+            Kind::VaryingArq(link) => (link.queued(), link.attempt()),
         };
         probe.value("queue_packets", packets as f64);
         probe.value("queue_bytes", bytes.0 as f64);
