@@ -1,6 +1,6 @@
 //! The network of a scenario: its graph, the parameters of its links, and its flows with their paths.
 
-use lasthop_base::{Duration, Streams, Time};
+use lasthop_base::{BitRate, Duration, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::{HostId, application, tcp, traffic};
 use lasthop_sim::network::{FlowPath, Graph, LinkId};
@@ -29,10 +29,32 @@ pub(crate) struct Network {
 /// A link of a network.
 #[derive(Clone, Debug)]
 pub(crate) enum NetworkLink {
-    Wired(Wired),
+    Wired(Box<Wired>),
     Radio(Box<LastHop>),
     /// A link from an access point to a station.
     Station(Box<StationConfig>),
+}
+
+impl NetworkLink {
+    /// Whether the rate or the delay varies in either direction.
+    pub(crate) fn varies(&self) -> bool {
+        match self {
+            NetworkLink::Wired(wired) => wired.rate.varies() || wired.delay.varies(),
+            NetworkLink::Radio(hop) => {
+                [&hop.down, &hop.up].iter().any(|radio| radio.rate.varies() || radio.delay.varies())
+            }
+            NetworkLink::Station(_) => false,
+        }
+    }
+
+    /// The mean rate of a direction; `None` for the links of a cell, which share one.
+    pub(crate) fn rate(&self, up: bool) -> Option<BitRate> {
+        match self {
+            NetworkLink::Wired(wired) => Some(wired.rate.nominal()),
+            NetworkLink::Radio(hop) => Some(if up { hop.up.rate.nominal() } else { hop.down.rate.nominal() }),
+            NetworkLink::Station(_) => None,
+        }
+    }
 }
 
 /// A wireless link.

@@ -28,5 +28,5 @@ pub use sweep::{Point, Sweep};
 pub use topology::{Dumbbell, GraphTopology, Path, Stations, Topology, Wireless};
 
 pub(crate) use scenario::is_choice;
-pub(crate) use sweep::{Axis, text};
+pub(crate) use sweep::{Axis, SweptPreset, text};
 pub(crate) use topology::{Edge, Pair, split};
