@@ -12,11 +12,12 @@ Examples
 (0, 0)
 """
 
-from lasthop._lasthop import Run, Scenario, ScenarioError, Scheme, __version__, schemes
+from lasthop._lasthop import Link, Run, Scenario, ScenarioError, Scheme, __version__, links, schemes
 from lasthop.api import build, compare, events_frame, load, run, series_frame
 from lasthop.packaged import scenarios
 
 __all__ = [
+    "Link",
     "Run",
     "Scenario",
     "ScenarioError",
@@ -25,6 +26,7 @@ __all__ = [
     "build",
     "compare",
     "events_frame",
+    "links",
     "load",
     "run",
     "scenarios",

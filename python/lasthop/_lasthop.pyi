@@ -12,6 +12,7 @@ __all__ = [
     "METRICS",
     "PROFILES",
     "SCENARIOS",
+    "Link",
     "Point",
     "Pool",
     "Run",
@@ -20,6 +21,7 @@ __all__ = [
     "Scheme",
     "__version__",
     "decode",
+    "links",
     "schemes",
 ]
 
@@ -33,6 +35,21 @@ class ScenarioError(ValueError):
     file: str
     line: int | None
     column: int | None
+
+@final
+class Link:
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def choice(self) -> str: ...
+    @property
+    def toml(self) -> str: ...
+
+def links() -> list[Link]: ...
 
 @final
 class Scheme:
@@ -69,6 +86,14 @@ class Scenario:
     def hash(self) -> str: ...
     def points(self) -> list[Point]: ...
     def bad_periods(self, until: float, *, seed: int = 1, run: int = 0) -> list[tuple[float, float]]: ...
+    @property
+    def varying_links(self) -> list[str]: ...
+    def link_timing(
+        self, until: float, link: str | None = None, *, up: bool = False, seed: int = 1, run: int = 0
+    ) -> dict[str, NDArray[np.float64]]: ...
+    def mahimahi(
+        self, until: float, link: str | None = None, *, up: bool = False, seed: int = 1, run: int = 0
+    ) -> list[int]: ...
     def channel_bursts(self) -> list[dict[str, Any]]: ...
     def packet_loss(self, size: str | int, link: str | None = None) -> float: ...
     def unused_by(self, scheme: str) -> list[str]: ...

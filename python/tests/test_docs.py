@@ -95,6 +95,8 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
 CHOICES = {
     "topology": ("Top level", "topology"),
     "wired.queue": ("wired", "queue"),
+    "radio.rate": ("radio", "rate"),
+    "radio.delay": ("radio", "delay"),
     "radio.channel": ("radio", "channel"),
     "radio.arq": ("radio", "arq"),
     "radio.arq.stop-and-wait.backoff": ("radio.arq.stop-and-wait", "backoff"),
@@ -146,7 +148,10 @@ def scenario_with(path: str, content: dict[str, Any]) -> Scenario:
     table = document
     *parents, last = path.split(".")
     for name in parents:
-        table = table.setdefault(name, {})
+        if not isinstance(table.get(name), dict):
+            # A table takes the place of a word or a quantity.
+            table[name] = {}
+        table = table[name]
     if last:
         table[last] = content
     else:
@@ -235,7 +240,7 @@ def test_every_choice_is_documented(path: str) -> None:
 def test_every_key_of_a_direction_is_documented() -> None:
     text = (DOCS / "scenarios.md").read_text()
     (section,) = re.findall(r"### `\[radio.uplink\]`\n(.*?)\n#", text, re.DOTALL)
-    both = {"outage": {"first": "1 s", "lasts": "1 s"}, "uplink": {}}
+    both = {"outage": {"first": "1 s", "lasts": "1 s"}, "uplink": {}, "preset": "geo"}
     of_cells = {"drop": {"up": 0.1}}
     prose = section.split("```")[0]
     assert list(dict.fromkeys(re.findall(r"`(\w+)`", prose))) == [
@@ -266,13 +271,22 @@ def test_keys_of_cells_are_for_links_of_cells() -> None:
                 Scenario.parse(text, overrides=overrides)
 
 
-def test_every_key_of_gilbert_elliott_is_documented() -> None:
-    """It has no key that is required by itself."""
-    heading = "radio.channel.gilbert-elliott"
+# Tables of which one key or another is required: what they say here, and the keys without a default.
+ALTERNATIVES: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "radio.channel.gilbert-elliott": ({"p": 0.1, "r": 0.2}, {"p", "r", "good", "bad"}),
+    "radio.rate.lognormal": ({"sigma": 0.5, "median": "1 Mbps"}, {"median", "mean", "slot"}),
+    "radio.delay.lognormal": ({"sigma": 0.5, "mean": "1 ms"}, {"median", "mean", "slot"}),
+}
+
+
+@pytest.mark.parametrize("heading", ALTERNATIVES)
+def test_every_key_of_tables_with_alternatives_is_documented(heading: str) -> None:
+    content, free = ALTERNATIVES[heading]
     assert documented(heading) == known(heading)
-    table = at(tomllib.loads(scenario_with(heading, {"p": 0.1, "r": 0.2}).to_toml()), heading)
+    table = at(tomllib.loads(scenario_with(heading, content).to_toml()), heading)
     for key, default, _ in REFERENCE[heading]:
-        assert default == ("none" if key in {"p", "r", "good", "bad"} else literal(table[key])), key
+        expected = "required" if key == "sigma" else "none" if key in free else literal(table[key])
+        assert default == expected, key
 
 
 def test_every_law_of_periods_is_documented() -> None:
@@ -287,10 +301,22 @@ def test_every_law_of_periods_is_documented() -> None:
             scenario_with(path, {"good": law, "bad": law})
 
 
-def test_a_series_of_losses_needs_its_file() -> None:
-    assert documented("radio.channel.loss-series") == known("radio.channel.loss-series") == ["file"]
-    with pytest.raises(ScenarioError, match=r"missing key .*loss-series\.file"):
-        scenario_with("radio.channel.loss-series", {})
+# Tables with the name of a file.
+FILES = {
+    "radio.channel.loss-series": ["file"],
+    "radio.rate.mahimahi": ["file"],
+    "radio.rate.series": ["file"],
+    "radio.rate.signal": ["file", "table"],
+    "radio.delay.series": ["file"],
+    "radio.delay.per-packet": ["file"],
+}
+
+
+@pytest.mark.parametrize("table", FILES)
+def test_tables_with_files_are_documented(table: str) -> None:
+    assert documented(table) == known(table) == FILES[table]
+    with pytest.raises(ScenarioError, match=rf"missing key {re.escape(table)}\.file"):
+        scenario_with(table, {})
 
 
 def test_every_law_of_an_application_is_documented() -> None:

@@ -15,7 +15,7 @@ import pytest
 from conftest import Command
 
 import lasthop
-from lasthop import web
+from lasthop import Scenario, web
 from lasthop._lasthop import SCENARIOS
 
 if TYPE_CHECKING:
@@ -105,10 +105,14 @@ def move(page: Page, key: str, steps: int) -> None:
     )
 
 
+def nothing() -> None:
+    """Change nothing."""
+
+
 def test_the_numbers_are_those_of_the_command_line(opened: Callable[..., Page], command: Command) -> None:
     page = opened(page_of("ebsn-wide-area", "limit=1000 s"), "#seed=7&run=3")
     for change in (
-        lambda: None,
+        nothing,
         lambda: move(page, "radio.rate", 20),
         lambda: move(page, "radio.channel.two-state.bad", -30),
         lambda: page.select_option("#b", "snoop"),
@@ -118,8 +122,10 @@ def test_the_numbers_are_those_of_the_command_line(opened: Callable[..., Page], 
         lambda: move(page, "wired.delay", 150),
         lambda: page.click("#next-run"),
     ):
+        before = page.inner_text("#command")
         change()
         settled(page)
+        assert (page.inner_text("#command") == before) == (change is nothing)
         line = shlex.split(page.inner_text("#command"))
         assert line[:3] == ["lasthop", "run", "ebsn-wide-area"]
         printed = command(*line[1:], "--json")
@@ -163,6 +169,22 @@ def test_a_slider_answers_within_50_milliseconds(opened: Callable[..., Page]) ->
         took.append(float(page.get_attribute("body", "data-milliseconds") or "nan"))
     # Other programs on the machine make some slower.
     assert quantiles(took, n=4)[0] < 50, took
+
+
+def test_a_long_run_is_given_up_for_the_next(opened: Callable[..., Page]) -> None:
+    page = opened(web.page(TRAFFIC, "traffic"))
+    # Nearly a thousand million packets.
+    page.evaluate(
+        "GIVEN.overrides = ['wired.rate=1 Gbps', 'radio.rate=1 Gbps', 'limit=4000 s',"
+        "'traffic.alone.law.poisson.rate=900 Mbps']; void changed()"
+    )
+    page.wait_for_timeout(400)
+    page.evaluate("GIVEN.overrides = []; state.run = '5'; void changed()")
+    page.wait_for_function("() => !running", timeout=10_000)
+    assert 'limit = "5 s"' in page.evaluate("canonical()")
+    scenario = Scenario.parse(TRAFFIC, "traffic")
+    assert page.evaluate("result.reply.report") == scenario.report([scenario.run(run=5)])
+    assert page.is_hidden("#error")
 
 
 def test_the_address_has_the_state(opened: Callable[..., Page], command: Command) -> None:
@@ -230,9 +252,12 @@ def test_time_is_moved_by_mouse_and_keys(opened: Callable[..., Page]) -> None:
     assert page.inner_text("#play") == "Play"
 
 
-def test_packets_end_where_and_when_the_trace_says(opened: Callable[..., Page]) -> None:
-    page = opened(page_of("ebsn-example"), "#b=")
-    events = lasthop.run("ebsn-example", "basic", trace=True).events()
+@pytest.mark.parametrize("overrides", [(), ("wired.rate=2 kbps", "link.fixed-base.rate=1 Mbps")], ids=len)
+def test_packets_end_where_and_when_the_trace_says(
+    opened: Callable[..., Page], overrides: tuple[str, ...]
+) -> None:
+    page = opened(page_of("ebsn-example", *overrides), "#b=")
+    events = lasthop.run(lasthop.load("ebsn-example", overrides), "basic", trace=True).events()
     journeys: list[dict[str, Any]] = page.evaluate("journeys[0].found")
     arrived = sorted(each["legs"][-1][0] for each in journeys if each["forward"] and not each["gone"])
     assert arrived == sorted(events["time_s"][events["event"] == "delivered"])
@@ -267,7 +292,7 @@ def test_colours_follow_the_theme(opened: Callable[..., Page]) -> None:
     light = back()
     page.click("#theme")
     assert back() != light
-    assert page.evaluate("colour('ink')") != "rgb(27, 31, 38)"
+    assert page.evaluate("colour('ink')") == "rgb(232, 235, 240)"
     page.click("#theme")
     assert back() == light
 

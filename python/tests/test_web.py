@@ -108,6 +108,36 @@ def test_the_module_samples_runs_and_reports_errors(module: bytes, tmp_path: Pat
     assert refused["error"]["option"] == "--set radio.rat=1"
 
 
+def test_a_crash_of_the_module_is_reported(tmp_path: Path) -> None:
+    if NODE is None:
+        pytest.skip("there is no node")
+    program = """
+    const source = require("fs").readFileSync(process.argv[2]);
+    const { Simulator } = new Function(`${source}; return { Simulator };`)();
+    const text = new TextEncoder().encode('{"error":{"message":"panicked"}} ');
+    const memory = { buffer: new ArrayBuffer(256) };
+    const simulator = new Simulator({
+      memory,
+      lasthop_request: () => 128,
+      lasthop_answer: () => {
+        new DataView(memory.buffer).setUint32(8, text.length, true);
+        new Uint8Array(memory.buffer).set(text, 12);
+        throw new Error("unreachable");
+      },
+      lasthop_reply: () => 8,
+      lasthop_reply_length: () => 4 + text.length,
+    });
+    try {
+      simulator.ask({ do: "about" });
+    } catch (error) {
+      console.log(error.message, error.crashed);
+    }
+    """
+    (tmp_path / "crash.js").write_text(program)
+    line: list[str | Path] = [NODE, tmp_path / "crash.js", ROOT / "python/lasthop/web/simulator.js"]
+    assert subprocess.run(line, capture_output=True, text=True, check=True).stdout == "panicked true\n"
+
+
 def test_without_the_module_its_absence_is_explained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(web, "MODULE", tmp_path / "nowhere")
     with pytest.raises(web.MissingModuleError, match="`make web` in a clone compiles it"):

@@ -84,6 +84,11 @@ impl Steps {
         begins.zip(&self.ends).zip(&self.values).map(|((begin, &end), &value)| (end - begin, value))
     }
 
+    /// A series with the same times, and each value replaced by `f` of it.
+    pub fn with(&self, f: impl Fn(f64) -> f64) -> Steps {
+        Steps { ends: self.ends.clone(), values: self.values.iter().map(|&value| f(value)).collect() }
+    }
+
     /// The mean over time.
     pub fn mean(&self) -> f64 {
         let total: f64 = self.spans().map(|(span, value)| span.as_secs_f64() * value).sum();

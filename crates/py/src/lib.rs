@@ -8,6 +8,7 @@
 
 mod columns;
 mod error;
+mod link;
 mod pool;
 mod run;
 mod scenario;
@@ -24,6 +25,8 @@ mod _lasthop {
 
     #[pymodule_export]
     use crate::error::ScenarioError;
+    #[pymodule_export]
+    use crate::link::{Link, links};
     #[pymodule_export]
     use crate::pool::{Pool, decode};
     #[pymodule_export]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Bytes, ChannelBursts, Metrics, Observe, Time};
+use lasthop_scenario::{Bytes, ChannelBursts, LinkAsked, Metrics, Observe, Time};
+use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
@@ -290,6 +291,110 @@ impl Scenario {
     #[pyo3(signature = (until, *, seed=1, run=0))]
     fn bad_periods(&self, until: f64, seed: u64, run: u64) -> Vec<(f64, f64)> {
         self.0.bad_periods(seed, run, until)
+    }
+
+    #[getter]
+    fn varying_links(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.0.varying_links().map_err(|error| scenario_error(py, &error))
+    }
+
+    /// Return the rate and the delay of a link over time.
+    ///
+    /// They depend on the seed and the run number only, and are the same for every scheme.
+    ///
+    /// Parameters
+    /// ----------
+    /// until : float
+    ///     End of the time of interest in seconds; at most the time limit of the scenario.
+    /// link : str, optional
+    ///     The name of the link. By default the first whose rate or delay varies.
+    /// up : bool, default False
+    ///     Whether to return the direction to the base station, or to the first end of a wired link.
+    /// seed : int, default 1
+    ///     The study's seed.
+    /// run : int, default 0
+    ///     The run number.
+    ///
+    /// Returns
+    /// -------
+    /// dict of numpy.ndarray
+    ///     `time_s`, from which on a row holds, `rate_bps` and `delay_s`. A trace of transmission
+    ///     opportunities is counted in bins of 100 ms. The delay is NaN if each packet has its own.
+    ///
+    /// Raises
+    /// ------
+    /// ScenarioError
+    ///     If there is no such link, or too much of it.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> varying = ["radio.rate.lognormal={ median = '5 Mbps', sigma = 0.5 }"]
+    /// >>> timing = Scenario.load("scenarios/last-mile.toml", varying).link_timing(10.0)
+    /// >>> len(timing["rate_bps"])
+    /// 100
+    #[pyo3(signature = (until, link = None, *, up=false, seed=1, run=0))]
+    fn link_timing<'py>(
+        &self,
+        py: Python<'py>,
+        until: f64,
+        link: Option<&str>,
+        up: bool,
+        seed: u64,
+        run: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let asked = LinkAsked { link, up, seed, run, until_s: until };
+        let rows = self.0.link_timing(asked).map_err(|error| scenario_error(py, &error))?;
+        let table = PyDict::new(py);
+        for (index, name) in ["time_s", "rate_bps", "delay_s"].into_iter().enumerate() {
+            let column: Vec<f64> = rows.iter().map(|row| row[index]).collect();
+            table.set_item(name, PyArray1::from_vec(py, column))?;
+        }
+        Ok(table)
+    }
+
+    /// Return the transmission opportunities of a link: a trace for mahimahi, or for ``rate.mahimahi``.
+    ///
+    /// Parameters
+    /// ----------
+    /// until : float
+    ///     As in `link_timing`.
+    /// link : str, optional
+    ///     As in `link_timing`.
+    /// up : bool, default False
+    ///     As in `link_timing`.
+    /// seed : int, default 1
+    ///     As in `link_timing`.
+    /// run : int, default 0
+    ///     As in `link_timing`.
+    ///
+    /// Returns
+    /// -------
+    /// list of int
+    ///     The time of each in milliseconds: when another 1504 bytes could have been sent.
+    ///
+    /// Raises
+    /// ------
+    /// ScenarioError
+    ///     As in `link_timing`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> Scenario.load("scenarios/last-mile.toml").mahimahi(0.005, "base-mobile")
+    /// [2, 3, 4, 5]
+    #[pyo3(signature = (until, link = None, *, up=false, seed=1, run=0))]
+    fn mahimahi(
+        &self,
+        py: Python<'_>,
+        until: f64,
+        link: Option<&str>,
+        up: bool,
+        seed: u64,
+        run: u64,
+    ) -> PyResult<Vec<u64>> {
+        let asked = LinkAsked { link, up, seed, run, until_s: until };
+        self.0.link_opportunities(asked).map_err(|error| scenario_error(py, &error))
     }
 
     /// Return the losses of Gilbert and Gilbert-Elliott channels, by packets and by time.

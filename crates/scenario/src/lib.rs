@@ -20,10 +20,10 @@ pub use lasthop_proto::tcp::Profile;
 pub use lasthop_sim::Ended;
 
 pub use build::Fault;
-pub use file::ScenarioError;
+pub use file::{Preset, ScenarioError};
 pub use measure::{
-    ApplicationMetrics, ChannelBursts, ConnectionMetrics, Events, Metrics, NetworkMetrics, SchemeCounter,
-    Series, TrafficMetrics, Value, report,
+    ApplicationMetrics, ChannelBursts, ConnectionMetrics, Events, LinkAsked, Metrics, NetworkMetrics,
+    SchemeCounter, Series, TrafficMetrics, Value, report,
 };
 pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
 pub use schema::{

@@ -650,6 +650,7 @@ impl CountedComponents<'_> {
         });
         let managed = self.managed.iter().map(|&id| match engine.node(id) {
             Node::Managed(link) => link.stats().marked,
+            Node::Varying(link) => link.stats().marked,
             _ => unreachable!("the component is a managed link"),
         });
         let bsses = self.bsses.iter().map(|&(id, stations)| match engine.node(id) {

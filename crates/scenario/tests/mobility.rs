@@ -157,7 +157,9 @@ fn what_cannot_move_is_refused() {
         let error = error.expect_err(message).to_string();
         assert!(error.contains(message), "{error}");
     }
-    let still = PACKETS.replace("[mobility.mobile.moves]", "").replace("timetable", "title = \"\" #");
+    let moves = "[mobility.mobile.moves]\n    timetable = [{ at = \"5 s\", to = \"BS2\" }]";
+    assert!(PACKETS.contains(moves));
+    let still = PACKETS.replace(moves, "");
     let error = Scenario::parse::<&str>(&still, "test.toml", &[]).expect_err("nothing says how").to_string();
     assert!(error.contains("missing key mobility.mobile, which states how the host moves"), "{error}");
 }

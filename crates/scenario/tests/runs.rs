@@ -224,8 +224,10 @@ fn a_report_is_of_one_seed_and_run_number() {
 #[test]
 fn bundled_scenarios_run() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    let in_folder = |folder: &str| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    // Beside some scenarios there are their data files.
+    let paths = in_folder(folder).chain(in_folder(&format!("{folder}/traces")));
+    for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
         let scenario = Scenario::load::<&str>(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
         let expected = match scenario.transfer.as_ref().and_then(|transfer| transfer.size) {
             Some(_) => Ended::Finished,

@@ -11,6 +11,7 @@ use crate::line::{Arrivals, Fate, Line};
 use crate::managed::ManagedLink;
 use crate::network::Router;
 use crate::radio::RadioLink;
+use crate::varying::VaryingLink;
 use crate::wired::WiredLink;
 use crate::wlan::Bss;
 
@@ -26,6 +27,8 @@ pub enum Node {
     Wired(Box<WiredLink>),
     /// One direction of a wired link whose queue has a discipline.
     Managed(Box<ManagedLink>),
+    /// One direction of a wired link whose rate or delay varies.
+    Varying(Box<VaryingLink>),
     /// One direction of a wireless last hop.
     Radio(Box<RadioLink>),
     /// An 802.11 access point and its stations.
@@ -53,6 +56,7 @@ macro_rules! dispatch {
             Node::Receiver($component) => $call,
             Node::Wired($component) => $call,
             Node::Managed($component) => $call,
+            Node::Varying($component) => $call,
             Node::Radio($component) => $call,
             Node::Bss($component) => $call,
             Node::Source($component) => $call,
@@ -90,7 +94,9 @@ macro_rules! line {
                 let $line = link.line_mut().expect("the link is a line");
                 $call
             }
-            Node::Managed(_) | Node::Bss(_) | no_link!() => unreachable!("the component is a line"),
+            Node::Managed(_) | Node::Varying(_) | Node::Bss(_) | no_link!() => {
+                unreachable!("the component is a line")
+            }
         }
     };
 }
@@ -152,7 +158,7 @@ impl Node {
         match self {
             Node::Wired(_) => true,
             Node::Radio(link) => link.is_line(),
-            Node::Managed(_) | Node::Bss(_) | no_link!() => false,
+            Node::Managed(_) | Node::Varying(_) | Node::Bss(_) | no_link!() => false,
         }
     }
 
@@ -183,6 +189,7 @@ impl Node {
         match self {
             Node::Wired(link) => link.held(),
             Node::Managed(link) => link.held(),
+            Node::Varying(link) => link.held(),
             Node::Radio(link) => link.held(),
             Node::Bss(bss) => bss.held(),
             no_link!() => 0,
@@ -211,6 +218,7 @@ from_component! {
     Receiver => Receiver,
     WiredLink => Wired,
     ManagedLink => Managed,
+    VaryingLink => Varying,
     RadioLink => Radio,
     Bss => Bss,
     Source => Source,

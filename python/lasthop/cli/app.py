@@ -241,6 +241,34 @@ def schemes(json: AsJson = False) -> None:
 
 
 @app.command()
+def links(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Show the keys of this one, and their sources.")
+    ] = None,
+    mahimahi: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write its capacity as a trace for mahimahi or rate.mahimahi."),
+    ] = None,
+    up: Annotated[bool, typer.Option("--up", help="With --mahimahi: of the direction to the base.")] = False,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=0.001, max=86400.0, help="With --mahimahi: its length.")
+    ] = 60.0,
+    seed: Seed = 1,
+    run: Annotated[int, number("The run's number.")] = 0,
+    json: AsJson = False,
+) -> None:
+    """List the presets of wireless links with the sources of their numbers, or show one.
+
+    A scenario uses one by `preset = "NAME"` in `[radio]` or `[link.NAME]`; keys stated beside it take
+    precedence.
+    """
+    with reporting_errors():
+        from lasthop.cli.links import Request, execute
+
+        execute(Request(name, mahimahi, up, seconds, seed, run, json))
+
+
+@app.command()
 def scenarios(
     name: Annotated[
         str | None,

@@ -146,6 +146,7 @@ class Output:
         times = [run.events(name, part)["time_s"] for run, name, part in parts]
         until = max(float(each.max(initial=0.0)) for each in times)
         bad = scenario.bad_periods(until, seed=runs[0].seed, run=runs[0].run)
+        self._link_timings(scenario, until, runs[0])
         for run, name, part in parts:
             several = len(run.connections) > 1
             stem = ".".join(
@@ -172,6 +173,18 @@ class Output:
                 stem = ".".join(["packets", *_of_part(most, None, part)])
                 figure = plots.packet_traces(runs, bad_periods=bad, part=part)
                 plots.save(figure, self.path(stem, "figures"))
+
+    def _link_timings(self, scenario: Scenario, until: float, run: Run) -> None:
+        """Write rate and delay of the links that vary, in both directions."""
+        from lasthop import plots
+
+        for link in scenario.varying_links if until > 0 else []:
+            for direction, up in (("down", False), ("up", True)):
+                stem = f"{_stem(link)}.{direction}"
+                timing = scenario.link_timing(until, link, up=up, seed=run.seed, run=run.run)
+                plots.write_csv(self.path(f"{stem}.link.csv", "links"), timing)
+                figure = plots.link_timing(scenario, until, link, up=up, seed=run.seed, run=run.run)
+                plots.save(figure, self.path(f"{stem}.link", "figures"))
 
     def summary(self) -> str:
         """Return a line that says what was written where."""

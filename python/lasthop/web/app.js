@@ -3,16 +3,23 @@
 let views, samples;
 let result = null;
 
+// A run that takes longer is given up for the next one.
+const PATIENCE_MS = 300;
+
 let due = false;
 let running = false;
+let began = 0;
 
-// Runs again after a change: at once, or when the run under way is done.
+// Runs again after a change: at once, or when the run under way is done or given up.
 async function changed() {
   due = true;
   const fragment = toFragment();
   if (location.hash.slice(1) !== fragment) history.replaceState(null, "", fragment ? `#${fragment}` : "#");
   $("command").textContent = command();
-  if (running) return;
+  if (running) {
+    if (performance.now() - began > PATIENCE_MS) views.stop();
+    return;
+  }
   running = true;
   while (due) {
     due = false;
@@ -23,7 +30,7 @@ async function changed() {
 }
 
 async function run() {
-  const began = performance.now();
+  began = performance.now();
   samples.stop();
   const busy = setTimeout(() => document.body.classList.add("busy"), 200);
   try {

@@ -237,6 +237,13 @@ function moveCursor(time) {
   tell(time);
 }
 
+function resized() {
+  for (const chart of charts) chart.setSize({ width: $("charts").clientWidth, height: chart.height });
+  if (!result) return;
+  drawDiagram(Number($("time").value));
+  drawSample();
+}
+
 function draw() {
   if (!result) return;
   drawNumbers();

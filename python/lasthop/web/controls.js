@@ -234,7 +234,7 @@ function listen() {
     showControls();
     changed();
   });
-  new ResizeObserver(() => charts.forEach((chart) => chart.setSize({ width: $("charts").clientWidth, height: chart.height }))).observe($("charts"));
+  new ResizeObserver(resized).observe($("charts"));
 }
 
 async function canonical() {

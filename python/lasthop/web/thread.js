@@ -9,28 +9,28 @@ class Thread {
   start() {
     this.worker = new Worker(Thread.source);
     this.worker.postMessage({ module: this.bytes });
-    this.waiting = null;
+    // What has been asked and not been answered, in order.
+    this.asked = [];
     this.worker.onmessage = ({ data }) => {
-      const { resolve, reject } = this.waiting;
-      this.waiting = null;
+      const { resolve, reject } = this.asked.shift();
       if (data.error) reject(Object.assign(new Error(data.error.message), data.error));
       else resolve(data);
     };
   }
 
-  // The reply to a request. What is still being computed for an earlier one is given up.
+  // The reply to a request.
   ask(request) {
-    if (this.waiting) this.stop();
     return new Promise((resolve, reject) => {
-      this.waiting = { resolve, reject };
+      this.asked.push({ resolve, reject });
       this.worker.postMessage({ request });
     });
   }
 
+  // Gives up what has been asked.
   stop() {
-    if (!this.waiting) return;
+    if (!this.asked.length) return;
     this.worker.terminate();
-    this.waiting.reject(new Superseded());
+    for (const { reject } of this.asked) reject(new Superseded());
     this.start();
   }
 }

@@ -1,5 +1,8 @@
 // Answers the page's requests, one after the other, in a thread of its own. Simulator stands before this.
 
+// A module never gives memory back.
+const MEMORY_KEPT = 256 * 1024 * 1024;
+
 let compiled = null;
 let simulator = null;
 
@@ -12,7 +15,12 @@ let turn = Promise.resolve();
 
 onmessage = ({ data }) => {
   turn = turn.then(() => (data.module ? start(data.module) : answer(data.request)));
+  turn = turn.catch((error) => postMessage({ error: { message: String(error) } }));
 };
+
+async function restart() {
+  simulator = await Simulator.start(compiled);
+}
 
 async function answer(request) {
   const began = performance.now();
@@ -22,6 +30,7 @@ async function answer(request) {
   } catch (error) {
     const { message, text, line, option } = error;
     postMessage({ error: { message, text, line, option } });
-    if (error.crashed) simulator = await Simulator.start(compiled);
+    if (error.crashed) await restart();
   }
+  if (simulator.exports.memory.buffer.byteLength > MEMORY_KEPT) await restart();
 }

@@ -15,4 +15,4 @@ pub use validate::Fault;
 
 pub(crate) use network::{Network, NetworkLink, Workload};
 pub(crate) use split_segments::ConnectionPart;
-pub(crate) use world::{ConnectionComponents, Layout, World, bad_periods};
+pub(crate) use world::{ConnectionComponents, Layout, World, bad_periods, link_timing};

@@ -1,6 +1,6 @@
 //! The network of a scenario: its graph, the parameters of its links, and its flows with their paths.
 
-use lasthop_base::{Duration, Streams, Time};
+use lasthop_base::{BitRate, Duration, Streams, Time};
 use lasthop_channel::{Itinerary, Model, Moves};
 use lasthop_proto::{HostId, application, tcp, traffic};
 use lasthop_sim::network::{FlowPath, Graph, LinkId, MovingHosts};
@@ -31,10 +31,32 @@ pub(crate) struct Network {
 /// A link of a network.
 #[derive(Clone, Debug)]
 pub(crate) enum NetworkLink {
-    Wired(Wired),
+    Wired(Box<Wired>),
     Radio(Box<LastHop>),
     /// A link from an access point to a station.
     Station(Box<StationConfig>),
+}
+
+impl NetworkLink {
+    /// Whether the rate or the delay varies in either direction.
+    pub(crate) fn varies(&self) -> bool {
+        match self {
+            NetworkLink::Wired(wired) => wired.rate.varies() || wired.delay.varies(),
+            NetworkLink::Radio(hop) => {
+                [&hop.down, &hop.up].iter().any(|radio| radio.rate.varies() || radio.delay.varies())
+            }
+            NetworkLink::Station(_) => false,
+        }
+    }
+
+    /// The mean rate of a direction; `None` for the links of a cell, which share one.
+    pub(crate) fn rate(&self, up: bool) -> Option<BitRate> {
+        match self {
+            NetworkLink::Wired(wired) => Some(wired.rate.nominal()),
+            NetworkLink::Radio(hop) => Some(if up { hop.up.rate.nominal() } else { hop.down.rate.nominal() }),
+            NetworkLink::Station(_) => None,
+        }
+    }
 }
 
 /// A wireless link.
@@ -213,9 +235,11 @@ impl Network {
         let delays = path.windows(2).filter_map(|step| {
             let link = self.graph.link(step[0], step[1])?;
             match &self.links[usize::from(link.0)] {
-                NetworkLink::Wired(wired) => Some(wired.delay),
-                NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => Some(hop.up.delay),
-                NetworkLink::Radio(hop) => Some(hop.down.delay),
+                NetworkLink::Wired(wired) => Some(wired.delay.nominal()),
+                NetworkLink::Radio(hop) if self.graph.ends(link)[hop.mobile] == step[0] => {
+                    Some(hop.up.delay.nominal())
+                }
+                NetworkLink::Radio(hop) => Some(hop.down.delay.nominal()),
                 NetworkLink::Station(_) => None,
             }
         });

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lasthop_base::{Bytes, Duration, Streams, Time};
+use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::{Channel, Presence, Sojourn, State};
 use lasthop_proto::fec::Covers;
 use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, Site};
@@ -13,7 +13,8 @@ use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, a
 use lasthop_sim::network::{
     AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, ShortestPaths, Wiring,
 };
-use lasthop_sim::queue::Queue;
+use lasthop_sim::queue::{Discipline, DropTail, Queue};
+use lasthop_sim::varying::{Timing, TimingStreams, VaryingLink};
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{
     Builder, Fec, ManagedLink, Mover, Node, QueueLimit, RadioConfig, RadioLink, SignalMeter, WireId,
@@ -85,7 +86,7 @@ pub(crate) struct World {
     /// The clients and servers of applications.
     pub(crate) applications: Vec<(ComponentId, ComponentId)>,
     pub(crate) radios: Vec<ComponentId>,
-    /// Wired links with a queue discipline.
+    /// Wired links with a queue discipline, or with a rate or a delay that varies.
     pub(crate) managed: Vec<ComponentId>,
     /// The BSSs, each with its number of stations.
     pub(crate) bsses: Vec<(ComponentId, usize)>,
@@ -279,7 +280,7 @@ impl Layout {
         for kind in &self.wiring.components {
             let node = self.component(kind, combination, streams);
             let is_radio = matches!(node, Node::Radio(_));
-            let is_managed = matches!(node, Node::Managed(_));
+            let is_managed = matches!(node, Node::Managed(_) | Node::Varying(_));
             let id = builder.add(node);
             if is_radio {
                 radios.push(id);
@@ -437,7 +438,10 @@ impl Layout {
 
     /// The direction of a wired link that leads away from its end `from`.
     fn wired(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Node {
-        let Wired { rate, delay, queue } = *wired;
+        let (rate, delay, queue) = (wired.rate.nominal(), wired.delay.nominal(), wired.queue);
+        if wired.rate.varies() || wired.delay.varies() {
+            return self.varying(wired, link, from, streams);
+        }
         match queue {
             Queue::DropTail(limit) => WiredLink::new(rate, delay, limit).into(),
             Queue::Managed(management) => {
@@ -448,6 +452,15 @@ impl Layout {
                 ManagedLink::new(rate, delay, queue).into()
             }
         }
+    }
+
+    /// Like [`wired`](Layout::wired), where rate or delay vary.
+    fn varying(&self, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Node {
+        let timing = wired_timing(&self.network, wired, link, from, streams);
+        let ends = self.network.graph.ends(link).map(|end| &self.network.names[usize::from(end.0)]);
+        let random = streams.stream(&["queue:", ends[from], "-", ends[1 - from]].concat());
+        VaryingLink::new(timing, discipline(wired.queue, |size| wired.rate.nominal().time_for(size), random))
+            .into()
     }
 
     fn bss(&self, id: BssId, streams: Streams) -> Bss {
@@ -474,8 +487,12 @@ impl Layout {
     /// The place of an agent at one end of the wireless link called `link`.
     fn site<'a>(&'a self, place: &AgentPlace, end: LinkEnd, link: &'a str, streams: Streams) -> Site<'a> {
         let (rate, delay, place_of_station) = match (&self.network.links[usize::from(place.link.0)], end) {
-            (NetworkLink::Radio(hop), LinkEnd::BaseStation) => (hop.down.rate, hop.down.delay, hop.place),
-            (NetworkLink::Radio(hop), LinkEnd::MobileHost) => (hop.up.rate, hop.up.delay, hop.place),
+            (NetworkLink::Radio(hop), LinkEnd::BaseStation) => {
+                (hop.down.rate.nominal(), hop.down.delay.nominal(), hop.place)
+            }
+            (NetworkLink::Radio(hop), LinkEnd::MobileHost) => {
+                (hop.up.rate.nominal(), hop.up.delay.nominal(), hop.place)
+            }
             (NetworkLink::Station(_), _) => (self.network.bss.phy.data_rate(), Duration::ZERO, None),
             (NetworkLink::Wired(_), _) => unreachable!("agents are at wireless links"),
         };
@@ -624,10 +641,15 @@ impl LastHop {
         let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
         let config = RadioConfig { arq: self.arq(from, link), ..config(radio, link) };
         let (bits, backoff) = (stream("bits"), stream("backoff"));
+        let air_time = |size: Bytes| config.rate.time_for_bits(radio.expansion.on_air(size.bits()));
         let link = match radio.queue {
+            queue if radio.rate.varies() || radio.delay.varies() => {
+                let timing = self.timing(radio, direction, streams, network.limit);
+                let queue = discipline(queue, air_time, stream("queue"));
+                RadioLink::varying(config, timing, queue, channel, bits, backoff)
+            }
             Queue::DropTail(_) => RadioLink::new(config, channel, bits, backoff),
             Queue::Managed(management) => {
-                let air_time = |size: Bytes| radio.rate.time_for_bits(radio.expansion.on_air(size.bits()));
                 let queue = management.build(air_time, stream("queue"));
                 RadioLink::managed(config, queue, channel, bits, backoff)
             }
@@ -648,7 +670,7 @@ impl LastHop {
         let (radio, name, lag) = match from == self.mobile {
             true if self.up_has_channel => (&self.up, "uplink-channel", Duration::ZERO),
             true => (&self.up, "channel", Duration::ZERO),
-            false => (&self.down, "channel", self.down.delay),
+            false => (&self.down, "channel", self.down.delay.nominal()),
         };
         let channel = radio.channel.build(streams.stream(&[name, &self.suffix].concat()));
         let channel = match radio.outage {
@@ -662,6 +684,52 @@ impl LastHop {
             }
             None => channel,
         }
+    }
+
+    /// Rate and delay over time of a direction. Slots of both directions change together.
+    fn timing(&self, radio: &Radio, direction: &str, streams: Streams, limit: Time) -> Timing {
+        let stream = |name: &str| streams.stream(&[name, &self.suffix, ":", direction].concat());
+        let slots = streams.stream(&["slots", &self.suffix].concat());
+        Timing::new(&radio.rate, &radio.delay, timing_streams(stream, slots), limit)
+    }
+}
+
+/// Rate and delay over time of the direction of a wired link that leads away from its end `from`. Slots of both
+/// directions change together.
+fn wired_timing(network: &Network, wired: &Wired, link: LinkId, from: usize, streams: Streams) -> Timing {
+    let ends = network.graph.ends(link).map(|end| &network.names[usize::from(end.0)]);
+    let direction = [ends[from].as_str(), "-", ends[1 - from]].concat();
+    let slots = streams.stream(&["slots:", ends[0], "-", ends[1]].concat());
+    let streams = timing_streams(|name| streams.stream(&[name, ":", &direction].concat()), slots);
+    Timing::new(&wired.rate, &wired.delay, streams, network.limit)
+}
+
+/// Rate and delay over time of a direction of a link; `None` for the links of a cell.
+pub(crate) fn link_timing(network: &Network, link: LinkId, up: bool, streams: Streams) -> Option<Timing> {
+    match &network.links[usize::from(link.0)] {
+        NetworkLink::Wired(wired) => Some(wired_timing(network, wired, link, usize::from(up), streams)),
+        NetworkLink::Radio(hop) => {
+            let (radio, direction) = if up { (&hop.up, "up") } else { (&hop.down, "down") };
+            Some(hop.timing(radio, direction, streams, network.limit))
+        }
+        NetworkLink::Station(_) => None,
+    }
+}
+
+/// The streams of a rate and a delay, by their names, and that of their slots.
+fn timing_streams(stream: impl Fn(&str) -> Stream, phase: Stream) -> TimingStreams {
+    TimingStreams {
+        rate: [stream("rate"), stream("rate-slots")],
+        delay: [stream("delay"), stream("delay-slots")],
+        phase,
+    }
+}
+
+/// The queue of a link that is served packet by packet.
+fn discipline(queue: Queue, air_time: impl Fn(Bytes) -> Duration, random: Stream) -> Box<dyn Discipline> {
+    match queue {
+        Queue::DropTail(limit) => Box::new(DropTail::new(limit)),
+        Queue::Managed(management) => management.build(air_time, random),
     }
 }
 
@@ -701,8 +769,8 @@ fn config(radio: &Radio, link: LinkUse) -> RadioConfig {
         LinkProtection::All => Some(Covers::All),
     };
     RadioConfig {
-        rate: radio.rate,
-        delay: radio.delay,
+        rate: radio.rate.nominal(),
+        delay: radio.delay.nominal(),
         queue: match radio.queue {
             Queue::DropTail(limit) => limit,
             Queue::Managed(_) => QueueLimit::Unlimited,

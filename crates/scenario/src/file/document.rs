@@ -1,6 +1,7 @@
 //! A scenario file as a TOML tree with overrides applied, in which every key keeps the location where it was
 //! written.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::de::DeserializeOwned;
@@ -10,6 +11,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::data::DataFiles;
 use super::diagnostics;
 use super::error::{Location, ScenarioError};
+use super::presets::keys_of_preset;
 use crate::build::Fault;
 use crate::schema::is_choice;
 
@@ -119,6 +121,51 @@ impl<'a> Document<'a> {
             let path = names[..=depth].join(".");
             self.error(format!("{path}: found a value, expected a table"), places[depth + 1])
         })
+    }
+
+    /// The document with the keys of the presets that links name.
+    ///
+    /// # Errors
+    /// If there is no such preset.
+    pub(super) fn with_presets(&self) -> Result<Document<'a>, ScenarioError> {
+        let mut expanded = self.clone();
+        for table in self.tables_of_links() {
+            let path = borrowed(&table);
+            let uplink = [&path[..], &["uplink", "preset"]].concat();
+            if let Some((_, value)) = self.find(&uplink) {
+                let problem = "found it for one direction, expected it for both directions only";
+                return Err(self.error(diagnostics::at(&uplink, problem), &self.origin(&value.span())));
+            }
+            let Some((name, origin)) = self.preset_of(&path) else { continue };
+            let preset = keys_of_preset(&name).map_err(|problem| {
+                self.error(diagnostics::at(&[&path[..], &["preset"]].concat(), &problem), &origin)
+            })?;
+            let Document { marks, root, .. } = &mut expanded;
+            let link = table_at(root, &path).expect("it has a preset");
+            take_over(link, preset, &mut || marks.mark(origin.clone()));
+        }
+        Ok(expanded)
+    }
+
+    /// The name of the preset that the table at `path` states, and where.
+    pub(super) fn preset_of(&self, path: &[&str]) -> Option<(String, Origin)> {
+        let (_, value) = self.find(&[path, &["preset"]].concat())?;
+        let name = value.get_ref().as_str()?.to_owned();
+        Some((name, self.origin(&value.span())))
+    }
+
+    /// The tables of wireless links: `radio`, and those of `link`.
+    fn tables_of_links(&self) -> Vec<Vec<String>> {
+        let own = self.keys_of("link").map(|name| vec![String::from("link"), name.to_owned()]);
+        [vec![String::from("radio")]].into_iter().chain(own).collect()
+    }
+
+    /// The keys of the table at `path`; none if there is none.
+    pub(super) fn keys_at(&self, path: &[&str]) -> BTreeSet<String> {
+        match self.find(path).map(|(_, value)| value.get_ref()) {
+            Some(DeValue::Table(table)) => table.keys().map(|key| key.get_ref().to_string()).collect(),
+            _ => BTreeSet::new(),
+        }
     }
 
     /// Removes the top-level key `key` and returns its value.
@@ -233,6 +280,30 @@ impl<'a> Document<'a> {
             DeValue::Array(items) => items.get(key.parse::<usize>().ok()?).map(|item| (item.span(), item)),
             _ => None,
         })
+    }
+}
+
+/// The table at `path`.
+fn table_at<'t, 'a>(root: &'t mut DeTable<'a>, path: &[&str]) -> Option<&'t mut DeTable<'a>> {
+    path.iter().try_fold(root, |table, key| match table.get_mut(*key)?.get_mut() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    })
+}
+
+/// Adds the keys of `preset` that `link` does not state, those of its uplink each by itself.
+fn take_over(link: &mut DeTable<'_>, preset: &DeTable<'static>, mark: &mut dyn FnMut() -> Range<usize>) {
+    for (key, value) in preset {
+        match (link.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value.get_ref()) {
+            (None, value) => {
+                let key = named(key.get_ref(), mark());
+                link.insert(key, marked(value.clone(), mark));
+            }
+            (Some(DeValue::Table(own)), DeValue::Table(uplink)) if key.get_ref() == "uplink" => {
+                take_over(own, uplink, mark);
+            }
+            (Some(_), _) => {}
+        }
     }
 }
 

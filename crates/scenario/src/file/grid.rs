@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::document::{self, Document, Origin};
 use super::error::ScenarioError;
 use super::range::{self, Range};
-use crate::schema::{Axis, Point, Scenario, Sweep, text};
+use crate::schema::{Axis, Point, Scenario, Sweep, SweptPreset, text};
 
 /// Maximum number of points; more are probably a mistake.
 const MAX_POINTS: usize = 100_000;
@@ -59,7 +59,17 @@ pub(crate) fn expand(
     let axes = grid.axes(&points)?;
     let by_profile = drafts.iter().any(|draft| draft.path == "tcp.profile");
     let settings = || base.keys_of("tcp").filter(|key| *key != "profile").map(str::to_owned);
-    Ok((Sweep { axes, stated: by_profile.then(|| settings().collect()) }, points))
+    let presets = drafts.iter().filter_map(|draft| stated_beside_preset(base, &draft.path)).collect();
+    Ok((Sweep { axes, stated: by_profile.then(|| settings().collect()), presets }, points))
+}
+
+/// What the table of a link states beside its preset, if `path` is that of the preset.
+fn stated_beside_preset(base: &Document<'_>, path: &str) -> Option<SweptPreset> {
+    let table: Vec<&str> = path.strip_suffix(".preset")?.split('.').collect();
+    base.preset_of(&table)?;
+    let uplink = base.keys_at(&[&table[..], &["uplink"]].concat());
+    let stated = base.keys_at(&table);
+    Some(SweptPreset { table: table.into_iter().map(str::to_owned).collect(), stated, uplink })
 }
 
 /// The axes in the order in which they are written, followed by those from overrides.

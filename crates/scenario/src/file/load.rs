@@ -76,6 +76,7 @@ impl Scenario {
         if let Some(error) = document.unprintable() {
             return Err(error);
         }
+        let document = &document.with_presets()?;
         let mut scenario: Scenario = document.read()?;
         scenario.settle_profile(document);
         if let Err(problem) = scenario.settle_sender() {
@@ -121,17 +122,18 @@ impl Scenario {
     }
 
     /// The canonical form: the same scenario with all defaults and units written out, in the order of the
-    /// schema. Parsing it yields an equal scenario. If the sweep varies the TCP profile, settings given by
-    /// the profile are omitted.
+    /// schema. Parsing it yields an equal scenario. If the sweep varies the TCP profile or the preset of a
+    /// link, settings given by it are omitted.
     pub fn to_toml(&self) -> String {
         let mut table = Table::try_from(self).expect("a scenario is a table of plain values");
         self.sweep.leave_to_profiles(&mut table);
+        self.sweep.leave_to_presets(&mut table);
         table.to_string() + &self.sweep.to_toml()
     }
 
     /// Identifies everything that determines the result of a run except scheme, seed and run number: the
     /// FNV-1a hash (64 bits), in 16 hexadecimal digits, of the [canonical form](Scenario::to_toml) without
-    /// title, schemes, senders and sweep, and with scheme parameters only where they differ from the
+    /// title, schemes, senders, the names of presets and sweep, and with scheme parameters only where they differ from the
     /// defaults, and of the contents of its data files. Hence a point has the same hash in every study and as a scenario by itself, and adding a
     /// scheme changes no hash.
     pub fn hash(&self) -> String {
@@ -143,6 +145,8 @@ impl Scenario {
             sweep: Sweep::default(),
             ..self.clone()
         };
+        // The keys that they gave count.
+        plain.forget_presets();
         let digests = plain.digests();
         let mut table = Table::try_from(plain).expect("a scenario is a table of plain values");
         let usual = Table::try_from(Schemes::default()).expect("parameters are plain values");

@@ -11,9 +11,11 @@ mod document;
 mod error;
 mod grid;
 mod load;
+mod presets;
 mod range;
 
 pub use error::ScenarioError;
+pub use presets::Preset;
 
 pub(crate) use diagnostics::alternatives;
 pub(crate) use error::Location;

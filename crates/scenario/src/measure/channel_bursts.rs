@@ -32,7 +32,7 @@ impl Scenario {
         })?;
         let packet_size = self.tcp.packet_size;
         let crossed = network.crossed().map(|(id, radio)| {
-            let interval = radio.rate.time_for_bits(radio.expansion.on_air(packet_size.bits()));
+            let interval = radio.rate.nominal().time_for_bits(radio.expansion.on_air(packet_size.bits()));
             (id, &radio.channel, interval)
         });
         let stations = network.steps().filter_map(|(id, _)| match &network.links[usize::from(id.0)] {

@@ -11,6 +11,7 @@ mod agents;
 mod channel_bursts;
 mod counters;
 mod evaluate;
+mod link_timing;
 mod metrics;
 mod packet_loss;
 pub mod report;
@@ -19,6 +20,7 @@ mod trace;
 
 pub use agents::SchemeCounter;
 pub use channel_bursts::ChannelBursts;
+pub use link_timing::LinkAsked;
 pub use metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, Value};
 pub use series::Series;
 pub use trace::Events;

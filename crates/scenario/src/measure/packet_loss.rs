@@ -66,6 +66,9 @@ impl Scenario {
         if !radio.channel.has_closed_form() {
             return lacks("the channel");
         }
+        if radio.rate.varies() {
+            return lacks("the varying rate");
+        }
         if radio.outage.is_some() {
             return lacks("the outages");
         }
@@ -94,7 +97,7 @@ fn on_air(radio: &Radio, size: Bytes) -> (u32, u64, Duration) {
     for index in 0..units.count() {
         let bits = units.size(index).bits();
         exposed += radio.errors_on.of(bits, radio.expansion);
-        time += radio.rate.time_for_bits(radio.expansion.on_air(bits));
+        time += radio.rate.nominal().time_for_bits(radio.expansion.on_air(bits));
     }
     (units.count(), exposed, time)
 }

@@ -1,11 +1,12 @@
 //! The schema of links: `[wired]`, `[radio]` and `[link.NAME]`.
 
-use lasthop_base::{BitRate, Duration, Unread};
+use lasthop_base::Unread;
 use lasthop_channel::{Model, Outages};
 use lasthop_proto::arq;
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
 use lasthop_sim::queue::Queue;
+use lasthop_sim::varying::{Delay, Rate};
 use lasthop_sim::wlan::AboveMac;
 use lasthop_sim::{Expansion, Exposed};
 use serde::{Deserialize, Serialize};
@@ -18,11 +19,11 @@ use super::topology::Edge;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
 pub struct Wired {
-    /// Rate of each direction.
-    pub rate: BitRate,
-    /// Propagation delay, one way. By default zero: the EBSN paper neglects it.
+    /// Rate of each direction, fixed or varying.
+    pub rate: Rate,
+    /// Propagation delay, one way, fixed or varying. By default zero: the EBSN paper neglects it.
     #[serde(default)]
-    pub delay: Duration,
+    pub delay: Delay,
     /// Queue capacity of each direction, not counting the packet in transmission. By default unlimited.
     #[serde(default)]
     pub queue: Queue,
@@ -44,8 +45,8 @@ macro_rules! radio_schema {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, expecting = "a table with the key rate")]
         pub struct Radio {
-            /// Raw bit rate of each direction; expanded bits are sent at this rate.
-            pub rate: BitRate,
+            /// Raw bit rate of each direction, fixed or varying; expanded bits are sent at this rate.
+            pub rate: Rate,
             $($(#[$unit_meta])* #[serde(default)] pub $unit: $unit_type,)*
             $($(#[$queue_meta])* #[serde(default)] pub $queue: $queue_type,)*
             $($(#[$rest_meta])* #[serde(default)] pub $rest: $rest_type,)*
@@ -53,7 +54,7 @@ macro_rules! radio_schema {
 
         impl Radio {
             /// A link with this rate and default parameters.
-            pub(crate) fn new(rate: BitRate) -> Radio {
+            pub(crate) fn new(rate: Rate) -> Radio {
                 Radio {
                     rate,
                     $($unit: Default::default(),)*
@@ -71,7 +72,7 @@ macro_rules! radio_schema {
         #[allow(missing_docs, reason = "they are those of Wired and Radio")]
         pub struct LinkOverride {
             #[serde(skip_serializing_if = "Option::is_none")]
-            pub rate: Option<BitRate>,
+            pub rate: Option<Rate>,
             $(
                 #[serde(skip_serializing_if = "Option::is_none" $(, with = $queue_words)?)]
                 pub $queue: Option<$queue_type>,
@@ -91,7 +92,7 @@ macro_rules! radio_schema {
         impl LinkOverride {
             /// The wireless link with these overrides; `None` if its rate is not stated.
             pub(crate) fn radio(&self, usual: Option<&Radio>) -> Option<Radio> {
-                let usual = usual.cloned().or_else(|| self.rate.map(Radio::new))?;
+                let usual = usual.cloned().or_else(|| self.rate.clone().map(Radio::new))?;
                 let own = self.clone();
                 Some(Radio {
                     rate: own.rate.unwrap_or(usual.rate),
@@ -127,8 +128,8 @@ radio_schema! {
         unit: Option<Mtu>, optional as "serde_words::mtu::optional";
     }
     queue {
-        /// Propagation delay, one way. By default zero: a last hop of 1 km takes 3 µs.
-        delay: Duration;
+        /// Propagation delay, one way, fixed or varying. By default zero: a last hop of 1 km takes 3 µs.
+        delay: Delay;
         /// Queue capacity of each direction. By default unlimited.
         queue: Queue;
     }
@@ -151,6 +152,10 @@ radio_schema! {
         fec: Option<BlockCode>, optional as "serde_words::code::optional";
         /// What the code protects. By default determined by the scheme.
         protect: LinkProtection;
+        /// Name of the preset that gives the keys that are not stated; they are settled when a file is read. By default
+        /// none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        preset: Option<String>;
     }
 }
 
@@ -169,8 +174,8 @@ pub enum LinkProtection {
 
 impl Wired {
     /// A link with this rate and default parameters.
-    pub(crate) fn new(rate: BitRate) -> Wired {
-        Wired { rate, delay: Duration::ZERO, queue: Queue::default() }
+    pub(crate) fn new(rate: Rate) -> Wired {
+        Wired { rate, delay: Delay::default(), queue: Queue::default() }
     }
 }
 
@@ -185,6 +190,31 @@ pub(super) fn files_of_channel<'a>(
     }
 }
 
+/// The same for a rate and a delay.
+fn files_of_timing<'a>(
+    table: &[&'a str],
+    rate: Option<&mut Rate>,
+    delay: Option<&mut Delay>,
+    each: &mut dyn FnMut(&[&'a str], &mut dyn Unread),
+) {
+    let of_rate = rate.and_then(Rate::files).map(|file| ("rate", file));
+    let of_delay = delay.and_then(Delay::files).map(|file| ("delay", file));
+    for (key, (keys, file)) in of_rate.into_iter().chain(of_delay) {
+        each(&[table, &[key], keys].concat(), file);
+    }
+}
+
+impl Wired {
+    /// As [`Radio::each_file`].
+    pub(super) fn each_file<'a>(
+        &mut self,
+        table: &[&'a str],
+        each: &mut dyn FnMut(&[&'a str], &mut dyn Unread),
+    ) {
+        files_of_timing(table, Some(&mut self.rate), Some(&mut self.delay), each);
+    }
+}
+
 impl Radio {
     /// Calls `each` with its data files, and the keys that lead to them; `table` are those that lead to it.
     pub(super) fn each_file<'a>(
@@ -192,6 +222,7 @@ impl Radio {
         table: &[&'a str],
         each: &mut dyn FnMut(&[&'a str], &mut dyn Unread),
     ) {
+        files_of_timing(table, Some(&mut self.rate), Some(&mut self.delay), each);
         files_of_channel(table, &mut self.channel, each);
         if let Some(uplink) = &mut self.uplink {
             uplink.each_file(&[table, &["uplink"]].concat(), each);
@@ -206,6 +237,7 @@ impl LinkOverride {
         table: &[&'a str],
         each: &mut dyn FnMut(&[&'a str], &mut dyn Unread),
     ) {
+        files_of_timing(table, self.rate.as_mut(), self.delay.as_mut(), each);
         if let Some(channel) = &mut self.channel {
             files_of_channel(table, channel, each);
         }
@@ -216,10 +248,10 @@ impl LinkOverride {
 
     /// The wired link with these overrides; `None` if its rate is not stated.
     pub(crate) fn wired(&self, usual: Option<&Wired>) -> Option<Wired> {
-        let usual = usual.cloned().or_else(|| self.rate.map(Wired::new))?;
+        let usual = usual.cloned().or_else(|| self.rate.clone().map(Wired::new))?;
         Some(Wired {
-            rate: self.rate.unwrap_or(usual.rate),
-            delay: self.delay.unwrap_or(usual.delay),
+            rate: self.rate.clone().unwrap_or(usual.rate),
+            delay: self.delay.clone().unwrap_or(usual.delay),
             queue: self.queue.unwrap_or(usual.queue),
         })
     }

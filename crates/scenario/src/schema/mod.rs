@@ -31,5 +31,5 @@ pub use sweep::{Point, Sweep};
 pub use topology::{BaseStations, Dumbbell, GraphTopology, Path, Stations, Topology, Wireless};
 
 pub(crate) use scenario::is_choice;
-pub(crate) use sweep::{Axis, text};
+pub(crate) use sweep::{Axis, SweptPreset, text};
 pub(crate) use topology::{Edge, Pair, split};

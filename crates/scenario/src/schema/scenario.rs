@@ -22,7 +22,7 @@ pub(crate) fn is_choice(keys: &[&str]) -> bool {
         | ["traffic", _, "law"]
         | ["cell", "phy" | "channel"]
         | ["cell", "channel", "semi-markov", "good" | "bad"]
-        | ["wired", "queue"] => {
+        | ["wired", "queue" | "rate" | "delay"] => {
             return true;
         }
         ["application", _, "request" | "response" | "think"] | ["mobility", _, "moves"] => return true,
@@ -32,8 +32,7 @@ pub(crate) fn is_choice(keys: &[&str]) -> bool {
     };
     matches!(
         of_link,
-        ["queue"]
-            | ["channel"]
+        ["queue" | "rate" | "delay" | "channel"]
             | ["channel", "semi-markov", "good" | "bad"]
             | ["arq"]
             | ["arq", "stop-and-wait", "backoff"]
@@ -128,6 +127,9 @@ impl Scenario {
 
     /// Calls `each` with all data files, and the keys that lead to them.
     pub(crate) fn each_file(&mut self, each: &mut dyn FnMut(&[&str], &mut dyn Unread)) {
+        if let Some(wired) = &mut self.wired {
+            wired.each_file(&["wired"], each);
+        }
         if let Some(radio) = &mut self.radio {
             radio.each_file(&["radio"], each);
         }
@@ -136,6 +138,16 @@ impl Scenario {
         }
         for (name, link) in &mut self.link {
             link.each_file(&["link", name], each);
+        }
+    }
+
+    /// Removes the names of presets, but not the keys that they gave.
+    pub(crate) fn forget_presets(&mut self) {
+        if let Some(radio) = &mut self.radio {
+            radio.preset = None;
+        }
+        for link in self.link.values_mut() {
+            link.preset = None;
         }
     }
 

@@ -27,6 +27,19 @@ pub struct Sweep {
     pub(crate) axes: Vec<Axis>,
     /// TCP settings stated in the scenario, if the sweep varies the profile; the profiles give all others.
     pub(crate) stated: Option<BTreeSet<String>>,
+    /// The links whose preset is varied.
+    pub(crate) presets: Vec<SweptPreset>,
+}
+
+/// A link whose preset is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SweptPreset {
+    /// The path of its table.
+    pub(crate) table: Vec<String>,
+    /// The keys stated beside it; the preset gives all others.
+    pub(crate) stated: BTreeSet<String>,
+    /// Those of the uplink.
+    pub(crate) uplink: BTreeSet<String>,
 }
 
 /// A parameter with its values in canonical form.
@@ -60,6 +73,18 @@ impl Sweep {
     pub(crate) fn leave_to_profiles(&self, scenario: &mut Table) {
         if let (Some(stated), Some(Value::Table(tcp))) = (&self.stated, scenario.get_mut("tcp")) {
             tcp.retain(|key, _| key == "profile" || stated.contains(key));
+        }
+    }
+
+    /// Removes the settings that the presets of the sweep determine from the canonical form `scenario`.
+    pub(crate) fn leave_to_presets(&self, scenario: &mut Table) {
+        for SweptPreset { table, stated, uplink } in &self.presets {
+            let link = table.iter().try_fold(&mut *scenario, |table, key| table.get_mut(key)?.as_table_mut());
+            let Some(link) = link else { continue };
+            link.retain(|key, _| stated.contains(key));
+            if let Some(Value::Table(own)) = link.get_mut("uplink") {
+                own.retain(|key, _| uplink.contains(key));
+            }
         }
     }
 

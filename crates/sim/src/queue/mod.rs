@@ -5,6 +5,7 @@
 //! ([`ManagedLink`](crate::ManagedLink), [`RadioLink::managed`](crate::RadioLink::managed)).
 
 pub mod codel;
+mod drop_tail;
 mod fifo;
 pub mod fq_codel;
 mod limit;
@@ -21,6 +22,7 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 pub use codel::Codel;
+pub use drop_tail::DropTail;
 pub use fq_codel::FqCodel;
 pub use limit::QueueLimit;
 pub use priority::Priority;

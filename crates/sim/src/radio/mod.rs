@@ -12,9 +12,11 @@ use lasthop_proto::frag::Mtu;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal, arq};
 
 use crate::line::Line;
+use crate::pace::Fixed;
 use crate::queue::{Discipline, QueueLimit, QueueStats};
+use crate::varying::Timing;
 use air::Air;
-use one_shot::{ManagedOneShot, OneShot};
+use one_shot::{ManagedOneShot, OneShot, VaryingOneShot};
 use with_arq::{Queue, WithArq};
 
 pub use coding::{Expansion, Exposed};
@@ -119,7 +121,9 @@ pub struct RadioLink {
 enum Kind {
     OneShot(OneShot),
     ManagedOneShot(ManagedOneShot),
-    Arq(WithArq),
+    Arq(WithArq<Fixed>),
+    VaryingOneShot(VaryingOneShot),
+    VaryingArq(WithArq<Timing>),
 }
 
 impl RadioLink {
@@ -132,7 +136,10 @@ impl RadioLink {
         let air = Air::new(&config, channel, bits);
         let kind = match config.arq.build(backoff) {
             None => Kind::OneShot(OneShot::new(&config, air)),
-            Some(arq) => Kind::Arq(WithArq::new(&config, air, arq, Queue::DropTail(config.queue))),
+            Some(arq) => {
+                let pace = Fixed { delay: config.delay };
+                Kind::Arq(WithArq::new(&config, pace, air, arq, Queue::DropTail(config.queue)))
+            }
         };
         RadioLink { kind, station: 0 }
     }
@@ -151,7 +158,30 @@ impl RadioLink {
         let air = Air::new(&config, channel, bits);
         let kind = match config.arq.build(backoff) {
             None => Kind::ManagedOneShot(ManagedOneShot::new(&config, air, queue)),
-            Some(arq) => Kind::Arq(WithArq::new(&config, air, arq, Queue::Managed(queue))),
+            Some(arq) => {
+                let pace = Fixed { delay: config.delay };
+                Kind::Arq(WithArq::new(&config, pace, air, arq, Queue::Managed(queue)))
+            }
+        };
+        RadioLink { kind, station: 0 }
+    }
+
+    /// Like [`managed`](RadioLink::managed), with a rate and a delay that vary; those of `config` are their means.
+    ///
+    /// # Panics
+    /// As [`new`](RadioLink::new).
+    pub fn varying(
+        config: RadioConfig,
+        timing: Timing,
+        queue: Box<dyn Discipline>,
+        channel: Box<dyn Channel>,
+        bits: Stream,
+        backoff: Stream,
+    ) -> RadioLink {
+        let air = Air::new(&config, channel, bits);
+        let kind = match config.arq.build(backoff) {
+            None => Kind::VaryingOneShot(VaryingOneShot::new(&config, timing, air, queue)),
+            Some(arq) => Kind::VaryingArq(WithArq::new(&config, timing, air, arq, Queue::Managed(queue))),
         };
         RadioLink { kind, station: 0 }
     }
@@ -180,7 +210,7 @@ impl RadioLink {
     pub(crate) fn line_mut(&mut self) -> Option<&mut impl Line> {
         match &mut self.kind {
             Kind::OneShot(link) => Some(link),
-            Kind::ManagedOneShot(_) | Kind::Arq(_) => None,
+            Kind::ManagedOneShot(_) | Kind::Arq(_) | Kind::VaryingOneShot(_) | Kind::VaryingArq(_) => None,
         }
     }
 
@@ -190,6 +220,8 @@ impl RadioLink {
             Kind::OneShot(link) => link.held(),
             Kind::ManagedOneShot(link) => link.held(),
             Kind::Arq(link) => link.held(),
+            Kind::VaryingOneShot(link) => link.held(),
+            Kind::VaryingArq(link) => link.held(),
         }
     }
 
@@ -199,6 +231,8 @@ impl RadioLink {
             Kind::OneShot(link) => link.stats(),
             Kind::ManagedOneShot(link) => link.stats(),
             Kind::Arq(link) => link.stats(),
+            Kind::VaryingOneShot(link) => link.stats(),
+            Kind::VaryingArq(link) => link.stats(),
         }
     }
 }
@@ -209,6 +243,8 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.enter(now, packet, out),
             Kind::ManagedOneShot(link) => link.receive(now, *packet, out),
             Kind::Arq(link) => link.receive(now, packet, out),
+            Kind::VaryingOneShot(link) => link.receive(now, *packet, out),
+            Kind::VaryingArq(link) => link.receive(now, packet, out),
         }
     }
 
@@ -217,15 +253,21 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.leave(now, out),
             Kind::ManagedOneShot(link) => link.wake(now, out),
             Kind::Arq(link) => link.advance(now, out),
+            Kind::VaryingOneShot(link) => link.wake(now, out),
+            Kind::VaryingArq(link) => link.advance(now, out),
         }
     }
 
     fn on_signal(&mut self, now: Time, signal: &Signal, out: &mut Out) {
-        let Kind::Arq(link) = &mut self.kind else { return };
-        match *signal {
-            Signal::Attached { station, .. } => link.set_away(now, station != self.station, out),
-            Signal::Detached { .. } => link.set_away(now, true, out),
-            _ => {}
+        let is_away = match *signal {
+            Signal::Attached { station, .. } => station != self.station,
+            Signal::Detached { .. } => true,
+            _ => return,
+        };
+        match &mut self.kind {
+            Kind::Arq(link) => link.set_away(now, is_away, out),
+            Kind::VaryingArq(link) => link.set_away(now, is_away, out),
+            Kind::OneShot(_) | Kind::ManagedOneShot(_) | Kind::VaryingOneShot(_) => {}
         }
     }
 
@@ -234,6 +276,8 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.next_wakeup(),
             Kind::ManagedOneShot(link) => link.next_wakeup(),
             Kind::Arq(link) => link.next_wakeup(),
+            Kind::VaryingOneShot(link) => link.next_wakeup(),
+            Kind::VaryingArq(link) => link.next_wakeup(),
         }
     }
 
@@ -244,6 +288,8 @@ impl Component for RadioLink {
             Kind::OneShot(link) => (link.queued(), 0),
             Kind::ManagedOneShot(link) => (link.queued(), 0),
             Kind::Arq(link) => (link.queued(), link.attempt()),
+            Kind::VaryingOneShot(link) => (link.queued(), 0),
+            Kind::VaryingArq(link) => (link.queued(), link.attempt()),
         };
         probe.value("queue_packets", packets as f64);
         probe.value("queue_bytes", bytes.0 as f64);

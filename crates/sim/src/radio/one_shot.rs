@@ -10,13 +10,15 @@ use super::fragmenter::{Coding, Fragmenter};
 use super::{RadioConfig, RadioStats};
 use crate::line::{Arrivals, DropTail, Fate, Line};
 use crate::managed::ManagedPipeline;
+use crate::pace::{Fixed, OnAir, Pace};
 use crate::queue::Discipline;
+use crate::varying::{Timing, VaryingPipeline};
 
 /// Sends each unit once. The remaining fragments of a packet are sent even after one is lost (the "basic TCP"
 /// of TR-96-014, sections 4.2.1 and 5).
 pub(super) struct OneShot {
     transmitter: Transmitter,
-    delay: Duration,
+    pace: Fixed,
     queue: DropTail,
     arrivals: Arrivals,
     /// Packets that have not reached the other end, with their arrival times.
@@ -36,6 +38,12 @@ struct Transmission {
 pub(super) struct ManagedOneShot {
     transmitter: Transmitter,
     pipeline: ManagedPipeline<Transmission>,
+}
+
+/// Like [`ManagedOneShot`], over a link whose rate or delay varies.
+pub(super) struct VaryingOneShot {
+    transmitter: Transmitter,
+    pipeline: VaryingPipeline<Transmission>,
 }
 
 /// Puts packets on the air.
@@ -59,15 +67,15 @@ impl Transmitter {
 
     /// Sends a packet from `start` on. Returns the end of its last unit.
     #[inline(always)]
-    fn send(&mut self, packet: &Packet, start: Time) -> (Time, Transmission) {
+    fn send(&mut self, pace: &mut impl Pace, packet: &Packet, start: Time) -> (Time, Transmission) {
         let mut sent = Transmission { air_time: Duration::ZERO, bits_on_air: 0, units: 0, lost_units: 0 };
         let mut end = start;
         if self.fragmenter.sends_whole() {
-            self.put_on_air(packet.size, Coding::Uncoded, &mut end, &mut sent);
+            self.put_on_air(pace, packet.size, Coding::Uncoded, &mut end, &mut sent);
         } else {
             let units = self.fragmenter.fragment(packet);
             for index in 0..units.count() {
-                self.put_on_air(units.size(index), units.coding(), &mut end, &mut sent);
+                self.put_on_air(pace, units.size(index), units.coding(), &mut end, &mut sent);
             }
         }
         (end, sent)
@@ -75,15 +83,31 @@ impl Transmitter {
 
     /// Sends a unit from `end` on, and moves `end` to its end.
     #[inline(always)]
-    fn put_on_air(&mut self, size: Bytes, coding: Coding, end: &mut Time, sent: &mut Transmission) {
+    fn put_on_air(
+        &mut self,
+        pace: &mut impl Pace,
+        size: Bytes,
+        coding: Coding,
+        end: &mut Time,
+        sent: &mut Transmission,
+    ) {
         let unit = self.air.unit(size, coding);
-        let start = *end;
-        *end += unit.time;
+        let OnAir { begin: start, end: ended } = pace.transmit(*end, unit.on_air, unit.time);
+        *end = ended;
         sent.units += 1;
         sent.air_time += unit.time;
         sent.bits_on_air += unit.on_air;
         let lost = start <= self.horizon && !self.air.survives(unit, start, *end);
         sent.lost_units += u32::from(lost);
+    }
+
+    /// Counts a packet that has reached the other end, and hands it over or drops it.
+    fn leave(&mut self, packet: &Packet, sent: &Transmission, out: &mut Out) {
+        self.count(sent);
+        match sent.lost_units {
+            0 => out.send(Port::ONLY, *packet),
+            _ => out.drop(*packet, DropReason::Corrupted),
+        }
     }
 
     /// Counts a packet that has reached the other end.
@@ -102,7 +126,7 @@ impl OneShot {
     pub(super) fn new(config: &RadioConfig, air: Air) -> OneShot {
         OneShot {
             transmitter: Transmitter::new(config, air),
-            delay: config.delay,
+            pace: Fixed { delay: config.delay },
             queue: DropTail::new(config.queue),
             arrivals: Arrivals::default(),
             uncounted: VecDeque::new(),
@@ -135,9 +159,9 @@ impl Line for OneShot {
     fn pass(&mut self, now: Time, at: Time, packet: &Packet) -> Fate {
         self.settle(now, false);
         let Some(start) = self.queue.admit(at, packet.size) else { return Fate::Refused };
-        let (end, sent) = self.transmitter.send(packet, start);
+        let (end, sent) = self.transmitter.send(&mut self.pace, packet, start);
         self.queue.serve(at, packet.size, start, end);
-        let arrival = end + self.delay;
+        let arrival = self.pace.arrival(end);
         self.uncounted.push_back((arrival, sent));
         if sent.lost_units == 0 { Fate::Arrives(arrival) } else { Fate::Lost(arrival) }
     }
@@ -183,21 +207,61 @@ impl ManagedOneShot {
 
     pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
         let ManagedOneShot { transmitter, pipeline } = self;
-        pipeline.receive(now, packet, |packet, start| transmitter.send(packet, start), out);
+        pipeline.receive(
+            now,
+            packet,
+            |packet, start| transmitter.send(&mut Fixed::default(), packet, start),
+            out,
+        );
         transmitter.stats.note_queue(pipeline.stats());
     }
 
     pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
         let ManagedOneShot { transmitter, pipeline } = self;
-        pipeline.advance(now, |packet, start| transmitter.send(packet, start), out);
+        pipeline.advance(now, |packet, start| transmitter.send(&mut Fixed::default(), packet, start), out);
         transmitter.stats.note_queue(pipeline.stats());
-        pipeline.hand_over(now, |packet, sent| {
-            transmitter.count(&sent);
-            match sent.lost_units {
-                0 => out.send(Port::ONLY, *packet),
-                _ => out.drop(*packet, DropReason::Corrupted),
-            }
-        });
+        pipeline.hand_over(now, |packet, sent| transmitter.leave(packet, &sent, out));
+    }
+
+    pub(super) fn next_wakeup(&self) -> Time {
+        self.pipeline.next_wakeup()
+    }
+}
+
+impl VaryingOneShot {
+    pub(super) fn new(
+        config: &RadioConfig,
+        timing: Timing,
+        air: Air,
+        queue: Box<dyn Discipline>,
+    ) -> VaryingOneShot {
+        let transmitter = Transmitter { horizon: timing.horizon(), ..Transmitter::new(config, air) };
+        VaryingOneShot { transmitter, pipeline: VaryingPipeline::new(timing, queue) }
+    }
+
+    pub(super) fn stats(&self) -> &RadioStats {
+        &self.transmitter.stats
+    }
+
+    pub(super) fn queued(&self) -> (usize, Bytes) {
+        self.pipeline.queued()
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.pipeline.len()
+    }
+
+    pub(super) fn receive(&mut self, now: Time, packet: Packet, out: &mut Out) {
+        let VaryingOneShot { transmitter, pipeline } = self;
+        pipeline.receive(now, packet, |timing, packet, start| transmitter.send(timing, packet, start), out);
+        transmitter.stats.note_queue(pipeline.stats());
+    }
+
+    pub(super) fn wake(&mut self, now: Time, out: &mut Out) {
+        let VaryingOneShot { transmitter, pipeline } = self;
+        pipeline.advance(now, |timing, packet, start| transmitter.send(timing, packet, start), out);
+        transmitter.stats.note_queue(pipeline.stats());
+        pipeline.hand_over(now, |packet, sent| transmitter.leave(packet, &sent, out));
     }
 
     pub(super) fn next_wakeup(&self) -> Time {

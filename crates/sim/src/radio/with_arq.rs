@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lasthop_base::{Bytes, Duration, Time};
+use lasthop_base::{Bytes, Time};
 use lasthop_proto::arq::{Arq, Attempt, Next, Verdict};
 use lasthop_proto::frag::{Reassembled, Reassembly};
 use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signal};
@@ -10,11 +10,12 @@ use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signa
 use super::air::{Air, Unit};
 use super::fragmenter::{Fragmenter, Units};
 use super::{RadioConfig, RadioStats};
+use crate::pace::{OnAir, Pace};
 use crate::queue::{Discipline, QueueLimit};
 
 /// Sends units as the ARQ decides.
-pub(super) struct WithArq {
-    delay: Duration,
+pub(super) struct WithArq<P> {
+    pace: P,
     queue: Queue,
     fragmenter: Fragmenter,
     arq: Box<dyn Arq>,
@@ -79,10 +80,16 @@ impl Transmitter {
     }
 }
 
-impl WithArq {
-    pub(super) fn new(config: &RadioConfig, air: Air, arq: Box<dyn Arq>, queue: Queue) -> WithArq {
+impl<P: Pace> WithArq<P> {
+    pub(super) fn new(
+        config: &RadioConfig,
+        pace: P,
+        air: Air,
+        arq: Box<dyn Arq>,
+        queue: Queue,
+    ) -> WithArq<P> {
         WithArq {
-            delay: config.delay,
+            pace,
             queue,
             fragmenter: Fragmenter::new(config),
             arq,
@@ -190,7 +197,8 @@ impl WithArq {
         let units = &self.packets[self.place(attempt)].units;
         let coding = self.fragmenter.coding_of(units, attempt.number);
         let unit = self.air.unit(units.size(attempt.unit), coding);
-        Transmitter::Sending { attempt, unit, start, end: start + unit.time }
+        let OnAir { begin, end } = self.pace.transmit(start, unit.on_air, unit.time);
+        Transmitter::Sending { attempt, unit, start: begin, end }
     }
 
     /// Index of the attempt's packet in `packets`.
@@ -236,7 +244,7 @@ impl WithArq {
             if outcome == Reassembled::Abandoned {
                 self.packets.remove(self.completed);
             } else {
-                pending.arrival = now + self.delay;
+                pending.arrival = self.pace.arrival(now);
                 self.completed += 1;
             }
         }
@@ -309,6 +317,7 @@ impl WithArq {
             }
         }
         if let Transmitter::Idle { .. } = self.transmitter {
+            self.pace.idle(now);
             self.start_attempt(now, out);
         }
     }

@@ -144,10 +144,17 @@ impl Resolver<'_> {
         for (index, link) in links.iter().enumerate() {
             let name = self.name_of_link(index);
             match link {
-                NetworkLink::Wired(Wired { rate, .. }) => {
-                    let own = self.scenario.link.get(&name).is_some_and(|link| link.states("rate"));
-                    let table = if own { vec!["link", name.as_str()] } else { vec!["wired"] };
-                    self.check_rate(&[&table[..], &["rate"]].concat(), *rate);
+                NetworkLink::Wired(wired) => {
+                    let Wired { rate, delay, .. } = &**wired;
+                    let scenario = self.scenario;
+                    let path = |key| {
+                        let own = scenario.link.get(&name).is_some_and(|link| link.states(key));
+                        if own { vec!["link", name.as_str(), key] } else { vec!["wired", key] }
+                    };
+                    let on_air = rate.nominal().time_for(MAX_PACKET);
+                    self.check_rate(&path("rate"), rate.nominal());
+                    self.check_steps_of(&path("rate"), rate.mean_step(), on_air);
+                    self.check_steps_of(&path("delay"), delay.mean_step(), on_air);
                 }
                 NetworkLink::Radio(hop) => {
                     self.check_hop(&name, &hop.down, false, largest_packet);
@@ -233,7 +240,7 @@ impl Resolver<'_> {
             let path = path(resolver, key);
             check(resolver, &path.iter().map(String::as_str).collect::<Vec<_>>());
         };
-        say(self, "rate", &|resolver, path| resolver.check_rate(path, radio.rate));
+        say(self, "rate", &|resolver, path| resolver.check_rate(path, radio.rate.nominal()));
         if radio.unit.is_some_and(|unit| unit.get() > MAX_PACKET) {
             say(self, "unit", &|resolver, path| {
                 let problem =
@@ -245,7 +252,13 @@ impl Resolver<'_> {
         let unit = radio.unit.or(radio.mtu).map_or(MAX_PACKET, |unit| unit.get().min(MAX_PACKET));
         let unit = radio.unit.map_or(unit.min(largest_packet), |unit| unit.get());
         // A code adds less than the same amount again.
-        let on_air = radio.rate.time_for_bits(radio.expansion.on_air(2 * unit.bits()));
+        let on_air = radio.rate.nominal().time_for_bits(radio.expansion.on_air(2 * unit.bits()));
+        say(self, "rate", &|resolver, path| {
+            resolver.check_steps_of(path, radio.rate.mean_step(), on_air);
+        });
+        say(self, "delay", &|resolver, path| {
+            resolver.check_steps_of(path, radio.delay.mean_step(), on_air);
+        });
         say(self, "channel", &|resolver, path| {
             resolver.check_periods(path, radio.channel.mean_cycle_s(), on_air);
         });
@@ -278,7 +291,7 @@ impl Resolver<'_> {
             arq::Config::SelectiveRepeat(params) => (params.retransmissions, params.feedback_delay),
         };
         let unit = radio.unit.map_or(MIN_PACKET, |unit| unit.get());
-        let attempt = radio.rate.time_for_bits(radio.expansion.on_air(unit.bits())) + wait;
+        let attempt = radio.rate.nominal().time_for_bits(radio.expansion.on_air(unit.bits())) + wait;
         let attempts = self.scenario.limit.as_secs_f64() / attempt.as_secs_f64();
         if retransmissions == arq::Retransmissions::Unlimited && attempts > MAX_ATTEMPTS {
             let problem = format!(
@@ -319,6 +332,11 @@ impl Resolver<'_> {
             );
             self.fault(path, problem);
         }
+    }
+
+    /// Checks a rate or a delay that changes every `step`.
+    fn check_steps_of(&mut self, path: &[&str], step: Option<Duration>, on_air: Duration) {
+        self.check_periods(path, step.map(|step| step.as_secs_f64()), on_air);
     }
 
     fn check_datagrams(&mut self, name: &str, config: Config) {

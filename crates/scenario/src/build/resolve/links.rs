@@ -131,12 +131,17 @@ impl Resolver<'_> {
         match edge.mobile {
             None => match exception.wired(self.scenario.wired.as_ref()) {
                 Some(wired) => {
-                    let table = if exception.states("queue") { vec!["link", &name] } else { vec!["wired"] };
-                    if let Err(invalid) = wired.queue.validate() {
-                        let keys = ["queue"].into_iter().chain(invalid.field.split('.')).collect();
+                    for (key, checked) in [
+                        ("rate", wired.rate.validate()),
+                        ("delay", wired.delay.validate()),
+                        ("queue", wired.queue.validate()),
+                    ] {
+                        let Err(invalid) = checked else { continue };
+                        let table = if exception.states(key) { vec!["link", &name] } else { vec!["wired"] };
+                        let keys = [key].into_iter().chain(invalid.field.split('.')).collect();
                         self.fault(&[table, keys].concat(), invalid.problem);
                     }
-                    Some(NetworkLink::Wired(wired))
+                    Some(NetworkLink::Wired(Box::new(wired)))
                 }
                 None => {
                     self.fault(&[], missing("wired"));
@@ -206,6 +211,8 @@ impl Resolver<'_> {
         };
         let cramped = radio.unit.zip(radio.fec).filter(|(unit, code)| unit.get().bits() < code.n().into());
         let found = [
+            wrong("rate", radio.rate.validate()),
+            wrong("delay", radio.delay.validate()),
             wrong("channel", radio.channel.validate()),
             wrong("outage", outages),
             wrong("arq", radio.arq.validate()),

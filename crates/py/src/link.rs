@@ -1,0 +1,52 @@
+//! The presets of links.
+
+use lasthop_scenario::Preset;
+use pyo3::prelude::*;
+
+/// A preset of a wireless link.
+///
+/// Attributes
+/// ----------
+/// name : str
+///     The name, as in ``preset = "NAME"``.
+/// summary : str
+///     A one-line description.
+/// source : str
+///     Where its numbers come from.
+/// choice : str
+///     What its sources do not say, and is a choice of Lasthop.
+/// toml : str
+///     Its keys, as in the table ``[radio]`` of a scenario.
+#[pyclass(frozen, get_all, module = "lasthop._lasthop")]
+pub(crate) struct Link {
+    name: String,
+    summary: String,
+    source: String,
+    choice: String,
+    toml: String,
+}
+
+#[pymethods]
+impl Link {
+    fn __repr__(&self) -> String {
+        format!("Link(name={:?}, summary={:?})", self.name, self.summary)
+    }
+}
+
+/// Return the presets of wireless links.
+///
+/// Returns
+/// -------
+/// list of Link
+///     From the slowest generation of cellular networks on.
+///
+/// Examples
+/// --------
+/// >>> import lasthop
+/// >>> [link.name for link in lasthop.links()][0]
+/// '2g'
+#[pyfunction]
+pub(crate) fn links() -> Vec<Link> {
+    let link = |Preset { name, summary, source, choice, toml }| Link { name, summary, source, choice, toml };
+    Preset::all().into_iter().map(link).collect()
+}

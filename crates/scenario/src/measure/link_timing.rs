@@ -1,0 +1,110 @@
+//! Rate and delay of a link over time, as every run of a seed and number meets them.
+
+use lasthop_base::{Duration, Streams, Time};
+use lasthop_sim::network::LinkId;
+
+use crate::build::{self, Network};
+use crate::file::{Location, ScenarioError, alternatives, diagnostics};
+use crate::schema::Scenario;
+
+/// Opportunities of a trace are counted in bins of this length.
+const BIN: Duration = Duration::from_millis(100);
+
+/// Maximum number of rows, or of opportunities.
+const MAX_ROWS: f64 = 2e7;
+
+/// Which direction of a link, of which run, until when.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkAsked<'a> {
+    /// The link; by default the first whose rate or delay varies.
+    pub link: Option<&'a str>,
+    /// The direction to the base station, or to the first end of a wired link.
+    pub up: bool,
+    /// The seed of the study.
+    pub seed: u64,
+    /// The number of the run.
+    pub run: u64,
+    /// The end, in seconds; at most the time limit counts.
+    pub until_s: f64,
+}
+
+impl Scenario {
+    /// The names of the links whose rate or delay varies in either direction.
+    ///
+    /// # Errors
+    /// If the scenario has [faults](Scenario::faults).
+    pub fn varying_links(&self) -> Result<Vec<String>, ScenarioError> {
+        let network = self.network_or_error()?;
+        let varying = (0..).map(LinkId).zip(&network.links).filter(|(_, link)| link.varies());
+        Ok(varying.map(|(id, _)| name(&network, id)).collect())
+    }
+
+    /// Rate in bits per second and delay in seconds of a link over time: the times from which on they hold, in seconds. The
+    /// delay is NaN if each packet has its own. The opportunities of a trace are counted in bins of 100 ms.
+    ///
+    /// # Errors
+    /// If the scenario has [faults](Scenario::faults), or no such link, or if there are too many changes.
+    pub fn link_timing(&self, asked: LinkAsked<'_>) -> Result<Vec<[f64; 3]>, ScenarioError> {
+        let (timing, until) = self.timing(asked)?;
+        let delay = |delay: Option<Duration>| delay.map_or(f64::NAN, |delay| delay.as_secs_f64());
+        let rows = timing.trajectory(until, BIN).into_iter();
+        Ok(rows.map(|(at, bps, held)| [at.as_secs_f64(), bps, delay(held)]).collect())
+    }
+
+    /// The transmission opportunities of a link in milliseconds: a mahimahi trace of it.
+    ///
+    /// # Errors
+    /// As [`link_timing`](Scenario::link_timing).
+    pub fn link_opportunities(&self, asked: LinkAsked<'_>) -> Result<Vec<u64>, ScenarioError> {
+        let (timing, until) = self.timing(asked)?;
+        Ok(timing.opportunities(until))
+    }
+
+    fn network_or_error(&self) -> Result<Network, ScenarioError> {
+        self.resolve().map_err(|faults| self.wrong_link(diagnostics::at(&faults[0].path, &faults[0].problem)))
+    }
+
+    fn wrong_link(&self, message: String) -> ScenarioError {
+        ScenarioError::new(message, Location::File { name: &self.file, text: "", span: None })
+    }
+
+    fn timing(&self, asked: LinkAsked<'_>) -> Result<(lasthop_sim::varying::Timing, Time), ScenarioError> {
+        let LinkAsked { link, up, seed, run, until_s } = asked;
+        let network = self.network_or_error()?;
+        let all = || (0..).map(LinkId).zip(&network.links);
+        let found = match link {
+            Some(wanted) => all().find(|(id, _)| name(&network, *id) == wanted),
+            None => all().find(|(_, link)| link.varies()),
+        };
+        let Some((id, link)) = found else {
+            let names: Vec<String> = all().map(|(id, _)| name(&network, id)).collect();
+            return Err(self.wrong_link(match link {
+                Some(wanted) => {
+                    let alternatives = alternatives(wanted, names.iter().map(String::as_str));
+                    format!("link: found \"{wanted}\", {alternatives}")
+                }
+                None => String::from(
+                    "link: found none whose rate or delay varies; name one, such as \"base-mobile\"",
+                ),
+            }));
+        };
+        let until = Time::ZERO + self.limit.min(Duration::from_secs_f64(until_s));
+        let Some(rate) = link.rate(up) else {
+            return Err(self
+                .wrong_link(String::from("link: found one of a cell, expected one with a rate of its own")));
+        };
+        let opportunities = rate.as_bps() as f64 * until.as_secs_f64() / 12_032.0;
+        if opportunities > MAX_ROWS {
+            return Err(self.wrong_link(format!(
+                "link: found {opportunities:.0} packets until then, expected at most {MAX_ROWS:.0}; ask for less time"
+            )));
+        }
+        let streams = Streams::new(seed, run);
+        let timing = build::link_timing(&network, id, up, streams).expect("the link has a rate");
+        Ok((timing, until))
+    }
+}
+
+fn name(network: &Network, link: LinkId) -> String {
+    network.graph.ends(link).map(|end| network.names[usize::from(end.0)].as_str()).join("-")
+}

@@ -1,0 +1,45 @@
+//! When the units of a link are on the air, and when they arrive.
+
+use lasthop_base::{Duration, Time};
+
+/// The time of a transmission on the air.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OnAir {
+    /// When its first bits are sent.
+    pub(crate) begin: Time,
+    /// When its last bits are sent.
+    pub(crate) end: Time,
+}
+
+/// Rate and delay of one direction of a link. Times do not go back.
+pub(crate) trait Pace: Send {
+    /// Nothing has waited for the link before `now`.
+    fn idle(&mut self, now: Time);
+
+    /// Sends `bits` from `start` on, which take `time` at the nominal rate.
+    fn transmit(&mut self, start: Time, bits: u64, time: Duration) -> OnAir;
+
+    /// The arrival of a packet whose transmission ends at `end`, no earlier than that of those before it.
+    fn arrival(&mut self, end: Time) -> Time;
+}
+
+/// A fixed rate and delay.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fixed {
+    pub(crate) delay: Duration,
+}
+
+impl Pace for Fixed {
+    #[inline(always)]
+    fn idle(&mut self, _now: Time) {}
+
+    #[inline(always)]
+    fn transmit(&mut self, start: Time, _bits: u64, time: Duration) -> OnAir {
+        OnAir { begin: start, end: start + time }
+    }
+
+    #[inline(always)]
+    fn arrival(&mut self, end: Time) -> Time {
+        end + self.delay
+    }
+}

@@ -1,0 +1,178 @@
+//! When transmissions begin and end over a link whose rate or delay varies.
+
+use std::sync::Arc;
+
+use lasthop_base::{Duration, Stream, Time};
+
+use super::delay::{Delay, DelayReader};
+use super::lognormal::Fluctuation;
+use super::mahimahi::{OPPORTUNITY, Taker};
+use super::rate::{Rate, RateReader, VaryingRate};
+use crate::pace::{OnAir, Pace};
+
+/// The random streams of one direction of a link.
+#[derive(Clone, Debug)]
+pub struct TimingStreams {
+    /// The steps and the slots of the rate.
+    pub rate: [Stream; 2],
+    /// The steps and the slots of the delay.
+    pub delay: [Stream; 2],
+    /// The time of the first change of slots, which rate and delay of both directions share: copies of one stream.
+    pub phase: Stream,
+}
+
+/// Rate and delay of one direction of a link over time.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    rate: Capacity,
+    delay: DelayReader,
+    /// Nothing is computed for times after this.
+    horizon: Time,
+    /// Arrival of the last packet.
+    last: Time,
+}
+
+#[derive(Clone, Debug)]
+enum Capacity {
+    Steps(RateReader),
+    Opportunities(Taker),
+}
+
+impl Timing {
+    /// A link at time zero, for a run that ends at `horizon`.
+    ///
+    /// # Panics
+    /// If rate or delay are not [valid](Rate::validate).
+    pub fn new(rate: &Rate, delay: &Delay, streams: TimingStreams, horizon: Time) -> Timing {
+        let TimingStreams { rate: [rate_steps, rate_slots], delay: [delay_steps, delay_slots], mut phase } =
+            streams;
+        // In (0, 1]: the first slot has some length.
+        let phase = 1.0 - phase.uniform();
+        let rate = match rate {
+            Rate::Varying(VaryingRate::Mahimahi(trace)) => {
+                let trace = trace.file.contents().expect("the file has been read");
+                Capacity::Opportunities(Taker::new(Arc::clone(trace)))
+            }
+            rate => Capacity::Steps(RateReader::new(rate, |law| {
+                Fluctuation::new(law.shape(), rate_steps, rate_slots, phase)
+            })),
+        };
+        let delay =
+            DelayReader::new(delay, |law| Fluctuation::new(law.shape(), delay_steps, delay_slots, phase));
+        Timing { rate, delay, horizon, last: Time::ZERO }
+    }
+
+    /// The end of the run.
+    pub(crate) fn horizon(&self) -> Time {
+        self.horizon
+    }
+
+    /// The first time from `start` on at which bits can be sent, if something has waited since before `start`;
+    /// [`Time::NEVER`] if that is after the run.
+    pub(crate) fn ready(&mut self, start: Time) -> Time {
+        if start > self.horizon {
+            return Time::NEVER;
+        }
+        let ready = match &mut self.rate {
+            Capacity::Opportunities(taker) => taker.ready(start),
+            Capacity::Steps(reader) => {
+                let mut at = start;
+                loop {
+                    let (bps, until) = if at <= self.horizon { reader.at(at) } else { (1, Time::NEVER) };
+                    if bps > 0 {
+                        break at;
+                    }
+                    at = until;
+                }
+            }
+        };
+        if ready <= self.horizon { ready } else { Time::NEVER }
+    }
+
+    /// The end of `bits` sent from `start` on, which [`ready`](Timing::ready) returned; [`Time::NEVER`] if that is after
+    /// the run.
+    fn send(&mut self, start: Time, bits: u64) -> Time {
+        match &mut self.rate {
+            Capacity::Opportunities(taker) => taker.send(start, bits, self.horizon),
+            Capacity::Steps(reader) => {
+                let mut at = start;
+                // In billionths of a bit, so that the sums are exact.
+                let mut left = u128::from(bits) * 1_000_000_000;
+                while at <= self.horizon {
+                    let (bps, until) = reader.at(at);
+                    let within = u128::from(bps) * u128::from(until.since(at).as_nanos());
+                    if left <= within {
+                        return at + Duration::from_nanos(left.div_ceil(u128::from(bps.max(1))) as u64);
+                    }
+                    left -= within;
+                    at = until;
+                }
+                Time::NEVER
+            }
+        }
+    }
+
+    /// The times, in milliseconds, of the opportunities until `until` of a link that always has something to send: a
+    /// mahimahi trace, which repeats after its last time.
+    pub fn opportunities(mut self, until: Time) -> Vec<u64> {
+        let mut times = Vec::new();
+        let mut at = Time::ZERO;
+        loop {
+            let ready = self.ready(at);
+            let end = if ready == Time::NEVER { ready } else { self.send(ready, OPPORTUNITY.bits()) };
+            if end > until {
+                return times;
+            }
+            times.push(end.as_nanos().div_ceil(1_000_000));
+            at = end;
+        }
+    }
+
+    /// Rate in bits per second and delay (`None` if it belongs to packets) over time until `until`: each from its time on.
+    /// Opportunities are counted in bins of `bin`.
+    pub fn trajectory(mut self, until: Time, bin: Duration) -> Vec<(Time, f64, Option<Duration>)> {
+        let mut rows = Vec::new();
+        let mut at = Time::ZERO;
+        while at < until {
+            let (bps, rate_until) = match &mut self.rate {
+                Capacity::Steps(reader) => {
+                    let (bps, until) = reader.at(at);
+                    (bps as f64, until)
+                }
+                Capacity::Opportunities(taker) => {
+                    let end = at + bin;
+                    (taker.count_until(end) as f64 * OPPORTUNITY.bits() as f64 / bin.as_secs_f64(), end)
+                }
+            };
+            let delay = self.delay.at(at);
+            rows.push((at, bps, delay.map(|(delay, _)| delay)));
+            let next = delay.map_or(rate_until, |(_, delay_until)| delay_until.min(rate_until));
+            // Bins are counted once.
+            at = if matches!(self.rate, Capacity::Opportunities(_)) { rate_until } else { next };
+        }
+        rows
+    }
+}
+
+impl Pace for Timing {
+    fn idle(&mut self, now: Time) {
+        if let Capacity::Opportunities(taker) = &mut self.rate {
+            taker.idle(now);
+        }
+    }
+
+    fn transmit(&mut self, start: Time, bits: u64, _time: Duration) -> OnAir {
+        let begin = self.ready(start);
+        let end = if begin == Time::NEVER { begin } else { self.send(begin, bits) };
+        // One that does not end within the run does not begin: nobody asks what became of it.
+        OnAir { begin: if end == Time::NEVER { end } else { begin }, end }
+    }
+
+    fn arrival(&mut self, end: Time) -> Time {
+        if end > self.horizon {
+            return Time::NEVER;
+        }
+        self.last = self.last.max(end + self.delay.of_packet(end));
+        self.last
+    }
+}

@@ -1,0 +1,194 @@
+"""Links that vary: beside an independent model of mahimahi, and as the commands show them."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT, Command, results
+
+import lasthop
+import lasthop.plots
+from lasthop import ScenarioError
+
+SCENARIO = """
+limit = "30 s"
+schemes = ["basic"]
+[transfer]
+size = "unlimited"
+[tcp]
+window = "{window}"
+packet_size = "{size}"
+[wired]
+rate.mahimahi.file = "trace"
+queue = "{queue} packets"
+[radio]
+rate = "1000 Gbps"
+"""
+
+
+def mahimahi(trace: list[int], limit: int, arrivals: list[tuple[int, int]]) -> list[int | None]:
+    """Return the departure in ms of each packet, with its time in ns, over mahimahi's link; None if dropped.
+
+    Written from `LinkQueue::rationalize` and `DropTailPacketQueue` of mahimahi: all opportunities up to the
+    time of an arrival are used before the packet is queued.
+    """
+    departures: list[int | None] = [None] * len(arrivals)
+    queue: list[tuple[int, int]] = []
+    to_come = list(enumerate(arrivals))
+    rounds = 0
+    while to_come or queue:
+        for opportunity in trace:
+            now = rounds * trace[-1] + opportunity
+            while to_come and to_come[0][1][0] < 1_000_000 * now:
+                number, (_, size) = to_come.pop(0)
+                # A packet in transit has left the queue.
+                waiting = [each for each in queue if each[1] == arrivals[each[0]][1]]
+                if len(waiting) < limit:
+                    queue.append((number, size))
+            left = 1504
+            while left and queue:
+                number, size = queue.pop(0)
+                left, size = left - min(left, size), size - min(left, size)
+                if size:
+                    queue.insert(0, (number, size))
+                else:
+                    departures[number] = now
+        rounds += 1
+    return departures
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_trace_link_equals_an_independent_mahimahi(tmp_path: Path, seed: int) -> None:
+    """TCP over the link: each segment arrives when the model says, to the nanosecond, or is dropped."""
+    rng = random.Random(seed)
+    time, trace = 0, []
+    for _ in range(400):
+        time += rng.choice([0, 0, 1, 2, 5, 30])
+        trace.append(time)
+    (tmp_path / "trace").write_text("".join(f"{ms}\n" for ms in trace))
+    size, queue = rng.choice([1500, 576, 1504, 400]), rng.choice([3, 20, 1000])
+    text = SCENARIO.format(window=f"{rng.choice([8, 60])} packets", size=f"{size} B", queue=queue)
+    (tmp_path / "s.toml").write_text(text)
+    run = lasthop.load(tmp_path / "s.toml").run(trace=True)
+    events = run.events()
+    nanoseconds = np.rint(1e9 * events["time_s"]).astype(int)
+    sent, arrived = events["event"] == "sent", events["event"] == "delivered"
+    arrivals = list(zip(nanoseconds[sent].tolist(), events["size_bytes"][sent].tolist(), strict=True))
+    assert len(arrivals) > 300
+    expected = mahimahi(trace, queue, arrivals)
+    predicted = [ms for ms in expected if ms is not None and ms < 30_000]
+    assert (nanoseconds[arrived] // 1_000_000).tolist() == predicted
+    # The wireless hop takes nanoseconds.
+    assert np.all(nanoseconds[arrived] % 1_000_000 < 1000)
+    dropped = np.count_nonzero((events["event"] == "lost") & (events["reason"] == "queue-full"))
+    assert dropped == expected.count(None)
+    assert queue > 3 or dropped > 0
+
+
+def test_links_are_listed_with_their_sources(command: Command) -> None:
+    listed = json.loads(command("links", "--json").stdout)["links"]
+    assert [row["name"] for row in listed] == [link.name for link in lasthop.links()]
+    assert {"2g", "3g-driving", "lte-driving", "5g", "starlink", "geo", "home-wifi", "train", "nb-iot"} <= {
+        row["name"] for row in listed
+    }
+    printed = command("links").stdout
+    assert all(row["name"] in printed for row in listed)
+    for row in listed:
+        assert re.search(r"at [0-9a-f]{7}|#\d+|RFC \d+", row["source"]), row["name"]
+
+
+@pytest.mark.parametrize("link", lasthop.links(), ids=lambda link: str(link.name))
+def test_a_shown_link_is_the_preset(command: Command, link: lasthop.Link) -> None:
+    """What is shown can be pasted into a scenario in place of the preset."""
+    rest = 'limit = "1 s"\n[transfer]\nsize = "1 KB"\n[wired]\nrate = "1 Gbps"\n'
+    shown = command("links", link.name).stdout
+    preset = lasthop.Scenario.parse(f'{rest}[radio]\npreset = "{link.name}"\n')
+    assert lasthop.Scenario.parse(rest + shown).hash == preset.hash
+
+
+def test_a_preset_is_written_as_a_trace(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "starlink.down"
+    printed = command("links", "starlink", "--mahimahi", path, "--seconds", "20", "--seed", "3").stdout
+    times = [int(line) for line in path.read_text().splitlines()]
+    assert times == sorted(times)
+    assert times[-1] <= 20_000
+    assert f"{len(times):,} opportunities" in printed
+    scenario = lasthop.load("starlink")
+    assert times == scenario.mahimahi(20.0, seed=3)
+    assert len(times) * 1504 * 8 / 20 == pytest.approx(48.86e6, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["starlnik"], 'did you mean "starlink"'),
+        (["--mahimahi", "x"], "--mahimahi needs the NAME"),
+        (["geo", "--mahimahi", "/none/x"], "--mahimahi: cannot write /none/x: No such file or directory"),
+        (["2g", "--mahimahi", "x", "--seconds", "0.1"], "too short for one packet"),
+    ],
+)
+def test_wrong_requests_are_refused(command: Command, arguments: list[str], message: str) -> None:
+    done = command("links", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_traces_show_the_rate_and_the_delay(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    limit = ("--set", "limit=3 s", "--scheme", "basic")
+    assert command("run", "starlink", *limit, "--trace", "--out", out).returncode == 0
+    written = results(out)
+    assert {"base-mobile.down.link.csv", "base-mobile.up.link.csv", "base-mobile.down.link.svg"} <= set(
+        written
+    )
+    lines = (out / "base-mobile.down.link.csv").read_text().splitlines()
+    assert lines[0] == "time_s,rate_bps,delay_s"
+    timing = lasthop.load("starlink").link_timing(3.0)
+    assert list(timing) == ["time_s", "rate_bps", "delay_s"]
+    assert np.all(np.diff(timing["time_s"]) > 0)
+    assert np.all(timing["delay_s"] >= 0.007)
+
+
+def test_a_trace_is_drawn_in_bins(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("50\n100\n")
+    scenario = lasthop.Scenario.parse(
+        '[transfer]\nsize = "1 KB"\n[wired]\nrate = "1 Gbps"\n[radio]\nrate.mahimahi.file = "t"\n',
+        name=str(tmp_path / "s.toml"),
+    )
+    timing = scenario.link_timing(1.0)
+    assert timing["rate_bps"].sum() * 0.1 == pytest.approx(19 * 1504 * 8)
+    figure = lasthop.plots.link_timing(scenario, 1.0)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["rate (Mbps)"]
+    with pytest.raises(ScenarioError, match="did you mean"):
+        scenario.link_timing(1.0, "base-mobil")
+
+
+def test_results_do_not_depend_on_threads(tmp_path: Path, command: Command) -> None:
+    printed = [
+        command(
+            "study",
+            "starlink",
+            "--set",
+            "limit=2 s",
+            "--runs",
+            "6",
+            "--jobs",
+            jobs,
+            "--json",
+            "--out",
+            tmp_path / jobs,
+        )
+        for jobs in ("1", "3")
+    ]
+    first, second = (json.loads(done.stdout)["results"] for done in printed)
+    assert first == second
+
+
+def test_the_trace_example_runs(command: Command) -> None:
+    done = command("run", ROOT / "scenarios/traces/replay.toml", "--set", "limit=2 s")
+    assert done.returncode == 0, done.stderr
