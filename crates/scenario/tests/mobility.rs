@@ -356,3 +356,38 @@ fn everything_is_accounted_for_in_random_worlds() {
         "{run_at_all} {combined} {lost}"
     );
 }
+
+/// What was on its way when the host left waits at the next base station: with `multicast` a hand-off costs the gap, and
+/// nothing is sent again. Plain TCP waits for a timeout or retransmits.
+#[test]
+fn with_multicast_no_packet_is_lost_in_a_hand_off() {
+    let text = r#"
+        limit = "100 s"
+        [topology.hand-off]
+        [mobility.mobile]
+        gap = "25 ms"
+        moves.periodic.stay = "2 s"
+        [transfer]
+        size = "3 MB"
+        [tcp]
+        profile = "rfc"
+        window = "16 KiB"
+        [wired]
+        rate = "10 Mbps"
+        delay = "1 ms"
+        [radio]
+        rate = "2 Mbps"
+    "#;
+    let metrics = |scheme| run(&read(text, &[]), scheme).metrics.connections;
+    let basic = metrics("basic");
+    assert!(basic.retransmitted_bytes > 0);
+    for scheme in ["multicast", "snoop + multicast"] {
+        let found = metrics(scheme);
+        assert_eq!((found.retransmitted_bytes, found.timeouts), (0, 0), "{scheme}");
+        assert!(found.throughput_bps > basic.throughput_bps, "{scheme}");
+        // Seven hand-offs; after each the first packets take the gap, and a round trip more.
+        assert!(found.throughput_bps > 0.97 * 2e6 * 1460.0 / 1500.0, "{scheme}: {}", found.throughput_bps);
+    }
+    let frozen = metrics("freeze-tcp");
+    assert!(frozen.throughput_bps > basic.throughput_bps && frozen.timeouts == 0);
+}
