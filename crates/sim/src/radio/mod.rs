@@ -6,7 +6,7 @@ mod fragmenter;
 mod one_shot;
 mod with_arq;
 
-use lasthop_base::{BitRate, Duration, Stream, Time};
+use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, arq};
@@ -112,8 +112,71 @@ enum Kind {
     OneShot(OneShot),
     ManagedOneShot(ManagedOneShot),
     Arq(WithArq<Fixed>),
-    VaryingOneShot(VaryingOneShot),
-    VaryingArq(WithArq<Timing>),
+    /// Boxed, and served out of line, so that the other kinds pay nothing.
+    Varying(Box<Varying>),
+}
+
+/// A link whose rate or delay varies.
+enum Varying {
+    OneShot(VaryingOneShot),
+    Arq(WithArq<Timing>),
+}
+
+impl Varying {
+    fn held(&self) -> usize {
+        match self {
+            Varying::OneShot(link) => link.held(),
+            Varying::Arq(link) => link.held(),
+        }
+    }
+
+    fn stats(&self) -> &RadioStats {
+        match self {
+            Varying::OneShot(link) => link.stats(),
+            Varying::Arq(link) => link.stats(),
+        }
+    }
+
+    fn queued(&self) -> (usize, Bytes) {
+        match self {
+            Varying::OneShot(link) => link.queued(),
+            Varying::Arq(link) => link.queued(),
+        }
+    }
+
+    fn attempt(&self) -> u32 {
+        match self {
+            Varying::OneShot(_) => 0,
+            Varying::Arq(link) => link.attempt(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn receive(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        match self {
+            Varying::OneShot(link) => link.receive(now, *packet, out),
+            Varying::Arq(link) => link.receive(now, packet, out),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        match self {
+            Varying::OneShot(link) => link.wake(now, out),
+            Varying::Arq(link) => link.advance(now, out),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_wakeup(&self) -> Time {
+        match self {
+            Varying::OneShot(link) => link.next_wakeup(),
+            Varying::Arq(link) => link.next_wakeup(),
+        }
+    }
 }
 
 impl RadioLink {
@@ -167,10 +230,10 @@ impl RadioLink {
         backoff: Stream,
     ) -> RadioLink {
         let air = Air::new(&config, channel, bits);
-        RadioLink(match config.arq.build(backoff) {
-            None => Kind::VaryingOneShot(VaryingOneShot::new(&config, timing, air, queue)),
-            Some(arq) => Kind::VaryingArq(WithArq::new(&config, timing, air, arq, Queue::Managed(queue))),
-        })
+        RadioLink(Kind::Varying(Box::new(match config.arq.build(backoff) {
+            None => Varying::OneShot(VaryingOneShot::new(&config, timing, air, queue)),
+            Some(arq) => Varying::Arq(WithArq::new(&config, timing, air, arq, Queue::Managed(queue))),
+        })))
     }
 
     /// Sets the end of the run: no survival is drawn for units that start after `horizon`. A long queue may
@@ -192,7 +255,7 @@ impl RadioLink {
     pub(crate) fn line_mut(&mut self) -> Option<&mut impl Line> {
         match &mut self.0 {
             Kind::OneShot(link) => Some(link),
-            Kind::ManagedOneShot(_) | Kind::Arq(_) | Kind::VaryingOneShot(_) | Kind::VaryingArq(_) => None,
+            Kind::ManagedOneShot(_) | Kind::Arq(_) | Kind::Varying(_) => None,
         }
     }
 
@@ -202,8 +265,7 @@ impl RadioLink {
             Kind::OneShot(link) => link.held(),
             Kind::ManagedOneShot(link) => link.held(),
             Kind::Arq(link) => link.held(),
-            Kind::VaryingOneShot(link) => link.held(),
-            Kind::VaryingArq(link) => link.held(),
+            Kind::Varying(link) => link.held(),
         }
     }
 
@@ -213,8 +275,7 @@ impl RadioLink {
             Kind::OneShot(link) => link.stats(),
             Kind::ManagedOneShot(link) => link.stats(),
             Kind::Arq(link) => link.stats(),
-            Kind::VaryingOneShot(link) => link.stats(),
-            Kind::VaryingArq(link) => link.stats(),
+            Kind::Varying(link) => link.stats(),
         }
     }
 }
@@ -225,8 +286,7 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.enter(now, packet, out),
             Kind::ManagedOneShot(link) => link.receive(now, *packet, out),
             Kind::Arq(link) => link.receive(now, packet, out),
-            Kind::VaryingOneShot(link) => link.receive(now, *packet, out),
-            Kind::VaryingArq(link) => link.receive(now, packet, out),
+            Kind::Varying(link) => link.receive(now, packet, out),
         }
     }
 
@@ -235,18 +295,17 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.leave(now, out),
             Kind::ManagedOneShot(link) => link.wake(now, out),
             Kind::Arq(link) => link.advance(now, out),
-            Kind::VaryingOneShot(link) => link.wake(now, out),
-            Kind::VaryingArq(link) => link.advance(now, out),
+            Kind::Varying(link) => link.wake(now, out),
         }
     }
 
+    #[inline(always)]
     fn next_wakeup(&self) -> Time {
         match &self.0 {
             Kind::OneShot(link) => link.next_wakeup(),
             Kind::ManagedOneShot(link) => link.next_wakeup(),
             Kind::Arq(link) => link.next_wakeup(),
-            Kind::VaryingOneShot(link) => link.next_wakeup(),
-            Kind::VaryingArq(link) => link.next_wakeup(),
+            Kind::Varying(link) => link.next_wakeup(),
         }
     }
 
@@ -257,8 +316,7 @@ impl Component for RadioLink {
             Kind::OneShot(link) => (link.queued(), 0),
             Kind::ManagedOneShot(link) => (link.queued(), 0),
             Kind::Arq(link) => (link.queued(), link.attempt()),
-            Kind::VaryingOneShot(link) => (link.queued(), 0),
-            Kind::VaryingArq(link) => (link.queued(), link.attempt()),
+            Kind::Varying(link) => (link.queued(), link.attempt()),
         };
         probe.value("queue_packets", packets as f64);
         probe.value("queue_bytes", bytes.0 as f64);
