@@ -17,7 +17,7 @@ import lasthop
 from lasthop import papers
 from lasthop._lasthop import PROFILES
 
-COMMANDS = ["run", "study", "check", "schemes", "scenarios", "paper", "packet-size", "web", "man"]
+COMMANDS = ["run", "study", "check", "schemes", "links", "scenarios", "paper", "packet-size", "web", "man"]
 
 
 def lasthop_with(environment: dict[str, str], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -105,6 +105,7 @@ def test_names_are_completed() -> None:
     assert completed("lasthop run ebsn-example --metric ebsn.") == ["ebsn.notices_sent"]
     assert completed("lasthop study --scheme ebsn ebsn-example --metric timeo") == ["timeouts"]
     assert completed("lasthop run ebsn-example --set transfer.si") == ["transfer.size="]
+    assert completed("lasthop links starl") == ["starlink"]
     assert completed("lasthop paper ") == list(papers.names())
     assert completed("lasthop paper ebsn --figure 1") == ["10", "11"]
     assert "recovery=reno" in completed("lasthop paper wenp --reading recov")
@@ -198,6 +199,7 @@ NOWHERE = {"file": None, "line": None, "column": None, "option": None}
         (["run", EXAMPLE, "--bogus"], "option", {"option": "--bogus"}, "lasthop run --help lists what"),
         (["study"], "option", {"option": "SCENARIO"}, "lasthop study --help lists what there is"),
         (["scenarios", "cel"], "option", {}, 'did you mean "cell"?'),
+        (["links", "starlnk"], "option", {}, 'did you mean "starlink"?'),
         (["paper", "ebns"], "option", {}, 'did you mean "ebsn"?'),
         (["packet-size", EXAMPLE, "--sizes", "x"], "option", {"option": "--sizes"}, "expected a size"),
         (["run", EXAMPLE, "--out", "Makefile"], "file", {"file": "Makefile"}, None),

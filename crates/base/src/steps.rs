@@ -34,6 +34,9 @@ impl Steps {
             at = at.max(*end);
             *end = at;
         }
+        // However short, a period has a length.
+        let last = ends.len() - 1;
+        ends[last] = at.max(Duration::from_nanos(1));
         Steps { ends, values }
     }
 
@@ -166,6 +169,21 @@ mod tests {
             StepsReader::new(Arc::new(late)).at(Time::ZERO),
             (1.0, Time::ZERO + Duration::from_secs(5))
         );
+    }
+
+    /// Times less than a nanosecond apart, and times beyond all clocks.
+    #[test]
+    fn extreme_times_are_read() {
+        for text in ["0,1\n1e-12,2\n2e-12,3\n", "0,1\n1e300,2\n", "1e-300,1\n", "1e300,1\n1.5e300,2\n"] {
+            let text = alloc::format!("time_s,loss\n{text}");
+            let steps = Steps::parse(&text, &[("loss", 1.0)], |_| None).unwrap();
+            assert!(steps.period() > Duration::ZERO && steps.mean().is_finite(), "{text}");
+            let mut reader = StepsReader::new(Arc::new(steps));
+            for at in [0, 1, 2, 1_000_000_000, u64::MAX / 2, u64::MAX - 1] {
+                let (_, until) = reader.at(Time::from_nanos(at));
+                assert!(until > Time::from_nanos(at), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -488,6 +488,54 @@ fn hostile_traces_are_refused() {
     }
 }
 
+/// Files that were damaged at random are read or refused, and what is read can be used.
+#[test]
+fn damaged_files_do_not_panic() {
+    let sound = [
+        ("rate.mahimahi.file = \"t\"", "0\n3\n3\n10\n250\n"),
+        ("rate.series.file = \"t\"", "time_s,rate_kbps,x\n0,800,1\n# c\n1.5,0,1\n2,90,1\n"),
+        ("delay.series.file = \"t\"", "time_ms,delay_ms\n0,30\n20,1e1\n"),
+        ("delay.per-packet.file = \"t\"", "delay_s\n0.1\n0\n2\n"),
+        (
+            "rate.signal = { file = \"t\", table = [[-5, \"8 kbps\"], [10, \"80 kbps\"]] }",
+            "time_s,rssi_dbm\n0,-5\n1,20\n",
+        ),
+    ];
+    let mut random = Streams::new(12, 0).stream("damage");
+    let letters = b"0123456789-+.,e\n#naifxs_ \r\t\x00\xff";
+    let mut used = 0;
+    for round in 0..20_000 {
+        let (text, file) = sound[round % sound.len()];
+        let mut bytes = file.as_bytes().to_vec();
+        for _ in 0..1 + random.below(4) {
+            let place = random.below(bytes.len() as u64 + 1) as usize;
+            let letter = letters[random.below(letters.len() as u64) as usize];
+            match random.below(3) {
+                0 => bytes.insert(place, letter),
+                1 if place < bytes.len() => drop(bytes.remove(place)),
+                _ if place < bytes.len() => bytes[place] = letter,
+                _ => {}
+            }
+        }
+        let Ok(file) = String::from_utf8(bytes) else { continue };
+        let Stated { mut rate, mut delay } = toml::from_str(text).unwrap();
+        let (_, unread) = rate.files().or(delay.files()).unwrap();
+        if unread.read(&file).is_err() || rate.validate().and(delay.validate()).is_err() {
+            continue;
+        }
+        let steps = [rate.mean_step(), delay.mean_step()].into_iter().flatten();
+        if steps.min().is_some_and(|step| step < Duration::from_micros(10)) {
+            // A scenario refuses so many steps.
+            continue;
+        }
+        let timing = Timing::new(&rate, &delay, streams(0), ms(2_000));
+        let mut link = VaryingLink::new(timing, tail(QueueLimit::Packets(5)));
+        drive(&mut link, &[(ms(0), 100), (ms(1), 1_500), (ms(40), 9_000), (ms(1_999), 40)], true);
+        used += 1;
+    }
+    assert!(used > 2_000, "{used}");
+}
+
 #[test]
 fn impossible_rates_and_delays_are_refused() {
     for (text, field) in [

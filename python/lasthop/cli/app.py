@@ -243,7 +243,10 @@ def schemes(json: AsJson = False) -> None:
 @app.command()
 def links(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Show the keys of this one, and their sources.")
+        str | None,
+        typer.Argument(
+            metavar="NAME", autocompletion=complete.link, help="Show the keys of this one, and their sources."
+        ),
     ] = None,
     mahimahi: Annotated[
         Path | None,

@@ -70,6 +70,13 @@ def setting(context: typer.Context, incomplete: str) -> Values:
     return [(f"{key}=", f"now {value}") for key, value in settings if key.startswith(incomplete)]
 
 
+def link(incomplete: str) -> Values:
+    """Complete the preset of a link."""
+    import lasthop
+
+    return [(each.name, each.summary) for each in lasthop.links() if each.name.startswith(incomplete)]
+
+
 def paper(incomplete: str) -> Values:
     """Complete the name of a paper."""
     from lasthop import papers

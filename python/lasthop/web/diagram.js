@@ -11,10 +11,11 @@ const KINDS = [
   { from: "ack-sent", to: "ack-received", lost: "ack-lost", suppressed: "ack-suppressed", forward: false },
 ];
 
-// The time that a packet takes over the two links of a last hop, or null for other networks.
+// The rates, in bytes a second, and the delays of the two links of a last hop; null for other networks, and for
+// links whose rate varies or that have tables of their own.
 function linkTimes() {
-  const { topology, wired, radio } = base.tables;
-  if (topology !== "last-hop" || !wired || !radio) return null;
+  const { topology, wired, radio, link } = base.tables;
+  if (topology !== "last-hop" || !wired || !radio || Object.keys(link ?? {}).length) return null;
   const now = (key) => state.set.get(key) ?? at(base.tables, key);
   const rate = (key) => read("rate", now(key)) / 8;
   const delay = (key) => read("duration", now(key)) || 0;
@@ -22,7 +23,7 @@ function linkTimes() {
   const wire = { rate: rate("wired.rate"), delay: delay("wired.delay") };
   const down = { rate: rate("radio.rate") / expansion, delay: delay("radio.delay") };
   const up = { rate: (read("rate", radio.uplink?.rate) / 8 || rate("radio.rate")) / expansion, delay: down.delay };
-  return { wire, down, up };
+  return [wire, down, up].every((each) => Number.isFinite(each.rate)) ? { wire, down, up } : null;
 }
 
 function prepareDiagram() {

@@ -49,6 +49,17 @@ impl NetworkLink {
         }
     }
 
+    /// The shortest time between two changes of the rate or the delay of a direction; `None` if it has no steps.
+    pub(crate) fn step(&self, up: bool) -> Option<Duration> {
+        let (rate, delay) = match self {
+            NetworkLink::Wired(wired) => (&wired.rate, &wired.delay),
+            NetworkLink::Radio(hop) if up => (&hop.up.rate, &hop.up.delay),
+            NetworkLink::Radio(hop) => (&hop.down.rate, &hop.down.delay),
+            NetworkLink::Station(_) => return None,
+        };
+        rate.mean_step().into_iter().chain(delay.mean_step()).min()
+    }
+
     /// The mean rate of a direction; `None` for the links of a cell, which share one.
     pub(crate) fn rate(&self, up: bool) -> Option<BitRate> {
         match self {

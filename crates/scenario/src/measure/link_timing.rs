@@ -11,7 +11,7 @@ use crate::schema::Scenario;
 const BIN: Duration = Duration::from_millis(100);
 
 /// Maximum number of rows, or of opportunities.
-const MAX_ROWS: f64 = 2e7;
+const MAX_ROWS: f64 = 4e6;
 
 /// Which direction of a link, of which run, until when.
 #[derive(Clone, Copy, Debug)]
@@ -93,11 +93,13 @@ impl Scenario {
             return Err(self
                 .wrong_link(String::from("link: found one of a cell, expected one with a rate of its own")));
         };
+        let steps = link.step(up).map_or(0.0, |step| until.as_secs_f64() / step.as_secs_f64());
         let opportunities = rate.as_bps() as f64 * until.as_secs_f64() / 12_032.0;
-        if opportunities > MAX_ROWS {
-            return Err(self.wrong_link(format!(
-                "link: found {opportunities:.0} packets until then, expected at most {MAX_ROWS:.0}; ask for less time"
-            )));
+        for (found, what) in [(opportunities, "packets"), (steps, "changes")] {
+            if found > MAX_ROWS {
+                let problem = format!("found {found:.0} {what} until then, expected at most {MAX_ROWS:.0}");
+                return Err(self.wrong_link(format!("link: {problem}; ask for less time")));
+            }
         }
         let streams = Streams::new(seed, run);
         let timing = build::link_timing(&network, id, up, streams).expect("the link has a rate");

@@ -6,7 +6,7 @@ mod fragmenter;
 mod one_shot;
 mod with_arq;
 
-use lasthop_base::{BitRate, Duration, Stream, Time};
+use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::{Component, Out, Packet, Port, Probe, Signal, arq};
@@ -122,8 +122,71 @@ enum Kind {
     OneShot(OneShot),
     ManagedOneShot(ManagedOneShot),
     Arq(WithArq<Fixed>),
-    VaryingOneShot(VaryingOneShot),
-    VaryingArq(WithArq<Timing>),
+    /// Boxed, and served out of line, so that the other kinds pay nothing.
+    Varying(Box<Varying>),
+}
+
+/// A link whose rate or delay varies.
+enum Varying {
+    OneShot(VaryingOneShot),
+    Arq(WithArq<Timing>),
+}
+
+impl Varying {
+    fn held(&self) -> usize {
+        match self {
+            Varying::OneShot(link) => link.held(),
+            Varying::Arq(link) => link.held(),
+        }
+    }
+
+    fn stats(&self) -> &RadioStats {
+        match self {
+            Varying::OneShot(link) => link.stats(),
+            Varying::Arq(link) => link.stats(),
+        }
+    }
+
+    fn queued(&self) -> (usize, Bytes) {
+        match self {
+            Varying::OneShot(link) => link.queued(),
+            Varying::Arq(link) => link.queued(),
+        }
+    }
+
+    fn attempt(&self) -> u32 {
+        match self {
+            Varying::OneShot(_) => 0,
+            Varying::Arq(link) => link.attempt(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn receive(&mut self, now: Time, packet: &Packet, out: &mut Out) {
+        match self {
+            Varying::OneShot(link) => link.receive(now, *packet, out),
+            Varying::Arq(link) => link.receive(now, packet, out),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        match self {
+            Varying::OneShot(link) => link.wake(now, out),
+            Varying::Arq(link) => link.advance(now, out),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_wakeup(&self) -> Time {
+        match self {
+            Varying::OneShot(link) => link.next_wakeup(),
+            Varying::Arq(link) => link.next_wakeup(),
+        }
+    }
 }
 
 impl RadioLink {
@@ -179,10 +242,10 @@ impl RadioLink {
         backoff: Stream,
     ) -> RadioLink {
         let air = Air::new(&config, channel, bits);
-        let kind = match config.arq.build(backoff) {
-            None => Kind::VaryingOneShot(VaryingOneShot::new(&config, timing, air, queue)),
-            Some(arq) => Kind::VaryingArq(WithArq::new(&config, timing, air, arq, Queue::Managed(queue))),
-        };
+        let kind = Kind::Varying(Box::new(match config.arq.build(backoff) {
+            None => Varying::OneShot(VaryingOneShot::new(&config, timing, air, queue)),
+            Some(arq) => Varying::Arq(WithArq::new(&config, timing, air, arq, Queue::Managed(queue))),
+        }));
         RadioLink { kind, station: 0 }
     }
 
@@ -210,7 +273,7 @@ impl RadioLink {
     pub(crate) fn line_mut(&mut self) -> Option<&mut impl Line> {
         match &mut self.kind {
             Kind::OneShot(link) => Some(link),
-            Kind::ManagedOneShot(_) | Kind::Arq(_) | Kind::VaryingOneShot(_) | Kind::VaryingArq(_) => None,
+            Kind::ManagedOneShot(_) | Kind::Arq(_) | Kind::Varying(_) => None,
         }
     }
 
@@ -220,8 +283,7 @@ impl RadioLink {
             Kind::OneShot(link) => link.held(),
             Kind::ManagedOneShot(link) => link.held(),
             Kind::Arq(link) => link.held(),
-            Kind::VaryingOneShot(link) => link.held(),
-            Kind::VaryingArq(link) => link.held(),
+            Kind::Varying(link) => link.held(),
         }
     }
 
@@ -231,8 +293,7 @@ impl RadioLink {
             Kind::OneShot(link) => link.stats(),
             Kind::ManagedOneShot(link) => link.stats(),
             Kind::Arq(link) => link.stats(),
-            Kind::VaryingOneShot(link) => link.stats(),
-            Kind::VaryingArq(link) => link.stats(),
+            Kind::Varying(link) => link.stats(),
         }
     }
 }
@@ -243,8 +304,7 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.enter(now, packet, out),
             Kind::ManagedOneShot(link) => link.receive(now, *packet, out),
             Kind::Arq(link) => link.receive(now, packet, out),
-            Kind::VaryingOneShot(link) => link.receive(now, *packet, out),
-            Kind::VaryingArq(link) => link.receive(now, packet, out),
+            Kind::Varying(link) => link.receive(now, packet, out),
         }
     }
 
@@ -253,8 +313,7 @@ impl Component for RadioLink {
             Kind::OneShot(link) => link.leave(now, out),
             Kind::ManagedOneShot(link) => link.wake(now, out),
             Kind::Arq(link) => link.advance(now, out),
-            Kind::VaryingOneShot(link) => link.wake(now, out),
-            Kind::VaryingArq(link) => link.advance(now, out),
+            Kind::Varying(link) => link.wake(now, out),
         }
     }
 
@@ -266,18 +325,22 @@ impl Component for RadioLink {
         };
         match &mut self.kind {
             Kind::Arq(link) => link.set_away(now, is_away, out),
-            Kind::VaryingArq(link) => link.set_away(now, is_away, out),
-            Kind::OneShot(_) | Kind::ManagedOneShot(_) | Kind::VaryingOneShot(_) => {}
+            Kind::Varying(link) => {
+                if let Varying::Arq(link) = &mut **link {
+                    link.set_away(now, is_away, out);
+                }
+            }
+            Kind::OneShot(_) | Kind::ManagedOneShot(_) => {}
         }
     }
 
+    #[inline(always)]
     fn next_wakeup(&self) -> Time {
         match &self.kind {
             Kind::OneShot(link) => link.next_wakeup(),
             Kind::ManagedOneShot(link) => link.next_wakeup(),
             Kind::Arq(link) => link.next_wakeup(),
-            Kind::VaryingOneShot(link) => link.next_wakeup(),
-            Kind::VaryingArq(link) => link.next_wakeup(),
+            Kind::Varying(link) => link.next_wakeup(),
         }
     }
 
@@ -288,8 +351,7 @@ impl Component for RadioLink {
             Kind::OneShot(link) => (link.queued(), 0),
             Kind::ManagedOneShot(link) => (link.queued(), 0),
             Kind::Arq(link) => (link.queued(), link.attempt()),
-            Kind::VaryingOneShot(link) => (link.queued(), 0),
-            Kind::VaryingArq(link) => (link.queued(), link.attempt()),
+            Kind::Varying(link) => (link.queued(), link.attempt()),
         };
         probe.value("queue_packets", packets as f64);
         probe.value("queue_bytes", bytes.0 as f64);

@@ -253,12 +253,11 @@ impl Resolver<'_> {
         let unit = radio.unit.map_or(unit.min(largest_packet), |unit| unit.get());
         // A code adds less than the same amount again.
         let on_air = radio.rate.nominal().time_for_bits(radio.expansion.on_air(2 * unit.bits()));
-        say(self, "rate", &|resolver, path| {
-            resolver.check_steps_of(path, radio.rate.mean_step(), on_air);
-        });
-        say(self, "delay", &|resolver, path| {
-            resolver.check_steps_of(path, radio.delay.mean_step(), on_air);
-        });
+        for (key, step) in [("rate", radio.rate.mean_step()), ("delay", radio.delay.mean_step())] {
+            if step.is_some() {
+                say(self, key, &|resolver, path| resolver.check_steps_of(path, step, on_air));
+            }
+        }
         say(self, "channel", &|resolver, path| {
             resolver.check_periods(path, radio.channel.mean_cycle_s(), on_air);
         });
