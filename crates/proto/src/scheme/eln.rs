@@ -64,8 +64,8 @@ impl Scheme for Eln {
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {
         installer.use_flags(ELN);
-        installer.at_base_station(|site| Marker::new(site));
-        installer.at_mobile_host(|site| Marker::new(site));
+        installer.at_base_station(Marker::new);
+        installer.at_mobile_host(Marker::new);
         installer.at_sender(|| KeepWindow { early: self.early, corrupted: None });
     }
 }
