@@ -11,6 +11,7 @@ from lasthop.papers import paper
 from lasthop.papers.evidence import At, Evidence, Sweep
 from lasthop.papers.paper import Claim, Judgement
 from lasthop.papers.runner import Plan, run_paper
+from lasthop.papers.snoop.network import FAST_RETRANSMISSIONS, SYSTEM
 from lasthop.papers.verdicts import AGREES, DIFFERS
 from lasthop.study.statistics import Sample
 
@@ -64,6 +65,17 @@ MUTATIONS = (
         "the code on all segments", "selective-fec", "great-improvement", values=_exchange("all", "none")
     ),
     Mutation("the code on some", "selective-fec", "close-to-none", values={"selective": "all"}),
+    Mutation("copies from the base station", "snoop", "significantly-better", _exchange("snoop", "basic")),
+    Mutation("progress of a sender alone", "snoop", "no-progress", _exchange("snoop", "basic")),
+    Mutation(
+        "packets kept at the next base station", "snoop", "not-idle", _exchange(SYSTEM, FAST_RETRANSMISSIONS)
+    ),
+    Mutation(
+        "the copies of all packets at each base station",
+        "snoop",
+        "near-peak",
+        _exchange(SYSTEM, FAST_RETRANSMISSIONS),
+    ),
     Mutation("a variable segment size", "vstcp", "typical", _exchange("vs-tcp", "metp")),
     Mutation(
         "no congestion control", "vstcp", "long-recovery", experiments=_exchange("uncontrolled", "normal")
@@ -114,7 +126,7 @@ class Broken:
 
 
 # Of 72 runs or more without an event it is told that fewer than one in twenty have it.
-RUNS = {"comparison": 60, "ebsn": 80, "lhack": 4, "selective-fec": 500, "vstcp": 3, "wenp": 5}
+RUNS = {"comparison": 60, "ebsn": 80, "lhack": 4, "selective-fec": 500, "snoop": 10, "vstcp": 3, "wenp": 5}
 SHORT = {"vstcp": ("limit=120 s",), "lhack": ("limit=200 s",)}
 
 

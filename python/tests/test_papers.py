@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from lasthop.papers.kept import make_runs
 from lasthop.papers.kept_store import KeptRun, KeptStore, Measured, values
 from lasthop.papers.paper import Campaign, Paper
 from lasthop.papers.runner import Outcome, Plan, run_paper
+from lasthop.papers.snoop.network import INTERVALS, NEVER, RATES, SENDERS, moving
 from lasthop.papers.verdicts import AGREES, CONTRADICTS, DIFFERS, UNTOLD, VERDICTS
 from lasthop.papers.vstcp import figures, network
 from lasthop.study import Progress, Study, StudyError, Target
@@ -29,10 +31,10 @@ from lasthop.study.plan import Rule
 from lasthop.study.statistics import Sample, estimate
 from lasthop.study.units import metric_kind
 
-RUNS = {"comparison": 2, "ebsn": 8, "lhack": 2, "selective-fec": 50, "vstcp": 2, "wenp": 2}
+RUNS = {"comparison": 2, "ebsn": 8, "lhack": 2, "selective-fec": 50, "snoop": 2, "vstcp": 2, "wenp": 2}
 
 # Runs of experiments without axes, where those of the command take too long.
-KEPT = {"comparison": 20, "lhack": 10, "wenp": 12}
+KEPT = {"comparison": 20, "lhack": 10, "snoop": 20, "wenp": 12}
 
 
 def documented(name: str) -> dict[str, str]:
@@ -165,6 +167,36 @@ def test_vstcps_default_readings_say_what_the_notes_of_their_choices_say() -> No
     assert {key: said["scheme"]["vs-tcp"][key] for key in table_3} == table_3
 
 
+def test_snoops_default_readings_say_what_the_notes_of_their_choices_say() -> None:
+    found = paper("snoop")
+    experiments = {each.name: each for each in found.experiments}
+
+    def read(name: str) -> dict[str, Any]:
+        return tomllib.loads(found.scenario(experiments[name], found.choose({})).to_toml())
+
+    said = read("every-256K")
+    assert (said["tcp"]["flavour"], said["tcp"]["congestion"], said["tcp"]["ack_every"]) == (
+        "reno",
+        "net3",
+        2,
+    )
+    assert said["tcp"]["window"] == "65535 B"
+    assert said["radio"]["channel"]["iid"]["ber"] == 1 / 256_000
+    snoop = said["scheme"]["snoop"]
+    assert (snoop["dupacks"], snoop["bursts"], snoop["initial"]) == (1, True, "200 ms")
+    assert (snoop["min_timeout"], snoop["persist"]) == ("40 ms", "200 ms")
+    for interval in INTERVALS:
+        said = read(moving(interval))
+        assert said["tcp"]["window"] == "65535 B"
+        mobile = said["mobility"]["mobile"]
+        # A hand-off takes place once in this time, the gap included.
+        stay = float(mobile["moves"]["periodic"]["stay"].removesuffix(" ms").removesuffix(" s"))
+        stay /= 1000 if mobile["moves"]["periodic"]["stay"].endswith("ms") else 1
+        assert mobile["gap"] == "25 ms"
+        assert stay + 0.025 == pytest.approx(float(interval.removesuffix(" s")))
+    assert read(moving(NEVER))["mobility"]["mobile"]["moves"]["timetable"] == []
+
+
 @pytest.mark.parametrize("errors_per", ["byte", "bit"])
 def test_vstcps_channels_lose_what_they_are_called_after(errors_per: str) -> None:
     for rate in network.RATES:
@@ -220,6 +252,7 @@ def test_margins_without_a_source_in_the_paper_are_called_ours(outcome: Outcome)
         "ebsn": {"quench", "local-basic"},
         "lhack": {"each-corruption", "slow-start", "halved"},
         "selective-fec": {"insensitive"},
+        "snoop": {"no-progress"} | {f"{name}-{rate.lower()}" for name in SENDERS for rate in RATES},
         "vstcp": {"long-recovery", "duration", "loss-window-5"}
         | {f"table-4-{rate:g}".replace(".", "-") for rate in network.TABLE_4},
         "wenp": set(),
@@ -549,7 +582,7 @@ def test_the_report_is_one_file(outcome: Outcome, tmp_path: Path) -> None:
         assert f'id="{claim.id}"' in page
         assert f'href="#{claim.id}"' in page
     assert page.count("There is no contradiction if") == (
-        1 if outcome.plan.paper.name in ("comparison", "wenp") else 2
+        1 if outcome.plan.paper.name in ("comparison", "snoop", "wenp") else 2
     )
     assert "{{" not in page
 

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from lasthop.papers.paper import Paper, module
 
-_NAMES = ("comparison", "ebsn", "lhack", "selective-fec", "vstcp", "wenp")
+_NAMES = ("comparison", "ebsn", "lhack", "selective-fec", "snoop", "vstcp", "wenp")
 
 
 def papers() -> list[Paper]:

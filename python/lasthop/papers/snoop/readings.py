@@ -1,0 +1,108 @@
+"""What the papers leave open, and how it may be read."""
+
+from lasthop.papers.paper import Choice, Reading
+from lasthop.papers.snoop.network import (
+    INTERVALS,
+    NEVER,
+    RATES,
+    at_rate,
+    errors,
+    itinerary,
+    moving,
+    others,
+    tahoe,
+)
+
+# The experiments with hand-offs, with the time between them.
+_MOVING = {
+    **{moving(interval): interval for interval in INTERVALS},
+    **{moving("5 s", rate): "5 s" for rate in RATES},
+    **{f"trace-{moving(interval)}": interval for interval in ("5 s", "10 s")},
+    **{others(interval): interval for interval in INTERVALS},
+    **{tahoe(interval): interval for interval in INTERVALS},
+}
+
+_BINARY = {
+    **{at_rate(rate): (errors(rate, 1024),) for rate in RATES},
+    **{moving(interval, rate): (errors(rate, 1024),) for interval in ("5 s", NEVER) for rate in RATES},
+    "trace-256K": (errors("256K", 1024),),
+}
+
+READINGS = (
+    Reading(
+        "growth",
+        "How does the window of BSD/OS grow in congestion avoidance? The papers name TCP Reno only.",
+        (
+            Choice(
+                "net3",
+                "with the additive constant of an eighth of a segment per acknowledgement, as in 4.4BSD, "
+                "from which BSD/OS comes (RFC 2525)",
+            ),
+            Choice("standard", "by a segment per round trip, at most", {"": ("tcp.congestion=aimd",)}),
+        ),
+    ),
+    Reading(
+        "ack",
+        "How many segments does an acknowledgement cover? The papers do not say.",
+        (
+            Choice(
+                "2",
+                "two, or 200 ms on a clock of 200 ms, as in 4.4BSD",
+                {"": ("tcp.ack_every=2", "tcp.ack_delay=200 ms", "tcp.ack_tick=200 ms")},
+            ),
+            Choice("1", "one"),
+        ),
+    ),
+    Reading(
+        "kilobit",
+        "What is an error every 256 Kbits? The text has 3.9e-6 for it, the caption of figure 5 has 3.8e-6.",
+        (
+            Choice("1000", "one in 256,000 bits, which is 3.9e-6; then 2 Mbits are 5e-7, as the text says"),
+            Choice("1024", "one in 262,144 bits, which is 3.8e-6", _BINARY),
+        ),
+    ),
+    Reading(
+        "first-timeout",
+        "After what time does the base station retransmit before it has measured a round-trip time? That may "
+        "last: it measures one packet of a window, if no packet of the window is retransmitted.",
+        (
+            Choice("200ms", "200 ms without packets, as stated of its persist timer"),
+            Choice(
+                "1s",
+                "a second, as TCP (RFC 6298); the first sample then includes the delay of an acknowledgement",
+                {"": ("scheme.snoop.initial=1 s",)},
+            ),
+        ),
+    ),
+    Reading(
+        "next-ack",
+        "What does the base station do when the first new acknowledgement after a copy is less than the one "
+        "that it expects next? Both papers of 1995 say that it keeps the latter, and not what for.",
+        (
+            Choice(
+                "copy",
+                "it sends a copy of the next segment at once, as the authors write in 1997 (IEEE/ACM ToN "
+                "5(6), section 4.5)",
+            ),
+            Choice(
+                "nothing",
+                "copies are sent for duplicates and timeouts only, as in figure 2",
+                {"": ("scheme.snoop.bursts=false",)},
+            ),
+        ),
+    ),
+    Reading(
+        "gap",
+        "How long is the mobile host without a base station? By MobiCom 1995 a hand-off takes 10 to 25 ms, "
+        "by WINET 1995 5 to 70 ms, and 25 to 70 ms during transfers.",
+        (
+            Choice("25ms", "25 ms, which is in all three ranges"),
+            Choice(
+                "none",
+                "not at all: it hears both for a while",
+                {name: itinerary(interval, 0) for name, interval in _MOVING.items()},
+            ),
+            Choice("70ms", "70 ms", {name: itinerary(interval, 70) for name, interval in _MOVING.items()}),
+        ),
+    ),
+)
