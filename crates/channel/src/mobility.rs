@@ -1,8 +1,8 @@
 //! Movements of a mobile host between base stations, and the channel to a host that comes and goes.
 //!
-//! An [`Itinerary`] lists the stays of the host, one after the other, as far as anybody asks. It depends on its
-//! parameters and its random stream only, not on packets, so everybody who needs it has a copy: the links to the base
-//! stations, on which everything is lost while the host is elsewhere ([`Presence`]), and whatever tells the network.
+//! An [`Itinerary`] yields the stays of the host in order, and draws each when it is asked for. It depends on its
+//! parameters and its random stream only, not on packets. Each direction of a link to a base station has a copy, and
+//! loses everything while the host is elsewhere ([`Presence`]); so has the component that tells the network.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -203,7 +203,7 @@ impl Presence {
         Presence { station, lag, channel, itinerary, stays: VecDeque::new(), known: Time::ZERO }
     }
 
-    /// Learns the next stay.
+    /// Draws the next stay.
     fn look_further(&mut self) {
         let next = self.itinerary.next();
         self.known = next.map_or(Time::NEVER, |stay| stay.until);

@@ -1,4 +1,4 @@
-//! What moves a host between its base stations.
+//! The mover of a mobile host: the component that carries out its itinerary.
 
 use lasthop_base::Time;
 use lasthop_channel::{Itinerary, Stay};

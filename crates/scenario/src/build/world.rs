@@ -368,7 +368,7 @@ impl Layout {
         }
     }
 
-    /// The components that hear where a moving host is, each preceded by what moves the host: routers on the way to it,
+    /// The components that hear where a moving host is, each preceded by its mover: routers on the way to it,
     /// the ends of its connections, the agents at its links, and the links that have something to give up.
     fn followers(&self, combination: &Combination<'_>) -> Vec<(ComponentId, ComponentId)> {
         let Network { moving, links, flows, .. } = &self.network;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Mobility {
     /// When and where it moves.
     pub moves: Moves,
-    /// Time between leaving a base station and being reachable at the next. By default zero: the host is connected to
-    /// the next before it leaves.
+    /// Time between leaving a base station and being reachable at the next. By default zero; what is on the air
+    /// when the host leaves is lost even then.
     #[serde(default)]
     pub gap: Duration,
     /// The names of its base stations, in order. By default those of all its wireless links, in the order of the links.

@@ -51,7 +51,7 @@ pub enum ComponentKind {
     Router(Router),
     /// A router, at this node, with routes to moving hosts.
     MovingRouter(HostId, MovingRouter),
-    /// What moves a host.
+    /// The mover of a host.
     Mover(HostId),
 }
 
@@ -135,7 +135,7 @@ impl Wiring {
     ///
     /// Packets to and from a moving host take the path over the base station at which it is.
     ///
-    /// Components are in the order in which the flows cross them, followed by the routers. What moves a host comes before
+    /// Components are in the order in which the flows cross them, followed by the routers. Movers come before
     /// all others, so that they know where it is when a run begins.
     ///
     /// # Panics

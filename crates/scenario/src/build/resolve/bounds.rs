@@ -83,7 +83,7 @@ impl Resolver<'_> {
     pub(super) fn check_components(&mut self) {
         let Network { graph, links, flows, .. } = &self.network;
         // A link has two directions and possibly an agent; each of its ends may need a router. Mobile hosts may have a
-        // meter of their signal, and what moves them.
+        // meter of their signal, and a mover.
         if 7 * links.len() + 2 * flows.len() <= MAX_COMPONENTS {
             return;
         }
