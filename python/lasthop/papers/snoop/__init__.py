@@ -48,10 +48,8 @@ PAPER = Paper(
         _experiment("no-errors", quick=1, full=1),
         *(_experiment(at_rate(rate), errors(rate)) for rate in RATES),
         # Whether something happens in at most 1 % of the runs takes 368 of them to tell.
-        _experiment(
-            "every-other", "radio.channel.frame-loss.loss=0.5", "limit=1000000 s", quick=400, full=1000
-        ),
-        *(_experiment(periods(period), two_state(period), full=400) for period in PERIODS),
+        _experiment("every-other", "radio.channel.frame-loss.loss=0.5", "limit=1000000 s", full=1000),
+        *(_experiment(periods(period), two_state(period), quick=40, full=400) for period in PERIODS),
         _experiment(moving(NEVER), *hand_offs(NEVER), schemes((SYSTEM,)), quick=1, full=1),
         _experiment(others(NEVER), *hand_offs(NEVER), schemes(OTHERS), quick=1, full=1),
         *(
