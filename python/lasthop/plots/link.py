@@ -37,7 +37,7 @@ def link_timing(
     Examples
     --------
     >>> import lasthop, lasthop.plots
-    >>> scenario = lasthop.load("last-mile", ["radio.preset=starlink"])
+    >>> scenario = lasthop.load("starlink")
     >>> lasthop.plots.link_timing(scenario, 30.0).axes[0].get_ylabel()
     'rate (Mbps)'
     """

@@ -372,6 +372,9 @@ impl Layout {
     /// the ends of its connections, the agents at its links, and the links that have something to give up.
     fn followers(&self, combination: &Combination<'_>) -> Vec<(ComponentId, ComponentId)> {
         let Network { moving, links, flows, .. } = &self.network;
+        if moving.is_empty() {
+            return Vec::new();
+        }
         let mover = |host: HostId| {
             // Movers come first, in the order of hosts.
             let earlier = moving.iter().filter(|other| other.host < host).count();
