@@ -1,11 +1,10 @@
 //! Multicast to the base stations of a moving host.
 //!
 //! **What it does.** The network sends packets for a moving host to all its base stations. The one at which the host is
-//! transmits them; the others keep the last few. When the host arrives at a base station, it tells what it has received,
-//! and the base station transmits the rest of what it has kept, and from then on what comes. No packet has to be forwarded
-//! from the old base station. Combined with `snoop`, whose caches then mirror each other, losses on the air are repaired
-//! without a pause as well. `snoop` is named first
-//! then, so that it caches what this scheme keeps: `"snoop + multicast"`.
+//! transmits them; the others keep the last few. A host that arrives at a base station reports what it has received. The
+//! base station then transmits the rest of what it has kept, and later packets as they come; the old one need not forward
+//! any. In `"snoop + multicast"`, in this order, the caches of all base stations mirror each other, and losses on the air
+//! are repaired without a pause as well.
 //! **Source.** Balakrishnan, Seshan and Katz, "Improving Reliable Transport and Handoff Performance in Cellular Wireless
 //! Networks", ACM Wireless Networks 1(4), 1995, sections 4 and 6.
 //! **Parameters.**
@@ -15,9 +14,9 @@
 //!
 //! **Differences from the paper.** The host reports by an acknowledgement on each of its TCP connections, with the last
 //! three segments as SACK blocks if the connection has no SACK; its source ignores them. In the paper it sends the
-//! identifiers of the last three packets, of any protocol. Here packets without TCP data are not kept, and those of
-//! other protocols not copied. The host reports whenever its signal is back, after fades too. All base stations
-//! of the host always receive copies; in the paper the likely next ones do.
+//! identifiers of the last three packets, of any protocol. Here packets without TCP data are not kept, and those of other
+//! protocols not copied. The host reports whenever its signal is back, after fades too. All base stations of the host
+//! always receive copies; in the paper the likely next ones do.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;

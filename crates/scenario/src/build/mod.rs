@@ -5,6 +5,7 @@
 //!                 └──> faults                     (all runs)                      (one run)
 //! ```
 
+mod movement;
 mod network;
 mod resolve;
 mod split_segments;

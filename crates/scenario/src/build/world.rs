@@ -1,7 +1,7 @@
 //! The components of a run, and their ids and ports for measurement. Runs, metrics and traces use only
 //! [`World`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_channel::{Channel, Presence, Sojourn, State};
@@ -10,9 +10,7 @@ use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, Site};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::{Reactions, ReceiverReactions};
 use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
-use lasthop_sim::network::{
-    AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, ShortestPaths, Wiring,
-};
+use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
 use lasthop_sim::queue::{Discipline, DropTail, Queue};
 use lasthop_sim::varying::{Timing, TimingStreams, VaryingLink};
 use lasthop_sim::wlan::Bss;
@@ -21,6 +19,7 @@ use lasthop_sim::{
     WiredLink,
 };
 
+use super::movement::{Movement, WatchedSignal};
 use super::network::{LastHop, Network, NetworkLink, Workload};
 use super::split_segments::{self, ConnectionPart};
 use crate::measure::{AgentCounters, SchemeCounter, by_scheme};
@@ -32,7 +31,11 @@ use crate::schema::{LinkProtection, Radio, Wired};
 pub(crate) fn bad_periods(network: &Network, streams: Streams, until: Time) -> Vec<(Time, Time)> {
     let first = network.links.iter().find_map(|link| match link {
         NetworkLink::Radio(hop) => Some(match hop.place {
-            Some((index, _)) => network.channels_of(network.moving[index].host, streams),
+            Some((index, _)) => {
+                let mut last_hops = network.last_hops();
+                let links = last_hops.remove(&network.moving[index].host).unwrap_or_default();
+                network.channels(&links, streams)
+            }
             None => vec![hop.channel(1 - hop.mobile, network, streams)],
         }),
         NetworkLink::Station(station) => Some(vec![station.station(Vec::new(), streams).channel]),
@@ -67,9 +70,7 @@ pub(crate) struct Layout {
     /// For each link with a proxy, or the first link of its BSS: the flows split there, each with the proxy's
     /// port through which the data enter.
     split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>>,
-    /// How long a registration takes to each router that follows moving hosts: for each of these, by the numbers of its
-    /// base stations.
-    registrations: BTreeMap<(HostId, HostId), Vec<Duration>>,
+    movement: Movement,
     /// The parts of each flow; empty unless it is a connection.
     parts: Vec<Vec<ConnectionPart>>,
     /// How each flow is split.
@@ -132,7 +133,7 @@ impl Layout {
         let paths: Vec<_> = network.flows.iter().map(|flow| flow.path.clone()).collect();
         let at_ends: Vec<_> = at_ends.collect();
         let wiring = Wiring::new(&network.graph, &at_ends, &paths, &network.moving_hosts());
-        let registrations = registrations(&network, &wiring);
+        let movement = Movement::new(&network, &wiring, combination);
         let crossings = network.flows.iter().map(|flow| match flow.is_tcp() && has_proxies {
             true => split_segments::crossings(&network.graph, &stations, &flow.path),
             false => Vec::new(),
@@ -149,7 +150,7 @@ impl Layout {
                 split_at.entry(network.graph.medium(link)).or_default().push((FlowId(index as u16), from));
             }
         }
-        Layout { network, wiring, has_proxies, agents, split_at, registrations, parts, splits }
+        Layout { network, wiring, has_proxies, agents, split_at, movement, parts, splits }
     }
 
     /// The relays of flow number `index`, a connection, in path order.
@@ -297,12 +298,14 @@ impl Layout {
         for &(watched, watcher) in &self.wiring.watches {
             builder.watch(watched, watcher);
         }
-        for (mover, watcher) in self.followers(combination) {
+        for &(mover, watcher) in &self.movement.followers {
             builder.watch(mover, watcher);
         }
-        for (host, watchers) in self.signal_watchers(combination) {
-            let meter = builder.add(custom(self.signal_meter(host, combination, streams)));
-            watchers.into_iter().for_each(|watcher| builder.watch(meter, watcher));
+        for WatchedSignal { links, watchers } in &self.movement.signals {
+            let channels = self.network.channels(links, streams);
+            let lead = combination.signal_lead().unwrap_or_default();
+            let meter = builder.add(custom(SignalMeter::new(channels, lead)));
+            watchers.iter().for_each(|&watcher| builder.watch(meter, watcher));
         }
         for &(link, watcher) in &self.wiring.arrival_watches {
             builder.watch_arrivals(link, watcher);
@@ -353,7 +356,7 @@ impl Layout {
             },
             ComponentKind::Router(router) => router.clone().into(),
             ComponentKind::MovingRouter(node, router) => {
-                let delays = |host| self.registrations[&(*node, host)].clone();
+                let delays = |host| self.movement.registrations[&(*node, host)].clone();
                 let router = router.clone().with_delays(delays);
                 // What the host itself sends takes one way.
                 let copies =
@@ -361,82 +364,10 @@ impl Layout {
                 custom(if copies { router.copying() } else { router })
             }
             ComponentKind::Mover(host) => {
-                let moving = self.network.moving.iter().find(|moving| moving.host == *host);
-                let moving = moving.expect("a mover is of a moving host");
+                let moving = &self.network.moving[self.movement.indices[host]];
                 custom(Mover::new(*host, moving.itinerary(streams, self.network.limit)))
             }
         }
-    }
-
-    /// The components that hear where a moving host is, each preceded by its mover: routers on the way to it,
-    /// the ends of its connections, the agents at its links, and the links that have something to give up.
-    fn followers(&self, combination: &Combination<'_>) -> Vec<(ComponentId, ComponentId)> {
-        let Network { moving, links, flows, .. } = &self.network;
-        if moving.is_empty() {
-            return Vec::new();
-        }
-        let mover = |host: HostId| {
-            // Movers come first, in the order of hosts.
-            let earlier = moving.iter().filter(|other| other.host < host).count();
-            moving.iter().any(|other| other.host == host).then_some(ComponentId(earlier as u16))
-        };
-        let of_link = |link: LinkId| match &links[usize::from(link.0)] {
-            NetworkLink::Radio(hop) => hop.place.and_then(|(index, _)| mover(moving[index].host)),
-            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
-        };
-        let mut followers = Vec::new();
-        for (index, kind) in (0..).zip(&self.wiring.components) {
-            let mut follow = |mover: Option<ComponentId>| {
-                followers.extend(mover.map(|mover| (mover, ComponentId(index))));
-            };
-            match kind {
-                ComponentKind::Source(flow) => follow(mover(flows[usize::from(flow.0)].source())),
-                ComponentKind::Sink(flow) => follow(mover(flows[usize::from(flow.0)].destination())),
-                ComponentKind::Agent(place) => follow(of_link(place.link)),
-                ComponentKind::Link(link, from) => {
-                    if let NetworkLink::Radio(hop) = &links[usize::from(link.0)]
-                        && hop.arq(*from, combination.link()) != arq::Config::None
-                    {
-                        follow(of_link(*link));
-                    }
-                }
-                ComponentKind::MovingRouter(_, router) => router.hosts().for_each(|host| follow(mover(host))),
-                ComponentKind::Bss(_) | ComponentKind::Router(_) | ComponentKind::Mover(_) => {}
-            }
-        }
-        followers
-    }
-
-    /// The mobile hosts whose radio signal is watched, each with those who watch it: the ends of its connections, and the
-    /// agents at its links.
-    fn signal_watchers(&self, combination: &Combination<'_>) -> BTreeMap<HostId, Vec<ComponentId>> {
-        let mut watchers: BTreeMap<HostId, Vec<ComponentId>> = BTreeMap::new();
-        if combination.signal_lead().is_none() {
-            return watchers;
-        }
-        let Network { graph, links, flows, .. } = &self.network;
-        let mobile = |link: LinkId| match &links[usize::from(link.0)] {
-            NetworkLink::Radio(hop) => Some(graph.ends(link)[hop.mobile]),
-            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
-        };
-        let last_hops = self.network.last_hops();
-        for (index, kind) in (0..).zip(&self.wiring.components) {
-            let host = match kind {
-                ComponentKind::Source(flow) => Some(flows[usize::from(flow.0)].source()),
-                ComponentKind::Sink(flow) => Some(flows[usize::from(flow.0)].destination()),
-                ComponentKind::Agent(place) => mobile(place.link),
-                _ => None,
-            };
-            if let Some(host) = host.filter(|host| last_hops.contains_key(host)) {
-                watchers.entry(host).or_default().push(ComponentId(index));
-            }
-        }
-        watchers
-    }
-
-    fn signal_meter(&self, host: HostId, combination: &Combination<'_>, streams: Streams) -> SignalMeter {
-        let channels = self.network.channels_of(host, streams);
-        SignalMeter::new(channels, combination.signal_lead().unwrap_or_default())
     }
 
     /// The direction of a wired link that leads away from its end `from`.
@@ -600,30 +531,6 @@ fn custom(component: impl Component + 'static) -> Node {
     boxed.into()
 }
 
-/// How long the registration of each moving host takes to each router that follows it, by the node of the router, the
-/// host, and the numbers of its base stations: the propagation delay on the shortest path. At the host itself it takes
-/// no time.
-fn registrations(network: &Network, wiring: &Wiring) -> BTreeMap<(HostId, HostId), Vec<Duration>> {
-    let mut found = BTreeMap::new();
-    if network.moving.is_empty() {
-        return found;
-    }
-    let (fixed, mut paths) = (network.fixed(), ShortestPaths::default());
-    for kind in &wiring.components {
-        let ComponentKind::MovingRouter(node, router) = kind else { continue };
-        for host in router.hosts() {
-            let moving = network.moving.iter().find(|moving| moving.host == host);
-            let stations = moving.map_or(&[][..], |moving| &moving.stations);
-            let delay = |&station: &HostId| {
-                let path = paths.between(&fixed, station, *node).filter(|_| *node != host);
-                path.map_or(Duration::ZERO, |path| network.delay(&path))
-            };
-            found.insert((*node, host), stations.iter().map(delay).collect());
-        }
-    }
-    found
-}
-
 /// The end of a wireless link that is its base station.
 fn base_station_end(link: &NetworkLink) -> Option<usize> {
     match link {
@@ -661,7 +568,7 @@ impl LastHop {
     }
 
     /// The ARQ of the direction that leads away from one of its ends.
-    fn arq(&self, from: usize, link: LinkUse) -> arq::Config {
+    pub(super) fn arq(&self, from: usize, link: LinkUse) -> arq::Config {
         let (own, opposite) =
             if from == self.mobile { (&self.up, &self.down) } else { (&self.down, &self.up) };
         link.arq.of(own.arq, opposite.arq)
@@ -669,7 +576,7 @@ impl LastHop {
 
     /// The channel of the direction that leads away from one of its ends. Both directions use copies of one random
     /// stream, so that they meet the same fades, unless they have separate channels.
-    fn channel(&self, from: usize, network: &Network, streams: Streams) -> Box<dyn Channel> {
+    pub(super) fn channel(&self, from: usize, network: &Network, streams: Streams) -> Box<dyn Channel> {
         let (radio, name, lag) = match from == self.mobile {
             true if self.up_has_channel => (&self.up, "uplink-channel", Duration::ZERO),
             true => (&self.up, "channel", Duration::ZERO),
@@ -733,34 +640,6 @@ fn discipline(queue: Queue, air_time: impl Fn(Bytes) -> Duration, random: Stream
     match queue {
         Queue::DropTail(limit) => Box::new(DropTail::new(limit)),
         Queue::Managed(management) => management.build(air_time, random),
-    }
-}
-
-impl Network {
-    /// The wireless links over which mobile hosts at the ends of flows send and receive, by host.
-    pub(crate) fn last_hops(&self) -> BTreeMap<HostId, BTreeSet<LinkId>> {
-        let mut found: BTreeMap<HostId, BTreeSet<LinkId>> = BTreeMap::new();
-        for nodes in self.flows.iter().flat_map(|flow| flow.path.all()) {
-            for step in [[nodes[0], nodes[1]], [nodes[nodes.len() - 1], nodes[nodes.len() - 2]]] {
-                let link = self.graph.link(step[0], step[1]).expect("a path follows links");
-                if let NetworkLink::Radio(hop) = &self.links[usize::from(link.0)]
-                    && self.graph.ends(link)[hop.mobile] == step[0]
-                {
-                    found.entry(step[0]).or_default().insert(link);
-                }
-            }
-        }
-        found
-    }
-
-    /// The channels to the base stations of a mobile host, towards the host.
-    fn channels_of(&self, host: HostId, streams: Streams) -> Vec<Box<dyn Channel>> {
-        let links = self.last_hops().remove(&host).unwrap_or_default();
-        let channels = links.into_iter().filter_map(|link| match &self.links[usize::from(link.0)] {
-            NetworkLink::Radio(hop) => Some(hop.channel(1 - hop.mobile, self, streams)),
-            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
-        });
-        channels.collect()
     }
 }
 

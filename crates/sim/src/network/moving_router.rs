@@ -22,8 +22,6 @@ pub struct MovingRouter {
     hosts: Vec<FollowedHost>,
     /// Whether packets for a moving host are copied to all its base stations.
     copies: bool,
-    /// Copies made of packets.
-    copied: u64,
 }
 
 /// Where the packets of a flow in one direction go.
@@ -76,13 +74,7 @@ impl MovingRouter {
                 ports[station] = port;
             }
         }
-        MovingRouter {
-            routes: routes.into(),
-            destinations: destinations.into(),
-            hosts,
-            copies: false,
-            copied: 0,
-        }
+        MovingRouter { routes: routes.into(), destinations: destinations.into(), hosts, copies: false }
     }
 
     /// The moving hosts whose base station matters here.
@@ -102,11 +94,6 @@ impl MovingRouter {
     /// A router that sends a copy of each TCP segment for a moving host towards every base station of the host.
     pub fn copying(self) -> MovingRouter {
         MovingRouter { copies: true, ..self }
-    }
-
-    /// The copies made so far, not counting the packet itself.
-    pub fn copied(&self) -> u64 {
-        self.copied
     }
 }
 
@@ -129,12 +116,9 @@ impl Component for MovingRouter {
         match self.routes.get(&(packet.flow, forward)).expect("a packet is on its path") {
             Ports::Always(port) => out.send(*port, *packet),
             Ports::Following(_, ports) if self.copies && packet.segment().is_some() => {
-                for (index, port) in
-                    ports.iter().enumerate().filter(|(index, port)| !ports[..*index].contains(port))
-                {
-                    self.copied += u64::from(index > 0);
-                    out.send(*port, *packet);
-                }
+                // Paths to several base stations may leave through one port.
+                let each = ports.iter().enumerate().filter(|(index, port)| !ports[..*index].contains(port));
+                each.for_each(|(_, port)| out.send(*port, *packet));
             }
             Ports::Following(host, ports) => {
                 let station = usize::from(self.hosts[*host].station);

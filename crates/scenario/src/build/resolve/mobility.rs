@@ -164,10 +164,8 @@ impl Resolver<'_> {
             let moving = self.network.moving.iter().find(|moving| moving.host == host)?;
             Some(moving.stations.clone())
         };
-        let (graph, paths) = match self.network.moving.is_empty() {
-            true => (&self.network.graph, &mut self.paths),
-            false => (&self.fixed, &mut self.paths),
-        };
+        let graph = if self.network.moving.is_empty() { &self.network.graph } else { &self.fixed };
+        let paths = &mut self.paths;
         let to_stations = match (stations(start), stations(end)) {
             (None, None) => {
                 let path = paths.between(graph, start, end);

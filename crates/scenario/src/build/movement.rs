@@ -1,0 +1,166 @@
+//! Moving hosts and the radio signals of mobile hosts: which components hear of them, common to all runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lasthop_base::{Duration, Streams};
+use lasthop_channel::Channel;
+use lasthop_proto::scheme::Combination;
+use lasthop_proto::{ComponentId, HostId, arq};
+use lasthop_sim::network::{ComponentKind, LinkId, ShortestPaths, Wiring};
+
+use super::network::{Network, NetworkLink};
+
+/// Who hears of moving hosts and of radio signals.
+#[derive(Clone, Debug)]
+pub(super) struct Movement {
+    /// The index of each moving host in [`Network::moving`].
+    pub(super) indices: BTreeMap<HostId, usize>,
+    /// How long the registration of each moving host takes to each router that follows it, by the node of the router, the
+    /// host, and the numbers of its base stations.
+    pub(super) registrations: BTreeMap<(HostId, HostId), Vec<Duration>>,
+    /// The components that hear where a moving host is, each preceded by its mover.
+    pub(super) followers: Vec<(ComponentId, ComponentId)>,
+    /// The watched signals, in the order of the hosts.
+    pub(super) signals: Vec<WatchedSignal>,
+}
+
+/// The radio signal of a mobile host.
+#[derive(Clone, Debug)]
+pub(super) struct WatchedSignal {
+    /// The links to the base stations of the host.
+    pub(super) links: BTreeSet<LinkId>,
+    pub(super) watchers: Vec<ComponentId>,
+}
+
+impl Movement {
+    pub(super) fn new(network: &Network, wiring: &Wiring, combination: &Combination<'_>) -> Movement {
+        Movement {
+            indices: network.moving.iter().map(|moving| moving.host).zip(0..).collect(),
+            registrations: registrations(network, wiring),
+            followers: followers(network, wiring, combination),
+            signals: signals(network, wiring, combination),
+        }
+    }
+}
+
+impl Network {
+    /// The wireless links over which mobile hosts at the ends of flows send and receive, by host.
+    pub(crate) fn last_hops(&self) -> BTreeMap<HostId, BTreeSet<LinkId>> {
+        let mut found: BTreeMap<HostId, BTreeSet<LinkId>> = BTreeMap::new();
+        for nodes in self.flows.iter().flat_map(|flow| flow.path.all()) {
+            for step in [[nodes[0], nodes[1]], [nodes[nodes.len() - 1], nodes[nodes.len() - 2]]] {
+                let link = self.graph.link(step[0], step[1]).expect("a path follows links");
+                if let NetworkLink::Radio(hop) = &self.links[usize::from(link.0)]
+                    && self.graph.ends(link)[hop.mobile] == step[0]
+                {
+                    found.entry(step[0]).or_default().insert(link);
+                }
+            }
+        }
+        found
+    }
+
+    /// The channels of wireless links, towards the mobile host.
+    pub(super) fn channels(&self, links: &BTreeSet<LinkId>, streams: Streams) -> Vec<Box<dyn Channel>> {
+        let channels = links.iter().filter_map(|link| match &self.links[usize::from(link.0)] {
+            NetworkLink::Radio(hop) => Some(hop.channel(1 - hop.mobile, self, streams)),
+            NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+        });
+        channels.collect()
+    }
+}
+
+/// The components that hear where a moving host is, each preceded by its mover: routers on the way to it,
+/// the ends of its connections, the agents at its links, and the links that have something to give up.
+fn followers(
+    network: &Network,
+    wiring: &Wiring,
+    combination: &Combination<'_>,
+) -> Vec<(ComponentId, ComponentId)> {
+    let Network { moving, links, flows, .. } = network;
+    if moving.is_empty() {
+        return Vec::new();
+    }
+    // Movers come first, in the order of hosts.
+    let movers: BTreeMap<HostId, ComponentId> =
+        network.moving_hosts().into_keys().zip((0..).map(ComponentId)).collect();
+    let mover = |host: HostId| movers.get(&host).copied();
+    let of_link = |link: LinkId| match &links[usize::from(link.0)] {
+        NetworkLink::Radio(hop) => hop.place.and_then(|(index, _)| mover(moving[index].host)),
+        NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+    };
+    let mut followers = Vec::new();
+    for (index, kind) in (0..).zip(&wiring.components) {
+        let mut follow = |mover: Option<ComponentId>| {
+            followers.extend(mover.map(|mover| (mover, ComponentId(index))));
+        };
+        match kind {
+            ComponentKind::Source(flow) => follow(mover(flows[usize::from(flow.0)].source())),
+            ComponentKind::Sink(flow) => follow(mover(flows[usize::from(flow.0)].destination())),
+            ComponentKind::Agent(place) => follow(of_link(place.link)),
+            ComponentKind::Link(link, from) => {
+                if let NetworkLink::Radio(hop) = &links[usize::from(link.0)]
+                    && hop.arq(*from, combination.link()) != arq::Config::None
+                {
+                    follow(of_link(*link));
+                }
+            }
+            ComponentKind::MovingRouter(_, router) => router.hosts().for_each(|host| follow(mover(host))),
+            ComponentKind::Bss(_) | ComponentKind::Router(_) | ComponentKind::Mover(_) => {}
+        }
+    }
+    followers
+}
+
+/// The mobile hosts whose radio signal is watched, each with those who watch it: the ends of its connections, and the
+/// agents at its links.
+fn signals(network: &Network, wiring: &Wiring, combination: &Combination<'_>) -> Vec<WatchedSignal> {
+    if combination.signal_lead().is_none() {
+        return Vec::new();
+    }
+    let Network { graph, links, flows, .. } = network;
+    let mobile = |link: LinkId| match &links[usize::from(link.0)] {
+        NetworkLink::Radio(hop) => Some(graph.ends(link)[hop.mobile]),
+        NetworkLink::Wired(_) | NetworkLink::Station(_) => None,
+    };
+    let signal = |links| WatchedSignal { links, watchers: Vec::new() };
+    let last_hops = network.last_hops().into_iter();
+    let mut found: BTreeMap<HostId, WatchedSignal> =
+        last_hops.map(|(host, links)| (host, signal(links))).collect();
+    for (index, kind) in (0..).zip(&wiring.components) {
+        let host = match kind {
+            ComponentKind::Source(flow) => Some(flows[usize::from(flow.0)].source()),
+            ComponentKind::Sink(flow) => Some(flows[usize::from(flow.0)].destination()),
+            ComponentKind::Agent(place) => mobile(place.link),
+            _ => None,
+        };
+        if let Some(signal) = host.and_then(|host| found.get_mut(&host)) {
+            signal.watchers.push(ComponentId(index));
+        }
+    }
+    found.into_values().collect()
+}
+
+/// How long the registration of each moving host takes to each router that follows it, by the node of the router, the
+/// host, and the numbers of its base stations: the propagation delay on the shortest path. At the host itself it takes
+/// no time.
+fn registrations(network: &Network, wiring: &Wiring) -> BTreeMap<(HostId, HostId), Vec<Duration>> {
+    let mut found = BTreeMap::new();
+    if network.moving.is_empty() {
+        return found;
+    }
+    let (fixed, mut paths) = (network.fixed(), ShortestPaths::default());
+    for kind in &wiring.components {
+        let ComponentKind::MovingRouter(node, router) = kind else { continue };
+        for host in router.hosts() {
+            let moving = network.moving.iter().find(|moving| moving.host == host);
+            let stations = moving.map_or(&[][..], |moving| &moving.stations);
+            let delay = |&station: &HostId| {
+                let path = paths.between(&fixed, station, *node).filter(|_| *node != host);
+                path.map_or(Duration::ZERO, |path| network.delay(&path))
+            };
+            found.insert((*node, host), stations.iter().map(delay).collect());
+        }
+    }
+    found
+}
