@@ -97,7 +97,9 @@ fn nothing_stale_arrives_when_the_host_returns() {
     let there_and_back =
         "mobility.mobile.moves.timetable=[{ at = \"5 s\", to = \"BS2\" }, { at = \"5.5 s\", to = \"BS1\" }]";
     let slow = ["wired.delay=\"0 s\"", "link.router-BS2.rate=\"100 Gbps\"", "link.router-BS2.delay=\"2 s\""];
-    let overrides = [&slow[..], &[there_and_back, "radio.arq={ selective-repeat = {} }"]].concat();
+    // An ARQ that never gives up by itself.
+    let arq = "radio.arq={ stop-and-wait = { backoff = { fixed = \"1 ms\" } } }";
+    let overrides = [&slow[..], &[there_and_back, arq]].concat();
     // The registration at BS2 is on its way when the one at BS1, sent later, has arrived, and has no effect.
     assert_eq!(lost(&overrides), [50, 0]);
 }
