@@ -1,0 +1,246 @@
+"""What was measured on a link, whatever program measured it. docs/measurements.md describes the formats.
+
+Times are in seconds on the measurement's own clock, whose zero is the first event of the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Counters = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Direction(StrEnum):
+    """Which way the measured packets went.
+
+    Down is towards the user's side, over the last hop to the mobile host.
+    """
+
+    ROUND_TRIP = "round trip"
+    DOWN = "down"
+    UP = "up"
+
+
+class MeasurementError(ValueError):
+    """A file that cannot be read as a measurement.
+
+    Parameters
+    ----------
+    file : str
+        The file.
+    message : str
+        What is wrong with it and what would be right.
+    line : int, optional
+        The line, from 1, in a format that has lines.
+
+    Attributes
+    ----------
+    file : str
+        The file.
+    message : str
+        What is wrong with it and what would be right.
+    line : int or None
+        The line, from 1; None in a format without lines.
+    """
+
+    def __init__(self, file: str, message: str, line: int | None = None) -> None:
+        self.file = file
+        self.message = message
+        self.line = line
+        where = file if line is None else f"{file}:{line}"
+        super().__init__(f"{message}\n --> {where}")
+
+    def __reduce__(self) -> tuple[type[MeasurementError], tuple[str, str, int | None]]:
+        """Pickle by the arguments, which are not those of ValueError."""
+        return type(self), (self.file, self.message, self.line)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probes:
+    """Packets whose fate is known, in the order of sending.
+
+    Attributes
+    ----------
+    direction : Direction
+        Which way they went; a lost round trip may have been lost on either.
+    sent_s : array of float64
+        When each was sent, non-decreasing.
+    lost : array of bool
+        Whether it was lost.
+    size_bytes : int or None
+        The size of the IP packets; None if unknown or not all alike.
+    """
+
+    direction: Direction
+    sent_s: Floats
+    lost: Flags
+    size_bytes: int | None
+
+    def __post_init__(self) -> None:
+        """Check the columns."""
+        _check(self, ("sent_s", "lost"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delays:
+    """Samples of the delay.
+
+    Attributes
+    ----------
+    direction : Direction
+        Round trip, or one way if the clocks of both ends allowed it.
+    time_s : array of float64
+        When each sample's packet was sent, non-decreasing.
+    delay_s : array of float64
+        The delay.
+    """
+
+    direction: Direction
+    time_s: Floats
+    delay_s: Floats
+
+    def __post_init__(self) -> None:
+        """Check the columns."""
+        _check(self, ("time_s", "delay_s"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rates:
+    """What was carried over time, which is not the capacity unless the sender always had more to send.
+
+    Attributes
+    ----------
+    direction : Direction
+        Which way.
+    time_s : array of float64
+        The start of each interval, non-decreasing.
+    interval_s : array of float64
+        Its duration.
+    rate_bps : array of float64
+        What was carried in it.
+    saturated : bool
+        Whether the sender always had more to send: bulk TCP, or UDP at more than was carried.
+    """
+
+    direction: Direction
+    time_s: Floats
+    interval_s: Floats
+    rate_bps: Floats
+    saturated: bool
+
+    def __post_init__(self) -> None:
+        """Check the columns."""
+        _check(self, ("time_s", "interval_s", "rate_bps"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Packets sent and lost in each interval, where their order within it is unknown.
+
+    Attributes
+    ----------
+    direction : Direction
+        Which way they went.
+    time_s : array of float64
+        The start of each interval, non-decreasing.
+    interval_s : array of float64
+        Its duration.
+    sent : array of int64
+        Packets sent in it.
+    lost : array of int64
+        How many of them were lost, at most `sent`.
+    """
+
+    direction: Direction
+    time_s: Floats
+    interval_s: Floats
+    sent: Counters
+    lost: Counters
+
+    def __post_init__(self) -> None:
+        """Check the columns."""
+        _check(self, ("time_s", "interval_s", "sent", "lost"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossSeries:
+    """The fraction of packets lost in each interval, where their number is unknown.
+
+    Without the number there is no likelihood; the series can be drawn or replayed.
+
+    Attributes
+    ----------
+    direction : Direction
+        Which way they went.
+    time_s : array of float64
+        The start of each interval, non-decreasing.
+    interval_s : array of float64
+        Its duration.
+    loss : array of float64
+        The fraction lost in it, 0 to 1.
+    """
+
+    direction: Direction
+    time_s: Floats
+    interval_s: Floats
+    loss: Floats
+
+    def __post_init__(self) -> None:
+        """Check the columns."""
+        _check(self, ("time_s", "interval_s", "loss"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """What one file says about a link.
+
+    Attributes
+    ----------
+    file : str
+        The file.
+    format : str
+        What it was read as: `"irtt"`, `"ping"`, `"iperf3 tcp"`, `"iperf3 udp"`, `"ss"`, `"flent"`, `"csv"`,
+        `"pcap"` or `"mahimahi"`.
+    duration_s : float
+        From the first event to the last one.
+    probes : tuple of Probes
+        Packets whose fate is known.
+    delays : tuple of Delays
+        Samples of the delay.
+    rates : tuple of Rates
+        What was carried over time; of a mahimahi trace, the capacity.
+    counts : tuple of Counts
+        Losses by interval.
+    losses : tuple of LossSeries
+        Fractions lost by interval.
+    notes : tuple of str
+        Sentences: each trap noticed, what was assumed, what the file cannot tell.
+    """
+
+    file: str
+    format: str
+    duration_s: float
+    probes: tuple[Probes, ...] = ()
+    delays: tuple[Delays, ...] = ()
+    rates: tuple[Rates, ...] = ()
+    counts: tuple[Counts, ...] = ()
+    losses: tuple[LossSeries, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _check(data: Any, columns: tuple[str, ...]) -> None:
+    """Check that the columns are one-dimensional, equally long, and their times in order."""
+    shapes = {getattr(data, column).shape for column in columns}
+    if len(shapes) != 1 or len(shapes.pop()) != 1:
+        raise ValueError(f"{type(data).__name__} needs columns of equal length: {', '.join(columns)}")
+    times = getattr(data, columns[0])
+    # Written so that a time that is not a number fails.
+    if not bool(np.all(times[1:] >= times[:-1])) or not bool(np.all(np.isfinite(times))):
+        raise ValueError(f"{columns[0]} of {type(data).__name__} must be finite and non-decreasing")
