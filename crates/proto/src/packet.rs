@@ -76,6 +76,16 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// The value of the two lower bits.
+    pub const fn from_bits(bits: u8) -> Ecn {
+        match bits & 0b11 {
+            0b00 => Ecn::NotEct,
+            0b01 => Ecn::Ect1,
+            0b10 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
     /// The two bits.
     pub const fn bits(self) -> u8 {
         self as u8

@@ -1,0 +1,212 @@
+//! TCP.
+
+use etherparse::err::tcp::HeaderSliceError;
+use etherparse::{TcpHeader as Encoded, TcpHeaderSlice, TcpOptionElement};
+use lasthop_proto::tcp::{Flags, SackBlock, SackBlocks, Segment, SeqNum, Timestamps};
+
+use crate::error::{Error, be16, be32};
+use crate::ip::cut_off;
+
+/// A TCP segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Tcp<'a> {
+    /// The header.
+    pub header: TcpHeader,
+    /// Length of the header with its options.
+    pub header_len: usize,
+    /// The payload as far as it was captured; `header.segment.len` is its length on the wire.
+    pub payload: &'a [u8],
+}
+
+/// A TCP header with its options (RFC 9293, RFC 2018, RFC 7323). Unknown options are skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TcpHeader {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// The segment. Its window is the field of the header: it must be shifted by the [scale](TcpHeader::window_scale) that
+    /// its sender announced, if both ends announced one and this is no SYN. SACK blocks that end before they begin are left
+    /// out.
+    pub segment: Segment,
+    /// Urgent pointer; 0 without [`URG`](TcpHeader::URG).
+    pub urgent_pointer: u16,
+    /// Maximum segment size announced in a SYN.
+    pub mss: Option<u16>,
+    /// Window scale announced in a SYN; at most 14 (RFC 7323 section 2.3).
+    pub window_scale: Option<u8>,
+    /// Whether a SYN permits SACK.
+    pub sack_permitted: bool,
+}
+
+const FIXED: usize = Encoded::MIN_LEN;
+const LARGEST: usize = Encoded::MAX_LEN;
+const LARGEST_SCALE: u8 = 14;
+
+mod kind {
+    pub(super) const END: u8 = 0;
+    pub(super) const NOP: u8 = 1;
+    pub(super) const MSS: u8 = 2;
+    pub(super) const WINDOW_SCALE: u8 = 3;
+    pub(super) const SACK_PERMITTED: u8 = 4;
+    pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+}
+
+impl<'a> Tcp<'a> {
+    /// `wire_len` is the length of the segment with its header on the wire.
+    pub(crate) fn parse(bytes: &'a [u8], wire_len: u32) -> Result<Tcp<'a>, Error> {
+        let mut padded = [0; LARGEST];
+        let is_cut = bytes.len() < wire_len as usize;
+        // A header that the capture cut off within its options is completed for the library.
+        let source = if is_cut && (FIXED..LARGEST).contains(&bytes.len()) {
+            padded[..bytes.len()].copy_from_slice(bytes);
+            &padded[..LARGEST.min(wire_len as usize)]
+        } else {
+            bytes
+        };
+        let slice = TcpHeaderSlice::from_slice(source).map_err(|error| match error {
+            HeaderSliceError::Len(error) => cut_off("TCP", &error),
+            HeaderSliceError::Content(_) => {
+                Error::Malformed { header: "TCP", problem: "the data offset is less than 5" }
+            }
+        })?;
+        let header_len = slice.slice().len();
+        let len = wire_len
+            .checked_sub(header_len as u32)
+            .ok_or(Error::Malformed { header: "TCP", problem: "the segment is shorter than its header" })?;
+        let flags = Flags(be16(slice.slice(), 12) & 0x0fff);
+        let mut header = TcpHeader {
+            src_port: slice.source_port(),
+            dst_port: slice.destination_port(),
+            segment: Segment {
+                seq: SeqNum(slice.sequence_number()),
+                ack: SeqNum(slice.acknowledgment_number()),
+                len,
+                wnd: slice.window_size().into(),
+                flags,
+                sack: SackBlocks::default(),
+                timestamps: None,
+            },
+            urgent_pointer: if flags.has(TcpHeader::URG) { slice.urgent_pointer() } else { 0 },
+            ..TcpHeader::default()
+        };
+        header.read_options(&bytes[FIXED..header_len.min(bytes.len())]);
+        Ok(Tcp { header, header_len, payload: bytes.get(header_len..).unwrap_or_default() })
+    }
+}
+
+impl TcpHeader {
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The urgent pointer is valid.
+    pub const URG: Flags = Flags(0x20);
+
+    /// Options of a wrong length are skipped like unknown ones. A length that cannot be ends the options.
+    fn read_options(&mut self, mut options: &[u8]) {
+        let is_syn = self.segment.flags.has(Flags::SYN);
+        while let Some(&first) = options.first() {
+            match first {
+                kind::END => return,
+                kind::NOP => {
+                    options = &options[1..];
+                    continue;
+                }
+                _ => {}
+            }
+            let Some(option) = options
+                .get(1)
+                .map(|&len| usize::from(len))
+                .filter(|&len| len >= 2)
+                .and_then(|len| options.get(..len))
+            else {
+                return;
+            };
+            match (first, option.len()) {
+                (kind::MSS, 4) if is_syn => self.mss = Some(be16(option, 2)),
+                (kind::WINDOW_SCALE, 3) if is_syn => self.window_scale = Some(option[2].min(LARGEST_SCALE)),
+                (kind::SACK_PERMITTED, 2) if is_syn => self.sack_permitted = true,
+                (kind::SACK, 10 | 18 | 26 | 34) => {
+                    self.segment.sack = SackBlocks::default();
+                    for block in option[2..].chunks_exact(8) {
+                        let (start, end) = (SeqNum(be32(block, 0)), SeqNum(be32(block, 4)));
+                        if start < end {
+                            self.segment.sack.push(SackBlock { start, end });
+                        }
+                    }
+                }
+                (kind::TIMESTAMPS, 10) => {
+                    self.segment.timestamps =
+                        Some(Timestamps { value: be32(option, 2), echo: be32(option, 6) });
+                }
+                _ => {}
+            }
+            options = &options[option.len()..];
+        }
+    }
+
+    /// The header as bytes, without a checksum. Each option is aligned to 32 bits (RFC 7323 appendix A). SACK blocks for
+    /// which there is no room are left out, the last first (RFC 2018 section 3).
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let segment = &self.segment;
+        let has = |bits| segment.flags.has(Flags(bits));
+        let mut encoded = Encoded {
+            source_port: self.src_port,
+            destination_port: self.dst_port,
+            sequence_number: segment.seq.0,
+            acknowledgment_number: segment.ack.0,
+            fin: has(0x01),
+            syn: has(0x02),
+            rst: has(0x04),
+            psh: has(0x08),
+            ack: has(0x10),
+            urg: has(0x20),
+            ece: has(0x40),
+            cwr: has(0x80),
+            ns: has(0x100),
+            window_size: segment.wnd.try_into().unwrap_or(u16::MAX),
+            urgent_pointer: self.urgent_pointer,
+            ..Encoded::default()
+        };
+        encoded.set_options(&self.options()).expect("the options fit");
+        let mut bytes = encoded.to_bytes().to_vec();
+        // etherparse leaves out the reserved bits next to the data offset.
+        bytes[12] |= (segment.flags.0 >> 8) as u8 & 0x0f;
+        bytes
+    }
+
+    fn options(&self) -> Vec<TcpOptionElement> {
+        use TcpOptionElement::{
+            MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted, Timestamp,
+            WindowScale,
+        };
+        let mut options = Vec::new();
+        let mut room = LARGEST - FIXED;
+        let mut add = |len: usize, elements: &[TcpOptionElement]| {
+            room -= len;
+            options.extend_from_slice(elements);
+            room
+        };
+        if self.segment.flags.has(Flags::SYN) {
+            if let Some(mss) = self.mss {
+                add(4, &[MaximumSegmentSize(mss)]);
+            }
+            if let Some(scale) = self.window_scale {
+                add(4, &[Noop, WindowScale(scale)]);
+            }
+            if self.sack_permitted {
+                add(4, &[Noop, Noop, SelectiveAcknowledgementPermitted]);
+            }
+        }
+        if let Some(Timestamps { value, echo }) = self.segment.timestamps {
+            add(12, &[Noop, Noop, Timestamp(value, echo)]);
+        }
+        let room = add(0, &[]).saturating_sub(4) / 8;
+        let mut edges = self.segment.sack.iter().take(room).map(|block| (block.start.0, block.end.0));
+        if let Some(first) = edges.next() {
+            let others = [edges.next(), edges.next(), edges.next()];
+            options.extend([Noop, Noop, SelectiveAcknowledgement(first, others)]);
+        }
+        options
+    }
+}

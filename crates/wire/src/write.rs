@@ -1,0 +1,95 @@
+//! Writing packets.
+
+use std::net::IpAddr;
+
+use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, UdpHeader, ip_number};
+use lasthop_proto::NoticeCode;
+
+use crate::checksum;
+use crate::error::Error;
+use crate::ip::Ip;
+use crate::tcp::TcpHeader;
+
+/// A TCP segment with its checksums. The length of the payload counts, not that in the segment.
+///
+/// # Errors
+/// If the packet is too long, or its addresses are of different versions.
+pub fn tcp(ip: &Ip, header: &TcpHeader, payload: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut rest = header.encode();
+    rest.extend_from_slice(payload);
+    packet(ip, ip_number::TCP, &rest)
+}
+
+/// A UDP datagram with its checksums.
+///
+/// # Errors
+/// As [`tcp`].
+pub fn udp(ip: &Ip, (src_port, dst_port): (u16, u16), payload: &[u8]) -> Result<Vec<u8>, Error> {
+    let len = UdpHeader::LEN + payload.len();
+    let length = u16::try_from(len).map_err(|_| Error::TooLong { len })?;
+    // Any value but 0, which means that there is none.
+    let header = UdpHeader { source_port: src_port, destination_port: dst_port, length, checksum: 1 };
+    let mut rest = header.to_bytes().to_vec();
+    rest.extend_from_slice(payload);
+    packet(ip, ip_number::UDP, &rest)
+}
+
+/// An ICMP message of the version of `ip` with its checksums. `word` is the second word of the header, and `body` what
+/// follows: in an error, the packet that it quotes.
+///
+/// # Errors
+/// As [`tcp`].
+pub fn icmp(ip: &Ip, code: NoticeCode, word: u32, body: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut rest = vec![code.kind, code.code, 0, 0];
+    rest.extend_from_slice(&word.to_be_bytes());
+    rest.extend_from_slice(body);
+    packet(ip, if ip.src.is_ipv4() { ip_number::ICMP } else { ip_number::IPV6_ICMP }, &rest)
+}
+
+/// A packet of any protocol; the checksums of TCP, UDP and ICMP are filled in.
+fn packet(ip: &Ip, protocol: IpNumber, rest: &[u8]) -> Result<Vec<u8>, Error> {
+    let dscp = ip.dscp.get().try_into().expect("a code point has six bits");
+    let ecn = IpEcn::try_new(ip.ecn.bits()).expect("the ECN field has two bits");
+    let mut bytes = match (ip.src, ip.dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let mut header = Ipv4Header {
+                dscp,
+                ecn,
+                identification: ip.identification,
+                dont_fragment: ip.dont_fragment,
+                time_to_live: ip.hop_limit,
+                protocol,
+                source: src.octets(),
+                destination: dst.octets(),
+                ..Ipv4Header::default()
+            };
+            let len = Ipv4Header::MIN_LEN + rest.len();
+            header.set_payload_len(rest.len()).map_err(|_| Error::TooLong { len })?;
+            header.to_bytes().to_vec()
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let mut header = Ipv6Header {
+                flow_label: Ipv6FlowLabel::ZERO,
+                next_header: protocol,
+                hop_limit: ip.hop_limit,
+                source: src.octets(),
+                destination: dst.octets(),
+                ..Ipv6Header::default()
+            };
+            header.set_dscp(dscp);
+            header.set_ecn(ecn);
+            let len = Ipv6Header::LEN + rest.len();
+            header.set_payload_length(rest.len()).map_err(|_| Error::TooLong { len })?;
+            header.to_bytes().to_vec()
+        }
+        _ => {
+            return Err(Error::Malformed {
+                header: "IP",
+                problem: "the addresses are of different versions",
+            });
+        }
+    };
+    bytes.extend_from_slice(rest);
+    checksum::repair(&mut bytes)?;
+    Ok(bytes)
+}
