@@ -10,14 +10,20 @@ from lasthop.measurement.model import (
     Probes,
     Rates,
 )
+from lasthop.measurement.reader import Format, Place, read
+from lasthop.measurement.source import Host
 
 __all__ = [
     "Counts",
     "Delays",
     "Direction",
+    "Format",
+    "Host",
     "LossSeries",
     "Measurement",
     "MeasurementError",
+    "Place",
     "Probes",
     "Rates",
+    "read",
 ]

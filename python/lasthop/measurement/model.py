@@ -5,12 +5,14 @@ Times are in seconds on the measurement's own clock, whose zero is the first eve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from lasthop.measurement.summary import summarise
 
 Floats = npt.NDArray[np.float64]
 Counters = npt.NDArray[np.int64]
@@ -75,7 +77,7 @@ class Probes:
     lost : array of bool
         Whether it was lost.
     size_bytes : int or None
-        The size of the IP packets; None if unknown or not all alike.
+        The size of the IP packets, at least nine of ten; None if unknown or not alike.
     """
 
     direction: Direction
@@ -197,7 +199,7 @@ class LossSeries:
         _check(self, ("time_s", "interval_s", "loss"))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Measurement:
     """What one file says about a link.
 
@@ -233,6 +235,18 @@ class Measurement:
     counts: tuple[Counts, ...] = ()
     losses: tuple[LossSeries, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def summary(self) -> str:
+        """Return what was measured, in a few lines: losses with their bursts, delays, rates and notes."""
+        return summarise(self)
+
+    def noting(self, note: str) -> Measurement:
+        """Return the same measurement with a further note."""
+        return replace(self, notes=(*self.notes, note))
+
+    def __repr__(self) -> str:
+        """Return the summary."""
+        return self.summary()
 
 
 def _check(data: Any, columns: tuple[str, ...]) -> None:

@@ -1,0 +1,185 @@
+"""Data files of Flent: `.flent.gz` or `.flent`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lasthop.measurement.model import Delays, Direction, Measurement, Probes, Rates
+from lasthop.measurement.source import (
+    LONGEST_S,
+    Source,
+    at,
+    control_free,
+    floats,
+    mapping,
+    number,
+    ordered,
+    plural,
+    probes,
+    sequence,
+    whole,
+)
+
+_PING = re.compile(r"\bping\b|\brtt\b", re.IGNORECASE)
+_RATE = re.compile(r"\b(?P<way>download|upload)\b", re.IGNORECASE)
+_DERIVED = re.compile(r"\b(?:avg|sum|totals?|average)\b|::", re.IGNORECASE)
+_WAYS = {"download": Direction.DOWN, "upload": Direction.UP}
+_MOST_LOST = 1_000_000
+
+
+def recognises(document: Any) -> bool:
+    """Tell whether a JSON document is Flent's."""
+    return isinstance(at(document, "results"), dict) and "x_values" in document
+
+
+def read(source: Source, document: Any) -> Measurement:
+    """Read the JSON document of Flent.
+
+    Raises
+    ------
+    MeasurementError
+        If it has neither a ping nor a throughput.
+    """
+    notes: list[str] = []
+    results, raw = mapping(document["results"]), mapping(document.get("raw_values"))
+    steps = [number(value) for value in sequence(document.get("x_values"))]
+    names = [name for name in results if not _DERIVED.search(name)]
+    series = {name: _raw(source, raw.get(name)) for name in names}
+    # An answer's packet was sent before the first raw value.
+    starts = [points[0][0] - _before_s(name, points[0][1]) for name, points in series.items() if points]
+    start = min(starts, default=0.0)
+    fates: list[Probes] = []
+    delays: list[Delays] = []
+    rates: list[Rates] = []
+    for name in names:
+        shown = f'"{control_free(name)}"'
+        if way := _RATE.search(name):
+            time_s, value = _points(source, steps, sequence(results[name]))
+            if len(time_s):
+                rates.append(_rates(_WAYS[way["way"].lower()], time_s, value * 1e6))
+            else:
+                notes.append(f"{shown} has no values.")
+        elif _PING.search(name):
+            points = series[name]
+            found = _pings(points, start, shown, notes)
+            if found is not None:
+                fates.extend(found[0])
+                delays.extend(found[1])
+                continue
+            time_s, value = _points(source, steps, sequence(results[name]))
+            keep = value > 0
+            if keep.any():
+                delays.append(Delays(Direction.ROUND_TRIP, time_s[keep], value[keep] / 1e3))
+                notes.append(f"{shown} has no raw values with sequence numbers: its losses are unknown.")
+    if not rates and not delays and not fates:
+        raise source.error("neither a ping nor a throughput among its series; run `flent rrul -H SERVER`")
+    if rates and (fates or delays):
+        notes.append(
+            "The pings shared the link with the test's own transfers: queues delayed them and dropped some."
+        )
+    if rates:
+        notes.append("Throughput is interpolated by Flent to its steps.")
+    ends = [float(part.sent_s[-1]) for part in fates]
+    ends += [float(part.time_s[-1]) for part in delays] + [float(part.time_s[-1]) for part in rates]
+    return Measurement(
+        source.name,
+        "flent",
+        max(ends),
+        probes=tuple(fates),
+        delays=tuple(delays),
+        rates=tuple(rates),
+        notes=tuple(notes),
+    )
+
+
+def _raw(source: Source, value: Any) -> list[tuple[float, Mapping[str, Any]]]:
+    """Return the raw points of a series with their times, in order."""
+    points = []
+    for entry in sequence(value):
+        point = mapping(entry)
+        time_s = number(point.get("t"))
+        if time_s is not None:
+            points.append((time_s, point))
+    points.sort(key=lambda pair: pair[0])
+    if points and not points[-1][0] - points[0][0] <= LONGEST_S:
+        raise source.error("raw values whose times are years apart")
+    return points
+
+
+def _before_s(name: str, point: Mapping[str, Any]) -> float:
+    """Return how long before a raw value its packet was sent, in seconds."""
+    ms = number(point.get("val"))
+    return ms / 1e3 if ms is not None and 0 < ms < 1e7 and not _RATE.search(name) else 0.0
+
+
+def _points(source: Source, steps: list[float | None], values: Any) -> tuple[Any, Any]:
+    """Return the times and values of a series where it has any."""
+    pairs = [
+        (step, value)
+        for step, entry in zip(steps, values, strict=False)
+        if step is not None and (value := number(entry)) is not None and 0 <= value < 1e9
+    ]
+    if any(abs(step) > LONGEST_S for step, _ in pairs):
+        raise source.error("`x_values` that are years apart")
+    return ordered(floats(step for step, _ in pairs), floats(value for _, value in pairs))
+
+
+def _rates(direction: Direction, time_s: Any, rate_bps: Any) -> Rates:
+    """Return a throughput: of bulk TCP in all of Flent's tests that measure one."""
+    interval_s = np.diff(time_s)
+    step = float(np.median(interval_s)) if len(interval_s) else 1.0
+    return Rates(direction, time_s, np.append(interval_s, step), rate_bps, True)
+
+
+def _pings(
+    points: list[tuple[float, Mapping[str, Any]]], start: float, shown: str, notes: list[str]
+) -> tuple[list[Probes], list[Delays]] | None:
+    """Return the fates and delays of a ping series with sequence numbers; None without."""
+    told: dict[int, tuple[float, float | None, str]] = {}
+    for time_s, point in points:
+        seq, ms = whole(point.get("seq")), number(point.get("val"))
+        gone = point.get("lost") is True
+        if (
+            seq is None
+            or not 0 <= seq < 2**31
+            or (ms is None) != gone
+            or (ms is not None and not 0 < ms < 1e7)
+        ):
+            continue
+        # Ping and irtt give the time of an answer's arrival, and of a lost packet's departure.
+        sent_s = time_s - (ms or 0.0) / 1e3 - start
+        told.setdefault(seq, (sent_s, None if ms is None else ms / 1e3, str(point.get("lost_dir"))))
+    if len(told) < 2:
+        return None
+    seqs = np.array(sorted(told), dtype=np.int64)
+    missing = int(seqs[-1] - seqs[0]) + 1 - len(seqs)
+    if missing > _MOST_LOST:
+        notes.append(f"{shown} has sequence numbers too far apart; its losses are not read.")
+        return None
+    departure_s = floats(told[int(seq)][0] for seq in seqs)
+    rtt = [told[int(seq)][1] for seq in seqs]
+    lost = np.array([value is None for value in rtt])
+    delays = []
+    if not lost.all():
+        times, values = ordered(departure_s[~lost], floats(value for value in rtt if value is not None))
+        delays.append(Delays(Direction.ROUND_TRIP, times, values))
+    ways = {told[int(seq)][2] for seq in seqs[lost]}
+    fates = []
+    if missing:
+        every = np.arange(seqs[0], seqs[-1] + 1)
+        flags = np.ones(len(every), dtype=np.bool_)
+        flags[seqs - seqs[0]] = lost
+        all_s = np.interp(every, seqs, np.maximum.accumulate(departure_s))
+        fates.append(probes(Direction.ROUND_TRIP, all_s, flags, None))
+        notes.append(f"{shown}: {plural(missing, 'sequence number')} without a value, counted as lost.")
+    else:
+        fates.append(probes(Direction.ROUND_TRIP, departure_s, lost, None))
+        if lost.any() and ways <= {"up", "down"}:
+            up = np.array([told[int(seq)][2] == "up" for seq in seqs]) & lost
+            fates.append(probes(Direction.UP, departure_s, up, None))
+            fates.append(probes(Direction.DOWN, departure_s[~up], lost[~up], None))
+    return fates, delays

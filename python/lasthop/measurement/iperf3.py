@@ -1,0 +1,276 @@
+"""The JSON of iperf3: `iperf3 -c SERVER -J`, over TCP or UDP, of either end, and `--json-stream`."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
+from lasthop.measurement.source import (
+    LONGEST_S,
+    SWAP,
+    Host,
+    Source,
+    at,
+    control_free,
+    floats,
+    mapping,
+    number,
+    ordered,
+    plural,
+    sequence,
+    way,
+    whole,
+)
+
+REMEDY = "iperf3 -c SERVER -J -t 60 -i 0.1 --get-server-output"
+
+_SATURATED_LOSS = 0.05
+"""UDP that loses more is taken for more than the link carries."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """One interval of one stream, as one end reports it."""
+
+    start_s: float
+    end_s: float
+    bits: float
+    sender: bool
+    sent: int | None
+    lost: int | None
+    rtt_s: float | None
+
+
+@dataclass(slots=True)
+class _End:
+    """The report of one end."""
+
+    client: bool
+    rows: list[_Row] = field(default_factory=list)
+    omitted: int = 0
+
+
+def recognises(document: Any) -> bool:
+    """Tell whether a JSON document is iperf3's."""
+    if "event" in mapping(document):
+        return "data" in document
+    start = at(document, "start")
+    return isinstance(start, dict) and ("intervals" in document or "version" in start or "error" in document)
+
+
+def stream(text: str) -> Any:
+    """Return the document that `--json-stream` has one event of on each line, or None if it is not that."""
+    document: dict[str, Any] = {"start": {}, "intervals": [], "end": {}}
+    found = False
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        try:
+            event = mapping(json.loads(line))
+        except (ValueError, RecursionError):
+            # The last line of an interrupted test.
+            break
+        kind, data = event.get("event"), event.get("data")
+        if kind == "interval":
+            document["intervals"].append(data)
+        elif kind in ("start", "end", "error", "server_output_json", "server_output_text"):
+            document[kind] = data
+        else:
+            break
+        found = True
+    return document if found else None
+
+
+def read(source: Source, document: Any, user: Host = "client") -> Measurement:
+    """Read the JSON document of iperf3.
+
+    Raises
+    ------
+    MeasurementError
+        If it has no intervals.
+    """
+    notes: list[str] = []
+    failure = document.get("error")
+    said = control_free(failure) if isinstance(failure, str) else ""
+    test = mapping(at(document, "start", "test_start"))
+    protocol = str(test.get("protocol", "")).upper()
+    if protocol not in ("TCP", "UDP"):
+        what = f'iperf3 failed: "{said}"' if said else "no `start.test_start.protocol`: the test never began"
+        raise source.error(f"{what}; `{REMEDY}` writes what is read here")
+    own = _report(source, document, test)
+    other = _report(source, mapping(document.get("server_output_json")), test, client=False)
+    if not own.rows and not other.rows:
+        what = f'iperf3 failed before the first interval: "{said}"' if said else "no intervals"
+        raise source.error(f"{what}; `{REMEDY}` writes them")
+    if said:
+        notes.append(f'The test ended early: "{said}".')
+    if own.omitted or other.omitted:
+        notes.append(f"{plural(own.omitted + other.omitted, 'interval')} of --omit left out.")
+    notes.append(
+        f"The {user} is taken to be on the user's side: what it sends goes "
+        f"up{SWAP if user == 'client' else ''}."
+    )
+
+    ends = [end for end in (own, other) if end.rows]
+    rates, delays, counts = [], [], []
+    target = number(test.get("target_bitrate"))
+    for direction in (Direction.DOWN, Direction.UP):
+        # The receiver says what was carried, the sender what it gave to its kernel.
+        candidates = [
+            (row.sender, row)
+            for end in ends
+            for row in end.rows
+            if way(end.client == row.sender, user) is direction
+        ]
+        received = [row for sender, row in candidates if not sender]
+        rows = received or [row for sender, row in candidates if sender]
+        if not rows:
+            continue
+        if not received:
+            notes.append(
+                f"The {direction} rate is the sender's: what it gave to its kernel, more than was carried "
+                "in the first intervals; --get-server-output adds the receiver's."
+            )
+        share = None
+        if protocol == "UDP":
+            counted = _counts(direction, rows, notes) if received else None
+            if counted is None:
+                counted = _total(source, document, direction, rows, notes)
+            if counted is not None:
+                counts.append(counted)
+                share = float(counted.lost.sum() / max(counted.sent.sum(), 1))
+        saturated = not target if protocol == "TCP" else share is not None and share > _SATURATED_LOSS
+        if protocol == "UDP" and saturated and share is not None:
+            notes.append(
+                f"UDP lost {share:.1%} of the {direction} packets. A full queue and the channel cannot be "
+                "told apart: measure again at half the rate for the losses of the channel."
+            )
+        rates.append(_rates(direction, rows, saturated))
+    if protocol == "TCP":
+        notes.append(
+            "Retransmissions of TCP are not losses, so no losses are read; a capture or irtt has them."
+        )
+        samples = [(row.end_s, row.rtt_s) for end in ends for row in end.rows if row.rtt_s]
+        if samples:
+            time_s, rtt_s = ordered(floats(time for time, _ in samples), floats(rtt for _, rtt in samples))
+            delays.append(Delays(Direction.ROUND_TRIP, time_s, rtt_s))
+            notes.append("Round-trip times are TCP's smoothed ones, under its own load.")
+    else:
+        notes.append("The order of losses within an interval is unknown: no bursts shorter than it.")
+    return Measurement(
+        source.name,
+        f"iperf3 {protocol.lower()}",
+        max(row.end_s for end in ends for row in end.rows),
+        delays=tuple(delays),
+        rates=tuple(rates),
+        counts=tuple(counts),
+        notes=tuple(notes),
+    )
+
+
+def _report(
+    source: Source, document: Mapping[str, Any], test: Mapping[str, Any], *, client: bool | None = None
+) -> _End:
+    """Return what one end reports."""
+    if client is None:
+        client = "accepted_connection" not in mapping(document.get("start"))
+    end = _End(client)
+    reverse = bool(test.get("reverse"))
+    for interval in sequence(document.get("intervals")):
+        for entry in sequence(at(interval, "streams")):
+            row = mapping(entry)
+            start_s, end_s, volume = (
+                number(row.get("start")),
+                number(row.get("end")),
+                number(row.get("bytes")),
+            )
+            if start_s is None or end_s is None or volume is None:
+                continue
+            if (
+                not 0 <= start_s <= LONGEST_S
+                or not start_s < end_s <= LONGEST_S
+                or volume < 0
+                or volume > 1e18
+            ):
+                raise source.error(f"an interval from {start_s:g} s to {end_s:g} s with {volume:g} bytes")
+            if row.get("omitted") is True:
+                end.omitted += 1
+                continue
+            sender = row.get("sender")
+            # Before 3.7 the rows do not say who sends.
+            sends = sender if isinstance(sender, bool) else client != reverse
+            rtt_us = number(row.get("rtt"))
+            end.rows.append(
+                _Row(
+                    start_s,
+                    end_s,
+                    volume * 8,
+                    sends,
+                    whole(row.get("packets")),
+                    whole(row.get("lost_packets")),
+                    rtt_us / 1e6 if rtt_us is not None and 0 < rtt_us < 1e12 else None,
+                )
+            )
+    return end
+
+
+def _rates(direction: Direction, rows: list[_Row], saturated: bool) -> Rates:
+    """Return the sum of all streams in each interval."""
+    sums: dict[tuple[float, float], float] = defaultdict(float)
+    # Streams report a few microseconds apart.
+    for row in rows:
+        sums[round(row.start_s, 2), round(row.end_s, 2)] += row.bits
+    spans = sorted(span for span in sums if span[1] > span[0])
+    start_s, end_s = floats(span[0] for span in spans), floats(span[1] for span in spans)
+    bits = floats(sums[span] for span in spans)
+    return Rates(direction, start_s, end_s - start_s, bits / (end_s - start_s), saturated)
+
+
+def _counts(direction: Direction, rows: list[_Row], notes: list[str]) -> Counts | None:
+    """Return the losses of UDP as the receiver counted them."""
+    told = [row for row in rows if row.sent is not None and row.lost is not None]
+    if not told:
+        return None
+    told.sort(key=lambda row: row.start_s)
+    sent = np.array([max(row.sent or 0, 0) for row in told], dtype=np.int64)
+    lost = np.array([row.lost or 0 for row in told], dtype=np.int64)
+    kept = np.clip(lost, 0, sent)
+    if (kept != lost).any():
+        notes.append(
+            "Packets that came late were counted as lost before: an interval's losses are cut to between "
+            "none and all of its packets."
+        )
+    if (sent == 0).any():
+        notes.append(
+            "Intervals without packets: iperf3 counts the losses of an outage in the interval of the next "
+            "packet."
+        )
+    start_s = floats(row.start_s for row in told)
+    return Counts(direction, start_s, floats(row.end_s - row.start_s for row in told), sent, kept)
+
+
+def _total(
+    source: Source, document: Mapping[str, Any], direction: Direction, rows: list[_Row], notes: list[str]
+) -> Counts | None:
+    """Return the losses of the whole test, which is all that the sender learns."""
+    sent = lost = 0
+    for entry in sequence(at(document, "end", "streams")):
+        udp = mapping(at(entry, "udp"))
+        count, gone = whole(udp.get("packets")), whole(udp.get("lost_packets"))
+        if count is not None and gone is not None and 0 <= gone <= count:
+            sent, lost = sent + count, lost + gone
+    if not sent or sent >= 2**62:
+        notes.append(f"The {direction} losses are unknown: the receiver's report is missing.")
+        return None
+    start_s, end_s = min(row.start_s for row in rows), max(row.end_s for row in rows)
+    notes.append(
+        f"The {direction} losses are those of the whole test; --get-server-output adds each interval's."
+    )
+    count_array, lost_array = np.array([sent], dtype=np.int64), np.array([lost], dtype=np.int64)
+    return Counts(direction, floats([start_s]), floats([end_s - start_s]), count_array, lost_array)

@@ -1,0 +1,155 @@
+"""Mahimahi's traces of opportunities, and the logs of mm-link."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+import numpy as np
+
+from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
+from lasthop.measurement.source import BIN_S, LONGEST_S, Source, bins, floats, ordered, plural
+
+_OPPORTUNITY_BITS = 1504 * 8
+_EVENT = re.compile(r"^(?P<time>\d{1,16}) (?P<kind>[#+\-d]) (?P<rest>\d{1,9}(?: \d{1,9})?)\s*$")
+
+
+def recognises(text: str) -> bool:
+    """Tell whether a text is a trace or a log."""
+    head = text[:20_000].splitlines()[:200]
+    if head and head[0].startswith("# mahimahi mm-link"):
+        return True
+    lines = [line.strip() for line in head if line.strip() and not line.startswith("#")]
+    # The last line may be cut, of the head or of the file.
+    whole = lines[:-1] or lines
+    return bool(whole) and (all(_EVENT.match(line) for line in whole) or all(_number(line) for line in whole))
+
+
+def _number(line: str) -> bool:
+    return len(line) <= 16 and line.isascii() and line.isdigit()
+
+
+def read(source: Source) -> Measurement:
+    """Read a trace of opportunities or a log.
+
+    Raises
+    ------
+    MeasurementError
+        If a line is neither.
+    """
+    lines = [
+        (place, line.strip())
+        for place, line in enumerate(source.text().splitlines(), 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    if not lines:
+        raise source.error("no opportunities: a trace has a time in milliseconds on each line")
+    if _EVENT.match(lines[0][1]):
+        return _log(source, lines)
+    return _trace(source, lines)
+
+
+def _trace(source: Source, lines: list[tuple[int, str]]) -> Measurement:
+    times: list[int] = []
+    for place, line in lines:
+        if not _number(line):
+            raise source.error(f'"{line[:40]}" is no time in milliseconds', place)
+        if times and int(line) < times[-1]:
+            raise source.error("the times must not decrease", place)
+        times.append(int(line))
+    up = PurePath(source.name.removesuffix(".gz")).suffix == ".up"
+    direction = Direction.UP if up else Direction.DOWN
+    notes = (f"A trace does not say which way it goes; taken as {direction}, by the file's ending.",)
+    ms = floats(times)
+    # The trace repeats after the last line.
+    lasts_s = times[-1] / 1e3
+    if lasts_s > LONGEST_S:
+        raise source.error("the trace lasts for years", lines[-1][0])
+    rates = _rates(source, direction, ms / 1e3, np.full(len(ms), float(_OPPORTUNITY_BITS)), lasts_s, True)
+    return Measurement(source.name, "mahimahi", lasts_s, rates=(rates,), notes=notes)
+
+
+def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
+    found: dict[str, list[tuple[int, int, int]]] = {kind: [] for kind in "#+-d"}
+    notes: list[str] = []
+    for index, (place, line) in enumerate(lines):
+        event = _EVENT.match(line)
+        values = event["rest"].split() if event else []
+        if event is None or len(values) != (2 if event["kind"] in "-d" else 1):
+            if index == len(lines) - 1:
+                notes.append("The last line is cut off.")
+                continue
+            raise source.error(
+                f'"{line[:40]}" is no event: a time, then # and bytes, + and bytes, '
+                "- bytes and delay, or d packets and bytes",
+                place,
+            )
+        found[event["kind"]].append((int(event["time"]), int(values[0]), int(values[-1])))
+    stamps = [time for events in found.values() for time, _, _ in events]
+    if not stamps:
+        raise source.error("no events", lines[0][0])
+    start, lasts_s = min(stamps), (max(stamps) - min(stamps)) / 1e3
+    if lasts_s > LONGEST_S:
+        raise source.error("the log lasts for years")
+    header = source.text()[:4000]
+    up = "(uplink)" in header
+    direction = Direction.UP if up else Direction.DOWN
+    if not up and "(downlink)" not in header:
+        notes.append("The log does not say which way it goes; taken as down, towards the user.")
+
+    def column(kind: str, place: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return floats(event[place] for event in found[kind])
+
+    def times(kind: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return floats((event[0] - start) / 1e3 for event in found[kind])
+
+    rates, delays, counts = [], [], []
+    if found["#"]:
+        rates.append(_rates(source, direction, times("#"), column("#", 1) * 8, lasts_s, True))
+        notes.append("The saturated rate is that of the opportunities, the other one what departed.")
+    if found["-"]:
+        rates.append(_rates(source, direction, times("-"), column("-", 1) * 8, lasts_s, False))
+        delay_s = column("-", 2) / 1e3
+        # The log has the departure; a delay is listed by its packet's arrival.
+        delays.append(Delays(direction, *ordered(times("-") - delay_s, delay_s)))
+        notes.append("Delays are those of mm-link's queue; mm-delay adds its own.")
+    if found["+"]:
+        start_s, sent = bins(source, times("+"), np.ones(len(found["+"])), lasts_s)
+        _, lost = bins(source, times("d"), column("d", 1), lasts_s)
+        # A queue that drops from its head drops packets of earlier bins.
+        lost = np.minimum(lost, sent)
+        interval_s = np.full(len(start_s), BIN_S)
+        counts.append(Counts(direction, start_s, interval_s, sent.astype(np.int64), lost.astype(np.int64)))
+        dropped = sum(count for _, count, _ in found["d"])
+        if dropped:
+            notes.append(
+                f"{plural(dropped, 'packet')} dropped by mm-link's queue; that is no loss on the air."
+            )
+    return Measurement(
+        source.name,
+        "mahimahi",
+        lasts_s,
+        delays=tuple(delays),
+        rates=tuple(rates),
+        counts=tuple(counts),
+        notes=tuple(notes),
+    )
+
+
+def _rates(
+    source: Source,
+    direction: Direction,
+    time_s: np.ndarray[tuple[int], np.dtype[np.float64]],
+    bits: np.ndarray[tuple[int], np.dtype[np.float64]],
+    lasts_s: float,
+    saturated: bool,
+) -> Rates:
+    start_s, total = bins(source, time_s, bits, lasts_s)
+    # The last bin is shorter, if it is not empty.
+    interval_s = np.minimum(BIN_S, np.maximum(lasts_s - start_s, 0.0))
+    keep = interval_s > 1e-3
+    if not keep.any():
+        return Rates(direction, start_s[:1], np.array([BIN_S]), total[:1] / BIN_S, saturated)
+    if not keep[-1] and len(keep) > 1:
+        total[-2] += total[-1]
+    return Rates(direction, start_s[keep], interval_s[keep], total[keep] / interval_s[keep], saturated)

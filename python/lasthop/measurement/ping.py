@@ -1,0 +1,254 @@
+"""The output of ping: of iputils best with `ping -D -O -i 0.02`, of busybox and macOS as far as it goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lasthop.measurement.model import Counters, Delays, Direction, Flags, Floats, Measurement
+from lasthop.measurement.source import LONGEST_S, Source, floats, ordered, parsed, plural, probes
+
+REMEDY = "ping -D -O -i 0.02 HOST"
+
+# Of iputils the words are translated, the keys are not.
+_HEADER = re.compile(
+    r"^PING (?P<host>\S.{0,300}?)(?P<colon>:?) (?P<payload>\d{1,6})(?:\((?P<size>\d{1,6})\))? "
+    r"\w{0,20} ?[Bb]ytes|"
+    r"^PING (?P<host2>\S.{0,300}?) (?P<payload2>\d{1,6})\((?P<size2>\d{1,6})\) "
+)
+_ANSWER = re.compile(r"(?:icmp_.eq|\bseq)=(?P<seq>\d{1,6})\b.{0,40}?=(?P<ms>[\d.]{1,20}) ?ms")
+_TIMELESS = re.compile(r"(?:icmp_.eq|\bseq)=\d{1,6} ttl=\d{1,3}$", re.MULTILINE)
+_SILENT = re.compile(r"icmp_seq[= ](?P<seq>\d{1,6})\s*$")
+_ERROR = re.compile(r"icmp_seq=(?P<seq>\d{1,6}) (?P<why>[A-Z].{0,80})")
+_STAMP = re.compile(r"^\[(?P<time>\d{1,12}(?:\.\d{1,9})?)\] ?")
+_SENT = re.compile(r"^(?P<sent>\d{1,12}) packets transmitted.*?(?:, time (?P<ms>\d{1,12}) ?ms)?\s*$")
+_WINDOWS = re.compile(
+    r"^Pinging \S+.* with \d+ bytes of data|: bytes=\d+ (?:time|\w+)[=<]\d+ ?ms TTL=", re.MULTILINE
+)
+
+_WRAP = 1 << 16
+_MOST_PROBES = 20_000_000
+
+
+@dataclass(slots=True)
+class _Session:
+    """One run of ping: what was heard about each sequence number, counted on beyond 65535."""
+
+    size: int | None
+    line: int
+    # The first sequence number; None if the beginning is missing.
+    begins: int | None
+    rtt_s: dict[int, float] = field(default_factory=dict)
+    heard_s: dict[int, float] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
+    # When the packet after a silent one was sent: then ping says "no answer yet".
+    after_s: dict[int, float] = field(default_factory=dict)
+    refused: set[int] = field(default_factory=set)
+    latest: int | None = None
+    duplicates: int = 0
+    failures: int = 0
+    transmitted: int | None = None
+    lasted_s: float | None = None
+
+    def unwrap(self, seq: int) -> int:
+        """Return the number whose last 16 bits were printed: the one closest to the latest."""
+        if self.latest is None:
+            self.latest = seq
+            return seq
+        number = seq + _WRAP * round((self.latest - seq) / _WRAP)
+        number = max(number, seq)
+        self.latest = max(self.latest, number)
+        return number
+
+
+def recognises(text: str) -> bool:
+    """Tell whether a text is the output of a ping, readable or not."""
+    head = text[:4000]
+    if _WINDOWS.search(head):
+        return True
+    return any(
+        _HEADER.match(line) or _ANSWER.search(line) or _SILENT.search(line) for line in head.splitlines()
+    )
+
+
+def read(source: Source) -> Measurement:
+    """Read the output of ping.
+
+    Raises
+    ------
+    MeasurementError
+        If it is that of Windows, or has no answers.
+    """
+    text = source.text()
+    if _WINDOWS.search(text[:4000]):
+        raise source.error(
+            "the output of ping on Windows has no sequence numbers and waits seconds after a loss; "
+            f"run `{REMEDY}` in WSL, or irtt"
+        )
+    sessions = list(_sessions(text))
+    notes: list[str] = []
+    useful = [session for session in sessions if session.rtt_s]
+    if not useful:
+        if _TIMELESS.search(text):
+            raise source.error("answers without times: `ping -s` must be at least 16 for them")
+        silent = sum(len(session.silent | session.refused) for session in sessions)
+        what = f"{plural(silent, 'packet')} and not one answer" if silent else "no answers"
+        raise source.error(f"{what}: the host does not answer ping, or the output is cut; try another host")
+    stamped = [session for session in useful if session.heard_s]
+    if len(useful) > 1 and len(stamped) < len(useful):
+        notes.append(
+            f"Only the first of {len(useful)} runs of ping is read: without -D their times are unknown."
+        )
+        useful = useful[:1]
+    elif len(useful) > 1:
+        notes.append(f"{len(useful)} runs of ping, one after another; between them nothing is known.")
+    parts = [_fates(source, session, notes) for session in useful]
+    start = min(float(part[0].min()) for part in parts)
+    if max(float(part[0].max()) for part in parts) - start > LONGEST_S:
+        raise source.error("the times are years apart")
+    sizes = {session.size for session in useful}
+    sent_s = np.concatenate([part[0] for part in parts]) - start
+    lost = np.concatenate([part[1] for part in parts])
+    rtt = np.concatenate([part[2] for part in parts])
+    sent_s, lost, rtt = ordered(sent_s, lost, rtt)
+    duplicates = sum(session.duplicates for session in useful)
+    if duplicates:
+        notes.append(f"{plural(duplicates, 'duplicate answer')} not counted.")
+    failures = sum(session.failures for session in useful)
+    if failures:
+        notes.append(f"Sending failed {failures} times; packets that never left may be among the losses.")
+    refused = sum(len(session.refused - session.rtt_s.keys()) for session in useful)
+    if refused:
+        notes.append(
+            f"{plural(refused, 'packet')} came back with an ICMP error, counted as lost: a router had no "
+            "way to the host, which may be an outage and no loss on the air."
+        )
+    interval = float(np.median(np.diff(sent_s))) if len(sent_s) > 1 else 1.0
+    if interval > 0.1:
+        notes.append(f"A packet every {interval:.2g} s cannot see shorter fades; `{REMEDY}` can.")
+    notes.append(
+        "Ping cannot tell which way a packet was lost, and routers and hosts may limit the rate of their "
+        "answers."
+    )
+    return Measurement(
+        source.name,
+        "ping",
+        float(sent_s.max()),
+        probes=(probes(Direction.ROUND_TRIP, sent_s, lost, sizes.pop() if len(sizes) == 1 else None),),
+        delays=(Delays(Direction.ROUND_TRIP, sent_s[~lost], rtt[~lost]),),
+        notes=tuple(notes),
+    )
+
+
+def _sessions(text: str) -> Iterator[_Session]:
+    """Yield each run of ping in a text."""
+    session: _Session | None = None
+    for place, full in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(full):
+            if session is not None:
+                yield session
+            session = _Session(_size(header), place, 0 if header["colon"] else 1)
+            continue
+        if session is None:
+            # The beginning is missing.
+            session = _Session(None, place, None)
+        _line(session, full[:1000])
+    if session is not None:
+        yield session
+
+
+def _line(session: _Session, full: str) -> None:
+    stamp = _STAMP.match(full)
+    time_s = float(stamp["time"]) if stamp else None
+    line = full[stamp.end() :] if stamp else full
+    if answer := _ANSWER.search(line):
+        ms = parsed(answer["ms"])
+        if ms is None or ms > 1e7:
+            return
+        number = session.unwrap(int(answer["seq"]) % _WRAP)
+        if number in session.rtt_s:
+            session.duplicates += 1
+            return
+        session.rtt_s[number] = ms / 1e3
+        if time_s is not None:
+            session.heard_s[number] = time_s
+    elif silent := _SILENT.search(line):
+        number = session.unwrap(int(silent["seq"]) % _WRAP)
+        session.silent.add(number)
+        if time_s is not None:
+            session.after_s[number] = time_s
+    elif error := _ERROR.search(line):
+        # A redirect is advice; the packet was forwarded.
+        if not error["why"].startswith("Redirect"):
+            session.refused.add(session.unwrap(int(error["seq"]) % _WRAP))
+    elif "sendmsg:" in line:
+        session.failures += 1
+    elif total := _SENT.match(line):
+        session.transmitted = int(total["sent"])
+        if total["ms"]:
+            session.lasted_s = int(total["ms"]) / 1e3
+
+
+def _size(header: re.Match[str]) -> int | None:
+    """Return the size of the IP packets."""
+    if size := header["size"] or header["size2"]:
+        return int(size)
+    # Without the size in parentheses: busybox, macOS, or IPv6.
+    ip = 40 if header["host"].count(":") > 1 else 20
+    return int(header["payload"]) + 8 + ip
+
+
+def _fates(source: Source, session: _Session, notes: list[str]) -> tuple[Floats, Flags, Floats]:
+    """Return of each packet when it was sent, whether it was lost, and its round-trip time or NaN."""
+    seen = session.rtt_s.keys() | session.silent | session.refused
+    first, last = min(seen), max(seen)
+    if session.begins is not None:
+        first = min(first, session.begins)
+    if session.transmitted is not None and session.transmitted + first - 1 > last:
+        # Not more than one unseen wrap: a larger total is a damaged line.
+        last = min(session.transmitted + first - 1, last + _WRAP)
+    if last - first > _MOST_PROBES:
+        raise source.error(f"more than {_MOST_PROBES} packets", session.line)
+    numbers = np.arange(first, last + 1)
+    rtt = np.full(len(numbers), np.nan)
+    answered = np.fromiter(session.rtt_s, dtype=np.int64) - first
+    rtt[answered] = floats(session.rtt_s.values())
+    lost = np.isnan(rtt)
+    sent_s = _times(session, numbers, notes)
+    # Those sent within one round-trip time of the end may have been under way when ping was stopped.
+    trailing = int(answered.max()) + 1
+    if trailing < len(numbers):
+        waiting = (sent_s > sent_s[-1] - float(np.nanmax(rtt))) & (np.arange(len(numbers)) >= trailing)
+        waiting[-1] = True
+        notes.append(
+            f"{plural(int(waiting.sum()), 'unanswered packet')} at the end left out: ping may have been "
+            "stopped before the answer."
+        )
+        numbers, rtt, lost, sent_s = (column[~waiting] for column in (numbers, rtt, lost, sent_s))
+    return sent_s, lost, rtt
+
+
+def _times(session: _Session, numbers: Counters, notes: list[str]) -> Floats:
+    """Return when each packet was sent."""
+    known = {seq: heard - session.rtt_s[seq] for seq, heard in session.heard_s.items()}
+    for silent, after in session.after_s.items():
+        known.setdefault(silent + 1, after)
+    if len(known) >= 2:
+        seqs = np.array(sorted(known))
+        times = np.maximum.accumulate(floats(known[seq] for seq in seqs))
+        step = float(times[-1] - times[0]) / float(seqs[-1] - seqs[0])
+        sent_s = np.interp(numbers, seqs, times)
+        sent_s = np.where(numbers < seqs[0], times[0] - (seqs[0] - numbers) * step, sent_s)
+        late_s: Floats = np.where(numbers > seqs[-1], times[-1] + (numbers - seqs[-1]) * step, sent_s)
+        return late_s
+    step = 1.0
+    if session.lasted_s and session.transmitted and session.transmitted > 1:
+        step = session.lasted_s / (session.transmitted - 1)
+        notes.append(f"Without -D the packets have no times; taken as sent every {step:.4g} s, the mean.")
+    else:
+        notes.append("Without -D the packets have no times; taken as sent once a second, ping's default.")
+    regular_s: Floats = (numbers - numbers[0]) * step
+    return regular_s

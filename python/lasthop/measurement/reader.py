@@ -1,0 +1,132 @@
+"""Reading a measurement, in whatever format it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from lasthop import suggest
+from lasthop.measurement import flent, iperf3, irtt, mahimahi, ping, ss, table
+from lasthop.measurement.model import Measurement
+from lasthop.measurement.source import Host, Source, load, mapping
+
+Format = Literal["irtt", "ping", "iperf3", "ss", "flent", "csv", "pcap", "mahimahi"]
+
+Place = Literal["client", "server", "between"]
+"""Where a capture was taken: at the host that opened the connections, at the other one, or between them."""
+
+_CAPTURES = (
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\xc3\xd4",
+    b"\x4d\x3c\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",
+    b"\x0a\x0d\x0d\x0a",
+)
+_KNOWN = "irtt JSON, ping, iperf3 JSON, ss, Flent, CSV, pcap, pcapng and Mahimahi"
+_JSON: dict[Format, Callable[[Any], bool]] = {
+    "irtt": irtt.recognises,
+    "iperf3": iperf3.recognises,
+    "flent": flent.recognises,
+}
+_TEXT: dict[Format, Callable[[str], bool]] = {
+    "mahimahi": mahimahi.recognises,
+    "ss": ss.recognises,
+    "ping": ping.recognises,
+    "csv": table.recognises,
+}
+
+
+def read(
+    path: str | Path,
+    *,
+    format: Format | None = None,  # noqa: A002 - the word that users know, as in pandas and numpy
+    user: Host = "client",
+    captured: Place | None = None,
+) -> Measurement:
+    r"""Read a measurement of a link. docs/measurements.md describes the formats.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, which may be compressed by gzip.
+    format : str, optional
+        Its format: `"irtt"`, `"ping"`, `"iperf3"`, `"ss"`, `"flent"`, `"csv"`, `"pcap"` (also pcapng) or
+        `"mahimahi"`. By default the contents tell.
+    user : {"client", "server"}, default "client"
+        Which end of connections is on the user's side of the link: the host that opened them, or the other
+        one. For iperf3, ss and captures.
+    captured : {"client", "server", "between"}, optional
+        Where a capture was taken. By default its delays tell.
+
+    Returns
+    -------
+    Measurement
+        What the file says.
+
+    Raises
+    ------
+    MeasurementError
+        If the file is no measurement that is known, or damaged.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "probes.csv"
+    >>> _ = file.write_text("time_s,lost\n0,0\n0.02,1\n0.04,0\n")
+    >>> read(file).probes[0].lost
+    array([False,  True, False])
+    """
+    if format is not None and format not in get_args(Format):
+        raise ValueError(suggest.unknown("format", format, get_args(Format)))
+    if user not in get_args(Host):
+        raise ValueError(suggest.unknown("end", user, get_args(Host)))
+    if captured is not None and captured not in get_args(Place):
+        raise ValueError(suggest.unknown("place", captured, get_args(Place)))
+    source = load(path)
+    measurement = _read(source, format, user, captured)
+    if source.cut:
+        note = "The compressed file is cut off or damaged; what came before is read."
+        measurement = measurement.noting(note)
+    return measurement
+
+
+def _read(source: Source, chosen: Format | None, user: Host, captured: Place | None) -> Measurement:
+    if chosen == "pcap" or (chosen is None and source.data[:4] in _CAPTURES):
+        raise source.error("captures are not read yet")
+    text = source.text().lstrip()
+    if chosen in _JSON or (chosen is None and text[:1] == "{"):
+        document = None
+        if chosen in ("iperf3", None) and re.match(r'\{\s*"event"', text):
+            document = iperf3.stream(text)
+        if document is None:
+            document = source.json()
+        if chosen is None:
+            chosen = next((name for name, recognises in _JSON.items() if recognises(document)), None)
+        elif not _JSON[chosen](document):
+            raise source.error(f"the JSON is not that of {chosen}")
+        match chosen:
+            case "irtt":
+                return irtt.read(source, document)
+            case "iperf3":
+                return iperf3.read(source, document, user)
+            case "flent":
+                return flent.read(source, document)
+        found = ", ".join(str(key)[:40] for key in list(mapping(document))[:5])
+        raise source.error(f"JSON of an unknown program, with the keys {found}; what can be read is {_KNOWN}")
+    if chosen is None:
+        chosen = next((name for name, recognises in _TEXT.items() if recognises(text)), None)
+    match chosen:
+        case "mahimahi":
+            return mahimahi.read(source)
+        case "ss":
+            return ss.read(source, user)
+        case "ping":
+            return ping.read(source)
+        case "csv":
+            return table.read(source)
+    raise source.error(f"not a measurement that is known; what can be read is {_KNOWN}")

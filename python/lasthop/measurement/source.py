@@ -1,0 +1,232 @@
+"""The bytes of a file under reading, its errors, and access to JSON that may hold anything."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from lasthop.measurement.model import Direction, Floats, MeasurementError, Probes
+
+LARGEST_BYTES = 1 << 30
+"""Limit of a file, decompressed: what is read is held in memory."""
+
+LONGEST_S = 1e9
+"""No measurement lasts 30 years: a time beyond it is an error, and differences of times remain exact."""
+
+MOST_BINS = 2_000_000
+"""Limit of a series with regular bins: two and a half days of 100 ms."""
+
+BIN_S = 0.1
+"""The bins into which packets are counted for rates."""
+
+Host = Literal["client", "server"]
+"""The host that opened a connection, or the other one."""
+
+SWAP = '; `user="server"` says otherwise'
+"""How to contradict the assumption that the client is on the user's side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file's name and its contents, decompressed.
+
+    Attributes
+    ----------
+    name : str
+        The file.
+    data : bytes
+        Its contents.
+    cut : bool
+        Whether the compressed file ended too early.
+    """
+
+    name: str
+    data: bytes
+    cut: bool = False
+
+    def error(self, message: str, line: int | None = None) -> MeasurementError:
+        """Return an error about this file."""
+        return MeasurementError(self.name, message, line)
+
+    def text(self) -> str:
+        """Return the contents as text; undecodable bytes are replaced."""
+        # PowerShell's `>` writes UTF-16.
+        if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return self.data.decode("utf-16", "replace")
+        return self.data.decode("utf-8-sig", "replace")
+
+    def json(self) -> Any:
+        """Return the contents as JSON.
+
+        Raises
+        ------
+        MeasurementError
+            If they are not JSON.
+        """
+        try:
+            return json.loads(self.text())
+        except json.JSONDecodeError as error:
+            message = f"not valid JSON: {error.msg}; the file is cut off or not what its program wrote"
+            raise self.error(message, error.lineno) from None
+        except (RecursionError, ValueError):
+            # ValueError: a number with thousands of digits.
+            raise self.error(
+                "not the JSON of a measurement: nested too deeply, or a number too long"
+            ) from None
+
+
+def load(path: str | Path) -> Source:
+    """Read a file, decompressed if it is compressed by gzip.
+
+    Raises
+    ------
+    MeasurementError
+        If it is empty, too large, or not readable as gzip from the first byte on.
+    OSError
+        If it cannot be read.
+    """
+    name = str(path)
+    too_large = f"larger than {LARGEST_BYTES >> 20} MiB; cut it, a capture for example by `editcap -c`"
+    with Path(path).open("rb") as file:
+        data = file.read(LARGEST_BYTES + 1)
+    cut = False
+    if data[:2] == b"\x1f\x8b":
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            with gzip.open(BytesIO(data)) as packed:
+                while size <= LARGEST_BYTES and (chunk := packed.read1(1 << 20)):
+                    chunks.append(chunk)
+                    size += len(chunk)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            # A measurement that was interrupted: the beginning is good.
+            cut = True
+            if not chunks:
+                raise MeasurementError(
+                    name, "a damaged gzip file: nothing of it can be decompressed"
+                ) from None
+        data = b"".join(chunks)
+    if len(data) > LARGEST_BYTES:
+        raise MeasurementError(name, too_large)
+    if not data.strip():
+        raise MeasurementError(name, "the file is empty; was the measurement interrupted?")
+    return Source(name, data, cut)
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a JSON object, or an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: Any) -> Sequence[Any]:
+    """Return a JSON array, or an empty one in place of anything else."""
+    return value if isinstance(value, list) else []
+
+
+def at(value: Any, *keys: str) -> Any:
+    """Return what stands under the keys of nested JSON objects, or None."""
+    for key in keys:
+        value = mapping(value).get(key)
+    return value
+
+
+def number(value: Any) -> float | None:
+    """Return a finite JSON number, or None in place of anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole JSON number that fits 63 bits, or None in place of anything else."""
+    found = number(value)
+    if found is None or found != math.floor(found) or abs(found) >= 2**62:
+        return None
+    return int(value)
+
+
+def parsed(text: str | None) -> float | None:
+    """Return a finite number that a text states, or None."""
+    if text is None:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def floats(values: Iterable[float]) -> Floats:
+    """Return values as an array of float64."""
+    return np.fromiter(values, dtype=np.float64)
+
+
+def ordered(time_s: Floats, *columns: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """Return the columns in the order of their times, the times first."""
+    if len(time_s) < 2 or bool(np.all(time_s[1:] >= time_s[:-1])):
+        return time_s, *columns
+    order = np.argsort(time_s, kind="stable")
+    return time_s[order], *(column[order] for column in columns)
+
+
+def bins(source: Source, time_s: Floats, weight: Floats, until_s: float) -> tuple[Floats, Floats]:
+    """Add up the weights in bins of `BIN_S` from time zero on.
+
+    Returns
+    -------
+    start_s, total : arrays of float64
+        The start of each bin, and the sum of the weights in it.
+
+    Raises
+    ------
+    MeasurementError
+        If that would be more than `MOST_BINS`.
+    """
+    last = until_s / BIN_S
+    if not last < MOST_BINS:
+        raise source.error(f"lasts {until_s:.0f} s, more than {MOST_BINS * BIN_S:.0f} s; cut it into pieces")
+    count = int(last) + 1
+    index = np.clip((time_s / BIN_S).astype(np.int64), 0, count - 1)
+    total = np.bincount(index, weights=weight, minlength=count).astype(np.float64)
+    return np.arange(count, dtype=np.float64) * BIN_S, total
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "packet"), plural(20, "packet")
+    ('1 packet', '20 packets')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def probes(direction: Direction, sent_s: Floats, lost: Any, size_bytes: int | None) -> Probes:
+    """Return probes in the order of sending."""
+    times, flags = ordered(sent_s, np.asarray(lost, dtype=np.bool_))
+    return Probes(direction, times, flags, size_bytes)
+
+
+def control_free(text: str) -> str:
+    """Return a text from a file as part of a message: one line, not long, without control characters."""
+    return re.sub(r"[^\x20-\x7e\xa0-\uffff]", " ", text)[:200].strip()
+
+
+def way(from_client: bool, user: Host) -> Direction:
+    """Return the direction of what the client sends, or the server, if `user` is on the user's side."""
+    return Direction.UP if from_client == (user == "client") else Direction.DOWN

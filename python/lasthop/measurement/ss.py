@@ -1,0 +1,185 @@
+"""Samples of the counters of TCP sockets, by `ss -ti` in a loop that prints the time."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
+from lasthop.measurement.source import LONGEST_S, SWAP, Host, Source, floats, ordered, parsed, plural, way
+
+REMEDY = "while sleep 0.1; do date +%s.%N; ss -tinmoH dst HOST; done > ss.txt"
+
+_TIME = re.compile(r"^(?:Time: ?|\[)?(?P<time>\d{9,11}(?:[.,]\d{1,9})?)\]?\s*$")
+_SOCKET = re.compile(
+    r"^(?:tcp\s+)?(?P<state>ESTAB|CLOSE-WAIT|FIN-WAIT-[12]|LAST-ACK|CLOSING)\s+\d+\s+\d+\s+"
+    r"(?P<local>\S{1,80}):(?P<port>\d{1,5})\s+(?P<peer>\S{1,80}):(?P<peer_port>\d{1,5})\b"
+)
+_COUNTER = re.compile(
+    r"\b(bytes_acked|bytes_sent|bytes_retrans|bytes_received|data_segs_out|dsack_dups|mss):(\d{1,18})\b"
+)
+_RTT = re.compile(r"(?<![a-z_])rtt:(\d{1,9}(?:\.\d{1,9})?)/")
+_RETRANS = re.compile(r"\bretrans:\d{1,9}/(\d{1,12})")
+
+_FEWEST_BYTES = 10_000
+"""A direction in which a socket carried less is not measured."""
+
+
+@dataclass(slots=True)
+class _Sample:
+    time_s: float
+    counters: dict[str, int]
+    rtt_s: float | None
+    limited: bool
+
+
+@dataclass(slots=True)
+class _Connection:
+    client: bool
+    samples: list[_Sample] = field(default_factory=list)
+
+    def growth(self, counter: str) -> int:
+        """Return by how much a counter grew."""
+        return self.samples[-1].counters.get(counter, 0) - self.samples[0].counters.get(counter, 0)
+
+
+def recognises(text: str) -> bool:
+    """Tell whether a text is the output of `ss -ti`."""
+    head = text[:20_000]
+    return bool(_RTT.search(head)) and any(_SOCKET.match(line[:1000]) for line in head.splitlines())
+
+
+def read(source: Source, user: Host = "client") -> Measurement:
+    """Read repeated samples of ss.
+
+    Raises
+    ------
+    MeasurementError
+        If there are no times, or not two samples of any socket.
+    """
+    found, timed = _connections(source.text())
+    notes: list[str] = []
+    if not timed:
+        raise source.error(f"samples without times; `{REMEDY}` prints one before each")
+    connections = [connection for connection in found if len(connection.samples) >= 2]
+    if not connections:
+        raise source.error(f"not two samples of one socket; `{REMEDY}` takes them")
+    start = min(connection.samples[0].time_s for connection in connections)
+    end = max(connection.samples[-1].time_s for connection in connections)
+    if end - start > LONGEST_S:
+        raise source.error("the times are years apart")
+    rates, counts, delays = [], [], []
+    spurious = 0
+    for connection in connections:
+        out, back = way(connection.client, user), way(not connection.client, user)
+        limited = any(sample.limited for sample in connection.samples)
+        for counter, direction, saturated in (
+            ("bytes_acked", out, not limited),
+            ("bytes_received", back, False),
+        ):
+            if connection.growth(counter) >= _FEWEST_BYTES:
+                rates.append(_rates(connection, counter, direction, saturated, start))
+        if connection.growth("bytes_acked") >= _FEWEST_BYTES:
+            counted = _losses(connection, out, start)
+            if counted is not None:
+                counts.append(counted)
+                spurious += max(connection.growth("dsack_dups"), 0)
+        told = [sample for sample in connection.samples if sample.rtt_s]
+        if told:
+            time_s = floats(sample.time_s - start for sample in told)
+            delays.append(
+                Delays(Direction.ROUND_TRIP, *ordered(time_s, floats(s.rtt_s or 0.0 for s in told)))
+            )
+    if not rates:
+        raise source.error(
+            f"no socket carried {_FEWEST_BYTES} bytes between its samples; sample during a transfer"
+        )
+    clients = sum(connection.client for connection in connections)
+    notes.append(
+        f"{plural(len(connections), 'socket')}, {clients} of them the client's, which has the larger port; "
+        f"the {user} is taken to be on the user's side{SWAP if user == 'client' else ''}."
+    )
+    if counts:
+        notes.append(
+            "Losses are retransmissions less those that the receiver reported as duplicates "
+            f"({spurious} by DSACK). Without DSACK spurious retransmissions count as losses. They stand in "
+            "the interval of the retransmission."
+        )
+    if len(counts) < len(rates):
+        notes.append("A receiver's socket does not know what was lost on the way to it.")
+    if delays:
+        notes.append("Round-trip times are TCP's smoothed ones, under its own load.")
+    return Measurement(
+        source.name,
+        "ss",
+        end - start,
+        delays=tuple(delays),
+        rates=tuple(rates),
+        counts=tuple(counts),
+        notes=tuple(notes),
+    )
+
+
+def _connections(text: str) -> tuple[list[_Connection], bool]:
+    """Return the sockets with their samples, and whether there were times."""
+    found: dict[tuple[str, ...], list[_Connection]] = defaultdict(list)
+    time_s: float | None = None
+    key: tuple[str, ...] | None = None
+    for full in text.splitlines():
+        line = full[:4000]
+        if time := _TIME.match(line):
+            time_s, key = parsed(time["time"].replace(",", ".")), None
+            continue
+        rest = line
+        if socket := _SOCKET.match(line):
+            key = (socket["local"], socket["port"], socket["peer"], socket["peer_port"])
+            # With -O both are on one line.
+            rest = line[socket.end() :]
+        if key is None or time_s is None or (rtt := _RTT.search(rest)) is None:
+            continue
+        counters = {name: int(value) for name, value in _COUNTER.findall(rest)}
+        retrans = _RETRANS.search(rest)
+        counters["retransmitted"] = int(retrans[1]) if retrans else 0
+        ms = parsed(rtt[1])
+        sample = _Sample(time_s, counters, ms / 1e3 if ms else None, "app_limited" in rest)
+        known = found[key]
+        last = known[-1].samples[-1] if known else None
+        # Counters that shrink belong to a new socket with the same ports.
+        if last is None or any(
+            counters.get(name, 0) < value for name, value in last.counters.items() if name != "mss"
+        ):
+            known.append(_Connection(int(key[1]) >= int(key[3])))
+        elif time_s <= last.time_s:
+            continue
+        known[-1].samples.append(sample)
+    return [connection for known in found.values() for connection in known], time_s is not None
+
+
+def _rates(
+    connection: _Connection, counter: str, direction: Direction, saturated: bool, start: float
+) -> Rates:
+    """Return what was carried between the samples, as payload."""
+    time_s = floats(sample.time_s - start for sample in connection.samples)
+    volume = floats(sample.counters.get(counter, 0) for sample in connection.samples)
+    interval_s = np.diff(time_s)
+    return Rates(direction, time_s[:-1], interval_s, np.diff(volume) * 8 / interval_s, saturated)
+
+
+def _losses(connection: _Connection, direction: Direction, start: float) -> Counts | None:
+    """Return the segments sent and lost between the samples."""
+    samples = connection.samples
+    if connection.growth("data_segs_out") <= 0:
+        return None
+    time_s = floats(sample.time_s - start for sample in samples)
+    sent = np.array([sample.counters.get("data_segs_out", 0) for sample in samples], dtype=np.int64)
+    again = np.array([sample.counters["retransmitted"] for sample in samples], dtype=np.int64)
+    spurious = np.array([sample.counters.get("dsack_dups", 0) for sample in samples], dtype=np.int64)
+    # A DSACK comes a round trip after the retransmission that it takes back.
+    lost = np.minimum.accumulate((again - spurious)[::-1])[::-1]
+    per_interval = np.diff(sent)
+    return Counts(
+        direction, time_s[:-1], np.diff(time_s), per_interval, np.minimum(np.diff(lost), per_interval)
+    )

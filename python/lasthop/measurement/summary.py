@@ -1,0 +1,79 @@
+"""What a measurement says, in a few lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lasthop.measurement.model import Counts, Delays, LossSeries, Measurement, Probes, Rates
+
+
+def summarise(measurement: Measurement) -> str:
+    """Return the text of `Measurement.summary`."""
+    lines = [f"{measurement.file}: {measurement.format}, {measurement.duration_s:.1f} s"]
+    lines += [f"  {line}" for probes in measurement.probes for line in _probes(probes)]
+    lines += [f"  {_counts(counts)}" for counts in measurement.counts]
+    lines += [f"  {_losses(losses)}" for losses in measurement.losses]
+    lines += [f"  {_delays(delays)}" for delays in measurement.delays if len(delays.delay_s)]
+    lines += [f"  {_rates(rates)}" for rates in measurement.rates if len(rates.rate_bps)]
+    lines += [f"  - {note}" for note in measurement.notes]
+    return "\n".join(lines)
+
+
+def bursts(lost: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the lengths of the runs of lost packets, in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bursts(np.array([True, False, True, True])).tolist()
+    [1, 2]
+    """
+    padded = np.concatenate(([0], lost.astype(np.int8), [0]))
+    edges = np.flatnonzero(np.diff(padded))
+    return edges[1::2] - edges[::2]
+
+
+def _probes(probes: Probes) -> list[str]:
+    count, lost = len(probes.lost), int(probes.lost.sum())
+    size = "" if probes.size_bytes is None else f" of {probes.size_bytes} B"
+    if not count:
+        return [f"{probes.direction}: no packets"]
+    line = f"{probes.direction}: {lost} of {count} packets{size} lost ({lost / count:.3%})"
+    if lost:
+        runs = bursts(probes.lost)
+        line += f", {len(runs)} bursts of {runs.mean():.2f} in the mean, {runs.max()} at most"
+    return [line]
+
+
+def _counts(counts: Counts) -> str:
+    sent, lost = int(counts.sent.sum()), int(counts.lost.sum())
+    share = f" ({lost / sent:.3%})" if sent else ""
+    return (
+        f"{counts.direction}: {lost} of {sent} packets lost{share}, counted in {len(counts.sent)} intervals"
+    )
+
+
+def _losses(losses: LossSeries) -> str:
+    total = float(losses.interval_s.sum())
+    mean = float((losses.loss * losses.interval_s).sum()) / total if total > 0 else 0.0
+    return f"{losses.direction}: loss {mean:.3%} in the mean of {len(losses.loss)} intervals"
+
+
+def _delays(delays: Delays) -> str:
+    ms = delays.delay_s * 1e3
+    name = "RTT" if delays.direction.value == "round trip" else f"delay {delays.direction}"
+    middle, high = np.percentile(ms, [50, 99])
+    return f"{name}: {ms.min():.1f} ms least, {middle:.1f} ms median, {high:.1f} ms p99 of {len(ms)} samples"
+
+
+def _rates(rates: Rates) -> str:
+    total = float(rates.interval_s.sum())
+    mean = float((rates.rate_bps * rates.interval_s).sum()) / total if total > 0 else 0.0
+    kind = "saturated" if rates.saturated else "carried"
+    low, high = np.percentile(rates.rate_bps, [10, 90]) / 1e6
+    return (
+        f"rate {rates.direction}: {mean / 1e6:.3g} Mb/s {kind}, 80 % of the time {low:.3g} to {high:.3g} Mb/s"
+    )

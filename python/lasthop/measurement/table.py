@@ -1,0 +1,262 @@
+"""CSV files with the columns of Lasthop's data files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+
+import numpy as np
+import numpy.typing as npt
+
+from lasthop import suggest
+from lasthop.measurement.model import (
+    Counts,
+    Delays,
+    Direction,
+    Floats,
+    LossSeries,
+    Measurement,
+    Probes,
+    Rates,
+)
+from lasthop.measurement.source import LONGEST_S, Source, parsed, probes
+
+TIMES = {"time_s": 1.0, "time_ms": 1e-3}
+RATES = {"rate_bps": 1.0, "rate_kbps": 1e3, "rate_mbps": 1e6}
+ROUND_TRIPS = {"rtt_s": 1.0, "rtt_ms": 1e-3}
+ONE_WAYS = {"delay_s": 1.0, "delay_ms": 1e-3}
+LOSSES = {"loss": 1.0, "loss_percent": 0.01}
+OTHERS = ("lost", "received", "sent", "size_bytes", "direction")
+COLUMNS = (*TIMES, *RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, *OTHERS)
+
+_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_DELIMITERS = (",", ";", "\t")
+
+
+def recognises(text: str) -> bool:
+    """Tell whether a text is a CSV file, with columns that are known or not."""
+    head = _header(text)
+    if head is None:
+        return False
+    names, _ = head
+    return len(names) >= 2 and all(name and not name[0].isdigit() for name in names)
+
+
+def _header(text: str) -> tuple[list[str], str] | None:
+    """Return the names of the columns, and what separates them."""
+    for line in text[:20_000].splitlines():
+        if line.strip() and not line.startswith("#"):
+            delimiter = max(_DELIMITERS, key=line.count)
+            return [name.strip().strip('"').lower() for name in line.split(delimiter)], delimiter
+    return None
+
+
+def read(source: Source) -> Measurement:
+    """Read a CSV file.
+
+    Raises
+    ------
+    MeasurementError
+        If it lacks a column, or a value is not one.
+    """
+    table = _Table(source)
+    notes: list[str] = []
+    time_s = table.scaled(TIMES)
+    if time_s is None:
+        raise source.error(f"no column time_s or time_ms{table.hint()}", table.line)
+    if (backwards := np.flatnonzero(np.diff(time_s) < 0)).size:
+        raise source.error("the time must not decrease", table.lines[int(backwards[0]) + 1])
+    if len(time_s) and (time_s[-1] - time_s[0]) > LONGEST_S:
+        raise source.error("the times are years apart", table.lines[-1])
+    if not len(time_s):
+        raise source.error("no rows below the names of the columns", table.line)
+    time_s = time_s - time_s[0]
+    fates: list[Probes] = []
+    delays: list[Delays] = []
+    rates: list[Rates] = []
+    counts: list[Counts] = []
+    losses: list[LossSeries] = []
+    for direction, rows in table.directions():
+        _read_direction(table, direction, rows, time_s, (fates, delays, rates, counts, losses), notes)
+    if not fates and not delays and not rates and not counts and not losses:
+        raise source.error(
+            f"nothing measured: besides the time there must be one of {', '.join(COLUMNS[2:])}{table.hint()}",
+            table.line,
+        )
+    unknown = [name for name in table.names if name not in COLUMNS]
+    if unknown:
+        notes.append(f"Columns not read: {', '.join(unknown)[:200]}.")
+    return Measurement(
+        source.name,
+        "csv",
+        float(time_s[-1]),
+        probes=tuple(fates),
+        delays=tuple(delays),
+        rates=tuple(rates),
+        counts=tuple(counts),
+        losses=tuple(losses),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _read_direction(
+    table: _Table,
+    direction: Direction | None,
+    rows: npt.NDArray[np.bool_],
+    every_s: Floats,
+    into: tuple[list[Probes], list[Delays], list[Rates], list[Counts], list[LossSeries]],
+    notes: list[str],
+) -> None:
+    """Read the rows of one direction; None if there is no such column."""
+    fates, delays, rates, counts, losses = into
+    time_s = every_s[rows]
+    # A row holds until the next one.
+    gaps = np.diff(time_s)
+    interval_s = np.append(gaps, gaps[-1] if len(gaps) else 1.0)
+    rtt, one_way = table.scaled(ROUND_TRIPS), table.scaled(ONE_WAYS)
+    way = direction or (Direction.ROUND_TRIP if rtt is not None else Direction.DOWN)
+    if direction is None and way is Direction.DOWN:
+        notes.append("Without a column `direction` all is taken as down, towards the user.")
+    sent = table.whole("sent")
+    if sent is not None:
+        lost = table.whole("lost")
+        received = table.whole("received")
+        if lost is None and received is None:
+            raise table.source.error("the column `sent` needs `lost` or `received` beside it", table.line)
+        gone = lost if lost is not None else sent - received if received is not None else sent
+        if (bad := np.flatnonzero((gone < 0) | (gone > sent))).size:
+            raise table.source.error("more packets lost or received than sent", table.lines[int(bad[0])])
+        counts.append(Counts(way, time_s, interval_s, sent[rows], gone[rows]))
+    else:
+        flags = table.flags("lost")
+        if flags is None and (received_flags := table.flags("received")) is not None:
+            flags = ~received_flags
+        if flags is not None:
+            size = table.scaled({"size_bytes": 1.0})
+            sizes = np.unique(size[rows]) if size is not None else np.array([])
+            sizes = sizes[np.isfinite(sizes)]
+            one = int(sizes[0]) if len(sizes) == 1 and 0 < sizes[0] < 65536 else None
+            if len(sizes) > 1:
+                notes.append("Packets of several sizes; that of each is not kept.")
+            fates.append(probes(way, time_s, flags[rows], one))
+    for column, which in ((rtt, Direction.ROUND_TRIP), (one_way, way)):
+        if column is not None and (keep := rows & (column >= 0)).any():
+            delays.append(Delays(which, every_s[keep], column[keep]))
+    rate = table.scaled(RATES)
+    if rate is not None and (keep := (rate >= 0)[rows]).any():
+        rate_way = Direction.DOWN if way is Direction.ROUND_TRIP else way
+        rates.append(Rates(rate_way, time_s[keep], interval_s[keep], rate[rows][keep], False))
+        notes.append(
+            "A rate is taken as what was carried; whether it was all that the link could is not stated."
+        )
+    loss = table.scaled(LOSSES)
+    if loss is not None:
+        if (bad := np.flatnonzero((loss < 0) | (loss > 1))).size:
+            raise table.source.error("a loss is between 0 and 1, or 0 and 100 %", table.lines[int(bad[0])])
+        keep = np.isfinite(loss)[rows]
+        losses.append(LossSeries(way, time_s[keep], interval_s[keep], loss[rows][keep]))
+        notes.append(
+            "Of fractions lost without the number of packets no likelihood follows; `sent` and `lost` do."
+        )
+
+
+class _Table:
+    """The cells of a CSV file by column, and the line of each row."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        text = source.text()
+        head = _header(text)
+        if head is None:
+            raise source.error("no line with the names of the columns")
+        self.names, delimiter = head
+        self.line = 0
+        self.lines: list[int] = []
+        self.rows: list[list[str]] = []
+        for place, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            if not self.line:
+                self.line = place
+                continue
+            try:
+                cells = next(csv.reader(StringIO(line), delimiter=delimiter), [])
+            except csv.Error as error:
+                raise source.error(f"not a row of a CSV file: {error}", place) from None
+            if len(cells) != len(self.names):
+                raise source.error(f"{len(cells)} values for {len(self.names)} columns", place)
+            self.lines.append(place)
+            self.rows.append([cell.strip() for cell in cells])
+        if len(set(self.names)) != len(self.names):
+            raise source.error("two columns of the same name", self.line)
+
+    def hint(self) -> str:
+        """Return a suggestion for a name that is not known, or nothing."""
+        for name in self.names:
+            if name not in COLUMNS and (alike := suggest.near(name, COLUMNS)):
+                return f'; did you mean "{alike}" by "{name[:40]}"?'
+        return ""
+
+    def cells(self, name: str) -> list[str] | None:
+        """Return a column, or None if it is not there."""
+        if name not in self.names:
+            return None
+        place = self.names.index(name)
+        return [row[place] for row in self.rows]
+
+    def scaled(self, units: dict[str, float]) -> Floats | None:
+        """Return a column in its basic unit, NaN for an empty cell; None if it is not there."""
+        found = [name for name in units if name in self.names]
+        if len(found) > 1:
+            raise self.source.error(f"both {found[0]} and {found[1]}; one of them is enough", self.line)
+        cells = self.cells(found[0]) if found else None
+        if cells is None:
+            return None
+        values = np.full(len(cells), np.nan)
+        for row, cell in enumerate(cells):
+            # What was not measured is empty, or not a number.
+            if found[0] not in TIMES and cell.lower() in ("", "nan"):
+                continue
+            value = parsed(cell)
+            if value is None or abs(value) > 1e15:
+                raise self.source.error(f'"{cell[:40]}" is no {found[0]}', self.lines[row])
+            values[row] = value * units[found[0]]
+        return values
+
+    def whole(self, name: str) -> npt.NDArray[np.int64] | None:
+        """Return a column of whole numbers, or None if it is not there."""
+        values = self.scaled({name: 1.0})
+        if values is None:
+            return None
+        bad = np.flatnonzero(~(values == np.floor(values)))
+        if bad.size:
+            raise self.source.error(f"{name} beside `sent` is a number of packets", self.lines[int(bad[0])])
+        return values.astype(np.int64)
+
+    def flags(self, name: str) -> npt.NDArray[np.bool_] | None:
+        """Return a column of truths, or None if it is not there."""
+        cells = self.cells(name)
+        if cells is None:
+            return None
+        for row, cell in enumerate(cells):
+            if cell.lower() not in _TRUTH:
+                raise self.source.error(
+                    f'"{cell[:40]}" is no {name}: 0 or 1, or a number of packets beside a column `sent`',
+                    self.lines[row],
+                )
+        return np.array([_TRUTH[cell.lower()] for cell in cells], dtype=np.bool_)
+
+    def directions(self) -> Sequence[tuple[Direction | None, npt.NDArray[np.bool_]]]:
+        """Return each direction of the column of that name, with its rows."""
+        cells = self.cells("direction")
+        if cells is None:
+            return [(None, np.ones(len(self.rows), dtype=np.bool_))]
+        known = {str(direction) for direction in Direction}
+        for row, cell in enumerate(cells):
+            if cell not in known:
+                raise self.source.error(
+                    f'"{cell[:40]}" is no direction: {", ".join(sorted(known))}', self.lines[row]
+                )
+        column = np.array(cells)
+        return [(Direction(name), column == name) for name in sorted(set(cells))]

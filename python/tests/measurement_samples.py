@@ -1,0 +1,281 @@
+"""Small files of each format that `lasthop.measurement` reads, written here and not by their programs."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+T0 = 1_700_000_000
+
+
+def irtt(lost: str = "", count: int = 100, *, offset_ns: int = 0, ip: str = "IPv4") -> dict[str, Any]:
+    """Return what irtt writes; `lost` has u, d, ? (unknown) or anything else for each packet."""
+    names = {"u": "true_up", "d": "true_down", "?": "true"}
+    trips: list[dict[str, Any]] = []
+    for seq in range(count):
+        fate = names.get(lost[seq : seq + 1], "false")
+        sent = seq * 20_000_000
+        trip: dict[str, Any] = {
+            "seqno": seq,
+            "lost": fate,
+            "timestamps": {
+                "client": {
+                    "receive": {},
+                    "send": {"wall": T0 * 10**9 + sent, "monotonic": 5_000_000_000 + sent},
+                },
+                "server": {"receive": {}, "send": {}},
+            },
+            "delay": {},
+            "ipdv": {},
+        }
+        if fate == "false":
+            rtt = 40_000_000 + (seq % 7) * 1_000_000
+            trip["delay"] = {
+                "receive": rtt // 2 - offset_ns,
+                "rtt": rtt,
+                "send": rtt // 2 + offset_ns,
+            }
+        trips.append(trip)
+    return {
+        "version": {"irtt": "0.9.0", "protocol": 1, "json_format": 1},
+        "config": {"ip_version": ip, "params": {"length": 72, "interval": 20_000_000}},
+        "stats": {"bytes_sent": 72 * count, "packets_sent": count, "duplicates": 0},
+        "round_trips": trips,
+    }
+
+
+def ping(
+    lost: frozenset[int] = frozenset(),
+    count: int = 50,
+    *,
+    stamps: bool = True,
+    outstanding: bool = True,
+    rtt_ms: float = 30.0,
+    interval_s: float = 0.02,
+    summary: bool = True,
+    late: frozenset[int] = frozenset(),
+) -> str:
+    """Return what `ping` of iputils prints."""
+    lines: list[tuple[float, str]] = []
+    for seq in range(1, count + 1):
+        sent = T0 + (seq - 1) * interval_s
+        ms = rtt_ms + (seq % 5) * 0.5 + (1000 * interval_s if seq in late else 0)
+        if outstanding and (seq in lost or ms / 1e3 > interval_s):
+            lines.append((sent + interval_s, f"no answer yet for icmp_seq={seq % 65536}"))
+        if seq not in lost:
+            answer = f"64 bytes from 192.0.2.1: icmp_seq={seq % 65536} ttl=57 time={ms:.3g} ms"
+            lines.append((sent + ms / 1e3, answer))
+    lines.sort(key=lambda line: line[0])
+    text = "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n"
+    for time_s, line in lines:
+        text += f"[{time_s:.6f}] {line}\n" if stamps else f"{line}\n"
+    if summary:
+        text += (
+            f"\n--- 192.0.2.1 ping statistics ---\n"
+            f"{count} packets transmitted, {count - len(lost)} received, "
+            f"{100 * len(lost) / count:.3g}% packet loss, time {(count - 1) * interval_s * 1e3:.0f}ms\n"
+            "rtt min/avg/max/mdev = 30.0/31.0/32.0/0.7 ms\n"
+        )
+    return text
+
+
+def iperf3(
+    protocol: str = "TCP",
+    *,
+    reverse: bool = False,
+    bidir: bool = False,
+    server_output: bool = False,
+    client: bool = True,
+    lost: tuple[int, ...] = (0, 3, 0, 1, 0),
+    target: int = 0,
+) -> dict[str, Any]:
+    """Return what `iperf3 -J` prints."""
+
+    def stream(second: int, sender: bool) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "socket": 5,
+            "start": second + 1e-5 * second,
+            "end": second + 1 + 1e-5 * second,
+            "seconds": 1.0,
+            "bytes": 1_250_000 if sender else 1_000_000,
+            "omitted": False,
+            "sender": sender,
+        }
+        if protocol == "TCP" and sender:
+            row |= {"retransmits": 2, "snd_cwnd": 14480, "rtt": 45_000 + second, "rttvar": 500}
+        if protocol == "UDP":
+            row["packets"] = 1000
+            if not sender:
+                row |= {"jitter_ms": 0.5, "lost_packets": lost[second], "lost_percent": lost[second] / 10}
+        return row
+
+    def intervals(senders: list[bool]) -> list[dict[str, Any]]:
+        return [
+            {"streams": [stream(second, sender) for sender in senders], "sum": {}}
+            for second in range(len(lost))
+        ]
+
+    own = [True, False] if bidir else [client != reverse]
+    peer = "connecting_to" if client else "accepted_connection"
+    document: dict[str, Any] = {
+        "start": {
+            "version": "iperf 3.12",
+            peer: {"host": "192.0.2.1", "port": 5201},
+            "test_start": {
+                "protocol": protocol,
+                "num_streams": 1,
+                "blksize": 1448,
+                "omit": 0,
+                "duration": 5,
+                "reverse": int(reverse),
+                "bidir": int(bidir),
+                "target_bitrate": target,
+            },
+        },
+        "intervals": intervals(own),
+        "end": {},
+    }
+    if protocol == "UDP":
+        total = {"packets": 1000 * len(lost), "lost_packets": sum(lost), "jitter_ms": 0.5}
+        document["end"] = {"streams": [{"udp": total}], "sum": total}
+    if server_output:
+        document["server_output_json"] = {
+            "start": {"accepted_connection": {}},
+            "intervals": intervals([not sender for sender in own]),
+        }
+    return document
+
+
+def ss(
+    samples: int = 30, *, spurious: int = 0, lost_at: tuple[int, ...] = (10, 11), upload: bool = True
+) -> str:
+    """Return what a loop of `date` and `ss -tinmoH` prints."""
+    text, again = "", 0
+    ports = "192.168.1.2:48730 198.51.100.7:443" if upload else "198.51.100.7:443 192.168.1.2:48730"
+    for sample in range(samples):
+        again += sample in lost_at
+        dsacks = spurious if sample > 12 else 0
+        text += f"{T0 + sample * 0.1:.9f}\n"
+        text += f"ESTAB 0 {2580480 - sample} {ports} timer:(on,204ms,0)\n"
+        text += (
+            "\t skmem:(r0,rb131072,t0,tb2626560,f0,w0,o0,bl0,d0) ts sack cubic wscale:7,7 rto:244 "
+            f"rtt:{40 + sample % 3}.5/2.2 mss:1448 pmtu:1500 cwnd:30 bytes_sent:{sample * 144800} "
+            f"bytes_retrans:{again * 1448} bytes_acked:{sample * 143352 + 1} segs_out:{sample * 100} "
+            f"data_segs_out:{sample * 100 + again} send 8.6Mbps delivery_rate 11.4Mbps busy:100ms unacked:30 "
+            f"retrans:0/{again} dsack_dups:{dsacks} rcv_space:14480 minrtt:38.1\n"
+        )
+    return text
+
+
+def flent(lost: frozenset[int] = frozenset({7, 8}), *, irtt_like: bool = False) -> dict[str, Any]:
+    """Return what is in a Flent data file."""
+    raw: list[dict[str, Any]] = []
+    for seq in range(100):
+        sent = T0 + seq * 0.2
+        if seq not in lost:
+            point = {"seq": float(seq), "t": sent + 0.03, "val": 30.0}
+            raw.append(point)
+        elif irtt_like:
+            raw.append({"seq": seq, "t": sent, "lost": True, "lost_dir": "down" if seq % 2 else "up"})
+    return {
+        "version": 4,
+        "metadata": {"NAME": "tcp_download", "STEP_SIZE": 0.2, "LENGTH": 20},
+        "x_values": [step * 0.2 for step in range(100)],
+        "results": {
+            "Ping (ms) ICMP": [30.0 if step not in lost else None for step in range(100)],
+            "TCP download": [8.0 + step % 3 for step in range(100)],
+            "TCP download::tcp_rtt": [31.0] * 100,
+        },
+        "raw_values": {"Ping (ms) ICMP": raw, "TCP download": [{"t": T0 + 1.0, "val": 8e6}]},
+    }
+
+
+CSV = "time_s,lost,rtt_ms,size_bytes,note\n" + "".join(
+    f"{seq * 0.02:.2f},{int(seq in (5, 6, 20))},{'' if seq in (5, 6, 20) else 40 + seq % 3},84,x\n"
+    for seq in range(60)
+)
+
+MAHIMAHI_TRACE = "".join(f"{ms}\n" for ms in range(1, 2001, 2))
+
+
+def mahimahi_log() -> str:
+    """Return a log of mm-link, with packets of 1504 bytes and drops."""
+    text = (
+        "# mahimahi mm-link (uplink) [trace.up] > up.log\n# command line: mm-link trace.up trace.down\n"
+        "# queue: droptail (packets=10)\n# init timestamp: 1700000000000\n# base timestamp: 0\n"
+    )
+    for ms in range(0, 3000, 10):
+        text += f"{ms} + 1504\n"
+        text += f"{ms} # 1504\n"
+        text += f"{ms + 4} d 1 1504\n" if ms % 500 == 0 else f"{ms + 5} - 1504 5\n"
+    return text
+
+
+def mutated(data: bytes, dice: random.Random) -> bytes:
+    """Return a damaged copy: bytes changed, pieces cut, doubled or exchanged, numbers made extreme."""
+    extremes = (
+        b"-1",
+        b"1e999",
+        b"NaN",
+        b"99999999999999999999",
+        b"null",
+        b'"x"',
+        b"[]",
+        b"{}",
+        b"\xff\xff\xff\xff",
+    )
+    copy = bytearray(data)
+    for _ in range(dice.choice((1, 1, 2, 5, 20))):
+        if not copy:
+            break
+        start = dice.randrange(len(copy))
+        length = min(dice.choice((1, 2, 4, 8, 30, 200)), len(copy) - start)
+        match dice.randrange(8):
+            case 0:
+                copy[start] = dice.randrange(256)
+            case 1:
+                del copy[start : start + length]
+            case 2:
+                copy[start:start] = copy[start : start + length]
+            case 3:
+                del copy[start:]
+            case 4:
+                other = dice.randrange(len(copy))
+                copy[start : start + length] = copy[other : other + length]
+            case 5:
+                copy[start : start + length] = dice.choice(extremes)
+            case 6:
+                copy[start] ^= 1 << dice.randrange(8)
+            case 7:
+                # A number in a text becomes another one.
+                digits = [
+                    place for place in range(start, min(start + 200, len(copy))) if 48 <= copy[place] < 58
+                ]
+                if digits:
+                    copy[digits[0] : digits[0] + 1] = dice.choice(extremes)
+    return bytes(copy)
+
+
+def texts() -> dict[str, bytes]:
+    """Return a sample of each format but captures."""
+    stream = iperf3("UDP", reverse=True)
+    events = [{"event": "start", "data": stream["start"]}]
+    events += [{"event": "interval", "data": interval} for interval in stream["intervals"]]
+    samples: dict[str, str] = {
+        "irtt": json.dumps(irtt("..uuu.d..", 40)),
+        "ping": ping(frozenset({4, 9, 10})),
+        "ping-plain": ping(frozenset({4, 9, 10}), stamps=False, outstanding=False),
+        "iperf3-tcp": json.dumps(iperf3("TCP", bidir=True, server_output=True)),
+        "iperf3-udp": json.dumps(iperf3("UDP", reverse=True)),
+        "iperf3-stream": "\n".join(json.dumps(event) for event in events),
+        "ss": ss(spurious=1),
+        "flent": json.dumps(flent()),
+        "flent-irtt": json.dumps(flent(irtt_like=True)),
+        "csv": CSV,
+        "csv-counts": "time_s,sent,lost,rate_mbps,delay_ms\n0,100,3,1.5,20\n1,100,0,2.5,30\n2,50,50,0,\n",
+        "csv-loss": "time_ms,loss_percent,direction\n0,1.5,up\n1000,100,down\n2000,0,up\n",
+        "mahimahi-trace": MAHIMAHI_TRACE,
+        "mahimahi-log": mahimahi_log(),
+    }
+    return {name: text.encode() for name, text in samples.items()}

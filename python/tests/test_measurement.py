@@ -1,0 +1,461 @@
+"""Reading measurements: what each format says, its traps, and damaged files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import measurement_samples as samples
+import numpy as np
+import pytest
+
+from lasthop.measurement import Direction, Measurement, MeasurementError, Probes, read
+
+DOWN, UP, ROUND_TRIP = Direction.DOWN, Direction.UP, Direction.ROUND_TRIP
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Any:
+    """Return a function that writes contents into a file without a telling name, and reads it."""
+
+    def written(contents: str | bytes | dict[str, Any], **options: Any) -> Measurement:
+        path = tmp_path / "measured"
+        if isinstance(contents, dict):
+            contents = json.dumps(contents)
+        path.write_bytes(contents.encode() if isinstance(contents, str) else contents)
+        return read(path, **options)
+
+    return written
+
+
+def by_direction(measurement: Measurement) -> dict[Direction, Probes]:
+    return {probes.direction: probes for probes in measurement.probes}
+
+
+def test_each_format_is_recognised_by_its_contents(reading: Any) -> None:
+    formats = {name: reading(data).format for name, data in samples.texts().items()}
+    assert formats == {
+        "irtt": "irtt",
+        "ping": "ping",
+        "ping-plain": "ping",
+        "iperf3-tcp": "iperf3 tcp",
+        "iperf3-udp": "iperf3 udp",
+        "iperf3-stream": "iperf3 udp",
+        "ss": "ss",
+        "flent": "flent",
+        "flent-irtt": "flent",
+        "csv": "csv",
+        "csv-counts": "csv",
+        "csv-loss": "csv",
+        "mahimahi-trace": "mahimahi",
+        "mahimahi-log": "mahimahi",
+    }
+
+
+def test_compressed_files_are_the_same(reading: Any) -> None:
+    for data in samples.texts().values():
+        plain, packed = reading(data), reading(gzip.compress(data))
+        assert plain.summary() == packed.summary()
+
+
+def test_a_cut_compressed_file_is_read_as_far_as_it_goes(reading: Any) -> None:
+    # Random answers, which do not compress to nothing.
+    dice = random.Random(1)
+    text = samples.ping(frozenset(dice.sample(range(1, 5000), 200)), 5000, summary=False)
+    packed = gzip.compress(text.encode())
+    measurement = reading(packed[: len(packed) // 2])
+    assert 1000 < len(measurement.probes[0].lost) < 4000
+    assert "cut off" in measurement.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        (b"", "empty"),
+        (b"\n \n", "empty"),
+        (b"hello world\n", "what can be read is irtt JSON"),
+        (b'{"a": 1}', "with the keys a"),
+        (b'{"round_trips": [}', "not valid JSON"),
+        (b'{"round_trips": []}', "no round trips"),
+        (b"[" * 100_000, "not a measurement"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b"\x1f\x8b\x08\x00garbage", "gzip"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "not a measurement"),
+    ],
+)
+def test_what_is_no_measurement_is_refused(reading: Any, contents: bytes, message: str) -> None:
+    with pytest.raises(MeasurementError, match=message):
+        reading(contents)
+
+
+def test_errors_of_the_caller(reading: Any, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="absent"):
+        read(tmp_path / "absent")
+    with pytest.raises(ValueError, match='there is no format "irt"; did you mean "irtt"'):
+        reading(samples.CSV, format="irt")
+    with pytest.raises(MeasurementError, match="not that of flent"):
+        reading(samples.irtt(), format="flent")
+
+
+class TestIrtt:
+    def test_direction_of_each_loss(self, reading: Any) -> None:
+        fates = "..uu..d.u"
+        found = by_direction(reading(samples.irtt(fates)))
+        assert np.flatnonzero(found[ROUND_TRIP].lost).tolist() == [2, 3, 6, 8]
+        assert np.flatnonzero(found[UP].lost).tolist() == [2, 3, 8]
+        # Three packets never met the downlink.
+        assert len(found[DOWN].lost) == 97
+        assert found[DOWN].sent_s[found[DOWN].lost].tolist() == pytest.approx([0.12])
+        assert found[DOWN].sent_s[0] == 0
+        assert found[UP].size_bytes == 100
+
+    def test_ipv6_has_a_larger_header(self, reading: Any) -> None:
+        assert reading(samples.irtt(ip="IPv6")).probes[0].size_bytes == 120
+
+    def test_one_loss_of_unknown_direction_leaves_the_round_trip(self, reading: Any) -> None:
+        measurement = reading(samples.irtt("..?..u"))
+        assert list(by_direction(measurement)) == [ROUND_TRIP]
+        assert any("could not tell the direction" in note for note in measurement.notes)
+
+    def test_unknown_directions_after_the_last_answer_are_cut(self, reading: Any) -> None:
+        found = by_direction(reading(samples.irtt("." * 96 + "u???")))
+        assert [len(found[way].lost) for way in (ROUND_TRIP, UP)] == [100, 96]
+
+    def test_one_way_delays_need_clocks_that_agree(self, reading: Any) -> None:
+        near = {delays.direction: delays for delays in reading(samples.irtt(offset_ns=5_000_000)).delays}
+        assert near[UP].delay_s.min() == pytest.approx(0.025)
+        assert near[DOWN].delay_s.min() == pytest.approx(0.015)
+        far = reading(samples.irtt(offset_ns=50_000_000))
+        assert [delays.direction for delays in far.delays] == [ROUND_TRIP]
+        assert any("clocks disagree" in note for note in far.notes)
+
+    def test_booleans_of_old_versions(self, reading: Any) -> None:
+        document = samples.irtt(count=5)
+        for trip in document["round_trips"]:
+            trip["lost"] = trip["seqno"] == 2
+        assert by_direction(reading(document))[ROUND_TRIP].lost.tolist() == [False, False, True, False, False]
+
+
+class TestPing:
+    def test_losses_and_times(self, reading: Any) -> None:
+        lost = frozenset({1, 4, 9, 10})
+        probes = reading(samples.ping(lost)).probes[0]
+        # Packet 50 was not answered before the end of a 20 ms interval; but it was.
+        assert (np.flatnonzero(probes.lost) + 1).tolist() == sorted(lost)
+        assert probes.sent_s.tolist() == pytest.approx([seq * 0.02 for seq in range(50)], abs=1e-3)
+        assert probes.size_bytes == 84
+
+    @pytest.mark.parametrize("stamps", [True, False])
+    @pytest.mark.parametrize("outstanding", [True, False])
+    @pytest.mark.parametrize("summary", [True, False])
+    def test_the_options_do_not_change_the_losses(
+        self, reading: Any, stamps: bool, outstanding: bool, summary: bool
+    ) -> None:
+        lost = frozenset({3, 7, 8, 9})
+        text = samples.ping(lost, stamps=stamps, outstanding=outstanding, summary=summary)
+        measurement = reading(text)
+        probes = measurement.probes[0]
+        assert (np.flatnonzero(probes.lost) + 1).tolist() == sorted(lost)
+        step = 0.02 if stamps or summary else 1.0
+        assert probes.sent_s[-1] == pytest.approx(49 * step, rel=0.02)
+        assert any("Without -D" in note for note in measurement.notes) is not stamps
+
+    def test_an_answer_after_no_answer_yet_is_no_loss(self, reading: Any) -> None:
+        measurement = reading(samples.ping(rtt_ms=300.0, lost=frozenset({20})))
+        assert (np.flatnonzero(measurement.probes[0].lost) + 1).tolist() == [20]
+
+    def test_packets_under_way_at_the_end_are_left_out(self, reading: Any) -> None:
+        lines = samples.ping(rtt_ms=300.0, count=100, summary=False).splitlines()
+        cut = [line for line in lines if not line.startswith("[") or float(line[1:18]) < samples.T0 + 1.0]
+        probes = reading("\n".join(cut)).probes[0]
+        assert not probes.lost.any()
+
+    def test_sequence_numbers_wrap(self, reading: Any) -> None:
+        lost = frozenset({69_999, 65_536, 65_535})
+        probes = reading(samples.ping(lost, 70_000)).probes[0]
+        assert len(probes.lost) == 70_000
+        assert (np.flatnonzero(probes.lost) + 1).tolist() == sorted(lost)
+
+    def test_duplicates_and_unreachable_hosts(self, reading: Any) -> None:
+        text = samples.ping(frozenset({5}), summary=False)
+        text += f"[{samples.T0 + 2}.000000] 64 bytes from 192.0.2.1: icmp_seq=7 ttl=57 time=900 ms (DUP!)\n"
+        text += f"[{samples.T0 + 3}.0] From 192.168.1.1 icmp_seq=51 Destination Host Unreachable\n"
+        text += f"[{samples.T0 + 3}.1] 64 bytes from 192.0.2.1: icmp_seq=52 ttl=57 time=30.0 ms\n"
+        measurement = reading(text)
+        assert (np.flatnonzero(measurement.probes[0].lost) + 1).tolist() == [5, 51]
+        assert any("1 duplicate answer" in note for note in measurement.notes)
+        assert any("ICMP error" in note for note in measurement.notes)
+
+    def test_a_truncated_line_ends_the_reading(self, reading: Any) -> None:
+        text = samples.ping(frozenset({3}), 30, summary=False)
+        for cut in range(1, 80):
+            assert reading(text[:-cut]).probes[0].lost.sum() == 1
+
+    @pytest.mark.parametrize(
+        ("text", "lost", "size"),
+        [
+            (
+                "PING 192.0.2.1 (192.0.2.1): 56 data bytes\n64 bytes from 192.0.2.1: seq=1 ttl=57 time=9.1 "
+                "ms\n64 bytes from 192.0.2.1: seq=3 ttl=57 time=9.2 ms\n",
+                [0, 2],
+                84,
+            ),
+            (
+                "PING example.org (192.0.2.1): 56 data bytes\nRequest timeout for icmp_seq 0\n"
+                "64 bytes from 192.0.2.1: icmp_seq=1 ttl=57 time=9.1 ms\n",
+                [0],
+                84,
+            ),
+            (
+                "PING 2001:db8::1(2001:db8::1) 56 data bytes\n"
+                "64 bytes from 2001:db8::1: icmp_seq=2 ttl=57 time=9.1 ms\n",
+                [0],
+                104,
+            ),
+            (
+                "PING 192.0.2.1 (192.0.2.1) 56(84) Bytes an Daten.\n"
+                "64 Bytes von 192.0.2.1: icmp_seq=1 ttl=57 Zeit=9.1 ms\nnoch keine Antwort für icmp_seq=2\n"
+                "64 Bytes von 192.0.2.1: icmp_seq=3 ttl=57 Zeit=9.1 ms\n",
+                [1],
+                84,
+            ),
+        ],
+        ids=["busybox", "macos", "ipv6", "german"],
+    )
+    def test_other_pings(self, reading: Any, text: str, lost: list[int], size: int) -> None:
+        probes = reading(text).probes[0]
+        assert np.flatnonzero(probes.lost).tolist() == lost
+        assert probes.size_bytes == size
+
+    def test_windows_is_refused_with_the_remedy(self, reading: Any) -> None:
+        text = "\r\nPinging 192.0.2.1 with 32 bytes of data:\r\n"
+        text += "Reply from 192.0.2.1: bytes=32 time=9ms TTL=57\r\n"
+        for encoding in ("utf-8", "utf-16"):
+            with pytest.raises(MeasurementError, match=r"ping -D -O -i 0\.02"):
+                reading(text.encode(encoding))
+
+    def test_nothing_but_losses_is_no_measurement(self, reading: Any) -> None:
+        with pytest.raises(MeasurementError, match="50 packets and not one answer"):
+            reading(samples.ping(frozenset(range(1, 51))))
+
+    def test_runs_one_after_another(self, reading: Any) -> None:
+        first = samples.ping(frozenset({3}), 30)
+        second = samples.ping(frozenset({5}), 30).replace(f"[{samples.T0}", f"[{samples.T0 + 60}")
+        probes = reading(first + second).probes[0]
+        assert len(probes.lost) == 60
+        assert probes.sent_s[probes.lost].tolist() == pytest.approx([0.04, 60.08], abs=1e-3)
+
+
+class TestIperf3:
+    def test_tcp_has_no_losses(self, reading: Any) -> None:
+        measurement = reading(samples.iperf3())
+        assert measurement.probes == measurement.counts == ()
+        assert measurement.rates[0].direction is UP
+        assert measurement.rates[0].saturated
+        assert measurement.rates[0].rate_bps.tolist() == pytest.approx([1e7] * 5)
+        assert measurement.delays[0].delay_s[0] == pytest.approx(0.045)
+        assert any("not losses" in note for note in measurement.notes)
+
+    def test_the_receiver_knows_what_was_carried(self, reading: Any) -> None:
+        measurement = reading(samples.iperf3(server_output=True))
+        assert measurement.rates[0].rate_bps.tolist() == pytest.approx([8e6] * 5)
+
+    @pytest.mark.parametrize(
+        ("options", "direction"),
+        [
+            ({}, UP),
+            ({"reverse": True}, DOWN),
+            ({"client": False}, UP),
+            ({"client": False, "reverse": True}, DOWN),
+        ],
+    )
+    def test_direction(self, reading: Any, options: dict[str, bool], direction: Direction) -> None:
+        document = samples.iperf3(**options)  # type: ignore[arg-type]
+        assert [rates.direction for rates in reading(document).rates] == [direction]
+        # Old versions do not say which end sends.
+        for interval in document["intervals"]:
+            del interval["streams"][0]["sender"]
+        assert [rates.direction for rates in reading(document).rates] == [direction]
+        other = UP if direction is DOWN else DOWN
+        assert [rates.direction for rates in reading(document, user="server").rates] == [other]
+
+    def test_both_directions_at_once(self, reading: Any) -> None:
+        rates = reading(samples.iperf3(bidir=True)).rates
+        first = {rate.direction: float(rate.rate_bps[0]) for rate in rates}
+        assert first == pytest.approx({DOWN: 8e6, UP: 1e7}, rel=1e-4)
+
+    def test_losses_of_udp_are_counts(self, reading: Any) -> None:
+        measurement = reading(samples.iperf3("UDP", reverse=True))
+        counts = measurement.counts[0]
+        assert measurement.probes == ()
+        assert (counts.direction, counts.sent.tolist(), counts.lost.tolist()) == (
+            DOWN,
+            [1000] * 5,
+            [0, 3, 0, 1, 0],
+        )
+        assert not measurement.rates[0].saturated
+
+    def test_the_sender_of_udp_knows_the_total(self, reading: Any) -> None:
+        counts = reading(samples.iperf3("UDP")).counts[0]
+        assert (counts.direction, counts.sent.tolist(), counts.lost.tolist()) == (UP, [5000], [4])
+        assert counts.interval_s.tolist() == pytest.approx([5], rel=1e-4)
+
+    def test_much_loss_is_taken_for_a_full_queue(self, reading: Any) -> None:
+        measurement = reading(samples.iperf3("UDP", reverse=True, lost=(300, 280, 310)))
+        assert measurement.rates[0].saturated
+        assert any("half the rate" in note for note in measurement.notes)
+
+    def test_late_packets_do_not_make_losses_negative(self, reading: Any) -> None:
+        measurement = reading(samples.iperf3("UDP", reverse=True, lost=(5, -2, 0)))
+        assert measurement.counts[0].lost.tolist() == [5, 0, 0]
+        assert any("came late" in note for note in measurement.notes)
+
+    def test_interrupted_and_failed_tests(self, reading: Any) -> None:
+        document = samples.iperf3() | {"error": "interrupt - the client has terminated"}
+        assert any("interrupt - the client" in note for note in reading(document).notes)
+        failed = {"start": {"connected": []}, "intervals": [], "end": {}, "error": "unable to connect"}
+        with pytest.raises(MeasurementError, match='iperf3 failed: "unable to connect"'):
+            reading(failed)
+
+    def test_omitted_intervals_are_left_out(self, reading: Any) -> None:
+        document = samples.iperf3()
+        document["intervals"][0]["streams"][0]["omitted"] = True
+        measurement = reading(document)
+        assert len(measurement.rates[0].rate_bps) == 4
+        assert any("--omit" in note for note in measurement.notes)
+
+
+class TestSs:
+    def test_spurious_retransmissions_are_subtracted(self, reading: Any) -> None:
+        counts = reading(samples.ss()).counts[0]
+        assert (counts.direction, int(counts.lost.sum())) == (UP, 2)
+        assert np.flatnonzero(counts.lost).tolist() == [9, 10]
+        # The DSACK of one comes two samples later.
+        assert int(reading(samples.ss(spurious=1)).counts[0].lost.sum()) == 1
+
+    def test_rates_and_delays(self, reading: Any) -> None:
+        measurement = reading(samples.ss())
+        assert measurement.rates[0].rate_bps.tolist() == pytest.approx([143352 * 80] * 29, rel=1e-4)
+        assert measurement.rates[0].saturated
+        assert measurement.delays[0].delay_s[:3].tolist() == pytest.approx([0.0405, 0.0415, 0.0425])
+
+    def test_the_larger_port_is_the_clients(self, reading: Any) -> None:
+        assert reading(samples.ss(upload=False)).rates[0].direction is DOWN
+
+    def test_times_are_needed(self, reading: Any) -> None:
+        lines = [line for line in samples.ss().splitlines() if not line.startswith("1")]
+        with pytest.raises(MeasurementError, match=r"date \+%s\.%N"):
+            reading("\n".join(lines))
+
+
+class TestFlent:
+    def test_gaps_in_the_numbers_of_ping_are_losses(self, reading: Any) -> None:
+        measurement = reading(samples.flent())
+        assert np.flatnonzero(measurement.probes[0].lost).tolist() == [7, 8]
+        assert measurement.probes[0].sent_s[8] == pytest.approx(1.6)
+        assert measurement.rates[0].direction is DOWN
+        assert measurement.rates[0].rate_bps[:3].tolist() == [8e6, 9e6, 10e6]
+
+    def test_irtt_in_flent_knows_the_direction(self, reading: Any) -> None:
+        found = by_direction(reading(samples.flent(irtt_like=True)))
+        assert np.flatnonzero(found[UP].lost).tolist() == [8]
+        assert found[DOWN].sent_s[found[DOWN].lost].tolist() == pytest.approx([1.4])
+
+
+class TestCsv:
+    def test_probes(self, reading: Any) -> None:
+        measurement = reading(samples.CSV)
+        probes = measurement.probes[0]
+        assert (probes.direction, np.flatnonzero(probes.lost).tolist()) == (ROUND_TRIP, [5, 6, 20])
+        assert probes.size_bytes == 84
+        assert len(measurement.delays[0].delay_s) == 57
+        assert any("not read: note" in note for note in measurement.notes)
+
+    def test_counts_and_rates(self, reading: Any) -> None:
+        measurement = reading(samples.texts()["csv-counts"])
+        assert measurement.counts[0].lost.tolist() == [3, 0, 50]
+        assert measurement.rates[0].rate_bps.tolist() == [1.5e6, 2.5e6, 0]
+        assert measurement.delays[0].direction is DOWN
+
+    def test_fractions_have_no_counts(self, reading: Any) -> None:
+        measurement = reading(samples.texts()["csv-loss"])
+        found = {losses.direction: losses.loss.tolist() for losses in measurement.losses}
+        assert found == {DOWN: [1.0], UP: [0.015, 0.0]}
+        assert measurement.counts == measurement.probes == ()
+
+    @pytest.mark.parametrize(
+        ("text", "message", "line"),
+        [
+            ("t,lost\n0,1\n", "no column time_s or time_ms", 1),
+            ("time_s,lots\n0,1\n", 'did you mean "lost" by "lots"', 1),
+            ("# a\ntime_s,lost\n0,2\n", '"2" is no lost', 3),
+            ("time_s,lost\n1,0\n0,1\n", "must not decrease", 3),
+            ("time_s,lost\n1,0\nx,1\n", '"x" is no time_s', 3),
+            ("time_s,lost\n1\n", "1 values for 2 columns", 2),
+            ("time_s,sent,lost\n1,5,6\n", "more packets lost", 2),
+            ("time_s,loss\n1,1.5\n", "between 0 and 1", 2),
+            ("time_s,time_ms,loss\n1,1,1\n", "both time_s and time_ms", 1),
+            ("time_s,lost\n", "no rows", 1),
+        ],
+    )
+    def test_errors_have_their_line(self, reading: Any, text: str, message: str, line: int) -> None:
+        with pytest.raises(MeasurementError, match=message) as caught:
+            reading(text)
+        assert caught.value.line == line
+
+
+class TestMahimahi:
+    def test_a_trace_is_a_capacity(self, reading: Any) -> None:
+        rates = reading(samples.MAHIMAHI_TRACE).rates[0]
+        assert rates.saturated
+        assert float((rates.rate_bps * rates.interval_s).sum()) == 1000 * 1504 * 8
+        assert rates.rate_bps[:-1].tolist() == pytest.approx(
+            [500 * 1504 * 8] * (len(rates.rate_bps) - 1), rel=0.05
+        )
+
+    def test_a_log_has_rates_delays_and_drops(self, reading: Any) -> None:
+        measurement = reading(samples.mahimahi_log())
+        capacity, carried = measurement.rates
+        assert (capacity.saturated, carried.saturated, capacity.direction) == (True, False, UP)
+        assert set(measurement.delays[0].delay_s) == {0.005}
+        assert (int(measurement.counts[0].sent.sum()), int(measurement.counts[0].lost.sum())) == (300, 6)
+
+    def test_errors_have_their_line(self, reading: Any) -> None:
+        for text, message in (("1\n2\n1\n3\n", "must not decrease"), ("1\n2\nx\n3\n", "is no time")):
+            with pytest.raises(MeasurementError, match=message) as caught:
+                reading(text, format="mahimahi")
+            assert caught.value.line == 3
+
+
+def test_the_summary_says_what_matters(reading: Any) -> None:
+    text = reading(samples.irtt("..uu..d.u")).summary()
+    assert (
+        "round trip: 4 of 100 packets of 100 B lost (4.000%), 3 bursts of 1.33 in the mean, 2 at most" in text
+    )
+    assert "RTT: 40.0 ms least, 43.0 ms median" in text
+    assert "  - Downlink packets have" in text
+    assert repr(reading(samples.MAHIMAHI_TRACE)).splitlines()[1].startswith("  rate down: 6.0")
+
+
+def test_damaged_files_raise_nothing_else(tmp_path: Path) -> None:
+    dice = random.Random(20)
+    path = tmp_path / "damaged"
+    read_well = refused = 0
+    for name, data in samples.texts().items():
+        for attempt in range(150):
+            damaged = samples.mutated(data, dice)
+            if attempt % 10 == 0:
+                damaged = samples.mutated(gzip.compress(damaged), dice)
+            path.write_bytes(damaged)
+            try:
+                measurement = read(path)
+                assert measurement.summary()
+                assert np.isfinite(measurement.duration_s), name
+                read_well += 1
+            except MeasurementError:
+                refused += 1
+    assert read_well > 500
+    assert refused > 300
