@@ -14,11 +14,13 @@ Examples
 
 from lasthop._lasthop import Link, Run, Scenario, ScenarioError, Scheme, __version__, links, schemes
 from lasthop.api import build, compare, events_frame, load, run, series_frame
+from lasthop.notebook import Runs
 from lasthop.packaged import scenarios
 
 __all__ = [
     "Link",
     "Run",
+    "Runs",
     "Scenario",
     "ScenarioError",
     "Scheme",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lasthop import packaged
 from lasthop._lasthop import SCENARIOS, Run, Scenario, ScenarioError
+from lasthop.notebook import Runs
 
 if TYPE_CHECKING:
     import pandas
@@ -151,7 +152,7 @@ def compare(
     run: int = 0,
     trace: bool = False,
     series: bool = False,
-) -> list[Run]:
+) -> Runs:
     """Run a scenario with several schemes over the same channel.
 
     Parameters
@@ -165,8 +166,8 @@ def compare(
 
     Returns
     -------
-    list of Run
-        A run for each scheme, in their order.
+    Runs
+        A run for each scheme, in their order: a list that notebooks show as a table.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def compare(
     if not isinstance(scenario, Scenario):
         scenario = load(scenario)
     names = scenario.schemes if schemes is None else schemes
-    return [scenario.run(name, seed=seed, run=run, trace=trace, series=series) for name in names]
+    return Runs(scenario.run(name, seed=seed, run=run, trace=trace, series=series) for name in names)
 
 
 def events_frame(run: Run, connection: str | None = None, part: int = 0) -> pandas.DataFrame:

@@ -230,7 +230,7 @@ def test_json_and_files_say_the_same(command: Command, tmp_path: Path) -> None:
 def test_traces_of_all_runs_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = lasthop.run(EXAMPLE, "basic", trace=True, series=True).recorded_rows
     request = Request(
-        Path(EXAMPLE), ["basic", "ebsn", "lhack"], [], 0, 0, [], [], False, tmp_path / "out", True, False
+        Path(EXAMPLE), ["basic", "ebsn", "lhack"], [], 0, 0, [], [], False, tmp_path / "out", True, False, []
     )
     monkeypatch.setattr(run, "_MAX_ROWS", rows)
     with pytest.raises(RefusedError, match=r"after 2 of \d runs .* have [\d,]+ rows, more"):

@@ -31,6 +31,10 @@ impl Link {
     fn __repr__(&self) -> String {
         format!("Link(name={:?}, summary={:?})", self.name, self.summary)
     }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("lasthop.notebook")?.call_method1("link_html", (slf,))
+    }
 }
 
 /// Return the presets of wireless links.

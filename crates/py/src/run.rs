@@ -15,6 +15,8 @@ use crate::columns;
 ///
 /// Attributes
 /// ----------
+/// title : str
+///     The title of its scenario.
 /// sender : str or None
 ///     The sender, if the scenario names one.
 /// label : str
@@ -270,14 +272,16 @@ impl Run {
         self.scenario.report(&[&self.run]).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    fn __repr__(&self) -> String {
-        format!(
-            "<Run of {:?} with {}, seed {}, run {}: {}>",
-            self.scenario.title,
-            self.run.scheme,
-            self.run.seed,
-            self.run.run,
-            self.ended()
-        )
+    #[getter]
+    fn title(&self) -> &str {
+        &self.scenario.title
+    }
+
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("lasthop.notebook")?.call_method1("run_text", (slf,))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("lasthop.notebook")?.call_method1("run_html", (slf,))
     }
 }

@@ -607,4 +607,8 @@ impl Scenario {
     fn __repr__(&self) -> String {
         format!("<Scenario {:?} from {:?}>", self.0.title, self.0.file)
     }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("lasthop.notebook")?.call_method1("scenario_html", (slf,))
+    }
 }

@@ -25,6 +25,10 @@ impl Scheme {
     fn __repr__(&self) -> String {
         format!("Scheme(name={:?}, summary={:?}, source={:?})", self.name, self.summary, self.source)
     }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("lasthop.notebook")?.call_method1("scheme_html", (slf,))
+    }
 }
 
 /// Return all schemes.

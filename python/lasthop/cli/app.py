@@ -29,7 +29,7 @@ from lasthop.cli.options import (
 class Commands(TyperGroup):
     """The commands, with whole summaries in the list of them and errors in our own style."""
 
-    examples: ClassVar = {
+    examples: ClassVar[dict[str, str]] = {
         "lasthop run ebsn-example": "Compare four schemes over the same fades.",
         "lasthop run ebsn-example --scheme ebsn --set radio.rate=2Mbps": "Change the scenario.",
         "lasthop scenarios ebsn-example > mine.toml": "Begin a scenario of your own.",
@@ -91,7 +91,7 @@ def _misused(error: Any) -> typer.Exit:
     return failed("option", f"{message}\n{usage}", message, option=option, remedy=remedy)
 
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     cls=Commands,
     help="What will make TCP work over this wireless last hop?",
     invoke_without_command=True,
@@ -145,6 +145,14 @@ def run(
     trace: Annotated[
         bool, typer.Option("--trace", help="Record each packet: CSV and figures. Needs --out.")
     ] = False,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.run_figure,
+            help="Also draw time-sequence or cwnd of each run; may be repeated. Needs --out.",
+        ),
+    ] = None,
     pcap: Annotated[bool, typer.Option("--pcap", help="Record pcapng for Wireshark. Needs --out.")] = False,
     verbose: Verbose = False,
 ) -> None:
@@ -153,7 +161,7 @@ def run(
         from lasthop.cli.run import Request, execute
 
         settings = (scheme or [], sender or [], seed, run, overrides or [], metric or [])
-        execute(Request(scenario, *settings, json, out, trace, pcap))
+        execute(Request(scenario, *settings, json, out, trace, pcap, figure or []))
 
 
 @app.command()

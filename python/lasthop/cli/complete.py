@@ -84,6 +84,12 @@ def paper(incomplete: str) -> Values:
     return [(each.name, each.title) for each in papers.papers() if each.name.startswith(incomplete)]
 
 
+def run_figure(incomplete: str) -> Values:
+    """Complete a further figure of a run."""
+    known = {"time-sequence": "packets and acknowledgements", "cwnd": "window and threshold"}
+    return [each for each in known.items() if each[0].startswith(incomplete)]
+
+
 def figure(context: typer.Context, incomplete: str) -> Values:
     """Complete a figure of the paper."""
     from lasthop import papers

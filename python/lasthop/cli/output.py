@@ -27,6 +27,9 @@ except ImportError:  # Windows
 FILES = ".lasthop-files"
 """The list of files that the last command wrote, one name per line. The next command replaces them."""
 
+FIGURES = ("time-sequence", "cwnd")
+"""The figures of `lasthop run --figure`, besides those of `--trace`."""
+
 _STAGING = ".lasthop-part-"
 
 
@@ -57,7 +60,7 @@ class Output:
         for left in sorted(self.directory.glob(f"{_STAGING}*")):
             _remove_if_abandoned(left)
         try:
-            self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self.directory))
+            self.staging: Path = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self.directory))
             self._lock = _lock(self.staging)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self.directory)) from None
@@ -173,6 +176,18 @@ class Output:
                 stem = ".".join(["packets", *_of_part(most, None, part)])
                 figure = plots.packet_traces(runs, bad_periods=bad, part=part)
                 plots.save(figure, self.path(stem, "figures"))
+
+    def figures(self, scenario: Scenario, runs: Sequence[Run], name: str) -> None:
+        """Draw one of `FIGURES` for each part of the first connection of each run."""
+        from lasthop import plots
+
+        draw = plots.cwnd if name == "cwnd" else plots.time_sequence
+        for run in runs:
+            for part in range(len(run.parts()) if run.connections else 0):
+                until = float(run.events(part=part)["time_s"].max(initial=0.0))
+                bad = scenario.bad_periods(until, seed=run.seed, run=run.run)
+                stem = ".".join([run_stem(run.label), *_of_part(run, None, part), name])
+                plots.save(draw(run, bad, part=part), self.path(stem, "figures"))
 
     def _link_timings(self, scenario: Scenario, until: float, run: Run) -> None:
         """Write rate and delay of the links that vary, in both directions."""

@@ -15,7 +15,7 @@ from typing import Any
 from lasthop import Run, Scenario
 from lasthop.cli.channels import conversions
 from lasthop.cli.failure import RefusedError, warn
-from lasthop.cli.output import Output, run_stem
+from lasthop.cli.output import FIGURES, Output, run_stem
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe, load, load_each_sender, unused_by_schemes
 from lasthop.cli.streams import detail, emit, emit_document
@@ -43,12 +43,16 @@ class Request:
     out: Path | None
     trace: bool
     pcap: bool
+    figures: list[str]
 
 
 def execute(request: Request) -> None:
     """Run the scenario with each scheme, and print and write the results."""
-    if (request.trace or request.pcap) and request.out is None:
-        raise RefusedError("--trace and --pcap write files and need --out DIR")
+    if (request.trace or request.pcap or request.figures) and request.out is None:
+        raise RefusedError("--trace, --figure and --pcap write files and need --out DIR")
+    for name in request.figures:
+        if name not in FIGURES:
+            raise RefusedError(f"--figure: {unknown('figure', name, FIGURES)}")
     scenarios = load_each_sender(request.path, request.overrides, request.schemes, request.senders)
     known = list(dict.fromkeys(name for each in scenarios for name in each.metrics))
     for name in request.metrics:
@@ -79,6 +83,9 @@ def execute(request: Request) -> None:
             if request.trace:
                 activity.doing("writing traces and drawing figures")
                 output.traces(scenario, runs)
+            for name in dict.fromkeys(request.figures):
+                activity.doing(f"drawing {name}")
+                output.figures(scenario, runs, name)
     if request.as_json:
         emit_document(report)
     else:
@@ -98,7 +105,7 @@ def _run(
 ) -> Run:
     stem = run_stem(_name(scenario.sender, scheme))
     pcap = output.path(f"{stem}.pcapng", "pcapng") if output is not None and request.pcap else None
-    seed, run, record = request.seed, request.run, request.trace
+    seed, run, record = request.seed, request.run, request.trace or bool(request.figures)
     return scenario.run(scheme, seed=seed, run=run, trace=record, series=record, pcap=pcap, progress=progress)
 
 

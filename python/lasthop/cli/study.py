@@ -6,7 +6,6 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ from lasthop.study.export import require_pyarrow
 from lasthop.study.plan import MOST_RUNS
 from lasthop.study.quantity import quantity
 from lasthop.study.samples import TOTAL, is_counter
-from lasthop.study.units import metric_reading
+from lasthop.study.units import aligned, metric_reading
 
 if TYPE_CHECKING:
     import pandas
@@ -170,13 +169,13 @@ def _print_summary(study: Study, summary: pandas.DataFrame) -> None:
     """Print the mean of the metric for each point and scheme."""
     parameters = list(study.points[0].parameters)
     reading = metric_reading(study.metric, float(summary["mean"].abs().max()))
-    means = _numbers(summary["mean"], summary["ci95"], reading.size)
-    spreads = _numbers(summary["ci95"], summary["ci95"], reading.size)
+    means = aligned(summary["mean"], summary["ci95"], reading.size)
+    spreads = aligned(summary["ci95"], summary["ci95"], reading.size)
     headers = [*parameters, "scheme", f">{reading.label}", ">± 95 %"]
     cells = [*(summary[name] for name in parameters), summary["scheme"], means, spreads]
     if TOTAL in summary:
         headers.append(f">all bits / all time ({reading.unit})")
-        cells.append(_numbers(summary[TOTAL], summary[f"{TOTAL}_ci95"], reading.size))
+        cells.append(aligned(summary[TOTAL], summary[f"{TOTAL}_ci95"], reading.size))
     headers.append(">runs")
     cells.append([f"{runs:,}" for runs in summary["runs"]])
     if (summary["n"] != summary["runs"]).any():
@@ -204,10 +203,10 @@ def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
     columns = [
         *(comparison[name] for name in parameters),
         comparison["scheme"],
-        _numbers(comparison["difference"], comparison["ci95"], reading.size, sign="+"),
-        _numbers(comparison["ci95"], comparison["ci95"], reading.size),
-        _numbers(comparison["ratio"], comparison["ratio_ci95"]),
-        _numbers(comparison["ratio_ci95"], comparison["ratio_ci95"]),
+        aligned(comparison["difference"], comparison["ci95"], reading.size, sign="+"),
+        aligned(comparison["ci95"], comparison["ci95"], reading.size),
+        aligned(comparison["ratio"], comparison["ratio_ci95"]),
+        aligned(comparison["ratio_ci95"], comparison["ratio_ci95"]),
         [_p_value(p) for p in comparison["p_holm"]],
         ["significant" if yes else "not significant" for yes in comparison["significant"]],
     ]
@@ -215,15 +214,6 @@ def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
         table.row(*row)
     emit(f"\n{reading.name} against {against}, in pairs of runs over the same fades")
     table.print()
-
-
-def _numbers(
-    values: Iterable[float], spreads: Iterable[float], size: float = 1.0, sign: str = ""
-) -> list[str]:
-    """Format a column with two significant digits for the narrowest interval."""
-    known = [spread / size for spread in spreads if spread > 0]
-    decimals = min(4, max(0, 1 - math.floor(math.log10(min(known))))) if known else 2
-    return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
 
 
 def _p_value(p: float) -> str:

@@ -6,9 +6,15 @@ text.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lasthop.papers.paper import Paper, module
+
+if TYPE_CHECKING:
+    from lasthop.papers.runner import Outcome
 
 _NAMES = ("comparison", "ebsn", "lhack", "selective-fec", "snoop", "vstcp", "wenp")
 
@@ -38,4 +44,70 @@ def names() -> list[str]:
     return list(_NAMES)
 
 
-__all__ = ["Paper", "names", "paper", "papers"]
+def reproduce(
+    name: str,
+    *,
+    figures: Sequence[str] | None = None,
+    readings: Mapping[str, str] | None = None,
+    full: bool = False,
+    seed: int = 1,
+    run: int = 0,
+    jobs: int | None = None,
+    store: str | Path | None = None,
+) -> Outcome:
+    """Run a paper: draw its figures and judge its claims, as `lasthop paper` does.
+
+    Parameters
+    ----------
+    name : str
+        The paper, one of `names`.
+    figures : sequence of str, optional
+        Draw only these, without judging claims. By default all figures are drawn and all claims judged.
+    readings : mapping of str to str, optional
+        Choices for what the paper leaves open, by the name of the reading.
+    full : bool, default False
+        Whether to make as many runs as the claims need, or few.
+    seed : int, default 1
+        The seed.
+    run : int, default 0
+        The run that packet traces show.
+    jobs : int, optional
+        The number of threads, by default one for each core.
+    store : str or Path, optional
+        A directory that keeps finished runs, so that a repeated call resumes.
+
+    Returns
+    -------
+    Outcome
+        The figures and the verdicts. A notebook shows them as a table with pictures to unfold.
+
+    Raises
+    ------
+    KeyError
+        If there is no such paper.
+    ValueError
+        If a figure, a reading or a choice does not exist; the message lists the known ones.
+
+    Examples
+    --------
+    >>> from lasthop import papers
+    >>> outcome = papers.reproduce("ebsn", figures=["3"])
+    >>> [plot.title for plot, figure in outcome.figures]
+    ['Packet trace: basic TCP']
+    """
+    from lasthop import notebook
+    from lasthop.papers.runner import Plan, run_paper
+
+    found = paper(name)
+    known = [plot.id for plot in found.figures]
+    for wanted in figures or ():
+        if wanted not in known:
+            raise ValueError(f"{name} has no figure {wanted!r}; it has {', '.join(known)}")
+    plots = [plot for plot in found.figures if figures is None or plot.id in figures]
+    claims = found.claims if figures is None else ()
+    plan = Plan(found, found.choose(readings or {}), full, plots, claims, seed, run)
+    with notebook.activity_bar(found.title) as progress:
+        return run_paper(plan, None if store is None else Path(store), jobs, progress)
+
+
+__all__ = ["Paper", "names", "paper", "papers", "reproduce"]

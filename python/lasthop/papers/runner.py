@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lasthop import notebook
 from lasthop.papers.evidence import Evidence, Sweep
 from lasthop.papers.kept import make_runs
 from lasthop.papers.kept_store import values
@@ -58,7 +59,7 @@ class Plan:
         return [each for each in self.paper.experiments if each.name in needed]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Outcome:
     """The figures and verdicts of one paper run.
 
@@ -81,6 +82,13 @@ class Outcome:
     judgements: list[tuple[Claim, Judgement]] = field(default_factory=list)
     runs: int = 0
     reached: dict[str, Reached] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return the verdicts in short."""
+        return notebook.outcome_text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.outcome_html(self)
 
     def counts(self) -> dict[str, int]:
         """Return how many results have each verdict; definitions are none."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import csv
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -31,6 +36,99 @@ class DataFigure(Figure):
         super().__init__(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(self)
         self.data = data
+
+    def _repr_png_(self) -> bytes:
+        """Return the picture that a notebook shows."""
+        picture = io.BytesIO()
+        save_png(self, picture)
+        return picture.getvalue()
+
+    def _repr_html_(self) -> str:
+        """Return the picture, at half the size of its pixels so that it is sharp on every screen."""
+        width = round(100 * self.get_figwidth())
+        picture = base64.b64encode(self._repr_png_()).decode()
+        size = f"width:{width}px;max-width:100%"
+        source = f"data:image/png;base64,{picture}"
+        return f'<img alt="{escape(self.alternative())}" style="{size}" src="{source}">'
+
+    def alternative(self) -> str:
+        """Return what the figure shows in words, for those who cannot see it."""
+        shown = [
+            f"{axes.get_ylabel() or self.get_supylabel()} against {axes.get_xlabel()}" for axes in self.axes
+        ]
+        titles = [axes.get_title(loc="left") for axes in self.axes if axes.get_title(loc="left")]
+        return f"{shown[-1] if shown else 'figure'}{': ' if titles else ''}{', '.join(titles)}"
+
+
+@contextmanager
+def drawing(data: Columns, width: float, height: float, ax: Axes | None) -> Iterator[tuple[Figure, Axes]]:
+    """Draw a figure of one panel in our style, or into the caller's axes in the caller's style.
+
+    Parameters
+    ----------
+    data : mapping of str to array
+        The columns that a figure of our own carries.
+    width, height : float
+        Its size in inches.
+    ax : matplotlib.axes.Axes or None
+        The caller's axes, if any.
+
+    Yields
+    ------
+    (Figure, Axes)
+        The figure and the axes to draw into.
+    """
+    if ax is not None:
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        yield figure, ax
+        return
+    with style():
+        own = DataFigure(data, width=width, height=height)
+        yield own, own.add_subplot()
+
+
+@contextmanager
+def panels_of(
+    data: Columns, width: float, height: float, panels: int, ax: Sequence[Axes] | None
+) -> Iterator[tuple[Figure, Sequence[Axes]]]:
+    """Draw a figure of several panels below each other; otherwise as `drawing`.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many axes as panels.
+    """
+    if ax is not None:
+        if len(ax) != panels:
+            raise ValueError(f"ax: expected {panels} axes, one for each panel, found {len(ax)}")
+        figure = ax[0].get_figure(root=True) if len(ax) else None
+        assert figure is not None
+        yield figure, ax
+        return
+    with style():
+        own = DataFigure(data, width=width, height=height)
+        yield own, list(own.subplots(panels, 1, sharex=True, squeeze=False)[:, 0])
+
+
+_Given = TypeVar("_Given")
+
+
+def result(figure: Figure, ax: _Given | None) -> DataFigure | _Given:
+    """Return what a function returns that was given `ax`: it, or the figure of its own."""
+    if ax is not None:
+        return ax
+    assert isinstance(figure, DataFigure)
+    return figure
+
+
+def legend(figure: Figure, axes: Axes, *, ncols: int, **settings: Any) -> None:
+    """Draw a legend above a figure of our own, or below the caller's axes, whose titles are above them."""
+    if isinstance(figure, DataFigure):
+        figure.legend(**(settings | {"loc": "outside upper right", "ncols": ncols}))
+        return
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "frameon": False, "fontsize": 8}
+    axes.legend(**(place | settings | {"ncols": min(ncols, 3)}))
 
 
 def save(fig: Figure, stem: str | Path, data: Columns | None = None) -> list[Path]:

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lasthop import Run
-from lasthop.plots import _style
+from lasthop.plots import _figure, _style
 from lasthop.plots._looks import Look
 
 Periods = Sequence[tuple[float, float]]
@@ -113,7 +113,10 @@ def refer(figure: Figure, axes: Axes, references: Mapping[str, float]) -> None:
     Labels of close values move apart. The limits of the axes must be final.
     """
     low, high = axes.get_ylim()
-    points = 72 * figure.get_figheight() * AXES_SHARE / (high - low)
+    # The place of the caller's axes is known; that of ours is not before it is drawn.
+    own = isinstance(figure, _figure.DataFigure)
+    share = AXES_SHARE if own else axes.get_position().height
+    points = 72 * figure.get_figheight() * share / (high - low)
     free = -math.inf
     for label, value in sorted(references.items(), key=itemgetter(1)):
         axes.axhline(value, gid=label, **REFERENCE)
@@ -163,8 +166,8 @@ def _number(n: int, noun: str) -> str:
     return f"{n or 'no'} {noun}{'s' if n != 1 else ''}"
 
 
-def legend(figure: Figure, *parts: str, shaded: bool) -> None:
-    """Draw the legend of `parts`, and of the shade if there is any, in one row above the figure."""
+def legend(figure: Figure, axes: Axes, *parts: str, shaded: bool) -> None:
+    """Draw the legend of `parts`, and of the shade if there is any."""
     handles: list[Artist] = []
     for part in parts:
         label, look = _LEGEND[part]
@@ -172,4 +175,4 @@ def legend(figure: Figure, *parts: str, shaded: bool) -> None:
         handles.append(Line2D([], [], label=label, **(look | {"linestyle": line})))
     if shaded:
         handles.append(Patch(color=_style.SHADE, linewidth=0, label="channel bad"))
-    figure.legend(handles=handles, loc="outside upper right", ncols=len(handles))
+    _figure.legend(figure, axes, handles=handles, ncols=len(handles))

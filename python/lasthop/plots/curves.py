@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lasthop.plots import _style
-from lasthop.plots._figure import DataFigure
+from lasthop.plots._figure import DataFigure, drawing, legend, result
 from lasthop.plots._looks import Look, looks
 from lasthop.plots._parts import PRINTED, literal, refer
-from lasthop.plots._style import style
 from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading, setting_reading
 
@@ -66,6 +66,30 @@ class Line:
     printed: bool = False
 
 
+@overload
+def curve(
+    lines: Sequence[Line],
+    x: Reading,
+    y: Reading,
+    *,
+    references: Mapping[str, float] | None = ...,
+    bands: bool = ...,
+    peaks: bool = ...,
+    title: str = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def curve(
+    lines: Sequence[Line],
+    x: Reading,
+    y: Reading,
+    *,
+    references: Mapping[str, float] | None = ...,
+    bands: bool = ...,
+    peaks: bool = ...,
+    title: str = ...,
+    ax: Axes,
+) -> Axes: ...
 def curve(
     lines: Sequence[Line],
     x: Reading,
@@ -75,7 +99,8 @@ def curve(
     bands: bool = False,
     peaks: bool = False,
     title: str = "",
-) -> DataFigure:
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw lines with confidence intervals.
 
     Parameters
@@ -92,11 +117,13 @@ def curve(
         Mark the maximum of each line.
     title : str, default ""
         The title.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure; its numbers are in basic units.
+    DataFigure or Axes
+        The figure, or the axes that were given; its numbers are in basic units.
 
     Examples
     --------
@@ -107,9 +134,7 @@ def curve(
     >>> figure.axes[0].get_ylabel()
     'throughput (kbps)'
     """
-    with style():
-        figure = DataFigure(_numbers(lines), width=6.4, height=4.2)
-        axes = figure.add_subplot()
+    with drawing(_numbers(lines), 6.4, 4.2, ax) as (figure, axes):
         for line, look in zip(lines, _looks_of(lines), strict=True):
             _draw(axes, line, look, x.size, y.size, bands)
             if peaks:
@@ -129,9 +154,33 @@ def curve(
             axes.set_title(literal(title), loc="left", fontweight="bold")
         intervals = ("bands" if bands else "bars") if any(line.low is not None for line in lines) else None
         _explain(figure, axes, len(lines), intervals, peaks)
-    return figure
+    return result(figure, ax)
 
 
+@overload
+def sweep_curve(
+    summary: pandas.DataFrame,
+    x: str,
+    *,
+    by: str = ...,
+    references: Mapping[str, float] | None = ...,
+    bands: bool = ...,
+    peaks: bool = ...,
+    title: str = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def sweep_curve(
+    summary: pandas.DataFrame,
+    x: str,
+    *,
+    by: str = ...,
+    references: Mapping[str, float] | None = ...,
+    bands: bool = ...,
+    peaks: bool = ...,
+    title: str = ...,
+    ax: Axes,
+) -> Axes: ...
 def sweep_curve(
     summary: pandas.DataFrame,
     x: str,
@@ -141,7 +190,8 @@ def sweep_curve(
     bands: bool = False,
     peaks: bool = False,
     title: str = "",
-) -> DataFigure:
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw the mean of a metric against a swept setting.
 
     Parameters
@@ -154,11 +204,13 @@ def sweep_curve(
         The column that tells the lines apart.
     references, bands, peaks, title
         As in `curve`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure.
+    DataFigure or Axes
+        The figure, or the axes that were given.
 
     Raises
     ------
@@ -186,10 +238,36 @@ def sweep_curve(
         bands=bands,
         peaks=peaks,
         title=title,
+        ax=ax,
     )
 
 
-def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str = "") -> DataFigure:
+@overload
+def cdf(
+    runs: pandas.DataFrame,
+    metric: str,
+    *,
+    by: str = ...,
+    title: str = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def cdf(
+    runs: pandas.DataFrame,
+    metric: str,
+    *,
+    by: str = ...,
+    title: str = ...,
+    ax: Axes,
+) -> Axes: ...
+def cdf(
+    runs: pandas.DataFrame,
+    metric: str,
+    *,
+    by: str = "scheme",
+    title: str = "",
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw the empirical distribution function of a metric over runs.
 
     Parameters
@@ -202,11 +280,13 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
         The column that tells the lines apart.
     title : str, default ""
         The title.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure.
+    DataFigure or Axes
+        The figure, or the axes that were given.
     """
     greatest = float(runs[metric].max())
     reading = metric_reading(metric, greatest)
@@ -216,9 +296,7 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
         share = np.arange(1, len(values) + 1) / len(part)
         scheme = str(label) if by == "scheme" else ""
         lines.append(Line(str(label), values.tolist(), share.tolist(), scheme=scheme))
-    with style():
-        figure = DataFigure(_numbers(lines), width=6.4, height=4.2)
-        axes = figure.add_subplot()
+    with drawing(_numbers(lines), 6.4, 4.2, ax) as (figure, axes):
         for i, (line, look) in enumerate(zip(lines, looks([line.scheme for line in lines]), strict=True)):
             # Marks at every run would hide the line.
             apart = max(1, len(line.x) // 8)
@@ -242,7 +320,7 @@ def cdf(runs: pandas.DataFrame, metric: str, *, by: str = "scheme", title: str =
         if title:
             axes.set_title(literal(title), loc="left", fontweight="bold")
         _explain(figure, axes, len(lines), None)
-    return figure
+    return result(figure, ax)
 
 
 def _looks_of(lines: Sequence[Line]) -> list[Look]:
@@ -284,7 +362,7 @@ def _mark_peak(axes: Axes, line: Line, x_size: float, y_size: float) -> None:
     axes.plot([x], [y[best] / y_size], linestyle="none", gid=f"peak of {line.label}", **_PEAK)
 
 
-def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None, peaks: bool = False) -> None:
+def _explain(figure: Figure, axes: Axes, lines: int, intervals: str | None, peaks: bool = False) -> None:
     """Draw the legend of lines, intervals and marks above the figure."""
     handles: list[Any] = []
     labels: list[str] = []
@@ -304,7 +382,7 @@ def _explain(figure: DataFigure, axes: Axes, lines: int, intervals: str | None, 
         widths = [len(label) + 7 for label in labels]
         one_row = sum(widths) <= _LEGEND_LETTERS
         columns = len(labels) if one_row else max(1, _LEGEND_LETTERS // max(widths))
-        figure.legend(handles, labels, loc="outside upper right", ncols=columns, handlelength=3.0)
+        legend(figure, axes, handles=handles, labels=labels, ncols=columns, handlelength=3.0)
 
 
 def _fit_x(axes: Axes, values: npt.NDArray[np.float64]) -> None:

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
+from matplotlib.axes import Axes
 
 from lasthop import Scenario
-from lasthop.plots._figure import DataFigure
-from lasthop.plots._style import style
+from lasthop.plots._figure import DataFigure, panels_of, result
 
 
+@overload
+def link_timing(
+    scenario: Scenario,
+    until: float,
+    link: str | None = ...,
+    *,
+    up: bool = ...,
+    seed: int = ...,
+    run: int = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def link_timing(
+    scenario: Scenario,
+    until: float,
+    link: str | None = ...,
+    *,
+    up: bool = ...,
+    seed: int = ...,
+    run: int = ...,
+    ax: Axes,
+) -> Axes: ...
 def link_timing(
     scenario: Scenario,
     until: float,
@@ -17,7 +41,8 @@ def link_timing(
     up: bool = False,
     seed: int = 1,
     run: int = 0,
-) -> DataFigure:
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw the rate and the delay of a link that varies, against time.
 
     Parameters
@@ -28,11 +53,13 @@ def link_timing(
         The end, in seconds.
     link, up, seed, run
         As in `Scenario.link_timing`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw the rate into, without the delay, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure; it carries the rate and the delay.
+    DataFigure or Axes
+        The figure, which carries the rate and the delay, or the axes that were given.
 
     Examples
     --------
@@ -45,13 +72,12 @@ def link_timing(
     time = np.append(timing["time_s"], until)
     name = link or scenario.varying_links[0]
     delay = timing["delay_s"]
-    with style():
-        # A delay that belongs to packets has no course over time.
-        drawn = bool(np.isfinite(delay).all() and np.ptp(delay) > 0)
-        figure = DataFigure(timing, width=8.0, height=4.6 if drawn else 2.8)
-        axes = figure.subplots(2 if drawn else 1, 1, sharex=True, squeeze=False)[:, 0]
-        columns = [("rate_bps", 1e6, "rate (Mbps)"), ("delay_s", 1e-3, "delay (ms)")]
-        for panel, (column, unit, label) in zip(axes, columns, strict=False):
+    # A delay that belongs to packets has no course over time.
+    both = ax is None and bool(np.isfinite(delay).all() and np.ptp(delay) > 0)
+    columns = [("rate_bps", 1e6, "rate (Mbps)"), ("delay_s", 1e-3, "delay (ms)")][: 1 + both]
+    own = None if ax is None else [ax]
+    with panels_of(timing, 8.0, 4.6 if both else 2.8, len(columns), own) as (figure, axes):
+        for panel, (column, unit, label) in zip(axes, columns, strict=True):
             held = np.append(timing[column], timing[column][-1:]) / unit
             panel.plot(time, held, drawstyle="steps-post", gid=column, linewidth=1.0)
             panel.set_ylabel(label)
@@ -59,4 +85,4 @@ def link_timing(
         axes[-1].set_xlim(0.0, until)
         axes[-1].set_xlabel("time (s)")
         axes[0].set_title(f"{name}, {'up' if up else 'down'}")
-    return figure
+    return result(figure, ax)

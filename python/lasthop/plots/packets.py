@@ -7,6 +7,7 @@ Longer traces have the plain packet number, since the wraps could not be told ap
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,15 +15,36 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from lasthop import Run
 from lasthop.plots import _parts
-from lasthop.plots._figure import Columns, DataFigure
+from lasthop.plots._figure import Columns, DataFigure, drawing, panels_of, result
 from lasthop.plots._parts import Periods
-from lasthop.plots._style import style
 
 USUAL_MODULO = 90
 MOST_ROUNDS = 6
 """The most wraps of the axis: with more of them, neighbouring wraps overlap."""
 
 
+@overload
+def packet_trace(
+    run: Run,
+    modulo: int | None = ...,
+    bad_periods: Periods = ...,
+    *,
+    connection: str | None = ...,
+    part: int = ...,
+    printed: Sequence[tuple[float, int]] = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def packet_trace(
+    run: Run,
+    modulo: int | None = ...,
+    bad_periods: Periods = ...,
+    *,
+    connection: str | None = ...,
+    part: int = ...,
+    printed: Sequence[tuple[float, int]] = ...,
+    ax: Axes,
+) -> Axes: ...
 def packet_trace(
     run: Run,
     modulo: int | None = None,
@@ -31,7 +53,8 @@ def packet_trace(
     connection: str | None = None,
     part: int = 0,
     printed: Sequence[tuple[float, int]] = (),
-) -> DataFigure:
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw the number of each packet that the source sent, against time.
 
     A retransmission is a further mark at the same height, of another shape. Triangles along the upper edge
@@ -51,11 +74,13 @@ def packet_trace(
         Which of its parts, if it is split: 0 is the one that begins at the source.
     printed : sequence of (float, int), optional
         Times in seconds and numbers of packets that a publication prints: rings.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure.
+    DataFigure or Axes
+        The figure, or the axes that were given.
 
     Examples
     --------
@@ -68,9 +93,7 @@ def packet_trace(
     columns = _parts.events(run, "sent", "timeout", connection=connection, part=part)
     until = _parts.end(run.events(connection, part))
     modulo = modulo or _modulo([columns], until)
-    with style():
-        figure = DataFigure(_with_printed(columns, printed), width=8.0, height=3.4)
-        axes = figure.add_subplot()
+    with drawing(_with_printed(columns, printed), 8.0, 3.4, ax) as (figure, axes):
         _panel(axes, columns, modulo, bad_periods, until)
         if printed:
             times, packets = np.asarray(printed, dtype=float).T
@@ -79,8 +102,8 @@ def packet_trace(
         axes.set_xlabel("time (s)")
         axes.set_ylabel(_label(modulo))
         rings = ("printed",) if printed else ()
-        _parts.legend(figure, "sent", "again", "timeout", *rings, shaded=len(bad_periods) > 0)
-    return figure
+        _parts.legend(figure, axes, "sent", "again", "timeout", *rings, shaded=len(bad_periods) > 0)
+    return result(figure, ax)
 
 
 def _with_printed(columns: Columns, printed: Sequence[tuple[float, int]]) -> Columns:
@@ -97,9 +120,32 @@ def _with_printed(columns: Columns, printed: Sequence[tuple[float, int]]) -> Col
     return {name: np.append(column, more[name]) for name, column in columns.items()}
 
 
+@overload
 def packet_traces(
-    runs: Sequence[Run], modulo: int | None = None, bad_periods: Periods = (), *, part: int = 0
-) -> DataFigure:
+    runs: Sequence[Run],
+    modulo: int | None = ...,
+    bad_periods: Periods = ...,
+    *,
+    part: int = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def packet_traces(
+    runs: Sequence[Run],
+    modulo: int | None = ...,
+    bad_periods: Periods = ...,
+    *,
+    part: int = ...,
+    ax: Sequence[Axes],
+) -> Sequence[Axes]: ...
+def packet_traces(
+    runs: Sequence[Run],
+    modulo: int | None = None,
+    bad_periods: Periods = (),
+    *,
+    part: int = 0,
+    ax: Sequence[Axes] | None = None,
+) -> DataFigure | Sequence[Axes]:
     """Draw the packet traces of several runs one above the other, on a common time axis.
 
     The axis ends with the shortest run, so that the figure shows how far the others have come by then.
@@ -114,11 +160,18 @@ def packet_traces(
         As in `packet_trace`.
     part : int, default 0
         The part of the first connection, if it is split; the last one of a run with fewer parts.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Axes to draw into, one for each run, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure, with a panel for each run from top to bottom.
+    DataFigure or sequence of Axes
+        The figure, with a panel for each run from top to bottom, or the axes that were given.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many axes as runs.
 
     Examples
     --------
@@ -133,16 +186,18 @@ def packet_traces(
     ends = [_parts.end(run.events(part=each)) for run, each in zip(runs, parts, strict=True)]
     until = min(ends, default=1.0)
     modulo = modulo or _modulo(data, until)
-    with style():
-        figure = DataFigure(_stacked(runs, data), width=8.0, height=0.8 + 1.55 * len(runs))
-        panels = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
+    with panels_of(_stacked(runs, data), 8.0, 0.8 + 1.55 * len(runs), len(runs), ax) as (figure, panels):
         for axes, run, each, columns in zip(panels, runs, parts, data, strict=True):
             _panel(axes, columns, modulo, bad_periods, until)
             _parts.title(axes, run, part=each)
         panels[-1].set_xlabel("time (s)")
-        figure.supylabel(_label(modulo), fontsize="medium")
-        _parts.legend(figure, "sent", "again", "timeout", shaded=len(bad_periods) > 0)
-    return figure
+        if ax is None:
+            figure.supylabel(_label(modulo), fontsize="medium")
+        else:
+            for axes in panels:
+                axes.set_ylabel(_label(modulo))
+        _parts.legend(figure, panels[-1], "sent", "again", "timeout", shaded=len(bad_periods) > 0)
+    return result(figure, ax)
 
 
 def _stacked(runs: Sequence[Run], data: Sequence[Columns]) -> Columns:

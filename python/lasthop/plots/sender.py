@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import overload
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lasthop import Run
 from lasthop.plots import _parts
-from lasthop.plots._figure import DataFigure
+from lasthop.plots._figure import DataFigure, drawing, legend, result
 from lasthop.plots._looks import looks
 from lasthop.plots._parts import Periods
-from lasthop.plots._style import style
 
 
+@overload
 def time_sequence(
-    run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0
-) -> DataFigure:
+    run: Run,
+    bad_periods: Periods = ...,
+    *,
+    connection: str | None = ...,
+    part: int = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def time_sequence(
+    run: Run,
+    bad_periods: Periods = ...,
+    *,
+    connection: str | None = ...,
+    part: int = ...,
+    ax: Axes,
+) -> Axes: ...
+def time_sequence(
+    run: Run,
+    bad_periods: Periods = (),
+    *,
+    connection: str | None = None,
+    part: int = 0,
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw the packets sent and the cumulative acknowledgement, against time.
 
     The time-sequence graph of tcptrace and Wireshark, in packets.
@@ -31,11 +55,13 @@ def time_sequence(
         The connection's name. By default the first.
     part : int, default 0
         Which of its parts, if it is split: 0 is the one that begins at the source.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure.
+    DataFigure or Axes
+        The figure, or the axes that were given.
 
     Examples
     --------
@@ -53,9 +79,7 @@ def time_sequence(
     again = sent & (columns["transmission"] > 1)
     # Acknowledgements are cumulative.
     steps = np.concatenate([[0], np.maximum.accumulate(packet[acknowledged])])
-    with style():
-        figure = DataFigure(columns, width=8.0, height=4.2)
-        axes = figure.add_subplot()
+    with drawing(columns, 8.0, 4.2, ax) as (figure, axes):
         _parts.shade(axes, bad_periods, until)
         axes.plot(
             np.concatenate([[0.0], time[acknowledged], [until]]),
@@ -73,11 +97,36 @@ def time_sequence(
         axes.set_ylim(bottom=0)
         axes.set_ylabel("packet number")
         _parts.title(axes, run, connection, part)
-        _parts.legend(figure, "sent", "again", "acknowledged", "timeout", shaded=len(bad_periods) > 0)
-    return figure
+        _parts.legend(figure, axes, "sent", "again", "acknowledged", "timeout", shaded=len(bad_periods) > 0)
+    return result(figure, ax)
 
 
-def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0) -> DataFigure:
+@overload
+def cwnd(
+    run: Run,
+    bad_periods: Periods = ...,
+    *,
+    connection: str | None = ...,
+    part: int = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def cwnd(
+    run: Run,
+    bad_periods: Periods = ...,
+    *,
+    connection: str | None = ...,
+    part: int = ...,
+    ax: Axes,
+) -> Axes: ...
+def cwnd(
+    run: Run,
+    bad_periods: Periods = (),
+    *,
+    connection: str | None = None,
+    part: int = 0,
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw the congestion window, the slow-start threshold and the data in flight of the source.
 
     Parameters
@@ -88,11 +137,13 @@ def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, 
         As in `time_sequence`.
     connection, part
         As in `time_sequence`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure; it carries all of the run's series.
+    DataFigure or Axes
+        The figure, or the axes that were given; it carries all of the run's series.
 
     Examples
     --------
@@ -106,9 +157,7 @@ def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, 
     time = np.asarray(series["time_s"])
     until = _parts.end(series)
     looks = {"cwnd_bytes": _parts.CWND, "ssthresh_bytes": _parts.SSTHRESH, "flight_bytes": _parts.FLIGHT}
-    with style():
-        figure = DataFigure(series, width=8.0, height=3.4)
-        axes = figure.add_subplot()
+    with drawing(series, 8.0, 3.4, ax) as (figure, axes):
         _parts.shade(axes, bad_periods, until)
         for name, look in looks.items():
             held = np.asarray(series[name]) / 1000
@@ -120,13 +169,36 @@ def cwnd(run: Run, bad_periods: Periods = (), *, connection: str | None = None, 
         axes.set_ylim(0, 1.15 * float(np.max(series["cwnd_bytes"], initial=1.0)) / 1000)
         axes.set_ylabel("window (KB)")
         _parts.title(axes, run, connection, part)
-        _parts.legend(figure, "cwnd", "ssthresh", "flight", shaded=len(bad_periods) > 0)
-    return figure
+        _parts.legend(figure, axes, "cwnd", "ssthresh", "flight", shaded=len(bad_periods) > 0)
+    return result(figure, ax)
 
 
+@overload
 def segment_size(
-    run: Run, bad_periods: Periods = (), *, connection: str | None = None, part: int = 0
-) -> DataFigure:
+    run: Run,
+    bad_periods: Periods = ...,
+    *,
+    connection: str | None = ...,
+    part: int = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def segment_size(
+    run: Run,
+    bad_periods: Periods = ...,
+    *,
+    connection: str | None = ...,
+    part: int = ...,
+    ax: Axes,
+) -> Axes: ...
+def segment_size(
+    run: Run,
+    bad_periods: Periods = (),
+    *,
+    connection: str | None = None,
+    part: int = 0,
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw the segment size of a sender, against time.
 
     Schemes such as `vs-tcp` vary it. Triangles along the upper edge are timeouts.
@@ -139,11 +211,13 @@ def segment_size(
         As in `time_sequence`.
     connection, part
         As in `time_sequence`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure. Its data has a row for each size, with how long it was used.
+    DataFigure or Axes
+        The figure, or the axes that were given. Its data has a row for each size, with how long it was used.
 
     Examples
     --------
@@ -160,10 +234,8 @@ def segment_size(
     changed = np.flatnonzero(np.diff(series["mss_bytes"], prepend=-1.0))
     begins, sizes = series["time_s"][changed], series["mss_bytes"][changed]
     held = np.append(begins[1:], until) - begins
-    with style():
-        data = {"time_s": begins, "held_s": held, "mss_bytes": sizes}
-        figure = DataFigure(data, width=8.0, height=3.4)
-        axes = figure.add_subplot()
+    data = {"time_s": begins, "held_s": held, "mss_bytes": sizes}
+    with drawing(data, 8.0, 3.4, ax) as (figure, axes):
         _parts.shade(axes, bad_periods, until)
         x, y = np.append(begins, until), np.append(sizes, sizes[-1:])
         axes.plot(x, y, drawstyle="steps-post", gid="size", **_parts.SIZE)
@@ -175,10 +247,30 @@ def segment_size(
             _parts.refer(figure, axes, {"mean over time": float(np.average(sizes, weights=held))})
         axes.set_ylabel("payload of a segment (B)")
         _parts.title(axes, run, connection, part)
-        _parts.legend(figure, "size", "timeout", shaded=len(bad_periods) > 0)
-    return figure
+        _parts.legend(figure, axes, "size", "timeout", shaded=len(bad_periods) > 0)
+    return result(figure, ax)
 
 
+@overload
+def windows(
+    runs: Mapping[str, Run],
+    mss: float,
+    *,
+    references: Mapping[str, float] | None = ...,
+    shaded: Periods = ...,
+    part: int = ...,
+    ax: None = None,
+) -> DataFigure: ...
+@overload
+def windows(
+    runs: Mapping[str, Run],
+    mss: float,
+    *,
+    references: Mapping[str, float] | None = ...,
+    shaded: Periods = ...,
+    part: int = ...,
+    ax: Axes,
+) -> Axes: ...
 def windows(
     runs: Mapping[str, Run],
     mss: float,
@@ -186,7 +278,8 @@ def windows(
     references: Mapping[str, float] | None = None,
     shaded: Periods = (),
     part: int = 0,
-) -> DataFigure:
+    ax: Axes | None = None,
+) -> DataFigure | Axes:
     """Draw the congestion windows of several runs on one time axis, in segments.
 
     Parameters
@@ -201,11 +294,13 @@ def windows(
         Intervals of time to shade, in seconds.
     part : int, default 0
         The part of the first connection, if it is split; the last one of a run with fewer parts.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, in place of a figure of its own.
 
     Returns
     -------
-    DataFigure
-        The figure.
+    DataFigure or Axes
+        The figure, or the axes that were given.
 
     Examples
     --------
@@ -222,9 +317,7 @@ def windows(
         "cwnd_segments": np.concatenate([each["cwnd_bytes"] / mss for each in series.values()]),
     }
     until = max(_parts.end(each) for each in series.values())
-    with style():
-        figure = DataFigure(columns, width=8.0, height=3.4)
-        axes = figure.add_subplot()
+    with drawing(columns, 8.0, 3.4, ax) as (figure, axes):
         _parts.shade(axes, shaded, until)
         of_schemes = looks([run.scheme for run in runs.values()])
         for (label, each), look in zip(series.items(), of_schemes, strict=True):
@@ -237,5 +330,5 @@ def windows(
         axes.set_ylim(bottom=0)
         _parts.refer(figure, axes, references or {})
         axes.set_ylabel("congestion window (segments)")
-        figure.legend(loc="outside upper right", ncols=len(series), handlelength=3.0)
-    return figure
+        legend(figure, axes, ncols=len(series), handlelength=3.0)
+    return result(figure, ax)

@@ -154,11 +154,13 @@ class PointPlan:
     """
 
     def __init__(self, rule: Rule, point: int, have: dict[str, RunNumbers]) -> None:
-        self.point, self.stopped = point, False
+        self.point: int = point
+        self.stopped: bool = False
         self._have = have
         self._rule = rule
         self._checkpoints = rule.checkpoints()
-        self.target = self.expected = next(self._checkpoints)
+        self.target: int = next(self._checkpoints)
+        self.expected: int = self.target
         # All runs below this number are stored or submitted.
         self._ordered = 0
 

@@ -47,7 +47,7 @@ class Samples:
         self._store = store
         self._points = identity.points
         self._each_scheme = each_scheme
-        self.metrics = (*identity.metrics, TOTAL)
+        self.metrics: tuple[str, ...] = (*identity.metrics, TOTAL)
         self._runs: dict[int, dict[str, int]] = {}
 
     def runs(self, point: int, *schemes: str) -> int:

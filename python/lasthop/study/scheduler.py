@@ -84,7 +84,7 @@ class Scheduler:
         self._chunks: list[tuple[Any, ...]] = []
         self._uncommitted = 0
         self._under_way = 0
-        self.progress = Progress()
+        self.progress: Progress = Progress()
         for plan in self._plans:
             self._decide(plan)
             self.progress.done += plan.done()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from lasthop import _lasthop, api
+from lasthop import _lasthop, api, notebook
 from lasthop._lasthop import Scenario
 from lasthop.study import export, statistics, tables
 from lasthop.study.error import StudyError
@@ -98,11 +99,11 @@ class Study:
         each_scheme: bool = False,
         store: str | Path | None = None,
     ) -> None:
-        self.scenario = scenario if isinstance(scenario, Scenario) else api.load(scenario)
-        self.rule = _rule(precision, runs, metric, targets)
+        self.scenario: Scenario = scenario if isinstance(scenario, Scenario) else api.load(scenario)
+        self.rule: Rule = _rule(precision, runs, metric, targets)
         self.each_scheme = each_scheme
         self._precision, self._targets = precision, targets
-        self.path = None if store is None else Path(store)
+        self.path: Path | None = None if store is None else Path(store)
         points = self.scenario.points()
         self._scenarios = [point.scenario for point in points]
         # Every point has those of `METRICS` first, and the counters of its schemes.
@@ -204,7 +205,7 @@ class Study:
         runs = next(self.rule.checkpoints())
         return Progress(expected=runs * sum(len(point.schemes) for point in self.points))
 
-    def run(self, jobs: int | None = None, progress: Callable[[Progress], None] | None = None) -> int:
+    def run(self, jobs: int | None = None, progress: Callable[[Progress], None] | bool | None = None) -> int:
         """Make the missing runs.
 
         Ctrl-C stops it within a moment and keeps all finished runs. If the process is killed, at most the
@@ -214,8 +215,9 @@ class Study:
         ----------
         jobs : int, optional
             The number of threads, by default one for each core. Results do not depend on it.
-        progress : callable, optional
-            Called with the progress several times a second.
+        progress : callable or bool, optional
+            Called with the progress several times a second. By default, or with True, a notebook shows a
+            bar; with False it does not.
 
         Returns
         -------
@@ -245,8 +247,11 @@ class Study:
             # Import scipy now: later it would delay storing results and handling Ctrl-C.
             statistics.prepare()
             counters = self._identity.metrics[len(_lasthop.METRICS) :]
-            with _lasthop.Pool(jobs, counters) as pool:
-                scheduler.run(pool, progress)
+            with ExitStack() as stack:
+                if progress is None or progress is True:
+                    progress = stack.enter_context(notebook.progress_bar(self.scenario.title or "study"))
+                pool = stack.enter_context(_lasthop.Pool(jobs, counters))
+                scheduler.run(pool, progress or None)
             return scheduler.progress.made
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -369,6 +374,13 @@ class Study:
     ) -> None:
         """Close the file."""
         self.close()
+
+    def __repr__(self) -> str:
+        """Return its size, and how far it is."""
+        return notebook.study_text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.study_html(self)
 
     def _scheduler(self) -> Scheduler:
         samples = Samples(self._store, self._identity)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lasthop.study.statistics import Kind
@@ -138,6 +140,37 @@ def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
     else:
         unit, size = basic, 1.0
     return Reading(name, unit, size)
+
+
+def aligned(
+    values: Iterable[float], spreads: Iterable[float], size: float = 1.0, sign: str = ""
+) -> list[str]:
+    """Format a column with two significant digits for the narrowest interval.
+
+    Parameters
+    ----------
+    values : iterable of float
+        The values; NaN is a dash.
+    spreads : iterable of float
+        The half-widths of their intervals.
+    size : float, default 1
+        The size of the unit.
+    sign : str, default ""
+        "+" to sign positive values too.
+
+    Returns
+    -------
+    list of str
+        The cells.
+
+    Examples
+    --------
+    >>> aligned([5681.0, 8096.4], [317.9, 20.7], size=1000)
+    ['5.681', '8.096']
+    """
+    known = [spread / size for spread in spreads if spread > 0]
+    decimals = min(4, max(0, 1 - math.floor(math.log10(min(known))))) if known else 2
+    return ["-" if math.isnan(value) else f"{value / size:{sign},.{decimals}f}" for value in values]
 
 
 def _suitable(units: tuple[tuple[str, float], ...], greatest: float) -> tuple[str, float]:

@@ -34,7 +34,10 @@ def ceiling(good: float, bad: float, maximum: float) -> float:
     return maximum * good / (good + bad)
 
 
-RESENT = {"basic": ((25.9, 44), (28.3, 44)), "local-recovery": ((13.75, 27),)}
+RESENT: dict[str, tuple[tuple[float, int], ...]] = {
+    "basic": ((25.9, 44), (28.3, 44)),
+    "local-recovery": ((13.75, 27),),
+}
 """The retransmissions that sections 3.4 and 4.2.1 print, as time in seconds and packet."""
 
 

@@ -1,0 +1,324 @@
+"""How results show themselves in notebooks and interactive sessions: text, HTML and progress bars.
+
+The HTML has no scripts and no colours of its own for text, so that it suits light and dark notebooks.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from lasthop._lasthop import Link, Run, Scenario, Scheme
+
+if TYPE_CHECKING:
+    from lasthop.papers.runner import Outcome
+    from lasthop.study import Progress, Study
+
+_CELL = "padding:0.15em 0.9em 0.15em 0;text-align:{align};font-weight:{weight}"
+_SECONDS_BETWEEN_UPDATES = 0.1
+
+_METRICS = {
+    "throughput_bps": "throughput",
+    "goodput": "goodput",
+    "retransmitted_bytes": "retransmitted",
+    "timeouts": "timeouts",
+    "completion_time_s": "completion",
+}
+"""The metrics that a run shows: the columns of `lasthop run`."""
+
+
+class Runs(list[Run]):
+    """Runs of one scenario: a list that a notebook shows as a table.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> lasthop.compare("ebsn-example", ["basic", "ebsn"])
+    basic   3.11 kbps   goodput 73.4 %    38.9 KB retransmitted   23 timeouts   257.3 s
+    ebsn    8.54 kbps   goodput 100.0 %   0 B retransmitted       0 timeouts    93.6 s
+    """
+
+    def __repr__(self) -> str:
+        """Return a line for each run."""
+        rows = [[run.label, *_facts(run)] for run in self]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return "\n".join(lines) or "no runs"
+
+    def _repr_html_(self) -> str:
+        caption = escape(self[0].title or "A run") if self else "No runs"
+        heads = ["", *_METRICS.values()]
+        rows = [[run.label, *(_shown(name, run.metrics.get(name)) for name in _METRICS)] for run in self]
+        return _table(caption, heads, rows)
+
+
+def run_text(run: Run) -> str:
+    """Return the text that stands for a run: what was run, and its main results.
+
+    Examples
+    --------
+    >>> import lasthop
+    >>> str(lasthop.run("ebsn-example", "ebsn"))[61:]
+    'with ebsn, seed 1, run 0: finished; 8.54 kbps, goodput 100.0 %, 0 B retransmitted, 0 timeouts, 93.6 s>'
+    """
+    facts = ", ".join(_facts(run)) if run.connections else "no connections"
+    return f"<Run of {run.title!r} with {run.label}, seed {run.seed}, run {run.run}: {run.ended}; {facts}>"
+
+
+def run_html(run: Run) -> str:
+    """Return a run as HTML: its results, and what it recorded."""
+    rows = [[label, _shown(name, run.metrics.get(name))] for name, label in _METRICS.items()]
+    for name, metrics in run.traffic.items():
+        rows.append([f"traffic {name}", _shown("throughput_bps", metrics["throughput_bps"])])
+    for name, metrics in run.applications.items():
+        rows.append([f"application {name}", f"{metrics['responses']:,} responses"])
+    rows += [[name, f"{value:,}"] for name, value in run.metrics.items() if "." in name and value]
+    caption = f"{escape(run.title or 'A run')} · <b>{escape(run.label)}</b>"
+    foot = f"seed {run.seed}, run {run.run}: {run.ended}"
+    if run.recorded_rows:
+        foot += f"; {run.recorded_rows:,} rows recorded"
+    return _table(caption, ["", ""], rows, foot)
+
+
+def scenario_html(scenario: Scenario) -> str:
+    """Return a scenario as HTML: its schemes and sweep, and the canonical form to unfold."""
+    rows = [["schemes", ", ".join(scenario.schemes)]]
+    rows += [["sender", scenario.sender]] if scenario.sender else []
+    rows += [[f"sweep of {name}", ", ".join(values)] for name, values in scenario.sweep.items()]
+    rows.append(["from", scenario.file])
+    title = f"<b>{escape(scenario.title or 'A scenario')}</b>"
+    return _table(title, ["", ""], rows, align="left") + _unfold("every setting", scenario.to_toml())
+
+
+def scheme_html(scheme: Scheme) -> str:
+    """Return a scheme as HTML."""
+    return (
+        f"<div><b>{escape(scheme.name)}</b>: {escape(scheme.summary)}<br>"
+        f"<small>{escape(scheme.source)}</small></div>"
+    )
+
+
+def link_html(link: Link) -> str:
+    """Return a preset of links as HTML."""
+    return (
+        f"<div><b>{escape(link.name)}</b>: {escape(link.summary)}<br>"
+        f"<small>Numbers: {escape(link.source)}. Our choice: {escape(link.choice)}.</small></div>"
+        + _unfold("its settings", link.toml)
+    )
+
+
+def study_text(study: Study) -> str:
+    """Return the text that stands for a study: its size, and how far it is."""
+    return f"<Study of {study.scenario.title!r}: {_extent(study)}; {_state(study)}>"
+
+
+def study_html(study: Study) -> str:
+    """Return a study as HTML: its size, and the means of its metric as far as they are known."""
+    from lasthop.study.units import aligned, metric_reading
+
+    caption = f"<b>{escape(study.scenario.title or 'A study')}</b> · {escape(_extent(study))}"
+    if not study.progress.done:
+        return _table(caption, [], [], _state(study))
+    summary = study.summary()
+    reading = metric_reading(study.metric, float(summary["mean"].abs().max()))
+    parameters = list(study.points[0].parameters)
+    heads = [*parameters, "scheme", reading.label, "± 95 %", "runs"]
+    columns = [
+        *(summary[name] for name in parameters),
+        summary["scheme"],
+        *(aligned(summary[name], summary["ci95"], reading.size) for name in ("mean", "ci95")),
+        [f"{runs:,}" for runs in summary["runs"]],
+    ]
+    rows = [[str(cell) for cell in row] for row in zip(*columns, strict=True)]
+    return _table(caption, heads, rows, _state(study), words=len(parameters) + 1)
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """Return the text that stands for a reproduced paper: its verdicts."""
+    return f"<Outcome of {outcome.plan.paper.title!r}: {_verdicts(outcome)}>"
+
+
+def outcome_html(outcome: Outcome) -> str:
+    """Return a reproduced paper as HTML: its claims with their verdicts, and its figures to unfold."""
+    paper = outcome.plan.paper
+    caption = f"<b>{escape(paper.title)}</b> · {escape(paper.source)}"
+    heads = ["section", "claim", "paper", "found", "verdict"]
+    rows = [
+        [claim.section, claim.statement, claim.printed, judgement.found, judgement.verdict]
+        for claim, judgement in outcome.judgements
+    ]
+    html = _table(caption, heads if rows else [], rows, _verdicts(outcome), align="left")
+    for plot, figure in outcome.figures:
+        html += f"<details><summary>Figure {escape(plot.id)}: {escape(plot.title)}</summary>"
+        html += f"{figure._repr_html_()}</details>"
+    return html
+
+
+@contextmanager
+def activity_bar(title: str) -> Iterator[Callable[[str, Progress | None], None] | None]:
+    """Show what goes on while the block runs, if this is a notebook.
+
+    Parameters
+    ----------
+    title : str
+        What is running.
+
+    Yields
+    ------
+    callable or None
+        Takes the name of a part, and its progress or None if its length is unknown. None outside notebooks.
+    """
+    show = _display()
+    if show is None:
+        yield None
+        return
+    shown = -math.inf
+
+    def update(part: str, now: Progress | None) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _SECONDS_BETWEEN_UPDATES:
+            shown = time.monotonic()
+            show(progress_html(f"{title}, {part}" if part else title, now))
+
+    try:
+        yield update
+    finally:
+        show(None)
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callable[[Progress], None] | None]:
+    """Show the progress of a study while the block runs, if this is a notebook.
+
+    Parameters
+    ----------
+    title : str
+        What is running.
+
+    Yields
+    ------
+    callable or None
+        Takes the progress. None outside notebooks.
+    """
+    with activity_bar(title) as update:
+        yield None if update is None else partial(update, "")
+
+
+def progress_html(title: str, now: Progress | None) -> str:
+    """Return the progress of a study as HTML; None is an activity of unknown length."""
+    if now is None:
+        return f"<div><progress></progress> {escape(title)}</div>"
+    left = "" if now.seconds_left is None else f", about {now.seconds_left:,.0f} s left"
+    text = f"{escape(title)}: {now.done:,} of about {now.expected:,} runs{left}"
+    bar = f'<progress max="{now.expected}" value="{now.done}" aria-label="{escape(title)}"></progress>'
+    return f"<div>{bar} {text}</div>"
+
+
+def _display() -> Callable[[str | None], None] | None:
+    """Return what shows HTML in place of the HTML before; None outside notebooks."""
+    marimo = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+
+        def replace_output(html: str | None) -> None:
+            if html is None:
+                marimo.output.clear()
+            else:
+                marimo.output.replace(marimo.Html(html))
+
+        return replace_output
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    # A terminal has no place for HTML.
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    handle = ipython.display.display(ipython.display.HTML(""), display_id=True)
+    return lambda html: handle.update(ipython.display.HTML(html or ""))
+
+
+def _facts(run: Run) -> list[str]:
+    """Return the main results of a run in words."""
+    throughput, goodput, resent, timeouts, completion = (
+        _shown(name, run.metrics.get(name)) for name in _METRICS
+    )
+    plural = "" if timeouts == "1" else "s"
+    finished = "not finished" if completion == "-" else completion
+    return [
+        throughput,
+        f"goodput {goodput}",
+        f"{resent} retransmitted",
+        f"{timeouts} timeout{plural}",
+        finished,
+    ]
+
+
+def _shown(metric: str, value: float | None) -> str:
+    """Return a metric with a unit that suits its size."""
+    from lasthop.study.units import metric_reading
+
+    if value is None:
+        return "-"
+    if metric == "timeouts":
+        return f"{value:,}"
+    reading = metric_reading(metric, abs(value))
+    number = value / reading.size
+    digits = 1 if metric in ("goodput", "completion_time_s") or number >= 10 else 2
+    text = f"{number:,.0f}" if reading.unit == "B" else f"{number:,.{digits}f}"
+    return f"{text} {reading.unit}"
+
+
+def _extent(study: Study) -> str:
+    points, schemes = len(study.points), len(study.scenario.schemes)
+    return (
+        f"{points:,} point{'s' * (points != 1)} by {schemes} scheme{'s' * (schemes != 1)}, seed {study.seed}"
+    )
+
+
+def _state(study: Study) -> str:
+    now = study.progress
+    if not now.done:
+        return "nothing has been run yet"
+    return f"{now.done:,} runs, {'finished' if study.finished else f'of about {now.expected:,}'}"
+
+
+def _verdicts(outcome: Outcome) -> str:
+    found = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts().items())
+    judged = found if outcome.judgements else "no claims judged"
+    return f"{judged}; {len(outcome.figures)} figures from {outcome.runs:,} runs"
+
+
+def _table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    foot: str = "",
+    *,
+    align: str = "right",
+    words: int = 1,
+) -> str:
+    """Return a table; `caption` is HTML, all else is text. The first `words` columns are aligned left."""
+
+    def cell(kind: str, column: int, text: str) -> str:
+        side = "left" if column < words else align
+        style = _CELL.format(align=side, weight="600" if kind == "th" else "400")
+        scope = ' scope="col"' if kind == "th" else ""
+        return f'<{kind}{scope} style="{style}">{escape(str(text))}</{kind}>'
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        return f"<tr>{''.join(cell(kind, column, text) for column, text in enumerate(cells))}</tr>"
+
+    head = f"<thead>{line('th', heads)}</thead>" if any(heads) else ""
+    body = "".join(line("td", row) for row in rows)
+    note = f"<div><small>{escape(foot)}</small></div>" if foot else ""
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    table = f'<table style="{style}">{head}<tbody>{body}</tbody></table>' if body else ""
+    return f'<div style="overflow-x:auto"><div>{caption}</div>{table}{note}</div>'
+
+
+def _unfold(summary: str, text: Any) -> str:
+    return f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
