@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from lasthop.study.statistics import Kind
 
@@ -15,6 +16,35 @@ _SHARES = frozenset({"goodput", "finished", "aborted"})
 _BELOW_ONE = _SHARES | {"fairness"}
 _AMOUNTS = ("_bps", "_bytes", "_s", "_bits")
 _SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]))
+
+_HIGHER = frozenset({"throughput_bps", "goodput", "finished", "delivered_bytes", "fairness"})
+_LOWER = frozenset(
+    {
+        "completion_time_s",
+        "aborted",
+        "retransmitted_segments",
+        "retransmitted_bytes",
+        "timeouts",
+        "fast_retransmits",
+        "tail_loss_probes",
+        "spurious_timeouts",
+        "relay_retransmitted_segments",
+        "relay_timeouts",
+        "relay_peak_bytes",
+        "relay_held_bytes",
+        "acknowledged_undelivered_bytes",
+        "link_discards",
+        "lost_on_air",
+        "queue_drops",
+        "aqm_drops",
+        "link_attempts",
+        "link_failures",
+        "link_bits",
+        "collisions",
+        "busy_time_s",
+    }
+)
+"""Metrics of which it is clear what is better. Of others, such as notices, it depends on the question."""
 
 _SETTINGS = {
     "good": "good period",
@@ -65,6 +95,19 @@ def metric_kind(metric: str) -> Kind:
     if name in _BELOW_ONE:
         return "share"
     return "amount" if name.endswith(_AMOUNTS) else "count"
+
+
+def better_of(metric: str) -> Literal["higher", "lower"] | None:
+    """Return which values of a metric are better; None if it depends on the question.
+
+    Examples
+    --------
+    >>> better_of("throughput_bps"), better_of("timeouts"), better_of("ebsn.notices_sent")
+    ('higher', 'lower', None)
+    """
+    if metric in _HIGHER:
+        return "higher"
+    return "lower" if metric in _LOWER else None
 
 
 def metric_reading(metric: str, greatest: float) -> Reading:

@@ -1,0 +1,591 @@
+"""Comparisons: many arms over the same fades, each against a baseline."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from lasthop import api
+from lasthop._lasthop import METRICS, Pool, Scenario, ScenarioError
+from lasthop.comparison.arm import Arm
+from lasthop.comparison.elimination import FEWEST_TO_STOP, Elimination, independent, looks
+from lasthop.comparison.error import ComparisonError
+from lasthop.study import statistics
+from lasthop.study.interrupt import interrupts_held
+from lasthop.study.plan import MOST_RUNS, Progress
+from lasthop.study.statistics import Sample, compare, estimate, holm, paired
+from lasthop.study.units import better_of, metric_kind
+from lasthop.suggest import unknown
+
+if TYPE_CHECKING:
+    import pandas
+
+SIGNIFICANT = 0.05
+
+SECONDS_TO_LISTEN = 0.1
+"""How long to wait for results before checking for Ctrl-C."""
+
+Better = Literal["higher", "lower"]
+
+Status = Literal["best", "as good", "cannot tell", "worse"]
+"""What is said of an arm at the end.
+
+`"best"`: every other arm is worse. `"as good"`: at most the margin worse than any arm that may be the best.
+`"cannot tell"`: cannot be told apart from the best. `"worse"`: worse than the best.
+"""
+
+Row = tuple[float | int | bool | None, ...]
+"""The values of all metrics of a run."""
+
+
+class Executor(Protocol):
+    """Executes runs: `lasthop._lasthop.Pool`, or another class with this interface."""
+
+    def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
+        """Enqueue `runs` runs, numbered from `first_run`."""
+
+    def collect(self, timeout_s: float) -> Sequence[tuple[int, int, str, Row]]:
+        """Wait for results, and return them: (key, run, ended, metrics)."""
+
+    def cancel(self) -> None:
+        """Drop every run that is enqueued or running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An arm that is not compared.
+
+    Attributes
+    ----------
+    arm : Arm
+        The arm.
+    reason : str
+        Why the scenario refuses it, or which arm it equals.
+    same : Arm or None
+        The arm that it equals.
+    """
+
+    arm: Arm
+    reason: str
+    same: Arm | None = None
+
+
+class Comparison:
+    """Many arms over the same fades, each paired with a baseline; what is clearly worse stops early.
+
+    Run `r` of every arm has the same seed and run number, so it meets the same fades. At each look, whose
+    numbers of runs double, arms stop that are clearly worse than the best so far, or of which enough is
+    known: their ratio to the baseline, and how they compare with the best. Results do not depend on the
+    number of threads.
+
+    Parameters
+    ----------
+    scenario : Scenario, str or Path
+        The scenario, its file, or the name of a worked scenario; without a sweep.
+    arms : sequence of Arm
+        The arms. Those that the scenario refuses are left out, and so are those that equal an earlier one.
+    baseline : Arm, optional
+        The arm that every other is compared with; added if it is not among the arms. By default the
+        scenario's own sender with its first scheme.
+    metric : str, default "throughput_bps"
+        The metric to compare by.
+    better : {"higher", "lower"}, optional
+        Which values of the metric are better. Known for most metrics; needed for others.
+    seed : int, default 1
+        The seed of all runs.
+    overrides : sequence of str, optional
+        Settings for all arms, as in `lasthop.load`.
+    variants : sequence of sequence of str, optional
+        Overrides for all arms in some runs: run `r` has those of variant `r` modulo their number. The arms
+        are then compared on average over the variants, such as draws from the spread of a fitted link.
+    error : float, default 0.05
+        The probability that a truly best arm is called worse.
+    margin : float, default 0.05
+        How much worse than the best, relative to it, still counts as good.
+    precision : float or None, default 0.05
+        The half-width of the ratios' 95 % intervals at which to stop. None to always make the most runs.
+    runs : (int, int), default (8, 64)
+        The runs of each arm at the first look, and the most.
+
+    Attributes
+    ----------
+    baseline : Arm
+        The baseline.
+    arms : list of Arm
+        The arms that are compared.
+    refused : list of Refusal
+        Those that are not.
+    metric : str
+        The metric.
+    better : {"higher", "lower"}
+        Which values of it are better.
+
+    Raises
+    ------
+    ComparisonError
+        If the baseline is refused, the metric does not exist, or an argument makes no sense.
+    ScenarioError
+        If the scenario itself is invalid.
+
+    Examples
+    --------
+    >>> from lasthop.comparison import Comparison, grid
+    >>> arms = grid(["linux", "linux-bbr"], ["basic", "arq"])
+    >>> comparison = Comparison("last-mile", arms, overrides=["limit=5 s"], runs=(8, 8))
+    >>> comparison.run()
+    32
+    >>> comparison.results()[["rank", "arm", "status"]].values.tolist()[:2]
+    [[1, 'linux-bbr basic', 'best'], [2, 'linux-bbr arq', 'worse']]
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | str | Path,
+        arms: Sequence[Arm],
+        *,
+        baseline: Arm | None = None,
+        metric: str = "throughput_bps",
+        better: Better | None = None,
+        seed: int = 1,
+        overrides: Sequence[str] = (),
+        variants: Sequence[Sequence[str]] = ((),),
+        error: float = 0.05,
+        margin: float = 0.05,
+        precision: float | None = 0.05,
+        runs: tuple[int, int] = (8, 64),
+    ) -> None:
+        _check(error=error, margin=margin, precision=precision, runs=runs, variants=variants)
+        self._source, self._overrides, self._variants = scenario, list(overrides), variants
+        self.seed, self.metric, self.error, self.margin, self.precision = (
+            seed,
+            metric,
+            error,
+            margin,
+            precision,
+        )
+        self._looks = list(looks(*runs))
+        self.scenario = self._load([])
+        if self.scenario.sweep:
+            raise ComparisonError(
+                f"the scenario sweeps {', '.join(self.scenario.sweep)}; a comparison has one link: "
+                "state values that are remedies as an axis, and leave the sweep out: sweep={}"
+            )
+        self.arms: list[Arm] = []
+        self.refused: list[Refusal] = []
+        self._scenarios: dict[tuple[Arm, int], Scenario] = {}
+        self.baseline = self._enter_all(arms, baseline)
+        known = dict.fromkeys(name for arm in self.arms for name in self._scenario(arm, 0).metrics)
+        if metric not in known:
+            raise ComparisonError(unknown("metric", metric, known))
+        found = better or better_of(metric)
+        if found is None:
+            raise ComparisonError(f"{metric}: state whether higher or lower is better")
+        self.better: Better = found
+        # The columns of a run's values, as the pool has them.
+        self.metrics = (*METRICS, *(name for name in known if name not in METRICS))
+        self._rows: dict[Arm, dict[int, Row]] = {arm: {} for arm in self.arms}
+        self._counted = dict.fromkeys(self.arms, 0)
+        self._running = list(self.arms)
+        for arm in self.arms:
+            if metric not in self._scenario(arm, 0).metrics:
+                self._leave_out(arm, f"it has no {metric}")
+        self._eliminated: set[Arm] = set()
+        self._samples: dict[tuple[Arm, int, str], Sample] = {}
+        self._look = 0
+        self.progress = Progress(expected=self._expected())
+
+    # -- The arms ------------------------------------------------------------------------------------
+
+    def _load(self, overrides: Sequence[str]) -> Scenario:
+        """Return the scenario with overrides behind those of all arms."""
+        every = [*self._overrides, *overrides]
+        if isinstance(self._source, Scenario):
+            if not every:
+                return self._source
+            return Scenario.parse(self._source.to_toml(), name=self._source.file, overrides=every)
+        return api.load(self._source, every)
+
+    def _scenario(self, arm: Arm, variant: int) -> Scenario:
+        """Return the scenario of an arm in one variant; it is parsed once."""
+        key = (arm, variant)
+        if key not in self._scenarios:
+            self._scenarios[key] = self._load([*self._variants[variant], *arm.overrides()])
+        return self._scenarios[key]
+
+    def _enter_all(self, arms: Sequence[Arm], baseline: Arm | None) -> Arm:
+        """Enter the arms and the baseline, and return the baseline."""
+        entered: dict[tuple[str, str], Arm] = {}
+        for arm in dict.fromkeys(arms):
+            try:
+                same = entered.setdefault(self._identity(arm), arm)
+            except ScenarioError as error:
+                self.refused.append(Refusal(arm, error.message))
+                continue
+            if same is arm:
+                self.arms.append(arm)
+            else:
+                self.refused.append(Refusal(arm, f"the same as {same.label}", same))
+        if baseline is None:
+            baseline = Arm(self.scenario.sender, self.scenario.schemes[0])
+        try:
+            same = entered.setdefault(self._identity(baseline), baseline)
+        except ScenarioError as error:
+            raise ComparisonError(f"the baseline {baseline.label} is refused: {error.message}") from None
+        if same is baseline and same not in self.arms:
+            self.arms.insert(0, same)
+        return same
+
+    def _identity(self, arm: Arm) -> tuple[str, str]:
+        """Return what two arms share if their runs are equal."""
+        return self._scenario(arm, 0).hash, arm.scheme
+
+    # -- Running -------------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether every arm has stopped."""
+        return self._look == len(self._looks)
+
+    def run(
+        self,
+        jobs: int | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        executor: Executor | None = None,
+    ) -> int:
+        """Make the runs.
+
+        Ctrl-C stops it within a moment. The results are then those of the last complete look, and calling it
+        again goes on.
+
+        Parameters
+        ----------
+        jobs : int, optional
+            The number of threads, by default one for each core. Results do not depend on it.
+        progress : callable, optional
+            Called with the progress several times a second.
+        executor : Executor, optional
+            Executes the runs instead of threads of this process.
+
+        Returns
+        -------
+        int
+            The number of runs made.
+
+        Raises
+        ------
+        RuntimeError
+            If a run crashed; the message says how to replay it.
+        """
+        if self.finished:
+            return 0
+        # Import scipy now: later it would delay handling Ctrl-C.
+        statistics.prepare()
+        self.progress.made, began = 0, time.monotonic()
+        if executor is not None:
+            self._run(executor, progress, began)
+        else:
+            with Pool(jobs, self.metrics[len(METRICS) :]) as pool:
+                self._run(pool, progress, began)
+        return self.progress.made
+
+    def _run(self, executor: Executor, report: Callable[[Progress], None] | None, began: float) -> None:
+        with interrupts_held() as let_interrupts_through:
+            try:
+                while not self.finished:
+                    under_way = self._submit(executor)
+                    while under_way:
+                        for key, run, _, row in executor.collect(SECONDS_TO_LISTEN):
+                            self._rows[self.arms[key]][run] = row
+                            under_way -= 1
+                            self.progress.made += 1
+                            self.progress.done += 1
+                        self.progress.seconds = time.monotonic() - began
+                        if report is not None:
+                            report(self.progress)
+                        let_interrupts_through()
+                    self._decide()
+                    self.progress.expected = self._expected()
+            finally:
+                executor.cancel()
+
+    def _submit(self, executor: Executor) -> int:
+        """Submit the runs that are missing up to the next look, and return how many there are."""
+        submitted = 0
+        # An arm's key is its place, so none is removed from the list while runs are under way.
+        for key, arm in enumerate(self.arms):
+            if arm not in self._running:
+                continue
+            have = self._rows[arm]
+            missing = [run for run in range(self._looks[self._look]) if run not in have]
+            try:
+                scenarios = [self._scenario(arm, run % len(self._variants)) for run in missing]
+            except ScenarioError as error:
+                # A variant that has not been used so far.
+                self._leave_out(arm, error.message)
+                continue
+            for run, scenario in zip(missing, scenarios, strict=True):
+                executor.submit(key, scenario, arm.scheme, self.seed, run, 1)
+            submitted += len(missing)
+        return submitted
+
+    def _leave_out(self, arm: Arm, reason: str) -> None:
+        """Compare an arm no longer, since it is refused."""
+        if arm == self.baseline:
+            raise ComparisonError(f"the baseline {arm.label} is refused: {reason}")
+        self._running.remove(arm)
+        del self._counted[arm]
+        self.refused.append(Refusal(arm, reason))
+
+    def _decide(self) -> None:
+        """Count the runs of a complete look, and stop arms that are clearly worse or known well enough."""
+        runs = self._looks[self._look]
+        self._look += 1
+        for arm in self._running:
+            self._counted[arm] = runs
+        if self.finished:
+            return
+        self._samples.clear()
+        samples = {arm: self._sample(arm, runs) for arm in self._running}
+        leader = self._leader()
+        worst = self._worst_of_a_run(samples, leader)
+        stopped = set()
+        for arm in self._running:
+            if arm == leader:
+                continue
+            if self._tests.clearly_worse(samples[arm], samples[leader], worst):
+                self._eliminated.add(arm)
+                stopped.add(arm)
+            elif runs >= FEWEST_TO_STOP and self._known(arm, leader):
+                stopped.add(arm)
+        # All others are paired with these two, which go on as long as any.
+        pivots = {leader, self.baseline}
+        self._running = [arm for arm in self._running if arm not in stopped or arm in pivots]
+        if not {*self._running} - pivots and runs >= FEWEST_TO_STOP and self._excess(runs) <= 1:
+            self._look = len(self._looks)
+
+    def _known(self, arm: Arm, leader: Arm) -> bool:
+        """Whether an arm is told apart from the leader, or as good, and its ratio known well enough."""
+        pair = self._pair(arm, leader)
+        told = self._tests.worse(*pair) or self._tests.as_good(*pair, self.margin)
+        return told and self._width(*self._pair(arm, self.baseline)) <= 1
+
+    @property
+    def _tests(self) -> Elimination:
+        return Elimination(self.error, len(self._rows), len(self._looks), self.better == "higher")
+
+    def _excess(self, runs: int) -> float:
+        """Return how much wider than wanted the widest interval of a ratio to the baseline is."""
+        against = self._sample(self.baseline, runs)
+        others = [arm for arm in self._running if arm != self.baseline]
+        return max((self._width(self._sample(arm, runs), against) for arm in others), default=0.0)
+
+    def _width(self, arm: Sample, baseline: Sample) -> float:
+        """Return the half-width of the interval of a ratio to the baseline in units of the wanted one."""
+        if self.precision is None:
+            return math.inf
+        ratio = compare(arm, baseline).ratio
+        # Without a ratio, since the baseline may have nothing, the mean itself must be known.
+        found = estimate(arm) if ratio is None else ratio
+        # An arm that is much worse than the baseline need not be known better than the baseline is.
+        scale = abs(found.mean) if ratio is None else max(1.0, abs(found.mean))
+        if not (found.settled or found.method == "alike"):
+            return math.inf
+        if found.ci95 == 0:
+            return 0.0
+        return found.ci95 / (scale * self.precision) if scale else math.inf
+
+    def _expected(self) -> int:
+        """Estimate the number of runs at the end."""
+        made = sum(self._counted.values())
+        if self.finished:
+            return made
+        have = self._looks[self._look - 1] if self._look else 0
+        # Before the first look: as if the third were the last.
+        end = self._looks[min(2, len(self._looks) - 1)]
+        if self.precision is None:
+            end = self._looks[-1]
+        elif self._look:
+            # The half-width shrinks with the square root of the number of runs.
+            wanted = have * min(self._excess(have), 1e3) ** 2
+            end = next((each for each in self._looks if each >= wanted), self._looks[-1])
+        return made + len(self._running) * max(self._looks[self._look] - have, end - have)
+
+    @property
+    def eliminated(self) -> frozenset[Arm]:
+        """The arms that stopped early because they are clearly worse."""
+        return frozenset(self._eliminated)
+
+    # -- Samples -------------------------------------------------------------------------------------
+
+    def _values(self, arm: Arm, metric: str, runs: int) -> Sample:
+        """Return a metric of the first runs of an arm; NaN for a run that does not have it."""
+        column, rows = self.metrics.index(metric), self._rows[arm]
+        values = (rows[run][column] for run in range(runs))
+        return np.array([math.nan if value is None else float(value) for value in values])
+
+    def _sample(self, arm: Arm, runs: int, metric: str | None = None) -> Sample:
+        """Return independent values of a metric, by default the comparison's.
+
+        A run that lacks the comparison's metric counts as the worst value that any run has.
+        """
+        shown = metric or self.metric
+        key = (arm, runs, shown)
+        if key not in self._samples:
+            values = self._values(arm, shown, runs)
+            if shown == self.metric and np.isnan(values).any():
+                values = np.where(np.isnan(values), self._worst_seen(), values)
+            self._samples[key] = independent(values, len(self._variants))
+        return self._samples[key]
+
+    def _pair(self, arm: Arm, other: Arm) -> tuple[Sample, Sample]:
+        """Return the samples of two arms over the runs that both have."""
+        runs = min(self._counted[arm], self._counted[other])
+        return self._sample(arm, runs), self._sample(other, runs)
+
+    def _worst_seen(self) -> float:
+        """Return the worst value of the metric that any counted run has."""
+        every = [self._values(arm, self.metric, runs) for arm, runs in self._counted.items()]
+        seen = np.concatenate(every)
+        seen = seen[~np.isnan(seen)]
+        if len(seen) == 0:
+            raise ComparisonError(f"no run has a {self.metric}: none finished; raise the scenario's limit")
+        return float(seen.min() if self.better == "higher" else seen.max())
+
+    def _leader(self) -> Arm:
+        """Return the arm with the best mean of those that have the most runs and are not eliminated."""
+        most = max(self._counted.values())
+        sign = 1.0 if self.better == "higher" else -1.0
+        alive = [arm for arm, runs in self._counted.items() if runs == most and arm not in self._eliminated]
+        return max(alive, key=lambda arm: sign * float(self._sample(arm, most).mean()))
+
+    def _worst_of_a_run(self, samples: dict[Arm, Sample], leader: Arm) -> float:
+        """Return the worst that a run of the leader is expected to have: nothing, or twice its mean."""
+        if self.better == "higher":
+            return min(0.0, *(float(sample.min()) for sample in samples.values()))
+        return max(2 * float(samples[leader].mean()), *(float(sample.max()) for sample in samples.values()))
+
+    # -- Results -------------------------------------------------------------------------------------
+
+    def standing(self) -> dict[Arm, tuple[int, Status]]:
+        """Return the rank and the status of each arm, the best first.
+
+        Arms that cannot be told apart from the best share the first rank with it.
+
+        Raises
+        ------
+        ComparisonError
+            If no look is complete yet.
+        """
+        if self._look == 0:
+            raise ComparisonError("nothing has been run yet")
+        means = {arm: float(self._sample(arm, runs).mean()) for arm, runs in self._counted.items()}
+        sign = 1.0 if self.better == "higher" else -1.0
+        leader, tests = self._leader(), self._tests
+        first = [
+            arm
+            for arm in self._counted
+            if arm not in self._eliminated and (arm == leader or not tests.worse(*self._pair(arm, leader)))
+        ]
+        ordered = sorted(self._counted, key=lambda arm: (arm not in first, -sign * means[arm]))
+        found: dict[Arm, tuple[int, Status]] = {}
+        for place, arm in enumerate(ordered, 1):
+            if arm not in first:
+                found[arm] = place, "worse"
+            elif first == [arm]:
+                found[arm] = 1, "best"
+            else:
+                others = (other for other in first if other != arm)
+                good = all(tests.as_good(*self._pair(arm, other), self.margin) for other in others)
+                found[arm] = 1, "as good" if good else "cannot tell"
+        return found
+
+    def results(self, metric: str | None = None) -> pandas.DataFrame:
+        """Return a row for each arm, the best first.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Another metric, such as what the arms cost. Ranks and statuses stay those of the comparison's own.
+
+        Returns
+        -------
+        pandas.DataFrame
+            docs/compare.md defines the columns.
+
+        Raises
+        ------
+        ComparisonError
+            If no look is complete yet, or the metric does not exist.
+        """
+        import pandas
+
+        shown = metric or self.metric
+        if shown not in self.metrics:
+            raise ComparisonError(unknown("metric", shown, self.metrics))
+        rows: list[dict[str, Any]] = []
+        most = max(self._counted.values())
+        for arm, (rank, status) in self.standing().items():
+            runs = self._counted[arm]
+            sample = self._sample(arm, runs, shown)
+            found = estimate(sample[~np.isnan(sample)], metric_kind(shown))
+            theirs = self._sample(self.baseline, runs, shown)
+            against = compare(*paired(sample, theirs))
+            itself = arm == self.baseline
+            ratio = None if itself or against.difference.n == 0 else against.ratio
+            p_value = math.nan if itself else against.difference.p_value
+            rows.append(
+                {
+                    "rank": rank,
+                    "arm": arm.label,
+                    "sender": arm.sender,
+                    "scheme": arm.scheme,
+                    **dict(arm.settings),
+                    "baseline": itself,
+                    "metric": shown,
+                    "n": runs,
+                    "missing": int(np.isnan(self._values(arm, shown, runs)).sum()),
+                    "unfinished": int((self._values(arm, "finished", runs) == 0).sum()),
+                    "mean": found.mean,
+                    "ci_low": found.low,
+                    "ci_high": found.high,
+                    "ratio": math.nan if ratio is None else ratio.mean,
+                    "ratio_low": math.nan if ratio is None else ratio.low,
+                    "ratio_high": math.nan if ratio is None else ratio.high,
+                    "difference": math.nan if itself else against.difference.mean,
+                    "difference_low": math.nan if itself else against.difference.low,
+                    "difference_high": math.nan if itself else against.difference.high,
+                    # An arm may have stopped at any look, so each look counts as a test.
+                    "p_value": min(1.0, p_value * len(self._looks)),
+                    "status": status,
+                    "stopped_early": runs < most,
+                }
+            )
+        adjusted = holm([row["p_value"] for row in rows])
+        for row, p_holm in zip(rows, adjusted, strict=True):
+            row |= {"p_holm": p_holm, "significant": p_holm < SIGNIFICANT}
+        return pandas.DataFrame(rows)
+
+
+def _check(
+    *,
+    error: float,
+    margin: float,
+    precision: float | None,
+    runs: tuple[int, int],
+    variants: Sequence[Sequence[str]],
+) -> None:
+    """Refuse arguments that make no sense."""
+    for name, share in (("error", error), ("margin", margin), ("precision", precision)):
+        if share is not None and not 0 < share < 1:
+            raise ComparisonError(f"{name}: found {share}, expected a share between 0 and 1, such as 0.05")
+    least, most = runs
+    if not 1 <= least <= most <= MOST_RUNS:
+        raise ComparisonError(f"runs: found ({least}, {most}), expected 1 <= fewest <= most <= {MOST_RUNS:,}")
+    if not variants:
+        raise ComparisonError("variants: expected at least one, which may be empty")

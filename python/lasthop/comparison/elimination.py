@@ -1,0 +1,127 @@
+"""The decisions of a comparison: which arms stop early, and what is said of those that are left.
+
+Samples are paired: the values at one index met the same fades. Every function takes the metric as it is, with
+`higher` saying whether a higher value is better. docs/compare.md states the errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lasthop.study.statistics import Sample, estimate
+
+FEWEST_TO_STOP = 32
+"""Runs before an arm stops because it is known well enough: what happens in one run of ten is among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elimination:
+    """The tests of a comparison, and how they share its error.
+
+    Half of the error is for differences that chance alone makes. It is divided by the looks, and by the arms
+    that might seem better than a truly best one: by Bonferroni's inequality, a truly best arm is called worse
+    with at most this probability. The other half is for rare events that no run has met so far. It is divided
+    by the looks alone, since all arms meet the same fades.
+
+    Attributes
+    ----------
+    error : float
+        The probability that a truly best arm is called worse.
+    arms : int
+        The number of arms.
+    looks : int
+        The number of looks at which arms may stop.
+    higher : bool
+        Whether a higher value is better.
+    """
+
+    error: float
+    arms: int
+    looks: int
+    higher: bool
+
+    @property
+    def level(self) -> float:
+        """The level of one test."""
+        return self.error / 2 / self.looks / max(1, self.arms - 1)
+
+    def clearly_worse(self, arm: Sample, leader: Sample, worst: float) -> bool:
+        """Whether an arm may stop early.
+
+        Parameters
+        ----------
+        arm, leader : array
+            Paired values.
+        worst : float
+            The worst value that a run of the leader can be expected to have: zero of a throughput.
+
+        Returns
+        -------
+        bool
+            Whether the lower bound of the leader's advantage is above zero, and a rare event that makes up
+            for it would have been seen: runs in which the leader has the worst value and the arm its best. If
+            a share q of the runs must be such to even out the advantage, none of n is with probability
+            (1 - q)^n.
+        """
+        found = estimate(self._advantage(arm, leader), level=1 - 2 * self.level)
+        if not found.low > 0:
+            return False
+        at_risk = float(arm.max()) - worst if self.higher else worst - float(arm.min())
+        unseen = (at_risk / (at_risk + found.low)) ** found.n if at_risk > 0 else 0.0
+        return bool(unseen <= self.error / 2 / self.looks)
+
+    def worse(self, arm: Sample, leader: Sample) -> bool:
+        """Whether an arm is worse than the leader, by the runs that have been seen."""
+        return self._above_zero(self._advantage(arm, leader))
+
+    def as_good(self, arm: Sample, other: Sample, margin: float) -> bool:
+        """Whether an arm is at most `margin` worse than another, as a share of the other's mean."""
+        if np.array_equal(arm, other):
+            return True
+        if self.higher:
+            return self._above_zero(arm - (1 - margin) * other)
+        return self._above_zero((1 + margin) * other - arm)
+
+    def _advantage(self, arm: Sample, leader: Sample) -> Sample:
+        return leader - arm if self.higher else arm - leader
+
+    def _above_zero(self, sample: Sample) -> bool:
+        """Whether the mean of a sample is above zero, by a one-sided test."""
+        found = estimate(sample)
+        return found.mean > 0 and found.p_value / 2 <= self.level
+
+
+def looks(least: int, most: int) -> Iterator[int]:
+    """Yield the numbers of runs at which arms may stop: doubling from `least` to `most`.
+
+    Examples
+    --------
+    >>> list(looks(8, 50))
+    [8, 16, 32, 50]
+    """
+    runs = least
+    while runs < most:
+        yield runs
+        runs *= 2
+    yield most
+
+
+def independent(sample: Sample, variants: int) -> Sample:
+    """Return independent values with the mean of a sample whose run r is of variant r modulo `variants`.
+
+    Runs of one variant share the link that was drawn for it, so they count as one value, their mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> independent(np.array([1.0, 2.0, 3.0, 4.0]), 2).tolist()
+    [2.0, 3.0]
+    >>> independent(np.array([1.0, 2.0, 3.0]), 5).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    if variants == 1 or len(sample) <= variants:
+        return sample
+    return np.array([np.mean(sample[first::variants]) for first in range(variants)])

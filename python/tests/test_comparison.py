@@ -1,0 +1,436 @@
+"""Comparisons of many arms: what stops early, what is said at the end, and how often that is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import lasthop
+from lasthop import Scenario, ScenarioError
+from lasthop._lasthop import METRICS
+from lasthop.comparison import Arm, Comparison, ComparisonError, grid
+from lasthop.comparison.elimination import Elimination
+
+SHORT = ["limit=2 s"]
+Values = npt.NDArray[np.float64]
+
+
+class Made:
+    """An executor whose runs have known values: a row for each arm, a column for each run."""
+
+    def __init__(self, values: Values, metric: str = "throughput_bps", fails: int | None = None) -> None:
+        self.values, self.metric, self.fails = values, metric, fails
+        self.waiting: list[tuple[int, int]] = []
+        self.submitted: list[tuple[int, int]] = []
+        self.scenarios: dict[tuple[int, int], Scenario] = {}
+
+    def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
+        for run in range(first_run, first_run + runs):
+            self.waiting.append((key, run))
+            self.submitted.append((key, run))
+            self.scenarios[key, run] = scenario
+
+    def collect(self, timeout_s: float) -> list[tuple[int, int, str, tuple[float | int | bool | None, ...]]]:
+        if self.fails is not None and len(self.submitted) > self.fails:
+            raise KeyboardInterrupt
+        # The last first: the order in which runs finish must not matter.
+        done, self.waiting = self.waiting[::-1], []
+        return [(key, run, "finished", self._row(self.values[key, run])) for key, run in done]
+
+    def cancel(self) -> None:
+        self.waiting.clear()
+
+    def _row(self, value: float) -> tuple[float | int | bool | None, ...]:
+        shown = None if math.isnan(value) else float(value)
+        return tuple(shown if name == self.metric else name == "finished" for name in METRICS)
+
+
+def arms(count: int) -> list[Arm]:
+    return [Arm(None, "basic", (("wired.delay", f"{delay + 1} ms"),)) for delay in range(count)]
+
+
+SCENARIO = lasthop.load("last-mile")
+
+
+def made(values: Values, **options: Any) -> Any:
+    """Compare arms with these values; the first is the baseline."""
+    every = arms(len(values))
+    metric = options.setdefault("metric", "throughput_bps")
+    comparison: Any = Comparison(SCENARIO, every, baseline=every[0], **options)
+    comparison.run(executor=Made(values, metric))
+    return comparison
+
+
+def noisy(means: Sequence[float], sd: float, runs: int = 64, seed: int = 1) -> Values:
+    """Return values with these means, a common part from the fades, and a part of each arm's own."""
+    random = np.random.default_rng(seed)
+    fades = 3 * sd * random.standard_normal(runs)
+    return np.array(means)[:, None] + fades + sd * random.standard_normal((len(means), runs))
+
+
+# -- What stops, and what is said ------------------------------------------------------------------------
+
+
+def test_what_is_clearly_worse_stops_early_and_the_best_is_named() -> None:
+    comparison = made(noisy([5.0, 1.0, 10.0, 6.5, 9.0], 0.05))
+    table = comparison.results().set_index("arm")
+    labels = [arm.label for arm in arms(5)]
+    assert list(table.index) == [labels[place] for place in (2, 4, 3, 0, 1)]
+    assert table["rank"].tolist() == [1, 2, 3, 4, 5]
+    assert table["status"].tolist() == ["best", "worse", "worse", "worse", "worse"]
+    assert table["n"].tolist() == [32, 32, 16, 32, 8]
+    assert table["stopped_early"].tolist() == [False, False, True, False, True]
+    # The baseline is worse too, and goes on since the others are paired with it.
+    assert comparison.eliminated == {arms(5)[0], arms(5)[1], arms(5)[3]}
+    best = table.loc[labels[2]]
+    assert best["ratio_low"] < 2.0 < best["ratio_high"]
+    assert (best["ci_low"], best["ci_high"]) == (
+        pytest.approx(best["mean"] - 0.04, abs=0.02),
+        pytest.approx(best["mean"] + 0.04, abs=0.02),
+    )
+    assert math.isnan(table.loc[labels[0], "ratio"])
+    assert table["baseline"].tolist() == [False, False, False, True, False]
+    assert table["significant"].tolist() == [True, True, True, False, True]
+
+
+def test_a_lower_metric_may_be_better() -> None:
+    values = noisy([5.0, 1.0, 10.0, 1.2], 0.02)
+    table = made(values, metric="completion_time_s").results()
+    assert table["mean"].round().tolist() == [1.0, 1.0, 5.0, 10.0]
+    assert table["status"].tolist() == ["best", "worse", "worse", "worse"]
+    assert table["n"].iloc[-1] == 8
+    # Which is better may be stated, and must be where it is not known.
+    turned = made(values, metric="completion_time_s", better="higher").results()
+    assert turned["mean"].round().tolist() == [10.0, 5.0, 1.0, 1.0]
+    with pytest.raises(ComparisonError, match="notices: state whether higher or lower is better"):
+        Comparison(SCENARIO, arms(2), metric="notices")
+
+
+def test_what_cannot_be_told_apart_shares_the_first_rank() -> None:
+    table = made(noisy([5.0, 10.0, 10.05, 5.1], 1.5)).results()
+    assert table["rank"].tolist() == [1, 1, 3, 4]
+    assert table["status"].tolist() == ["cannot tell", "cannot tell", "worse", "worse"]
+    # With less noise both are known to be within the margin of each other.
+    table = made(noisy([5.0, 10.0, 10.05, 5.1], 0.2)).results()
+    assert table["rank"].tolist() == [1, 1, 3, 4]
+    assert table["status"].tolist() == ["as good", "as good", "worse", "worse"]
+    # A margin that is narrower than the interval cannot be told.
+    table = made(noisy([5.0, 10.0, 10.05, 5.1], 0.2), margin=0.001).results()
+    assert table["status"].tolist() == ["cannot tell", "cannot tell", "worse", "worse"]
+
+
+def test_arms_go_on_until_their_ratios_are_known() -> None:
+    values = noisy([5.0, 10.0, 9.4], 0.4, runs=256)
+    runs = {
+        precision: made(values, precision=precision, runs=(8, 256)).results()["n"].max()
+        for precision in (0.3, 0.05, 0.02, None)
+    }
+    assert runs == {0.3: 32, 0.05: 64, 0.02: 256, None: 256}
+
+
+def test_equal_runs_are_equal() -> None:
+    table = made(np.full((3, 64), 4.0)).results()
+    assert table["rank"].tolist() == [1, 1, 1]
+    assert table["status"].tolist() == ["as good"] * 3
+    assert table["n"].tolist() == [32] * 3
+    assert table["ratio"].tolist()[1:] == [1.0, 1.0]
+    assert not table["significant"].any()
+
+
+def test_nothing_delivered_is_a_result() -> None:
+    values = noisy([0.0, 10.0, 0.0], 0.1)
+    values[[0, 2]] = 0.0
+    table = made(values).results().set_index("arm")
+    best, baseline, none = (table.loc[arms(3)[place].label] for place in (1, 0, 2))
+    assert (best["status"], best["rank"], baseline["status"], none["status"]) == ("best", 1, "worse", "worse")
+    # There is no ratio to nothing, and a difference.
+    assert math.isnan(best["ratio"])
+    assert best["difference"] == pytest.approx(10.0, abs=0.2)
+    assert best["significant"]
+    assert none["mean"] == 0.0
+    nothing = made(np.zeros((3, 64))).results()
+    assert nothing["status"].tolist() == ["as good"] * 3
+
+
+def test_one_arm_is_the_best_of_one() -> None:
+    table = made(noisy([5.0], 0.1)).results()
+    assert table[["rank", "status", "n"]].values.tolist() == [[1, "best", 32]]
+
+
+def test_a_run_without_the_metric_counts_as_the_worst() -> None:
+    values = noisy([5.0, 1.0, 4.0], 0.05)
+    # The quickest arm finishes one run of two.
+    values[1, ::2] = np.nan
+    values[0, 7] = 9.0
+    table = made(values, metric="completion_time_s").results().set_index("arm")
+    quick = table.loc[arms(3)[1].label]
+    assert quick["missing"] == quick["n"] / 2
+    assert quick["mean"] == pytest.approx((9.0 + 1.0) / 2, abs=0.1)
+    assert table.index[0] == arms(3)[2].label
+    with pytest.raises(ComparisonError, match="no run has a completion_time_s: none finished"):
+        made(np.full((2, 64), np.nan), metric="completion_time_s")
+
+
+# -- How often that is wrong -----------------------------------------------------------------------------
+
+TRIALS = 200
+"""A share of 5 % of so many has a standard error of 1.5 %."""
+
+Truth = Callable[[np.random.Generator], Values]
+
+
+def fading(means: Sequence[float], sd: float) -> Truth:
+    return lambda random: (
+        np.array(means)[:, None] * (1 + 0.3 * random.standard_normal(64))
+        + sd * random.standard_normal((len(means), 64))
+    )
+
+
+def rare(share: float) -> Truth:
+    """The rivals deliver nothing in some fades, and otherwise more than the first: all means are equal."""
+
+    def draw(random: np.random.Generator) -> Values:
+        values = np.where(random.random(64) < share, 0.0, 1 / (1 - share)) * np.ones((8, 1))
+        values[0] = 1.0
+        return values + 0.01 * random.standard_normal((8, 64))
+
+    return draw
+
+
+def steady_rivals(random: np.random.Generator) -> Values:
+    """The mean of the first rests on a few large values."""
+    values = np.full((8, 64), math.exp(0.5)) + 0.01 * random.standard_normal((8, 64))
+    values[0] = random.lognormal(sigma=1.0, size=64)
+    return values
+
+
+def wild_rivals(random: np.random.Generator) -> Values:
+    values = random.beta(8, 0.5, size=(8, 64)) * 8.5 / 8
+    values[0] = 1 + 0.01 * random.standard_normal(64)
+    return values
+
+
+TRUTHS: dict[str, Truth] = {
+    "equal, normal": fading([1.0] * 8, 0.1),
+    "equal, exponential": lambda random: random.exponential(size=(8, 64)),
+    "equal, lognormal": lambda random: random.lognormal(sigma=1.0, size=(8, 64)),
+    "steady rivals of a lognormal one": steady_rivals,
+    "rivals with skewed shares": wild_rivals,
+    "the best by a fiftieth": fading([1.02] + [1.0] * 7, 0.1),
+    "rivals that fail in one of five fades": rare(0.2),
+    "rivals that fail in one of twenty fades": rare(0.05),
+}
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_a_truly_best_arm_is_seldom_called_worse(truth: str) -> None:
+    """The first arm is truly best. It may stop early or be called worse in at most 5 % of the comparisons."""
+    random = np.random.default_rng(20)
+    stopped, called = [], []
+    for _ in range(TRIALS):
+        comparison = made(TRUTHS[truth](random))
+        stopped.append(arms(1)[0] in comparison.eliminated)
+        called.append(comparison.standing()[arms(1)[0]][1] == "worse")
+    assert np.mean(stopped) <= 0.05
+    if truth != "rivals that fail in one of twenty fades":
+        # In 32 runs this one is not seen with probability 19 %: docs/compare.md says so.
+        assert np.mean(called) <= 0.05
+
+
+def test_significance_and_intervals_hold_although_arms_stop() -> None:
+    random = np.random.default_rng(21)
+    means = [1.0, 1.0, 1.0, 1.0, 0.7, 0.8, 1.1, 1.3]
+    false, covered = [], []
+    for _ in range(TRIALS):
+        table = made(fading(means, 0.15)(random)).results().set_index("arm")
+        rows = [table.loc[arm.label] for arm in arms(8)]
+        false.append(any(row["significant"] for row in rows[1:4]))
+        covered += [
+            row["ratio_low"] <= mean <= row["ratio_high"]
+            for mean, row in zip(means[1:], rows[1:], strict=True)
+        ]
+    assert np.mean(false) <= 0.05
+    # The intervals of one comparison depend on each other, so the share is less sure than if they did not.
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.02)
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_a_rare_event_that_has_not_been_seen_keeps_an_arm(higher: bool) -> None:
+    tests = Elimination(0.05, arms=2, looks=4, higher=higher)
+    sign = 1.0 if higher else -1.0
+    level = 0.05 / 2 / 4
+    for runs in (8, 16, 32, 64):
+        leader = np.full(runs, 10.0)
+        # A rival with x instead of 10: to even this out, the leader must fail in a share q of the runs.
+        just = 10 * level ** (1 / runs)
+        for factor, dropped in ((0.98, True), (1.02, False)):
+            worse = sign * factor * just
+            assert tests.clearly_worse(np.full(runs, worse), sign * leader, 0.0) is dropped
+
+
+# -- Arms ------------------------------------------------------------------------------------------------
+
+
+def test_refused_arms_are_listed_with_the_reason() -> None:
+    every = grid(["linux", "linux-brr"], ["basic", "smart"], {"radio.mtu": ["576 B", "-1"]})
+    comparison: Any = Comparison("last-mile", every, overrides=SHORT, runs=(2, 2))
+    assert [arm.label for arm in comparison.arms] == ["linux basic", "linux basic, radio.mtu=576 B"]
+    reasons = {refusal.arm.label: refusal.reason for refusal in comparison.refused}
+    assert len(reasons) == 7
+    assert '"smart" extends the loss recovery of Reno' in reasons["linux smart, radio.mtu=576 B"]
+    assert "linux-bbr" in reasons["linux-brr basic, radio.mtu=576 B"]
+    assert "radio.mtu" in reasons["linux basic, radio.mtu=-1"]
+    assert comparison.run() == 4
+
+
+def test_the_baseline_is_what_the_scenario_says_and_must_not_be_refused() -> None:
+    comparison: Any = Comparison("last-mile", grid(["linux-bbr"], ["basic", "arq"]), overrides=SHORT)
+    assert comparison.baseline == Arm("linux", "basic")
+    assert comparison.arms[0] == comparison.baseline
+    with pytest.raises(ComparisonError, match=r"the baseline linux smart is refused: .*extends the loss"):
+        Comparison("last-mile", grid(["linux"], ["basic"]), baseline=Arm("linux", "smart"))
+    # All others may be.
+    alone: Any = Comparison("last-mile", grid(["linux"], ["smart"]), overrides=SHORT, runs=(2, 2))
+    alone.run()
+    assert alone.results()["arm"].tolist() == ["linux basic"]
+
+
+def test_equal_arms_are_compared_once() -> None:
+    every = grid(["linux"], ["basic", "snoop+arq", "snoop + arq"], {"tcp.packet_size": ["1500 B", "1500B"]})
+    comparison: Any = Comparison("last-mile", every, overrides=SHORT)
+    assert [arm.label for arm in comparison.arms] == [
+        "linux basic, tcp.packet_size=1500 B",
+        "linux snoop + arq, tcp.packet_size=1500 B",
+    ]
+    # The baseline is the arm that equals it.
+    assert comparison.baseline == every[0]
+    assert {refusal.same for refusal in comparison.refused} == {*comparison.arms}
+
+
+def test_a_counter_is_compared_among_the_schemes_that_have_it() -> None:
+    every = grid(["linux"], ["snoop", "basic"])
+    options: Any = {"overrides": SHORT, "metric": "snoop.local_retransmissions", "better": "lower"}
+    comparison: Any = Comparison("last-mile", every, baseline=every[0], **options, runs=(2, 2))
+    assert comparison.refused[0].reason == "it has no snoop.local_retransmissions"
+    comparison.run()
+    assert comparison.results()["arm"].tolist() == ["linux snoop"]
+    with pytest.raises(ComparisonError, match="the baseline linux basic is refused: it has no snoop"):
+        Comparison("last-mile", every, baseline=every[1], **options)
+    with pytest.raises(ComparisonError, match='no metric "throughput"; did you mean'):
+        Comparison("last-mile", every, metric="throughput")
+
+
+def test_a_sweep_and_arguments_without_sense_are_refused() -> None:
+    every, sweep = arms(2), 'sweep.radio.rate=["1 Mbps", "2 Mbps"]'
+    with pytest.raises(ComparisonError, match=r"sweeps radio.rate; .* leave the sweep out: sweep=\{\}"):
+        Comparison("last-mile", every, overrides=[sweep])
+    Comparison("last-mile", every, overrides=[sweep, "sweep={}"])
+    for wrong in ({"error": 0.0}, {"margin": 1.0}, {"precision": 2.0}, {"runs": (9, 8)}, {"variants": ()}):
+        options: Any = wrong
+        with pytest.raises(ComparisonError, match=next(iter(wrong))):
+            Comparison("last-mile", every, **options)
+    with pytest.raises(ScenarioError):
+        Comparison("no-such-scenario", every)
+    with pytest.raises(ComparisonError, match="nothing has been run yet"):
+        Comparison("last-mile", every).results()
+
+
+# -- Runs ------------------------------------------------------------------------------------------------
+
+
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
+    every = grid(["linux", "linux-bbr", "linux-reno"], ["basic", "arq", "snoop"])
+    comparisons: list[Any] = [Comparison("last-mile", every, overrides=SHORT, runs=(4, 16)) for _ in range(3)]
+    for comparison, jobs in zip(comparisons, (1, 2, 5), strict=True):
+        comparison.run(jobs)
+    one, two, five = (comparison.results().to_csv() for comparison in comparisons)
+    assert one == two == five
+    # Each run is that of the command, over the same fades.
+    table = comparisons[0].results().set_index("arm")
+    runs = int(table.loc["linux arq", "n"])
+    scenario = lasthop.load("last-mile", SHORT)
+    found = [scenario.run("arq", run=run).metrics["throughput_bps"] for run in range(runs)]
+    assert table.loc["linux arq", "mean"] == pytest.approx(np.mean(found))
+
+
+def test_another_metric_of_the_same_runs() -> None:
+    comparison: Any = Comparison("last-mile", grid(["linux"], ["basic", "arq"]), overrides=SHORT, runs=(8, 8))
+    comparison.run()
+    cost = comparison.results("link_attempts").set_index("arm")
+    assert cost.index.tolist() == comparison.results()["arm"].tolist() == ["linux arq", "linux basic"]
+    assert cost.loc["linux arq", "mean"] > cost.loc["linux basic", "mean"]
+    with pytest.raises(ComparisonError, match='no metric "link_attempt"; did you mean'):
+        comparison.results("link_attempt")
+
+
+def test_runs_take_the_variants_in_turn() -> None:
+    every, variants = arms(2), [[f"radio.rate={rate} Mbps"] for rate in (1, 2, 3)]
+    comparison: Any = Comparison(SCENARIO, every, baseline=every[0], variants=variants, runs=(4, 8))
+    executor = Made(noisy([1.0, 2.0], 0.1))
+    comparison.run(executor=executor)
+    for (_, run), scenario in executor.scenarios.items():
+        assert f'rate = "{(1, 2, 3)[run % 3]} Mbps"' in scenario.to_toml().replace("000000 bps", " Mbps")
+    # A scenario is parsed once for each arm and variant.
+    assert len({id(scenario) for scenario in executor.scenarios.values()}) == 6
+
+
+def test_runs_of_one_variant_are_not_independent() -> None:
+    random = np.random.default_rng(3)
+    of_link = random.standard_normal(4)
+    values = 10 + np.tile(of_link, 16) + 0.01 * random.standard_normal((2, 64))
+    values[1] += 0.5 * np.tile(of_link, 16)
+    every, variants = arms(2), [[f"radio.rate={rate} Mbps"] for rate in range(1, 5)]
+    comparison: Any = Comparison(
+        SCENARIO, every, baseline=every[0], variants=variants, runs=(64, 64), precision=None
+    )
+    comparison.run(executor=Made(values))
+    row = comparison.results().iloc[0]
+    # Sixteen runs of each of four links are four links.
+    assert (row["ci_high"] - row["ci_low"]) / 2 > of_link.std(ddof=1)
+    assert not row["significant"]
+
+
+def test_an_arm_that_a_later_variant_refuses_is_left_out() -> None:
+    every = [Arm(None, "basic"), Arm(None, "delayed-dupacks"), Arm(None, "arq")]
+    variants = [["radio.arq.stop-and-wait.retransmissions=3"], []]
+    comparison: Any = Comparison("last-mile", every, variants=variants, overrides=SHORT, runs=(4, 4))
+    assert comparison.refused == []
+    assert comparison.run() == 8
+    assert [refusal.arm for refusal in comparison.refused] == [every[1]]
+    assert comparison.results()["arm"].tolist() == ["arq", "basic"]
+
+
+def test_an_interrupted_comparison_goes_on() -> None:
+    values = noisy([5.0, 10.0, 9.4, 1.0], 0.4)
+    every = arms(4)
+    comparison: Any = Comparison(SCENARIO, every, baseline=every[0])
+    whole = made(values).results()
+    with pytest.raises(KeyboardInterrupt):
+        comparison.run(executor=Made(values, fails=0))
+    with pytest.raises(ComparisonError, match="nothing has been run yet"):
+        comparison.results()
+    with pytest.raises(KeyboardInterrupt):
+        comparison.run(executor=Made(values, fails=40))
+    assert comparison.results()["n"].tolist() == [8] * 4
+    rest = Made(values)
+    comparison.run(executor=rest)
+    assert min(run for _, run in rest.submitted) == 8
+    assert comparison.results().equals(whole)
+    assert comparison.run(executor=rest) == 0
+
+
+def test_progress_is_reported() -> None:
+    comparison: Any = Comparison(
+        "last-mile", grid(["linux"], ["basic", "arq"]), overrides=SHORT, runs=(8, 16)
+    )
+    seen: list[tuple[int, int]] = []
+    runs = comparison.run(progress=lambda now: seen.append((now.done, now.expected)))
+    assert seen
+    assert seen[-1][0] == runs == comparison.results()["n"].sum()
+    assert all(done <= expected for done, expected in seen)
+    assert comparison.progress.expected == runs
