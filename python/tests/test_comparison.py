@@ -83,7 +83,7 @@ def test_what_is_clearly_worse_stops_early_and_the_best_is_named() -> None:
     assert list(table.index) == [labels[place] for place in (2, 4, 3, 0, 1)]
     assert table["rank"].tolist() == [1, 2, 3, 4, 5]
     assert table["status"].tolist() == ["best", "worse", "worse", "worse", "worse"]
-    assert table["n"].tolist() == [32, 32, 16, 32, 8]
+    assert table["n"].tolist() == [64, 64, 16, 64, 8]
     assert table["stopped_early"].tolist() == [False, False, True, False, True]
     # The baseline is worse too, and goes on since the others are paired with it.
     assert comparison.eliminated == {arms(5)[0], arms(5)[1], arms(5)[3]}
@@ -125,12 +125,12 @@ def test_what_cannot_be_told_apart_shares_the_first_rank() -> None:
 
 
 def test_arms_go_on_until_their_ratios_are_known() -> None:
-    values = noisy([5.0, 10.0, 9.4], 0.4, runs=256)
+    values = noisy([5.0, 10.0, 9.99], 0.2, runs=256)
     runs = {
         precision: made(values, precision=precision, runs=(8, 256)).results()["n"].max()
-        for precision in (0.3, 0.05, 0.02, None)
+        for precision in (0.3, 0.02, 0.01, None)
     }
-    assert runs == {0.3: 32, 0.05: 64, 0.02: 256, None: 256}
+    assert runs == {0.3: 32, 0.02: 64, 0.01: 256, None: 256}
 
 
 def test_equal_runs_are_equal() -> None:
@@ -229,17 +229,13 @@ TRUTHS: dict[str, Truth] = {
 
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_a_truly_best_arm_is_seldom_called_worse(truth: str) -> None:
-    """The first arm is truly best. It may stop early or be called worse in at most 5 % of the comparisons."""
+    """The first arm is truly best. At most 5 % of the comparisons may call it worse, early or at the end."""
     random = np.random.default_rng(20)
-    stopped, called = [], []
+    called = []
     for _ in range(TRIALS):
         comparison = made(TRUTHS[truth](random))
-        stopped.append(arms(1)[0] in comparison.eliminated)
         called.append(comparison.standing()[arms(1)[0]][1] == "worse")
-    assert np.mean(stopped) <= 0.05
-    if truth != "rivals that fail in one of twenty fades":
-        # In 32 runs this one is not seen with probability 19 %: docs/compare.md says so.
-        assert np.mean(called) <= 0.05
+    assert np.mean(called) <= 0.05
 
 
 def test_significance_and_intervals_hold_although_arms_stop() -> None:
@@ -262,15 +258,15 @@ def test_significance_and_intervals_hold_although_arms_stop() -> None:
 @pytest.mark.parametrize("higher", [True, False])
 def test_a_rare_event_that_has_not_been_seen_keeps_an_arm(higher: bool) -> None:
     tests = Elimination(0.05, arms=2, looks=4, higher=higher)
-    sign = 1.0 if higher else -1.0
-    level = 0.05 / 2 / 4
     for runs in (8, 16, 32, 64):
         leader = np.full(runs, 10.0)
-        # A rival with x instead of 10: to even this out, the leader must fail in a share q of the runs.
-        just = 10 * level ** (1 / runs)
-        for factor, dropped in ((0.98, True), (1.02, False)):
-            worse = sign * factor * just
-            assert tests.clearly_worse(np.full(runs, worse), sign * leader, 0.0) is dropped
+        # The share of runs in which the leader may fail unseen.
+        share = 1 - (0.05 / 2) ** (1 / runs)
+        for factor, dropped in ((0.98, False), (1.02, True)):
+            q = factor * share
+            # A leader that fails has nothing, or twice its mean: either evens this out.
+            arm = 10 * (1 - q) if higher else (10 + 10 * q)
+            assert tests.worse(np.full(runs, arm), leader) is dropped, (runs, factor)
 
 
 # -- Arms ------------------------------------------------------------------------------------------------

@@ -77,12 +77,11 @@ class Refusal:
 
 
 class Comparison:
-    """Many arms over the same fades, each paired with a baseline; what is clearly worse stops early.
+    """Many arms over the same fades, each paired with a baseline; what is worse stops early.
 
     Run `r` of every arm has the same seed and run number, so it meets the same fades. At each look, whose
-    numbers of runs double, arms stop that are clearly worse than the best so far, or of which enough is
-    known: their ratio to the baseline, and how they compare with the best. Results do not depend on the
-    number of threads.
+    numbers of runs double, arms stop that are worse than the best so far, or as good with a ratio to the
+    baseline that is known well enough. Results do not depend on the number of threads.
 
     Parameters
     ----------
@@ -109,7 +108,8 @@ class Comparison:
     margin : float, default 0.05
         How much worse than the best, relative to it, still counts as good.
     precision : float or None, default 0.05
-        The half-width of the ratios' 95 % intervals at which to stop. None to always make the most runs.
+        The half-width of the 95 % interval of its ratio to the baseline at which an arm that is as good as
+        the best stops. None for the most runs of all that may be the best.
     runs : (int, int), default (8, 64)
         The runs of each arm at the first look, and the most.
 
@@ -125,6 +125,8 @@ class Comparison:
         The metric.
     better : {"higher", "lower"}
         Which values of it are better.
+    looks : list of int
+        The numbers of runs at which arms may stop.
 
     Raises
     ------
@@ -136,12 +138,12 @@ class Comparison:
     Examples
     --------
     >>> from lasthop.comparison import Comparison, grid
-    >>> arms = grid(["linux", "linux-bbr"], ["basic", "arq"])
+    >>> arms = grid(["linux", "linux-bbr"], ["basic"])
     >>> comparison = Comparison("last-mile", arms, overrides=["limit=5 s"], runs=(8, 8))
     >>> comparison.run()
-    32
-    >>> comparison.results()[["rank", "arm", "status"]].values.tolist()[:2]
-    [[1, 'linux-bbr basic', 'best'], [2, 'linux-bbr arq', 'worse']]
+    16
+    >>> comparison.results()[["rank", "arm", "status"]].values.tolist()
+    [[1, 'linux-bbr basic', 'best'], [2, 'linux basic', 'worse']]
     """
 
     def __init__(
@@ -169,7 +171,7 @@ class Comparison:
             margin,
             precision,
         )
-        self._looks = list(looks(*runs))
+        self.looks = list(looks(*runs))
         self.scenario = self._load([])
         if self.scenario.sweep:
             raise ComparisonError(
@@ -250,7 +252,7 @@ class Comparison:
     @property
     def finished(self) -> bool:
         """Whether every arm has stopped."""
-        return self._look == len(self._looks)
+        return self._look == len(self.looks)
 
     def run(
         self,
@@ -322,7 +324,7 @@ class Comparison:
             if arm not in self._running:
                 continue
             have = self._rows[arm]
-            missing = [run for run in range(self._looks[self._look]) if run not in have]
+            missing = [run for run in range(self.looks[self._look]) if run not in have]
             try:
                 scenarios = [self._scenario(arm, run % len(self._variants)) for run in missing]
             except ScenarioError as error:
@@ -343,41 +345,36 @@ class Comparison:
         self.refused.append(Refusal(arm, reason))
 
     def _decide(self) -> None:
-        """Count the runs of a complete look, and stop arms that are clearly worse or known well enough."""
-        runs = self._looks[self._look]
+        """Count the runs of a complete look, and stop arms that are worse or known well enough."""
+        runs = self.looks[self._look]
         self._look += 1
         for arm in self._running:
             self._counted[arm] = runs
+        # What counts as the worst seen may have changed.
+        self._samples.clear()
         if self.finished:
             return
-        self._samples.clear()
-        samples = {arm: self._sample(arm, runs) for arm in self._running}
         leader = self._leader()
-        worst = self._worst_of_a_run(samples, leader)
-        stopped = set()
-        for arm in self._running:
-            if arm == leader:
-                continue
-            if self._tests.clearly_worse(samples[arm], samples[leader], worst):
-                self._eliminated.add(arm)
-                stopped.add(arm)
-            elif runs >= FEWEST_TO_STOP and self._known(arm, leader):
-                stopped.add(arm)
+        tests = self._tests
+        self._eliminated |= {
+            arm for arm in self._running if arm != leader and tests.worse(*self._pair(arm, leader))
+        }
+        known = {arm for arm in self._running if runs >= FEWEST_TO_STOP and self._known(arm, leader)}
         # All others are paired with these two, which go on as long as any.
         pivots = {leader, self.baseline}
-        self._running = [arm for arm in self._running if arm not in stopped or arm in pivots]
-        if not {*self._running} - pivots and runs >= FEWEST_TO_STOP and self._excess(runs) <= 1:
-            self._look = len(self._looks)
+        stopped = (self._eliminated | known) - pivots
+        self._running = [arm for arm in self._running if arm not in stopped]
+        if {*self._running} <= pivots and pivots <= known | self._eliminated:
+            self._look = len(self.looks)
 
     def _known(self, arm: Arm, leader: Arm) -> bool:
-        """Whether an arm is told apart from the leader, or as good, and its ratio known well enough."""
-        pair = self._pair(arm, leader)
-        told = self._tests.worse(*pair) or self._tests.as_good(*pair, self.margin)
-        return told and self._width(*self._pair(arm, self.baseline)) <= 1
+        """Whether an arm is as good as the leader, and its ratio to the baseline known well enough."""
+        good = self._tests.as_good(*self._pair(arm, leader), self.margin)
+        return good and self._width(*self._pair(arm, self.baseline)) <= 1
 
     @property
     def _tests(self) -> Elimination:
-        return Elimination(self.error, len(self._rows), len(self._looks), self.better == "higher")
+        return Elimination(self.error, len(self._rows), len(self.looks), self.better == "higher")
 
     def _excess(self, runs: int) -> float:
         """Return how much wider than wanted the widest interval of a ratio to the baseline is."""
@@ -405,20 +402,20 @@ class Comparison:
         made = sum(self._counted.values())
         if self.finished:
             return made
-        have = self._looks[self._look - 1] if self._look else 0
+        have = self.looks[self._look - 1] if self._look else 0
         # Before the first look: as if the third were the last.
-        end = self._looks[min(2, len(self._looks) - 1)]
+        end = self.looks[min(2, len(self.looks) - 1)]
         if self.precision is None:
-            end = self._looks[-1]
+            end = self.looks[-1]
         elif self._look:
             # The half-width shrinks with the square root of the number of runs.
             wanted = have * min(self._excess(have), 1e3) ** 2
-            end = next((each for each in self._looks if each >= wanted), self._looks[-1])
-        return made + len(self._running) * max(self._looks[self._look] - have, end - have)
+            end = next((each for each in self.looks if each >= wanted), self.looks[-1])
+        return made + len(self._running) * max(self.looks[self._look] - have, end - have)
 
     @property
     def eliminated(self) -> frozenset[Arm]:
-        """The arms that stopped early because they are clearly worse."""
+        """The arms that are worse by the runs of a look before the last."""
         return frozenset(self._eliminated)
 
     # -- Samples -------------------------------------------------------------------------------------
@@ -463,12 +460,6 @@ class Comparison:
         sign = 1.0 if self.better == "higher" else -1.0
         alive = [arm for arm, runs in self._counted.items() if runs == most and arm not in self._eliminated]
         return max(alive, key=lambda arm: sign * float(self._sample(arm, most).mean()))
-
-    def _worst_of_a_run(self, samples: dict[Arm, Sample], leader: Arm) -> float:
-        """Return the worst that a run of the leader is expected to have: nothing, or twice its mean."""
-        if self.better == "higher":
-            return min(0.0, *(float(sample.min()) for sample in samples.values()))
-        return max(2 * float(samples[leader].mean()), *(float(sample.max()) for sample in samples.values()))
 
     # -- Results -------------------------------------------------------------------------------------
 
@@ -561,7 +552,7 @@ class Comparison:
                     "difference_low": math.nan if itself else against.difference.low,
                     "difference_high": math.nan if itself else against.difference.high,
                     # An arm may have stopped at any look, so each look counts as a test.
-                    "p_value": min(1.0, p_value * len(self._looks)),
+                    "p_value": min(1.0, p_value * len(self.looks)),
                     "status": status,
                     "stopped_early": runs < most,
                 }

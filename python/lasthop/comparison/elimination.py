@@ -23,8 +23,8 @@ class Elimination:
 
     Half of the error is for differences that chance alone makes. It is divided by the looks, and by the arms
     that might seem better than a truly best one: by Bonferroni's inequality, a truly best arm is called worse
-    with at most this probability. The other half is for rare events that no run has met so far. It is divided
-    by the looks alone, since all arms meet the same fades.
+    with at most this probability. The other half is for a rare event that no run has met so far. It is not
+    divided: all arms meet the same fades, and what has not been seen at one look had not at those before.
 
     Attributes
     ----------
@@ -48,34 +48,32 @@ class Elimination:
         """The level of one test."""
         return self.error / 2 / self.looks / max(1, self.arms - 1)
 
-    def clearly_worse(self, arm: Sample, leader: Sample, worst: float) -> bool:
-        """Whether an arm may stop early.
+    def worse(self, arm: Sample, leader: Sample) -> bool:
+        """Whether an arm is worse than the leader.
 
         Parameters
         ----------
         arm, leader : array
             Paired values.
-        worst : float
-            The worst value that a run of the leader can be expected to have: zero of a throughput.
 
         Returns
         -------
         bool
             Whether the lower bound of the leader's advantage is above zero, and a rare event that makes up
-            for it would have been seen: runs in which the leader has the worst value and the arm its best. If
-            a share q of the runs must be such to even out the advantage, none of n is with probability
-            (1 - q)^n.
+            for it would have been seen: runs in which the leader fails and the arm is at its best. If a share
+            q of the runs must be such to even out the advantage, none of n is with probability (1 - q)^n. A
+            leader that fails has nothing; if lower is better, twice its mean or the worst value seen.
         """
-        found = estimate(self._advantage(arm, leader), level=1 - 2 * self.level)
+        found = estimate(leader - arm if self.higher else arm - leader, level=1 - 2 * self.level)
         if not found.low > 0:
             return False
-        at_risk = float(arm.max()) - worst if self.higher else worst - float(arm.min())
+        if self.higher:
+            at_risk = float(arm.max()) - min(0.0, float(arm.min()), float(leader.min()))
+        else:
+            worst = max(2 * float(leader.mean()), float(leader.max()), float(arm.max()))
+            at_risk = worst - float(arm.min())
         unseen = (at_risk / (at_risk + found.low)) ** found.n if at_risk > 0 else 0.0
-        return bool(unseen <= self.error / 2 / self.looks)
-
-    def worse(self, arm: Sample, leader: Sample) -> bool:
-        """Whether an arm is worse than the leader, by the runs that have been seen."""
-        return self._above_zero(self._advantage(arm, leader))
+        return bool(unseen <= self.error / 2)
 
     def as_good(self, arm: Sample, other: Sample, margin: float) -> bool:
         """Whether an arm is at most `margin` worse than another, as a share of the other's mean."""
@@ -84,9 +82,6 @@ class Elimination:
         if self.higher:
             return self._above_zero(arm - (1 - margin) * other)
         return self._above_zero((1 + margin) * other - arm)
-
-    def _advantage(self, arm: Sample, leader: Sample) -> Sample:
-        return leader - arm if self.higher else arm - leader
 
     def _above_zero(self, sample: Sample) -> bool:
         """Whether the mean of a sample is above zero, by a one-sided test."""

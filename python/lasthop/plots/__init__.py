@@ -5,6 +5,7 @@ Each function returns a matplotlib figure that carries its data; `save` writes i
 
 from lasthop.plots._figure import DataFigure, save, save_png, write_csv
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
+from lasthop.plots.heat import heat_map
 from lasthop.plots.link import link_timing
 from lasthop.plots.packets import packet_trace, packet_traces
 from lasthop.plots.sender import cwnd, segment_size, time_sequence, windows
@@ -15,6 +16,7 @@ __all__ = [
     "cdf",
     "curve",
     "cwnd",
+    "heat_map",
     "link_timing",
     "packet_trace",
     "packet_traces",

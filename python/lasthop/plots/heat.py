@@ -1,0 +1,199 @@
+"""Heat maps: the arms of a comparison, senders by schemes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.patches import Patch, Rectangle
+
+from lasthop.plots import _style
+from lasthop.plots._figure import DataFigure
+from lasthop.plots._parts import literal
+from lasthop.plots._style import style
+from lasthop.study.units import Reading, metric_reading
+
+if TYPE_CHECKING:
+    import pandas
+
+MOST_PANELS = 6
+"""With more combinations of further settings, the best over them is shown in one panel."""
+
+_COLUMN, _ROW = 0.62, 0.34
+"""The size of a cell in inches."""
+
+# Light enough at both ends for dark text.
+_COLOURS = LinearSegmentedColormap.from_list("lasthop", ["#eba9a4", "#f7f5f0", "#9fc5e3"])
+_WIDEST = 3.0
+"""The ratio to the baseline, as a power of two, from which on colours do not change."""
+
+_FRAMES: dict[str, tuple[str, dict[str, Any]]] = {
+    "best": ("best", {"edgecolor": _style.INK, "linewidth": 1.8}),
+    "as good": ("as good as the best", {"edgecolor": _style.INK, "linewidth": 1.2}),
+    "cannot tell": (
+        "cannot be told apart from the best",
+        {"edgecolor": _style.INK, "linewidth": 1.2, "linestyle": (0, (3, 2))},
+    ),
+    "baseline": ("baseline", {"edgecolor": _style.GOLD, "linewidth": 1.8}),
+}
+
+
+def heat_map(
+    results: pandas.DataFrame, *, better: Literal["higher", "lower"] = "higher", title: str = ""
+) -> DataFigure:
+    """Draw the mean of each arm of a comparison, coloured by its ratio to the baseline.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        The result of `Comparison.results`.
+    better : {"higher", "lower"}, default "higher"
+        Which values are better.
+    title : str, default ""
+        The title.
+
+    Returns
+    -------
+    DataFigure
+        The figure: a row for each sender and a column for each scheme, both in the order of the ranking, and
+        a panel for each combination of further settings. With more than six combinations each cell shows the
+        best of them, and the figure says so.
+    """
+    columns = list(results.columns)
+    settings = columns[columns.index("scheme") + 1 : columns.index("baseline")]
+    panels = _panels(results, settings)
+    senders = list(dict.fromkeys(results["sender"].map(_sender)))
+    schemes = list(dict.fromkeys(results["scheme"]))
+    greatest = float(results["mean"].abs().max())
+    reading = metric_reading(str(results["metric"].iloc[0]), greatest)
+    across = min(len(panels), max(1, 14 // max(4, len(schemes))))
+    down = math.ceil(len(panels) / across)
+    labels = 0.075 * max(map(len, schemes))
+    width = across * (_COLUMN * len(schemes) + 0.3) + 0.085 * max(map(len, senders)) + 1.3
+    height = down * (_ROW * len(senders) + labels + 0.55) + 0.9
+    with style():
+        figure = DataFigure({name: results[name] for name in columns}, max(6.4, width), max(3.0, height))
+        grid = figure.subplots(down, across, squeeze=False, sharey=True)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (name, part) in zip(grid.flat, panels, strict=False):
+            _draw(axes, part, senders, schemes, reading, better)
+            if name:
+                axes.set_title(literal(name), loc="left", fontsize=8.5, color=_style.QUIET)
+        figure.suptitle(
+            literal(f"{title}\n{reading.label}" if title else reading.label),
+            x=0.01,
+            ha="left",
+            fontweight="bold",
+            fontsize=10,
+        )
+        _explain(figure, results, grid.ravel().tolist())
+    return figure
+
+
+def _sender(name: Any) -> str:
+    """Return the label of a row; a scenario may name no sender."""
+    return name if isinstance(name, str) else "as stated"
+
+
+def _panels(results: pandas.DataFrame, settings: Sequence[str]) -> list[tuple[str, pandas.DataFrame]]:
+    """Return the arms of each panel with its name."""
+    if not settings:
+        return [("", results)]
+    keys = [", ".join(_stated(settings, row)) for row in results[list(settings)].itertuples(index=False)]
+    named = results.assign(_panel=keys)
+    order = sorted(dict.fromkeys(keys), key=lambda key: (key != "", [*dict.fromkeys(keys)].index(key)))
+    if len(order) > MOST_PANELS:
+        best = named.drop_duplicates(["sender", "scheme"])
+        return [(f"the best over {', '.join(settings)}", best)]
+    return [(key or "as the scenario says", named[named["_panel"] == key]) for key in order]
+
+
+def _stated(settings: Sequence[str], values: Sequence[Any]) -> list[str]:
+    return [f"{key} = {value}" for key, value in zip(settings, values, strict=True) if isinstance(value, str)]
+
+
+def _draw(
+    axes: Axes,
+    part: pandas.DataFrame,
+    senders: Sequence[str],
+    schemes: Sequence[str],
+    reading: Reading,
+    better: str,
+) -> None:
+    """Draw one panel."""
+    axes.set_xlim(-0.5, len(schemes) - 0.5)
+    axes.set_ylim(len(senders) - 0.5, -0.5)
+    axes.set_xticks(range(len(schemes)), [literal(name) for name in schemes], rotation=40, ha="right")
+    axes.set_yticks(range(len(senders)), [literal(name) for name in senders])
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    seen = set()
+    for row in part.to_dict("records"):
+        x, y = schemes.index(row["scheme"]), senders.index(_sender(row["sender"]))
+        seen.add((x, y))
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color=_colour(row, better), linewidth=0))
+        for kind in (row["status"], "baseline" if row["baseline"] else ""):
+            if kind in _FRAMES:
+                inset = 0.06 if kind == "baseline" else 0.02
+                size = 1 - 2 * inset
+                corner = (x - 0.5 + inset, y - 0.5 + inset)
+                axes.add_patch(Rectangle(corner, size, size, fill=False, zorder=3, **_FRAMES[kind][1]))
+        axes.text(
+            x,
+            y,
+            _short(row["mean"] / reading.size),
+            ha="center",
+            va="center",
+            fontsize=7.5,
+            color=_style.QUIET if row["stopped_early"] else _style.INK,
+            fontweight="bold" if row["rank"] == 1 else "normal",
+        )
+    for x in range(len(schemes)):
+        for y in range(len(senders)):
+            if (x, y) not in seen:
+                axes.text(x, y, "-", ha="center", va="center", fontsize=7.5, color=_style.QUIET)
+    # White lines between the cells.
+    for edge in range(1, len(schemes)):
+        axes.axvline(edge - 0.5, color="white", linewidth=1.2)
+    for edge in range(1, len(senders)):
+        axes.axhline(edge - 0.5, color="white", linewidth=1.2)
+
+
+def _colour(row: Mapping[Any, Any], better: str) -> Any:
+    """Return the colour of an arm: blue if it is better than the baseline, red if it is worse."""
+    ratio = 1.0 if row["baseline"] else row["ratio"]
+    if math.isnan(ratio):
+        return _style.SHADE
+    octaves = -_WIDEST if ratio <= 0 else float(np.clip(math.log2(ratio), -_WIDEST, _WIDEST))
+    return _COLOURS(0.5 + (octaves if better == "higher" else -octaves) / (2 * _WIDEST))
+
+
+def _short(value: float) -> str:
+    """Write a number with three significant digits, as short as a cell."""
+    if value == 0:
+        return "0"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(decimals, 3)}f}"
+
+
+def _explain(figure: DataFigure, results: pandas.DataFrame, panels: list[Axes]) -> None:
+    """Draw the scale of colours, and the legend of the frames that occur."""
+    stated = {*results["status"], *(["baseline"] if results["baseline"].any() else [])}
+    handles = [
+        Patch(fill=False, label=label, **look) for kind, (label, look) in _FRAMES.items() if kind in stated
+    ]
+    if results["stopped_early"].any():
+        handles.append(Patch(color="none", label="grey numbers: stopped early"))
+    figure.legend(handles=handles, loc="outside lower left", ncols=min(4, len(handles)), handlelength=1.4)
+    scale = ScalarMappable(Normalize(-_WIDEST, _WIDEST), _COLOURS)
+    bar = figure.colorbar(scale, ax=panels, fraction=0.03, pad=0.02, aspect=22)
+    bar.set_ticks([-3, -2, -1, 0, 1, 2, 3], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])
+    bar.outline.set_visible(False)
+    bar.set_label("ratio to the baseline")
