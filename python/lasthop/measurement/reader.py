@@ -97,7 +97,10 @@ def read(
 
 def _read(source: Source, chosen: Format | None, user: Host, captured: Place | None) -> Measurement:
     if chosen == "pcap" or (chosen is None and source.data[:4] in _CAPTURES):
-        raise source.error("captures are not read yet")
+        # Only captures need dpkt.
+        from lasthop.measurement import pcap
+
+        return pcap.read(source, user, captured)
     text = source.text().lstrip()
     if chosen in _JSON or (chosen is None and text[:1] == "{"):
         document = None

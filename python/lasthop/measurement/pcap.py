@@ -1,0 +1,422 @@
+"""Captures, pcap or pcapng: losses, round-trip times and rates of the TCP connections, and losses of RTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lasthop.measurement import frames, tcp
+from lasthop.measurement.frames import Packets
+from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
+from lasthop.measurement.source import (
+    BIN_S,
+    LONGEST_S,
+    SWAP,
+    Host,
+    Source,
+    bins,
+    ordered,
+    plural,
+    probes,
+    way,
+)
+
+if TYPE_CHECKING:
+    from lasthop.measurement.reader import Place
+
+_FEWEST = 10
+"""A connection with fewer data packets in a direction is not read."""
+
+_SHARE_AT_END = 0.15
+"""A capture is at a host if no more of the round trip is between them."""
+
+_IDLE = 0.05
+"""A sender that is idle for less of the time is taken for one with always more to send."""
+
+Rows = npt.NDArray[np.intp]
+
+
+@dataclass(slots=True)
+class _Connection:
+    """The rows of a connection, and what its delays say about the place of the capture."""
+
+    client: Rows
+    server: Rows
+    # From the capture to each end and back; NaN if unknown.
+    to_client_s: float = float("nan")
+    to_server_s: float = float("nan")
+    certain: bool = True
+
+
+@dataclass(slots=True)
+class _Found:
+    """What all connections say about one direction."""
+
+    times: list[Floats] = field(default_factory=list)
+    lost: list[Any] = field(default_factory=list)
+    sizes: list[Any] = field(default_factory=list)
+    carried_s: list[Floats] = field(default_factory=list)
+    carried_bits: list[Floats] = field(default_factory=list)
+    saturated: bool = False
+    streams: int = 0
+    unknown: int = 0
+    spurious: int = 0
+    reordered: int = 0
+    missed: int = 0
+    joined: int = 0
+    plain: int = 0
+    holes: bool = False
+    numbered: int = 0
+
+    def add(self, fates: tcp.Fates, stream: tcp.Stream, holes: bool) -> None:
+        """Add a connection."""
+        self.times.append(fates.time_s)
+        self.lost.append(fates.lost)
+        self.carried_s.append(fates.carried_s)
+        self.carried_bits.append(fates.carried_bits)
+        lasts_s = float(stream.time_s[-1] - stream.time_s[0])
+        self.saturated |= len(fates.time_s) >= 100 and fates.idle_s < _IDLE * lasts_s
+        length = stream.end - stream.seq
+        sizes = stream.headers + np.minimum(length, stream.mss)
+        self.sizes.append(sizes)
+        self.streams += 1
+        self.unknown += fates.unknown
+        self.spurious += fates.spurious
+        self.reordered += fates.reordered
+        self.missed += fates.missed
+        self.joined += stream.joined
+        self.plain += not stream.sack
+        self.holes = holes
+        self.numbered += fates.numbered
+
+
+def read(source: Source, user: Host, captured: Place | None) -> Measurement:
+    """Read a capture.
+
+    Raises
+    ------
+    MeasurementError
+        If it has no TCP connection or RTP stream with enough packets.
+    """
+    packets = frames.read(source)
+    if packets.time_s[-1] > LONGEST_S:
+        raise source.error("packets whose times are years apart")
+    notes = packets.notes
+    connections = list(_connections(packets, notes))
+    for connection in connections:
+        _locate(packets, connection)
+    place = captured or _place(connections, notes)
+    if captured is not None:
+        notes.append(f"The capture is taken as {_where(captured)}, as said.")
+    found = {direction: _Found() for direction in Direction}
+    round_trips: list[tuple[Floats, Floats]] = []
+    if place is not None:
+        for connection in connections:
+            _read_connection(packets, connection, user, place, found, round_trips)
+    tcp_streams = sum(one.streams for one in found.values())
+    media = list(_media(packets, user, notes))
+    if not tcp_streams and not media:
+        raise source.error(_nothing(packets))
+    if tcp_streams:
+        _explain(found, user, place, notes)
+    fates: list[Probes] = []
+    rates: list[Rates] = []
+    until_s = float(packets.time_s[-1])
+    for direction, one in found.items():
+        if not one.streams:
+            continue
+        sizes = np.concatenate(one.sizes)
+        fates.append(probes(direction, np.concatenate(one.times), np.concatenate(one.lost), _usual(sizes)))
+        start_s, bits = bins(source, np.concatenate(one.carried_s), np.concatenate(one.carried_bits), until_s)
+        interval_s = np.full(len(start_s), BIN_S)
+        rates.append(Rates(direction, start_s, interval_s, bits / BIN_S, one.saturated))
+    fates += media
+    delays = []
+    if round_trips:
+        time_s = np.concatenate([times for times, _ in round_trips])
+        rtt_s = np.concatenate([values for _, values in round_trips])
+        delays.append(Delays(Direction.ROUND_TRIP, *ordered(time_s, rtt_s)))
+    return Measurement(
+        source.name,
+        "pcap",
+        until_s,
+        probes=tuple(fates),
+        delays=tuple(delays),
+        rates=tuple(rates),
+        notes=tuple(notes),
+    )
+
+
+def _groups(packets: Packets, protocol: int) -> Iterator[Rows]:
+    """Yield the rows of each pair of ends, on each interface."""
+    rows = np.flatnonzero(packets.protocol == protocol)
+    if not len(rows):
+        return
+    one, other = packets.source[rows], packets.target[rows]
+    mixed = np.minimum(one, other) * np.uint64(0x9E3779B97F4A7C15) + np.maximum(one, other)
+    order = np.argsort(mixed, kind="stable")
+    cuts = np.flatnonzero(np.diff(mixed[order])) + 1
+    yield from np.split(rows[order], cuts)
+
+
+def _connections(packets: Packets, notes: list[str]) -> Iterator[_Connection]:
+    """Yield each connection with its rows."""
+    several = 0
+    for group in _groups(packets, 6):
+        interfaces, counts = np.unique(packets.interface[group], return_counts=True)
+        if len(interfaces) > 1:
+            # The same packets on their way through a router or a bridge.
+            several += int(counts.sum() - counts.max())
+            group = group[packets.interface[group] == interfaces[counts.argmax()]]
+        opening = group[(packets.flags[group] & 18) == 2]
+        cuts = []
+        if len(opening) > 1:
+            # The same ports again: a SYN with another number. A retransmitted one has the same.
+            fresh = np.flatnonzero(np.diff(packets.seq[opening])) + 1
+            cuts = np.searchsorted(group, opening[fresh]).tolist()
+        for rows in np.split(group, cuts[:_MOST_REUSES]):
+            if len(rows) >= _FEWEST:
+                yield _ends(packets, rows)
+    if several:
+        notes.append(
+            f"{plural(several, 'packet')} left out that belong to connections seen on several interfaces."
+        )
+
+
+_MOST_REUSES = 10_000
+
+
+def _ends(packets: Packets, rows: Rows) -> _Connection:
+    """Return a connection with its client: the host that sent a SYN, or else has the larger port."""
+    source = packets.source[rows]
+    flags = packets.flags[rows] & 18
+    certain = True
+    if (flags == 2).any():
+        client = source[int((flags == 2).argmax())]
+    elif (flags == 18).any():
+        client = packets.target[rows][int((flags == 18).argmax())]
+    else:
+        certain = False
+        first = rows[0]
+        larger = packets.source_port[first] >= packets.target_port[first]
+        client = packets.source[first] if larger else packets.target[first]
+    from_client = source == client
+    return _Connection(rows[from_client], rows[~from_client], certain=certain)
+
+
+def _locate(packets: Packets, connection: _Connection) -> None:
+    """Find the round-trip times from the capture to both ends, by the handshake or by timestamps."""
+    client, server = connection.client, connection.server
+    syn = client[(packets.flags[client] & 18) == 2]
+    answer = server[(packets.flags[server] & 18) == 18]
+    if len(syn) and len(answer):
+        # Of several SYNs the answer may be to any: only the last is sure not to be too early.
+        asked = syn[packets.time_s[syn] <= packets.time_s[answer[0]]]
+        later = client[
+            (packets.time_s[client] >= packets.time_s[answer[-1]]) & ((packets.flags[client] & 2) == 0)
+        ]
+        if len(asked) == 1 and len(answer) == 1 and len(later):
+            connection.to_server_s = float(packets.time_s[answer[0]] - packets.time_s[asked[0]])
+            connection.to_client_s = float(packets.time_s[later[0]] - packets.time_s[answer[0]])
+            return
+    for there, back, attribute in ((client, server, "to_server_s"), (server, client, "to_client_s")):
+        _, echo_s = _echoes(packets, there, back)
+        if len(echo_s):
+            setattr(connection, attribute, float(echo_s.min()))
+
+
+def _echoes(packets: Packets, there: Rows, back: Rows) -> tuple[Floats, Floats]:
+    """Return when timestamps were first seen one way, and how long until their echo came the other way."""
+    stamped, echoed = there[packets.timestamp[there] > 0], back[packets.echo[back] > 0]
+    if not len(stamped) or not len(echoed):
+        return np.array([]), np.array([])
+    stamps, first = np.unique(packets.timestamp[stamped], return_index=True)
+    echoes, answer = np.unique(packets.echo[echoed], return_index=True)
+    _, left, right = np.intersect1d(stamps, echoes, assume_unique=True, return_indices=True)
+    sent_s = packets.time_s[stamped[first[left]]]
+    rtt_s = packets.time_s[echoed[answer[right]]] - sent_s
+    good = rtt_s >= 0
+    return ordered(sent_s[good], rtt_s[good])
+
+
+def _place(connections: list[_Connection], notes: list[str]) -> Place | None:
+    """Return where the capture was taken, by the connection that has the most packets and says it."""
+    telling = [
+        connection
+        for connection in connections
+        if connection.to_client_s + connection.to_server_s > 0  # False if either is not a number.
+    ]
+    if not telling:
+        if not connections:
+            return None
+        notes.append(
+            "Neither a handshake nor timestamps say where the capture was taken; taken as at the client. "
+            '`captured="server"` says otherwise.'
+        )
+        return "client"
+    best = max(telling, key=lambda connection: len(connection.client) + len(connection.server))
+    share = best.to_client_s / (best.to_client_s + best.to_server_s)
+    place: Place = (
+        "client" if share <= _SHARE_AT_END else "server" if share >= 1 - _SHARE_AT_END else "between"
+    )
+    notes.append(
+        f"The capture was taken {_where(place)}: the round trip from it takes {best.to_client_s * 1e3:.1f} "
+        f"ms to the client and {best.to_server_s * 1e3:.1f} ms to the server."
+    )
+    return place
+
+
+def _where(place: Place) -> str:
+    return "between client and server" if place == "between" else f"at the {place}"
+
+
+def _read_connection(
+    packets: Packets,
+    connection: _Connection,
+    user: Host,
+    place: Place,
+    found: dict[Direction, _Found],
+    round_trips: list[tuple[Floats, Floats]],
+) -> None:
+    """Add what a connection says."""
+    for from_client, there, back in (
+        (True, connection.client, connection.server),
+        (False, connection.server, connection.client),
+    ):
+        stream = tcp.stream(packets, there, back)
+        if stream is None or len(stream.time_s) < _FEWEST:
+            continue
+        direction = way(from_client, user)
+        # The last hop is between the user and anywhere else: it is before the capture for what comes to the
+        # user's own capture, and for what the user sends to any other.
+        holes = (direction is Direction.DOWN) == (place == user)
+        # Without acknowledgements there are only holes.
+        if holes or not len(stream.ack):
+            echo_at_s, echo_s = _echoes(packets, back, there)
+            whole_s = connection.to_client_s + connection.to_server_s
+            # A handshake of a second is one that was retransmitted.
+            least_s = float(echo_s.min()) if len(echo_s) else whole_s if whole_s < 0.9 else 0.02
+            # Half a round trip: a retransmission needs a whole one, and nothing is late by so much.
+            window_s = max(least_s / 2, 1e-4)
+            fates = tcp.received(stream, window_s)
+            fates = tcp.numbered(packets, stream, there, fates, window_s) or fates
+            if place != "between" and len(echo_s):
+                round_trips.append((echo_at_s, echo_s))
+        else:
+            fates, at_s, rtt_s = tcp.sent(packets, stream)
+            if place != "between":
+                round_trips.append((at_s, rtt_s))
+        found[direction].add(fates, stream, holes)
+
+
+def _explain(found: dict[Direction, _Found], user: Host, place: Place | None, notes: list[str]) -> None:
+    """Add notes about what was assumed and noticed."""
+    notes.append(f"The {user} is taken to be on the user's side{SWAP if user == 'client' else ''}.")
+    for direction, one in found.items():
+        if not one.streams:
+            continue
+        if one.holes and one.numbered:
+            notes.append(
+                f"{direction.capitalize()}, losses are the gaps in the IP identifications of "
+                f"{plural(one.numbered, 'connection')}, which count every packet sent, retransmissions too. "
+                "When packets of a long gap would have arrived is not known; they are spread over it."
+            )
+        if one.holes and one.numbered < one.streams:
+            notes.append(
+                f"{direction.capitalize()}, losses of {plural(one.streams - one.numbered, 'connection')} are "
+                "the holes in the sequence that retransmissions fill. Lost retransmissions, and a whole "
+                "window or the end of a transfer that is lost, leave no hole."
+            )
+        if not one.holes:
+            notes.append(
+                f"{direction.capitalize()}, losses are retransmissions less those that were not needed, "
+                "anywhere behind the capture: on the last hop, in queues and beyond."
+            )
+        for count, text in (
+            (one.spurious, "retransmissions of data that had arrived"),
+            (one.reordered, "packets out of order, not lost"),
+            (one.missed, "packets that were acknowledged and are not in the capture, not counted as losses"),
+            (one.unknown, "packets whose fate the capture does not show, left out"),
+            (one.joined, "super-packets of segmentation offload, counted as the packets that they were"),
+        ):
+            if count:
+                notes.append(f"{direction.capitalize()}: {count} {text}.")
+        if one.plain and not one.holes:
+            notes.append(
+                f"{direction.capitalize()}: {plural(one.plain, 'connection')} without SACK, of which "
+                "spurious retransmissions after a timeout may count as losses."
+            )
+    if place == "between":
+        notes.append(
+            "Between the hosts neither side's round-trip time is that of the connection: none is read."
+        )
+
+
+def _usual(sizes: Any) -> int | None:
+    """Return the size of nine of ten packets, or None."""
+    values, counts = np.unique(sizes, return_counts=True)
+    most = int(counts.argmax())
+    return int(values[most]) if counts[most] >= 0.9 * len(sizes) and values[most] < 65536 else None
+
+
+def _media(packets: Packets, user: Host, notes: list[str]) -> Iterator[Probes]:
+    """Yield the packets of each RTP stream."""
+    other = 0
+    for group in _groups(packets, 17):
+        client = packets.source[group[0]]
+        for from_client in (True, False):
+            rows = group[(packets.source[group] == client) == from_client]
+            found = _rtp(packets, rows, way(from_client, user))
+            if found is None:
+                other += len(rows)
+            else:
+                notes.append(
+                    f"{found.direction.capitalize()}: an RTP stream, whose losses are those before the "
+                    "capture; where it was sent it has none."
+                )
+                yield found
+    if other:
+        notes.append(f"{plural(other, 'UDP packet')} without known sequence numbers not read.")
+
+
+def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
+    """Return the packets of an RTP stream (RFC 3550), or None if it is none."""
+    rows = rows[packets.body[rows] >= 12]
+    if len(rows) < 20:
+        return None
+    at = packets.body_at[rows]
+    flags, numbers = packets.word(at, 1), packets.word(at + 2, 2)
+    kind, stream = packets.word(at + 1, 1) & 127, packets.word(at + 8, 4)
+    values, counts = np.unique(stream, return_counts=True)
+    main = stream == values[counts.argmax()]
+    rows, flags, kind, numbers = rows[main], flags[main], kind[main], numbers[main]
+    steps = ((np.diff(numbers) + (1 << 15)) & 0xFFFF) - (1 << 15)
+    # Packets that are not RTP have other versions, or numbers that do not count.
+    if len(rows) < 20 or (flags >> 6 != 2).any() or (np.abs(steps) > 3000).any() or (steps == 1).mean() < 0.5:
+        return None
+    if len(np.unique(kind)) > 4:
+        return None
+    seq = np.concatenate(([0], np.cumsum(steps)))
+    known, first = np.unique(seq, return_index=True)
+    every = np.arange(known[0], known[-1] + 1)
+    if len(every) > 20 * len(known):
+        return None
+    lost = np.ones(len(every), dtype=np.bool_)
+    lost[known - known[0]] = False
+    time_s = np.interp(every, known, np.maximum.accumulate(packets.time_s[rows[first]]))
+    return probes(direction, time_s, lost, _usual(packets.size[rows]))
+
+
+def _nothing(packets: Packets) -> str:
+    udp = int((packets.protocol == 17).sum())
+    remedy = "`irtt client -i 20ms -d 5m -o irtt.json.gz SERVER` measures without one"
+    if udp > len(packets.protocol) // 2:
+        return (
+            f"{plural(udp, 'UDP packet')} without sequence numbers that can be read, such as those of QUIC; "
+            f"capture a transfer over TCP, or RTP. {remedy}"
+        )
+    return f"no TCP connection with {_FEWEST} data packets; capture a longer transfer. {remedy}"

@@ -1,0 +1,285 @@
+"""Losses inferred from captures, against the simulator's truth; links, offloads, drops and damage."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import measurement_captures as captures
+import numpy as np
+import pytest
+from measurement_captures import Packet, Transfer
+from measurement_samples import mutated
+
+from lasthop.measurement import Direction, Measurement, MeasurementError, Probes, read
+
+Reading = Callable[..., Measurement]
+
+NETWORK = """
+{sender}
+[transfer]
+size = "600 KB"
+[wired]
+rate = "100 Mbps"
+delay = "10 ms"
+[radio]
+rate = "10 Mbps"
+delay = "15 ms"
+{channel}
+"""
+
+LINUX = ("linux", "linux-bbr", "linux-bbr3")
+RFC = ("newreno", "reno", "sack", "tahoe")
+CHANNELS = {
+    "single": "channel.gilbert = {loss=0.01}",
+    "bursts": "channel.gilbert = {loss=0.03, burst=3}",
+    "long-bursts": "channel.gilbert = {loss=0.05, burst=6}",
+    "fades": 'channel.two-state = {good="1 s", bad="100 ms"}',
+}
+
+
+def scenario(sender: str, channel: str) -> str:
+    chosen = f'sender = "{sender}"' if sender in LINUX else f'[tcp]\nprofile = "rfc"\nflavour = "{sender}"'
+    return NETWORK.format(sender=chosen, channel=CHANNELS[channel])
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Reading:
+    def written(capture: bytes, **options: Any) -> Measurement:
+        path = tmp_path / "captured"
+        path.write_bytes(capture)
+        return read(path, **({"user": "server"} | options))
+
+    return written
+
+
+@pytest.fixture(scope="module")
+def faded(tmp_path_factory: pytest.TempPathFactory) -> Transfer:
+    return captures.transfer(scenario("linux", "bursts"), tmp_path_factory.mktemp("transfer"), seed=3)
+
+
+def down(measurement: Measurement) -> Probes:
+    (probes,) = [probes for probes in measurement.probes if probes.direction is Direction.DOWN]
+    return probes
+
+
+def lost_s(probes: Probes) -> list[float]:
+    return sorted(probes.sent_s[probes.lost].tolist())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("sender", LINUX)
+def test_at_a_sender_of_linux_each_loss_is_found(
+    sender: str, channel: str, seed: int, tmp_path: Path, reading: Reading
+) -> None:
+    truth = captures.transfer(scenario(sender, channel), tmp_path, seed)
+    probes = down(reading(truth.source))
+    assert lost_s(probes) == pytest.approx(sorted(truth.sent_s[truth.lost].tolist()), abs=1e-6)
+    assert len(probes.lost) == len(truth.lost)
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("sender", RFC)
+def test_without_dsack_what_was_not_needed_may_count(
+    sender: str, channel: str, tmp_path: Path, reading: Reading
+) -> None:
+    truth = captures.transfer(scenario(sender, channel), tmp_path, 1)
+    found = down(reading(truth.source))
+    # What was sent again after it had arrived: such a receiver does not tell, and its fate is unknown.
+    needless = 0
+    for number in np.unique(truth.number):
+        copies = truth.number == number
+        arrived = truth.arrived_s[copies & ~truth.lost]
+        needless += int((truth.sent_s[copies] > arrived.min()).sum()) if len(arrived) else 0
+    assert abs(int(found.lost.sum()) - int(truth.lost.sum())) <= needless
+    if needless == 0:
+        assert lost_s(found) == pytest.approx(sorted(truth.sent_s[truth.lost].tolist()), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("sender", [*LINUX, *RFC])
+def test_at_a_receiver_the_losses_are_those_of_the_link(
+    sender: str, channel: str, seed: int, tmp_path: Path, reading: Reading
+) -> None:
+    truth = captures.transfer(scenario(sender, channel), tmp_path, seed)
+    measurement = reading(truth.mobile)
+    probes = down(measurement)
+    # The last packet that arrives is the last that can be known.
+    assert int(probes.lost.sum()) == int(truth.lost.sum())
+    assert len(probes.lost) == len(truth.lost)
+    assert any("IP identifications" in note for note in measurement.notes)
+
+    # Without identifications that count, only holes show: a lost first transmission, before which later data
+    # arrived. Retransmissions and whole windows leave none.
+    holes = 0
+    for number in np.unique(truth.number[truth.lost & (truth.transmission == 1)]):
+        filled_s = np.nanmin(truth.arrived_s[(truth.number == number) & ~truth.lost])
+        later = truth.arrived_s[(truth.number > number) & ~truth.lost]
+        holes += bool((later < filled_s).any())
+    measurement = reading(captures.unnumbered(truth.mobile, random.Random(seed)))
+    assert int(down(measurement).lost.sum()) == holes
+    assert any("holes in the sequence" in note for note in measurement.notes)
+
+
+def test_times_of_losses_at_the_receiver(faded: Transfer, reading: Reading) -> None:
+    # Between the arrivals of the packets sent before and after.
+    order = np.argsort(faded.sent_s, kind="stable")
+    arrived = faded.arrived_s[order]
+    known = np.flatnonzero(~np.isnan(arrived))
+    expected = np.interp(np.flatnonzero(np.isnan(arrived)), known, arrived[known]) - np.nanmin(arrived)
+    found = np.array(lost_s(down(reading(faded.mobile))))
+    # The clock begins with the SYN.
+    shift = found[0] - expected[0]
+    assert found - shift == pytest.approx(expected, abs=0.01)
+
+
+def test_round_trip_times_and_rates(faded: Transfer, reading: Reading) -> None:
+    for capture in (faded.source, faded.mobile):
+        measurement = reading(capture)
+        # 50 ms of propagation and the transmission of a packet and its acknowledgement.
+        assert measurement.delays[0].delay_s.min() == pytest.approx(0.0514, abs=2e-4)
+        rates = measurement.rates[0]
+        carried = float((rates.rate_bps * rates.interval_s).sum())
+        assert carried == pytest.approx(600_000 * 8 * 1512 / 1460, rel=0.03)
+        assert rates.saturated
+        assert measurement.probes[0].size_bytes == 1512
+
+
+def test_the_place_of_the_capture(faded: Transfer, reading: Reading) -> None:
+    assert "taken at the client" in reading(faded.source).notes[0]
+    assert "taken at the server" in reading(faded.mobile).notes[0]
+    # If the client is the user, its data go up: lost behind its own capture.
+    assert reading(faded.source, user="client").probes[0].direction is Direction.UP
+    forced = reading(faded.source, captured="server")
+    # At the receiver there would be no holes.
+    assert not down(forced).lost.any()
+    assert "as said" in forced.notes[0]
+
+
+@pytest.mark.parametrize("link", [0, 1, 100, 113, 276, 6])
+def test_link_types(link: int, faded: Transfer, reading: Reading) -> None:
+    packets = captures.read_back(faded.mobile)
+    probes = down(reading(captures.framed(packets, link)))
+    plain = down(reading(captures.unnumbered(faded.mobile, random.Random(1)) if link == 6 else faded.mobile))
+    assert lost_s(probes) == lost_s(plain)
+    assert probes.size_bytes == (1540 if link == 6 else 1512)
+
+
+def test_super_packets_are_split(faded: Transfer, tmp_path: Path, reading: Reading) -> None:
+    path = tmp_path / "run.pcapng"
+    path.write_bytes(faded.source)
+    packets = captures.joined(captures.packets_of(path))
+    assert len(packets) < len(captures.packets_of(path))
+    measurement = reading(captures.written(packets))
+    assert lost_s(down(measurement)) == lost_s(down(reading(faded.source)))
+    assert any("super-packets" in note for note in measurement.notes)
+
+
+def test_packets_that_the_capture_missed_are_no_losses(faded: Transfer, reading: Reading) -> None:
+    dice = random.Random(4)
+    packets = captures.read_back(faded.mobile)
+    kept = [packet for packet in packets if packet.wire < 1000 or dice.random() > 0.03]
+    assert len(kept) < len(packets)
+    measurement = reading(captures.written(kept))
+    # One loss may hide behind a neighbour that was missed.
+    assert abs(int(down(measurement).lost.sum()) - int(faded.lost.sum())) <= 3
+    assert any("not in the capture" in note for note in measurement.notes)
+
+
+def test_statistics_of_the_capture(faded: Transfer, reading: Reading) -> None:
+    measurement = reading(captures.pcapng(captures.read_back(faded.mobile), dropped=7))
+    assert int(down(measurement).lost.sum()) == int(faded.lost.sum())
+    assert "The capture itself dropped 7 packets, by its own statistics." in measurement.notes
+
+
+def test_a_cut_capture_is_read_as_far_as_it_goes(faded: Transfer, reading: Reading) -> None:
+    for capture in (faded.source, faded.mobile):
+        measurement = reading(capture[: len(capture) // 2 + 7])
+        assert 0 < measurement.duration_s < 0.9 * reading(capture).duration_s
+        assert any("cut off or damaged" in note for note in measurement.notes)
+        whole = [time_s for time_s in lost_s(down(reading(capture))) if time_s < measurement.duration_s - 0.3]
+        assert lost_s(down(measurement))[: len(whole)] == pytest.approx(whole)
+
+
+def test_the_same_packets_on_two_interfaces_count_once(faded: Transfer, reading: Reading) -> None:
+    packets = captures.read_back(captures.framed(captures.read_back(faded.mobile), 276))
+    other = [Packet(p.time_ns + 5000, p.data[:7] + b"\x03" + p.data[8:], p.wire) for p in packets]
+    measurement = reading(captures.written([*packets, *other], 276))
+    assert lost_s(down(measurement)) == lost_s(down(reading(faded.mobile)))
+    assert any("several interfaces" in note for note in measurement.notes)
+
+
+def test_rtp_has_sequence_numbers(reading: Reading) -> None:
+    lost = {30, 31, 65}
+    numbers = [number for number in range(65_500, 65_700) if number - 65_500 not in lost]
+    # Two packets out of order.
+    numbers[10], numbers[11] = numbers[11], numbers[10]
+    measurement = reading(captures.datagrams(numbers, captures.rtp))
+    assert np.flatnonzero(measurement.probes[0].lost).tolist() == sorted(lost)
+    assert measurement.probes[0].size_bytes == 200
+
+
+def test_what_cannot_be_read_has_a_remedy(reading: Reading, faded: Transfer) -> None:
+    dice = random.Random(5)
+    with pytest.raises(MeasurementError, match=r"those of QUIC.*irtt client"):
+        reading(captures.datagrams(list(range(100)), lambda _: dice.randbytes(60)))
+    with pytest.raises(MeasurementError, match="tcpdump -i wlan0"):
+        reading(captures.written(captures.read_back(faded.mobile), 127))
+    with pytest.raises(MeasurementError, match="link type 147 is not known"):
+        reading(captures.written(captures.read_back(faded.mobile), 147))
+    with pytest.raises(MeasurementError, match="a capture without packets"):
+        reading(captures.written([]))
+    with pytest.raises(MeasurementError, match="10 data packets"):
+        reading(captures.written(captures.read_back(faded.mobile)[:8]))
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_finds_as_many_retransmissions(faded: Transfer, tmp_path: Path, reading: Reading) -> None:
+    path = tmp_path / "run.pcapng"
+    path.write_bytes(faded.source)
+    again = "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || tcp.analysis.out_of_order"
+    shown = subprocess.run(
+        ["tshark", "-r", str(path), "-Y", f"({again}) && tcp.len > 0"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lost = int(down(reading(faded.source)).lost.sum())
+    assert len(shown.stdout.splitlines()) == lost > 5
+
+
+def test_damaged_captures_raise_nothing_else(faded: Transfer, tmp_path: Path) -> None:
+    dice = random.Random(6)
+    path = tmp_path / "damaged"
+    packets = captures.read_back(faded.mobile)[:120]
+    files = [
+        captures.written(packets),
+        captures.pcapng(packets, 3),
+        faded.source[:20_000],
+        captures.framed(packets, 100),
+        captures.framed(packets, 6),
+        captures.framed(packets, 276),
+        captures.datagrams(list(range(60)), captures.rtp),
+    ]
+    read_well = refused = 0
+    for file in files:
+        for attempt in range(150):
+            damaged = mutated(file, dice)
+            if attempt % 10 == 0:
+                damaged = mutated(gzip.compress(damaged), dice)
+            path.write_bytes(damaged)
+            try:
+                measurement = read(path, user=dice.choice(("client", "server")))
+                assert measurement.summary()
+                read_well += 1
+            except MeasurementError:
+                refused += 1
+    assert read_well > 300
+    assert refused > 50
