@@ -315,13 +315,22 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Body, Datagram, Dscp, Ecn, FlowId, HostId};
+    use crate::packet::{Body, Datagram, Dscp, Ecn, FlowId, Handle, HostId};
     use lasthop_base::Bytes;
 
     fn packet(seq: u64) -> Packet {
         let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
         let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
-        Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
+        Packet {
+            src,
+            dst,
+            flow,
+            size: Bytes(40),
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            handle: Handle::NONE,
+            body,
+        }
     }
 
     /// The owner rewrites effects of an embedded component in order: sent through another port, or dropped.

@@ -30,4 +30,4 @@ pub mod traffic;
 pub use component::{
     Component, ComponentId, Effect, LinkEvent, LinkOutcome, Out, Outcomes, Port, Probe, Reach, Signal, Tally,
 };
-pub use packet::{Body, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Notice, NoticeCode, Packet};
+pub use packet::{Body, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Notice, NoticeCode, Packet};

@@ -29,8 +29,20 @@ pub struct Packet {
     pub dscp: Dscp,
     /// ECN field of the IP header.
     pub ecn: Ecn,
+    /// The bytes of a real packet; [`Handle::NONE`] in a simulation.
+    pub handle: Handle,
     /// Contents.
     pub body: Body,
+}
+
+/// A handle to the bytes of a real packet, which components copy with the packet and never look into. Who brought the
+/// packet into the engine keeps the bytes until the packet has left it or was dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(pub u32);
+
+impl Handle {
+    /// A packet without bytes: one that a component made.
+    pub const NONE: Handle = Handle(0);
 }
 
 /// Differentiated services code point in the IP header (RFC 2474): the six upper bits of the former
@@ -109,8 +121,9 @@ pub enum Body {
 }
 
 /// A UDP datagram of a traffic generator, with the fields that generators such as iperf write into the
-/// payload.
+/// payload. Packed, which makes room for the [handle](Packet::handle) in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, packed(4))]
 pub struct Datagram {
     /// Sequence number at its source, from 0.
     pub seq: u64,
@@ -178,7 +191,16 @@ impl Notice {
         let seq = packet.segment().filter(|segment| segment.len > 0)?.seq;
         let body = Body::Notice(Notice { code, seq });
         let (dscp, ecn) = (Dscp::DEFAULT, Ecn::NotEct);
-        Some(Packet { src: packet.dst, dst: packet.src, flow: packet.flow, size, dscp, ecn, body })
+        Some(Packet {
+            src: packet.dst,
+            dst: packet.src,
+            flow: packet.flow,
+            size,
+            dscp,
+            ecn,
+            handle: Handle::NONE,
+            body,
+        })
     }
 }
 
@@ -196,7 +218,7 @@ impl Packet {
 mod tests {
     use super::*;
 
-    /// Packets are copied at every hop; the ECN field occupies former padding.
+    /// Packets are copied at every hop; the ECN field and the handle occupy former padding.
     #[test]
     fn a_packet_is_small() {
         assert_eq!(core::mem::size_of::<Packet>(), 88);

@@ -49,6 +49,16 @@ impl Builder {
         ComponentId(id as u16)
     }
 
+    /// The number of components.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no component.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     /// Connects an output port to an input port, one way.
     pub fn connect(&mut self, from: (ComponentId, Port), to: (ComponentId, Port)) -> WireId {
         let id = WireId(self.wires.len() as u32);
@@ -364,6 +374,44 @@ impl<T: Tap> Engine<T> {
         self.tap.handled(self.now, id, &self.nodes[index]);
     }
 
+    /// Carries out everything that is due by `until`, each event at its own time, and moves the clock there. For who
+    /// drives the components by a real clock.
+    ///
+    /// # Panics
+    /// As [`run`](Engine::run).
+    pub fn advance(&mut self, until: Time) {
+        loop {
+            let (due, index) = self.wakeups.earliest();
+            if due > until {
+                break;
+            }
+            self.step(due, index);
+        }
+        if until > self.now {
+            (self.now, self.turn) = (until, 0);
+        }
+    }
+
+    /// Sends a packet out of a port, now. For packets from outside: the component at `from` only receives.
+    ///
+    /// # Panics
+    /// If the port has no wire, or as [`run`](Engine::run).
+    pub fn inject(&mut self, from: (ComponentId, Port), packet: &Packet) {
+        let wire = *self.wire(from.0, from.1);
+        self.hand_over(wire, packet);
+        self.deliver();
+    }
+
+    /// The next deadline, or an earlier time; [`Time::NEVER`] without one.
+    pub fn next_wakeup(&self) -> Time {
+        self.wakeups.earliest().0
+    }
+
+    /// Completes the counters of all components, as at the end of a run at this time.
+    pub fn settle_counters(&mut self) {
+        self.settle(usize::MAX);
+    }
+
     /// The simulated time.
     pub fn now(&self) -> Time {
         self.now
@@ -393,6 +441,11 @@ impl<T: Tap> Engine<T> {
     /// The observer.
     pub fn tap(&self) -> &T {
         &self.tap
+    }
+
+    /// The observer, to take what it has seen from it.
+    pub fn tap_mut(&mut self) -> &mut T {
+        &mut self.tap
     }
 
     /// Ends the run and returns the observer.

@@ -6,7 +6,7 @@ use lasthop_proto::application::{
 };
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Settings};
 use lasthop_proto::{
-    Body, Component, ComponentId, DropReason, Dscp, Ecn, FlowId, HostId, Out, Packet, Port, Signal,
+    Body, Component, ComponentId, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port, Signal,
 };
 use lasthop_sim::{Builder, Ended, Engine, NoTap, Node, QueueLimit, Tap, WiredLink};
 
@@ -439,6 +439,7 @@ fn packets_other_than_segments_are_ignored() {
         size: Bytes(40),
         dscp: Dscp::DEFAULT,
         ecn: Ecn::NotEct,
+        handle: Handle::NONE,
         body,
     };
     for port in [REQUESTS, RESPONSES] {

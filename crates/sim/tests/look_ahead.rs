@@ -7,8 +7,8 @@ use lasthop_proto::frag::Mtu;
 use lasthop_proto::tcp::{Connection, Flavour, Profile, Receiver, Sender, Settings, Transfer};
 use lasthop_proto::traffic::{self, Pattern, Sink, Source};
 use lasthop_proto::{
-    Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, HostId, Out, Packet, Port, Probe,
-    Signal, arq,
+    Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port,
+    Probe, Signal, arq,
 };
 use lasthop_sim::network::{ComponentKind, FlowPath, Graph, MovingHosts, Wiring};
 use lasthop_sim::queue::{Management, codel};
@@ -342,7 +342,7 @@ impl Component for Echo {
         let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
         let body = Body::Datagram(Datagram { seq: 0, sent: Time::ZERO });
         let (size, dscp, ecn) = (Bytes(40), Dscp::DEFAULT, Ecn::NotEct);
-        out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, ecn, body });
+        out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, ecn, handle: Handle::NONE, body });
     }
 
     fn next_wakeup(&self) -> Time {

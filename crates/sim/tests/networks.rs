@@ -7,7 +7,7 @@ use lasthop_base::{Bytes, Stream, Streams, Time};
 use lasthop_channel::Model;
 use lasthop_proto::tcp::Segment;
 use lasthop_proto::{
-    Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, Signal,
+    Body, Component, ComponentId, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal,
 };
 use lasthop_sim::network::{
     AgentPlace, BssId, ComponentKind, FlowPath, Graph, LinkId, MovingHosts, PortRef, ShortestPaths, Wiring,
@@ -198,7 +198,16 @@ impl Case {
         }
         let body = Body::Tcp(Segment::default());
         let (flow_id, dscp) = (FlowId(flow as u16), Dscp::DEFAULT);
-        let packet = Packet { src, dst, flow: flow_id, size: Bytes(40), dscp, ecn: Ecn::NotEct, body };
+        let packet = Packet {
+            src,
+            dst,
+            flow: flow_id,
+            size: Bytes(40),
+            dscp,
+            ecn: Ecn::NotEct,
+            handle: Handle::NONE,
+            body,
+        };
         let (mut links, mut agents) = (Vec::new(), Vec::new());
         for _ in 0..100 {
             let (id, port) = self.wires[&at];

@@ -11,8 +11,8 @@ use lasthop_base::{Bytes, Time};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Timestamps};
 use lasthop_proto::{
-    Body, ComponentId, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, LinkEvent, LinkOutcome,
-    Notice, NoticeCode, Out, Packet, Port, Signal,
+    Body, ComponentId, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, LinkEvent,
+    LinkOutcome, Notice, NoticeCode, Out, Packet, Port, Signal,
 };
 use lasthop_sim::{Capture, CapturedPart, Pcapng, Tap, Wire, WireId};
 use lasthop_testing::schemes::agent;
@@ -115,7 +115,16 @@ impl<W: Write> Run<W> {
 
 fn carrying(segment: Segment, src: HostId, dst: HostId) -> Packet {
     let size = Bytes(40 + u64::from(segment.len));
-    Packet { src, dst, flow: FLOW, size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body: Body::Tcp(segment) }
+    Packet {
+        src,
+        dst,
+        flow: FLOW,
+        size,
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        handle: Handle::NONE,
+        body: Body::Tcp(segment),
+    }
 }
 
 fn notice(kind: u8, code: u8, seq: u32) -> Packet {
@@ -127,6 +136,7 @@ fn notice(kind: u8, code: u8, seq: u32) -> Packet {
         size: Bytes(56),
         dscp: Dscp::DEFAULT,
         ecn: Ecn::NotEct,
+        handle: Handle::NONE,
         body,
     }
 }
@@ -135,7 +145,16 @@ fn notice(kind: u8, code: u8, seq: u32) -> Packet {
 fn datagram(seq: u64, size: u64) -> Packet {
     let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
     let (flow, dscp) = (FlowId(FLOW.0 + 1), Dscp::DEFAULT);
-    Packet { src: SENDER, dst: RECEIVER, flow, size: Bytes(size), dscp, ecn: Ecn::NotEct, body }
+    Packet {
+        src: SENDER,
+        dst: RECEIVER,
+        flow,
+        size: Bytes(size),
+        dscp,
+        ecn: Ecn::NotEct,
+        handle: Handle::NONE,
+        body,
+    }
 }
 
 fn data(seq: u32) -> Segment {

@@ -8,7 +8,9 @@ use lasthop_channel::{Model, Start, TwoState};
 use lasthop_proto::arq::{Config, Retransmissions, selective_repeat};
 use lasthop_proto::fec::BlockCode;
 use lasthop_proto::frag::Mtu;
-use lasthop_proto::{Body, Component, Datagram, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, fec};
+use lasthop_proto::{
+    Body, Component, Datagram, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, fec,
+};
 use lasthop_sim::queue::{Codel, Discipline, DropTail, codel};
 use lasthop_sim::varying::{Delay, Opportunities, Rate, Timing, TimingStreams, VaryingLink};
 use lasthop_sim::{Expansion, Exposed, Fec, QueueLimit, RadioConfig, RadioLink, WiredLink};
@@ -57,7 +59,16 @@ fn tail(limit: QueueLimit) -> Box<dyn Discipline> {
 fn packet(number: usize, size: u64) -> Packet {
     let body = Body::Datagram(Datagram { seq: number as u64, sent: Time::ZERO });
     let (src, dst, flow) = (HostId(0), HostId(1), FlowId(0));
-    Packet { src, dst, flow, size: Bytes(size), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
+    Packet {
+        src,
+        dst,
+        flow,
+        size: Bytes(size),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        handle: Handle::NONE,
+        body,
+    }
 }
 
 /// What becomes of each packet: its arrival, or none if it is dropped. `arrivals` are in order, and come before anything

@@ -13,7 +13,8 @@ use lasthop_proto::tcp::{
     ReceiverReactions, SackBlock, SackBlocks, Segment, Sender, SeqNum, Settings, Timestamps, Transfer,
 };
 use lasthop_proto::{
-    Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port, Reach, Signal,
+    Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Notice, NoticeCode, Out, Packet, Port, Reach,
+    Signal,
 };
 
 /// Every exchange crosses the wrap-around at 2³² within its first segments.
@@ -88,6 +89,7 @@ impl Script {
             size: Bytes(0),
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
+            handle: Handle::NONE,
             body: Body::Tcp(segment),
         }
     }
@@ -113,7 +115,16 @@ impl Script {
     fn notice(&self, code: NoticeCode, offset: u32) -> Packet {
         let Connection { src, dst, flow } = CONNECTION;
         let body = Body::Notice(Notice { code, seq: self.seq(offset) });
-        Packet { src, dst, flow, size: Bytes(40), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
+        Packet {
+            src,
+            dst,
+            flow,
+            size: Bytes(40),
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            handle: Handle::NONE,
+            body,
+        }
     }
 
     /// The text form of a segment: `0..1000`, `0..1000 FIN`, `1000 FIN`, `1000 RST`, `SYN` or `ACK`, with the

@@ -15,7 +15,7 @@ use super::state::timestamp;
 use super::timers::{Timer, Timers};
 use super::{Connection, ReceiverStats, option_bytes};
 use crate::component::{Component, Out, Port, Signal};
-use crate::packet::{Body, Dscp, Ecn, Notice, Packet};
+use crate::packet::{Body, Dscp, Ecn, Handle, Notice, Packet};
 
 /// Maximum distance of a retransmission behind `rcv_nxt` in bytes; older segments have left the network (RFC
 /// 7323 section 5.5).
@@ -538,7 +538,10 @@ impl Receiver {
         let Connection { src, dst, flow } = self.connection;
         let size = self.settings.header + option_bytes(&segment, &self.settings);
         let (dscp, body) = (Dscp::DEFAULT, Body::Tcp(segment));
-        out.send(Port::ONLY, Packet { src: dst, dst: src, flow, size, dscp, ecn: Ecn::NotEct, body });
+        out.send(
+            Port::ONLY,
+            Packet { src: dst, dst: src, flow, size, dscp, ecn: Ecn::NotEct, handle: Handle::NONE, body },
+        );
         self.last_ack_sent = self.rcv_nxt;
         self.duplicate = None;
         self.stats.acks_sent += 1;

@@ -67,7 +67,7 @@ impl Component for Sink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Datagram, Dscp, Ecn, FlowId, HostId};
+    use crate::packet::{Datagram, Dscp, Ecn, FlowId, Handle, HostId};
     use crate::tcp::Segment;
 
     #[test]
@@ -76,8 +76,16 @@ mod tests {
         let (mut sink, mut out) = (Sink::new(), Out::default());
         let mut arrive = |now, size, body| {
             let (src, dst, dscp) = (HostId(0), HostId(1), Dscp::DEFAULT);
-            let packet =
-                Packet { src, dst, flow: FlowId(0), size: Bytes(size), dscp, ecn: Ecn::NotEct, body };
+            let packet = Packet {
+                src,
+                dst,
+                flow: FlowId(0),
+                size: Bytes(size),
+                dscp,
+                ecn: Ecn::NotEct,
+                handle: Handle::NONE,
+                body,
+            };
             sink.receive(at(now), &packet, Port::ONLY, &mut out);
         };
         for (seq, sent, now, size) in [(0, 3, 10, 28), (2, 1, 10, 100), (1, 13, 13, 50)] {

@@ -5,7 +5,7 @@ use lasthop_base::{Bytes, Invalid, Stream, Time};
 use super::departures::Departures;
 use super::{HEADERS, Pattern};
 use crate::component::{Component, Out, Port};
-use crate::packet::{Body, Datagram, Dscp, Ecn, Packet};
+use crate::packet::{Body, Datagram, Dscp, Ecn, Handle, Packet};
 use crate::tcp::Connection;
 
 /// Parameters of a source.
@@ -91,7 +91,16 @@ impl Component for Source {
         let body = Body::Datagram(Datagram { seq: self.stats.packets, sent: now });
         out.send(
             Port::ONLY,
-            Packet { src, dst, flow, size: self.size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body },
+            Packet {
+                src,
+                dst,
+                flow,
+                size: self.size,
+                dscp: Dscp::DEFAULT,
+                ecn: Ecn::NotEct,
+                handle: Handle::NONE,
+                body,
+            },
         );
         self.stats.packets += 1;
         self.stats.bytes += self.size;
@@ -154,7 +163,16 @@ mod tests {
             let Connection { src, dst, flow } = CONNECTION;
             assert_eq!(
                 packet,
-                Packet { src, dst, flow, size: Bytes(1_000), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
+                Packet {
+                    src,
+                    dst,
+                    flow,
+                    size: Bytes(1_000),
+                    dscp: Dscp::DEFAULT,
+                    ecn: Ecn::NotEct,
+                    handle: Handle::NONE,
+                    body
+                }
             );
             assert_eq!(now, at(3_000 + seq));
         }

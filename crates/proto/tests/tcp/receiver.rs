@@ -141,7 +141,7 @@ fn arrivals_are_counted() {
 fn options_reduce_the_payload() {
     use lasthop_base::Time;
     use lasthop_proto::tcp::{Connection, Receiver};
-    use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, Out, Packet, Port};
+    use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, Handle, Out, Packet, Port};
 
     for (timestamps, out_of_order, size) in
         [(false, false, 40), (false, true, 52), (true, false, 52), (true, true, 64)]
@@ -158,6 +158,7 @@ fn options_reduce_the_payload() {
             size: Bytes(1040),
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
+            handle: Handle::NONE,
             body: Body::Tcp(segment),
         };
         receiver.receive(Time::ZERO, &packet, Port::ONLY, &mut out);

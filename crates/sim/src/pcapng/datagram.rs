@@ -10,7 +10,7 @@ use etherparse::{
 };
 use lasthop_base::Bytes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment};
-use lasthop_proto::{Body, ComponentId, Dscp, Ecn, FlowId, HostId, Notice, Packet};
+use lasthop_proto::{Body, ComponentId, Dscp, Ecn, FlowId, Handle, HostId, Notice, Packet};
 
 /// The maximum length of all headers.
 pub(super) const SNAP_LEN: u32 = (Ipv4Header::MIN_LEN + TcpHeader::MAX_LEN) as u32;
@@ -153,6 +153,7 @@ impl Encoder {
             size: Bytes::ZERO,
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
+            handle: Handle::NONE,
             body: Body::Tcp(Segment { seq: notice.seq, ..Segment::default() }),
         }
     }

@@ -265,7 +265,7 @@ fn describe(packet: &Packet) -> String {
             let code = notice.code;
             format!("notice type={} code={} about TCP segment seq={}", code.kind, code.code, notice.seq)
         }
-        Body::Datagram(datagram) => format!("UDP datagram seq={}", datagram.seq),
+        Body::Datagram(datagram) => format!("UDP datagram seq={}", { datagram.seq }),
     }
 }
 

@@ -116,7 +116,7 @@ impl Queues {
 mod tests {
     use super::*;
     use lasthop_base::{Streams, Time};
-    use lasthop_proto::{Body, Datagram, Dscp, Ecn, FlowId, HostId};
+    use lasthop_proto::{Body, Datagram, Dscp, Ecn, FlowId, Handle, HostId};
 
     fn packet(seq: u64) -> Packet {
         let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
@@ -127,6 +127,7 @@ mod tests {
             size: Bytes(100),
             dscp: Dscp::DEFAULT,
             ecn: Ecn::NotEct,
+            handle: Handle::NONE,
             body,
         }
     }

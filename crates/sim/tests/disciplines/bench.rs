@@ -1,14 +1,14 @@
 //! A test bench for a queue discipline.
 
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_proto::{Body, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet};
+use lasthop_proto::{Body, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet};
 use lasthop_sim::queue::Discipline;
 
 /// A datagram of `flow` with number `seq`.
 pub(crate) fn packet(flow: u16, seq: u64, size: u64, ecn: Ecn) -> Packet {
     let (src, dst, flow) = (HostId(0), HostId(1), FlowId(flow));
     let body = Body::Datagram(Datagram { seq, sent: Time::ZERO });
-    Packet { src, dst, flow, size: Bytes(size), dscp: Dscp::DEFAULT, ecn, body }
+    Packet { src, dst, flow, size: Bytes(size), dscp: Dscp::DEFAULT, ecn, handle: Handle::NONE, body }
 }
 
 /// The sequence number of a datagram.

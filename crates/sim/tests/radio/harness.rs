@@ -8,8 +8,8 @@ use lasthop_proto::arq::{Backoff, Config, Retransmissions, selective_repeat, sto
 use lasthop_proto::frag::Mtu;
 use lasthop_proto::tcp::SeqNum;
 use lasthop_proto::{
-    Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, HostId, LinkOutcome, Notice, NoticeCode, Out,
-    Packet, Port, Signal,
+    Body, Component, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, LinkOutcome, Notice, NoticeCode,
+    Out, Packet, Port, Signal,
 };
 use lasthop_sim::{RadioConfig, RadioLink};
 use lasthop_testing::net::plain_radio;
@@ -25,6 +25,7 @@ pub(crate) fn packet(id: u32, size: u64) -> Packet {
         size: Bytes(size),
         dscp,
         ecn: Ecn::NotEct,
+        handle: Handle::NONE,
         body: Body::Notice(notice),
     }
 }

@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::scheme::{LinkEnd, Schemes, Site};
 use lasthop_proto::tcp::{Flags, Flavour, Segment, SeqNum, Settings};
-use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, Signal};
+use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
 use lasthop_testing::dialogue::{Client, MSS, settings};
 use lasthop_testing::schemes::{installed, site};
 
@@ -31,8 +31,16 @@ impl Marker {
     fn segment(&mut self, segment: Segment, to_host: bool, port: Port) -> Packet {
         let (src, dst) = if to_host { (HostId(0), HostId(1)) } else { (HostId(1), HostId(0)) };
         let (flow, size) = (FlowId(3), Bytes(u64::from(segment.len) + 40));
-        let packet =
-            Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body: Body::Tcp(segment) };
+        let packet = Packet {
+            src,
+            dst,
+            flow,
+            size,
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            handle: Handle::NONE,
+            body: Body::Tcp(segment),
+        };
         let mut out = Out::default();
         self.agent.receive(self.now, &packet, port, &mut out);
         match (out.take(), out.take()) {
@@ -53,8 +61,16 @@ impl Marker {
 
     fn corrupts_segment(&mut self, segment: Segment) -> &mut Marker {
         let (src, dst, flow, size) = (HostId(0), HostId(1), FlowId(3), Bytes(1040));
-        let packet =
-            Packet { src, dst, flow, size, dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body: Body::Tcp(segment) };
+        let packet = Packet {
+            src,
+            dst,
+            flow,
+            size,
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            handle: Handle::NONE,
+            body: Body::Tcp(segment),
+        };
         let mut out = Out::default();
         self.agent.on_signal(self.now, &Signal::Corrupted(packet), &mut out);
         assert!(out.is_empty());

@@ -4,8 +4,8 @@ use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, Flavour, SackBlock, SackBlocks, Segment, SeqNum, Settings};
 use lasthop_proto::{
-    Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, Reach,
-    Signal,
+    Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port,
+    Reach, Signal,
 };
 use lasthop_testing::dialogue::{Server, settings};
 use lasthop_testing::schemes::{agent, agent_of_station, installed};
@@ -14,7 +14,7 @@ const HOST: HostId = HostId(1);
 
 fn packet(flow: u16, body: Body) -> Packet {
     let (src, flow, dscp, ecn) = (HostId(0), FlowId(flow), Dscp::DEFAULT, Ecn::NotEct);
-    Packet { src, dst: HOST, flow, size: Bytes(1_040), dscp, ecn, body }
+    Packet { src, dst: HOST, flow, size: Bytes(1_040), dscp, ecn, handle: Handle::NONE, body }
 }
 
 /// Segment number `number` of 1,000 bytes.

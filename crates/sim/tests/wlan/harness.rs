@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use lasthop_base::{Bytes, Duration, Probability, Stream, Streams, Time};
 use lasthop_channel::{Channel, FrameLoss, Model, Sojourn, State};
 use lasthop_proto::{
-    Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, LinkOutcome, Out, Packet, Port,
-    Signal,
+    Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, LinkOutcome, Out,
+    Packet, Port, Signal,
 };
 use lasthop_sim::wlan::{AboveMac, Bss, BssConfig, Station, StationStreams};
 
@@ -33,6 +33,7 @@ pub(crate) fn packet(id: u64, dst: HostId, size: u64) -> Packet {
         size: Bytes(size),
         dscp: Dscp::DEFAULT,
         ecn: Ecn::NotEct,
+        handle: Handle::NONE,
         body,
     }
 }

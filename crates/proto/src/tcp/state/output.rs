@@ -4,7 +4,7 @@ use lasthop_base::{Bytes, Time};
 
 use super::{SenderState, timestamp};
 use crate::component::{Out, Port};
-use crate::packet::{Body, Dscp, Ecn, Packet};
+use crate::packet::{Body, Dscp, Ecn, Handle, Packet};
 use crate::tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
 use crate::tcp::seq::SeqNum;
 use crate::tcp::{Connection, option_bytes};
@@ -296,7 +296,10 @@ impl SenderState {
         let size = self.header + option_bytes(&segment, &self.settings) + Bytes(u64::from(len));
         let dscp = if self.reactions.is_empty() { Dscp::DEFAULT } else { self.dscp(now, segment) };
         let Connection { src, dst, flow } = self.connection;
-        out.send(Port::ONLY, Packet { src, dst, flow, size, dscp, ecn, body: Body::Tcp(segment) });
+        out.send(
+            Port::ONLY,
+            Packet { src, dst, flow, size, dscp, ecn, handle: Handle::NONE, body: Body::Tcp(segment) },
+        );
         self.stats.segments_sent += 1;
         self.stats.wire_bytes_sent += size;
         self.stats.payload_sent += Bytes(u64::from(len));

@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, Segment, SeqNum};
-use lasthop_proto::{Body, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port};
+use lasthop_proto::{Body, Dscp, Ecn, Effect, FlowId, Handle, HostId, Notice, NoticeCode, Out, Packet, Port};
 use lasthop_testing::schemes::agent;
 
 const LHACK: NoticeCode = NoticeCode { kind: 41, code: 1 };
@@ -12,7 +12,7 @@ const SIDES: [Port; 2] = [Port::WIRED, Port::RADIO];
 
 fn packet(body: Body) -> Packet {
     let (src, dst, dscp) = (HostId(3), HostId(5), Dscp::DEFAULT);
-    Packet { src, dst, flow: FlowId(7), size: Bytes(540), dscp, ecn: Ecn::NotEct, body }
+    Packet { src, dst, flow: FlowId(7), size: Bytes(540), dscp, ecn: Ecn::NotEct, handle: Handle::NONE, body }
 }
 
 fn segment(seq: u32, len: u32, flags: Flags) -> Packet {

@@ -8,8 +8,8 @@ use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_proto::scheme::{Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum, Settings};
 use lasthop_proto::{
-    Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out,
-    Packet, Port, Probe, Signal,
+    Body, Component, Datagram, DropReason, Dscp, Ecn, Effect, FlowId, Handle, HostId, Notice, NoticeCode,
+    Out, Packet, Port, Probe, Signal,
 };
 use lasthop_testing::schemes::{agent, agent_of_station};
 
@@ -23,7 +23,16 @@ pub(super) const LEN: u32 = 1000;
 
 pub(super) fn packet((src, dst, flow): Key, body: Body) -> Packet {
     let (src, dst, flow) = (HostId(src), HostId(dst), FlowId(flow));
-    Packet { src, dst, flow, size: Bytes(1040), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
+    Packet {
+        src,
+        dst,
+        flow,
+        size: Bytes(1040),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        handle: Handle::NONE,
+        body,
+    }
 }
 
 pub(super) fn data(range: Range<u32>) -> Segment {

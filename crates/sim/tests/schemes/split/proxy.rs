@@ -3,7 +3,7 @@
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::{Connection, Flags, Segment, SeqNum, Settings};
-use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, HostId, Out, Packet, Port, Signal};
+use lasthop_proto::{Body, Component, Dscp, Ecn, Effect, FlowId, Handle, HostId, Out, Packet, Port, Signal};
 
 fn connection(flow: u16) -> Connection {
     Connection { src: HostId(1), dst: HostId(2), flow: FlowId(flow) }
@@ -31,6 +31,7 @@ fn packet(flow: u16, from_source: bool, segment: Segment) -> Packet {
         size: Bytes(100),
         dscp: Dscp::DEFAULT,
         ecn: Ecn::NotEct,
+        handle: Handle::NONE,
         body: Body::Tcp(segment),
     }
 }

@@ -6,8 +6,8 @@ use lasthop_base::{Bytes, Duration, Stream, Streams, Time};
 use lasthop_proto::scheme::Schemes;
 use lasthop_proto::tcp::{Flags, SackBlock, Segment, SeqNum};
 use lasthop_proto::{
-    Body, Component, Datagram, Dscp, Ecn, Effect, FlowId, HostId, Notice, NoticeCode, Out, Packet, Port,
-    Probe,
+    Body, Component, Datagram, Dscp, Ecn, Effect, FlowId, Handle, HostId, Notice, NoticeCode, Out, Packet,
+    Port, Probe,
 };
 use lasthop_testing::schemes::agent;
 
@@ -21,7 +21,16 @@ const ONE: Key = (3, 5, 7);
 
 fn packet((src, dst, flow): Key, body: Body) -> Packet {
     let (src, dst, flow) = (HostId(src), HostId(dst), FlowId(flow));
-    Packet { src, dst, flow, size: Bytes(540), dscp: Dscp::DEFAULT, ecn: Ecn::NotEct, body }
+    Packet {
+        src,
+        dst,
+        flow,
+        size: Bytes(540),
+        dscp: Dscp::DEFAULT,
+        ecn: Ecn::NotEct,
+        handle: Handle::NONE,
+        body,
+    }
 }
 
 fn data(seq: u32, len: u32) -> Segment {
