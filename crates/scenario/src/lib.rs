@@ -9,6 +9,7 @@
 //! ```
 
 mod build;
+mod emulation;
 mod file;
 mod measure;
 mod run;
@@ -20,6 +21,7 @@ pub use lasthop_proto::tcp::Profile;
 pub use lasthop_sim::Ended;
 
 pub use build::Fault;
+pub use emulation::{Carried, Emulation, LinkCounters, Side};
 pub use file::{Preset, ScenarioError};
 pub use measure::{
     ApplicationMetrics, ChannelBursts, ConnectionMetrics, Events, LinkAsked, Metrics, NetworkMetrics,

@@ -347,6 +347,16 @@ fn check_progress(mut keep_going: impl FnMut(Time) -> bool, now: Time) -> Result
     keep_going(now).then_some(()).ok_or(RunError::Stopped)
 }
 
+impl<'a> Setup<'a> {
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn combination(&self) -> &Combination<'a> {
+        &self.combination
+    }
+}
+
 impl Setup<'_> {
     /// A run without recording, as defined by [`Scenario::run_while`].
     ///

@@ -274,12 +274,46 @@ impl Layout {
         &self.network
     }
 
+    /// The ports at which a flow begins and ends.
+    pub(crate) fn ends(&self, flow: FlowId) -> FlowEnds {
+        self.wiring.flows[usize::from(flow.0)]
+    }
+
+    /// The directions of links, as `FROM-TO`, and the cells, by their access points.
+    pub(crate) fn link_names(&self) -> Vec<(ComponentId, String)> {
+        let Network { graph, names, .. } = &self.network;
+        let components = (0..).map(ComponentId).zip(&self.wiring.components);
+        let named = components.filter_map(|(id, kind)| match kind {
+            ComponentKind::Link(link, from) => {
+                let ends = graph.ends(*link).map(|end| names[usize::from(end.0)].as_str());
+                Some((id, [ends[*from], "-", ends[1 - from]].concat()))
+            }
+            ComponentKind::Bss(bss) => Some((id, self.link_name(*graph.bss(*bss).first()?))),
+            _ => None,
+        });
+        named.collect()
+    }
+
     /// Builds the components of one run.
     pub(crate) fn world(&self, combination: &Combination<'_>, streams: Streams) -> World {
+        self.world_with(combination, streams, |_| None)
+    }
+
+    /// Like [`world`](Layout::world), with other components at the ends of the flows for which `end` returns one.
+    pub(crate) fn world_with(
+        &self,
+        combination: &Combination<'_>,
+        streams: Streams,
+        end: impl Fn(FlowId) -> Option<Node>,
+    ) -> World {
         let mut builder = Builder::new();
         let (mut radios, mut managed, mut bsses) = (Vec::new(), Vec::new(), Vec::new());
         for kind in &self.wiring.components {
-            let node = self.component(kind, combination, streams);
+            let other = match kind {
+                ComponentKind::Source(flow) | ComponentKind::Sink(flow) => end(*flow),
+                _ => None,
+            };
+            let node = other.unwrap_or_else(|| self.component(kind, combination, streams));
             let is_radio = matches!(node, Node::Radio(_));
             let is_managed = matches!(node, Node::Managed(_) | Node::Varying(_));
             let id = builder.add(node);
