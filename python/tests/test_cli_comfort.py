@@ -17,7 +17,19 @@ import lasthop
 from lasthop import papers
 from lasthop._lasthop import PROFILES
 
-COMMANDS = ["run", "study", "check", "schemes", "links", "scenarios", "paper", "packet-size", "web", "man"]
+COMMANDS = [
+    "run",
+    "study",
+    "compare",
+    "check",
+    "schemes",
+    "links",
+    "scenarios",
+    "paper",
+    "packet-size",
+    "web",
+    "man",
+]
 
 
 def lasthop_with(environment: dict[str, str], *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -110,6 +122,7 @@ def test_names_are_completed() -> None:
     assert completed("lasthop paper ebsn --figure 1") == ["10", "11"]
     assert "recovery=reno" in completed("lasthop paper wenp --reading recov")
     assert completed("lasthop study ebsn-example --export ") == ["csv", "parquet"]
+    assert completed("lasthop compare ebsn-example --better h") == ["higher"]
 
 
 def test_completion_survives_what_cannot_be_read() -> None:

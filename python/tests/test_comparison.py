@@ -266,7 +266,7 @@ def test_a_rare_event_that_has_not_been_seen_keeps_an_arm(higher: bool) -> None:
             q = factor * share
             # A leader that fails has nothing, or twice its mean: either evens this out.
             arm = 10 * (1 - q) if higher else (10 + 10 * q)
-            assert tests.worse(np.full(runs, arm), leader) is dropped, (runs, factor)
+            assert tests.surely_worse(np.full(runs, arm), leader) is dropped, (runs, factor)
 
 
 # -- Arms ------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ class Commands(TyperGroup):
         "lasthop run ebsn-example --scheme ebsn --set radio.rate=2Mbps": "Change the scenario.",
         "lasthop scenarios ebsn-example > mine.toml": "Begin a scenario of your own.",
         "lasthop study mine.toml": "Replicate it until the intervals are narrow.",
+        "lasthop compare last-mile --set limit=5s": "Find the best of several senders and schemes.",
         "lasthop paper ebsn": "Regenerate the figures of a paper, and judge its claims.",
         "lasthop --install-completion": "Let the shell complete commands, options and names.",
     }
@@ -209,6 +210,72 @@ def study(
 
         settings = (scheme or [], sender or [], seed, overrides or [], jobs, precision, runs, metric)
         execute(Request(scenario, *settings, out, json, dry_run, export))
+
+
+@app.command()
+def compare(
+    scenario: ScenarioFile,
+    scheme: Schemes = None,
+    sender: Senders = None,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUES",
+            autocompletion=complete.setting,
+            help="Compare values of a further setting, such as radio.mtu=576B,1500B; may be repeated.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ARM",
+            help='What there is now, such as "linux basic"; by default what the scenario says first.',
+        ),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", autocompletion=complete.metric, help="The metric to compare by.")
+    ] = "throughput_bps",
+    better: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHICH",
+            autocompletion=complete.better,
+            help="Which values are better, higher or lower; known for most metrics.",
+        ),
+    ] = None,
+    seed: Seed = 1,
+    overrides: Overrides = None,
+    jobs: Jobs = None,
+    precision: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE", help="Half-width of the intervals of ratios at which a good arm may stop."
+        ),
+    ] = "5%",
+    margin: Annotated[
+        str, typer.Option(metavar="SHARE", help="How much worse than the best is still as good.")
+    ] = "5%",
+    runs: Annotated[
+        str, typer.Option(metavar="MIN:MAX", help="Runs of each arm before any stops, and the most.")
+    ] = "8:64",
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="Print so many of the arms.")] = 20,
+    out: Annotated[Path | None, directory("Directory of the results and of a heat map.")] = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Find the best of many senders, schemes and settings; stops early on what is worse.
+
+    Every combination runs over the same fades, and is compared with what there is now. `--sender all` and
+    `--scheme all` stand for every one that there is.
+    """
+    with reporting_errors():
+        from lasthop.cli.compare import Request, execute
+
+        arms = (scheme or [], sender or [], axis or [], baseline)
+        stops = (precision, margin, runs)
+        execute(
+            Request(scenario, *arms, metric, better, seed, overrides or [], jobs, *stops, rows, out, json)
+        )
 
 
 @app.command()

@@ -114,6 +114,11 @@ def export(incomplete: str) -> Values:
     return [(name, "") for name in ("csv", "parquet") if name.startswith(incomplete)]
 
 
+def better(incomplete: str) -> Values:
+    """Complete which values of a metric are better."""
+    return [(name, "") for name in ("higher", "lower") if name.startswith(incomplete)]
+
+
 def _scenario(context: typer.Context) -> Scenario | None:
     """Return the scenario on the command line, or None if there is none that can be read."""
     import lasthop

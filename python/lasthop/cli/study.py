@@ -53,7 +53,7 @@ class Request:
 
 def execute(request: Request) -> None:
     """Make the missing runs, and print and write the results."""
-    precision, runs = _precision(request.precision), _runs(request.runs)
+    precision, runs = read_share("--precision", request.precision), read_runs(request.runs)
     if request.export not in (None, "csv", "parquet"):
         raise RefusedError(f"--export: expected csv or parquet, found {request.export!r}")
     scenario = load(request.path, request.overrides, request.schemes, request.senders)
@@ -207,7 +207,7 @@ def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
         aligned(comparison["ci95"], comparison["ci95"], reading.size),
         aligned(comparison["ratio"], comparison["ratio_ci95"]),
         aligned(comparison["ratio_ci95"], comparison["ratio_ci95"]),
-        [_p_value(p) for p in comparison["p_holm"]],
+        [p_value(p) for p in comparison["p_holm"]],
         ["significant" if yes else "not significant" for yes in comparison["significant"]],
     ]
     for row in zip(*columns, strict=True):
@@ -216,7 +216,8 @@ def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
     table.print()
 
 
-def _p_value(p: float) -> str:
+def p_value(p: float) -> str:
+    """Format a p-value."""
     if math.isnan(p):
         return "-"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
@@ -242,11 +243,11 @@ def _warn(study: Study) -> None:
 # -- What the options mean ---------------------------------------------------------------------------
 
 
-def _precision(text: str) -> float:
-    """Read `2%` or `0.02`."""
+def read_share(option: str, text: str) -> float:
+    """Read `2%` or `0.02`, the value of an option."""
     found = quantity(text)
     if found is None or found[1] != "" or not 0 < found[0] < 1:
-        raise RefusedError(f"--precision: expected a share of the mean such as 2%, found {text!r}")
+        raise RefusedError(f"{option}: expected a share of the mean such as 2%, found {text!r}")
     return found[0]
 
 
@@ -258,7 +259,7 @@ def check_runs(runs: int) -> None:
         )
 
 
-def _runs(text: str) -> tuple[int, int]:
+def read_runs(text: str) -> tuple[int, int]:
     """Read `MIN:MAX` or `N`."""
     least, _, most = text.partition(":")
     try:

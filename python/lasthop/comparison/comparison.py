@@ -36,8 +36,8 @@ Better = Literal["higher", "lower"]
 Status = Literal["best", "as good", "cannot tell", "worse"]
 """What is said of an arm at the end.
 
-`"best"`: every other arm is worse. `"as good"`: at most the margin worse than any arm that may be the best.
-`"cannot tell"`: cannot be told apart from the best. `"worse"`: worse than the best.
+`"best"`: every other arm is worse. `"as good"`: at most the margin worse than every arm that may be the best.
+`"cannot tell"`: cannot be told apart from the best. `"worse"`: worse than the best, and not as good.
 """
 
 Row = tuple[float | int | bool | None, ...]
@@ -227,7 +227,7 @@ class Comparison:
             try:
                 same = entered.setdefault(self._identity(arm), arm)
             except ScenarioError as error:
-                self.refused.append(Refusal(arm, error.message))
+                self.refused.append(Refusal(arm, _reason(error)))
                 continue
             if same is arm:
                 self.arms.append(arm)
@@ -238,7 +238,7 @@ class Comparison:
         try:
             same = entered.setdefault(self._identity(baseline), baseline)
         except ScenarioError as error:
-            raise ComparisonError(f"the baseline {baseline.label} is refused: {error.message}") from None
+            raise ComparisonError(f"the baseline {baseline.label} is refused: {_reason(error)}") from None
         if same is baseline and same not in self.arms:
             self.arms.insert(0, same)
         return same
@@ -329,7 +329,7 @@ class Comparison:
                 scenarios = [self._scenario(arm, run % len(self._variants)) for run in missing]
             except ScenarioError as error:
                 # A variant that has not been used so far.
-                self._leave_out(arm, error.message)
+                self._leave_out(arm, _reason(error))
                 continue
             for run, scenario in zip(missing, scenarios, strict=True):
                 executor.submit(key, scenario, arm.scheme, self.seed, run, 1)
@@ -355,22 +355,20 @@ class Comparison:
         if self.finished:
             return
         leader = self._leader()
-        tests = self._tests
-        self._eliminated |= {
-            arm for arm in self._running if arm != leader and tests.worse(*self._pair(arm, leader))
-        }
-        known = {arm for arm in self._running if runs >= FEWEST_TO_STOP and self._known(arm, leader)}
         # All others are paired with these two, which go on as long as any.
         pivots = {leader, self.baseline}
-        stopped = (self._eliminated | known) - pivots
-        self._running = [arm for arm in self._running if arm not in stopped]
-        if {*self._running} <= pivots and pivots <= known | self._eliminated:
+        stopped = set()
+        for arm in self._running:
+            pair = self._pair(arm, leader)
+            if self._tests.as_good(*pair, self.margin):
+                if runs >= FEWEST_TO_STOP and self._width(*self._pair(arm, self.baseline)) <= 1:
+                    stopped.add(arm)
+            elif self._tests.surely_worse(*pair):
+                self._eliminated.add(arm)
+                stopped.add(arm)
+        self._running = [arm for arm in self._running if arm not in stopped - pivots]
+        if {*self._running} <= pivots & stopped:
             self._look = len(self.looks)
-
-    def _known(self, arm: Arm, leader: Arm) -> bool:
-        """Whether an arm is as good as the leader, and its ratio to the baseline known well enough."""
-        good = self._tests.as_good(*self._pair(arm, leader), self.margin)
-        return good and self._width(*self._pair(arm, self.baseline)) <= 1
 
     @property
     def _tests(self) -> Elimination:
@@ -466,7 +464,7 @@ class Comparison:
     def standing(self) -> dict[Arm, tuple[int, Status]]:
         """Return the rank and the status of each arm, the best first.
 
-        Arms that cannot be told apart from the best share the first rank with it.
+        Arms that are as good as the best, or cannot be told apart from it, share the first rank with it.
 
         Raises
         ------
@@ -477,12 +475,8 @@ class Comparison:
             raise ComparisonError("nothing has been run yet")
         means = {arm: float(self._sample(arm, runs).mean()) for arm, runs in self._counted.items()}
         sign = 1.0 if self.better == "higher" else -1.0
-        leader, tests = self._leader(), self._tests
-        first = [
-            arm
-            for arm in self._counted
-            if arm not in self._eliminated and (arm == leader or not tests.worse(*self._pair(arm, leader)))
-        ]
+        leader = self._leader()
+        first = [arm for arm in self._counted if arm == leader or self._may_be_best(arm, leader)]
         ordered = sorted(self._counted, key=lambda arm: (arm not in first, -sign * means[arm]))
         found: dict[Arm, tuple[int, Status]] = {}
         for place, arm in enumerate(ordered, 1):
@@ -491,10 +485,17 @@ class Comparison:
             elif first == [arm]:
                 found[arm] = 1, "best"
             else:
-                others = (other for other in first if other != arm)
-                good = all(tests.as_good(*self._pair(arm, other), self.margin) for other in others)
+                others = [other for other in first if other != arm]
+                good = all(self._tests.as_good(*self._pair(arm, other), self.margin) for other in others)
                 found[arm] = 1, "as good" if good else "cannot tell"
         return found
+
+    def _may_be_best(self, arm: Arm, leader: Arm) -> bool:
+        """Whether an arm is not worse than the leader, or by less than the margin."""
+        if arm in self._eliminated:
+            return False
+        pair = self._pair(arm, leader)
+        return not self._tests.worse(*pair) or self._tests.as_good(*pair, self.margin)
 
     def results(self, metric: str | None = None) -> pandas.DataFrame:
         """Return a row for each arm, the best first.
@@ -552,7 +553,7 @@ class Comparison:
                     "difference_low": math.nan if itself else against.difference.low,
                     "difference_high": math.nan if itself else against.difference.high,
                     # An arm may have stopped at any look, so each look counts as a test.
-                    "p_value": min(1.0, p_value * len(self.looks)),
+                    "p_value": math.nan if math.isnan(p_value) else min(1.0, p_value * len(self.looks)),
                     "status": status,
                     "stopped_early": runs < most,
                 }
@@ -580,3 +581,8 @@ def _check(
         raise ComparisonError(f"runs: found ({least}, {most}), expected 1 <= fewest <= most <= {MOST_RUNS:,}")
     if not variants:
         raise ComparisonError("variants: expected at least one, which may be empty")
+
+
+def _reason(error: ScenarioError) -> str:
+    """Return why a scenario refuses an arm, without the key of its only scheme."""
+    return error.message.removeprefix("schemes[0]: ")

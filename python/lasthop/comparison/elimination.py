@@ -48,8 +48,8 @@ class Elimination:
         """The level of one test."""
         return self.error / 2 / self.looks / max(1, self.arms - 1)
 
-    def worse(self, arm: Sample, leader: Sample) -> bool:
-        """Whether an arm is worse than the leader.
+    def surely_worse(self, arm: Sample, leader: Sample) -> bool:
+        """Whether an arm is worse than the leader, whatever rare event has not been met so far.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Elimination:
             q of the runs must be such to even out the advantage, none of n is with probability (1 - q)^n. A
             leader that fails has nothing; if lower is better, twice its mean or the worst value seen.
         """
-        found = estimate(leader - arm if self.higher else arm - leader, level=1 - 2 * self.level)
+        found = estimate(self._advantage(arm, leader), level=1 - 2 * self.level)
         if not found.low > 0:
             return False
         if self.higher:
@@ -75,6 +75,10 @@ class Elimination:
         unseen = (at_risk / (at_risk + found.low)) ** found.n if at_risk > 0 else 0.0
         return bool(unseen <= self.error / 2)
 
+    def worse(self, arm: Sample, leader: Sample) -> bool:
+        """Whether an arm is worse than the leader, by the runs that were made."""
+        return self._above_zero(self._advantage(arm, leader))
+
     def as_good(self, arm: Sample, other: Sample, margin: float) -> bool:
         """Whether an arm is at most `margin` worse than another, as a share of the other's mean."""
         if np.array_equal(arm, other):
@@ -82,6 +86,10 @@ class Elimination:
         if self.higher:
             return self._above_zero(arm - (1 - margin) * other)
         return self._above_zero((1 + margin) * other - arm)
+
+    def _advantage(self, arm: Sample, leader: Sample) -> Sample:
+        """Return by how much the leader is better in each pair."""
+        return leader - arm if self.higher else arm - leader
 
     def _above_zero(self, sample: Sample) -> bool:
         """Whether the mean of a sample is above zero, by a one-sided test."""

@@ -1,0 +1,285 @@
+"""`lasthop compare`: which of many remedies is best on a link."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import lasthop
+from lasthop._lasthop import PROFILES
+from lasthop.cli.failure import CRASHED, RefusedError, failed, warn
+from lasthop.cli.output import Output
+from lasthop.cli.progress import Activity
+from lasthop.cli.scenario import describe, load
+from lasthop.cli.streams import detail, emit, emit_document
+from lasthop.cli.study import p_value, read_runs, read_share
+from lasthop.cli.table import Table, printable
+from lasthop.comparison import Arm, Comparison, ComparisonError, grid, report
+from lasthop.study.units import aligned, metric_reading
+from lasthop.suggest import unknown
+
+if TYPE_CHECKING:
+    from lasthop import Scenario
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of the command."""
+
+    path: Path
+    schemes: list[str]
+    senders: list[str]
+    axes: list[str]
+    baseline: str | None
+    metric: str
+    better: str | None
+    seed: int
+    overrides: list[str]
+    jobs: int | None
+    precision: str
+    margin: str
+    runs: str
+    rows: int
+    out: Path | None
+    as_json: bool
+
+
+def execute(request: Request) -> None:
+    """Run every arm, and print and write the results."""
+    if request.better not in (None, "higher", "lower"):
+        raise RefusedError(f"--better: expected higher or lower, found {request.better!r}")
+    precision, margin = read_share("--precision", request.precision), read_share("--margin", request.margin)
+    runs = read_runs(request.runs)
+    scenario = load(request.path, request.overrides, [])
+    describe(request.path, scenario)
+    known = _known_senders(scenario)
+    senders, schemes = _senders(request, scenario, known), _schemes(request, scenario)
+    try:
+        comparison = Comparison(
+            request.path,
+            grid(senders, schemes, _axes(request)),
+            baseline=_baseline(request.baseline, scenario, known),
+            metric=request.metric,
+            better=cast(Literal["higher", "lower"] | None, request.better),
+            seed=request.seed,
+            overrides=request.overrides,
+            precision=precision,
+            margin=margin,
+            runs=runs,
+        )
+        if comparison.refused and comparison.arms == [comparison.baseline]:
+            first = comparison.refused[0]
+            raise RefusedError(f"there is nothing to compare; {first.arm.label}: {first.reason}")
+        with Activity() as activity:
+            made = comparison.run(request.jobs, activity.study)
+            detail(f"made {made:,} runs of {len(comparison.arms):,} arms")
+            activity.doing("writing results")
+            document = report.document(comparison)
+            written = []
+            if request.out is not None:
+                with Output(request.out) as output:
+                    written = report.write(comparison, output.staging)
+    except ComparisonError as error:
+        raise RefusedError(str(error)) from None
+    except RuntimeError as fault:  # A run crashed; the message says how to replay it.
+        raise failed("run", str(fault), code=CRASHED) from None
+    if request.as_json:
+        emit_document(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        if scenario.title:
+            emit(f"{printable(scenario.title)}\n")
+        _print(comparison, request.rows)
+        _print_refused(comparison)
+        if written:
+            emit(f"\nwritten to {request.out}: {', '.join(path.name for path in written)}")
+    _warn(comparison)
+
+
+# -- What the options mean ---------------------------------------------------------------------------
+
+
+def _known_senders(scenario: Scenario) -> list[str]:
+    """Return the senders that a scenario may name: its own and the profiles."""
+    return list(dict.fromkeys((*_own_senders(scenario), *PROFILES)))
+
+
+def _own_senders(scenario: Scenario) -> list[str]:
+    return list(tomllib.loads(scenario.to_toml()).get("senders", {}))
+
+
+def _senders(request: Request, scenario: Scenario, known: list[str]) -> list[str | None]:
+    """Return the senders to compare: by default the one of the scenario, and those that it defines."""
+    if not request.senders:
+        return list(dict.fromkeys((scenario.sender, *_own_senders(scenario))))
+    if request.senders == [ALL]:
+        return list(dict.fromkeys((scenario.sender, *known)))
+    for name in request.senders:
+        if name not in known:
+            raise RefusedError(f"--sender: {unknown('sender', name, known)}")
+    return list(request.senders)
+
+
+def _schemes(request: Request, scenario: Scenario) -> list[str]:
+    """Return the schemes to compare: by default those of the scenario."""
+    if not request.schemes:
+        return scenario.schemes
+    known = [each.name for each in lasthop.schemes()]
+    if request.schemes == [ALL]:
+        return known
+    for name in (name.strip() for combined in request.schemes for name in combined.split("+")):
+        if name not in known:
+            raise RefusedError(f"--scheme: {unknown('scheme', name, known)}")
+    return request.schemes
+
+
+def _axes(request: Request) -> dict[str, list[str]]:
+    """Return the values of the further settings by their keys."""
+    axes: dict[str, list[str]] = {}
+    for text in request.axes:
+        key, equals, values = (part.strip() for part in text.partition("="))
+        if not key or not equals or not values:
+            raise RefusedError(f"--axis: expected KEY=VALUE,VALUE..., found {text!r}")
+        if key in ("sender", "schemes"):
+            raise RefusedError(f"--axis: --{key.removesuffix('s')} states what is compared of {key}")
+        if key in axes:
+            raise RefusedError(f"--axis: {key} is stated twice; state all of its values at once")
+        parts = _split(values)
+        is_range = len(parts) == 1 and values.startswith("{") and "from" in values
+        if values.startswith("[") or is_range:
+            # A list or a range in the words of a sweep.
+            parts = load(request.path, [*request.overrides, f"sweep.{key}={values}"], []).sweep[key]
+        axes[key] = parts
+    return axes
+
+
+def _split(values: str) -> list[str]:
+    """Split a list at its commas, but not inside brackets, braces or quotes.
+
+    Examples
+    --------
+    >>> _split("none, bch-255-131-18, {n = 255, k = 131, t = 18}")
+    ['none', 'bch-255-131-18', '{n = 255, k = 131, t = 18}']
+    """
+    parts, depth, quote = [""], 0, ""
+    for letter in values:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _baseline(text: str | None, scenario: Scenario, senders: list[str]) -> Arm | None:
+    """Read `linux basic`, `basic` or `linux basic, radio.mtu=576 B`."""
+    if text is None:
+        return None
+    name, *settings = _split(text)
+    first, _, rest = name.partition(" ")
+    sender, scheme = (first, rest) if first in senders and rest else (scenario.sender, name)
+    known = [each.name for each in lasthop.schemes()]
+    for each in (each.strip() for each in scheme.split("+")):
+        if each not in known:
+            raise RefusedError(f"--baseline: {unknown('scheme', each, known)}; expected SENDER SCHEME")
+    pairs = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in settings)}
+    return grid([sender], [scheme], {key: [value] for key, value in pairs.items()})[0]
+
+
+# -- Results -----------------------------------------------------------------------------------------
+
+
+def _print(comparison: Comparison, most: int) -> None:
+    """Print the arms in the order of their ranks: the first `most`, and the baseline in any case."""
+    every = comparison.results()
+    shown = every[(every.index < most) | every["baseline"]]
+    columns = list(every.columns)
+    settings = columns[columns.index("scheme") + 1 : columns.index("baseline")]
+    reading = metric_reading(comparison.metric, float(every["mean"].abs().max()))
+    halves = (shown["ci_high"] - shown["ci_low"]) / 2
+    ratio_halves = (shown["ratio_high"] - shown["ratio_low"]) / 2
+    named = every["sender"].notna().any()
+    headers = [
+        ">rank",
+        *(["sender"] if named else []),
+        "scheme",
+        *settings,
+        f">{reading.label}",
+        ">± 95 %",
+        ">ratio",
+        ">± 95 %",
+        ">p (Holm)",
+        ">runs",
+        "",
+    ]
+    table = Table(*headers)
+    # Arms that hardly vary would have digits that none of the others needs.
+    half, ratio_half = ([float(column.median())] for column in (halves, ratio_halves))
+    means, spreads = (aligned(column, half, reading.size) for column in (shown["mean"], halves))
+    ratios, ratio_spreads = (aligned(column, ratio_half) for column in (shown["ratio"], ratio_halves))
+    rows: list[Any] = shown.to_dict("records")
+    for row, *numbers in zip(rows, means, spreads, ratios, ratio_spreads, strict=True):
+        stated = [row[key] if isinstance(row[key], str) else "" for key in settings]
+        sender = [row["sender"] if isinstance(row["sender"], str) else ""] if named else []
+        table.row(
+            str(row["rank"]),
+            *sender,
+            row["scheme"],
+            *stated,
+            *numbers,
+            p_value(row["p_holm"]),
+            f"{row['n']:,}",
+            _said(row, comparison.margin),
+        )
+    table.print()
+    left = len(every) - len(shown)
+    if left:
+        emit(f"\n{left:,} more rank behind these; --rows {len(every)} prints them too")
+    better = f"{comparison.better} is better"
+    emit(f"\n{reading.name}, {better}; ratios to {comparison.baseline.label}, in runs over the same fades")
+
+
+def _said(row: dict[str, Any], margin: float) -> str:
+    """Say in words how an arm compares with the best."""
+    words = {
+        "best": "best",
+        "as good": f"as good as the best, within {100 * margin:g} %",
+        "cannot tell": "cannot be told apart from the best",
+        "worse": "worse, stopped early" if row["stopped_early"] else "worse",
+    }
+    return words[row["status"]] + (" (baseline)" if row["baseline"] else "")
+
+
+def _print_refused(comparison: Comparison) -> None:
+    """Print the arms that are not compared, with the reasons."""
+    reasons: dict[str, list[str]] = {}
+    for refusal in comparison.refused:
+        reasons.setdefault(refusal.reason, []).append(refusal.arm.label)
+    if reasons:
+        emit(f"\nnot compared: {len(comparison.refused):,} arms")
+    for reason, labels in reasons.items():
+        more = f" and {len(labels) - 3:,} more" if len(labels) > 3 else ""
+        emit(f"  {'; '.join(labels[:3])}{more}: {reason}")
+
+
+def _warn(comparison: Comparison) -> None:
+    """Warn of what a mean leaves out, or of what is not random."""
+    table = comparison.results()
+    missing = int((table["missing"] > 0).sum())
+    if missing:
+        warn(
+            f"{missing} of {len(table)} arms have runs without {comparison.metric}; such a run counts as the "
+            "worst value that any run has"
+        )
+    if len(table) == 1:
+        warn("there is only one arm; --sender, --scheme and --axis add others")
+    elif (table["ci_low"] == table["ci_high"]).all():
+        warn("all runs of an arm gave the same: nothing is random in this scenario that matters to it")
