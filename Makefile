@@ -4,6 +4,7 @@
 #   make test    set up, and run every check and test
 #   make release build the wheel and the source distribution into dist, and check both
 #   make web     compile the simulator to WebAssembly, for pages
+#   make docs    build the documentation site into out/site
 #   make bench   measure what runs cost, beside ns-2 and ns-3 where they are installed
 #   make clean   remove what these made
 
@@ -23,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Not every cargo comes with rustfmt and clippy.
 if_there = $(if $(shell cargo $(1) --version 2>/dev/null),cargo $(1) $(2),@echo "skipped: there is no cargo $(1)")
 
-.PHONY: run web release test lint test-rust test-python bench bench-record clean
+.PHONY: run web docs release test lint test-rust test-python bench bench-record clean
 .DELETE_ON_ERROR:
 
 run: $(BUILT)
@@ -53,6 +54,9 @@ web: $(MODULE)
 # Python has it as it stands; there is no need to install it.
 $(MODULE): $(CORE) scripts/web.py | $(VENV)/.made
 	$(BIN)/python scripts/web.py
+
+docs: $(TOOLS)
+	$(BIN)/python scripts/build_site.py
 
 release: $(BUILT) $(MODULE)
 	$(DEVELOP) --quiet --extras release

@@ -59,8 +59,9 @@ def _(mo):
 
 
 @app.cell
-def _(lasthop):
-    print(lasthop.load("last-mile").to_toml().split("[scheme.snoop]")[1].split("[scheme.smart]")[0])
+def _(lasthop, mo):
+    canonical = lasthop.load("last-mile").to_toml()
+    mo.md(f"```toml\n{canonical[canonical.index('[scheme.snoop]') : canonical.index('[scheme.smart]')]}```")
     return
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean, quantiles
@@ -21,7 +20,6 @@ from lasthop._lasthop import SCENARIOS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 SHORT = ("limit=8 s", "warmup=0 s")
 TRAFFIC = """
 limit = "5 s"
@@ -38,24 +36,11 @@ law.poisson.rate = "50 kbps"
 """
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Start a browser without a window."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="there is no playwright")
-    if BROWSER is None:
-        pytest.skip("there is no chromium")
-    if not web.MODULE.exists():
-        pytest.skip("there is no simulator as WebAssembly: make web")
-    with playwright.sync_playwright() as started:
-        # A sandbox needs a user other than root.
-        found = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """Return a function that opens a page as a file; anything on its console fails the test."""
+    if not web.MODULE.exists():
+        pytest.skip("there is no simulator as WebAssembly: make web")
     said: list[str] = []
     context = browser.new_context(offline=True)
 

@@ -1,0 +1,253 @@
+"""The documentation site: its pages, their commands, and the site in a real browser without a network."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pytest
+from conftest import ROOT
+
+import lasthop
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+DOCS = ROOT / "docs"
+SCRIPTS = ROOT / "scripts"
+
+
+def script(name: str) -> Any:
+    """Return a script as a module."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location(name, SCRIPTS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+DIAGRAMS = script("diagrams")
+BUILD_SITE = script("build_site")
+GALLERY = list(BUILD_SITE.entries((DOCS / "gallery.md").read_text(encoding="utf-8")))
+
+
+# -- The commands of the pages -------------------------------------------------------------------------
+
+
+def blocks(page: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the commands of each block of a page, with the lines of output that follow it."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for found in re.finditer(r"```sh\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, re.DOTALL):
+        yield found[1].splitlines(), (found[2] or "").splitlines()
+
+
+@pytest.mark.parametrize("page", ["tutorial.md", "howto.md", "exercises.md"])
+def test_the_commands_of_a_page_print_what_it_shows(page: str, tmp_path: Path) -> None:
+    for lines, shown in blocks(page):
+        printed = ""
+        for line in lines:
+            if line.startswith("lasthop paper"):
+                # Tested with the papers; it takes long.
+                continue
+            command = line.replace("lasthop", f"{sys.executable} -m lasthop", 1)
+            done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+            assert done.returncode == 0, (line, done.stderr)
+            printed += done.stdout
+        found = [" ".join(line.split()) for line in printed.splitlines()]
+        assert [line for line in shown if " ".join(line.split()) not in found] == [], lines
+
+
+# Papers are tested by themselves; they take long.
+@pytest.mark.parametrize(
+    "entry", [each for each in GALLERY if "lasthop paper" not in each[0][0]], ids=lambda entry: entry[1]
+)
+def test_a_picture_of_the_gallery_is_made(entry: tuple[list[str], str, str], tmp_path: Path) -> None:
+    lines, _, made = entry
+    for line in lines:
+        BUILD_SITE.call(line, tmp_path)
+    assert (tmp_path / made).read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_figure_of_the_gallery_has_a_command_and_an_alternative() -> None:
+    text = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    figures = re.findall(r"```\{figure\} gallery/(\S+)\n:alt: .+\n", text)
+    assert figures == [name for _, name, _ in GALLERY]
+    assert len(figures) == text.count("{figure}") == text.count("\n## ") >= 8
+
+
+def test_a_gallery_runs_lasthop_and_nothing_else(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"runs lasthop only, found: rm -r \."):
+        BUILD_SITE.call("rm -r .", tmp_path)
+    with pytest.raises(SystemExit, match="there is no scheme"):
+        BUILD_SITE.call("lasthop run ebsn-example --scheme nosuch", tmp_path)
+    BUILD_SITE.call("# a comment", tmp_path)
+
+
+# -- The schemes ---------------------------------------------------------------------------------------
+
+
+def test_every_scheme_is_explained_with_its_state_machine() -> None:
+    text = (DOCS / "schemes.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE))
+    names = [scheme.name for scheme in lasthop.schemes()]
+    assert sorted(sections) == sorted(names)
+    listed = re.findall(r"\(#([\w-]+)\)", text.partition("\n## ")[0])
+    assert sorted(listed) == sorted(names)
+    for name, section in sections.items():
+        assert re.search(rf"!\[[^]]{{20,}}\]\(images/states/{name}\.svg\)", section), name
+
+
+def test_pictures_of_state_machines_are_of_their_source() -> None:
+    machines = DIAGRAMS.machines()
+    drawn = {path.stem: path.read_text(encoding="utf-8") for path in DIAGRAMS.STATES.glob("*.svg")}
+    assert sorted(machines) == sorted(drawn), "python scripts/diagrams.py"
+    for name, scheme in machines.items():
+        assert drawn[name].startswith(f"<!-- {DIAGRAMS.source_hash(scheme)} -->"), (
+            "python scripts/diagrams.py"
+        )
+        for edges in scheme.values():
+            for start, end, label in DIAGRAMS.transitions(edges):
+                words = [line for text in (start, end, label) for line in text.split("\n")]
+                assert all(word.replace("'", "&#39;") in drawn[name] for word in words), (name, words)
+
+
+def test_a_wrong_transition_is_said() -> None:
+    with pytest.raises(SystemExit, match="not a transition"):
+        DIAGRAMS.transitions(["a => b"])
+
+
+# -- The built site ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site without pictures, with warnings as errors."""
+    out = tmp_path_factory.mktemp("docs") / "site"
+    line = [sys.executable, str(SCRIPTS / "build_site.py"), "--no-pictures", "--out", str(out)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return out
+
+
+class Targets(HTMLParser):
+    """The links, the loaded resources and the identifiers of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.identifiers: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if "id" in found:
+            self.identifiers.append(found["id"])
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        elif tag == "link" and found.get("rel") in ("stylesheet", "icon", "preload"):
+            self.loaded.append(found["href"])
+        elif "src" in found:
+            self.loaded.append(found["src"])
+
+
+def test_every_link_of_the_site_has_a_target(built: Path) -> None:
+    pages = {path.name: Targets(path.read_text(encoding="utf-8")) for path in built.glob("*.html")}
+    assert len(pages) > 25
+    for name, page in pages.items():
+        assert len(page.identifiers) == len(set(page.identifiers)) or name == "schemes.html", name
+        for link in page.links:
+            if re.match(r"\w+:", link):
+                continue
+            path, _, anchor = unquote(link).partition("#")
+            target = path or name
+            assert (built / target).exists(), (name, link)
+            if anchor and target in pages:
+                assert anchor in pages[target].identifiers, (name, link)
+
+
+def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:
+    for path in built.glob("*.html"):
+        for resource in Targets(path.read_text(encoding="utf-8")).loaded:
+            assert not re.match(r"(\w+:)?//", resource), (path.name, resource)
+            if not resource.startswith("data:"):
+                assert (built / resource.partition("?")[0]).exists(), (path.name, resource)
+    for sheet in built.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", sheet.read_text(encoding="utf-8")), (
+            sheet
+        )
+
+
+def test_the_site_has_the_whole_reference(built: Path) -> None:
+    commands = (built / "commands.html").read_text(encoding="utf-8")
+    for name in ("run", "study", "packet-size", "web", "man"):
+        assert f"lasthop {name}" in commands
+    assert "--precision" in commands
+    api = (built / "api.html").read_text(encoding="utf-8")
+    for name in lasthop.__all__:
+        assert f'id="lasthop.{name}"' in api or name == "__version__", name
+    for name in lasthop.study.__all__ if hasattr(lasthop, "study") else []:
+        assert f'id="lasthop.study.{name}"' in api, name
+
+
+@pytest.fixture
+def opened(browser: Browser, built: Path) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page of the site as a file; anything on its console fails the test."""
+    said: list[str] = []
+    contexts = []
+
+    def open_page(name: str, width: int = 1200, scheme: Any = "light") -> Page:
+        context = browser.new_context(
+            offline=True, color_scheme=scheme, viewport={"width": width, "height": 900}
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda asked: said.append(asked.url) if asked.url.startswith("http") else None)
+        page.on("requestfailed", lambda failed: said.append(failed.url))
+        page.goto(f"file://{built}/{name}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def test_search_works_without_a_network(opened: Callable[..., Page]) -> None:
+    page = opened("index.html")
+    page.fill("input[name=q]", "gilbert burst")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search-results li a")
+    found = page.eval_on_selector_all("#search-results li a", "all => all.map(each => each.href)")
+    assert any("scenarios.html" in link for link in found), found
+    opened("search.html?q=nosuchword").wait_for_selector("text=did not match any documents")
+
+
+@pytest.mark.parametrize("width", [360, 1200, 2560])
+def test_no_page_is_wider_than_the_screen(opened: Callable[..., Page], built: Path, width: int) -> None:
+    page = opened("index.html", width)
+    for path in sorted(built.glob("*.html")):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
+
+
+def test_diagrams_have_the_colours_of_the_page(opened: Callable[..., Page]) -> None:
+    colours = []
+    for scheme in ("light", "dark"):
+        page = opened("schemes.html", scheme=scheme)
+        assert page.locator("svg[role=img][aria-label]").count() == len(lasthop.schemes())
+        colours.append(page.eval_on_selector(".states text", "each => getComputedStyle(each).fill"))
+        body = page.evaluate("getComputedStyle(document.body).color")
+        assert colours[-1] == body
+    assert colours[0] != colours[1]

@@ -1,0 +1,246 @@
+"""Builds the documentation site: one command, no network, into out/site.
+
+    python scripts/build_site.py                 all of it
+    python scripts/build_site.py --no-pictures   without running the commands of the gallery and the notebooks
+
+The pages are those of docs/, of docs/site (the home page and the reference of Python) and of the root. This
+script assembles them in out/site-source: it turns links to files that are not pages into plain text, writes
+the reference of the commands from the commands themselves, runs the commands of the gallery and the cells of
+the notebooks, and puts the state machines into the pages. Sphinx does the rest; each of its warnings, such as
+that of a link to an anchor that does not exist, is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import base64
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SITE = ROOT / "out/site"
+
+ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "README.md": "index.md"}
+"""Pages at the root of the repository, by their names in the site."""
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
+
+PICTURE = re.compile(
+    r"```sh\n(?P<lines>(?:(?!```).*\n)+)```\n+% (?P<made>\S+)\n+```\{figure\} gallery/(?P<name>\S+)\n"
+)
+"""An entry of the gallery: the commands, the picture, and the file of theirs that it is."""
+
+BLANK = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP6DwABBQECz6AuzQAAAABJRU5ErkJggg=="
+"""A PNG of one pixel, in place of pictures that are not made."""
+
+
+def assemble(source: Path, pictures: bool) -> None:
+    """Write the pages into a directory."""
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    shutil.copytree(DOCS / "images", source / "images", ignore=shutil.ignore_patterns("*.toml"))
+    shutil.copytree(DOCS / "site/_static", source / "_static")
+    shutil.copy(DOCS / "site/conf.py", source)
+    for page in [*DOCS.glob("*.md"), *(DOCS / "site").glob("*.md")]:
+        text = page.read_text(encoding="utf-8")
+        if page.name == "notebooks.md":
+            listed = "\n".join(f"notebook-{notebook.stem}" for notebook in NOTEBOOKS)
+            text += f"\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
+        put(source, page.name, text)
+    for name, as_name in ROOT_PAGES.items():
+        # The site has a home page of its own.
+        if as_name != "index.md":
+            put(source, as_name, (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "]("))
+    put(source, "commands.md", commands())
+    for notebook in NOTEBOOKS:
+        put(source, f"notebook-{notebook.stem}.md", "".join(executed(notebook, run=pictures)))
+    gallery = DOCS / "gallery.md"
+    make_pictures(gallery.read_text(encoding="utf-8"), source / "gallery", pictures)
+
+
+def put(source: Path, name: str, text: str) -> None:
+    """Write a page, with links that hold in the site."""
+    text = re.sub(r"\[([^][]*)\]\((?!\w+:|#)([^)]*)\)", lambda link: linked(link[1], link[2]), text)
+    text = re.sub(r"!\[([^]]*)\]\(images/states/([\w-]+)\.svg\)", lambda each: states(each[1], each[2]), text)
+    (source / name).write_text(text, encoding="utf-8")
+
+
+def linked(text: str, target: str) -> str:
+    """Return a link as the site has it; the text alone if its target is not part of the site."""
+    path, sharp, anchor = target.partition("#")
+    name = Path(path).name
+    outside = path.startswith("../")
+    if name in ROOT_PAGES:
+        return f"[{text}]({ROOT_PAGES[name]}{sharp}{anchor})"
+    if outside and path.startswith("../notebooks/"):
+        return f"[{text}](notebook-{Path(path).stem}.md)"
+    if outside or path in ("scenarios", "notebooks", "LICENSE") or path.startswith(("crates/", "tests/")):
+        return text
+    return f"[{text}]({target})"
+
+
+def states(alternative: str, scheme: str) -> str:
+    """Return the picture of a state machine as a part of the page, in the colours of the page."""
+    svg = (DOCS / f"images/states/{scheme}.svg").read_text(encoding="utf-8")
+    svg = svg[svg.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{escape(alternative)}"', 1)
+    # Identifiers are unique in a page.
+    svg = re.sub(r'id="(\w+)"', rf'id="{scheme}-\1"', svg)
+    return f'```{{raw}} html\n<div class="states" tabindex="0">{svg}</div>\n```'
+
+
+# -- The reference of the commands ---------------------------------------------------------------------
+
+
+def commands() -> str:
+    """Return the reference of the commands, from what they say of themselves."""
+    import typer
+
+    from lasthop.cli.app import app
+    from lasthop.cli.failure import EXIT_CODES
+    from lasthop.cli.man import ENVIRONMENT
+
+    group: Any = typer.main.get_command(app)
+    root = typer.Context(group, info_name="lasthop", **group.context_settings)
+    lines = ["# Commands", "", group.help, "", "[](command-line.md) explains what they have in common.", ""]
+    for name in group.list_commands(root):
+        command = group.commands[name]
+        if command.hidden:
+            continue
+        context = typer.Context(command, info_name=name, parent=root)
+        usage = " ".join(command.collect_usage_pieces(context))
+        lines += [f"## lasthop {name}", "", "```text", f"lasthop {name} {usage}", "```", "", command.help, ""]
+        records = [each.get_help_record(context) for each in command.get_params(context)]
+        lines += ["| option | meaning |", "|---|---|"]
+        lines += [f"| `{cell(record[0])}` | {cell(record[1])} |" for record in records if record]
+        lines.append("")
+    lines += ["## Examples", "", "| command | does |", "|---|---|"]
+    lines += [f"| `{cell(line)}` | {cell(meaning)} |" for line, meaning in group.examples.items()]
+    lines += ["", "## Environment", "", "| variable | meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {cell(meaning)} |" for name, meaning in ENVIRONMENT.items()]
+    lines += ["", "## Exit status", "", "| code | meaning |", "|---|---|"]
+    lines += [f"| {code} | {cell(meaning)} |" for code, meaning in EXIT_CODES.items()]
+    return "\n".join(lines) + "\n"
+
+
+def cell(text: str) -> str:
+    """Return text as a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+# -- Pictures ------------------------------------------------------------------------------------------
+
+
+def entries(gallery: str) -> Iterator[tuple[list[str], str, str]]:
+    """Yield the commands, the name and the file of each picture of the gallery."""
+    for found in PICTURE.finditer(gallery):
+        yield found["lines"].splitlines(), found["name"], found["made"]
+
+
+def make_pictures(gallery: str, directory: Path, run: bool) -> None:
+    """Run the commands of the gallery, and take their pictures; or put blank ones in their places."""
+    directory.mkdir()
+    with tempfile.TemporaryDirectory() as work:
+        for lines, name, made in entries(gallery):
+            if not run:
+                (directory / name).write_bytes(base64.b64decode(BLANK))
+                continue
+            for line in lines:
+                call(line, Path(work))
+            shutil.copy(Path(work) / made, directory / name)
+
+
+def call(line: str, directory: Path) -> None:
+    """Run a command of the documentation."""
+    words = shlex.split(line, comments=True)
+    if not words:
+        return
+    if words[0] != "lasthop":
+        raise SystemExit(f"the gallery runs lasthop only, found: {line}")
+    command = [sys.executable, "-m", *words]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{line}\n{done.stderr}")
+
+
+# -- Notebooks -----------------------------------------------------------------------------------------
+
+
+def executed(path: Path, run: bool) -> Iterator[str]:
+    """Yield a notebook as a page: its prose, its code, and what it shows."""
+    outputs: Any = []
+    if run:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        outputs, _ = module.app.run()
+    text = path.read_text(encoding="utf-8")
+    cells = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    # The imports come first in the file, and the heading in the page.
+    for number, node in sorted(enumerate(cells), key=lambda each: each[0] != 1):
+        prose = re.fullmatch(r'mo\.md\(r?f?"""\n(.*)\n"""\)', code(text, node), re.DOTALL)
+        if prose is not None:
+            words = prose[1]
+            if words.startswith("# "):
+                head, _, rest = words.partition("\n")
+                words = f"{head}\n\n*The notebook `notebooks/{path.name}`: see [](notebooks.md).*\n{rest}"
+            yield f"{words}\n\n"
+            continue
+        yield f"```python\n{code(text, node)}\n```\n\n"
+        shown = html(outputs[number]) if run and outputs[number] is not None else None
+        if shown:
+            yield f'```{{raw}} html\n<div class="output">{shown}</div>\n```\n\n'
+
+
+def code(text: str, node: ast.FunctionDef) -> str:
+    """Return the code of a cell, without what marimo adds."""
+    body = [each for each in node.body if not isinstance(each, ast.Return)]
+    if not body:
+        return ""
+    lines = text.splitlines()[body[0].lineno - 1 : body[-1].end_lineno]
+    return "\n".join(line.removeprefix("    ") for line in lines)
+
+
+def html(value: Any) -> str:
+    """Return what a page shows of a value."""
+    # A page has no widgets.
+    if type(value).__module__.startswith("marimo"):
+        text = getattr(value, "text", "")
+        return "" if "<marimo-" in text else text
+    if hasattr(value, "_repr_html_"):
+        return str(value._repr_html_())
+    return f"<pre>{escape(json.dumps(value, indent=1, default=str))}</pre>"
+
+
+def main() -> None:
+    """Build the site."""
+    parser = argparse.ArgumentParser(description="Build the documentation site.")
+    parser.add_argument("--out", type=Path, default=SITE, help="the directory of the site")
+    parser.add_argument("--no-pictures", action="store_true", help="run no commands and no notebooks")
+    arguments = parser.parse_args()
+    source = arguments.out.parent / f"{arguments.out.name}-source"
+    assemble(source, pictures=not arguments.no_pictures)
+    command = ["-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-b", "html", source, arguments.out]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run([sys.executable, *map(str, command)], env=environment, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    print(f"written to {arguments.out / 'index.html'}: it needs no server")
+
+
+if __name__ == "__main__":
+    main()
