@@ -345,6 +345,10 @@ class TestSs:
     def test_the_larger_port_is_the_clients(self, reading: Any) -> None:
         assert reading(samples.ss(upload=False)).rates[0].direction is DOWN
 
+    def test_a_missing_state_and_names_of_ports(self, reading: Any) -> None:
+        text = samples.ss().replace("ESTAB ", "").replace(":443", ":https")
+        assert reading(text).counts[0].lost.sum() == 2
+
     def test_times_are_needed(self, reading: Any) -> None:
         lines = [line for line in samples.ss().splitlines() if not line.startswith("1")]
         with pytest.raises(MeasurementError, match=r"date \+%s\.%N"):
@@ -358,6 +362,13 @@ class TestFlent:
         assert measurement.probes[0].sent_s[8] == pytest.approx(1.6)
         assert measurement.rates[0].direction is DOWN
         assert measurement.rates[0].rate_bps[:3].tolist() == [8e6, 9e6, 10e6]
+
+    def test_streams_are_added_up(self, reading: Any) -> None:
+        document = samples.flent()
+        document["results"] |= {f"TCP download::{stream}": [2.0] * 50 for stream in (1, 2)}
+        rates = reading(document).rates
+        assert len(rates) == 1
+        assert rates[0].rate_bps[[0, 1, 99]].tolist() == [12e6, 13e6, 8e6]
 
     def test_irtt_in_flent_knows_the_direction(self, reading: Any) -> None:
         found = by_direction(reading(samples.flent(irtt_like=True)))

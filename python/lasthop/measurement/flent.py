@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from lasthop.measurement.source import (
 
 _PING = re.compile(r"\bping\b|\brtt\b", re.IGNORECASE)
 _RATE = re.compile(r"\b(?P<way>download|upload)\b", re.IGNORECASE)
-_DERIVED = re.compile(r"\b(?:avg|sum|totals?|average)\b|::", re.IGNORECASE)
+_DERIVED = re.compile(r"\b(?:avg|sum|totals?|average)\b|::(?!\d+$)", re.IGNORECASE)
 _WAYS = {"download": Direction.DOWN, "upload": Direction.UP}
 _MOST_LOST = 1_000_000
 
@@ -55,14 +56,11 @@ def read(source: Source, document: Any) -> Measurement:
     fates: list[Probes] = []
     delays: list[Delays] = []
     rates: list[Rates] = []
+    streams: dict[Direction, list[Sequence[Any]]] = {Direction.DOWN: [], Direction.UP: []}
     for name in names:
         shown = f'"{control_free(name)}"'
         if way := _RATE.search(name):
-            time_s, value = _points(source, steps, sequence(results[name]))
-            if len(time_s):
-                rates.append(_rates(_WAYS[way["way"].lower()], time_s, value * 1e6))
-            else:
-                notes.append(f"{shown} has no values.")
+            streams[_WAYS[way["way"].lower()]].append(sequence(results[name]))
         elif _PING.search(name):
             points = series[name]
             found = _pings(points, start, shown, notes)
@@ -75,6 +73,10 @@ def read(source: Source, document: Any) -> Measurement:
             if keep.any():
                 delays.append(Delays(Direction.ROUND_TRIP, time_s[keep], value[keep] / 1e3))
                 notes.append(f"{shown} has no raw values with sequence numbers: its losses are unknown.")
+    for direction, columns in streams.items():
+        time_s, value = _points(source, steps, _sum(columns))
+        if len(time_s):
+            rates.append(_rates(direction, time_s, value * 1e6))
     if not rates and not delays and not fates:
         raise source.error("neither a ping nor a throughput among its series; run `flent rrul -H SERVER`")
     if rates and (fates or delays):
@@ -82,7 +84,7 @@ def read(source: Source, document: Any) -> Measurement:
             "The pings shared the link with the test's own transfers: queues delayed them and dropped some."
         )
     if rates:
-        notes.append("Throughput is interpolated by Flent to its steps.")
+        notes.append("Throughput is the sum of all streams, interpolated by Flent to its steps.")
     ends = [float(part.sent_s[-1]) for part in fates]
     ends += [float(part.time_s[-1]) for part in delays] + [float(part.time_s[-1]) for part in rates]
     return Measurement(
@@ -126,6 +128,15 @@ def _points(source: Source, steps: list[float | None], values: Any) -> tuple[Any
     if any(abs(step) > LONGEST_S for step, _ in pairs):
         raise source.error("`x_values` that are years apart")
     return ordered(floats(step for step, _ in pairs), floats(value for _, value in pairs))
+
+
+def _sum(columns: list[Sequence[Any]]) -> list[float | None]:
+    """Return the sum of streams at each step, None where no stream has a value."""
+    sums: list[float | None] = []
+    for values in zip_longest(*columns):
+        known = [value for value in map(number, values) if value is not None]
+        sums.append(sum(known) if known else None)
+    return sums
 
 
 def _rates(direction: Direction, time_s: Any, rate_bps: Any) -> Rates:

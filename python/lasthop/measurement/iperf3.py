@@ -77,6 +77,8 @@ def stream(text: str) -> Any:
             # The last line of an interrupted test.
             break
         kind, data = event.get("event"), event.get("data")
+        if "server_output_json" in event:
+            kind, data = "server_output_json", event["server_output_json"]
         if kind == "interval":
             document["intervals"].append(data)
         elif kind in ("start", "end", "error", "server_output_json", "server_output_text"):

@@ -15,9 +15,9 @@ REMEDY = "ping -D -O -i 0.02 HOST"
 
 # Of iputils the words are translated, the keys are not.
 _HEADER = re.compile(
-    r"^PING (?P<host>\S.{0,300}?)(?P<colon>:?) (?P<payload>\d{1,6})(?:\((?P<size>\d{1,6})\))? "
+    r"^PING +(?P<host>\S.{0,300}?)(?P<colon>:?) (?P<payload>\d{1,6})(?:\((?P<size>\d{1,6})\))? "
     r"\w{0,20} ?[Bb]ytes|"
-    r"^PING (?P<host2>\S.{0,300}?) (?P<payload2>\d{1,6})\((?P<size2>\d{1,6})\) "
+    r"^PING +(?P<host2>\S.{0,300}?) (?P<payload2>\d{1,6})\((?P<size2>\d{1,6})\) "
 )
 _ANSWER = re.compile(r"(?:icmp_.eq|\bseq)=(?P<seq>\d{1,6})\b.{0,40}?=(?P<ms>[\d.]{1,20}) ?ms")
 _TIMELESS = re.compile(r"(?:icmp_.eq|\bseq)=\d{1,6} ttl=\d{1,3}$", re.MULTILINE)

@@ -15,8 +15,9 @@ REMEDY = "while sleep 0.1; do date +%s.%N; ss -tinmoH dst HOST; done > ss.txt"
 
 _TIME = re.compile(r"^(?:Time: ?|\[)?(?P<time>\d{9,11}(?:[.,]\d{1,9})?)\]?\s*$")
 _SOCKET = re.compile(
-    r"^(?:tcp\s+)?(?P<state>ESTAB|CLOSE-WAIT|FIN-WAIT-[12]|LAST-ACK|CLOSING)\s+\d+\s+\d+\s+"
-    r"(?P<local>\S{1,80}):(?P<port>\d{1,5})\s+(?P<peer>\S{1,80}):(?P<peer_port>\d{1,5})\b"
+    # With a filter by state that column is missing; without -n ports have names.
+    r"^(?:tcp\s+)?(?:(?:ESTAB|CLOSE-WAIT|FIN-WAIT-[12]|LAST-ACK|CLOSING)\s+)?\d+\s+\d+\s+"
+    r"(?P<local>\S{1,80}):(?P<port>[\w-]{1,20})\s+(?P<peer>\S{1,80}):(?P<peer_port>[\w-]{1,20})(?:\s|$)"
 )
 _COUNTER = re.compile(
     r"\b(bytes_acked|bytes_sent|bytes_retrans|bytes_received|data_segs_out|dsack_dups|mss):(\d{1,18})\b"
@@ -151,11 +152,16 @@ def _connections(text: str) -> tuple[list[_Connection], bool]:
         if last is None or any(
             counters.get(name, 0) < value for name, value in last.counters.items() if name != "mss"
         ):
-            known.append(_Connection(int(key[1]) >= int(key[3])))
+            known.append(_Connection(_port(key[1]) >= _port(key[3])))
         elif time_s <= last.time_s:
             continue
         known[-1].samples.append(sample)
     return [connection for known in found.values() for connection in known], time_s is not None
+
+
+def _port(text: str) -> int:
+    """Return a port; one with a name is a server's."""
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _rates(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import StringIO
 
 import numpy as np
@@ -64,7 +64,7 @@ def read(source: Source) -> Measurement:
     notes: list[str] = []
     time_s = table.scaled(TIMES)
     if time_s is None:
-        raise source.error(f"no column time_s or time_ms{table.hint()}", table.line)
+        raise source.error(f"no column time_s or time_ms{table.hint(TIMES)}", table.line)
     if (backwards := np.flatnonzero(np.diff(time_s) < 0)).size:
         raise source.error("the time must not decrease", table.lines[int(backwards[0]) + 1])
     if len(time_s) and (time_s[-1] - time_s[0]) > LONGEST_S:
@@ -191,10 +191,10 @@ class _Table:
         if len(set(self.names)) != len(self.names):
             raise source.error("two columns of the same name", self.line)
 
-    def hint(self) -> str:
+    def hint(self, wanted: Iterable[str] = COLUMNS) -> str:
         """Return a suggestion for a name that is not known, or nothing."""
         for name in self.names:
-            if name not in COLUMNS and (alike := suggest.near(name, COLUMNS)):
+            if name not in COLUMNS and (alike := suggest.near(name, wanted)):
                 return f'; did you mean "{alike}" by "{name[:40]}"?'
         return ""
 
