@@ -55,6 +55,7 @@ class Transfer:
 
     run: Run
     source: bytes
+    source_pcap: bytes
     mobile: bytes
     # Of each data packet in the order of sending: when, its number, its transmission, and its fate.
     sent_s: np.ndarray[Any, Any]
@@ -108,6 +109,7 @@ def transfer(text: str, directory: Path, seed: int = 1) -> Transfer:
     return Transfer(
         run,
         path.read_bytes(),
+        written(packets),
         written(at_mobile),
         sent["time_s"].to_numpy(),
         sent["packet"].to_numpy(),

@@ -216,6 +216,43 @@ def test_the_same_packets_on_two_interfaces_count_once(faded: Transfer, reading:
     assert any("several interfaces" in note for note in measurement.notes)
 
 
+def test_a_mirrored_port_has_each_packet_twice(faded: Transfer, reading: Reading) -> None:
+    for capture in (faded.mobile, faded.source_pcap):
+        packets = captures.read_back(capture)
+        copies = [Packet(packet.time_ns + 90_000, packet.data, packet.wire) for packet in packets]
+        measurement = reading(captures.written([*packets, *copies]))
+        assert lost_s(down(measurement)) == pytest.approx(lost_s(down(reading(capture))))
+        assert any("has twice" in note for note in measurement.notes)
+
+
+def test_identifications_that_count_other_packets_too_are_not_used(faded: Transfer, reading: Reading) -> None:
+    # As of a host with one counter for all that it sends: the numbers go on while this connection is silent.
+    packets, skipped, last_ns = [], 0, 0
+    for packet in captures.read_back(faded.mobile):
+        if packet.wire > 1000:
+            skipped += 300 if packet.time_ns - last_ns > 20_000_000 else 0
+            last_ns = packet.time_ns
+            number = (int.from_bytes(packet.data[4:6], "big") + skipped) & 0xFFFF
+            packet = Packet(
+                packet.time_ns, packet.data[:4] + number.to_bytes(2, "big") + packet.data[6:], 1512
+            )
+        packets.append(packet)
+    assert skipped > 0
+    measurement = reading(captures.written(packets))
+    assert int(down(measurement).lost.sum()) == int(faded.lost.sum())
+    assert any("holes in the sequence" in note for note in measurement.notes)
+
+
+def test_the_place_without_handshake_and_timestamps(tmp_path: Path, reading: Reading) -> None:
+    truth = captures.transfer(scenario("newreno", "bursts"), tmp_path, 2)
+    for capture, place in ((truth.source_pcap, "client"), (truth.mobile, "server")):
+        packets = captures.read_back(capture)[3:]
+        # Without the handshake the larger port is the client's, which is the source's.
+        measurement = reading(captures.written(packets))
+        assert f"taken as at the {place}, by how soon" in measurement.notes[0]
+        assert measurement.probes[0].direction is Direction.DOWN
+
+
 def test_rtp_has_sequence_numbers(reading: Reading) -> None:
     lost = {30, 31, 65}
     numbers = [number for number in range(65_500, 65_700) if number - 65_500 not in lost]

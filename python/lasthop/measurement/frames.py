@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import dpkt
@@ -102,6 +102,15 @@ class Packets:
     body_at: Counters
     body: Counters
     notes: list[str]
+
+    def kept(self, keep: Flags) -> Packets:
+        """Return some of the packets."""
+        columns = {
+            entry.name: getattr(self, entry.name)[keep]
+            for entry in fields(self)
+            if entry.name not in ("data", "notes")
+        }
+        return replace(self, **columns)
 
     def word(self, at: Counters, size: int) -> Counters:
         """Return big-endian numbers at the given places of the file."""

@@ -106,17 +106,17 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
     if packets.time_s[-1] > LONGEST_S:
         raise source.error("packets whose times are years apart")
     notes = packets.notes
+    packets = _once(packets)
     connections = list(_connections(packets, notes))
     for connection in connections:
         _locate(packets, connection)
-    place = captured or _place(connections, notes)
+    place = captured or _place(packets, connections, notes)
     if captured is not None:
         notes.append(f"The capture is taken as {_where(captured)}, as said.")
     found = {direction: _Found() for direction in Direction}
     round_trips: list[tuple[Floats, Floats]] = []
     if place is not None:
-        for connection in connections:
-            _read_connection(packets, connection, user, place, found, round_trips)
+        _read_connections(packets, connections, user, place, found, round_trips)
     tcp_streams = sum(one.streams for one in found.values())
     media = list(_media(packets, user, notes))
     if not tcp_streams and not media:
@@ -149,6 +149,36 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
         rates=tuple(rates),
         notes=tuple(notes),
     )
+
+
+def _once(packets: Packets) -> Packets:
+    """Return the packets without copies that the capture has of them, as from a mirrored port.
+
+    A retransmission has another identification than its original, or comes later.
+    """
+    rows = np.flatnonzero((packets.payload > 0) | ((packets.flags & 2) != 0))
+    columns = (packets.protocol, packets.seq, packets.ack, packets.flags, packets.payload, packets.timestamp)
+    key = packets.source[rows] * np.uint64(0x9E3779B97F4A7C15) + packets.target[rows]
+    for column in (*columns, packets.identification, packets.interface):
+        key = (key ^ column[rows].astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
+        key ^= key >> np.uint64(31)
+    order = np.argsort(key, kind="stable")
+    same = key[order[1:]] == key[order[:-1]]
+    later_s = packets.time_s[rows[order[1:]]] - packets.time_s[rows[order[:-1]]]
+    told = packets.identification[rows[order[1:]]] > 0
+    # Datagrams may be alike; without an identification only copies within a moment are sure to be.
+    copies = rows[order[1:][same & (later_s < np.where(told, _COPY_S, _COPY_UNTOLD_S))]]
+    copies = copies[packets.protocol[copies] == 6]
+    if not len(copies):
+        return packets
+    packets.notes.append(f"{plural(len(copies), 'packet')} left out that the capture has twice.")
+    keep = np.ones(len(packets.time_s), dtype=np.bool_)
+    keep[copies] = False
+    return packets.kept(keep)
+
+
+_COPY_S = 0.1
+_COPY_UNTOLD_S = 5e-4
 
 
 def _groups(packets: Packets, protocol: int) -> Iterator[Rows]:
@@ -243,7 +273,7 @@ def _echoes(packets: Packets, there: Rows, back: Rows) -> tuple[Floats, Floats]:
     return ordered(sent_s[good], rtt_s[good])
 
 
-def _place(connections: list[_Connection], notes: list[str]) -> Place | None:
+def _place(packets: Packets, connections: list[_Connection], notes: list[str]) -> Place | None:
     """Return where the capture was taken, by the connection that has the most packets and says it."""
     telling = [
         connection
@@ -253,11 +283,7 @@ def _place(connections: list[_Connection], notes: list[str]) -> Place | None:
     if not telling:
         if not connections:
             return None
-        notes.append(
-            "Neither a handshake nor timestamps say where the capture was taken; taken as at the client. "
-            '`captured="server"` says otherwise.'
-        )
-        return "client"
+        return _guess(packets, connections, notes)
     best = max(telling, key=lambda connection: len(connection.client) + len(connection.server))
     share = best.to_client_s / (best.to_client_s + best.to_server_s)
     place: Place = (
@@ -270,47 +296,80 @@ def _place(connections: list[_Connection], notes: list[str]) -> Place | None:
     return place
 
 
+def _guess(packets: Packets, connections: list[_Connection], notes: list[str]) -> Place:
+    """Return where the capture was taken, by how soon data are acknowledged."""
+    busiest = max(connections, key=lambda connection: len(connection.client) + len(connection.server))
+    delays = {
+        "server": tcp.answer_s(packets, busiest.client, busiest.server),
+        "client": tcp.answer_s(packets, busiest.server, busiest.client),
+    }
+    known = {host: delay_s for host, delay_s in delays.items() if delay_s is not None}
+    place: Place = "client"
+    if known:
+        near = min(known, key=lambda host: known[host])
+        # Known of one host only, and not next to it: then it is taken to be at the other one.
+        if len(known) == 1 and known[near] > _NEAR_S:
+            near = "server" if near == "client" else "client"
+        place = "client" if near == "client" else "server"
+    notes.append(
+        f"Neither a handshake nor timestamps say where the capture was taken; taken as {_where(place)}"
+        f"{', by how soon data are acknowledged' if known else ''}. `captured=` says otherwise."
+    )
+    return place
+
+
+_NEAR_S = 2e-3
+
+
 def _where(place: Place) -> str:
     return "between client and server" if place == "between" else f"at the {place}"
 
 
-def _read_connection(
+def _read_connections(
     packets: Packets,
-    connection: _Connection,
+    connections: list[_Connection],
     user: Host,
     place: Place,
     found: dict[Direction, _Found],
     round_trips: list[tuple[Floats, Floats]],
 ) -> None:
-    """Add what a connection says."""
-    for from_client, there, back in (
-        (True, connection.client, connection.server),
-        (False, connection.server, connection.client),
-    ):
-        stream = tcp.stream(packets, there, back)
-        if stream is None or len(stream.time_s) < _FEWEST:
-            continue
-        direction = way(from_client, user)
-        # The last hop is between the user and anywhere else: it is before the capture for what comes to the
-        # user's own capture, and for what the user sends to any other.
-        holes = (direction is Direction.DOWN) == (place == user)
-        # Without acknowledgements there are only holes.
-        if holes or not len(stream.ack):
-            echo_at_s, echo_s = _echoes(packets, back, there)
-            whole_s = connection.to_client_s + connection.to_server_s
-            # A handshake of a second is one that was retransmitted.
-            least_s = float(echo_s.min()) if len(echo_s) else whole_s if whole_s < 0.9 else 0.02
-            # Half a round trip: a retransmission needs a whole one, and nothing is late by so much.
-            window_s = max(least_s / 2, 1e-4)
-            fates = tcp.received(stream, window_s)
-            fates = tcp.numbered(packets, stream, there, fates, window_s) or fates
-            if place != "between" and len(echo_s):
-                round_trips.append((echo_at_s, echo_s))
-        else:
-            fates, at_s, rtt_s = tcp.sent(packets, stream)
-            if place != "between":
-                round_trips.append((at_s, rtt_s))
-        found[direction].add(fates, stream, holes)
+    """Add what the connections say."""
+    arrived: list[tuple[Direction, tcp.Stream, Rows, tcp.Fates, float, float]] = []
+    for connection in connections:
+        for from_client, there, back in (
+            (True, connection.client, connection.server),
+            (False, connection.server, connection.client),
+        ):
+            stream = tcp.stream(packets, there, back)
+            if stream is None or len(stream.time_s) < _FEWEST:
+                continue
+            direction = way(from_client, user)
+            # The last hop is between the user and anywhere else: it is before the capture for what comes to
+            # the user's own capture, and for what the user sends to any other.
+            holes = (direction is Direction.DOWN) == (place == user)
+            # Without acknowledgements there are only holes.
+            if holes or not len(stream.ack):
+                echo_at_s, echo_s = _echoes(packets, back, there)
+                whole_s = connection.to_client_s + connection.to_server_s
+                # A handshake of a second is one that was retransmitted.
+                least_s = float(echo_s.min()) if len(echo_s) else whole_s if whole_s < 0.9 else 0.02
+                # Half a round trip: a retransmission needs a whole one, and nothing is late by so much.
+                window_s = max(least_s / 2, 1e-4)
+                longest_s = float(np.percentile(echo_s, 95)) if len(echo_s) else 2 * least_s
+                fates = tcp.received(stream, window_s)
+                arrived.append((direction, stream, there, fates, window_s, longest_s))
+                if place != "between" and len(echo_s):
+                    round_trips.append((echo_at_s, echo_s))
+            else:
+                fates, at_s, rtt_s = tcp.sent(packets, stream)
+                found[direction].add(fates, stream, holes)
+                if place != "between":
+                    round_trips.append((at_s, rtt_s))
+    # What the capture missed has an identification, too.
+    complete = not any(fates.missed for _, _, _, fates, _, _ in arrived)
+    for direction, stream, there, fates, window_s, longest_s in arrived:
+        counted = tcp.numbered(packets, stream, there, fates, window_s, longest_s) if complete else None
+        found[direction].add(counted or fates, stream, True)
 
 
 def _explain(found: dict[Direction, _Found], user: Host, place: Place | None, notes: list[str]) -> None:
@@ -345,6 +404,11 @@ def _explain(found: dict[Direction, _Found], user: Host, place: Place | None, no
         ):
             if count:
                 notes.append(f"{direction.capitalize()}: {count} {text}.")
+        if one.missed > sum(int(lost.sum()) for lost in one.lost):
+            notes.append(
+                f"{direction.capitalize()}: the capture missed more packets than were lost; its losses are "
+                "not to be relied on. Capture only headers, with `tcpdump -s 128 -B 65536`."
+            )
         if one.plain and not one.holes:
             notes.append(
                 f"{direction.capitalize()}: {plural(one.plain, 'connection')} without SACK, of which "
@@ -383,6 +447,10 @@ def _media(packets: Packets, user: Host, notes: list[str]) -> Iterator[Probes]:
         notes.append(f"{plural(other, 'UDP packet')} without known sequence numbers not read.")
 
 
+_LONGEST_SILENCE = 500
+"""Packets missing in a row, ten seconds of a call, beyond which the numbers have begun anew."""
+
+
 def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
     """Return the packets of an RTP stream (RFC 3550), or None if it is none."""
     rows = rows[packets.body[rows] >= 12]
@@ -396,9 +464,19 @@ def _rtp(packets: Packets, rows: Rows, direction: Direction) -> Probes | None:
     rows, flags, kind, numbers = rows[main], flags[main], kind[main], numbers[main]
     steps = ((np.diff(numbers) + (1 << 15)) & 0xFFFF) - (1 << 15)
     # Packets that are not RTP have other versions, or numbers that do not count.
-    if len(rows) < 20 or (flags >> 6 != 2).any() or (np.abs(steps) > 3000).any() or (steps == 1).mean() < 0.5:
+    if (
+        len(rows) < 20
+        or (flags >> 6 != 2).any()
+        or (np.abs(steps) > _LONGEST_SILENCE).any()
+        or (steps == 1).mean() < 0.5
+    ):
         return None
     if len(np.unique(kind)) > 4:
+        return None
+    # Packets that are lost take the time that they would have taken; a new beginning of the numbers does not.
+    gaps_s = np.diff(packets.time_s[rows])
+    usual_s = float(np.median(gaps_s[steps == 1]))
+    if (gaps_s < 0.3 * usual_s * (steps - 10)).any():
         return None
     seq = np.concatenate(([0], np.cumsum(steps)))
     known, first = np.unique(seq, return_index=True)

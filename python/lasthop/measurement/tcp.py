@@ -207,7 +207,9 @@ def received(stream: Stream, window_s: float) -> Fates:
     )
 
 
-def numbered(packets: Packets, stream: Stream, forward: Rows, holes: Fates, window_s: float) -> Fates | None:
+def numbered(
+    packets: Packets, stream: Stream, forward: Rows, holes: Fates, window_s: float, longest_s: float
+) -> Fates | None:
     """Return the losses on the way to the capture by the identifications of IPv4, if they count packets.
 
     Linux and others number all packets of a connection in a row, so that each one missing was lost, also
@@ -226,10 +228,11 @@ def numbered(packets: Packets, stream: Stream, forward: Rows, holes: Fates, wind
         What the sequence numbers say.
     window_s : float
         As in `received`.
+    longest_s : float
+        A round trip with its queues.
     """
     number = packets.identification[forward]
-    # What the capture missed has a number, too.
-    if len(forward) < _FEWEST_NUMBERED or (number < 0).any() or holes.missed:
+    if len(forward) < _FEWEST_NUMBERED or (number < 0).any():
         return None
     payload = packets.payload[forward]
     pieces = np.where(payload > stream.largest, -(-payload // stream.mss), 1)
@@ -243,6 +246,12 @@ def numbered(packets: Packets, stream: Stream, forward: Rows, holes: Fates, wind
         return None
     counted = np.concatenate(([0], np.cumsum(step)))
     low, high = int(counted.min()), int((counted + pieces).max())
+    # No more can be missing in a row than was on its way, and some timeouts. At other times what is on
+    # its way arrives within a round trip; the congestion window may have doubled since.
+    time_s = packets.time_s[forward]
+    within = np.searchsorted(time_s, time_s + longest_s, side="right") - np.arange(len(time_s))
+    if (step - pieces[:-1]).max() > 2 * int(within.max()) + _TIMEOUTS:
+        return None
     if np.abs(step).max() > _FARTHEST or high - low > 20 * len(forward):
         return None
     present = np.zeros(high - low, dtype=np.bool_)
@@ -264,6 +273,7 @@ def numbered(packets: Packets, stream: Stream, forward: Rows, holes: Fates, wind
 
 _FEWEST_NUMBERED = 20
 _FARTHEST = 3000
+_TIMEOUTS = 16
 
 
 def _carried(stream: Stream, pieces: Counters) -> Floats:
@@ -364,10 +374,17 @@ class _Holes:
         stream = self.stream
         end_s = float(stream.time_s[-1])
         for hole in self.open:
+            age_s = end_s - float(stream.time_s[hole.after])
             if len(stream.ack) and int(stream.ack[-1]) > hole.seq:
                 self.missed += self._packets(hole.seq, min(hole.end, int(stream.ack[-1])))
-            elif end_s - float(stream.time_s[hole.after]) > self.window_s:
+            elif age_s > _ABANDONED_S:
+                # TCP would have filled it, and has if the capture goes on.
+                self.missed += self._packets(hole.seq, hole.end)
+            elif age_s > self.window_s:
                 self._lose(hole, hole.seq, hole.end)
+
+
+_ABANDONED_S = 3.0
 
 
 _MOST_IN_HOLE = 100_000
@@ -483,6 +500,19 @@ def _covered(stream: Stream, ends: Counters) -> Floats:
     index = np.searchsorted(stream.ack, ends, side="left")
     found: Floats = np.append(stream.ack_s, np.inf)[index]
     return found
+
+
+def answer_s(packets: Packets, there: Rows, back: Rows) -> float | None:
+    """Return how soon data of the rows `there` were acknowledged at the soonest; None without such."""
+    found = stream(packets, there, back)
+    if found is None or not len(found.ack):
+        return None
+    # Data that are sent again are acknowledged sooner.
+    ahead = np.maximum.accumulate(found.end)
+    fresh = np.concatenate(([True], found.end[1:] > ahead[:-1]))
+    waited = _covered(found, found.end[fresh]) - found.time_s[fresh]
+    waited = waited[np.isfinite(waited) & (waited >= 0)]
+    return float(waited.min()) if len(waited) else None
 
 
 def _unseen(stream: Stream, ahead: Counters) -> int:
