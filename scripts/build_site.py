@@ -59,6 +59,8 @@ def assemble(source: Path, pictures: bool) -> None:
         if page.name == "notebooks.md":
             listed = "\n".join(f"notebook-{notebook.stem}" for notebook in NOTEBOOKS)
             text += f"\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
+        if page.name == "index.md":
+            text += unlisted(text)
         put(source, page.name, text)
     for name, as_name in ROOT_PAGES.items():
         # The site has a home page of its own.
@@ -69,6 +71,15 @@ def assemble(source: Path, pictures: bool) -> None:
         put(source, f"notebook-{notebook.stem}.md", "".join(executed(notebook, run=pictures)))
     gallery = DOCS / "gallery.md"
     make_pictures(gallery.read_text(encoding="utf-8"), source / "gallery", pictures)
+
+
+def unlisted(index: str) -> str:
+    """Return a list of the pages in docs/ that the home page does not list, for the navigation."""
+    listed = set(re.findall(r"^[\w-]+$", index, re.MULTILINE))
+    further = sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in listed)
+    if not further:
+        return ""
+    return "\n".join(["", "```{toctree}", ":hidden:", ":caption: Further", "", *further, "```", ""])
 
 
 def put(source: Path, name: str, text: str) -> None:

@@ -120,6 +120,12 @@ def test_pictures_of_state_machines_are_of_their_source() -> None:
                 assert all(word.replace("'", "&#39;") in drawn[name] for word in words), (name, words)
 
 
+def test_pages_that_the_home_page_does_not_list_are_in_the_navigation_all_the_same() -> None:
+    index = (DOCS / "site/index.md").read_text(encoding="utf-8")
+    assert "\nhowto\n" in BUILD_SITE.unlisted(index.replace("\nhowto\n", "\n"))
+    assert "\nhowto\n" not in BUILD_SITE.unlisted(index)
+
+
 def test_a_wrong_transition_is_said() -> None:
     with pytest.raises(SystemExit, match="not a transition"):
         DIAGRAMS.transitions(["a => b"])
