@@ -321,7 +321,9 @@ def _decode(source: Source, frames: _Frames, notes: list[str]) -> Packets:
     header = np.where(four, (first & 15) * 4, 40)
     stated = np.where(four, _word(data, at + 2, 2), _word(data, at + 4, 2) + 40)
     on_wire = wire - (at - start)
-    size = np.where((stated == np.where(four, 0, 40)) & (on_wire > 40), on_wire, stated)
+    size = np.where(
+        (stated == np.where(four, 0, 40)) & (on_wire > 40), np.minimum(on_wire, _LARGEST_PACKET), stated
+    )
     protocol = np.where(four, _word(data, at + 9, 1), _word(data, at + 6, 1))
     fragment = four & ((_word(data, at + 6, 2) & 0x3FFF) != 0)
     address_at = np.where(four, at + 12, at + 8)

@@ -30,7 +30,7 @@ _WINDOWS = re.compile(
 )
 
 _WRAP = 1 << 16
-_MOST_PROBES = 20_000_000
+_MOST_PROBES = 5_000_000
 
 
 @dataclass(slots=True)

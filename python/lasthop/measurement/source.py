@@ -20,6 +20,9 @@ from lasthop.measurement.model import Direction, Floats, MeasurementError, Probe
 LARGEST_BYTES = 1 << 30
 """Limit of a file, decompressed: what is read is held in memory."""
 
+LARGEST_TEXT_BYTES = 1 << 28
+"""Limit of a file that is no capture, whose text takes several times its size."""
+
 LONGEST_S = 1e9
 """No measurement lasts 30 years: a time beyond it is an error, and differences of times remain exact."""
 
@@ -59,7 +62,17 @@ class Source:
         return MeasurementError(self.name, message, line)
 
     def text(self) -> str:
-        """Return the contents as text; undecodable bytes are replaced."""
+        """Return the contents as text; undecodable bytes are replaced.
+
+        Raises
+        ------
+        MeasurementError
+            If they are too large for a text.
+        """
+        if len(self.data) > LARGEST_TEXT_BYTES:
+            raise self.error(
+                f"larger than {LARGEST_TEXT_BYTES >> 20} MiB, and no capture; cut it into pieces"
+            )
         # PowerShell's `>` writes UTF-16.
         if self.data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return self.data.decode("utf-16", "replace")

@@ -31,6 +31,7 @@ OTHERS = ("lost", "received", "sent", "size_bytes", "direction")
 COLUMNS = (*TIMES, *RATES, *ROUND_TRIPS, *ONE_WAYS, *LOSSES, *OTHERS)
 
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+_MOST_ROWS = 4_000_000
 _DELIMITERS = (",", ";", "\t")
 
 
@@ -186,6 +187,8 @@ class _Table:
                 raise source.error(f"not a row of a CSV file: {error}", place) from None
             if len(cells) != len(self.names):
                 raise source.error(f"{len(cells)} values for {len(self.names)} columns", place)
+            if len(self.lines) == _MOST_ROWS:
+                raise source.error(f"more than {_MOST_ROWS} rows; cut it into pieces", place)
             self.lines.append(place)
             self.rows.append([cell.strip() for cell in cells])
         if len(set(self.names)) != len(self.names):

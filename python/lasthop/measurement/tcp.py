@@ -20,7 +20,7 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(slots=True)
 class Fates:
-    """The packets of one direction of a connection, in any order.
+    """The packets of one direction of a connection, in the order of sending as far as it is known.
 
     Attributes
     ----------
@@ -129,7 +129,10 @@ def _difference(later: Any, earlier: Any) -> Any:
 
 
 def stream(packets: Packets, forward: Rows, backward: Rows) -> Stream | None:
-    """Return the data of the rows `forward`, which the rows `backward` acknowledge; None without data."""
+    """Return the data of the rows `forward`, which the rows `backward` acknowledge; None without data.
+
+    None also if the sizes are those of no network.
+    """
     payload = packets.payload[forward]
     carrying = payload > 0
     data = forward[carrying]
@@ -153,6 +156,8 @@ def stream(packets: Packets, forward: Rows, backward: Rows) -> Stream | None:
     plain = sizes[sizes <= largest]
     common = int(np.bincount(plain).argmax()) if len(plain) else 0
     mss = common if common > largest // 2 else largest
+    if sizes.sum() // max(mss, _SMALLEST) > _MOST_PIECES:
+        return None
     ends = (packets.flags[forward] & (_FIN | _RST)) != 0
     return Stream(
         time_s=packets.time_s[data],
@@ -164,8 +169,8 @@ def stream(packets: Packets, forward: Rows, backward: Rows) -> Stream | None:
         ack=np.maximum.accumulate(ack) if len(ack) else ack,
         own_ack=ack,
         ack_rows=acks,
-        mss=max(mss, 1),
-        largest=max(largest, 1),
+        mss=max(mss, _SMALLEST),
+        largest=max(largest, _SMALLEST),
         headers=headers,
         sack=bool(packets.sacks[acks].any()) or bool(packets.sack_permitted[both].sum() >= 2),
         closed=bool(ends.any()),
@@ -191,8 +196,8 @@ def received(stream: Stream, window_s: float) -> Fates:
         holes.arrival(int(row), int(expected[row]))
     holes.finish()
     pieces = _pieces(stream)
-    time_s = np.concatenate((np.repeat(stream.time_s, pieces), holes.lost_s))
-    lost = np.concatenate((np.zeros(int(pieces.sum()), np.bool_), np.ones(len(holes.lost_s), np.bool_)))
+    place = np.concatenate((np.repeat(np.arange(len(pieces)), pieces), holes.lost_place))
+    time_s, lost = _ordered(place, np.repeat(stream.time_s, pieces), holes.lost_s)
     gaps = np.diff(stream.time_s)
     return Fates(
         time_s,
@@ -205,6 +210,13 @@ def received(stream: Stream, window_s: float) -> Fates:
         reordered=holes.reordered,
         missed=holes.missed,
     )
+
+
+def _ordered(place: Any, arrived_s: Floats, lost_s: Floats) -> tuple[Floats, Flags]:
+    """Return the times of what arrived and was lost, in the order of their places, and which was lost."""
+    order = np.argsort(place, kind="stable")
+    lost = np.concatenate((np.zeros(len(arrived_s), np.bool_), np.ones(len(lost_s), np.bool_)))
+    return np.concatenate((arrived_s, lost_s))[order], lost[order]
 
 
 def numbered(
@@ -262,13 +274,10 @@ def numbered(
     order = np.argsort(place, kind="stable")
     arrival_s = np.maximum.accumulate(packets.time_s[forward[owner[order]]])
     lost_s = np.interp(missing, place[order], arrival_s)
-    kept_s = packets.time_s[forward[owner[payload[owner] > 0]]]
-    return replace(
-        holes,
-        time_s=np.concatenate((kept_s, lost_s)),
-        lost=np.concatenate((np.zeros(len(kept_s), np.bool_), np.ones(len(lost_s), np.bool_))),
-        numbered=True,
-    )
+    carrying = payload[owner] > 0
+    places = np.concatenate((place[carrying], missing))
+    found_s, lost = _ordered(places, packets.time_s[forward[owner[carrying]]], lost_s)
+    return replace(holes, time_s=found_s, lost=lost, numbered=True)
 
 
 _FEWEST_NUMBERED = 20
@@ -287,7 +296,8 @@ class _Hole:
 
     seq: int
     end: int
-    # The arrivals before and after the gap.
+    # Where the gap began, and the arrivals before and after it.
+    first: int
     before: int
     after: int
 
@@ -299,19 +309,30 @@ class _Holes:
         self.stream = stream
         self.window_s = window_s
         self.open: list[_Hole] = []
-        self.lost: list[float] = []
+        # When each lost packet would have arrived, and before which row.
+        self.lost: list[tuple[float, float]] = []
         self.duplicates = self.reordered = self.missed = 0
 
     @property
     def lost_s(self) -> Floats:
         """When each lost packet would have arrived."""
-        return np.array(self.lost, dtype=np.float64)
+        return np.array([time_s for time_s, _ in self.lost], dtype=np.float64)
+
+    @property
+    def lost_place(self) -> Floats:
+        """Where they stand among the rows."""
+        return np.array([place for _, place in self.lost], dtype=np.float64)
 
     def arrival(self, row: int, expected: int) -> None:
         """Take in a packet that did not come in order."""
         seq, end = int(self.stream.seq[row]), int(self.stream.end[row])
         if seq > expected:
-            self.open.append(_Hole(expected, seq, row - 1, row))
+            if seq - expected <= _LARGEST_HOLE:
+                self.open.append(_Hole(expected, seq, expected, row - 1, row))
+            if len(self.open) > _MOST_HOLES:
+                # TCP fills the oldest first.
+                oldest = self.open.pop(0)
+                self.missed += self._packets(oldest.seq, oldest.end)
             return
         kept: list[_Hole] = []
         filled = False
@@ -323,9 +344,9 @@ class _Holes:
             filled = True
             self._fill(hole, low, high, row)
             if hole.seq < low:
-                kept.append(_Hole(hole.seq, low, hole.before, hole.after))
+                kept.append(_Hole(hole.seq, low, hole.first, hole.before, hole.after))
             if high < hole.end:
-                kept.append(_Hole(high, hole.end, hole.before, hole.after))
+                kept.append(_Hole(high, hole.end, hole.first, hole.before, hole.after))
         self.open = kept
         if not filled and end <= expected:
             self.duplicates += 1
@@ -362,12 +383,11 @@ class _Holes:
         stream = self.stream
         count = self._packets(low, high)
         before, after = float(stream.time_s[hole.before]), float(stream.time_s[hole.after])
-        # The hole may have been split since; the arrivals have its ends.
-        begin, until = int(stream.end[hole.before]), int(stream.end[hole.after])
-        span = max(until - begin, 1)
-        for piece in range(min(count, _MOST_IN_HOLE)):
-            share = (min(low + (piece + 1) * stream.mss, high) - begin) / span
-            self.lost.append(before + min(max(share, 0.0), 1.0) * (after - before))
+        # A part of the hole may have been filled before.
+        span = max(int(stream.end[hole.after]) - hole.first, 1)
+        for piece in range(count):
+            share = (min(low + (piece + 1) * stream.mss, high) - hole.first) / span
+            self.lost.append((before + share * (after - before), hole.after - 1 + share))
 
     def finish(self) -> None:
         """Judge the holes that are still open at the end of the capture."""
@@ -385,10 +405,17 @@ class _Holes:
 
 
 _ABANDONED_S = 3.0
+_LARGEST_HOLE = 1 << 24
+"""Limit of the bytes in a hole, more than a window: the numbers of a damaged capture jump by gigabytes."""
+
+_MOST_HOLES = 500
 
 
-_MOST_IN_HOLE = 100_000
-"""Limit of the packets lost in one hole: sequence numbers of a damaged capture jump by gigabytes."""
+_MOST_UNITS = 2000
+"""Limit of the packets that one retransmission or report stands for."""
+
+_SMALLEST = 64
+_MOST_PIECES = 20_000_000
 
 
 @dataclass(slots=True)
@@ -396,6 +423,8 @@ class _Again:
     """The retransmissions of one unit, and the reports of its duplicates."""
 
     sent_s: list[float] = field(default_factory=list)
+    # Where they stand among the rows.
+    places: list[float] = field(default_factory=list)
     duplicate_s: list[float] = field(default_factory=list)
 
 
@@ -435,8 +464,10 @@ def sent(packets: Packets, stream: Stream) -> tuple[Fates, Floats, Floats]:
     for row in older.tolist():
         low = bisect_right(last, int(stream.seq[row]))
         high = bisect_left(first, min(int(stream.end[row]), int(expected[row])))
-        for unit in range(low, min(high, low + _MOST_IN_HOLE)):
+        high = min(high, low + _MOST_UNITS)
+        for unit in range(low, high):
             again[unit].sent_s.append(float(stream.time_s[row]))
+            again[unit].places.append(row + (unit - low) / (high - low))
 
     once = np.ones(len(starts), dtype=np.bool_)
     once[[unit for unit, known in again.items() if known.sent_s]] = False
@@ -448,18 +479,18 @@ def sent(packets: Packets, stream: Stream) -> tuple[Fates, Floats, Floats]:
     newest = np.ones(len(clean), dtype=np.bool_)
     newest[:-1] = covered_s[clean][1:] != covered_s[clean][:-1]
 
-    times = [sent_s[once & answered]]
-    flags = [np.zeros(int((once & answered).sum()), dtype=np.bool_)]
+    unit_place = fresh[owner] + place / pieces[owner]
     unknown = int((once & ~answered).sum())
     spurious = 0
     reports = any(known.duplicate_s for known in again.values())
-    more_s: list[float] = []
-    more_lost: list[bool] = []
+    arrived: list[tuple[float, float]] = []
+    lost: list[tuple[float, float]] = []
     for unit, known in again.items():
         if not known.sent_s:
             # Duplicated on the way: a duplicate of what was sent once.
             continue
         every = [float(sent_s[unit]), *known.sent_s]
+        places = [float(unit_place[unit]), *known.places]
         done_s = float(covered_s[unit])
         latest_s = done_s - least_s
         if not stream.sack and done_s == acknowledged_s[unit]:
@@ -470,21 +501,25 @@ def sent(packets: Packets, stream: Stream) -> tuple[Fates, Floats, Floats]:
                 trigger = [float(sent_s[head]), *(again[head].sent_s if head in again else ())]
                 latest_s = min(latest_s, max((t for t in trigger if t <= latest_s), default=latest_s))
         fates = _judge(every, done_s, known.duplicate_s, latest_s, least_s, reports)
-        for time_s, fate in zip(every, fates, strict=True):
+        for time_s, where, fate in zip(every, places, fates, strict=True):
             if fate is None:
                 unknown += 1
             else:
-                more_s.append(time_s)
-                more_lost.append(fate)
+                (lost if fate else arrived).append((where, time_s))
         spurious += sum(fate is False for fate in fates) - bool(np.isfinite(covered_s[unit]))
-    times.append(np.array(more_s, dtype=np.float64))
-    flags.append(np.array(more_lost, dtype=np.bool_))
+    again_place, again_s = np.array(arrived, dtype=np.float64).reshape(-1, 2).T
+    lost_place, lost_s = np.array(lost, dtype=np.float64).reshape(-1, 2).T
+    every_s, every_lost = _ordered(
+        np.concatenate((unit_place[once & answered], again_place, lost_place)),
+        np.concatenate((sent_s[once & answered], again_s)),
+        lost_s,
+    )
 
     # Silence while nothing was outstanding.
     idle = stream.time_s[fresh][1:] - _covered(stream, ahead[fresh][:-1])
     fates_found = Fates(
-        np.concatenate(times),
-        np.concatenate(flags),
+        every_s,
+        every_lost,
         covered_s[answered],
         (ends[answered] - starts[answered] + stream.headers) * 8.0,
         idle_s=float(idle[idle > 0].sum()),
@@ -555,7 +590,7 @@ def _selective(
             if block == 0 and (right <= cumulative or within):
                 # RFC 2883: the first block reports a duplicate. It may be part of a unit.
                 low, high = bisect_right(last, left), bisect_left(first, right)
-                for unit in range(low, min(high, low + _MOST_IN_HOLE)):
+                for unit in range(low, min(high, low + _MOST_UNITS)):
                     again[unit].duplicate_s.append(time_s)
             elif low < high:
                 part = sack_s[low:high]
