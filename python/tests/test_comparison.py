@@ -107,7 +107,7 @@ def test_a_lower_metric_may_be_better() -> None:
     # Which is better may be stated, and must be where it is not known.
     turned = made(values, metric="completion_time_s", better="higher").results()
     assert turned["mean"].round().tolist() == [10.0, 5.0, 1.0, 1.0]
-    with pytest.raises(ComparisonError, match="notices: state whether higher or lower is better"):
+    with pytest.raises(ComparisonError, match="notices: it must be stated whether higher or lower is better"):
         Comparison(SCENARIO, arms(2), metric="notices")
 
 

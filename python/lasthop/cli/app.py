@@ -222,7 +222,7 @@ def compare(
         typer.Option(
             metavar="KEY=VALUES",
             autocompletion=complete.setting,
-            help="Compare values of a further setting, such as radio.mtu=576B,1500B; may be repeated.",
+            help="Compare these values of a setting, separated by commas; may be repeated.",
         ),
     ] = None,
     baseline: Annotated[
@@ -266,7 +266,7 @@ def compare(
     """Find the best of many senders, schemes and settings; stops early on what is worse.
 
     Every combination runs over the same fades, and is compared with what there is now. `--sender all` and
-    `--scheme all` stand for every one that there is.
+    `--scheme all` stand for every one that there is. `--axis radio.queue=20packets,none` adds a setting.
     """
     with reporting_errors():
         from lasthop.cli.compare import Request, execute

@@ -187,7 +187,7 @@ class Comparison:
             raise ComparisonError(unknown("metric", metric, known))
         found = better or better_of(metric)
         if found is None:
-            raise ComparisonError(f"{metric}: state whether higher or lower is better")
+            raise ComparisonError(f"{metric}: it must be stated whether higher or lower is better")
         self.better: Better = found
         # The columns of a run's values, as the pool has them.
         self.metrics = (*METRICS, *(name for name in known if name not in METRICS))

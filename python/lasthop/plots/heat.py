@@ -28,8 +28,8 @@ _COLUMN, _ROW = 0.62, 0.34
 """The size of a cell in inches."""
 
 # Light enough at both ends for dark text.
-_COLOURS = LinearSegmentedColormap.from_list("lasthop", ["#eba9a4", "#f7f5f0", "#9fc5e3"])
-_WIDEST = 3.0
+_COLOURS = LinearSegmentedColormap.from_list("lasthop", ["#e8928c", "#f7f5f0", "#7fb2dc"])
+_WIDEST = 3
 """The ratio to the baseline, as a power of two, from which on colours do not change."""
 
 _FRAMES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -73,6 +73,7 @@ def heat_map(
     reading = metric_reading(str(results["metric"].iloc[0]), greatest)
     across = min(len(panels), max(1, 14 // max(4, len(schemes))))
     down = math.ceil(len(panels) / across)
+    octaves = _octaves(results)
     labels = 0.075 * max(map(len, schemes))
     width = across * (_COLUMN * len(schemes) + 0.3) + 0.085 * max(map(len, senders)) + 1.3
     height = down * (_ROW * len(senders) + labels + 0.55) + 0.9
@@ -82,7 +83,7 @@ def heat_map(
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         for axes, (name, part) in zip(grid.flat, panels, strict=False):
-            _draw(axes, part, senders, schemes, reading, better)
+            _draw(axes, part, senders, schemes, reading, octaves if better == "higher" else -octaves)
             if name:
                 axes.set_title(literal(name), loc="left", fontsize=8.5, color=_style.QUIET)
         figure.suptitle(
@@ -92,7 +93,7 @@ def heat_map(
             fontweight="bold",
             fontsize=10,
         )
-        _explain(figure, results, grid.ravel().tolist())
+        _explain(figure, results, grid.ravel().tolist(), octaves, better)
     return figure
 
 
@@ -124,9 +125,9 @@ def _draw(
     senders: Sequence[str],
     schemes: Sequence[str],
     reading: Reading,
-    better: str,
+    octaves: int,
 ) -> None:
-    """Draw one panel."""
+    """Draw one panel; `octaves` is negative if lower is better."""
     axes.set_xlim(-0.5, len(schemes) - 0.5)
     axes.set_ylim(len(senders) - 0.5, -0.5)
     axes.set_xticks(range(len(schemes)), [literal(name) for name in schemes], rotation=40, ha="right")
@@ -138,7 +139,7 @@ def _draw(
     for row in part.to_dict("records"):
         x, y = schemes.index(row["scheme"]), senders.index(_sender(row["sender"]))
         seen.add((x, y))
-        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color=_colour(row, better), linewidth=0))
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color=_colour(row, octaves), linewidth=0))
         for kind in (row["status"], "baseline" if row["baseline"] else ""):
             if kind in _FRAMES:
                 inset = 0.06 if kind == "baseline" else 0.02
@@ -152,7 +153,6 @@ def _draw(
             ha="center",
             va="center",
             fontsize=7.5,
-            color=_style.QUIET if row["stopped_early"] else _style.INK,
             fontweight="bold" if row["rank"] == 1 else "normal",
         )
     for x in range(len(schemes)):
@@ -166,13 +166,20 @@ def _draw(
         axes.axhline(edge - 0.5, color="white", linewidth=1.2)
 
 
-def _colour(row: Mapping[Any, Any], better: str) -> Any:
+def _octaves(results: pandas.DataFrame) -> int:
+    """Return the ratio at the ends of the scale of colours, as a power of two."""
+    ratios = results["ratio"][results["ratio"] > 0]
+    farthest = float(np.abs(np.log2(ratios)).max()) if len(ratios) else 0.0
+    return min(_WIDEST, max(1, math.ceil(farthest)))
+
+
+def _colour(row: Mapping[Any, Any], octaves: int) -> Any:
     """Return the colour of an arm: blue if it is better than the baseline, red if it is worse."""
     ratio = 1.0 if row["baseline"] else row["ratio"]
     if math.isnan(ratio):
         return _style.SHADE
-    octaves = -_WIDEST if ratio <= 0 else float(np.clip(math.log2(ratio), -_WIDEST, _WIDEST))
-    return _COLOURS(0.5 + (octaves if better == "higher" else -octaves) / (2 * _WIDEST))
+    apart = math.log2(ratio) if ratio > 0 else -math.inf
+    return _COLOURS(float(np.clip(0.5 + apart / (2 * octaves), 0.0, 1.0)))
 
 
 def _short(value: float) -> str:
@@ -183,17 +190,19 @@ def _short(value: float) -> str:
     return f"{value:,.{min(decimals, 3)}f}"
 
 
-def _explain(figure: DataFigure, results: pandas.DataFrame, panels: list[Axes]) -> None:
+def _explain(
+    figure: DataFigure, results: pandas.DataFrame, panels: list[Axes], octaves: int, better: str
+) -> None:
     """Draw the scale of colours, and the legend of the frames that occur."""
     stated = {*results["status"], *(["baseline"] if results["baseline"].any() else [])}
     handles = [
         Patch(fill=False, label=label, **look) for kind, (label, look) in _FRAMES.items() if kind in stated
     ]
-    if results["stopped_early"].any():
-        handles.append(Patch(color="none", label="grey numbers: stopped early"))
     figure.legend(handles=handles, loc="outside lower left", ncols=min(4, len(handles)), handlelength=1.4)
-    scale = ScalarMappable(Normalize(-_WIDEST, _WIDEST), _COLOURS)
+    colours = _COLOURS if better == "higher" else _COLOURS.reversed()
+    scale = ScalarMappable(Normalize(-octaves, octaves), colours)
     bar = figure.colorbar(scale, ax=panels, fraction=0.03, pad=0.02, aspect=22)
-    bar.set_ticks([-3, -2, -1, 0, 1, 2, 3], labels=["1/8", "1/4", "1/2", "1", "2", "4", "8"])
+    ticks = range(-octaves, octaves + 1)
+    bar.set_ticks(list(ticks), labels=[str(2**tick) if tick >= 0 else f"1/{2**-tick}" for tick in ticks])
     bar.outline.set_visible(False)
     bar.set_label("ratio to the baseline")
