@@ -8,10 +8,10 @@
 
 use alloc::vec::Vec;
 
-use lasthop_base::{BitRate, Duration, Time};
+use lasthop_base::{BitRate, Bytes, Duration, Time};
 
 use super::Snoop;
-use super::connection::{Answer, Counters, SnoopState};
+use super::connection::{Answer, Counters, LinkFacts, SnoopState};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, DropReason, Packet};
 use crate::scheme::Site;
@@ -67,10 +67,13 @@ impl Agent {
     }
 
     fn on_data(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
-        let is_away = !self.attachment.is_attached();
+        let link = LinkFacts {
+            is_away: !self.attachment.is_attached(),
+            round_trip: round_trip(self.rate, self.delay, packet.size),
+        };
         let Agent { scheme, connections, counters, deadline, .. } = self;
         let slot = connections.find_or_add(now, connection, segment);
-        let on_data = |state: &mut SnoopState| state.on_data(now, packet, segment, is_away, scheme, counters);
+        let on_data = |state: &mut SnoopState| state.on_data(now, packet, segment, link, scheme, counters);
         let answer = connections.update(now, slot, on_data);
         *deadline = (*deadline).min(connections[slot].deadline(scheme));
         answer
@@ -106,6 +109,11 @@ impl Agent {
         }
         answer
     }
+}
+
+/// The shortest time from the transmission of a packet to the arrival of its acknowledgement.
+fn round_trip(rate: BitRate, delay: Duration, size: Bytes) -> Duration {
+    rate.time_for(size) + delay * 2
 }
 
 impl Component for Agent {
@@ -154,7 +162,7 @@ impl Component for Agent {
             // The silence was not the mobile host's.
             self.deadline = Time::NEVER;
             self.connections.for_each(|state| {
-                let floor = self.rate.time_for(state.oldest_size()) + self.delay * 2;
+                let floor = round_trip(self.rate, self.delay, state.oldest_size());
                 state.resume(now, floor);
                 self.deadline = self.deadline.min(state.deadline(&self.scheme));
             });

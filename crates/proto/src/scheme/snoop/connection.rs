@@ -7,6 +7,11 @@
 //! retransmitted it. Every later transmission may cause a duplicate ACK. When the segment is retransmitted, those
 //! still to come are expected and suppressed; beyond that number, duplicates are caused by transmissions after
 //! the retransmission, which then was lost as well.
+//! **Strays.** A segment that the source or a timeout has retransmitted may arrive twice. The second arrival causes a
+//! duplicate that requests the next segment, which may still be queued. Such duplicates show no loss: so many are
+//! suppressed, unless they report later segments, until a segment that was sent later is acknowledged. A copy that
+//! duplicates call for arrives once: a later segment has arrived, and the link keeps the order of originals. When both
+//! ends have been silent for the persist time, nothing is under way any more.
 //! **Reports.** If the ACKs report later segments that have arrived, those leave the cache, and every segment with an
 //! earlier last transmission is lost. A report of a segment with copies proves nothing about their order.
 //! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no
@@ -36,6 +41,15 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) const FORWARD: Answer = Answer { forward: true, to_mobile: None, to_source: None };
+}
+
+/// What the base station knows of its link when a segment arrives from the source.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkFacts {
+    /// Whether the mobile host is elsewhere.
+    pub(super) is_away: bool,
+    /// The shortest time from the transmission of the segment to the arrival of its acknowledgement.
+    pub(super) round_trip: Duration,
 }
 
 /// Counters of the agent.
@@ -76,8 +90,10 @@ pub(super) struct SnoopState {
     expected: u64,
     /// Number of duplicates that transmissions after the last one of the oldest segment have caused.
     unexpected: u64,
-    /// Number of duplicates that needless copies still cause.
+    /// Number of duplicates that transmissions of acknowledged segments may still cause, and the number of the last of
+    /// these transmissions.
     strays: u64,
+    last_stray: u64,
     /// Number of segments above the oldest that have arrived.
     beyond: u64,
     /// Number of the latest transmission that was reported, and the end of the highest segment reported.
@@ -113,6 +129,10 @@ struct CachedSegment {
     /// Number of local retransmissions since the source last sent it, and the time of the last one.
     copies: u32,
     last_copy: Option<Time>,
+    /// Number of retransmissions, by the source or after a timeout, that may be needless.
+    doubtful: u64,
+    /// The shortest time in which it can be acknowledged.
+    round_trip: Duration,
 }
 
 /// The round-trip time over the wireless link, measured once a window.
@@ -159,6 +179,7 @@ impl ConnectionState for SnoopState {
             expected: 0,
             unexpected: 0,
             strays: 0,
+            last_stray: 0,
             beyond: 0,
             reported: None,
             rtt: RttEstimate::default(),
@@ -195,7 +216,7 @@ impl SnoopState {
         now: Time,
         packet: &Packet,
         segment: &Segment,
-        is_away: bool,
+        link: LinkFacts,
         scheme: &Snoop,
         counters: &mut Counters,
     ) -> Answer {
@@ -205,7 +226,7 @@ impl SnoopState {
             self.end = Some(end);
         }
         if self.acked.is_some_and(|acked| end <= acked.ack) {
-            return if is_away { Answer::FORWARD } else { self.answer(counters) };
+            return if link.is_away { Answer::FORWARD } else { self.answer(counters) };
         }
         self.transmissions += 1;
         let new = CachedSegment {
@@ -216,6 +237,8 @@ impl SnoopState {
             from_source_again: start < self.last_seen,
             copies: 0,
             last_copy: None,
+            doubtful: 0,
+            round_trip: link.round_trip,
         };
         if new.from_source_again {
             counters.sender_retransmissions += 1;
@@ -225,7 +248,7 @@ impl SnoopState {
         } else if self.segments.len() < scheme.cache as usize {
             self.rtt.timed.get_or_insert((end, now));
             self.segments.push_back(new);
-        } else if is_away {
+        } else if link.is_away {
             // What the mobile host still lacks is among the latest.
             self.segments.pop_front();
             self.segments.push_back(new);
@@ -253,7 +276,8 @@ impl SnoopState {
                 let cached = &mut self.segments[index];
                 let same = (cached.start, cached.end) == (new.start, new.end);
                 let packet = if same { new.packet } else { cached.packet };
-                *cached = CachedSegment { packet, start: cached.start, end: cached.end, ..new };
+                let doubtful = cached.doubtful + 1;
+                *cached = CachedSegment { packet, start: cached.start, end: cached.end, doubtful, ..new };
                 index
             }
             None => {
@@ -298,25 +322,27 @@ impl SnoopState {
         let first = self.segments.front().map(|cached| cached.start);
         match last {
             Some(last) if last.ack == ack && (!bare || last.wnd != wnd) => Answer::FORWARD,
-            Some(last) if last.ack == ack => self.on_duplicate(now, scheme, counters),
-            None if bare && first == Some(ack) => self.on_duplicate(now, scheme, counters),
-            _ => self.on_new_ack(now, ack, scheme, counters),
+            Some(last) if last.ack == ack => self.on_duplicate(now, segment, scheme, counters),
+            None if bare && first == Some(ack) => self.on_duplicate(now, segment, scheme, counters),
+            _ => self.on_new_ack(now, segment, scheme, counters),
         }
     }
 
-    fn on_new_ack(&mut self, now: Time, ack: SeqNum, scheme: &Snoop, counters: &mut Counters) -> Answer {
+    fn on_new_ack(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        scheme: &Snoop,
+        counters: &mut Counters,
+    ) -> Answer {
+        let ack = segment.ack;
         self.rtt.on_ack(now, ack);
         self.reported = self.reported.filter(|&(_, highest)| highest > ack);
         let gone = self.segments.partition_point(|cached| cached.end <= ack);
-        // An acknowledgement sooner than any round trip is of the original; the copy will cause a duplicate.
-        let smallest = self.rtt.smallest.unwrap_or(Duration::ZERO);
-        let needless = |copy: Time| now.since(copy) < smallest;
-        let needless = self.segments.drain(..gone).filter(|cached| cached.last_copy.is_some_and(needless));
-        self.strays = needless.count() as u64;
-        self.beyond = match self.strays {
-            0 if !self.segments.is_empty() => self.beyond.saturating_sub((gone as u64).saturating_sub(1)),
-            _ => 0,
-        };
+        self.note_strays(now, gone);
+        self.segments.drain(..gone);
+        let filled = if self.segments.is_empty() { self.beyond } else { (gone as u64).saturating_sub(1) };
+        self.beyond = self.beyond.saturating_sub(filled);
         self.expected = 0;
         self.unexpected = if scheme.bursts { self.beyond } else { 0 };
         // With reports, the oldest segment may have been retransmitted before it became the oldest.
@@ -329,6 +355,21 @@ impl SnoopState {
             _ => None,
         };
         Answer { to_mobile: copy, ..Answer::FORWARD }
+    }
+
+    /// Counts the transmissions of the first `gone` segments, which are acknowledged, that may still arrive.
+    fn note_strays(&mut self, now: Time, gone: usize) {
+        for arrived in self.segments.range(..gone) {
+            // Acknowledged before the copy can have arrived: the original was only late.
+            let is_late = arrived.last_copy.is_some_and(|copy| now.since(copy) < arrived.round_trip);
+            let needless = arrived.doubtful.max(u64::from(is_late));
+            if needless > 0 {
+                self.strays += needless;
+                self.last_stray = self.last_stray.max(arrived.number);
+            } else if arrived.number > self.last_stray {
+                self.strays = 0;
+            }
+        }
     }
 
     /// Removes the segments that the mobile host reports from the cache.
@@ -394,12 +435,18 @@ impl SnoopState {
         })
     }
 
-    fn on_duplicate(&mut self, now: Time, scheme: &Snoop, counters: &mut Counters) -> Answer {
+    fn on_duplicate(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        scheme: &Snoop,
+        counters: &mut Counters,
+    ) -> Answer {
         let (suppress, copy) = match self.suspect() {
             _ if scheme.selective => (self.answers_duplicate(scheme), None),
             Some(oldest) if !oldest.from_source_again => {
                 let recovering = oldest.copies > 0;
-                self.take_duplicate(now, recovering, scheme, counters)
+                self.take_duplicate(now, segment, recovering, scheme, counters)
             }
             _ => (false, None),
         };
@@ -413,11 +460,13 @@ impl SnoopState {
     fn take_duplicate(
         &mut self,
         now: Time,
+        segment: &Segment,
         recovering: bool,
         scheme: &Snoop,
         counters: &mut Counters,
     ) -> (bool, Option<Packet>) {
-        if self.strays > 0 {
+        let reports_later = segment.sack.iter().any(|block| segment.ack < block.start);
+        if self.strays > 0 && !reports_later {
             self.strays -= 1;
             return (true, None);
         }
@@ -457,6 +506,8 @@ impl SnoopState {
             Cause::Duplicates | Cause::Timeout => (self.expected + since).saturating_sub(self.unexpected),
             Cause::Silence => 0,
         };
+        let doubtful = &mut self.segments[0].doubtful;
+        *doubtful = if cause == Cause::Timeout { *doubtful + 1 } else { 0 };
         counters.timeouts += u64::from(cause == Cause::Timeout);
         counters.persists += u64::from(cause == Cause::Silence);
         self.unexpected = 0;
@@ -529,6 +580,8 @@ impl SnoopState {
         let cause = if self.timeout_at <= now { Cause::Timeout } else { Cause::Silence };
         if self.persist_at(scheme) <= now {
             self.quiet_since = now;
+            // Nothing is under way any more.
+            self.strays = 0;
         }
         self.retransmit(now, cause, scheme, counters)
     }

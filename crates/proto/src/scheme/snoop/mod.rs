@@ -36,9 +36,10 @@
 //! - The base station answers a segment that is acknowledged already, as in the paper. It forwards the segment
 //!   instead if it may be a window probe or carry an acknowledgement of the mobile host's data.
 //! - `persist` is at least twice the smallest round-trip time seen: on a slow link, 200 ms without packets are normal.
-//! - A needless retransmission causes a duplicate ACK. In the paper this duplicate would cause the next needless
-//!   retransmission, and so on. Here it is suppressed: if the segment is acknowledged within less than the smallest
-//!   round-trip time of its retransmission, that acknowledgement was for the original.
+//! - A needless retransmission, by the source or by the base station, causes a duplicate ACK. In the paper this duplicate
+//!   causes the next needless retransmission, which overtakes its queued original, and so on for as long as packets are
+//!   queued. Here such duplicates are expected and suppressed. ns-2, without the rule for bursts, copies a segment for
+//!   every second one.
 //! - `bursts` takes the number of duplicates before a new ACK for the number of segments that have arrived, and not
 //!   the segments that were sent: many of those may still be queued.
 //! - The link's queue is the scenario's, drop-tail by default. Retransmissions then wait behind other packets.

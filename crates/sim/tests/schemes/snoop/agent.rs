@@ -345,15 +345,16 @@ fn what_is_no_duplicate_passes() {
 fn the_next_loss_of_a_burst_is_repaired_at_once() {
     // 1, 2 and 4 are lost; 3 and 5 arrive.
     let mut station = Station::with("dupacks = 2");
-    station.sends(0..6).passes(LEN).passes(LEN).repairs(LEN, nth(1));
-    station.passes_and_repairs(2 * LEN, nth(2)).passes(4 * LEN).sends([6]).repairs(4 * LEN, nth(4));
+    station.sends(0..6).passes(LEN).passes(LEN).repairs(LEN, nth(1)).at(10);
+    station.passes_and_repairs(2 * LEN, nth(2)).at(20).passes(4 * LEN).sends([6]).repairs(4 * LEN, nth(4));
     // By the duplicates of its own only.
     let mut station = Station::with("dupacks = 2\nbursts = false");
-    station.sends(0..6).passes(LEN).passes(LEN).repairs(LEN, nth(1)).passes(2 * LEN);
+    station.sends(0..6).passes(LEN).passes(LEN).repairs(LEN, nth(1)).at(10).passes(2 * LEN);
     station.passes(2 * LEN).repairs(2 * LEN, nth(2));
     // Only 1 is lost.
     let mut station = Station::with("");
-    station.sends(0..6).passes(LEN).repairs(LEN, nth(1)).suppresses(LEN).passes(4 * LEN).passes(5 * LEN);
+    station.sends(0..6).passes(LEN).repairs(LEN, nth(1)).at(10).suppresses(LEN);
+    station.passes(4 * LEN).passes(5 * LEN);
     assert_eq!(station.shows("local_retransmissions"), 1.0);
 }
 
@@ -362,7 +363,7 @@ fn the_next_loss_of_a_burst_is_repaired_at_once() {
 fn copies_are_repeated_after_two_round_trip_times() {
     let mut station = Station::measured("persist = \"60 s\"", 3);
     station.at(140).repairs(LEN, nth(1)).repairs_at(340, nth(1)).repairs_at(540, nth(1));
-    station.at(600).passes(2 * LEN).at(10_000);
+    station.at(600).passes(4 * LEN).at(10_000);
     assert_eq!((station.shows("local_timeouts"), station.shows("persist_timeouts")), (2.0, 0.0));
 }
 
@@ -390,7 +391,7 @@ fn the_round_trip_time_is_smoothed() {
     // The source repeats the timed segment: no sample either.
     let mut station = Station::measured("persist = \"60 s\"", 3);
     station.at(150).sends([1]).at(900).passes(2 * LEN);
-    station.at(910).repairs(2 * LEN, nth(2)).repairs_at(1110, nth(2));
+    station.at(910).suppresses(2 * LEN).repairs(2 * LEN, nth(2)).repairs_at(1110, nth(2));
 }
 
 /// The timeout has a lower bound, and a default before the first sample.
@@ -439,15 +440,48 @@ fn attempts_are_limited() {
     station.sends([4]).repairs(LEN, nth(1)).sends([5, 6, 7]).passes(LEN).passes(LEN).passes(LEN).at(60_000);
 }
 
-/// A copy that was not needed causes a duplicate, which is no reason for the next copy: otherwise each would cause
-/// another for as long as data flow.
+/// What arrives twice causes a duplicate, which is no reason for a copy: the copy would overtake its queued original,
+/// which would cause the next duplicate, and so on for as long as data flow.
 #[test]
 fn needless_copies_do_not_propagate() {
-    let mut station = Station::measured("", 1);
+    // Repeated by the source: segment 1 arrives twice, and the second time while 2 is queued.
+    let mut station = Station::with("");
+    station.sends(0..3).sends([1]).sends(3..6).at(100).passes(LEN).passes(2 * LEN).passes(3 * LEN);
+    station.suppresses(3 * LEN).passes(4 * LEN).repairs(4 * LEN, nth(4));
+    assert_eq!(station.shows("local_retransmissions"), 1.0);
+    // After a timeout: either the first copy of 1 was lost, or the second is needless.
+    let mut station = Station::measured("persist = \"60 s\"", 3);
+    station.at(140).repairs(LEN, nth(1)).repairs_at(340, nth(1)).at(350).passes(3 * LEN).sends([4, 5]);
+    station.suppresses(3 * LEN).repairs(3 * LEN, nth(3));
     // Segment 1 is late, not lost: its acknowledgement comes sooner than any that the copy can cause.
-    station.repairs_at(300, nth(1)).at(310).passes(2 * LEN).sends(2..5).at(400).suppresses(2 * LEN);
+    let mut station = Station::measured("", 1);
+    station.repairs_at(300, nth(1)).at(305).passes(2 * LEN).sends(2..5).at(400).suppresses(2 * LEN);
     station.passes(3 * LEN).repairs(3 * LEN, nth(3));
     assert_eq!(station.shows("local_retransmissions"), 2.0);
+}
+
+/// What was sent after a needless transmission arrives after it: from then on duplicates show losses again. So do
+/// those that report later segments, at any time.
+#[test]
+fn duplicates_of_needless_copies_come_before_later_segments() {
+    let mut station = Station::with("");
+    station.sends(0..2).sends([1]).sends(2..6).passes(2 * LEN);
+    station.passes(3 * LEN).repairs(3 * LEN, nth(3));
+    let mut station = Station::with("");
+    station.sends(0..5).sends([1]).passes(2 * LEN);
+    let block = SackBlock { start: SeqNum(3 * LEN), end: SeqNum(4 * LEN) };
+    let mut duplicate = ack(2 * LEN);
+    duplicate.sack.push(block);
+    let came = Station::returned(ONE, duplicate);
+    let expected = [Effect::Drop(came, DropReason::Suppressed), Effect::Send(Port::RADIO, copy(nth(2)))];
+    assert_eq!(station.receive(Port::RADIO, &came), expected);
+}
+
+/// In silence everything under way has arrived or is lost: a copy after it is needed.
+#[test]
+fn copies_after_silence_cause_no_duplicates() {
+    let mut station = Station::measured("", 4);
+    station.repairs_at(300, nth(1)).at(400).passes(2 * LEN).at(401).repairs(2 * LEN, nth(2));
 }
 
 /// At the high-water mark segments in sequence are forwarded but not cached; earlier ones displace the last.

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Streams, Time};
+use lasthop_channel::Model;
 use lasthop_proto::scheme::{LinkEnd, Scheme, Schemes};
 use lasthop_proto::tcp::{Flags, Flavour, Profile, SeqNum, Settings};
 use lasthop_proto::{Component, DropReason, Dscp, Effect, LinkOutcome, Out, Packet, Port, Probe, Signal};
-use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, WiredLink};
+use lasthop_sim::queue::{Priority, priority};
+use lasthop_sim::{NoTap, Node, QueueLimit, RadioConfig, RadioLink, WiredLink};
 use lasthop_testing::check;
 use lasthop_testing::invariants::Invariants;
 use lasthop_testing::net::{Forwarder, finish, first_byte, plain_radio, segments, slack};
@@ -299,6 +301,56 @@ fn stages(schemes: &Schemes, scheme: &str, loss: f64, delay: Duration, streams: 
         .next()
         .map(|_| Stage::Station(scheme.agent(0, &site()), Port::WIRED));
     [Some(Stage::Hop(wire)), agent, Some(air)].into_iter().flatten().collect()
+}
+
+/// Repeats one packet to the mobile host.
+struct Repeater {
+    /// Number of packets before it.
+    before: u32,
+}
+
+impl Component for Repeater {
+    fn receive(&mut self, _now: Time, packet: &Packet, port: Port, out: &mut Out) {
+        out.send(port.across(), *packet);
+        if port == Port::WIRED {
+            if self.before == 0 {
+                out.send(Port::RADIO, *packet);
+            }
+            self.before = self.before.wrapping_sub(1);
+        }
+    }
+}
+
+/// On a link without losses, with a standing queue in which copies go first, nothing is lost: a packet that arrives
+/// twice causes one duplicate and no copy. Otherwise each copy would overtake a queued original, whose late arrival
+/// would cause the next one.
+#[test]
+fn without_losses_there_are_no_copies() {
+    let rate = |bps| BitRate::from_bps(bps).expect("not zero");
+    let config = RadioConfig { delay: Duration::from_millis(1), ..plain_radio(rate(2_000_000)) };
+    for (flavour, dupacks) in
+        [(Flavour::Reno, 1), (Flavour::NewReno, 1), (Flavour::Sack, 1), (Flavour::Reno, 2)]
+    {
+        let settings = Settings { flavour, window: Bytes(64 << 10).into(), ..Settings::default() };
+        let mut schemes = Schemes::default();
+        schemes.snoop.dupacks = dupacks;
+        let streams = Streams::new(1, 0);
+        let links = ["down", "up"].map(|way| {
+            let [bits, backoff] = ["bits", "backoff"].map(|name| streams.stream(&format!("{name}:{way}")));
+            let queue = Box::new(Priority::new(priority::Params { limit: QueueLimit::Unlimited }));
+            RadioLink::managed(config, queue, Model::Perfect.build(streams.stream("channel")), bits, backoff)
+        });
+        let wire = WiredLink::new(rate(10_000_000), Duration::from_millis(1), QueueLimit::Unlimited);
+        let stages = vec![
+            Stage::Hop(wire),
+            Stage::Station(Box::new(Repeater { before: 100 }), Port::WIRED),
+            Stage::Station(Watched::of(&schemes), Port::WIRED),
+            Stage::Air(Box::new(links)),
+        ];
+        let log = course(&settings, 1_000_000, stages, None);
+        let copies = log.iter().filter(|(_, _, packet)| packet.dscp == Dscp::EXPEDITED).count();
+        assert_eq!(copies, 0, "{flavour:?} with {dupacks} duplicates");
+    }
 }
 
 /// A transfer of 2 MB: completion time in seconds, fast retransmits and timeouts.
