@@ -279,3 +279,30 @@ def texts() -> dict[str, bytes]:
         "mahimahi-log": mahimahi_log(),
     }
     return {name: text.encode() for name, text in samples.items()}
+
+
+def misshapen(document: Any, dice: random.Random) -> Any:
+    """Return a JSON document in which some values are of another kind."""
+    odd: tuple[Any, ...] = (
+        None,
+        True,
+        -1,
+        0,
+        1e308,
+        10**40,
+        "x",
+        "",
+        [],
+        {},
+        [None],
+        {"a": 1},
+        -1e-300,
+        2**63,
+    )
+    if dice.random() < 0.01:
+        return dice.choice(odd)
+    if isinstance(document, dict):
+        return {key: misshapen(value, dice) for key, value in document.items() if dice.random() > 0.002}
+    if isinstance(document, list):
+        return [misshapen(value, dice) for value in document]
+    return document

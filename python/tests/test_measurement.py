@@ -451,6 +451,26 @@ def test_the_summary_says_what_matters(reading: Any) -> None:
     assert repr(reading(samples.MAHIMAHI_TRACE)).splitlines()[1].startswith("  rate down: 6.0")
 
 
+def test_json_of_other_shapes_raises_nothing_else(reading: Any) -> None:
+    dice = random.Random(21)
+    documents = [
+        json.loads(data)
+        for data in samples.texts().values()
+        if data[:2] in (b'{"', b"{ ") and b"\n" not in data
+    ]
+    assert len(documents) == 5
+    read_well = refused = 0
+    for document in documents:
+        for _ in range(100):
+            try:
+                assert reading(json.dumps(samples.misshapen(document, dice))).summary()
+                read_well += 1
+            except MeasurementError:
+                refused += 1
+    assert read_well > 50
+    assert refused > 50
+
+
 def test_damaged_files_raise_nothing_else(tmp_path: Path) -> None:
     dice = random.Random(20)
     path = tmp_path / "damaged"
