@@ -193,18 +193,24 @@ def _pcap(source: Source) -> _Frames:
     return frames
 
 
+def _structs(order: str) -> tuple[struct.Struct, struct.Struct, struct.Struct]:
+    """Return the beginnings of any block, of an enhanced packet block, and of an obsolete packet block."""
+    return struct.Struct(order + "II"), struct.Struct(order + "IIIII"), struct.Struct(order + "HHIIII")
+
+
 def _pcapng(source: Source) -> _Frames:
     data = source.data
     frames = _Frames()
     at, end, order = 0, len(data), "<"
+    head, enhanced, obsolete = _structs(order)
     # Of each interface of the section: its number in the file, and time unit and offset.
     section: list[tuple[int, int, int, int]] = []
     while at + 12 <= end:
-        kind = struct.unpack_from(order + "I", data, at)[0]
         if data[at : at + 4] == b"\x0a\x0d\x0d\x0a":
             order = "<" if data[at + 8 : at + 12] == b"\x4d\x3c\x2b\x1a" else ">"
+            head, enhanced, obsolete = _structs(order)
             section = []
-        length = struct.unpack_from(order + "I", data, at + 4)[0]
+        kind, length = head.unpack_from(data, at)
         if length < 12 or at + length > end or length % 4:
             frames.damaged = True
             break
@@ -212,10 +218,10 @@ def _pcapng(source: Source) -> _Frames:
             frames.full = True
             break
         if kind == dpkt.pcapng.PCAPNG_BT_EPB and length >= 32:
-            number, high, low, captured, wire = struct.unpack_from(order + "IIIII", data, at + 8)
+            number, high, low, captured, wire = enhanced.unpack_from(data, at + 8)
             _add(frames, section, number, high << 32 | low, at + 28, captured, wire, length - 32)
         elif kind == dpkt.pcapng.PCAPNG_BT_PB and length >= 32:
-            number, _, high, low, captured, wire = struct.unpack_from(order + "HHIIII", data, at + 8)
+            number, _, high, low, captured, wire = obsolete.unpack_from(data, at + 8)
             _add(frames, section, number, high << 32 | low, at + 28, captured, wire, length - 32)
         elif kind == dpkt.pcapng.PCAPNG_BT_SPB:
             frames.untimed += 1
