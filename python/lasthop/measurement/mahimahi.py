@@ -7,8 +7,8 @@ from pathlib import PurePath
 
 import numpy as np
 
-from lasthop.measurement.model import Counts, Delays, Direction, Measurement, Rates
-from lasthop.measurement.source import BIN_S, LONGEST_S, Source, bins, floats, ordered, plural
+from lasthop.measurement.model import Counts, Delays, Direction, Measurement
+from lasthop.measurement.source import BIN_S, LONGEST_S, Source, binned, bins, floats, ordered, plural
 
 _OPPORTUNITY_BITS = 1504 * 8
 _EVENT = re.compile(r"^(?P<time>\d{1,16}) (?P<kind>[#+\-d]) (?P<rest>\d{1,9}(?: \d{1,9})?)\s*$")
@@ -65,7 +65,9 @@ def _trace(source: Source, lines: list[tuple[int, str]]) -> Measurement:
     lasts_s = times[-1] / 1e3
     if lasts_s > LONGEST_S:
         raise source.error("the trace lasts for years", lines[-1][0])
-    rates = _rates(source, direction, ms / 1e3, np.full(len(ms), float(_OPPORTUNITY_BITS)), lasts_s, True)
+    rates = binned(
+        source, direction, ms / 1e3, np.full(len(ms), float(_OPPORTUNITY_BITS)), (0.0, lasts_s), True
+    )
     return Measurement(source.name, "mahimahi", lasts_s, rates=(rates,), notes=notes)
 
 
@@ -105,10 +107,10 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
 
     rates, delays, counts = [], [], []
     if found["#"]:
-        rates.append(_rates(source, direction, times("#"), column("#", 1) * 8, lasts_s, True))
+        rates.append(binned(source, direction, times("#"), column("#", 1) * 8, (0.0, lasts_s), True))
         notes.append("The saturated rate is that of the opportunities, the other one what departed.")
     if found["-"]:
-        rates.append(_rates(source, direction, times("-"), column("-", 1) * 8, lasts_s, False))
+        rates.append(binned(source, direction, times("-"), column("-", 1) * 8, (0.0, lasts_s), False))
         delay_s = column("-", 2) / 1e3
         # The log has the departure; a delay is listed by its packet's arrival.
         delays.append(Delays(direction, *ordered(times("-") - delay_s, delay_s)))
@@ -134,22 +136,3 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
         counts=tuple(counts),
         notes=tuple(notes),
     )
-
-
-def _rates(
-    source: Source,
-    direction: Direction,
-    time_s: np.ndarray[tuple[int], np.dtype[np.float64]],
-    bits: np.ndarray[tuple[int], np.dtype[np.float64]],
-    lasts_s: float,
-    saturated: bool,
-) -> Rates:
-    start_s, total = bins(source, time_s, bits, lasts_s)
-    # The last bin is shorter, if it is not empty.
-    interval_s = np.minimum(BIN_S, np.maximum(lasts_s - start_s, 0.0))
-    keep = interval_s > 1e-3
-    if not keep.any():
-        return Rates(direction, start_s[:1], np.array([BIN_S]), total[:1] / BIN_S, saturated)
-    if not keep[-1] and len(keep) > 1:
-        total[-2] += total[-1]
-    return Rates(direction, start_s[keep], interval_s[keep], total[keep] / interval_s[keep], saturated)

@@ -13,12 +13,11 @@ from lasthop.measurement import frames, tcp
 from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
 from lasthop.measurement.source import (
-    BIN_S,
     LONGEST_S,
     SWAP,
     Host,
     Source,
-    bins,
+    binned,
     ordered,
     plural,
     probes,
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 _FEWEST = 10
 """A connection with fewer data packets in a direction is not read."""
+
+_LONGEST_RATES_S = 86_400.0
 
 _SHARE_AT_END = 0.15
 """A capture is at a host if no more of the round trip is between them."""
@@ -131,9 +132,14 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
             continue
         sizes = np.concatenate(one.sizes)
         fates.append(probes(direction, np.concatenate(one.times), np.concatenate(one.lost), _usual(sizes)))
-        start_s, bits = bins(source, np.concatenate(one.carried_s), np.concatenate(one.carried_bits), until_s)
-        interval_s = np.full(len(start_s), BIN_S)
-        rates.append(Rates(direction, start_s, interval_s, bits / BIN_S, one.saturated))
+        carried_s, bits = np.concatenate(one.carried_s), np.concatenate(one.carried_bits)
+        if not len(carried_s):
+            continue
+        span_s = (float(carried_s.min()), float(carried_s.max()))
+        if span_s[1] - span_s[0] > _LONGEST_RATES_S:
+            notes.append(f"{direction.capitalize()}: no rates, since they would span more than a day.")
+        else:
+            rates.append(binned(source, direction, carried_s, bits, span_s, one.saturated))
     fates += media
     delays = []
     if round_trips:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lasthop.measurement.model import Direction, Floats, MeasurementError, Probes
+from lasthop.measurement.model import Direction, Floats, MeasurementError, Probes, Rates
 
 LARGEST_BYTES = 1 << 30
 """Limit of a file, decompressed: what is read is held in memory."""
@@ -216,6 +216,36 @@ def bins(source: Source, time_s: Floats, weight: Floats, until_s: float) -> tupl
     index = np.clip((time_s / BIN_S).astype(np.int64), 0, count - 1)
     total = np.bincount(index, weights=weight, minlength=count).astype(np.float64)
     return np.arange(count, dtype=np.float64) * BIN_S, total
+
+
+def binned(
+    source: Source,
+    direction: Direction,
+    time_s: Floats,
+    bits: Floats,
+    span_s: tuple[float, float],
+    saturated: bool,
+) -> Rates:
+    """Return what was carried in bins of `BIN_S`, from the beginning to the end of the span.
+
+    The rest that makes no half a bin belongs to the last one.
+
+    Raises
+    ------
+    MeasurementError
+        If there would be more than `MOST_BINS`.
+    """
+    first_s, lasts_s = span_s[0], span_s[1] - span_s[0]
+    start_s, total = bins(source, time_s - first_s, bits, lasts_s)
+    interval_s = np.full(len(start_s), BIN_S)
+    rest_s = lasts_s - float(start_s[-1])
+    if len(start_s) > 1 and rest_s < BIN_S / 2:
+        total[-2] += total[-1]
+        start_s, total, interval_s = start_s[:-1], total[:-1], interval_s[:-1]
+        interval_s[-1] += rest_s
+    elif len(start_s) > 1:
+        interval_s[-1] = rest_s
+    return Rates(direction, first_s + start_s, interval_s, total / interval_s, saturated)
 
 
 def plural(count: int, noun: str) -> str:
