@@ -119,6 +119,8 @@ def test_what_cannot_be_told_apart_shares_the_first_rank() -> None:
     table = made(noisy([5.0, 10.0, 10.05, 5.1], 0.2)).results()
     assert table["rank"].tolist() == [1, 1, 3, 4]
     assert table["status"].tolist() == ["as good", "as good", "worse", "worse"]
+    # So is what is surely worse, but by less than the margin.
+    assert made(noisy([5.0, 10.0, 9.8], 0.05)).results()["status"].tolist() == ["as good", "as good", "worse"]
     # A margin that is narrower than the interval cannot be told.
     table = made(noisy([5.0, 10.0, 10.05, 5.1], 0.2), margin=0.001).results()
     assert table["status"].tolist() == ["cannot tell", "cannot tell", "worse", "worse"]
@@ -306,6 +308,13 @@ def test_equal_arms_are_compared_once() -> None:
     # The baseline is the arm that equals it.
     assert comparison.baseline == every[0]
     assert {refusal.same for refusal in comparison.refused} == {*comparison.arms}
+
+
+def test_a_combination_is_one_arm_however_it_is_written() -> None:
+    assert Arm("linux", "snoop+arq") == Arm("linux", "snoop + arq")
+    overrides = [*SHORT, 'schemes=["snoop+arq", "basic"]']
+    comparison: Any = Comparison("last-mile", grid(["linux"], ["snoop + arq"]), overrides=overrides)
+    assert comparison.arms == [comparison.baseline] == [Arm("linux", "snoop + arq")]
 
 
 def test_a_counter_is_compared_among_the_schemes_that_have_it() -> None:

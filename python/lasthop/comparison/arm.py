@@ -31,6 +31,11 @@ class Arm:
     scheme: str
     settings: tuple[tuple[str, str], ...] = ()
 
+    def __post_init__(self) -> None:
+        """Write a combination of schemes in one way."""
+        combined = " + ".join(part.strip() for part in self.scheme.split("+"))
+        object.__setattr__(self, "scheme", combined)
+
     @property
     def label(self) -> str:
         """Sender, scheme and settings in a line."""
@@ -64,9 +69,8 @@ def grid(
     ['linux basic, radio.mtu=576 B', 'linux snoop + arq, radio.mtu=576 B']
     """
     axes = axes or {}
-    combined = [" + ".join(part.strip() for part in scheme.split("+")) for scheme in schemes]
     return [
         Arm(sender, scheme, tuple(zip(axes, values, strict=True)))
-        for sender, scheme in product(senders, combined)
+        for sender, scheme in product(senders, schemes)
         for values in product(*axes.values())
     ]

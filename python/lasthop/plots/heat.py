@@ -184,6 +184,8 @@ def _colour(row: Mapping[Any, Any], octaves: int) -> Any:
 
 def _short(value: float) -> str:
     """Write a number with three significant digits, as short as a cell."""
+    if math.isnan(value):
+        return "-"
     if value == 0:
         return "0"
     decimals = max(0, 2 - math.floor(math.log10(abs(value))))
