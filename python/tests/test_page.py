@@ -8,13 +8,14 @@ import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean, quantiles
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import Command
 
 import lasthop
-from lasthop import Scenario, web
+from lasthop import Scenario, papers, web
 from lasthop._lasthop import SCENARIOS
 
 if TYPE_CHECKING:
@@ -310,3 +311,154 @@ def test_the_command_writes_the_page(command: Command, tmp_path: Path) -> None:
     assert out.read_text(encoding="utf-8") == page_of("cell", "limit=9 s")
     assert "Copyright (c) 2022 Leon Sorokin" in out.read_text(encoding="utf-8")
     assert command("web", "cell", "--set", "limit=x", "--out", out).returncode == 2
+
+
+def test_what_the_charts_show_of_packets_fits_when_zoomed(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-example"), "#a=basic&b=")
+    scale = "[charts[0].scales.y.min, charts[0].scales.y.max]"
+    low, high = page.evaluate(scale)
+    assert low == 0
+    assert high > 186
+    page.evaluate("charts[0].setScale('x', { min: 0, max: 10 })")
+    page.wait_for_function(f"{scale}[1] < 60")
+    events = lasthop.run("ebsn-example", "basic", trace=True).events()
+    packets = events["packet"][events["time_s"] <= 10]
+    assert page.evaluate(scale)[1] == pytest.approx(1.04 * packets.max(), abs=1)
+
+
+# -- Lessons -------------------------------------------------------------------------------------------
+
+LESSONS = web.lessons()
+STEPS = [(lesson, step) for lesson in LESSONS for step in lesson["steps"]]
+
+
+def scenario_of(lesson: dict[str, Any], step: dict[str, Any]) -> Scenario:
+    """Return the scenario that a step shows, as the command that the page gives would."""
+    overrides = [*lesson.get("overrides", []), *step.get("overrides", [])]
+    if "channel" in step:
+        overrides.append(f"radio.channel={step['channel']}")
+    overrides += [f"{key}={value}" for key, value in step.get("set", {}).items()]
+    overrides += [f"sender={step['sender']}"] if "sender" in step else []
+    schemes = [name for name in (step["a"], step["b"]) if name]
+    return lasthop.load(lesson["scenario"], [*overrides, f"schemes={json.dumps(schemes)}"])
+
+
+@pytest.mark.parametrize(("lesson", "step"), STEPS, ids=lambda each: each.get("id", ""))
+def test_what_a_lesson_says_holds(lesson: dict[str, Any], step: dict[str, Any]) -> None:
+    scenario = scenario_of(lesson, step)
+    runs = 100 if any("mean(" in claim for claim in step["claims"]) else 1
+    said: dict[str, Any] = {"mean": fmean, "abs": abs}
+    for side, scheme in zip("ab", scenario.schemes, strict=False):
+        made = [scenario.run(scheme, run=run).metrics for run in range(runs)]
+        metrics = {name: [each[name] for each in made] if runs > 1 else made[0][name] for name in made[0]}
+        said[side] = SimpleNamespace(**metrics)
+    for claim in step["claims"]:
+        assert eval(claim, said), claim
+
+
+def test_there_is_a_lesson_for_each_paper_and_it_is_complete() -> None:
+    ids = [lesson["id"] for lesson in LESSONS]
+    assert len(set(ids)) == len(ids) >= len(papers.names())
+    of_papers = {"ebsn": "fade", "selective-fec": "fec", "vstcp": "split"}
+    assert {of_papers.get(name, name) for name in papers.names()} <= set(ids)
+    html = (web.DIRECTORY / "page.html").read_text(encoding="utf-8")
+    for _, step in STEPS:
+        assert f'id="{step["point"]}"' in html
+        assert step["text"].endswith((".", "?"))
+        assert step["look"].endswith((".", "?"))
+    assert all(len(lesson["steps"]) >= 3 for lesson in LESSONS)
+
+
+def shown_step(page: Page, number: int) -> None:
+    page.wait_for_function(
+        "number => !running && $('lesson-step').textContent.startsWith(`Step ${number} `)", arg=number
+    )
+
+
+def test_each_step_of_a_lesson_shows_the_numbers_of_its_scenario(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("cell", "limit=5 s", "warmup=0 s"), width=1000)
+    for lesson in LESSONS:
+        page.select_option("#lesson", lesson["id"])
+        for number, step in enumerate(lesson["steps"], 1):
+            if number > 1:
+                page.click("#lesson-next")
+            shown_step(page, number)
+            assert page.is_hidden("#error"), page.inner_text("#error")
+            assert page.inner_text("#lesson-text") == step["text"]
+            assert page.locator(".pointed").get_attribute("id") == step["point"]
+            scenario = scenario_of(lesson, step)
+            report = json.loads(page.evaluate("result.reply.report"))
+            found = [each["metrics"]["throughput_bps"] for each in report["results"]]
+            expected = [scenario.run(scheme).metrics["throughput_bps"] for scheme in scenario.schemes]
+            assert found == expected, (lesson["id"], number)
+            for selected in ("a", "b", "sender", "channel"):
+                assert page.evaluate("id => $(id).selectedIndex", selected) >= 0, (lesson["id"], number)
+            if "zoom" in step:
+                assert page.evaluate("[charts[0].scales.x.min, charts[0].scales.x.max]") == step["zoom"]
+            if "time" in step:
+                assert float(page.input_value("#time")) == pytest.approx(step["time"], abs=0.1)
+    # The page's own scenario is there again.
+    page.click("#lesson-leave")
+    page.wait_for_function("() => !running && $('lesson-card').hidden")
+    assert page.inner_text("h1") == lasthop.load("cell").title
+    assert page.evaluate("location.hash") == ""
+
+
+def test_the_command_of_a_lesson_can_be_run(opened: Callable[..., Page], command: Command) -> None:
+    page = opened(page_of("ebsn-example"), "#lesson=fec&step=3")
+    line = shlex.split(page.inner_text("#command"))
+    printed = command(*line[1:], "--json")
+    assert printed.returncode == 0, printed.stderr
+    assert f"{page.evaluate('result.reply.report')}\n" == printed.stdout
+
+
+def test_a_lesson_is_followed_by_keys_alone(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-example"))
+    page.focus("#lesson")
+    page.keyboard.press("ArrowDown")
+    shown_step(page, 1)
+    assert page.get_attribute("#lesson-card div[role=status]", "role") == "status"
+    assert page.is_disabled("#lesson-back")
+    page.focus("#lesson-next")
+    for number in range(2, len(LESSONS[0]["steps"]) + 1):
+        page.keyboard.press("Enter")
+        shown_step(page, number)
+        assert page.evaluate("document.activeElement.id") == "lesson-next"
+    assert page.inner_text("#lesson-next") == "Done"
+    page.focus("#lesson-back")
+    for number in range(len(LESSONS[0]["steps"]) - 1, 0, -1):
+        page.keyboard.press("Enter")
+        shown_step(page, number)
+    # The button that is off has not taken the focus with it.
+    assert page.evaluate("document.activeElement.id") == "lesson-next"
+    page.focus("#lesson-leave")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#lesson-card", state="hidden")
+    assert page.evaluate("document.activeElement.id") == "lesson"
+
+
+def test_an_address_has_the_step_and_what_was_changed(opened: Callable[..., Page]) -> None:
+    page = opened(page_of("ebsn-example"), "#lesson=snoop&step=2")
+    assert page.input_value("#sender") == "linux-reno"
+    move(page, "wired.delay", 30)
+    settled(page)
+    line, address = page.inner_text("#command"), page.evaluate("location.hash")
+    assert "lesson=snoop&step=2" in address
+    again = opened(page_of("ebsn-example"), address)
+    assert again.inner_text("#command") == line
+    again.click("#reset")
+    shown_step(again, 2)
+    assert "wired.delay" not in again.inner_text("#command")
+    strange = opened(page_of("ebsn-example"), "#lesson=nosuch&step=x")
+    assert strange.is_hidden("#lesson-card")
+    assert opened(page_of("ebsn-example"), "#lesson=fade&step=99").inner_text("#lesson-step") == "Step 6 of 6"
+
+
+@pytest.mark.parametrize("width", [360, 2560])
+def test_a_lesson_fits_the_screen(opened: Callable[..., Page], width: int) -> None:
+    page = opened(page_of("ebsn-example"), "#lesson=fec", width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    above = page.evaluate(
+        "$('lesson-card').getBoundingClientRect().top < $('numbers').getBoundingClientRect().top"
+    )
+    assert above

@@ -10,6 +10,9 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from lasthop._lasthop import SCENARIOS
 
 DIRECTORY = Path(__file__).parent
 SCRIPTS = (
@@ -20,6 +23,7 @@ SCRIPTS = (
     "charts.js",
     "diagram.js",
     "statistics.js",
+    "lessons.js",
     "app.js",
 )
 """The page's own scripts, in the order in which they need each other."""
@@ -74,6 +78,7 @@ def page(toml: str, name: str, overrides: Sequence[str] = ()) -> str:
 
     from lasthop import __version__
 
+    scenarios = {name: SCENARIOS[name] for name in sorted({each["scenario"] for each in lessons()})}
     given = {"toml": toml, "name": name, "overrides": list(overrides)}
     uplot = f"/*\n{_part('vendor/uplot/LICENSE')}*/\n{_part('vendor/uplot/uPlot.iife.min.js')}"
     # The parts are ours, except for the scenario, which must not end its element.
@@ -81,12 +86,24 @@ def page(toml: str, name: str, overrides: Sequence[str] = ()) -> str:
     return template.render(
         version=__version__,
         styles=_part("vendor/uplot/uPlot.min.css") + _part("style.css"),
-        given=json.dumps(given).replace("<", "\\u003c"),
+        given=_embedded(given),
+        lessons=_embedded({"lessons": lessons(), "scenarios": scenarios}),
         module=base64.b64encode(packed_module()).decode(),
         worker=_part("simulator.js") + _part("worker.js"),
         uplot=uplot,
         app="\n".join(map(_part, SCRIPTS)),
     )
+
+
+def lessons() -> list[dict[str, Any]]:
+    """Return the guided lessons of the page, as lessons.json has them."""
+    found: list[dict[str, Any]] = json.loads(_part("lessons.json"))
+    return found
+
+
+def _embedded(value: Any) -> str:
+    """Return JSON that cannot end the element that it stands in."""
+    return json.dumps(value).replace("<", "\\u003c")
 
 
 def _part(name: str) -> str:

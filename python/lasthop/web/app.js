@@ -40,11 +40,12 @@ async function run() {
     result = { reply, columns, report: JSON.parse(reply.report) };
     if (first) suitSpeed();
     $("error").hidden = true;
+    zoomOfStep();
     draw();
+    cursorOfStep();
   } catch (error) {
     if (error instanceof Superseded) return;
-    $("error").hidden = false;
-    $("error").textContent = error.text ?? error.message;
+    failed(error);
   } finally {
     clearTimeout(busy);
     document.body.classList.remove("busy");
@@ -80,25 +81,35 @@ function drawNumbers() {
   $("unfinished").textContent = late.length ? `Not finished at the time limit: ${late.join(", ")}.` : "";
 }
 
+// Shows what the address says.
+async function fromFragment() {
+  const fields = new URLSearchParams(location.hash.slice(1));
+  const { found, number } = lessonIn(fields);
+  await openScenario(found, number);
+  // An address of a lesson alone is that of its step as it is meant.
+  const alone = found && [...fields.keys()].every((key) => key === "lesson" || key === "step");
+  const wanted = found ? stepOf(found, number) : {};
+  fromFields(alone ? fieldsOf(found, number) : fields);
+  if (found) wantedView = { zoom: wanted.zoom ?? null, time: wanted.time ?? null };
+  if (found) $("metric").value = wanted.metric ?? METRICS[0][0];
+  showControls();
+}
+
+function failed(error) {
+  $("error").hidden = false;
+  $("error").textContent = error.text ?? error.message;
+}
+
 async function begin() {
   Thread.source = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
   const bytes = await unpacked();
   views = new Thread(bytes);
   samples = new Thread(bytes);
-  const text = { toml: GIVEN.toml, name: GIVEN.name, overrides: GIVEN.overrides };
   base.about = (await views.ask({ do: "about" })).document;
-  const { document: checked } = await views.ask({ do: "check", scenario: text });
-  Object.assign(base, { tables: checked.tables, schemes: checked.schemes, sender: checked.sender });
-  const channel = at(base.tables, "radio.channel") ?? "perfect";
-  const model = typeof channel === "string" ? channel : Object.keys(channel)[0];
-  base.model = model in CHANNELS ? model : AS_GIVEN;
-  $("title").textContent = checked.title || GIVEN.name;
-  document.title = `${checked.title || GIVEN.name} · Lasthop`;
   $("version").textContent = base.about.version;
   $("metric").replaceChildren(...METRICS.map(([name, label]) => option(name, label)));
-  fromFragment();
-  fillControls();
-  showControls();
+  listenToLessons();
+  await fromFragment();
   listen();
   listenToDiagram();
   await changed();
@@ -106,7 +117,6 @@ async function begin() {
 }
 
 begin().catch((error) => {
-  $("error").hidden = false;
-  $("error").textContent = error.text ?? error.message;
+  failed(error);
   document.body.dataset.ready = "failed";
 });

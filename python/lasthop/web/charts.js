@@ -20,12 +20,20 @@ function shadeFades(chart) {
   const { start_s, end_s } = result.reply.bad_periods;
   const [starts, ends] = [numbers(start_s), numbers(end_s)];
   const { left, top, width, height } = chart.bbox;
+  // The share of each column of pixels that is bad, since there may be many fades in one.
+  const bad = new Float32Array(Math.ceil(width) + 1);
+  for (let index = 0; index < starts.length; index++) {
+    const from = Math.max(chart.valToPos(starts[index], "x", true) - left, 0);
+    const to = Math.min(chart.valToPos(ends[index], "x", true) - left, width);
+    for (let x = Math.floor(from); x < to; x++) bad[x] += Math.min(to, x + 1) - Math.max(from, x);
+  }
   chart.ctx.save();
   chart.ctx.fillStyle = colour("fade");
-  for (let index = 0; index < starts.length; index++) {
-    const from = Math.max(chart.valToPos(starts[index], "x", true), left);
-    const to = Math.min(chart.valToPos(ends[index], "x", true), left + width);
-    if (to > from) chart.ctx.fillRect(from, top, Math.max(to - from, 1), height);
+  for (let x = 0; x < bad.length; x++) {
+    if (bad[x] === 0) continue;
+    // A single short fade can still be seen.
+    chart.ctx.globalAlpha = Math.min(1, Math.max(bad[x], 0.25));
+    chart.ctx.fillRect(left + x, top, 1, height);
   }
   chart.ctx.restore();
 }
@@ -124,7 +132,7 @@ function options(height, name, more) {
     legend: { show: false },
     cursor: { sync: { key: "time" }, drag: { x: true, y: false }, points: { show: false }, y: false },
     select: { show: true },
-    scales: { x: { time: false }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.04 : 1] } },
+    scales: { x: { time: false }, y: { range: more.range ?? ((_, low, high) => [0, high > 0 ? high * 1.04 : 1]) } },
     axes: [axis(more.times ? "Time (s)" : null, { values: more.times ? values : () => [], size: more.times ? 28 : 8 }), axis(name, { values, ...more.y })],
     hooks: {
       drawClear: [shadeFades],
@@ -134,6 +142,26 @@ function options(height, name, more) {
     },
     series: [{}, ...more.series],
   };
+}
+
+// The packets from the first to the last that any side sends or loses in the part of the run that is shown.
+function shownPackets(chart) {
+  const { min, max } = chart.scales.x;
+  let [low, high] = [Infinity, -Infinity];
+  for (const run of result.reply.runs) {
+    const events = run.parts[0]?.events;
+    if (!events?.time_s) continue;
+    const [time, packet] = [numbers(events.time_s), numbers(events.packet)];
+    for (let index = 0; index < time.length; index++) {
+      if (time[index] < min || time[index] > max || packet[index] < 0) continue;
+      low = Math.min(low, packet[index]);
+      high = Math.max(high, packet[index]);
+    }
+  }
+  if (low > high) return [0, 1];
+  if (!zoom) return [0, Math.max(high, 1) * 1.04];
+  const margin = Math.max(1, (high - low) * 0.04);
+  return [Math.max(0, low - margin), high + margin];
 }
 
 function keepZoom(chart, scale) {
@@ -175,7 +203,7 @@ function drawCharts() {
     points: { show: false },
   }));
   const silent = { paths: () => null, points: { show: false } };
-  const packets = options(Math.max(260, Math.min(420, innerHeight * 0.42)), "Packet", { series: [silent], draw: drawPackets });
+  const packets = options(Math.max(260, Math.min(420, innerHeight * 0.42)), "Packet", { series: [silent], draw: drawPackets, range: shownPackets });
   const strip = options(58, "Losses", { series: [silent], draw: drawStrip, y: { values: () => [], grid: { show: false } } });
   const cwnd = options(190, "Window (KB)", { series: lines, times: true });
   const all = [

@@ -1,6 +1,6 @@
 // What can be changed and what has been: the controls, the address, and the command that says the same.
 
-const GIVEN = JSON.parse(document.getElementById("given").textContent);
+let GIVEN = JSON.parse(document.getElementById("given").textContent);
 const SIDES = ["a", "b"];
 // More digits would be rounded in JavaScript.
 const WHOLE = /^\d{1,15}$/;
@@ -83,6 +83,10 @@ function other() {
 
 function toFragment() {
   const fields = new URLSearchParams();
+  if (lesson) {
+    fields.set("lesson", lesson.id);
+    fields.set("step", lessonStep);
+  }
   if (state.a !== base.schemes[0]) fields.set("a", state.a);
   if (state.b !== other()) fields.set("b", state.b);
   if (state.sender) fields.set("sender", state.sender);
@@ -93,13 +97,14 @@ function toFragment() {
   return fields.toString();
 }
 
-function fromFragment() {
-  const fields = new URLSearchParams(location.hash.slice(1));
+function fromFields(fields) {
   const known = (name) => [...base.about.schemes.map((each) => each.name), ...base.schemes].includes(name);
   state.a = known(fields.get("a")) ? fields.get("a") : base.schemes[0];
   const b = fields.has("b") ? fields.get("b") : other();
   state.b = (known(b) || b === "") && b !== state.a ? b : "";
-  state.sender = senders().includes(fields.get("sender")) ? fields.get("sender") : "";
+  const sender = fields.get("sender");
+  // The scenario's own is the first of the list, without a name.
+  state.sender = sender !== base.sender && senders().includes(sender) ? sender : "";
   state.model = fields.get("channel") in CHANNELS && at(base.tables, "radio") ? fields.get("channel") : base.model;
   state.seed = WHOLE.test(fields.get("seed")) ? fields.get("seed") : "1";
   state.run = WHOLE.test(fields.get("run")) ? fields.get("run") : "0";
@@ -213,10 +218,7 @@ function listen() {
     changed();
   };
   $("reset").onclick = () => {
-    location.hash = "";
-    fromFragment();
-    showControls();
-    changed();
+    showStep(lesson, lessonStep).catch(failed);
   };
   $("time").oninput = () => moveCursor(Number($("time").value));
   $("metric").onchange = () => sample();
@@ -230,9 +232,7 @@ function listen() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   addEventListener("hashchange", () => {
     if (location.hash.slice(1) === toFragment()) return;
-    fromFragment();
-    showControls();
-    changed();
+    fromFragment().then(changed, failed);
   });
   new ResizeObserver(resized).observe($("charts"));
 }
