@@ -118,7 +118,8 @@ class TestIrtt:
     def test_one_loss_of_unknown_direction_leaves_the_round_trip(self, reading: Any) -> None:
         measurement = reading(samples.irtt("..?..u"))
         assert list(by_direction(measurement)) == [ROUND_TRIP]
-        assert any("could not tell the direction" in note for note in measurement.notes)
+        (note,) = [note for note in measurement.notes if "could not tell the direction" in note]
+        assert "1 were lost on the way up and 0 down" in note
 
     def test_unknown_directions_after_the_last_answer_are_cut(self, reading: Any) -> None:
         found = by_direction(reading(samples.irtt("." * 96 + "u???")))
@@ -188,6 +189,16 @@ class TestPing:
         assert (np.flatnonzero(measurement.probes[0].lost) + 1).tolist() == [5, 51]
         assert any("1 duplicate answer" in note for note in measurement.notes)
         assert any("ICMP error" in note for note in measurement.notes)
+
+    def test_a_log_without_its_beginning(self, reading: Any) -> None:
+        lines = samples.ping(frozenset({30, 31}), 60).splitlines()[20:]
+        probes = reading("\n".join(lines)).probes[0]
+        assert probes.size_bytes is None
+        assert int(probes.lost.sum()) == 2
+        assert not probes.lost[:5].any()
+        # The total in the last lines counts from the first packet, wraps included.
+        lines = samples.ping(frozenset({69_998}), 70_000).splitlines()[-2000:]
+        assert int(reading("\n".join(lines)).probes[0].lost.sum()) == 1
 
     def test_a_truncated_line_ends_the_reading(self, reading: Any) -> None:
         text = samples.ping(frozenset({3}), 30, summary=False)

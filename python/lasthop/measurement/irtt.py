@@ -54,10 +54,12 @@ def read(source: Source, document: Any) -> Measurement:
     if not known:
         notes.append("No packet was answered: what the server received is unknown.")
     elif unknown[:known].any():
+        counts = [sum(fate == kind for fate in lost) for kind in ("true_up", "true_down")]
         notes.append(
             f"Of {plural(int(unknown[:known].sum()), 'lost packet')} irtt could not tell the direction (the "
             "server reports the last 64 packets, and only with --stats=window or both), so that only the "
-            "round trip is read: leaving them out would hide the longest bursts."
+            "round trip is read: leaving them out would hide the longest bursts. Of the others "
+            f"{counts[0]} were lost on the way up and {counts[1]} down."
         )
     else:
         if known < len(lost):

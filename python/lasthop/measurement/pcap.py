@@ -31,6 +31,10 @@ _FEWEST = 10
 """A connection with fewer data packets in a direction is not read."""
 
 _LONGEST_RATES_S = 86_400.0
+"""A series of bins is no longer."""
+
+_MISSED = 0.01
+"""A capture that missed less, as a share of the packets, is good."""
 
 _SHARE_AT_END = 0.15
 """A capture is at a host if no more of the round trip is between them."""
@@ -410,7 +414,8 @@ def _explain(found: dict[Direction, _Found], user: Host, place: Place | None, no
         ):
             if count:
                 notes.append(f"{direction.capitalize()}: {count} {text}.")
-        if one.missed > sum(int(lost.sum()) for lost in one.lost):
+        packets, lost = sum(len(flags) for flags in one.lost), sum(int(flags.sum()) for flags in one.lost)
+        if one.missed > max(lost, _MISSED * packets):
             notes.append(
                 f"{direction.capitalize()}: the capture missed more packets than were lost; its losses are "
                 "not to be relied on. Capture only headers, with `tcpdump -s 128 -B 65536`."

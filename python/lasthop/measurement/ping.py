@@ -207,9 +207,13 @@ def _fates(source: Source, session: _Session, notes: list[str]) -> tuple[Floats,
     first, last = min(seen), max(seen)
     if session.begins is not None:
         first = min(first, session.begins)
-    if session.transmitted is not None and session.transmitted + first - 1 > last:
-        # Not more than one unseen wrap: a larger total is a damaged line.
-        last = min(session.transmitted + first - 1, last + _WRAP)
+    if session.transmitted is not None:
+        unseen = session.transmitted + (1 if session.begins is None else session.begins) - 1 - last
+        if session.begins is None:
+            # Without the beginning, numbers are known but for their wraps.
+            unseen -= _WRAP * round(unseen / _WRAP)
+        # More than one wrap is a damaged line.
+        last += min(max(unseen, 0), _WRAP)
     if last - first > _MOST_PROBES:
         raise source.error(f"more than {_MOST_PROBES} packets", session.line)
     numbers = np.arange(first, last + 1)
