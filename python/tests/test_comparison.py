@@ -159,6 +159,14 @@ def test_nothing_delivered_is_a_result() -> None:
     assert nothing["status"].tolist() == ["as good"] * 3
 
 
+def test_none_is_as_good_as_can_be_where_lower_is_better() -> None:
+    values = np.zeros((3, 64))
+    # So rare that the third cannot be told apart from none.
+    values[2, 5] = 3.0
+    table = made(values, metric="timeouts").results()
+    assert table["status"].tolist() == ["as good", "as good", "cannot tell"]
+
+
 def test_one_arm_is_the_best_of_one() -> None:
     table = made(noisy([5.0], 0.1)).results()
     assert table[["rank", "status", "n"]].values.tolist() == [[1, "best", 32]]

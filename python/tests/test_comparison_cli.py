@@ -178,7 +178,13 @@ def test_an_interrupted_comparison_leaves_nothing(tmp_path: Path) -> None:
 
 
 def row(rank: int, sender: str | None, scheme: str, ratio: float, status: str = "worse", **more: Any) -> Any:
-    own = {"rank": rank, "sender": sender, "scheme": scheme, **more.pop("settings", {})}
+    own = {
+        "rank": rank,
+        "arm": f"{sender} {scheme}",
+        "sender": sender,
+        "scheme": scheme,
+        **more.pop("settings", {}),
+    }
     rest = {"metric": "throughput_bps", "mean": 1e6 * ratio, "ratio": ratio, "status": status}
     return {**own, "baseline": False, "stopped_early": False, **rest, **more}
 
@@ -239,6 +245,13 @@ def test_further_settings_are_panels_or_the_best_over_them() -> None:
     titles = [axes.get_title(loc="left") for axes in few.axes[:3]]
     assert titles == ["radio.mtu = 1 B", "radio.mtu = 2 B", "radio.mtu = 3 B"]
     assert [text.get_text() for text in few.axes[0].get_yticklabels()] == ["as stated"]
+    # In the order of the values and not of the ranking, without a panel for the baseline alone.
+    turned = table(3).iloc[::-1]
+    stated = row(4, None, "basic", 1.0, settings={"radio.mtu": float("nan")}, baseline=True)
+    turned = pandas.concat([turned, pandas.DataFrame([stated])], ignore_index=True)
+    figure = plots.heat_map(turned)
+    assert [axes.get_title(loc="left") for axes in figure.axes[:3]] == titles
+    assert figure.axes[-1].get_ylabel() == "ratio to None basic (1.00)"
     many = plots.heat_map(table(9))
     assert many.axes[0].get_title(loc="left") == "the best over radio.mtu"
     assert [text.get_text() for text in many.axes[0].texts] == ["4.00"]

@@ -81,7 +81,8 @@ class Elimination:
 
     def as_good(self, arm: Sample, other: Sample, margin: float) -> bool:
         """Whether an arm is at most `margin` worse than another, as a share of the other's mean."""
-        if np.array_equal(arm, other):
+        # Nothing is less than none of what cannot be negative.
+        if np.array_equal(arm, other) or not (self.higher or arm.any()):
             return True
         if self.higher:
             return self._above_zero(arm - (1 - margin) * other)

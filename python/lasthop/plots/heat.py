@@ -16,6 +16,7 @@ from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure
 from lasthop.plots._parts import literal
 from lasthop.plots._style import style
+from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def heat_map(
             fontweight="bold",
             fontsize=10,
         )
-        _explain(figure, results, grid.ravel().tolist(), octaves, better)
+        shown = {kind for _, part in panels for kind in _kinds(part)}
+        _explain(figure, results, shown, grid.ravel().tolist(), octaves, better, reading)
     return figure
 
 
@@ -107,12 +109,23 @@ def _panels(results: pandas.DataFrame, settings: Sequence[str]) -> list[tuple[st
     if not settings:
         return [("", results)]
     keys = [", ".join(_stated(settings, row)) for row in results[list(settings)].itertuples(index=False)]
-    named = results.assign(_panel=keys)
-    order = sorted(dict.fromkeys(keys), key=lambda key: (key != "", [*dict.fromkeys(keys)].index(key)))
+    named = results.assign(_panel=keys).sort_values(list(settings), key=_in_order, kind="stable")
+    order = list(dict.fromkeys(named["_panel"]))
+    if len(order) > 1 and results["baseline"][named["_panel"] == ""].all():
+        # A panel of the baseline alone would be empty; the scale of colours names it.
+        order = [name for name in order if name]
     if len(order) > MOST_PANELS:
-        best = named.drop_duplicates(["sender", "scheme"])
+        best = results.drop_duplicates(["sender", "scheme"])
         return [(f"the best over {', '.join(settings)}", best)]
-    return [(key or "as the scenario says", named[named["_panel"] == key]) for key in order]
+    return [(name or "as the scenario says", named[named["_panel"] == name]) for name in order]
+
+
+def _in_order(values: pandas.Series[Any]) -> pandas.Series[Any]:
+    """Return what sorts the values of a setting: their sizes, or else the order of the ranking."""
+    stated = [value for value in dict.fromkeys(values) if isinstance(value, str)]
+    numbers = axis(stated)
+    places = dict(zip(stated, numbers[0] if numbers else range(len(stated)), strict=True))
+    return values.map(lambda value: places.get(value, -math.inf))
 
 
 def _stated(settings: Sequence[str], values: Sequence[Any]) -> list[str]:
@@ -166,6 +179,11 @@ def _draw(
         axes.axhline(edge - 0.5, color="white", linewidth=1.2)
 
 
+def _kinds(part: pandas.DataFrame) -> set[str]:
+    """Return what frames the arms of a panel have."""
+    return {*part["status"], *(["baseline"] if part["baseline"].any() else [])}
+
+
 def _octaves(results: pandas.DataFrame) -> int:
     """Return the ratio at the ends of the scale of colours, as a power of two."""
     ratios = results["ratio"][results["ratio"] > 0]
@@ -193,12 +211,17 @@ def _short(value: float) -> str:
 
 
 def _explain(
-    figure: DataFigure, results: pandas.DataFrame, panels: list[Axes], octaves: int, better: str
+    figure: DataFigure,
+    results: pandas.DataFrame,
+    shown: set[str],
+    panels: list[Axes],
+    octaves: int,
+    better: str,
+    reading: Reading,
 ) -> None:
     """Draw the scale of colours, and the legend of the frames that occur."""
-    stated = {*results["status"], *(["baseline"] if results["baseline"].any() else [])}
     handles = [
-        Patch(fill=False, label=label, **look) for kind, (label, look) in _FRAMES.items() if kind in stated
+        Patch(fill=False, label=label, **look) for kind, (label, look) in _FRAMES.items() if kind in shown
     ]
     figure.legend(handles=handles, loc="outside lower left", ncols=min(4, len(handles)), handlelength=1.4)
     colours = _COLOURS if better == "higher" else _COLOURS.reversed()
@@ -207,4 +230,5 @@ def _explain(
     ticks = range(-octaves, octaves + 1)
     bar.set_ticks(list(ticks), labels=[str(2**tick) if tick >= 0 else f"1/{2**-tick}" for tick in ticks])
     bar.outline.set_visible(False)
-    bar.set_label("ratio to the baseline")
+    for row in results[results["baseline"]].to_dict("records"):
+        bar.set_label(literal(f"ratio to {row['arm']} ({_short(row['mean'] / reading.size)})"))
