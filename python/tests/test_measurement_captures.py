@@ -216,6 +216,28 @@ def test_the_same_packets_on_two_interfaces_count_once(faded: Transfer, reading:
     assert any("several interfaces" in note for note in measurement.notes)
 
 
+@pytest.mark.parametrize("sender", ["linux", "newreno"])
+@pytest.mark.parametrize("numbered", [True, False])
+def test_packets_out_of_order_are_not_lost(
+    sender: str, numbered: bool, tmp_path: Path, reading: Reading
+) -> None:
+    truth = captures.transfer(scenario(sender, "single"), tmp_path, 1)
+    capture = truth.mobile if numbered else captures.unnumbered(truth.mobile, random.Random(1))
+    dice = random.Random(7)
+    # One of twenty comes up to 15 ms later than it did, after its successors.
+    packets = [
+        Packet(
+            packet.time_ns + dice.choice((0,) * 19 + (15_000_000,)) * (packet.wire > 1000),
+            packet.data,
+            packet.wire,
+        )
+        for packet in captures.read_back(capture)
+    ]
+    measurement = reading(captures.written(packets))
+    assert int(down(measurement).lost.sum()) == int(truth.lost.sum())
+    assert any("out of order, not lost" in note for note in measurement.notes)
+
+
 def test_a_mirrored_port_has_each_packet_twice(faded: Transfer, reading: Reading) -> None:
     for capture in (faded.mobile, faded.source_pcap):
         packets = captures.read_back(capture)
