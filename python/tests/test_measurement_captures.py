@@ -33,7 +33,7 @@ delay = "15 ms"
 {channel}
 """
 
-LINUX = ("linux", "linux-bbr", "linux-bbr3")
+LINUX = ("linux", "linux-bbr", "linux-bbr3", "freebsd")
 RFC = ("newreno", "reno", "sack", "tahoe")
 CHANNELS = {
     "single": "channel.gilbert = {loss=0.01}",

@@ -598,6 +598,9 @@ def _selective(
     return again, sack_s
 
 
+_SOONER = 0.8
+"""The share of the shortest round trip in which a retransmission is acknowledged that need not wait."""
+
 _DELAYED = 2
 """Units that a delayed acknowledgement may stand for."""
 
@@ -632,7 +635,12 @@ def _judge(
     # Differences of times are exact to a microsecond.
     least_s = max(least_s - 1e-6, 0.0)
     early = [index for index in range(count) if sent_s[index] <= latest_s + 1e-6]
-    arrived = {early[-1] if early else 0}
+    first = early[-1] if early else 0
+    # Retransmissions are acknowledged at once, other data perhaps a little later: one may take less than the
+    # shortest round trip. It does so if the one before would have taken much longer.
+    if latest_s >= covered_s - least_s - 1e-6 and covered_s - sent_s[first] > 2 * least_s:
+        first = max(first, *(i for i in range(count) if sent_s[i] <= covered_s - _SOONER * least_s), 0)
+    arrived = {first}
     for report_s in sorted(duplicate_s):
         for index in range(count - 1, -1, -1):
             if index not in arrived and sent_s[index] <= report_s - least_s:
