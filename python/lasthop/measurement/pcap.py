@@ -54,6 +54,7 @@ class _Connection:
     # From the capture to each end and back; NaN if unknown.
     to_client_s: float = float("nan")
     to_server_s: float = float("nan")
+    # Whether a handshake says which end is the client.
     certain: bool = True
 
 
@@ -127,7 +128,7 @@ def read(source: Source, user: Host, captured: Place | None) -> Measurement:
     if not tcp_streams and not media:
         raise source.error(_nothing(packets))
     if tcp_streams:
-        _explain(found, user, place, notes)
+        _explain(found, connections, user, place, notes)
     fates: list[Probes] = []
     rates: list[Rates] = []
     until_s = float(packets.time_s[-1])
@@ -382,8 +383,19 @@ def _read_connections(
         found[direction].add(counted or fates, stream, True)
 
 
-def _explain(found: dict[Direction, _Found], user: Host, place: Place | None, notes: list[str]) -> None:
+def _explain(
+    found: dict[Direction, _Found],
+    connections: list[_Connection],
+    user: Host,
+    place: Place | None,
+    notes: list[str],
+) -> None:
     """Add notes about what was assumed and noticed."""
+    guessed = sum(not connection.certain for connection in connections)
+    if guessed:
+        notes.append(
+            f"Without a handshake the larger port is taken to be the client's, {plural(guessed, 'time')}."
+        )
     notes.append(f"The {user} is taken to be on the user's side{SWAP if user == 'client' else ''}.")
     for direction, one in found.items():
         if not one.streams:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Counters, Flags, Floats
 
-_SYN, _FIN, _RST, _ACK = 2, 1, 4, 16
+_SYN, _ACK = 2, 16
 
 Rows = npt.NDArray[np.intp]
 
@@ -82,8 +82,6 @@ class Stream:
         Bytes of the headers of a packet.
     sack : bool
         Whether selective acknowledgements were agreed on.
-    closed : bool
-        Whether the end of the connection was captured.
     """
 
     time_s: Floats
@@ -99,7 +97,6 @@ class Stream:
     largest: int
     headers: int
     sack: bool
-    closed: bool
 
     @property
     def joined(self) -> int:
@@ -158,7 +155,6 @@ def stream(packets: Packets, forward: Rows, backward: Rows) -> Stream | None:
     mss = common if common > largest // 2 else largest
     if sizes.sum() // max(mss, _SMALLEST) > _MOST_PIECES:
         return None
-    ends = (packets.flags[forward] & (_FIN | _RST)) != 0
     return Stream(
         time_s=packets.time_s[data],
         seq=seq,
@@ -173,7 +169,6 @@ def stream(packets: Packets, forward: Rows, backward: Rows) -> Stream | None:
         largest=max(largest, _SMALLEST),
         headers=headers,
         sack=bool(packets.sacks[acks].any()) or bool(packets.sack_permitted[both].sum() >= 2),
-        closed=bool(ends.any()),
     )
 
 
