@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use lasthop_base::{BitRate, Bytes, Duration, Time};
+use lasthop_base::{BitRate, Duration, Time};
 
 use super::Snoop;
 use super::connection::{Answer, Counters, LinkFacts, SnoopState};
@@ -69,7 +69,7 @@ impl Agent {
     fn on_data(&mut self, now: Time, connection: Connection, packet: &Packet, segment: &Segment) -> Answer {
         let link = LinkFacts {
             is_away: !self.attachment.is_attached(),
-            round_trip: round_trip(self.rate, self.delay, packet.size),
+            latency: self.rate.time_for(packet.size) + self.delay,
         };
         let Agent { scheme, connections, counters, deadline, .. } = self;
         let slot = connections.find_or_add(now, connection, segment);
@@ -109,11 +109,6 @@ impl Agent {
         }
         answer
     }
-}
-
-/// The shortest time from the transmission of a packet to the arrival of its acknowledgement.
-fn round_trip(rate: BitRate, delay: Duration, size: Bytes) -> Duration {
-    rate.time_for(size) + delay * 2
 }
 
 impl Component for Agent {
@@ -162,7 +157,7 @@ impl Component for Agent {
             // The silence was not the mobile host's.
             self.deadline = Time::NEVER;
             self.connections.for_each(|state| {
-                let floor = round_trip(self.rate, self.delay, state.oldest_size());
+                let floor = self.rate.time_for(state.oldest_size()) + self.delay * 2;
                 state.resume(now, floor);
                 self.deadline = self.deadline.min(state.deadline(&self.scheme));
             });

@@ -7,11 +7,12 @@
 //! retransmitted it. Every later transmission may cause a duplicate ACK. When the segment is retransmitted, those
 //! still to come are expected and suppressed; beyond that number, duplicates are caused by transmissions after
 //! the retransmission, which then was lost as well.
-//! **Strays.** A segment that the source or a timeout has retransmitted may arrive twice. The second arrival causes a
-//! duplicate that requests the next segment, which may still be queued. Such duplicates show no loss: so many are
-//! suppressed, unless they report later segments, until a segment that was sent later is acknowledged. A copy that
-//! duplicates call for arrives once: a later segment has arrived, and the link keeps the order of originals. When both
-//! ends have been silent for the persist time, nothing is under way any more.
+//! **Strays.** A transmission of an acknowledged segment may still be under way: of one that the source has repeated
+//! if the acknowledgement comes sooner than any round trip, or is caused by the arrival of an earlier transmission; of a
+//! copied one if it comes sooner than any copy can have arrived; and perhaps of one that a timeout has copied. Its arrival
+//! causes a duplicate that requests the next segment, which may still be queued, and shows no loss. So many duplicates are
+//! suppressed, unless they report later segments, until a segment that was sent later is acknowledged. Whatever was under
+//! way has arrived or is lost when both ends have been silent for the persist time.
 //! **Reports.** If the ACKs report later segments that have arrived, those leave the cache, and every segment with an
 //! earlier last transmission is lost. A report of a segment with copies proves nothing about their order.
 //! **Duplicates.** As in RFC 5681 section 2: the same acknowledgement number and window again, no data, no
@@ -48,8 +49,8 @@ impl Answer {
 pub(super) struct LinkFacts {
     /// Whether the mobile host is elsewhere.
     pub(super) is_away: bool,
-    /// The shortest time from the transmission of the segment to the arrival of its acknowledgement.
-    pub(super) round_trip: Duration,
+    /// The shortest time in which the segment arrives.
+    pub(super) latency: Duration,
 }
 
 /// Counters of the agent.
@@ -129,10 +130,13 @@ struct CachedSegment {
     /// Number of local retransmissions since the source last sent it, and the time of the last one.
     copies: u32,
     last_copy: Option<Time>,
-    /// Number of retransmissions, by the source or after a timeout, that may be needless.
+    /// When the source last sent it, and whether it had before.
+    sent: Time,
+    repeated: bool,
+    /// Number of local retransmissions after a timeout, which may be needless.
     doubtful: u64,
-    /// The shortest time in which it can be acknowledged.
-    round_trip: Duration,
+    /// The shortest time in which it arrives.
+    latency: Duration,
 }
 
 /// The round-trip time over the wireless link, measured once a window.
@@ -237,8 +241,10 @@ impl SnoopState {
             from_source_again: start < self.last_seen,
             copies: 0,
             last_copy: None,
+            sent: now,
+            repeated: false,
             doubtful: 0,
-            round_trip: link.round_trip,
+            latency: link.latency,
         };
         if new.from_source_again {
             counters.sender_retransmissions += 1;
@@ -276,8 +282,8 @@ impl SnoopState {
                 let cached = &mut self.segments[index];
                 let same = (cached.start, cached.end) == (new.start, new.end);
                 let packet = if same { new.packet } else { cached.packet };
-                let doubtful = cached.doubtful + 1;
-                *cached = CachedSegment { packet, start: cached.start, end: cached.end, doubtful, ..new };
+                *cached =
+                    CachedSegment { packet, start: cached.start, end: cached.end, repeated: true, ..new };
                 index
             }
             None => {
@@ -359,14 +365,19 @@ impl SnoopState {
 
     /// Counts the transmissions of the first `gone` segments, which are acknowledged, that may still arrive.
     fn note_strays(&mut self, now: Time, gone: usize) {
-        for arrived in self.segments.range(..gone) {
-            // Acknowledged before the copy can have arrived: the original was only late.
-            let is_late = arrived.last_copy.is_some_and(|copy| now.since(copy) < arrived.round_trip);
-            let needless = arrived.doubtful.max(u64::from(is_late));
-            if needless > 0 {
-                self.strays += needless;
-                self.last_stray = self.last_stray.max(arrived.number);
-            } else if arrived.number > self.last_stray {
+        let Some(arrived) = self.segments.front().map(|first| first.number) else { return };
+        let smallest = self.rtt.smallest.unwrap_or(Duration::ZERO);
+        for acknowledged in self.segments.range(..gone) {
+            let CachedSegment { number, sent, repeated, last_copy, doubtful, latency, .. } = *acknowledged;
+            let is_under_way = match last_copy {
+                Some(copied) => now.since(copied) < latency,
+                None => repeated && (number > arrived || now.since(sent) < smallest),
+            };
+            let strays = doubtful.max(u64::from(is_under_way));
+            if strays > 0 {
+                self.strays += strays;
+                self.last_stray = self.last_stray.max(number);
+            } else if number > self.last_stray {
                 self.strays = 0;
             }
         }

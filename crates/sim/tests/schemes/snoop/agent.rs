@@ -391,7 +391,7 @@ fn the_round_trip_time_is_smoothed() {
     // The source repeats the timed segment: no sample either.
     let mut station = Station::measured("persist = \"60 s\"", 3);
     station.at(150).sends([1]).at(900).passes(2 * LEN);
-    station.at(910).suppresses(2 * LEN).repairs(2 * LEN, nth(2)).repairs_at(1110, nth(2));
+    station.at(910).repairs(2 * LEN, nth(2)).repairs_at(1110, nth(2));
 }
 
 /// The timeout has a lower bound, and a default before the first sample.
@@ -444,11 +444,15 @@ fn attempts_are_limited() {
 /// which would cause the next duplicate, and so on for as long as data flow.
 #[test]
 fn needless_copies_do_not_propagate() {
-    // Repeated by the source: segment 1 arrives twice, and the second time while 2 is queued.
+    // Segment 1 is lost, and the source repeats 2 as well, which arrives twice, and the second time while 3 is queued.
     let mut station = Station::with("");
-    station.sends(0..3).sends([1]).sends(3..6).at(100).passes(LEN).passes(2 * LEN).passes(3 * LEN);
+    station.sends(0..3).sends([1, 2]).sends(3..6).at(100).passes(LEN).passes(3 * LEN);
     station.suppresses(3 * LEN).passes(4 * LEN).repairs(4 * LEN, nth(4));
     assert_eq!(station.shows("local_retransmissions"), 1.0);
+    // Segments 1 and 2 are late, and repeated before their acknowledgements.
+    let mut station = Station::measured("", 3);
+    station.at(190).sends([1, 2]).at(200).passes(2 * LEN).passes(3 * LEN).sends(4..6);
+    station.suppresses(3 * LEN).suppresses(3 * LEN).repairs(3 * LEN, nth(3));
     // After a timeout: either the first copy of 1 was lost, or the second is needless.
     let mut station = Station::measured("persist = \"60 s\"", 3);
     station.at(140).repairs(LEN, nth(1)).repairs_at(340, nth(1)).at(350).passes(3 * LEN).sends([4, 5]);
@@ -465,10 +469,10 @@ fn needless_copies_do_not_propagate() {
 #[test]
 fn duplicates_of_needless_copies_come_before_later_segments() {
     let mut station = Station::with("");
-    station.sends(0..2).sends([1]).sends(2..6).passes(2 * LEN);
+    station.sends(0..2).sends([0, 1]).sends(2..6).passes(2 * LEN);
     station.passes(3 * LEN).repairs(3 * LEN, nth(3));
     let mut station = Station::with("");
-    station.sends(0..5).sends([1]).passes(2 * LEN);
+    station.sends(0..5).sends([0, 1]).passes(2 * LEN);
     let block = SackBlock { start: SeqNum(3 * LEN), end: SeqNum(4 * LEN) };
     let mut duplicate = ack(2 * LEN);
     duplicate.sack.push(block);
