@@ -3,10 +3,13 @@
 //!
 //! ```text
 //! lasthop (Python) ──> _lasthop ──> Scenario, Run  (lasthop-scenario)
-//!                          └──────> Pool           (lasthop-study)
+//!                          ├──────> Pool           (lasthop-study)
+//!                          └──────> Emulator       (lasthop-live)
 //! ```
 
 mod columns;
+#[cfg(target_os = "linux")]
+mod emulator;
 mod error;
 mod link;
 mod pool;
@@ -23,6 +26,9 @@ mod _lasthop {
     use pyo3::prelude::*;
     use pyo3::types::{IntoPyDict, PyTuple};
 
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::emulator::Emulator;
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]

@@ -397,6 +397,38 @@ impl Scenario {
         self.0.link_opportunities(asked).map_err(|error| scenario_error(py, &error))
     }
 
+    /// Return what an emulation of the scenario needs to know, and check that it can be emulated.
+    ///
+    /// Parameters
+    /// ----------
+    /// scheme : str
+    ///     The scheme.
+    ///
+    /// Returns
+    /// -------
+    /// dict
+    ///     `hosts`, the names of the two ends of the first connection; `packet_size`, the size of its packets in
+    ///     bytes; `simulated_flows`, the number of other flows.
+    ///
+    /// Raises
+    /// ------
+    /// ScenarioError
+    ///     If the scenario cannot be emulated with this scheme.
+    ///
+    /// Examples
+    /// --------
+    /// >>> from lasthop import Scenario
+    /// >>> Scenario.load("scenarios/last-mile.toml").emulated("basic")["hosts"]
+    /// ('fixed', 'mobile')
+    fn emulated<'py>(&self, py: Python<'py>, scheme: &str) -> PyResult<Bound<'py, PyDict>> {
+        let emulation = self.0.emulate(scheme, 0, 0).map_err(|error| scenario_error(py, &error))?;
+        let facts = PyDict::new(py);
+        facts.set_item("hosts", PyTuple::new(py, emulation.hosts())?)?;
+        facts.set_item("packet_size", emulation.packet_size().0)?;
+        facts.set_item("simulated_flows", emulation.simulated_flows())?;
+        Ok(facts)
+    }
+
     /// Return the losses of Gilbert and Gilbert-Elliott channels, by packets and by time.
     ///
     /// The conversion is for packets of ``tcp.packet_size`` that follow each other without a gap at the

@@ -15,7 +15,7 @@ mod measure;
 mod run;
 mod schema;
 
-pub use lasthop_base::{Bytes, Time};
+pub use lasthop_base::{Bytes, Duration, Time};
 pub use lasthop_proto::scheme::{Scheme, Schemes};
 pub use lasthop_proto::tcp::Profile;
 pub use lasthop_sim::Ended;

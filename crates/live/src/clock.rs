@@ -1,0 +1,21 @@
+//! The monotonic clock, and the time of network timestamps.
+
+use nix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn monotonic_ns() -> u64 {
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+/// How long ago it was `timestamp` on the real-time clock, which stamps packets; 0 if that clock was set meanwhile.
+pub(crate) fn age_of_timestamp(timestamp_ns: u64) -> u64 {
+    /// A packet does not wait longer in a socket's buffer.
+    const LONGEST: u64 = 10_000_000_000;
+    let age = read(ClockId::CLOCK_REALTIME).saturating_sub(timestamp_ns);
+    if age < LONGEST { age } else { 0 }
+}
+
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("Linux has this clock");
+    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+}

@@ -1,0 +1,327 @@
+//! The loop that carries frames between two interfaces.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::Handle;
+use lasthop_scenario::{Carried, Emulation, Side};
+use lasthop_wire::{Checksum, IpPacket, LinkType, Transport, checksum, edit};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use crate::capture::Capture;
+use crate::clock::monotonic_ns;
+use crate::frames::Frames;
+use crate::interface::{Interface, Received};
+use crate::lateness::Histogram;
+use crate::report::{Lateness, Report, SideReport, Unforwarded};
+
+/// Length of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// The longest time between two calls of `keep_going`, in nanoseconds.
+const WATCH_NS: u64 = 20_000_000;
+
+/// Frames read from one interface before the other has its turn.
+const BATCH: usize = 32;
+
+/// Bytes that the network may hold: queues without a limit fill it if a program sends without end.
+const MAX_BYTES: usize = 256 << 20;
+
+/// The longest frame.
+const BUFFER: usize = 1 << 17;
+
+/// Flows whose lanes are remembered; more of them come from port scans.
+const MAX_FLOWS: usize = 1 << 16;
+
+/// How an emulation runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The MTU of both interfaces: larger packets are refused.
+    pub mtu: usize,
+    /// Packets that have waited longer than this to be read are dropped: this machine is overloaded.
+    pub longest_wait: Duration,
+    /// Path of a pcapng file to write.
+    pub capture: Option<PathBuf>,
+}
+
+/// The network of a scenario between two interfaces.
+#[allow(missing_debug_implementations)]
+pub struct Emulator {
+    emulation: Emulation,
+    interfaces: [Interface; 2],
+    settings: Settings,
+    capture: Option<Capture>,
+    frames: Frames,
+    lanes: HashMap<FlowKey, usize>,
+    /// The monotonic clock when the emulation's clock was zero; `None` before the first packet.
+    origin_ns: Option<u64>,
+    carried: Vec<Carried>,
+    lateness: Histogram,
+    ends: [SideReport; 2],
+    unforwarded: Unforwarded,
+    lost: u64,
+    marked: u64,
+    overload: u64,
+}
+
+/// What tells flows apart: addresses, protocol and ports, in the direction of the packet.
+type FlowKey = (IpAddr, IpAddr, u8, u16, u16);
+
+impl Emulator {
+    /// An emulator between the interfaces of the two ends.
+    ///
+    /// # Errors
+    /// If the capture cannot be written.
+    pub fn new(emulation: Emulation, interfaces: [Interface; 2], settings: Settings) -> io::Result<Emulator> {
+        let capture = settings.capture.as_deref().map(|path: &Path| Capture::new(path, emulation.hosts()));
+        let ends = emulation.hosts().clone().map(|host| SideReport { host, ..SideReport::default() });
+        Ok(Emulator {
+            capture: capture.transpose()?,
+            emulation,
+            interfaces,
+            settings,
+            frames: Frames::default(),
+            lanes: HashMap::new(),
+            origin_ns: None,
+            carried: Vec::new(),
+            lateness: Histogram::default(),
+            ends,
+            unforwarded: Unforwarded::default(),
+            lost: 0,
+            marked: 0,
+            overload: 0,
+        })
+    }
+
+    /// Carries packets until `keep_going` returns false. It is called about fifty times a second. The clock of the
+    /// scenario starts with the first packet.
+    ///
+    /// # Errors
+    /// If an interface fails, or the capture.
+    pub fn run(&mut self, mut keep_going: impl FnMut() -> bool) -> io::Result<()> {
+        // Timers of an ordinary thread may be late by 50 microseconds on purpose.
+        nix::sys::prctl::set_timerslack(1)?;
+        let mut buffer = vec![0; BUFFER];
+        let mut watched_ns = 0;
+        loop {
+            let now_ns = monotonic_ns();
+            if now_ns >= watched_ns {
+                if !keep_going() {
+                    return Ok(());
+                }
+                watched_ns = monotonic_ns() + WATCH_NS;
+            }
+            self.advance()?;
+            for side in self.wait(watched_ns)? {
+                self.read(side, &mut buffer)?;
+            }
+        }
+    }
+
+    /// Ends the emulation.
+    ///
+    /// # Errors
+    /// If the capture cannot be written.
+    pub fn finish(mut self) -> io::Result<Report> {
+        let end = self.now();
+        if let Some(capture) = self.capture.take() {
+            capture.finish()?;
+        }
+        let seconds = |ns| Duration::from_nanos(ns).as_secs_f64();
+        Ok(Report {
+            duration_s: end.since(self.emulation.start().min(end)).as_secs_f64(),
+            ends: self.ends,
+            lost_packets: self.lost,
+            marked_packets: self.marked,
+            in_network_packets: self.frames.len() as u64,
+            overload_drops: self.overload + self.interfaces.iter().map(Interface::overflowed).sum::<u64>(),
+            lateness: Lateness {
+                p50_s: seconds(self.lateness.quantile(0.5)),
+                p99_s: seconds(self.lateness.quantile(0.99)),
+                max_s: seconds(self.lateness.max()),
+            },
+            unforwarded: self.unforwarded,
+            simulated_flows: self.emulation.simulated_flows(),
+            links: self.emulation.finish(),
+        })
+    }
+
+    /// The emulation's clock.
+    fn now(&self) -> Time {
+        Time::from_nanos(self.origin_ns.map_or(0, |origin| monotonic_ns().saturating_sub(origin)))
+    }
+
+    /// The monotonic clock when something is due.
+    fn due_ns(&self) -> u64 {
+        let next = self.emulation.next_wakeup();
+        match self.origin_ns {
+            Some(origin) if next < Time::NEVER => origin.saturating_add(next.as_nanos()),
+            _ => u64::MAX,
+        }
+    }
+
+    /// Waits until something is due, a frame arrives, or the clock is `until_ns`; returns the interfaces with frames.
+    fn wait(&self, until_ns: u64) -> io::Result<impl Iterator<Item = Side> + use<>> {
+        let timeout = self.due_ns().min(until_ns).saturating_sub(monotonic_ns());
+        let timeout = TimeSpec::new((timeout / 1_000_000_000) as i64, (timeout % 1_000_000_000) as i64);
+        let mut fds = self.interfaces.each_ref().map(|each| PollFd::new(each.as_fd(), PollFlags::POLLIN));
+        match ppoll(&mut fds, Some(timeout), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = fds.map(|fd| fd.any().unwrap_or(false));
+        Ok(Side::BOTH.into_iter().filter(move |side| ready[*side as usize]))
+    }
+
+    /// Reads frames of one interface, and carries out meanwhile what is due.
+    fn read(&mut self, side: Side, buffer: &mut [u8]) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let Some(received) = self.interfaces[side as usize].receive(buffer)? else { break };
+            self.accept(side, &buffer[..received.len.min(BUFFER)], received)?;
+            if monotonic_ns() >= self.due_ns() {
+                self.advance()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a frame enter the network, if it is for the other end.
+    fn accept(&mut self, side: Side, frame: &[u8], received: Received) -> io::Result<()> {
+        let packet = match LinkType::Ethernet.network_layer(frame).and_then(IpPacket::parse) {
+            // VLAN tags would be lost on the way.
+            Ok(packet) if frame.len() - ETHERNET >= packet.bytes.len() && !received.is_cut => packet,
+            _ => {
+                self.unforwarded.not_ip += 1;
+                return Ok(());
+            }
+        };
+        if is_link_local(packet.ip.dst) || is_link_local(packet.ip.src) {
+            self.unforwarded.link_local += 1;
+            return Ok(());
+        }
+        if packet.is_super_packet(self.settings.mtu) {
+            self.unforwarded.oversized += 1;
+            return Ok(());
+        }
+        if self.origin_ns.is_none() {
+            // What is simulated beside the real packets may have begun before.
+            let start = self.emulation.start();
+            self.emulation.advance(start);
+            self.origin_ns = Some(monotonic_ns() - start.as_nanos().min(monotonic_ns()));
+        }
+        let end = &mut self.ends[side as usize];
+        (end.sent_packets, end.sent_bytes) = (end.sent_packets + 1, end.sent_bytes + packet.len as u64);
+        if received.waited_ns > self.settings.longest_wait.as_nanos()
+            || self.frames.bytes() + frame.len() > MAX_BYTES
+        {
+            self.overload += 1;
+            return Ok(());
+        }
+        let now = self.now();
+        self.emulation.advance(now);
+        let len = ETHERNET + packet.bytes.len();
+        let handle = self.frames.insert(&frame[..len], received.waited_ns);
+        let bytes = &mut self.frames.get(handle).bytes[ETHERNET..];
+        // The sender left the checksum to the network card, which a wireless link would get after.
+        if packet.transport_checksum() == Checksum::Partial {
+            checksum::repair(bytes).expect("the packet has been read");
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.cross(now, side, bytes)?;
+        }
+        let lane = if self.emulation.lanes() == 1 { 0 } else { self.lane(&packet) };
+        let size = Bytes(packet.len as u64);
+        self.emulation.enter(side, lane, handle, size, packet.ip.dscp, packet.ip.ecn);
+        self.write()
+    }
+
+    /// The lane of a flow: the next one for a new flow, so that few flows never share one.
+    fn lane(&mut self, packet: &IpPacket<'_>) -> usize {
+        let (src_port, dst_port) = match packet.transport {
+            Transport::Tcp(tcp) => (tcp.header.src_port, tcp.header.dst_port),
+            Transport::Udp(udp) => (udp.src_port, udp.dst_port),
+            _ => (0, 0),
+        };
+        if self.lanes.len() >= MAX_FLOWS {
+            self.lanes.clear();
+        }
+        let next = self.lanes.len();
+        let key = (packet.ip.src, packet.ip.dst, packet.protocol, src_port, dst_port);
+        *self.lanes.entry(key).or_insert(next)
+    }
+
+    /// Carries out what is due, and writes what leaves the network.
+    fn advance(&mut self) -> io::Result<()> {
+        if self.origin_ns.is_some() {
+            let now = self.now();
+            self.emulation.advance(now);
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if !self.emulation.has_carried() {
+            return Ok(());
+        }
+        let mut carried = std::mem::take(&mut self.carried);
+        carried.extend(self.emulation.take());
+        for each in carried.drain(..) {
+            self.leave(&each)?;
+        }
+        self.carried = carried;
+        Ok(())
+    }
+
+    /// A packet leaves the network, or has been dropped.
+    fn leave(&mut self, &Carried { time, packet, outcome }: &Carried) -> io::Result<()> {
+        let frame = self.frames.get(packet.handle);
+        match outcome {
+            Err((at, reason)) => {
+                self.lost += 1;
+                if let Some(capture) = &mut self.capture {
+                    let why = format!("{reason} ({})", self.emulation.link_name(at));
+                    capture.lose(time, &frame.bytes[ETHERNET..], why)?;
+                }
+            }
+            Ok(side) => {
+                let bytes = &mut frame.bytes[ETHERNET..];
+                if IpPacket::parse(bytes).is_ok_and(|read| read.ip.ecn != packet.ecn) {
+                    edit::set_ecn(bytes, packet.ecn).expect("the packet has been read");
+                    self.marked += 1;
+                }
+                if let Some(capture) = &mut self.capture {
+                    capture.cross(time, side, bytes)?;
+                }
+                if self.interfaces[side as usize].send(&frame.bytes)? {
+                    let end = &mut self.ends[side as usize];
+                    end.received_packets += 1;
+                    end.received_bytes += packet.size.0;
+                } else {
+                    self.overload += 1;
+                }
+                let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
+                self.lateness.record(monotonic_ns().saturating_sub(due_ns) + frame.waited_ns);
+            }
+        }
+        self.frames.remove(packet.handle);
+        debug_assert!(packet.handle != Handle::NONE);
+        Ok(())
+    }
+}
+
+/// Whether an address does not lead beyond the link.
+fn is_link_local(address: IpAddr) -> bool {
+    address.is_multicast()
+        || address.is_unspecified()
+        || match address {
+            IpAddr::V4(address) => address.is_broadcast() || address.is_link_local(),
+            IpAddr::V6(address) => address.is_unicast_link_local(),
+        }
+}

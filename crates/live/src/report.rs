@@ -1,0 +1,67 @@
+//! The result of an emulation.
+
+use lasthop_scenario::LinkCounters;
+use serde::Serialize;
+
+/// The result of an emulation. Its serialised form is that of `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Time from the first packet to the end, in seconds.
+    pub duration_s: f64,
+    /// The two ends: source and destination of the scenario's first connection.
+    pub ends: [SideReport; 2],
+    /// Packets dropped by links.
+    pub lost_packets: u64,
+    /// Packets that left with a congestion mark that they did not have.
+    pub marked_packets: u64,
+    /// Packets in the network at the end.
+    pub in_network_packets: u64,
+    /// Packets dropped since this machine was too slow: not read in time, more than memory allows, or without room at the
+    /// receiver.
+    pub overload_drops: u64,
+    /// How late packets left.
+    pub lateness: Lateness,
+    /// Frames that did not enter the network.
+    pub unforwarded: Unforwarded,
+    /// Counters of the links.
+    pub links: Vec<LinkCounters>,
+    /// The number of flows simulated beside the real ones.
+    pub simulated_flows: usize,
+}
+
+/// One end of the network.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SideReport {
+    /// The name of the host in the scenario.
+    pub host: String,
+    /// Packets that it sent.
+    pub sent_packets: u64,
+    /// Their bytes, with IP headers.
+    pub sent_bytes: u64,
+    /// Packets that it received.
+    pub received_packets: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+}
+
+/// The difference between when packets left and when they should have, from their arrival at the interface on.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Lateness {
+    /// The median, in seconds.
+    pub p50_s: f64,
+    /// The 99th percentile.
+    pub p99_s: f64,
+    /// The greatest.
+    pub max_s: f64,
+}
+
+/// Frames that did not enter the network, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Unforwarded {
+    /// No IP, or an IP header that cannot be read.
+    pub not_ip: u64,
+    /// For the local link only: multicast, broadcast, link-local addresses.
+    pub link_local: u64,
+    /// Larger than the MTU: super-packets of segmentation offload.
+    pub oversized: u64,
+}

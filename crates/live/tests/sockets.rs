@@ -1,0 +1,264 @@
+//! The emulator between two pairs of sockets, which need no privileges.
+#![cfg(target_os = "linux")]
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lasthop_base::Streams;
+use lasthop_live::{Emulator, Interface, Report, Settings};
+use lasthop_proto::tcp::{Flags, Segment};
+use lasthop_proto::{Dscp, Ecn};
+use lasthop_scenario::Scenario;
+use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, write};
+
+const SCENARIO: &str = r#"
+schemes = ["basic"]
+[transfer]
+size = "unlimited"
+[wired]
+rate = "10 Mbps"
+delay = "30 ms"
+queue = "50 packets"
+[radio]
+rate = "10 Mbps"
+delay = "0 s"
+queue = "50 packets"
+"#;
+
+/// The hosts at both ends.
+struct Hosts {
+    source: UnixDatagram,
+    destination: UnixDatagram,
+}
+
+impl Hosts {
+    fn receive(socket: &UnixDatagram) -> Option<Vec<u8>> {
+        let mut buffer = vec![0; 1 << 17];
+        let len = socket.recv(&mut buffer).ok()?;
+        buffer.truncate(len);
+        Some(buffer)
+    }
+}
+
+/// Emulates `text` while `hosts` talk.
+fn emulate<T>(text: &str, capture: Option<PathBuf>, talk: impl FnOnce(&Hosts) -> T) -> (T, Report) {
+    let scenario =
+        Scenario::parse(text, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = scenario.emulate("basic", 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    let (source, ours) = UnixDatagram::pair().expect("a pair");
+    let (destination, theirs) = UnixDatagram::pair().expect("a pair");
+    for socket in [&source, &destination] {
+        socket.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
+    }
+    let interfaces = [ours, theirs].map(|socket| Interface::new(socket.into()).expect("a datagram socket"));
+    let longest_wait = lasthop_base::Duration::from_millis(200);
+    let settings = Settings { mtu: 1500, longest_wait, capture };
+    let mut emulator = Emulator::new(emulation, interfaces, settings).expect("a new file");
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            emulator.run(|| !stop.load(Ordering::Relaxed)).expect("it runs");
+            emulator.finish().expect("it ends")
+        });
+        let said = talk(&Hosts { source, destination });
+        stop.store(true, Ordering::Relaxed);
+        (said, running.join().expect("no panic"))
+    })
+}
+
+fn ip(host: u8, peer: u8, ecn: Ecn) -> Ip {
+    let address = |host| IpAddr::V4(Ipv4Addr::new(10, 0, 0, host));
+    Ip {
+        src: address(host),
+        dst: address(peer),
+        dscp: Dscp::DEFAULT,
+        ecn,
+        hop_limit: 64,
+        identification: 7,
+        dont_fragment: true,
+    }
+}
+
+fn frame(packet: &[u8]) -> Vec<u8> {
+    [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x08, 0x00][..], packet].concat()
+}
+
+fn datagram(len: usize) -> Vec<u8> {
+    frame(&write::udp(&ip(1, 2, Ecn::NotEct), (9, 9), &vec![5; len]).expect("short enough"))
+}
+
+#[test]
+fn packets_arrive_unchanged_and_as_late_as_the_links_say() {
+    let path = std::env::temp_dir().join(format!("lasthop-live-{}.pcapng", std::process::id()));
+    let (delays, report) = emulate(SCENARIO, Some(path.clone()), |hosts| {
+        let sizes = [0, 1, 1000, 1472, 20];
+        sizes.map(|len| {
+            let sent = datagram(len);
+            let begin = Instant::now();
+            hosts.source.send(&sent).expect("room");
+            assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), sent);
+            let there = begin.elapsed();
+            hosts.destination.send(&sent).expect("room");
+            assert_eq!(Hosts::receive(&hosts.source).expect("it arrives"), sent);
+            (len, there)
+        })
+    });
+    for (len, delay) in delays {
+        let least = 30e-3 + 2.0 * (28 + len) as f64 * 8.0 / 10e6;
+        // A machine under load may be late, but nothing arrives early.
+        assert!(delay.as_secs_f64() > least, "{len}: {delay:?}");
+        assert!(delay.as_secs_f64() < least + 0.3, "{len}: {delay:?}");
+    }
+    let [source, destination] = &report.ends;
+    assert_eq!((source.host.as_str(), destination.host.as_str()), ("fixed", "mobile"));
+    for end in &report.ends {
+        assert_eq!((end.sent_packets, end.received_packets), (5, 5));
+        assert_eq!(end.sent_bytes, 5 * 28 + 2493);
+        assert_eq!(end.received_bytes, end.sent_bytes);
+    }
+    assert_eq!((report.lost_packets, report.overload_drops, report.in_network_packets), (0, 0, 0));
+    let late = report.lateness;
+    assert!(late.p50_s > 0.0 && late.p50_s <= late.p99_s && late.p99_s <= late.max_s, "{late:?}");
+    assert!(report.duration_s > 0.3 && report.duration_s < 3.0);
+
+    let bytes = std::fs::read(&path).expect("the capture");
+    let mut reader = pcap_file::pcapng::PcapNgParser::new(&bytes).expect("a section").1;
+    let mut rest = &bytes[reader_offset(&bytes)..];
+    let mut packets = 0;
+    while let Ok((next, block)) = reader.next_block(rest) {
+        if let pcap_file::pcapng::Block::EnhancedPacket(block) = block {
+            IpPacket::parse(&block.data).expect("a raw IP packet");
+            packets += 1;
+        }
+        rest = next;
+    }
+    assert_eq!(packets, 20);
+    std::fs::remove_file(path).expect("it is there");
+}
+
+/// Length of the section header, after which the blocks begin.
+fn reader_offset(bytes: &[u8]) -> usize {
+    u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes")) as usize
+}
+
+#[test]
+fn what_is_not_for_the_other_end_stays_out() {
+    let ((), report) = emulate(SCENARIO, None, |hosts| {
+        let arp = [&[0xff; 12][..], &[0x08, 0x06], &[0; 28]].concat();
+        let to = |last| write::udp(&ip(1, last, Ecn::NotEct), (9, 9), &[]).expect("short enough");
+        let mut multicast = to(2);
+        multicast[16] = 224;
+        let mut broadcast = to(2);
+        broadcast[16..20].fill(255);
+        for frame in [arp, vec![], vec![1; 13], frame(&multicast), frame(&broadcast), datagram(1473)] {
+            hosts.source.send(&frame).expect("room");
+        }
+        let last = datagram(3);
+        hosts.source.send(&last).expect("room");
+        assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), last);
+    });
+    let not = report.unforwarded;
+    assert_eq!((not.not_ip, not.link_local, not.oversized), (3, 2, 1));
+    assert_eq!(report.ends[0].sent_packets, 1);
+}
+
+/// A checksum that the network card was to complete is completed; a wrong one stays wrong.
+#[test]
+fn offloaded_checksums_are_completed() {
+    let segment = Segment { flags: Flags::ACK, ..Segment::default() };
+    let header = TcpHeader { segment, ..TcpHeader::default() };
+    let right = write::tcp(&ip(1, 2, Ecn::Ect0), &header, b"payload").expect("short enough");
+    let with = |checksum: u16| {
+        let mut bytes = right.clone();
+        bytes[36..38].copy_from_slice(&checksum.to_be_bytes());
+        bytes
+    };
+    let pseudo = (10 << 8) + 1 + (10 << 8) + 2 + 6 + 27;
+    assert_eq!(IpPacket::parse(&with(pseudo)).expect("well-formed").transport_checksum(), Checksum::Partial);
+    let ((), _) = emulate(SCENARIO, None, |hosts| {
+        hosts.source.send(&frame(&with(pseudo))).expect("room");
+        assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), frame(&right));
+        hosts.source.send(&frame(&with(0x1234))).expect("room");
+        assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), frame(&with(0x1234)));
+    });
+}
+
+#[test]
+fn full_queues_drop_and_marks_are_written() {
+    let marking = SCENARIO.replacen(
+        "queue = \"50 packets\"",
+        "queue.codel = { limit = \"30 packets\", target = \"1 ms\", interval = \"5 ms\", ecn = true }",
+        1,
+    );
+    let slow = marking.replacen("10 Mbps", "1 Mbps", 1);
+    let (received, report) = emulate(&slow, None, |hosts| {
+        let packet = write::udp(&ip(1, 2, Ecn::Ect0), (9, 9), &[5; 472]).expect("short enough");
+        for _ in 0..60 {
+            hosts.source.send(&frame(&packet)).expect("room");
+        }
+        let mut ecns = Vec::new();
+        while let Some(bytes) = Hosts::receive(&hosts.destination) {
+            let packet = IpPacket::parse(&bytes[14..]).expect("well-formed");
+            assert_eq!(packet.header_checksum(), Checksum::Correct);
+            assert_eq!(packet.transport_checksum(), Checksum::Correct);
+            ecns.push(packet.ip.ecn);
+        }
+        ecns
+    });
+    let marked = received.iter().filter(|ecn| **ecn == Ecn::Ce).count() as u64;
+    assert!(marked > 0 && received.iter().all(|ecn| matches!(ecn, Ecn::Ce | Ecn::Ect0)));
+    assert_eq!(report.marked_packets, marked);
+    let wired = report.links.iter().find(|each| each.link == "fixed-base").expect("a wired link");
+    assert!(wired.queue_drops > 10, "{wired:?}");
+    assert_eq!(report.lost_packets + received.len() as u64, 60);
+    assert_eq!(report.lost_packets, wired.queue_drops + wired.aqm_drops);
+}
+
+/// Random and mutated frames from both ends never stop it.
+#[test]
+fn hostile_frames_do_no_harm() {
+    let mut random = Streams::new(9, 0).stream("frames");
+    let ((), report) = emulate(SCENARIO, None, |hosts| {
+        for _ in 0..5_000 {
+            let mut bytes = datagram(random.below(60) as usize);
+            for _ in 0..random.below(4) {
+                let at = random.below(bytes.len() as u64) as usize;
+                bytes[at] = random.below(256) as u8;
+            }
+            if random.bernoulli(0.3) {
+                bytes.truncate(1 + random.below(bytes.len() as u64) as usize);
+            }
+            let host = if random.bernoulli(0.5) { &hosts.source } else { &hosts.destination };
+            host.send(&bytes).expect("room");
+        }
+        // What arrived makes room.
+        for socket in [&hosts.source, &hosts.destination] {
+            socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
+            while Hosts::receive(socket).is_some() {}
+        }
+        hosts.source.send(&datagram(3)).expect("room");
+        assert_eq!(Hosts::receive(&hosts.destination).expect("it arrives"), datagram(3));
+    });
+    let sent: u64 = report.ends.iter().map(|end| end.sent_packets).sum();
+    let received: u64 = report.ends.iter().map(|end| end.received_packets).sum();
+    assert!(sent > 100, "{sent}");
+    assert_eq!(sent, received + report.lost_packets + report.overload_drops + report.in_network_packets);
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_is_reported() {
+    let scenario =
+        Scenario::parse(SCENARIO, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
+    let emulation = scenario.emulate("basic", 1, 0).unwrap_or_else(|error| panic!("{error}"));
+    let (a, b) = UnixDatagram::pair().expect("a pair");
+    let interfaces = [a, b].map(|socket| Interface::new(socket.into()).expect("a datagram socket"));
+    let capture = Some(PathBuf::from("/nowhere/x.pcapng"));
+    let longest_wait = lasthop_base::Duration::from_millis(200);
+    assert!(Emulator::new(emulation, interfaces, Settings { mtu: 1500, longest_wait, capture }).is_err());
+    let error = Interface::open("no-such-device").expect_err("there is none");
+    assert_eq!(error.to_string(), "there is no network interface no-such-device");
+}

@@ -1,0 +1,131 @@
+//! Emulation of scenarios in real time.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use lasthop_live::{Interface, Settings};
+use lasthop_scenario::Duration;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::error::scenario_error;
+use crate::scenario::Scenario;
+
+/// The network of a scenario in real time, between two network interfaces. Linux only.
+///
+/// The interfaces stand for the two ends of the scenario's first connection. All their frames are read; what is
+/// sent there is seen by who is on the other side, such as the other end of a veth pair in a namespace of its own.
+///
+/// Parameters
+/// ----------
+/// scenario : Scenario
+///     The scenario.
+/// scheme : str
+///     A scheme that only uses the link.
+/// interfaces : (str, str)
+///     The interfaces at the source and at the destination of the data. Needs ``CAP_NET_RAW``.
+/// seed : int, default 1
+///     The seed; random processes are those of a simulation with the same seed and run number.
+/// run : int, default 0
+///     The run number.
+/// mtu : int
+///     Packets above this size do not enter.
+/// longest_wait : float
+///     Packets that waited longer to be read, in seconds, are dropped.
+/// pcap : str or os.PathLike, optional
+///     A pcapng file to write.
+///
+/// Raises
+/// ------
+/// ScenarioError
+///     If the scenario cannot be emulated with this scheme.
+/// OSError
+///     If an interface cannot be opened, or the file cannot be written.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub(crate) struct Emulator(Mutex<Option<lasthop_live::Emulator>>);
+
+#[pymethods]
+impl Emulator {
+    #[new]
+    #[pyo3(signature = (scenario, scheme, interfaces, *, seed=1, run=0, mtu, longest_wait, pcap=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        scenario: &Scenario,
+        scheme: &str,
+        interfaces: (String, String),
+        seed: u64,
+        run: u64,
+        mtu: usize,
+        longest_wait: f64,
+        pcap: Option<PathBuf>,
+    ) -> PyResult<Emulator> {
+        if !(longest_wait > 0.0 && longest_wait < 3600.0) {
+            return Err(PyValueError::new_err(format!(
+                "longest_wait: found {longest_wait}, expected seconds, such as 0.05"
+            )));
+        }
+        let emulation = scenario.inner().emulate(scheme, seed, run);
+        let emulation = emulation.map_err(|error| scenario_error(py, &error))?;
+        let open = |name: &str| {
+            Interface::open(name).map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+        };
+        let interfaces = [open(&interfaces.0)?, open(&interfaces.1)?];
+        let longest_wait = Duration::from_secs_f64(longest_wait);
+        let settings = Settings { mtu, longest_wait, capture: pcap };
+        let emulator = lasthop_live::Emulator::new(emulation, interfaces, settings)?;
+        Ok(Emulator(Mutex::new(Some(emulator))))
+    }
+
+    /// Give up all capabilities of this thread, for good.
+    ///
+    /// Raises
+    /// ------
+    /// OSError
+    ///     If the kernel refuses.
+    #[staticmethod]
+    fn drop_privileges() -> PyResult<()> {
+        Ok(lasthop_live::drop_privileges()?)
+    }
+
+    /// Carry packets until told to stop. Can be called once.
+    ///
+    /// Parameters
+    /// ----------
+    /// keep_going : callable
+    ///     Called without arguments fifty times a second; the emulation ends once it returns False.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    ///     JSON with what became of the packets, and how late they left: docs/json.md.
+    ///
+    /// Raises
+    /// ------
+    /// OSError
+    ///     If an interface fails, or the file cannot be written.
+    fn run(&self, py: Python<'_>, keep_going: Py<PyAny>) -> PyResult<String> {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut emulator = taken.ok_or_else(|| PyRuntimeError::new_err("an emulation can run once"))?;
+        let mut raised = None;
+        let watch = || {
+            let go = Python::attach(|py| {
+                py.check_signals()?;
+                keep_going.call0(py)?.extract::<bool>(py)
+            });
+            go.unwrap_or_else(|error| {
+                raised = Some(error);
+                false
+            })
+        };
+        let ended = py.detach(|| {
+            emulator.run(watch)?;
+            emulator.finish()
+        });
+        if let Some(error) = raised {
+            return Err(error);
+        }
+        serde_json::to_string(&ended?).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+}
