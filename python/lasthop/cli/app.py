@@ -166,6 +166,60 @@ def run(
 
 
 @app.command()
+def emulate(
+    scenario: ScenarioFile,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND...]",
+            show_default=False,
+            help="What runs at the client's end, where data arrive; {server} is the address of the other. "
+            "By default a shell.",
+        ),
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="What runs at the server's end, such as 'iperf3 -s -1'."),
+    ] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.scheme,
+            help="The scheme; by default the scenario's first. One that only uses the link.",
+        ),
+    ] = None,
+    seed: Seed = 1,
+    run: Annotated[int, number("The run's number.")] = 0,
+    overrides: Overrides = None,
+    mtu: Annotated[
+        int | None,
+        typer.Option(
+            min=68, max=65535, metavar="B", help="The MTU; by default the scenario's packet size."
+        ),
+    ] = None,
+    lateness: Annotated[
+        float,
+        typer.Option(metavar="MS", help="Fail if 1 % of the packets are later than this, in milliseconds."),
+    ] = 5.0,
+    json: AsJson = False,
+    out: Annotated[Path | None, directory("Directory of the report and the capture.")] = None,
+    pcap: Annotated[bool, typer.Option("--pcap", help="Record pcapng for Wireshark. Needs --out.")] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run real programs at the two ends of a scenario's network, in real time. Linux only.
+
+    The server is where the scenario's transfer begins, the client where it ends; each has a network namespace
+    of its own. Needs no privileges where the kernel allows user namespaces.
+    """
+    with reporting_errors():
+        from lasthop.cli.emulate import Request, execute
+
+        settings = (scheme, seed, run, overrides or [], mtu, lateness)
+        execute(Request(scenario, command or [], server, *settings, json, out, pcap))
+
+
+@app.command()
 def study(
     scenario: ScenarioFile,
     scheme: Schemes = None,

@@ -17,6 +17,7 @@ from lasthop.cli import streams
 
 CRASHED = 1
 WRONG_INPUT = 2
+LATE = 3
 INTERRUPTED = 130
 
 EXIT_CODES = {
@@ -24,6 +25,7 @@ EXIT_CODES = {
     "so.",
     CRASHED: "A run crashed: a bug in Lasthop. stderr says how to replay it.",
     WRONG_INPUT: "An invalid scenario or option, or a file that cannot be read or written.",
+    LATE: "`lasthop emulate` ran late, or dropped packets that the machine was too slow for.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
 }
 """What each exit code means."""

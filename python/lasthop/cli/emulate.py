@@ -1,0 +1,417 @@
+"""`lasthop emulate`: puts real programs at the two ends of a scenario's network.
+
+```text
+lasthop emulate            the user's namespaces: checks the scenario, waits
+  unshare: user, network and process namespaces
+    lasthop emulate        carries packets between two veth devices, prints the report
+      unshare: network     the server's end: gate.py, then --server
+      unshare: network     the client's end: gate.py, then the command or a shell
+```
+
+The kernel ends all of the process namespace with its first process, and a network namespace with its last, so nothing
+is left behind, however it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lasthop import Scenario
+from lasthop.cli.failure import LATE, RefusedError
+from lasthop.cli.output import Output, run_stem
+from lasthop.cli.scenario import describe, load
+from lasthop.cli.streams import detail, emit_document, notify
+
+ADDRESSES = ("10.0.0.1", "10.0.0.2")
+"""The addresses of the source and the destination of the data: `{server}` and `{client}` in commands."""
+
+_ADDRESSES6 = ("fd00::1", "fd00::2")
+_LEAST_MTU6 = 1280
+
+_DEVICES = ("lasthop0", "lasthop1")
+"""This side of the veth pairs."""
+
+_MAC = "02:00:00:00:00:01"
+"""The hardware address of both ends, so that frames pass between them as they are."""
+
+_LIFELINE = "LASTHOP_EMULATION"
+"""The variable with the file descriptor that is closed when the outer process ends."""
+
+_PATIENCE = 2.0
+"""Seconds that programs have to end after they were told to."""
+
+_UNPRIVILEGED = ("--user", "--map-root-user")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of the command."""
+
+    path: Path
+    command: list[str]
+    server: str | None
+    scheme: str | None
+    seed: int
+    run: int
+    overrides: list[str]
+    mtu: int | None
+    lateness: float
+    as_json: bool
+    out: Path | None
+    pcap: bool
+
+
+def execute(request: Request) -> None:
+    """Emulate the scenario while the command runs."""
+    if sys.platform != "linux":
+        raise RefusedError("emulate needs Linux, with its network namespaces and packet sockets")
+    if request.pcap and request.out is None:
+        raise RefusedError("--pcap writes a file and needs --out DIR")
+    if not 0 < request.lateness <= 1000:
+        raise RefusedError(
+            f"--lateness: expected milliseconds from 0 to 1000, such as 5, found {request.lateness:g}"
+        )
+    scenario = load(request.path, request.overrides, [request.scheme] if request.scheme else [])
+    scheme = scenario.schemes[0]
+    facts = scenario.emulated(scheme)
+    mtu = request.mtu or max(68, facts["packet_size"])
+    lifeline = os.environ.get(_LIFELINE)
+    if lifeline is None:
+        describe(request.path, scenario)
+        _enter_namespaces()
+    else:
+        raise typer.Exit(_emulate(request, scenario, scheme, mtu, int(lifeline)))
+
+
+def _enter_namespaces() -> None:
+    """Run this command again in namespaces of its own, and exit as it does."""
+    for tool, package in (("unshare", "util-linux"), ("ip", "iproute2")):
+        if shutil.which(tool) is None:
+            raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
+    inherited, lifeline = os.pipe()
+    # Ctrl-C is for the command; the emulation ends with it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    arguments = ["unshare", *_isolation(), "--net", "--pid", "--fork", "--kill-child"]
+    inner = subprocess.Popen(
+        [*arguments, sys.executable, "-m", "lasthop", *sys.argv[1:]],
+        env=os.environ | {_LIFELINE: str(inherited)},
+        pass_fds=[inherited],
+    )
+    os.close(inherited)
+
+    def end(_signal: int, _frame: object) -> None:
+        nonlocal lifeline
+        if lifeline >= 0:
+            os.close(lifeline)
+            lifeline = -1
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+    code = inner.wait()
+    raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _isolation() -> tuple[str, ...]:
+    """Return the options of `unshare` with which this user may have namespaces: none, or a user namespace."""
+    said = ""
+    for options in ((), _UNPRIVILEGED) if os.geteuid() == 0 else (_UNPRIVILEGED,):
+        tried = ["unshare", *options, "--net", "--pid", "--fork", "true"]
+        done = subprocess.run(tried, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return options
+        said = " ".join(done.stderr.split())
+    raise RefusedError(
+        f"emulate cannot make network namespaces here ({said}); allow user namespaces, such as by sysctl "
+        "kernel.apparmor_restrict_unprivileged_userns=0 or user.max_user_namespaces=1000, or run it as root"
+    )
+
+
+class _End:
+    """One end of the network: a process in a network namespace of its own.
+
+    Parameters
+    ----------
+    side : int
+        0 for the source of the data, 1 for their destination.
+    program : list of str or None
+        What runs there.
+    mtu : int
+        The MTU of its interface.
+    listens : bool
+        Whether the other end starts once it listens.
+    """
+
+    def __init__(self, side: int, program: list[str] | None, mtu: int, *, listens: bool, quiet: bool) -> None:
+        self._read, said = os.pipe()
+        go, self._go = os.pipe()
+        commands = [
+            "ip link set dev lo up",
+            # Super-packets would pass a link as one.
+            f"ip link set dev eth0 mtu {mtu} gso_max_segs 1",
+            # There is one neighbour, whom nobody need ask for.
+            "ip link set dev eth0 arp off",
+            f"ip address add {ADDRESSES[side]}/24 dev eth0",
+            "ip link set dev eth0 up",
+        ]
+        if mtu >= _LEAST_MTU6 and Path("/proc/net/if_inet6").exists():
+            commands.append(f"ip address add {_ADDRESSES6[side]}/64 dev eth0 nodad")
+        plan = {
+            "go": go,
+            "said": said,
+            "commands": [command.split() for command in commands],
+            "program": program,
+            "listens": listens,
+        }
+        gate = str(Path(__file__).with_name("gate.py"))
+        environment = dict(os.environ)
+        del environment[_LIFELINE]
+        for name, address in zip(("LASTHOP_SERVER", "LASTHOP_CLIENT"), ADDRESSES, strict=True):
+            environment[name] = address
+        self.process = subprocess.Popen(
+            ["unshare", "--net", sys.executable, "-I", "-S", gate, json.dumps(plan)],
+            env=environment,
+            pass_fds=[go, said],
+            stdin=None if side else subprocess.DEVNULL,
+            stdout=sys.stderr if quiet else None,
+        )
+        os.close(go)
+        os.close(said)
+        self._said = os.fdopen(self._read, "r")
+
+    def expect(self, word: str) -> None:
+        """Wait until the end says `word`."""
+        said = self._said.readline().strip()
+        if said != word:
+            raise RefusedError(f"emulate cannot set up a network namespace: {said or 'the process ended'}")
+
+    def wait_until_it_listens(self) -> None:
+        """Wait until the program listens, or has ended."""
+        self._said.readline()
+
+    def go(self) -> None:
+        """Let the end configure its interface and run its program."""
+        os.write(self._go, b"!")
+
+    def stop(self) -> None:
+        """End the program, politely at first."""
+        os.close(self._go)
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+
+
+def _emulate(request: Request, scenario: Scenario, scheme: str, mtu: int, lifeline: int) -> int:
+    """Set up both ends, carry packets until the command ends, and report; returns the exit code."""
+    from lasthop._lasthop import Emulator
+
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(lifeline, stop), daemon=True).start()
+    program = [_with_addresses(each) for each in request.command] or [os.environ.get("SHELL", "/bin/sh")]
+    server = ["sh", "-c", _with_addresses(request.server)] if request.server else None
+    output = None if request.out is None else Output(request.out)
+    with output or nullcontext(), ExitStack() as ends:
+        quiet = request.as_json
+        at_server = ends.enter_context(_end(0, server, mtu, listens=bool(server), quiet=quiet))
+        at_client = ends.enter_context(_end(1, program, mtu, listens=False, quiet=quiet))
+        for device, end in zip(_DEVICES, (at_server, at_client), strict=True):
+            end.expect("made")
+            _connect(device, end.process.pid)
+        pcap = None
+        if output is not None and request.pcap:
+            pcap = output.path(f"{run_stem(scheme)}.pcapng", "pcapng")
+        # Longer than the bound, packets are dropped instead.
+        settings = {"mtu": mtu, "longest_wait": 10 * request.lateness / 1e3, "pcap": pcap}
+        emulator = Emulator(scenario, scheme, _DEVICES, seed=request.seed, run=request.run, **settings)
+        # What follows reads packets from programs that are not trusted.
+        Emulator.drop_privileges()
+        carried: list[str] = []
+        carrier = threading.Thread(target=lambda: carried.append(emulator.run(lambda: not stop.is_set())))
+        detail(f"{_names(scenario, scheme)} at {' and '.join(ADDRESSES)}, MTU {mtu}")
+        at_server.go()
+        at_server.expect("ready")
+        if server:
+            at_server.wait_until_it_listens()
+        if not request.command:
+            notify(f"the server is at {ADDRESSES[0]}; `exit` ends the emulation")
+        at_client.go()
+        at_client.expect("ready")
+        carrier.start()
+        code = _wait(at_client.process, stop)
+        if server and not stop.is_set():
+            # Such as one that prints its results when the client has left.
+            with _ignoring_timeouts():
+                at_server.process.wait(_PATIENCE / 2)
+        stop.set()
+        carrier.join()
+        if not carried:
+            raise RefusedError("emulate has stopped carrying packets: see above")
+        report = _report(request, scenario, scheme, json.loads(carried[0]), code)
+        if output is not None:
+            output.text("scenario.toml", scenario.to_toml())
+            output.text("results.json", json.dumps(report, indent=2) + "\n")
+    if request.as_json:
+        emit_document(json.dumps(report, indent=2))
+    else:
+        for line in _lines(report):
+            notify(line)
+    for problem in report["problems"]:
+        notify(f"warning: {problem}")
+    return code or (LATE if report["problems"] else 0)
+
+
+@contextmanager
+def _end(
+    side: int, program: list[str] | None, mtu: int, *, listens: bool, quiet: bool
+) -> Iterator[_End]:
+    end = _End(side, program, mtu, listens=listens, quiet=quiet)
+    try:
+        yield end
+    finally:
+        end.stop()
+
+
+@contextmanager
+def _ignoring_timeouts() -> Iterator[None]:
+    try:
+        yield
+    except subprocess.TimeoutExpired:
+        pass
+
+
+def _watch(lifeline: int, stop: threading.Event) -> None:
+    """Stop when the outer process has closed its end, or died."""
+    os.read(lifeline, 1)
+    stop.set()
+
+
+def _wait(process: subprocess.Popen[Any], stop: threading.Event) -> int:
+    """Wait until the program ends, or the emulation is stopped; returns the exit code."""
+    while not stop.is_set():
+        try:
+            code = process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        return code if code >= 0 else 128 - code
+    return 128 + signal.SIGTERM
+
+
+def _with_addresses(text: str) -> str:
+    """Replace the names of the two ends in a command."""
+    return text.replace("{server}", ADDRESSES[0]).replace("{client}", ADDRESSES[1])
+
+
+def _connect(device: str, pid: int) -> None:
+    """Make a veth pair from here to the namespace of a process, where it is called eth0."""
+    peer = f"peer name eth0 address {_MAC} netns {pid}"
+    for command in (
+        f"ip link add name {device} address {_MAC} type veth {peer}",
+        # No packets of this host's own.
+        f"ip link set dev {device} addrgenmode none mtu 65535",
+        f"ip link set dev {device} arp off up",
+    ):
+        done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RefusedError(f"emulate cannot set up its devices: {command}: {done.stderr.strip()}")
+
+
+def _names(scenario: Scenario, scheme: str) -> str:
+    return " and ".join(scenario.emulated(scheme)["hosts"])
+
+
+def _report(
+    request: Request, scenario: Scenario, scheme: str, carried: dict[str, Any], code: int
+) -> dict[str, Any]:
+    """Return the document of the emulation."""
+    problems = []
+    lateness, bound = carried["lateness"], request.lateness / 1e3
+    if lateness["p99_s"] > bound:
+        problems.append(
+            f"1 % of the packets left {_time(lateness['p99_s'])} late or more, above the bound of {_time(bound)}; use "
+            "an idle machine or slower links, or raise --lateness"
+        )
+    if carried["overload_drops"]:
+        problems.append(
+            f"{carried['overload_drops']:,} packets were dropped since this machine was too slow, or their receiver; "
+            "send less"
+        )
+    if carried["unforwarded"]["oversized"]:
+        problems.append(
+            f"{carried['unforwarded']['oversized']:,} packets above the MTU were not carried; turn segmentation "
+            "offload off in the program that sends them"
+        )
+    return {
+        "title": scenario.title,
+        "scenario": scenario.file,
+        "hash": scenario.hash,
+        "scheme": scheme,
+        "seed": request.seed,
+        "run": request.run,
+        "exit_code": code,
+        "lateness_bound_s": bound,
+        "problems": problems,
+        **carried,
+    }
+
+
+def _lines(report: dict[str, Any]) -> Iterator[str]:
+    """Yield the report in words."""
+    what = f"{Path(report['scenario']).stem}, {report['scheme']}, seed {report['seed']}, run {report['run']}"
+    yield f"\nemulated {report['duration_s']:,.2f} s of {what}"
+    for end, other in zip(report["ends"], reversed(report["ends"]), strict=True):
+        yield (
+            f"  {end['host']} sent {end['sent_packets']:,} packets, {other['host']} received "
+            f"{other['received_packets']:,} ({_rate(other['received_bytes'], report['duration_s'])})"
+        )
+    lost = [
+        f"{link['link']} {link[key]:,} {why}"
+        for link in report["links"]
+        for key, why in (
+            ("queue_drops", "by a full queue"),
+            ("aqm_drops", "by its queue discipline"),
+            ("lost_on_air", "on the air"),
+            ("link_discards", "given up by the ARQ"),
+            ("unreachable", "to an absent host"),
+        )
+        if link[key]
+    ]
+    yield f"  links dropped {report['lost_packets']:,} packets" + (f": {', '.join(lost)}" if lost else "")
+    if report["marked_packets"]:
+        yield f"  queues marked {report['marked_packets']:,} packets"
+    if report["simulated_flows"]:
+        yield f"  {report['simulated_flows']} flows were simulated beside them"
+    late = report["lateness"]
+    times = ", ".join(f"{name} {_time(late[f'{name}_s'])}" for name in ("p50", "p99", "max"))
+    yield f"  lateness {times}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.0f} us"
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _rate(size: int, seconds: float) -> str:
+    from lasthop.cli.table import in_common
+    from lasthop.study.units import RATES
+
+    unit, (number,) = in_common([8 * size / seconds if seconds else 0.0], RATES)
+    return f"{number} {unit}"
