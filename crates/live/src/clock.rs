@@ -7,6 +7,11 @@ pub(crate) fn monotonic_ns() -> u64 {
     read(ClockId::CLOCK_MONOTONIC)
 }
 
+/// Processor time of this thread in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    read(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// How long ago it was `timestamp` on the real-time clock, which stamps packets; 0 if that clock was set meanwhile.
 pub(crate) fn age_of_timestamp(timestamp_ns: u64) -> u64 {
     /// A packet does not wait longer in a socket's buffer.

@@ -15,9 +15,9 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 use crate::capture::Capture;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::frames::Frames;
-use crate::interface::{Interface, Received};
+use crate::interface::{Interface, Received, Sent};
 use crate::lateness::Histogram;
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
 
@@ -67,7 +67,9 @@ pub struct Emulator {
     unforwarded: Unforwarded,
     lost: u64,
     marked: u64,
+    undelivered: u64,
     overload: u64,
+    cpu_ns: u64,
 }
 
 /// What tells flows apart: addresses, protocol and ports, in the direction of the packet.
@@ -95,7 +97,9 @@ impl Emulator {
             unforwarded: Unforwarded::default(),
             lost: 0,
             marked: 0,
+            undelivered: 0,
             overload: 0,
+            cpu_ns: 0,
         })
     }
 
@@ -107,11 +111,13 @@ impl Emulator {
     pub fn run(&mut self, mut keep_going: impl FnMut() -> bool) -> io::Result<()> {
         // Timers of an ordinary thread may be late by 50 microseconds on purpose.
         nix::sys::prctl::set_timerslack(1)?;
+        let begin_ns = thread_cpu_ns();
         let mut buffer = vec![0; BUFFER];
         let mut watched_ns = 0;
         loop {
             let now_ns = monotonic_ns();
             if now_ns >= watched_ns {
+                self.cpu_ns = thread_cpu_ns() - begin_ns;
                 if !keep_going() {
                     return Ok(());
                 }
@@ -136,10 +142,12 @@ impl Emulator {
         let seconds = |ns| Duration::from_nanos(ns).as_secs_f64();
         Ok(Report {
             duration_s: end.since(self.emulation.start().min(end)).as_secs_f64(),
+            cpu_s: seconds(self.cpu_ns),
             ends: self.ends,
             lost_packets: self.lost,
             marked_packets: self.marked,
             in_network_packets: self.frames.len() as u64,
+            undelivered_packets: self.undelivered,
             overload_drops: self.overload + self.interfaces.iter().map(Interface::overflowed).sum::<u64>(),
             lateness: Lateness {
                 p50_s: seconds(self.lateness.quantile(0.5)),
@@ -299,12 +307,14 @@ impl Emulator {
                 if let Some(capture) = &mut self.capture {
                     capture.cross(time, side, bytes)?;
                 }
-                if self.interfaces[side as usize].send(&frame.bytes)? {
-                    let end = &mut self.ends[side as usize];
-                    end.received_packets += 1;
-                    end.received_bytes += packet.size.0;
-                } else {
-                    self.overload += 1;
+                match self.interfaces[side as usize].send(&frame.bytes)? {
+                    Sent::Delivered => {
+                        let end = &mut self.ends[side as usize];
+                        end.received_packets += 1;
+                        end.received_bytes += packet.size.0;
+                    }
+                    Sent::NoRoom => self.overload += 1,
+                    Sent::Gone => self.undelivered += 1,
                 }
                 let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
                 self.lateness.record(monotonic_ns().saturating_sub(due_ns) + frame.waited_ns);

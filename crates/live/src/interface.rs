@@ -36,6 +36,17 @@ pub(crate) struct Received {
     pub(crate) is_cut: bool,
 }
 
+/// What became of a frame that was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// The other end has it.
+    Delivered,
+    /// The other end has no room for it.
+    NoRoom,
+    /// The other end has left, with its namespace.
+    Gone,
+}
+
 impl Interface {
     /// Opens the network interface `name` of this network namespace: all its frames are read, and IP does not see what is
     /// written. Needs `CAP_NET_RAW` there.
@@ -79,8 +90,9 @@ impl Interface {
             match socket::recvmsg::<()>(self.socket.as_raw_fd(), &mut slices, Some(&mut self.control), flags)
             {
                 Ok(message) => message,
-                // The interface is down for a moment, or its peer has gone with its namespace.
-                Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN | Errno::ECONNRESET) => return Ok(None),
+                // The other end has left, with its namespace.
+                Err(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV | Errno::ECONNRESET) => return Ok(None),
+                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
                 Err(error) => return Err(error.into()),
             };
         let mut waited_ns = 0;
@@ -98,23 +110,19 @@ impl Interface {
         Ok(Some(Received { len: message.bytes, waited_ns, is_cut }))
     }
 
-    /// Writes a frame; false if the other end has no room for it.
-    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<bool> {
+    /// Writes a frame.
+    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<Sent> {
         loop {
-            match socket::send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT) {
-                Ok(_) => return Ok(true),
-                Err(Errno::EINTR) => {}
-                // As above; a frame longer than the MTU of the interface is not sent either.
-                Err(
-                    Errno::EAGAIN
-                    | Errno::ENOBUFS
-                    | Errno::ENETDOWN
-                    | Errno::ECONNREFUSED
-                    | Errno::EPIPE
-                    | Errno::EMSGSIZE,
-                ) => return Ok(false),
-                Err(error) => return Err(error.into()),
-            }
+            return match socket::send(self.socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT) {
+                Ok(_) => Ok(Sent::Delivered),
+                Err(Errno::EINTR) => continue,
+                // A frame longer than the MTU of the interface is not sent either.
+                Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::EMSGSIZE) => Ok(Sent::NoRoom),
+                Err(Errno::ENETDOWN | Errno::ENXIO | Errno::ENODEV | Errno::ECONNREFUSED | Errno::EPIPE) => {
+                    Ok(Sent::Gone)
+                }
+                Err(error) => Err(error.into()),
+            };
         }
     }
 

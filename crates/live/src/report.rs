@@ -8,6 +8,8 @@ use serde::Serialize;
 pub struct Report {
     /// Time from the first packet to the end, in seconds.
     pub duration_s: f64,
+    /// Processor time of the thread that carried the packets, in seconds.
+    pub cpu_s: f64,
     /// The two ends: source and destination of the scenario's first connection.
     pub ends: [SideReport; 2],
     /// Packets dropped by links.
@@ -16,6 +18,8 @@ pub struct Report {
     pub marked_packets: u64,
     /// Packets in the network at the end.
     pub in_network_packets: u64,
+    /// Packets that left the network when their receiver had ended.
+    pub undelivered_packets: u64,
     /// Packets dropped since this machine was too slow: not read in time, more than memory allows, or without room at the
     /// receiver.
     pub overload_drops: u64,

@@ -218,6 +218,20 @@ fn full_queues_drop_and_marks_are_written() {
     assert_eq!(report.lost_packets, wired.queue_drops + wired.aqm_drops);
 }
 
+/// Packets for a host that has ended are no overload.
+#[test]
+fn a_host_may_end_first() {
+    let ((), report) = emulate(SCENARIO, None, |hosts| {
+        hosts.source.send(&datagram(3)).expect("room");
+        Hosts::receive(&hosts.destination).expect("it arrives");
+        hosts.source.send(&datagram(4)).expect("room");
+        hosts.destination.shutdown(std::net::Shutdown::Both).expect("it is open");
+        thread::sleep(Duration::from_millis(150));
+    });
+    assert_eq!((report.undelivered_packets, report.overload_drops), (1, 0));
+    assert_eq!(report.ends[1].received_packets, 1);
+}
+
 /// Random and mutated frames from both ends never stop it.
 #[test]
 fn hostile_frames_do_no_harm() {

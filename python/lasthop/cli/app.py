@@ -194,9 +194,7 @@ def emulate(
     overrides: Overrides = None,
     mtu: Annotated[
         int | None,
-        typer.Option(
-            min=68, max=65535, metavar="B", help="The MTU; by default the scenario's packet size."
-        ),
+        typer.Option(min=68, max=65535, metavar="B", help="The MTU; by default the scenario's packet size."),
     ] = None,
     lateness: Annotated[
         float,

@@ -8,8 +8,8 @@ lasthop emulate            the user's namespaces: checks the scenario, waits
       unshare: network     the client's end: gate.py, then the command or a shell
 ```
 
-The kernel ends all of the process namespace with its first process, and a network namespace with its last, so nothing
-is left behind, however it ends.
+The kernel ends all of the process namespace with its first process, and a network namespace with its last, so
+nothing is left behind, however it ends.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -34,6 +34,9 @@ from lasthop.cli.failure import LATE, RefusedError
 from lasthop.cli.output import Output, run_stem
 from lasthop.cli.scenario import describe, load
 from lasthop.cli.streams import detail, emit_document, notify
+
+if TYPE_CHECKING:
+    from lasthop._lasthop import Emulator
 
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
 """The addresses of the source and the destination of the data: `{server}` and `{client}` in commands."""
@@ -52,6 +55,12 @@ _LIFELINE = "LASTHOP_EMULATION"
 
 _PATIENCE = 2.0
 """Seconds that programs have to end after they were told to."""
+
+_LONGEST_WAIT = 0.05
+"""Packets that have waited so long to be read, in seconds, and ten times the bound, are dropped."""
+
+_PRIORITY = 10
+"""Real-time priority of the thread that carries packets."""
 
 _UNPRIVILEGED = ("--user", "--map-root-user")
 
@@ -216,6 +225,44 @@ class _End:
                 self.process.kill()
 
 
+class _Carrier:
+    """The thread that carries packets: without privileges, since nobody trusts who sent them.
+
+    It goes before other threads of the machine if the user may have that.
+    """
+
+    def __init__(self, emulator: Emulator, stop: threading.Event) -> None:
+        self._emulator, self._stop = emulator, stop
+        self._begin = threading.Event()
+        self._report: dict[str, Any] = {}
+        self._failure: OSError | None = None
+        self._thread = threading.Thread(target=self._carry, daemon=True)
+        self._thread.start()
+
+    def _carry(self) -> None:
+        with suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+            self._report["real_time"] = True
+        self._emulator.drop_privileges()
+        self._begin.wait()
+        try:
+            self._report |= json.loads(self._emulator.run(lambda: not self._stop.is_set()))
+        except OSError as error:
+            self._failure = error
+            self._stop.set()
+
+    def begin(self) -> None:
+        """Carry packets from now on."""
+        self._begin.set()
+
+    def report(self) -> dict[str, Any]:
+        """Wait until it has stopped, and return its report."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return {"real_time": False, **self._report}
+
+
 def _emulate(request: Request, scenario: Scenario, scheme: str, mtu: int, lifeline: int) -> int:
     """Set up both ends, carry packets until the command ends, and report; returns the exit code."""
     from lasthop._lasthop import Emulator
@@ -238,13 +285,18 @@ def _emulate(request: Request, scenario: Scenario, scheme: str, mtu: int, lifeli
         pcap = None
         if output is not None and request.pcap:
             pcap = output.path(f"{run_stem(scheme)}.pcapng", "pcapng")
-        # Longer than the bound, packets are dropped instead.
-        settings = {"mtu": mtu, "longest_wait": 10 * request.lateness / 1e3, "pcap": pcap}
-        emulator = Emulator(scenario, scheme, _DEVICES, seed=request.seed, run=request.run, **settings)
-        # What follows reads packets from programs that are not trusted.
+        emulator = Emulator(
+            scenario,
+            scheme,
+            _DEVICES,
+            seed=request.seed,
+            run=request.run,
+            mtu=mtu,
+            longest_wait=max(_LONGEST_WAIT, 10 * request.lateness / 1e3),
+            pcap=pcap,
+        )
+        carrier = _Carrier(emulator, stop)
         Emulator.drop_privileges()
-        carried: list[str] = []
-        carrier = threading.Thread(target=lambda: carried.append(emulator.run(lambda: not stop.is_set())))
         detail(f"{_names(scenario, scheme)} at {' and '.join(ADDRESSES)}, MTU {mtu}")
         at_server.go()
         at_server.expect("ready")
@@ -254,17 +306,14 @@ def _emulate(request: Request, scenario: Scenario, scheme: str, mtu: int, lifeli
             notify(f"the server is at {ADDRESSES[0]}; `exit` ends the emulation")
         at_client.go()
         at_client.expect("ready")
-        carrier.start()
+        carrier.begin()
         code = _wait(at_client.process, stop)
         if server and not stop.is_set():
             # Such as one that prints its results when the client has left.
-            with _ignoring_timeouts():
+            with suppress(subprocess.TimeoutExpired):
                 at_server.process.wait(_PATIENCE / 2)
         stop.set()
-        carrier.join()
-        if not carried:
-            raise RefusedError("emulate has stopped carrying packets: see above")
-        report = _report(request, scenario, scheme, json.loads(carried[0]), code)
+        report = _report(request, scenario, scheme, carrier.report(), code)
         if output is not None:
             output.text("scenario.toml", scenario.to_toml())
             output.text("results.json", json.dumps(report, indent=2) + "\n")
@@ -279,22 +328,12 @@ def _emulate(request: Request, scenario: Scenario, scheme: str, mtu: int, lifeli
 
 
 @contextmanager
-def _end(
-    side: int, program: list[str] | None, mtu: int, *, listens: bool, quiet: bool
-) -> Iterator[_End]:
+def _end(side: int, program: list[str] | None, mtu: int, *, listens: bool, quiet: bool) -> Iterator[_End]:
     end = _End(side, program, mtu, listens=listens, quiet=quiet)
     try:
         yield end
     finally:
         end.stop()
-
-
-@contextmanager
-def _ignoring_timeouts() -> Iterator[None]:
-    try:
-        yield
-    except subprocess.TimeoutExpired:
-        pass
 
 
 def _watch(lifeline: int, stop: threading.Event) -> None:
@@ -345,18 +384,17 @@ def _report(
     lateness, bound = carried["lateness"], request.lateness / 1e3
     if lateness["p99_s"] > bound:
         problems.append(
-            f"1 % of the packets left {_time(lateness['p99_s'])} late or more, above the bound of {_time(bound)}; use "
-            "an idle machine or slower links, or raise --lateness"
+            f"1 % of the packets left {_time(lateness['p99_s'])} late or more, above the bound of "
+            f"{_time(bound)}; use an idle machine or slower links, or raise --lateness"
         )
-    if carried["overload_drops"]:
+    if dropped := carried["overload_drops"]:
         problems.append(
-            f"{carried['overload_drops']:,} packets were dropped since this machine was too slow, or their receiver; "
-            "send less"
+            f"{dropped:,} packets were dropped since this machine was too slow, or their receiver; send less"
         )
-    if carried["unforwarded"]["oversized"]:
+    if oversized := carried["unforwarded"]["oversized"]:
         problems.append(
-            f"{carried['unforwarded']['oversized']:,} packets above the MTU were not carried; turn segmentation "
-            "offload off in the program that sends them"
+            f"{oversized:,} packets above the MTU were not carried; turn segmentation offload off in the "
+            "program that sends them"
         )
     return {
         "title": scenario.title,
@@ -400,7 +438,8 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"  {report['simulated_flows']} flows were simulated beside them"
     late = report["lateness"]
     times = ", ".join(f"{name} {_time(late[f'{name}_s'])}" for name in ("p50", "p99", "max"))
-    yield f"  lateness {times}"
+    share = report["cpu_s"] / report["duration_s"] if report["duration_s"] else 0
+    yield f"  lateness {times}; {share:.0%} of a processor"
 
 
 def _time(seconds: float) -> str:

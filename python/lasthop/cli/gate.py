@@ -1,4 +1,4 @@
-"""One end of an emulated network: waits in its network namespace until that has an interface, then runs a program.
+"""One end of an emulated network: waits in its namespace until that has an interface, then runs a program.
 
 Executed by path, without the package: `python gate.py PLAN`, where PLAN is JSON with
 

@@ -1,0 +1,241 @@
+"""`lasthop emulate`: real programs over a scenario's network, where the machine allows namespaces."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from conftest import ROOT, Command, results
+
+import lasthop
+from lasthop.cli import emulate
+from lasthop.cli.failure import EXIT_CODES, LATE, RefusedError
+
+
+def _refusal() -> str:
+    """Say why nothing can be emulated here; empty if it can."""
+    if sys.platform != "linux":
+        return "emulation needs Linux"
+    if missing := [tool for tool in ("unshare", "ip") if shutil.which(tool) is None]:
+        return f"emulation needs {' and '.join(missing)}"
+    try:
+        emulate._isolation()
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+REFUSAL = _refusal()
+in_namespaces = pytest.mark.skipif(bool(REFUSAL), reason=REFUSAL)
+
+PATIENT = ("--lateness", "500")
+"""Tests share the machine."""
+
+SERVER = """
+import socket
+listener = socket.create_server(("10.0.0.1", 5001))
+peer = listener.accept()[0]
+size = int(peer.makefile().readline())
+peer.sendall(bytes(i * i % 251 for i in range(size)))
+peer.close()
+"""
+
+CLIENT = """
+import hashlib, socket, sys, time
+size = int(sys.argv[2])
+peer = socket.create_connection((sys.argv[1], 5001))
+begin = time.monotonic()
+peer.sendall(b"%d\\n" % size)
+received = bytearray()
+while piece := peer.recv(65536):
+    received += piece
+assert received == bytes(i * i % 251 for i in range(size)), len(received)
+print(f"{8 * size / (time.monotonic() - begin):.0f}")
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Write a server that sends what is asked for, and a client that checks it."""
+    directory = tmp_path_factory.mktemp("programs")
+    for name, text in (("server.py", SERVER), ("client.py", CLIENT)):
+        (directory / name).write_text(text)
+    python = sys.executable
+    return SimpleNamespace(
+        server=f"{python} {directory / 'server.py'}",
+        client=[python, str(directory / "client.py"), "{server}"],
+    )
+
+
+@in_namespaces
+def test_a_transfer_takes_as_long_as_the_links_say(
+    command: Command, programs: SimpleNamespace, tmp_path: Path
+) -> None:
+    """Real TCP over 2 Mb/s and 40 ms: all bytes arrive, at most at the rate of the link."""
+    settings = ["radio.rate=2 Mbps", "wired.delay=19 ms", "radio.channel.frame-loss.loss=0.005"]
+    options = [word for setting in settings for word in ("--set", setting)]
+    shown = command(
+        "emulate",
+        "last-mile",
+        *options,
+        *PATIENT,
+        *("--json", "--out", tmp_path, "--pcap", "--server", programs.server, "--"),
+        *(*programs.client, "300000"),
+    )
+    assert shown.returncode == 0, shown.stderr
+    report = json.loads(shown.stdout)
+    throughput = float(shown.stderr.splitlines()[0])
+    assert 0.2e6 < throughput < 2e6 * 1448 / 1500
+    assert results(tmp_path) == ["basic.pcapng", "results.json", "scenario.toml"]
+    assert json.loads((tmp_path / "results.json").read_text()) == report
+    assert (report["scheme"], report["seed"], report["run"], report["problems"]) == ("basic", 1, 0, [])
+    server, client = report["ends"]
+    assert (server["host"], client["host"]) == ("fixed", "mobile")
+    sent, received = (server[key] + client[key] for key in ("sent_packets", "received_packets"))
+    others = ("lost_packets", "in_network_packets", "undelivered_packets", "overload_drops")
+    assert sent == received + sum(report[key] for key in others)
+    # Headers too, and what was sent again.
+    assert 300_000 < client["received_bytes"] < 400_000
+    # Packets of one segment each, as large as the scenario says.
+    assert client["received_bytes"] / client["received_packets"] <= 1500
+    assert client["received_packets"] > 300_000 / 1460
+    assert report["unforwarded"]["oversized"] == 0
+    (radio,) = (link for link in report["links"] if link["link"] == "base-mobile")
+    assert radio["link_attempts"] >= client["received_packets"]
+    assert 0 < report["lateness"]["p50_s"] <= report["lateness"]["p99_s"] <= report["lateness"]["max_s"]
+    capture = (tmp_path / "basic.pcapng").read_bytes()
+    assert capture[:4] == b"\n\r\r\n"
+    assert len(capture) > 2 * 300_000
+
+
+@in_namespaces
+def test_the_exit_code_is_that_of_the_command(command: Command) -> None:
+    shown = command(
+        "emulate", "last-mile", *PATIENT, "--", "sh", "-c", "echo $LASTHOP_SERVER {client}; exit 7"
+    )
+    assert (shown.returncode, shown.stdout) == (7, "10.0.0.1 10.0.0.2\n")
+    assert "emulated 0.00 s of last-mile, basic, seed 1, run 0" in shown.stderr
+    missing = command("emulate", "last-mile", "--", "no-such-program")
+    assert missing.returncode == 127
+    assert "cannot run no-such-program: No such file or directory" in missing.stderr
+
+
+@in_namespaces
+def test_lateness_beyond_the_bound_fails(command: Command, programs: SimpleNamespace) -> None:
+    bound = ("--lateness", "0.001", "--server", programs.server)
+    shown = command("emulate", "last-mile", *bound, "--", *programs.client, "3000")
+    assert shown.returncode == LATE
+    assert "above the bound of 1 us" in shown.stderr
+    assert LATE in EXIT_CODES
+
+
+@in_namespaces
+def test_nothing_is_left_of_an_emulation_that_was_killed(tmp_path: Path) -> None:
+    marker = f"{tmp_path}/started"
+    line = [sys.executable, "-m", "lasthop", "emulate", "last-mile"]
+    # A child of the command outlives its own parent.
+    script = f"(echo x > {marker}; exec sleep 54321) & wait"
+    for end in (signal.SIGKILL, signal.SIGTERM):
+        Path(marker).unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [*line, "--", "sh", "-c", script], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        _await(Path(marker).exists)
+        assert _running("54321")
+        process.send_signal(end)
+        process.wait(20)
+        _await(lambda: not _running("54321"))
+
+
+def _await(condition: object) -> None:
+    end = time.monotonic() + 20
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _running(word: str) -> bool:
+    """Whether any process is `sleep word`."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().split(b"\0")[:2] == [b"sleep", word.encode()]:
+                return True
+        except OSError:
+            pass
+    return False
+
+
+@in_namespaces
+def test_the_command_has_no_way_out(command: Command) -> None:
+    """Its namespace has the loopback and one interface, and no route but to the other end."""
+    shown = command("emulate", "last-mile", *PATIENT, "--", "sh", "-c", "ls /sys/class/net; ip route")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.split("\n")[-2] == "10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.2 "
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="emulation needs Linux")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["ebsn-example", "--scheme", "ebsn"], "which changes the TCP of simulated hosts"),
+        (["last-mile", "--pcap"], "--pcap writes a file and needs --out DIR"),
+        (["last-mile", "--lateness", "0"], "--lateness: expected milliseconds from 0 to 1000, such as 5"),
+        (["last-mile", "--mtu", "20"], "greater than or equal to 68"),
+        (["last-mile", "--scheme", "nonsense"], 'there is no scheme "nonsense"'),
+        (["cell", "--set", "transfer.size=1 KB", "--scheme", "snoop"], "real packets have no such hosts"),
+    ],
+)
+def test_what_cannot_be_emulated_is_refused(command: Command, arguments: list[str], problem: str) -> None:
+    shown = command("emulate", *arguments, "--", "true")
+    assert shown.returncode == 2
+    assert problem in shown.stderr
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(RefusedError, match=r"needs the program `unshare`; install util-linux"):
+        emulate._enter_namespaces()
+    monkeypatch.undo()
+
+    def refuse(*_: object, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(returncode=1, stderr="unshare: unshare failed: Operation not permitted\n")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    with pytest.raises(
+        RefusedError, match=r"unshare failed: Operation not permitted\); allow user namespaces"
+    ):
+        emulate._isolation()
+
+
+def test_problems_are_told_with_their_remedies() -> None:
+    request = SimpleNamespace(lateness=5.0, seed=1, run=0)
+    scenario = SimpleNamespace(title="", file="mine.toml", hash="0")
+    carried = {
+        "lateness": {"p50_s": 1e-5, "p99_s": 7e-3, "max_s": 2.0},
+        "overload_drops": 2,
+        "unforwarded": {"oversized": 1},
+    }
+    report = emulate._report(request, scenario, "basic", carried, 0)  # type: ignore[arg-type]
+    late, slow, large = report["problems"]
+    assert late == (
+        "1 % of the packets left 7 ms late or more, above the bound of 5 ms; use an idle machine or "
+        "slower links, or raise --lateness"
+    )
+    assert slow.startswith("2 packets were dropped since this machine was too slow")
+    assert large.startswith("1 packets above the MTU were not carried; turn segmentation offload off")
+    carried = {**carried, "lateness": {"p99_s": 5e-3}, "overload_drops": 0, "unforwarded": {"oversized": 0}}
+    assert emulate._report(request, scenario, "basic", carried, 0)["problems"] == []  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["bursts", "cell", "ebsn-example", "hand-off", "last-mile", "starlink"])
+def test_worked_scenarios_can_be_emulated(name: str) -> None:
+    facts = lasthop.load(name).emulated("basic")
+    assert len(facts["hosts"]) == 2
+    assert 500 < facts["packet_size"] <= 1500
