@@ -24,6 +24,7 @@ SCRIPTS = (
     "diagram.js",
     "statistics.js",
     "lessons.js",
+    "frame.js",
     "app.js",
 )
 """The page's own scripts, in the order in which they need each other."""

@@ -27,6 +27,7 @@ async function changed() {
   }
   running = false;
   sample();
+  tellFrame().catch(failed);
 }
 
 async function run() {
@@ -81,9 +82,9 @@ function drawNumbers() {
   $("unfinished").textContent = late.length ? `Not finished at the time limit: ${late.join(", ")}.` : "";
 }
 
-// Shows what the address says.
-async function fromFragment() {
-  const fields = new URLSearchParams(location.hash.slice(1));
+// Shows what an address says.
+async function fromFragment(text = location.hash.slice(1)) {
+  const fields = new URLSearchParams(text);
   const { found, number } = lessonIn(fields);
   await openScenario(found, number);
   // An address of a lesson alone is that of its step as it is meant.
@@ -112,6 +113,7 @@ async function begin() {
   await fromFragment();
   listen();
   listenToDiagram();
+  listenToFrame();
   await changed();
   document.body.dataset.ready = "yes";
 }

@@ -1,0 +1,111 @@
+"""The page as a widget of notebooks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import Command
+
+import lasthop
+from lasthop import web
+from lasthop.web.widget import Explorer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+# What a notebook is to a widget: traits that it gets, sets and saves, and an element to show it in.
+NOTEBOOK = """<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><div id="cell"></div>
+<script type="application/json" id="traits">%s</script>
+<script type="module">
+%s
+const traits = JSON.parse(document.getElementById("traits").textContent);
+const listeners = {};
+globalThis.saved = 0;
+globalThis.model = {
+  get: (name) => traits[name],
+  set: (name, value) => { traits[name] = value; },
+  save_changes: () => { saved += 1; },
+  on: (name, listener) => { listeners[name] = listener; },
+  off: (name) => { delete listeners[name]; },
+};
+globalThis.changed = (name, value) => { traits[name] = value; listeners[`change:${name}`](); };
+globalThis.listening = () => Object.keys(listeners).length;
+globalThis.leave = widget.render({ model, el: document.getElementById("cell") });
+</script>"""
+
+
+@pytest.fixture
+def explorer() -> Explorer:
+    if not web.MODULE.exists():
+        pytest.skip("there is no simulator as WebAssembly: make web")
+    return Explorer("ebsn-example", ["transfer.size=50 KB"], state="a=basic&b=ebsn&run=3")
+
+
+@pytest.fixture
+def cell(browser: Browser, explorer: Explorer, tmp_path: Path) -> Iterator[Page]:
+    """Show the widget as a notebook does."""
+    traits = {name: getattr(explorer, name) for name in ("html", "state", "height")}
+    module = (web.DIRECTORY / "widget.js").read_text(encoding="utf-8")
+    module = module.replace("export default {", "const widget = {")
+    file = tmp_path / "notebook.html"
+    file.write_text(NOTEBOOK % (json.dumps(traits).replace("<", "\\u003c"), module), encoding="utf-8")
+    said: list[str] = []
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_function("() => saved > 0")
+    yield page
+    context.close()
+    assert said == []
+
+
+def test_what_the_page_shows_is_there_in_python(cell: Page, explorer: Explorer, command: Command) -> None:
+    for name in ("state", "command", "toml", "results"):
+        setattr(explorer, name, cell.evaluate("name => model.get(name)", name))
+    assert shlex.split(explorer.command)[:3] == ["lasthop", "run", "ebsn-example"]
+    assert explorer.scenario.schemes == ["basic", "ebsn"]
+    for run in lasthop.compare(explorer.scenario, run=3):
+        assert explorer.metrics[run.scheme].items() >= run.metrics.items()
+    printed = command(*shlex.split(explorer.command)[1:], "--json")
+    assert printed.stdout == f"{explorer.results}\n"
+
+
+def test_a_slider_changes_the_scenario_in_python(cell: Page, explorer: Explorer) -> None:
+    frame = cell.frames[1]
+    before = cell.evaluate("saved")
+    frame.select_option("#b", "snoop")
+    cell.wait_for_function("before => saved > before", arg=before)
+    explorer.toml = cell.evaluate("model.get('toml')")
+    assert explorer.scenario.schemes == ["basic", "snoop"]
+    assert "b=snoop" in cell.evaluate("model.get('state')")
+
+
+def test_python_changes_the_page(cell: Page) -> None:
+    frame = cell.frames[1]
+    cell.evaluate("changed('state', 'lesson=fade&step=2')")
+    frame.wait_for_function("() => $('lesson-step').textContent === 'Step 2 of 6'")
+    cell.evaluate("changed('height', 500)")
+    assert cell.eval_on_selector("iframe", "each => each.getBoundingClientRect().height") == 500
+    cell.evaluate("leave()")
+    assert cell.evaluate("listening()") == 0
+
+
+def test_before_the_page_has_run(explorer: Explorer) -> None:
+    assert (explorer.command, explorer.metrics) == ("", {})
+    assert 'size = "50000 B"' in explorer.scenario.to_toml()
+    assert explorer.height == 900
+
+
+def test_what_cannot_be_run_is_refused_at_once(explorer: Explorer) -> None:
+    values: dict[str, Any] = {"overrides": ["radio.rate=fast"]}
+    with pytest.raises(lasthop.ScenarioError, match="expected a rate"):
+        Explorer("ebsn-example", **values)
+    with pytest.raises(lasthop.ScenarioError, match="did you mean"):
+        Explorer("ebsn-exampel")
