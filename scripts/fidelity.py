@@ -116,11 +116,11 @@ def emulated(path: Path, control: str, run: int, seconds: float) -> float:
 
 def interval(values: list[float]) -> str:
     """Return the mean in Mb/s with its 95 % interval."""
-    from scipy.stats import t
-
     mean = statistics.fmean(values)
     if len(values) < 2:
         return f"{mean / 1e6:.2f}"
+    from scipy.stats import t
+
     half = t.ppf(0.975, len(values) - 1) * statistics.stdev(values) / len(values) ** 0.5
     return f"{mean / 1e6:.2f} ± {half / 1e6:.2f}"
 
@@ -162,7 +162,7 @@ def main() -> None:
     controls = [control for control in SENDERS if control in available]
     print(f"Linux {platform.release()}\n")
     if asked.quick:
-        rows = compare([Case(2, 20, 0.0)], controls[:1], 1, 2.0)
+        rows = compare([Case(2, 20, 0.0)], controls[:1], 1, 1.0)
     else:
         rows = compare(GRID, controls, asked.runs, asked.seconds)
     for row in rows:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -178,6 +180,50 @@ def test_the_command_has_no_way_out(command: Command) -> None:
     shown = command("emulate", "last-mile", *PATIENT, "--", "sh", "-c", "ls /sys/class/net; ip route")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.split("\n")[-2] == "10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.2 "
+
+
+@in_namespaces
+def test_a_shell_has_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a command there is a shell, with job control; Ctrl-C is for what runs in it."""
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    ours, theirs = pty.openpty()
+    # In a session of its own, whose terminal is its stdin.
+    begin = ["setsid", "--ctty", "--wait", sys.executable, "-m", "lasthop", "emulate", "last-mile"]
+    process = subprocess.Popen(begin, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+
+    def expect(text: bytes) -> None:
+        nonlocal shown
+        end = time.monotonic() + 20
+        while text not in shown:
+            assert time.monotonic() < end, shown
+            shown += os.read(ours, 4096)
+
+    expect(b"the server is at 10.0.0.1; `exit` ends the emulation")
+    os.write(ours, b"echo begun-$((1 + 1)); sleep 54322\n")
+    expect(b"begun-2")
+    _await(lambda: _running("54322"))
+    os.write(ours, b"\x03")
+    _await(lambda: not _running("54322"))
+    os.write(ours, b"exit 3\n")
+    expect(b"emulated 0.00 s of last-mile")
+    assert process.wait(20) == 3
+    os.close(ours)
+
+
+@in_namespaces
+def test_linux_and_the_simulator_agree_on_an_easy_link() -> None:
+    """The short case of scripts/fidelity.py."""
+    line = [sys.executable, str(ROOT / "scripts" / "fidelity.py"), "--quick"]
+    shown = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    if "the emulation failed with 3" in shown.stderr:
+        pytest.skip("this machine is too busy to emulate in time")
+    assert shown.returncode == 0, shown.stderr
+    cells = [cell.strip() for cell in shown.stdout.splitlines()[-1].split("|")[1:-1]]
+    assert cells[:4] == ["2 Mb/s", "20 ms", "0 %", "reno"]
+    kernel, simulator = map(float, cells[4:6])
+    assert simulator == pytest.approx(kernel, rel=0.05)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="emulation needs Linux")

@@ -51,7 +51,8 @@ _MAC = "02:00:00:00:00:01"
 """The hardware address of both ends, so that frames pass between them as they are."""
 
 _LIFELINE = "LASTHOP_EMULATION"
-"""The variable with the file descriptor that is closed when the outer process ends."""
+"""The variable with the file descriptor that is closed when the outer process ends, and whether that is in
+the foreground of a terminal."""
 
 _PATIENCE = 2.0
 """Seconds that programs have to end after they were told to."""
@@ -102,7 +103,13 @@ def execute(request: Request) -> None:
         describe(request.path, scenario)
         _enter_namespaces()
     else:
-        raise typer.Exit(_emulate(request, scenario, scheme, mtu, int(lifeline)))
+        descriptor, foreground = map(int, lifeline.split())
+        if foreground:
+            # Shells cannot handle a process group that their namespace does not know.
+            os.setpgid(0, 0)
+            _take_terminal()
+        code = _emulate(request, scenario, scheme, mtu, descriptor, foreground=bool(foreground))
+        raise typer.Exit(code)
 
 
 def _enter_namespaces() -> None:
@@ -111,12 +118,12 @@ def _enter_namespaces() -> None:
         if shutil.which(tool) is None:
             raise RefusedError(f"emulate needs the program `{tool}`; install {package}")
     inherited, lifeline = os.pipe()
-    # Ctrl-C is for the command; the emulation ends with it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave_interrupts_to_programs()
+    foreground = _in_foreground()
     arguments = ["unshare", *_isolation(), "--net", "--pid", "--fork", "--kill-child"]
     inner = subprocess.Popen(
         [*arguments, sys.executable, "-m", "lasthop", *sys.argv[1:]],
-        env=os.environ | {_LIFELINE: str(inherited)},
+        env=os.environ | {_LIFELINE: f"{inherited} {int(foreground)}"},
         pass_fds=[inherited],
     )
     os.close(inherited)
@@ -130,7 +137,33 @@ def _enter_namespaces() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
     code = inner.wait()
+    if foreground:
+        _take_terminal()
     raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _leave_interrupts_to_programs() -> None:
+    """Let Ctrl-C be for the command; the emulation ends with it.
+
+    A handler, since programs inherit signals that are ignored.
+    """
+    signal.signal(signal.SIGINT, lambda *_: None)
+
+
+def _in_foreground() -> bool:
+    """Whether this process may read from the terminal that is its stdin."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _take_terminal() -> None:
+    """Put the process group of this process in the foreground of the terminal."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+    with suppress(OSError):
+        os.tcsetpgrp(0, os.getpgrp())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
 
 
 def _isolation() -> tuple[str, ...]:
@@ -263,14 +296,16 @@ class _Carrier:
         return {"real_time": False, **self._report}
 
 
-def _emulate(request: Request, scenario: Scenario, scheme: str, mtu: int, lifeline: int) -> int:
+def _emulate(
+    request: Request, scenario: Scenario, scheme: str, mtu: int, lifeline: int, *, foreground: bool
+) -> int:
     """Set up both ends, carry packets until the command ends, and report; returns the exit code."""
     from lasthop._lasthop import Emulator
 
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave_interrupts_to_programs()
     threading.Thread(target=_watch, args=(lifeline, stop), daemon=True).start()
     program = [_with_addresses(each) for each in request.command] or [os.environ.get("SHELL", "/bin/sh")]
     server = ["sh", "-c", _with_addresses(request.server)] if request.server else None
@@ -308,6 +343,9 @@ def _emulate(request: Request, scenario: Scenario, scheme: str, mtu: int, lifeli
         at_client.expect("ready")
         carrier.begin()
         code = _wait(at_client.process, stop)
+        if foreground:
+            # An interactive shell kept it.
+            _take_terminal()
         if server and not stop.is_set():
             # Such as one that prints its results when the client has left.
             with suppress(subprocess.TimeoutExpired):
