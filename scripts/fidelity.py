@@ -162,7 +162,7 @@ def main() -> None:
     controls = [control for control in SENDERS if control in available]
     print(f"Linux {platform.release()}\n")
     if asked.quick:
-        rows = compare([Case(2, 20, 0.0)], controls[:1], 1, 1.0)
+        rows = compare([Case(2, 20, 0.0)], controls[:1], 1, 2.0)
     else:
         rows = compare(GRID, controls, asked.runs, asked.seconds)
     for row in rows:
