@@ -251,9 +251,10 @@ def study(
         typer.Option(
             metavar="FORMAT",
             autocompletion=complete.export,
-            help="Also write a table of every run: csv or parquet.",
+            help="Also write every run as csv or parquet; or datasette: metadata to show the store with.",
         ),
     ] = None,
+    html: Annotated[bool, typer.Option("--html", help="Also write a report: report.html.")] = False,
     verbose: Verbose = False,
 ) -> None:
     """Sweep a scenario with replications until the intervals are narrow enough; can be resumed."""
@@ -261,7 +262,7 @@ def study(
         from lasthop.cli.study import Request, execute
 
         settings = (scheme or [], sender or [], seed, overrides or [], jobs, precision, runs, metric)
-        execute(Request(scenario, *settings, out, json, dry_run, export))
+        execute(Request(scenario, *settings, out, json, dry_run, export, html))
 
 
 @app.command()

@@ -111,7 +111,7 @@ def reading(context: typer.Context, incomplete: str) -> Values:
 
 def export(incomplete: str) -> Values:
     """Complete a format of exported tables."""
-    return [(name, "") for name in ("csv", "parquet") if name.startswith(incomplete)]
+    return [(name, "") for name in ("csv", "parquet", "datasette") if name.startswith(incomplete)]
 
 
 def better(incomplete: str) -> Values:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,13 +51,14 @@ class Request:
     as_json: bool
     dry_run: bool
     export: str | None
+    html: bool
 
 
 def execute(request: Request) -> None:
     """Make the missing runs, and print and write the results."""
     precision, runs = read_share("--precision", request.precision), read_runs(request.runs)
-    if request.export not in (None, "csv", "parquet"):
-        raise RefusedError(f"--export: expected csv or parquet, found {request.export!r}")
+    if request.export not in (None, "csv", "parquet", "datasette"):
+        raise RefusedError(f"--export: expected csv, parquet or datasette, found {request.export!r}")
     scenario = load(request.path, request.overrides, request.schemes, request.senders)
     describe(request.path, scenario)
     directory = request.out if request.out is not None else Path(f"{request.path.stem}.study")
@@ -89,7 +92,8 @@ def _run(study: Study, request: Request, directory: Path) -> None:
                 notify(f"nothing left to run: {study.path} has every run of this study")
             activity.doing("writing results")
             with Output(directory) as output:
-                written = report.write(study, output.staging, request.export)
+                command = shlex.join(["lasthop", *sys.argv[1:]])
+                written = report.write(study, output.staging, request.export, request.html, command)
                 document = written[0].read_text(encoding="utf-8")
             summary, comparison = study.summary(), study.compare()
     except KeyboardInterrupt:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import csv
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +15,7 @@ from lasthop.papers.claims import Contradiction
 from lasthop.papers.paper import Claim, Plot
 from lasthop.papers.runner import Outcome
 from lasthop.plots import DataFigure
+from lasthop.report import Picture, data_url, template
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
@@ -118,21 +116,16 @@ def write_figures(outcome: Outcome, directory: Path) -> list[Path]:
 
 def write_html(outcome: Outcome, path: Path) -> Path:
     """Write a self-contained HTML page."""
-    from jinja2 import Environment, PackageLoader
-
-    environment = Environment(
-        loader=PackageLoader("lasthop.papers", ""), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
     document = json.dumps(as_json(outcome), ensure_ascii=False)
-    page = environment.get_template("report.html.jinja").render(
+    page = template("lasthop.papers", "report.html.jinja").render(
         outcome=outcome,
         paper=outcome.plan.paper,
         version=__version__,
         command=_command(outcome),
         counts=outcome.counts(),
         definitions=sum(claim.definition for claim, _ in outcome.judgements),
-        data=_data_url("application/json", document.encode()),
-        images=[_Image.of(plot, figure) for plot, figure in outcome.figures],
+        data=data_url("application/json", document.encode()),
+        images=[_Image(plot, Picture.of(figure)) for plot, figure in outcome.figures],
         campaigns={each.name: each.full for each in outcome.plan.experiments()},
         reading=_differing(outcome),
         failing=_failing,
@@ -159,48 +152,7 @@ def _command(outcome: Outcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """A figure as the page shows it: picture, numbers, and what is told under the pointer."""
+    """A figure of the paper, and its picture."""
 
     plot: Plot
-    picture: str
-    numbers: str
-    spots: list[tuple[float, float, str]]
-
-    @classmethod
-    def of(cls, plot: Plot, figure: DataFigure) -> _Image:
-        """Draw a figure."""
-        picture, numbers = io.BytesIO(), io.StringIO()
-        plots.save_png(figure, picture)
-        columns = {name: np.asarray(column).tolist() for name, column in figure.data.items()}
-        writer = csv.writer(numbers, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        return cls(
-            plot,
-            _data_url("image/png", picture.getvalue()),
-            _data_url("text/csv", numbers.getvalue().encode()),
-            _spots(figure),
-        )
-
-
-_MOST_SPOTS = 400
-
-
-def _spots(figure: DataFigure) -> list[tuple[float, float, str]]:
-    """Return the place of each point in percent of the picture, from its upper left, and its values."""
-    if "y" not in figure.data:
-        return []
-    axes = figure.axes[0]
-    spots = []
-    for line in axes.get_lines():
-        label = str(line.get_gid() or "")
-        for x, y in np.asarray(line.get_xydata()) if label else ():
-            right, up = figure.transFigure.inverted().transform(axes.transData.transform((x, y)))
-            values = f"{axes.get_xlabel()} {x:.4g}, {axes.get_ylabel()} {y:.4g}"
-            if 0 <= right <= 1 and 0 <= up <= 1:
-                spots.append((100 * float(right), 100 * float(1 - up), f"{label}: {values}"))
-    return spots if len(spots) <= _MOST_SPOTS else []
-
-
-def _data_url(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    picture: Picture

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from lasthop.study.study import Study
 
 if TYPE_CHECKING:
     import pandas
+
+    from lasthop.plots import DataFigure
 
 
 def document(study: Study) -> dict[str, Any]:
@@ -66,7 +69,9 @@ def document(study: Study) -> dict[str, Any]:
     }
 
 
-def write(study: Study, directory: Path, export: str | None) -> list[Path]:
+def write(
+    study: Study, directory: Path, export: str | None, html: bool = False, command: str = ""
+) -> list[Path]:
     """Write all results of a study into a directory.
 
     Parameters
@@ -75,8 +80,12 @@ def write(study: Study, directory: Path, export: str | None) -> list[Path]:
         The study.
     directory : Path
         The directory.
-    export : {"csv", "parquet"}, optional
-        Also write a table of every run, in this format.
+    export : {"csv", "parquet", "datasette"}, optional
+        Also write a table of every run, in this format, or what Datasette is to know of the store.
+    html : bool, default False
+        Also write a report in HTML.
+    command : str, default ""
+        The command that repeats the study, for the report.
 
     Returns
     -------
@@ -96,7 +105,17 @@ def write(study: Study, directory: Path, export: str | None) -> list[Path]:
         written.append(study.to_csv(directory / "runs.csv"))
     if export == "parquet":
         written.append(study.to_parquet(directory / "runs.parquet"))
-    return written + curves(study, directory)
+    if export == "datasette":
+        from lasthop.study.datasette import metadata
+
+        text = json.dumps(metadata(study), indent=2, ensure_ascii=False) + "\n"
+        written.append(write_text(directory / "datasette.json", text))
+    written += curves(study, directory)
+    if html:
+        from lasthop.study.page import write_html
+
+        written.append(write_html(study, directory / "report.html", command))
+    return written
 
 
 def curves(study: Study, directory: Path) -> list[Path]:
@@ -115,27 +134,36 @@ def curves(study: Study, directory: Path) -> list[Path]:
     list of Path
         The files.
     """
+    from lasthop import plots
+
+    numbered = len(study.points[0].parameters) > 1
+    written = []
+    for number, (_, figure) in enumerate(curve_figures(study), 1):
+        written += plots.save(figure, directory / (f"curve-{number}" if numbered else "curve"))
+    return written
+
+
+def curve_figures(study: Study) -> Iterator[tuple[str, DataFigure]]:
+    """Yield the figures of `curves` with their titles."""
     swept = {
         name: list(dict.fromkeys(point.parameters[name] for point in study.points))
         for name in study.points[0].parameters
     }
     numeric = [name for name, values in swept.items() if axis(values) is not None]
     if len(numeric) != 1:
-        return []
-    from lasthop import plots
+        return
     from lasthop.plots.curves import sweep_curve
 
     (x,) = numeric
     others = [name for name in swept if name != x]
     summary = study.summary()
     if not others:
-        figure = sweep_curve(summary, x, title=study.scenario.title)
-        return plots.save(figure, directory / "curve")
-    written = []
-    for number, (values, part) in enumerate(summary.groupby(others, sort=False), 1):
+        title = study.scenario.title
+        yield title, sweep_curve(summary, x, title=title)
+        return
+    for values, part in summary.groupby(others, sort=False):
         title = ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True))
-        written += plots.save(sweep_curve(part, x, title=title), directory / f"curve-{number}")
-    return written
+        yield title, sweep_curve(part, x, title=title)
 
 
 def _mean(row: pandas.Series[Any]) -> dict[str, Any]:

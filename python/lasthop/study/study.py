@@ -188,6 +188,11 @@ class Study:
         return Samples(self._store, self._identity).metrics
 
     @property
+    def stored_metrics(self) -> tuple[str, ...]:
+        """The names of the metrics that the store has of each run."""
+        return self._identity.metrics
+
+    @property
     def points(self) -> list[StoredPoint]:
         """The points, in the order of the sweep."""
         return self._identity.points
