@@ -123,7 +123,7 @@ def study_html(study: Study) -> str:
     from lasthop.study.units import aligned, metric_reading
 
     caption = f"<b>{escape(study.scenario.title or 'A study')}</b> · {escape(_extent(study))}"
-    if not study.progress.done:
+    if not study.progress.done or study.shard is not None:
         return _table(caption, [], [], _state(study))
     summary = study.summary()
     reading = metric_reading(study.metric, float(summary["mean"].abs().max()))

@@ -20,6 +20,7 @@ from lasthop._lasthop import PROFILES
 COMMANDS = [
     "run",
     "study",
+    "merge",
     "compare",
     "check",
     "schemes",
@@ -52,7 +53,7 @@ def test_help_is_whole_and_fits_the_terminal(name: str) -> None:
         # Nothing is cut, or broken inside a word but at a hyphen.
         words, expected = (re.sub(r"(?<=\w-)\s+", "", each).split() for each in (text, shown[120]))
         assert words == expected
-        assert "..." not in text.replace("[ARGS]...", "")
+        assert "..." not in text.replace("[ARGS]...", "").replace("{DIR}...", "")
 
 
 def test_help_shows_examples_that_run(command: Command, tmp_path: Path) -> None:

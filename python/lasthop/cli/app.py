@@ -255,6 +255,10 @@ def study(
         ),
     ] = None,
     html: Annotated[bool, typer.Option("--html", help="Also write a report: report.html.")] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Make only the runs of shard I of N; `lasthop merge` merges them."),
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Sweep a scenario with replications until the intervals are narrow enough; can be resumed."""
@@ -262,7 +266,42 @@ def study(
         from lasthop.cli.study import Request, execute
 
         settings = (scheme or [], sender or [], seed, overrides or [], jobs, precision, runs, metric)
-        execute(Request(scenario, *settings, out, json, dry_run, export, html))
+        execute(Request(scenario, *settings, out, json, dry_run, export, html, shard))
+
+
+@app.command()
+def merge(
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", show_default=False, help="Directory of the whole study.")
+    ],
+    shards: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR",
+            show_default=False,
+            help="The directories of `lasthop study --shard`, or the stores in them.",
+        ),
+    ],
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Merge although runs are missing; `lasthop study` makes them.")
+    ] = False,
+    json: AsJson = False,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            autocompletion=complete.export,
+            help="Also write every run as csv or parquet; or datasette: metadata to show the store with.",
+        ),
+    ] = None,
+    html: Annotated[bool, typer.Option("--html", help="Also write a report: report.html.")] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Merge the shards of a study, and print its tables."""
+    with reporting_errors():
+        from lasthop.cli.merge import Request, execute
+
+        execute(Request(out, shards, partial, json, export, html))
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shlex
 import sys
 import time
@@ -25,6 +26,7 @@ from lasthop.study.export import require_pyarrow
 from lasthop.study.plan import MOST_RUNS
 from lasthop.study.quantity import quantity
 from lasthop.study.samples import TOTAL, is_counter
+from lasthop.study.shard import Shard
 from lasthop.study.units import aligned, metric_reading
 
 if TYPE_CHECKING:
@@ -52,16 +54,29 @@ class Request:
     dry_run: bool
     export: str | None
     html: bool
+    shard: str | None
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a study has come to: the text of `--json`, the names of the files, and the tables."""
+
+    document: str
+    files: list[str]
+    summary: pandas.DataFrame
+    comparison: pandas.DataFrame
 
 
 def execute(request: Request) -> None:
     """Make the missing runs, and print and write the results."""
     precision, runs = read_share("--precision", request.precision), read_runs(request.runs)
-    if request.export not in (None, "csv", "parquet", "datasette"):
-        raise RefusedError(f"--export: expected csv, parquet or datasette, found {request.export!r}")
+    check_export(request.export)
+    shard = _read_shard(request)
     scenario = load(request.path, request.overrides, request.schemes, request.senders)
     describe(request.path, scenario)
-    directory = request.out if request.out is not None else Path(f"{request.path.stem}.study")
+    directory = Path(f"{request.path.stem}.study") if request.out is None else request.out
+    if shard is not None and request.out is None:
+        directory /= f"shard-{shard.index}-of-{shard.of}"
     store = None if request.dry_run else directory / STORE
     try:
         if request.export == "parquet":
@@ -73,13 +88,14 @@ def execute(request: Request) -> None:
             runs=runs,
             metric=request.metric,
             store=store,
+            shard=None if shard is None else (shard.index, shard.of),
         ) as study:
             if request.dry_run:
                 _estimate(study, request)
             else:
                 _run(study, request, directory)
     except StudyError as error:
-        raise RefusedError(str(error)) from None
+        raise RefusedError(re.sub("^shard: ", "--shard: ", str(error))) from None
 
 
 def _run(study: Study, request: Request, directory: Path) -> None:
@@ -90,18 +106,33 @@ def _run(study: Study, request: Request, directory: Path) -> None:
             detail(f"made {made:,} runs in {duration(time.monotonic() - began)}, {_threads(request.jobs)}")
             if made == 0:
                 notify(f"nothing left to run: {study.path} has every run of this study")
-            activity.doing("writing results")
-            with Output(directory) as output:
-                command = shlex.join(["lasthop", *sys.argv[1:]])
-                written = report.write(study, output.staging, request.export, request.html, command)
-                document = written[0].read_text(encoding="utf-8")
-            summary, comparison = study.summary(), study.compare()
+            if study.shard is None:
+                activity.doing("writing results")
+                results = write(study, directory, request.export, request.html)
     except KeyboardInterrupt:
         exit_resumable(f"{study.progress.done:,} runs are kept in {study.path}")
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
-    if request.as_json:
-        emit_document(document)
+    if study.shard is None:
+        show(study, directory, results, request.as_json)
+    else:
+        _show_shard(study, request.as_json)
+
+
+def write(study: Study, directory: Path, export: str | None, html: bool) -> Results:
+    """Write the results of a study into a directory."""
+    with Output(directory) as output:
+        command = shlex.join(["lasthop", *sys.argv[1:]])
+        written = report.write(study, output.staging, export, html, command)
+        document = written[0].read_text(encoding="utf-8")
+    return Results(document, [path.name for path in written], study.summary(), study.compare())
+
+
+def show(study: Study, directory: Path, results: Results, as_json: bool) -> None:
+    """Print the results of a study, and warn of what they lack."""
+    summary, comparison = results.summary, results.comparison
+    if as_json:
+        emit_document(results.document)
     else:
         if study.scenario.title:
             emit(f"{printable(study.scenario.title)}\n")
@@ -114,9 +145,28 @@ def _run(study: Study, request: Request, directory: Path) -> None:
         said = unused_by_schemes(point.scenario for point in study.scenario.points())
         if said:
             emit("\n" + "\n".join(said))
-        names = ", ".join(path.name for path in written)
-        emit(f"\nwritten to {directory}: {STORE}, {names}")
+        emit(f"\nwritten to {directory}: {', '.join([STORE, *results.files])}")
     _warn(study)
+
+
+def _show_shard(study: Study, as_json: bool) -> None:
+    """Say what a shard has stored, and how to go on."""
+    assert study.shard is not None
+    done = study.progress.done
+    if as_json:
+        document = {
+            "lasthop": study.version,
+            "scenario": report.scenario(study),
+            "seed": study.seed,
+            "runs": {"min": study.rule.least, "max": study.rule.most},
+            "shard": {"index": study.shard.index, "of": study.shard.of, "runs": done},
+            "finished": study.finished,
+            "store": str(study.path),
+        }
+        emit_document(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    emit(f"shard {study.shard}: {done:,} runs in {study.path}")
+    emit("once all shards are done: lasthop merge OUT DIR..., with their directories")
 
 
 # -- Before and while it runs ------------------------------------------------------------------------
@@ -128,6 +178,8 @@ def _estimate(study: Study, request: Request) -> None:
         (point.scenario, scheme) for point in study.scenario.points() for scheme in point.scenario.schemes
     ]
     least, most = study.rule.least * len(cells), study.rule.most * len(cells)
+    if study.shard is not None:
+        least = most = study.progress.expected
     rate = _rate(cells, request)
     times = [math.inf if rate == 0 else runs / rate for runs in (least, most)]
     jobs = request.jobs or os.cpu_count() or 1
@@ -142,6 +194,8 @@ def _estimate(study: Study, request: Request) -> None:
         emit_document(json.dumps(estimate, indent=2))
         return
     each = f"{study.rule.least:,} to {study.rule.most:,} of each scheme at each point"
+    if study.shard is not None:
+        each = f"shard {study.shard} of {study.rule.most:,} of each scheme at each point"
     emit(f"points   {len(study.points):,}")
     emit(f"schemes  {len(study.scenario.schemes):,}: {', '.join(study.scenario.schemes)}")
     emit(f"runs     {least:,} to {most:,}: {each}")
@@ -253,6 +307,25 @@ def read_share(option: str, text: str) -> float:
     if found is None or found[1] != "" or not 0 < found[0] < 1:
         raise RefusedError(f"{option}: expected a share of the mean such as 2%, found {text!r}")
     return found[0]
+
+
+def check_export(export: str | None) -> None:
+    """Refuse a format of tables that does not exist."""
+    if export not in (None, "csv", "parquet", "datasette"):
+        raise RefusedError(f"--export: expected csv, parquet or datasette, found {export!r}")
+
+
+def _read_shard(request: Request) -> Shard | None:
+    """Read `I/N`."""
+    if request.shard is None:
+        return None
+    if request.export is not None or request.html:
+        option = "--html" if request.export is None else "--export"
+        raise RefusedError(f"{option}: a shard has only a part of the runs; expected at `lasthop merge`")
+    try:
+        return Shard.parse(request.shard)
+    except StudyError as error:
+        raise RefusedError(f"--{error}") from None
 
 
 def check_runs(runs: int) -> None:

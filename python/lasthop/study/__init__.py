@@ -6,7 +6,8 @@ statistics.
 """
 
 from lasthop.study.error import StudyError
+from lasthop.study.merge import merge
 from lasthop.study.plan import Progress, Target
 from lasthop.study.study import Study
 
-__all__ = ["Progress", "Study", "StudyError", "Target"]
+__all__ = ["Progress", "Study", "StudyError", "Target", "merge"]

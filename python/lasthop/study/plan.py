@@ -142,6 +142,8 @@ class PointPlan:
         The index of the point.
     have : dict of str to RunNumbers
         The run numbers that each of the schemes has.
+    share : (int, int), optional
+        The run numbers of a shard, as (first, end), instead of all up to the checkpoint.
 
     Attributes
     ----------
@@ -153,8 +155,11 @@ class PointPlan:
         The estimated number of runs of each scheme at the end.
     """
 
-    def __init__(self, rule: Rule, point: int, have: dict[str, RunNumbers]) -> None:
+    def __init__(
+        self, rule: Rule, point: int, have: dict[str, RunNumbers], share: tuple[int, int] | None = None
+    ) -> None:
         self.point: int = point
+        self._share = share
         self.stopped: bool = False
         self._have = have
         self._rule = rule
@@ -175,22 +180,29 @@ class PointPlan:
 
     def missing(self) -> Iterator[tuple[str, int, int]]:
         """Yield (scheme, first run, number of runs) of the runs missing up to the target, each once."""
-        first, self._ordered = self._ordered, self.target
+        first, end = self._share or (self._ordered, self.target)
+        self._ordered = self.target
         for scheme, have in self._have.items():
-            for begin, end in have.gaps(first, self.target):
-                yield scheme, begin, end - begin
+            for begin, after in have.gaps(first, end):
+                yield scheme, begin, after - begin
 
     def complete(self) -> bool:
         """Whether every scheme has all the runs up to the target."""
+        if self._share is not None:
+            return not any(True for have in self._have.values() for _ in have.gaps(*self._share))
         return all(have.prefix >= self.target for have in self._have.values())
 
     def done(self) -> int:
         """Return how many of the expected runs are stored."""
+        if self._share is not None:
+            gaps = (gap for have in self._have.values() for gap in have.gaps(*self._share))
+            return self.total() - sum(end - first for first, end in gaps)
         return sum(min(len(have), self.expected) for have in self._have.values())
 
     def total(self) -> int:
         """Return the estimated number of runs at the end."""
-        return self.expected * len(self._have)
+        first, end = self._share or (0, self.expected)
+        return (end - first) * len(self._have)
 
     def decide(self, excesses: Sequence[float]) -> None:
         """Apply the stopping rule at the target: stop, or proceed to the next checkpoint."""

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from lasthop.plots import DataFigure
 
 
+def scenario(study: Study) -> dict[str, str]:
+    """Return which scenario a study is of."""
+    return {"title": study.scenario.title, "file": study.scenario.file, "hash": study.scenario.hash}
+
+
 def document(study: Study) -> dict[str, Any]:
     """Return the results as a JSON-compatible dictionary.
 
@@ -53,11 +58,7 @@ def document(study: Study) -> dict[str, Any]:
         )
     return {
         "lasthop": study.version,
-        "scenario": {
-            "title": study.scenario.title,
-            "file": study.scenario.file,
-            "hash": study.scenario.hash,
-        },
+        "scenario": scenario(study),
         "seed": study.seed,
         "metric": study.metric,
         "precision": study.rule.precision,

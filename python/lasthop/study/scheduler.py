@@ -13,6 +13,7 @@ from lasthop._lasthop import Scenario
 from lasthop.study.interrupt import interrupts_held
 from lasthop.study.plan import PointPlan, Progress, Rule
 from lasthop.study.samples import Samples, is_counter
+from lasthop.study.shard import Shard
 from lasthop.study.statistics import estimate
 from lasthop.study.store import Store
 from lasthop.study.units import metric_kind
@@ -58,6 +59,8 @@ class Scheduler:
         The stopping rule of one grid point.
     each_scheme : bool
         Whether each scheme of a point stops by itself, or all together.
+    shard : Shard, optional
+        The shard whose share of the runs is made, of `rule.most` in all shards. Its rule has no targets.
     """
 
     def __init__(
@@ -68,16 +71,17 @@ class Scheduler:
         seed: int,
         rule: Rule,
         each_scheme: bool,
+        shard: Shard | None = None,
     ) -> None:
         self._store, self._samples, self._scenarios = store, samples, scenarios
         self._seed, self._rule = seed, rule
         self._plans: list[PointPlan] = []
         for i, scenario in enumerate(scenarios):
+            share = None if shard is None else shard.share(i, rule.most)
             together = [[scheme] for scheme in scenario.schemes] if each_scheme else [scenario.schemes]
             for schemes in together:
-                self._plans.append(
-                    PointPlan(rule, i, {scheme: store.numbers(i, scheme) for scheme in schemes})
-                )
+                have = {scheme: store.numbers(i, scheme) for scheme in schemes}
+                self._plans.append(PointPlan(rule, i, have, share))
         # The key of a batch is its place in this list.
         self._cells = [(plan, scheme) for plan in self._plans for scheme in plan.schemes]
         self._keys = {(plan.point, scheme): key for key, (plan, scheme) in enumerate(self._cells)}

@@ -33,6 +33,9 @@ BY_RUN = 1
 LONGEST_CHUNK = 256
 """The most runs of a chunk that the view `result` can read."""
 
+ALL = 2**63 - 1
+"""Above the number of every run."""
+
 APPLICATION = 0x4C617374
 """The application_id of SQLite's file header: "Last"."""
 
@@ -269,6 +272,12 @@ class Store:
             self._sql.execute("COMMIT")
         self._begin(seconds_to_wait=1)
 
+    def roll_back(self) -> None:
+        """Take back what was added since the last commit."""
+        with self._writes():
+            self._sql.execute("ROLLBACK")
+        self._begin(seconds_to_wait=1)
+
     def _create(self, identity: Identity) -> None:
         sql = self._sql
         sql.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -366,7 +375,7 @@ class Store:
         where it does not apply.
         """
         parts: list[list[npt.NDArray[Any]]] = [[] for _ in names]
-        for first, runs, *cells in self._chunks(point, scheme, names, below):
+        for first, runs, *cells in self.chunks(point, scheme, names, below):
             for part, cell in zip(parts, cells, strict=True):
                 part.append(_decoded(cell, runs)[: below - first])
         return [np.concatenate(part) if part else np.empty(0) for part in parts]
@@ -374,7 +383,7 @@ class Store:
     def ended(self, point: int, scheme: str) -> list[str]:
         """Return why each run of a scheme at a point ended, in order."""
         found: list[str] = []
-        for _, runs, cells in self._chunks(point, scheme, ["ended"], below=2**63 - 1):
+        for _, runs, cells in self.chunks(point, scheme, ["ended"]):
             if isinstance(cells, bytes):
                 width = len(cells) // runs
                 found += (cells[i : i + width].decode().rstrip() for i in range(0, len(cells), width))
@@ -382,8 +391,13 @@ class Store:
                 found += [cells] * runs
         return found
 
-    def _chunks(self, point: int, scheme: str, names: Sequence[str], below: int) -> Iterator[tuple[Any, ...]]:
-        """Yield (first, runs, cells of each column) of the chunks of a scheme at a point, in order."""
+    def chunks(
+        self, point: int, scheme: str, names: Sequence[str], below: int = ALL
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield (first, runs, cells of each column) of the chunks of a scheme at a point, in order.
+
+        The cells of `ended` and of metrics are those of `add`.
+        """
         columns = ", ".join(map(_name, names))
         query = (
             f"SELECT first, runs, {columns} FROM chunk "
@@ -400,6 +414,20 @@ def _decoded(cells: Any, runs: int) -> npt.NDArray[np.int64] | npt.NDArray[np.fl
     if isinstance(cells, bytes):
         return decode(cells, runs)
     return np.full(runs, np.nan if cells is None else cells)
+
+
+def cut(cells: Any, runs: int, first: int, end: int) -> Any:
+    """Return the cells of the runs from `first` to below `end` of a chunk of `runs` runs.
+
+    Examples
+    --------
+    >>> cut(b"1  12 123", 3, 1, 3), cut("finished", 3, 1, 3)
+    (b'12 123', 'finished')
+    """
+    if not isinstance(cells, bytes):
+        return cells
+    width = len(cells) // runs
+    return cells[first * width : end * width]
 
 
 def _name(identifier: str) -> str:

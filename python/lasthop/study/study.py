@@ -16,6 +16,7 @@ from lasthop.study.error import StudyError
 from lasthop.study.plan import MOST_RUNS, Progress, Rule, Target
 from lasthop.study.samples import Samples
 from lasthop.study.scheduler import Scheduler
+from lasthop.study.shard import Shard
 from lasthop.study.store import Identity, Store, StoredPoint
 from lasthop.suggest import unknown
 
@@ -50,6 +51,9 @@ class Study:
     store : str or Path, optional
         The file. If it holds this study already, the study is resumed. By default the results are kept in
         memory.
+    shard : (int, int), optional
+        Make only the runs of one shard: its number, from 1, and the number of shards. The number of runs must
+        be fixed. `lasthop.study.merge` merges the shards' files.
 
     Attributes
     ----------
@@ -63,11 +67,14 @@ class Study:
         Whether each scheme of a point stops by itself.
     path : Path or None
         The file.
+    shard : Shard or None
+        The shard.
 
     Raises
     ------
     StudyError
-        If the file holds anything but this study, or the metric does not exist.
+        If the file holds anything but this study, or the metric does not exist, or a shard's number of runs
+        depends on a stopping rule.
     ScenarioError
         If the scenario or a point of its sweep is invalid.
 
@@ -98,12 +105,14 @@ class Study:
         targets: Sequence[Target] = (),
         each_scheme: bool = False,
         store: str | Path | None = None,
+        shard: tuple[int, int] | None = None,
     ) -> None:
         self.scenario: Scenario = scenario if isinstance(scenario, Scenario) else api.load(scenario)
         self.rule: Rule = _rule(precision, runs, metric, targets)
         self.each_scheme = each_scheme
         self._precision, self._targets = precision, targets
         self.path: Path | None = None if store is None else Path(store)
+        self.shard: Shard | None = None if shard is None else Shard(*shard)
         points = self.scenario.points()
         self._scenarios = [point.scenario for point in points]
         # Every point has those of `METRICS` first, and the counters of its schemes.
@@ -130,6 +139,9 @@ class Study:
                 # Counters that schemes got since then are left out.
                 self._identity = replace(self._identity, metrics=stored)
             self._store.expect(self._identity)
+            self._expect_shard(self._store.meta().get("shard"))
+        if self.shard is not None:
+            _check_shard(self.shard, self.rule, len(points))
         self.metric = metric
         samples = Samples(self._store, self._identity)
         for each in (metric, *(target.metric for target in targets)):
@@ -170,6 +182,7 @@ class Study:
             targets=[Target(*each) for each in meta.get("targets", [])],
             each_scheme=meta.get("each_scheme", False),
             store=path,
+            shard=meta.get("shard"),
         )
 
     @property
@@ -207,8 +220,12 @@ class Study:
         """The number of stored runs, and the estimated number at the end."""
         if self._store.exists():
             return self._scheduler().progress
-        runs = next(self.rule.checkpoints())
-        return Progress(expected=runs * sum(len(point.schemes) for point in self.points))
+        expected, first, end = 0, 0, next(self.rule.checkpoints())
+        for i, point in enumerate(self.points):
+            if self.shard is not None:
+                first, end = self.shard.share(i, self.rule.most)
+            expected += (end - first) * len(point.schemes)
+        return Progress(expected=expected)
 
     def run(self, jobs: int | None = None, progress: Callable[[Progress], None] | bool | None = None) -> int:
         """Make the missing runs.
@@ -244,6 +261,7 @@ class Study:
             "metric": self.metric,
             "targets": [[each.metric, each.relative, each.absolute] for each in self._targets],
             "each_scheme": self.each_scheme,
+            "shard": None if self.shard is None else [self.shard.index, self.shard.of],
         }
         with self._store.writing(self._identity, meta):
             scheduler = self._scheduler()
@@ -269,7 +287,7 @@ class Study:
             Lasthop and the scenario's hash. It has every stored run; in an unfinished study `summary` may not
             count some of them yet.
         """
-        self.samples()
+        self._require_runs()
         return tables.runs_frame(self._store, self._identity)
 
     def samples(self) -> Samples:
@@ -283,10 +301,13 @@ class Study:
         Raises
         ------
         StudyError
-            If nothing has been run yet.
+            If nothing has been run yet, or this is a shard.
         """
-        if not self._store.exists():
-            raise StudyError("nothing has been run yet")
+        self._require_runs()
+        if self.shard is not None:
+            raise StudyError(
+                f"this is shard {self.shard}, and means need the runs of all shards; merge them first"
+            )
         return Samples(self._store, self._identity, self.each_scheme)
 
     def summary(self, metric: str | None = None) -> pandas.DataFrame:
@@ -387,9 +408,52 @@ class Study:
     def _repr_html_(self) -> str:
         return notebook.study_html(self)
 
+    def _require_runs(self) -> None:
+        if not self._store.exists():
+            raise StudyError("nothing has been run yet")
+
     def _scheduler(self) -> Scheduler:
         samples = Samples(self._store, self._identity)
-        return Scheduler(self._store, samples, self._scenarios, self.seed, self.rule, self.each_scheme)
+        # A shard does not see the runs that a stopping rule would need.
+        rule = self.rule if self.shard is None else Rule(self.rule.least, self.rule.most)
+        return Scheduler(self._store, samples, self._scenarios, self.seed, rule, self.each_scheme, self.shard)
+
+    def _expect_shard(self, stored: list[int] | None) -> None:
+        """Check that the file holds this shard, or the whole study if this is one.
+
+        Raises
+        ------
+        StudyError
+            Otherwise.
+        """
+        kept = "the whole study" if stored is None else f"shard {Shard(*stored)}"
+        ours = "the whole study" if self.shard is None else f"shard {self.shard}"
+        if kept != ours:
+            raise StudyError(
+                f"{self.path}: {kept} is kept there, and this is {ours}; "
+                "keep each in a directory of its own (--out DIR, or another store)"
+            )
+
+
+def _check_shard(shard: Shard, rule: Rule, points: int) -> None:
+    """Refuse a shard of a study whose number of runs is not fixed, and one that would have no runs.
+
+    Raises
+    ------
+    StudyError
+        If so.
+    """
+    if rule.targets and rule.least != rule.most:
+        raise StudyError(
+            f"shard: with a stopping rule the number of runs, {rule.least:,} to {rule.most:,}, depends on "
+            f"the results of all shards; expected a fixed number, such as --runs {rule.most}, of which each "
+            "shard makes its share"
+        )
+    if shard.of > points * rule.most:
+        raise StudyError(
+            f"shard: found {shard.of:,} shards, expected at most {points * rule.most:,}, "
+            "the runs of a scheme at all points"
+        )
 
 
 def _rule(precision: float | None, runs: tuple[int, int], metric: str, targets: Sequence[Target]) -> Rule:

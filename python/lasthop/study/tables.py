@@ -9,7 +9,7 @@ import numpy as np
 
 from lasthop.study.samples import TOTAL, Samples
 from lasthop.study.statistics import Comparison, Estimate, compare_paired, estimate, holm
-from lasthop.study.store import Identity, Store
+from lasthop.study.store import ALL, Identity, Store
 from lasthop.study.units import metric_kind
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
     parts = []
     for i, point in enumerate(identity.points):
         for scheme in point.schemes:
-            values = store.columns(i, scheme, metrics, below=2**63 - 1)
+            values = store.columns(i, scheme, metrics, below=ALL)
             numbers = [range(first, end) for first, end in store.numbers(i, scheme).ranges()]
             part: dict[str, Any] = {
                 **point.parameters,
