@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lasthop._lasthop import Link, Run, Scenario, Scheme
 
 if TYPE_CHECKING:
+    from lasthop.comparison import Comparison
     from lasthop.papers.runner import Outcome
     from lasthop.study import Progress, Study
 
@@ -137,6 +138,46 @@ def study_html(study: Study) -> str:
     ]
     rows = [[str(cell) for cell in row] for row in zip(*columns, strict=True)]
     return _table(caption, heads, rows, _state(study), words=len(parameters) + 1)
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Return the text that stands for a comparison: its size, and the best arm."""
+    from lasthop.comparison import ComparisonError
+
+    made = f"<Comparison of {len(comparison.arms)} arms with {comparison.baseline.label}"
+    try:
+        best = comparison.results().iloc[0]
+    except ComparisonError as error:
+        return f"{made}: {error}>"
+    return f"{made}: {best['arm']} is best, {comparison.metric} {best['mean']:,.4g}>"
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return a comparison as HTML: a row for each arm, the best first."""
+    from lasthop.comparison import ComparisonError
+    from lasthop.study.units import aligned, metric_reading
+
+    caption = f"<b>{escape(comparison.scenario.title or 'A comparison')}</b>"
+    try:
+        rows = comparison.results()
+    except ComparisonError as error:
+        arms = f"{len(comparison.arms)} arms, to be compared with {comparison.baseline.label}"
+        return _table(caption, [], [], f"{arms}; {error}")
+    reading = metric_reading(comparison.metric, float(rows["mean"].abs().max()))
+    spread = (rows["ci_high"] - rows["ci_low"]) / 2
+    spread_of_ratio = (rows["ratio_high"] - rows["ratio_low"]) / 2
+    columns = [
+        rows["arm"],
+        aligned(rows["mean"], spread, reading.size),
+        aligned(spread, spread, reading.size),
+        aligned(rows["ratio"], spread_of_ratio),
+        aligned(spread_of_ratio, spread_of_ratio),
+        [f"{runs:,}" for runs in rows["n"]],
+        rows["status"],
+    ]
+    heads = ["", reading.label, "± 95 %", "ratio", "± 95 %", "runs", ""]
+    cells = [[str(cell) for cell in row] for row in zip(*columns, strict=True)]
+    return _table(caption, heads, cells, f"ratios to {comparison.baseline.label}, over the same fades")
 
 
 def outcome_text(outcome: Outcome) -> str:

@@ -18,6 +18,7 @@ from conftest import ROOT, Command, results
 
 import lasthop
 from lasthop import Run, Runs, Scenario, notebook, papers, plots
+from lasthop.comparison import Comparison, grid
 from lasthop.study import Progress, Study
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
@@ -101,6 +102,18 @@ def test_a_study_shows_how_far_it_is(example: Scenario) -> None:
     first = cells[cells.index("runs") + 1 :][:3]
     assert first[:2] == ["1 s", "basic"]
     assert float(first[2]) == pytest.approx(study.summary()["mean"].iloc[0] / 1e3, abs=0.05)
+
+
+def test_a_comparison_shows_its_arms_the_best_first() -> None:
+    arms = grid(["linux", "linux-bbr"], ["basic"])
+    comparison = Comparison("last-mile", arms, overrides=["limit=2 s"], runs=(2, 2))
+    assert repr(comparison).endswith("2 arms with linux basic: nothing has been run yet>")
+    assert "nothing has been run yet" in texts(comparison)[-1]
+    comparison.run()
+    assert "linux-bbr basic is best, throughput_bps" in repr(comparison)
+    cells = texts(comparison)
+    assert cells.index("linux-bbr basic") < cells.index("linux basic")
+    assert cells[-1] == "ratios to linux basic, over the same fades"
 
 
 def test_schemes_and_links_show_their_sources() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from lasthop import api
+from lasthop import api, notebook
 from lasthop._lasthop import METRICS, Pool, Scenario, ScenarioError
 from lasthop.comparison.arm import Arm
 from lasthop.comparison.elimination import FEWEST_TO_STOP, Elimination, independent, looks
@@ -246,6 +246,13 @@ class Comparison:
     def _identity(self, arm: Arm) -> tuple[str, str]:
         """Return what two arms share if their runs are equal."""
         return self._scenario(arm, 0).hash, arm.scheme
+
+    def __repr__(self) -> str:
+        """Return its size, and the best arm as far as it is known."""
+        return notebook.comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.comparison_html(self)
 
     # -- Running -------------------------------------------------------------------------------------
 
