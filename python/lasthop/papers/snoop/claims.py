@@ -50,7 +50,7 @@ _WHY = {
     "tcp-64K": "with the reading ack=1 it is 0.032 Mb/s",
     "tcp-512K": "with the reading growth=standard it is 0.68 Mb/s",
     "tcp-1M": "with the reading growth=standard it is 1.23 Mb/s",
-    "snoop-64K": f"{_EACH_ERROR}; with the reading first-timeout=1s ours is 0.80 Mb/s",
+    "snoop-64K": f"{_EACH_ERROR}; with the reading first-timeout=1s ours is 0.99 Mb/s",
     **{f"snoop-{rate}": _EACH_ERROR for rate in ("128K", "256K", "512K", "1M", "2M")},
 }
 
