@@ -128,7 +128,7 @@ class Emulator:
         run: int = 0,
         mtu: int,
         longest_wait: float,
-        pcap: str | PathLike[str] | None = None,
+        pcap: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
     ) -> Emulator: ...
     @staticmethod
     def drop_privileges() -> None: ...

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
 
 use lasthop_base::Time;
-use lasthop_scenario::Side;
+use lasthop_proto::{ComponentId, DropReason, Dscp, Ecn, NoticeCode};
+use lasthop_wire::{Ip, IpPacket, write};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -16,24 +18,36 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 
+use crate::emulator::ETHERNET;
+
 /// Limit of packets in a capture, as in a simulation.
 const MAX_RECORDS: usize = 4_000_000;
 
-/// Interface of losses, after those of the two ends.
-const LOSSES: u32 = 2;
+/// The interface of the end.
+const END: u32 = 0;
+
+/// The interface of losses.
+const LOSSES: u32 = 1;
 
 /// Nanoseconds, in the encoding of `if_tsresol`. The writer uses them in any case.
 const NANOSECONDS: u8 = 9;
 
-/// A pcapng file with three interfaces: both ends of the network, and the packets that its links dropped. Times count from
-/// the first packet.
+/// Length of the part of a lost packet that is quoted (RFC 1812 section 4.3.2.3: with all headers, at most 576 bytes).
+const QUOTE: usize = 576 - 28;
+
+/// A pcapng file with the frames of one end. Times count from the first packet.
+///
+/// Wireshark groups packets by conversation, across interfaces, so a file with both ends would show each packet twice.
+/// Losses are on an interface of their own, as in a simulation's capture: ICMP messages that quote the packet, with the
+/// reason as comment.
 pub(crate) struct Capture {
     file: PcapNgWriter<BufWriter<File>>,
     records: usize,
 }
 
 impl Capture {
-    pub(crate) fn new(path: &Path, hosts: &[String; 2]) -> io::Result<Capture> {
+    /// Begins the file of the end called `host`.
+    pub(crate) fn new(path: &Path, host: &str, losses: bool) -> io::Result<Capture> {
         let application = concat!("Lasthop ", env!("CARGO_PKG_VERSION"));
         let section = SectionHeaderBlock {
             endianness: Endianness::Little,
@@ -42,28 +56,61 @@ impl Capture {
         };
         let writer = BufWriter::new(File::create(path)?);
         let mut file = PcapNgWriter::with_section_header(writer, section).map_err(io_error)?;
-        let described = hosts.iter().map(|host| (host.clone(), format!("What {host} sends and receives")));
-        let losses = (String::from("losses"), String::from("Packets that links dropped"));
-        for (name, description) in described.chain([losses]) {
+        let end = (String::from(host), format!("What {host} sends and receives"));
+        let losses = losses.then(|| {
+            (String::from("losses"), String::from("Packets that links dropped, each quoted when it was"))
+        });
+        for (name, description) in [end].into_iter().chain(losses) {
             let options = vec![
                 InterfaceDescriptionOption::IfName(name.into()),
                 InterfaceDescriptionOption::IfDescription(description.into()),
                 InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
             ];
-            let block = InterfaceDescriptionBlock { linktype: DataLink::RAW, snaplen: 0, options };
+            let block = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
             file.write_pcapng_block(block).map_err(io_error)?;
         }
         Ok(Capture { file, records: 0 })
     }
 
-    /// Records a packet that enters or leaves at `side`.
-    pub(crate) fn cross(&mut self, now: Time, side: Side, packet: &[u8]) -> io::Result<()> {
-        self.record(side as u32, now, packet, None)
+    /// Records a frame of this end.
+    pub(crate) fn cross(&mut self, now: Time, frame: &[u8]) -> io::Result<()> {
+        self.record(END, now, frame, None)
     }
 
-    /// Records a packet that a link dropped.
-    pub(crate) fn lose(&mut self, now: Time, packet: &[u8], why: String) -> io::Result<()> {
-        self.record(LOSSES, now, packet, Some(why))
+    /// Records a frame that a link dropped.
+    pub(crate) fn lose(
+        &mut self,
+        now: Time,
+        frame: &[u8],
+        at: ComponentId,
+        link: &str,
+        reason: DropReason,
+    ) -> io::Result<()> {
+        let packet = &frame[ETHERNET..];
+        let lost = IpPacket::parse(packet).map_err(io::Error::other)?.ip;
+        let (address, code): (IpAddr, _) = match lost.src {
+            IpAddr::V4(_) => {
+                let of_component = Ipv4Addr::new(10, 128, 0, 0).to_bits() + u32::from(at.0);
+                (Ipv4Addr::from_bits(of_component).into(), NoticeCode { kind: 3, code: 1 })
+            }
+            IpAddr::V6(_) => {
+                let of_component = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 128, at.0);
+                (of_component.into(), NoticeCode { kind: 1, code: 3 })
+            }
+        };
+        let ip = Ip {
+            src: address,
+            dst: lost.src,
+            dscp: Dscp::DEFAULT,
+            ecn: Ecn::NotEct,
+            hop_limit: 64,
+            identification: 0,
+            dont_fragment: true,
+        };
+        let quoted = &packet[..packet.len().min(QUOTE)];
+        let message = write::icmp(&ip, code, 0, quoted).map_err(io::Error::other)?;
+        let framed = [&frame[..ETHERNET], &message].concat();
+        self.record(LOSSES, now, &framed, Some(format!("lost on {link}: {reason}")))
     }
 
     /// Ends the file.
@@ -75,7 +122,7 @@ impl Capture {
         &mut self,
         interface_id: u32,
         now: Time,
-        packet: &[u8],
+        frame: &[u8],
         comment: Option<String>,
     ) -> io::Result<()> {
         self.records += 1;
@@ -87,8 +134,8 @@ impl Capture {
         let block = EnhancedPacketBlock {
             interface_id,
             timestamp: Duration::from_nanos(now.as_nanos()),
-            original_len: packet.len() as u32,
-            data: Cow::Borrowed(packet),
+            original_len: frame.len() as u32,
+            data: Cow::Borrowed(frame),
             options: comment.into_iter().map(|text| EnhancedPacketOption::Comment(text.into())).collect(),
         };
         self.file.write_pcapng_block(block).map_err(io_error)?;

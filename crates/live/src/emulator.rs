@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use lasthop_base::{Bytes, Duration, Time};
 use lasthop_proto::Handle;
@@ -22,7 +22,7 @@ use crate::lateness::Histogram;
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
 
 /// Length of an Ethernet header.
-const ETHERNET: usize = 14;
+pub(crate) const ETHERNET: usize = 14;
 
 /// The longest time between two calls of `keep_going`, in nanoseconds.
 const WATCH_NS: u64 = 20_000_000;
@@ -46,8 +46,8 @@ pub struct Settings {
     pub mtu: usize,
     /// Packets that have waited longer than this to be read are dropped: this machine is overloaded.
     pub longest_wait: Duration,
-    /// Path of a pcapng file to write.
-    pub capture: Option<PathBuf>,
+    /// Paths of two pcapng files to write: one of the source, with losses, and one of the destination.
+    pub capture: Option<[PathBuf; 2]>,
 }
 
 /// The network of a scenario between two interfaces.
@@ -56,7 +56,8 @@ pub struct Emulator {
     emulation: Emulation,
     interfaces: [Interface; 2],
     settings: Settings,
-    capture: Option<Capture>,
+    /// Of the source, with losses, and of the destination.
+    capture: Option<[Capture; 2]>,
     frames: Frames,
     lanes: HashMap<FlowKey, usize>,
     /// The monotonic clock when the emulation's clock was zero; `None` before the first packet.
@@ -81,7 +82,10 @@ impl Emulator {
     /// # Errors
     /// If the capture cannot be written.
     pub fn new(emulation: Emulation, interfaces: [Interface; 2], settings: Settings) -> io::Result<Emulator> {
-        let capture = settings.capture.as_deref().map(|path: &Path| Capture::new(path, emulation.hosts()));
+        let capture = settings.capture.as_ref().map(|[source, destination]| {
+            let [from, to] = emulation.hosts();
+            Ok::<_, io::Error>([Capture::new(source, from, true)?, Capture::new(destination, to, false)?])
+        });
         let ends = emulation.hosts().clone().map(|host| SideReport { host, ..SideReport::default() });
         Ok(Emulator {
             capture: capture.transpose()?,
@@ -136,7 +140,7 @@ impl Emulator {
     /// If the capture cannot be written.
     pub fn finish(mut self) -> io::Result<Report> {
         let end = self.now();
-        if let Some(capture) = self.capture.take() {
+        for capture in self.capture.take().into_iter().flatten() {
             capture.finish()?;
         }
         let seconds = |ns| Duration::from_nanos(ns).as_secs_f64();
@@ -235,13 +239,13 @@ impl Emulator {
         self.emulation.advance(now);
         let len = ETHERNET + packet.bytes.len();
         let handle = self.frames.insert(&frame[..len], received.waited_ns);
-        let bytes = &mut self.frames.get(handle).bytes[ETHERNET..];
+        let bytes = &mut self.frames.get(handle).bytes;
         // The sender left the checksum to the network card, which a wireless link would get after.
         if packet.transport_checksum() == Checksum::Partial {
-            checksum::repair(bytes).expect("the packet has been read");
+            checksum::repair(&mut bytes[ETHERNET..]).expect("the packet has been read");
         }
-        if let Some(capture) = &mut self.capture {
-            capture.cross(now, side, bytes)?;
+        if let Some(captures) = &mut self.capture {
+            captures[side as usize].cross(now, bytes)?;
         }
         let lane = if self.emulation.lanes() == 1 { 0 } else { self.lane(&packet) };
         let size = Bytes(packet.len as u64);
@@ -293,9 +297,8 @@ impl Emulator {
         match outcome {
             Err((at, reason)) => {
                 self.lost += 1;
-                if let Some(capture) = &mut self.capture {
-                    let why = format!("{reason} ({})", self.emulation.link_name(at));
-                    capture.lose(time, &frame.bytes[ETHERNET..], why)?;
+                if let Some([source, _]) = &mut self.capture {
+                    source.lose(time, &frame.bytes, at, self.emulation.link_name(at), reason)?;
                 }
             }
             Ok(side) => {
@@ -304,8 +307,8 @@ impl Emulator {
                     edit::set_ecn(bytes, packet.ecn).expect("the packet has been read");
                     self.marked += 1;
                 }
-                if let Some(capture) = &mut self.capture {
-                    capture.cross(time, side, bytes)?;
+                if let Some(captures) = &mut self.capture {
+                    captures[side as usize].cross(time, &frame.bytes)?;
                 }
                 match self.interfaces[side as usize].send(&frame.bytes)? {
                     Sent::Delivered => {

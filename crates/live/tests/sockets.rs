@@ -13,7 +13,8 @@ use lasthop_live::{Emulator, Interface, Report, Settings};
 use lasthop_proto::tcp::{Flags, Segment};
 use lasthop_proto::{Dscp, Ecn};
 use lasthop_scenario::Scenario;
-use lasthop_wire::{Checksum, Ip, IpPacket, TcpHeader, write};
+use lasthop_wire::{Checksum, Ip, IpPacket, LinkType, TcpHeader, Transport, write};
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 
 const SCENARIO: &str = r#"
 schemes = ["basic"]
@@ -45,7 +46,7 @@ impl Hosts {
 }
 
 /// Emulates `text` while `hosts` talk.
-fn emulate<T>(text: &str, capture: Option<PathBuf>, talk: impl FnOnce(&Hosts) -> T) -> (T, Report) {
+fn emulate<T>(text: &str, capture: Option<[PathBuf; 2]>, talk: impl FnOnce(&Hosts) -> T) -> (T, Report) {
     let scenario =
         Scenario::parse(text, "test.toml", &[] as &[&str]).unwrap_or_else(|error| panic!("{error}"));
     let emulation = scenario.emulate("basic", 1, 0).unwrap_or_else(|error| panic!("{error}"));
@@ -93,8 +94,9 @@ fn datagram(len: usize) -> Vec<u8> {
 
 #[test]
 fn packets_arrive_unchanged_and_as_late_as_the_links_say() {
-    let path = std::env::temp_dir().join(format!("lasthop-live-{}.pcapng", std::process::id()));
-    let (delays, report) = emulate(SCENARIO, Some(path.clone()), |hosts| {
+    let paths = ["source", "destination"]
+        .map(|end| std::env::temp_dir().join(format!("lasthop-live-{}-{end}.pcapng", std::process::id())));
+    let (delays, report) = emulate(SCENARIO, Some(paths.clone()), |hosts| {
         let sizes = [0, 1, 1000, 1472, 20];
         sizes.map(|len| {
             let sent = datagram(len);
@@ -125,24 +127,51 @@ fn packets_arrive_unchanged_and_as_late_as_the_links_say() {
     assert!(late.p50_s > 0.0 && late.p50_s <= late.p99_s && late.p99_s <= late.max_s, "{late:?}");
     assert!(report.duration_s > 0.3 && report.duration_s < 3.0);
 
-    let bytes = std::fs::read(&path).expect("the capture");
-    let mut reader = pcap_file::pcapng::PcapNgParser::new(&bytes).expect("a section").1;
-    let mut rest = &bytes[reader_offset(&bytes)..];
-    let mut packets = 0;
-    while let Ok((next, block)) = reader.next_block(rest) {
-        if let pcap_file::pcapng::Block::EnhancedPacket(block) = block {
-            IpPacket::parse(&block.data).expect("a raw IP packet");
-            packets += 1;
-        }
-        rest = next;
+    for path in paths {
+        let packets = captured(&path);
+        assert_eq!(packets.len(), 10);
+        assert!(packets.iter().all(|(_, comment)| comment.is_none()));
     }
-    assert_eq!(packets, 20);
-    std::fs::remove_file(path).expect("it is there");
 }
 
-/// Length of the section header, after which the blocks begin.
-fn reader_offset(bytes: &[u8]) -> usize {
-    u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes")) as usize
+/// The packets of a capture, with their comments; the file is removed.
+fn captured(path: &PathBuf) -> Vec<(Vec<u8>, Option<String>)> {
+    let bytes = std::fs::read(path).expect("the capture");
+    std::fs::remove_file(path).expect("it is there");
+    let mut reader = pcap_file::pcapng::PcapNgReader::new(&bytes[..]).expect("a section");
+    let mut packets = Vec::new();
+    while let Some(block) = reader.next_block() {
+        let pcap_file::pcapng::Block::EnhancedPacket(block) = block.expect("well-formed") else { continue };
+        let frame = block.data.to_vec();
+        IpPacket::from_frame(LinkType::Ethernet, &frame, frame.len()).expect("an IP packet");
+        let comment = block.options.iter().find_map(|option| match option {
+            EnhancedPacketOption::Comment(text) => Some(text.to_string()),
+            _ => None,
+        });
+        packets.push((frame, comment));
+    }
+    packets
+}
+
+/// Losses are messages that quote the packet.
+#[test]
+fn a_capture_has_the_losses() {
+    let paths = ["a", "b"]
+        .map(|end| std::env::temp_dir().join(format!("lasthop-losses-{}-{end}.pcapng", std::process::id())));
+    let lossy = SCENARIO.replace("[radio]\n", "[radio]\nchannel.frame-loss.loss = 1.0\n");
+    let ((), report) = emulate(&lossy, Some(paths.clone()), |hosts| {
+        hosts.source.send(&datagram(600)).expect("room");
+        thread::sleep(Duration::from_millis(150));
+    });
+    assert_eq!(report.lost_packets, 1);
+    let [source, destination] = paths.map(|path| captured(&path));
+    assert_eq!((source.len(), destination.len()), (2, 0));
+    assert_eq!(source[0], (datagram(600), None));
+    assert_eq!(source[1].1.as_deref(), Some("lost on base-mobile: corrupted on the air"));
+    let message = IpPacket::from_frame(LinkType::Ethernet, &source[1].0, source[1].0.len()).expect("IP");
+    let Transport::Icmp(icmp) = message.transport else { panic!("a message") };
+    let quote = icmp.quote().expect("it quotes");
+    assert_eq!((quote.src, quote.ports), (ip(1, 2, Ecn::NotEct).src, Some((9, 9))));
 }
 
 #[test]
@@ -270,7 +299,7 @@ fn a_capture_that_cannot_be_written_is_reported() {
     let emulation = scenario.emulate("basic", 1, 0).unwrap_or_else(|error| panic!("{error}"));
     let (a, b) = UnixDatagram::pair().expect("a pair");
     let interfaces = [a, b].map(|socket| Interface::new(socket.into()).expect("a datagram socket"));
-    let capture = Some(PathBuf::from("/nowhere/x.pcapng"));
+    let capture = Some(["x", "y"].map(|name| PathBuf::from(format!("/nowhere/{name}.pcapng"))));
     let longest_wait = lasthop_base::Duration::from_millis(200);
     assert!(Emulator::new(emulation, interfaces, Settings { mtu: 1500, longest_wait, capture }).is_err());
     let error = Interface::open("no-such-device").expect_err("there is none");

@@ -33,8 +33,8 @@ use crate::scenario::Scenario;
 ///     Packets above this size do not enter.
 /// longest_wait : float
 ///     Packets that waited longer to be read, in seconds, are dropped.
-/// pcap : str or os.PathLike, optional
-///     A pcapng file to write.
+/// pcap : pair of str or os.PathLike, optional
+///     Two pcapng files to write: of the source, with losses, and of the destination.
 ///
 /// Raises
 /// ------
@@ -59,7 +59,7 @@ impl Emulator {
         run: u64,
         mtu: usize,
         longest_wait: f64,
-        pcap: Option<PathBuf>,
+        pcap: Option<(PathBuf, PathBuf)>,
     ) -> PyResult<Emulator> {
         if !(longest_wait > 0.0 && longest_wait < 3600.0) {
             return Err(PyValueError::new_err(format!(
@@ -73,7 +73,8 @@ impl Emulator {
         };
         let interfaces = [open(&interfaces.0)?, open(&interfaces.1)?];
         let longest_wait = Duration::from_secs_f64(longest_wait);
-        let settings = Settings { mtu, longest_wait, capture: pcap };
+        let capture = pcap.map(|(source, destination)| [source, destination]);
+        let settings = Settings { mtu, longest_wait, capture };
         let emulator = lasthop_live::Emulator::new(emulation, interfaces, settings)?;
         Ok(Emulator(Mutex::new(Some(emulator))))
     }

@@ -319,7 +319,9 @@ def _emulate(
             _connect(device, end.process.pid)
         pcap = None
         if output is not None and request.pcap:
-            pcap = output.path(f"{run_stem(scheme)}.pcapng", "pcapng")
+            stem = run_stem(scheme)
+            server_file, client_file = (f"{stem}-{end}.pcapng" for end in ("server", "client"))
+            pcap = (output.path(server_file, "pcapng"), output.path(client_file, "pcapng"))
         emulator = Emulator(
             scenario,
             scheme,
