@@ -268,13 +268,14 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_problems_are_told_with_their_remedies() -> None:
     request = SimpleNamespace(lateness=5.0, seed=1, run=0)
-    scenario = SimpleNamespace(title="", file="mine.toml", hash="0")
+    scenario = SimpleNamespace(title="", file="mine.toml", hash="0", sweep={"radio.rate": ["1 Mbps"]})
     carried = {
         "lateness": {"p50_s": 1e-5, "p99_s": 7e-3, "max_s": 2.0},
         "overload_drops": 2,
         "unforwarded": {"oversized": 1},
     }
     report = emulate._report(request, scenario, "basic", carried, 0)  # type: ignore[arg-type]
+    assert report["without_sweep"] == ["radio.rate"]
     late, slow, large = report["problems"]
     assert late == (
         "1 % of the packets left 7 ms late or more, above the bound of 5 ms; use an idle machine or "

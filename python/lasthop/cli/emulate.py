@@ -446,6 +446,7 @@ def _report(
         "exit_code": code,
         "lateness_bound_s": bound,
         "problems": problems,
+        "without_sweep": list(scenario.sweep),
         **carried,
     }
 
@@ -476,6 +477,8 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"  queues marked {report['marked_packets']:,} packets"
     if report["simulated_flows"]:
         yield f"  {report['simulated_flows']} flows were simulated beside them"
+    if report["without_sweep"]:
+        yield f"  without the sweep of {', '.join(report['without_sweep'])}"
     late = report["lateness"]
     times = ", ".join(f"{name} {_time(late[f'{name}_s'])}" for name in ("p50", "p99", "max"))
     share = report["cpu_s"] / report["duration_s"] if report["duration_s"] else 0
