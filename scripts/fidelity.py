@@ -3,7 +3,8 @@
 ``python scripts/fidelity.py`` runs each congestion control of this kernel over a small grid of rate,
 round-trip time and loss, by ``lasthop emulate`` and by the simulator with the same seed and run numbers, and
 prints the throughput of both with 95 % intervals as a table in Markdown. An emulation takes its real time:
-the grid takes about twenty minutes. ``--quick`` is one short case, and ``--case 10,60,0.01`` one of 10 Mb/s, 60 ms and 1 %.
+the grid takes about twenty minutes. ``--quick`` is one short case, and ``--case 10,60,0.01`` the link of
+10 Mb/s and 60 ms that loses 1 %.
 """
 
 from __future__ import annotations
