@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 STORE = "study.sqlite"
 SECONDS_TO_TIME = 1.5
+MOST_NAMED = 4
+"""The most cells of left-out runs that are named one by one."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ def _run(study: Study, request: Request, directory: Path) -> None:
         exit_resumable(f"{study.progress.done:,} runs are kept in {study.path}")
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
+    _name_left_out(study)
     if study.shard is None:
         show(study, directory, results, request.as_json)
     else:
@@ -147,6 +150,21 @@ def show(study: Study, directory: Path, results: Results, as_json: bool) -> None
             emit("\n" + "\n".join(said))
         emit(f"\nwritten to {directory}: {', '.join([STORE, *results.files])}")
     _warn(study)
+
+
+def _name_left_out(study: Study) -> None:
+    """Say which stored runs are not in this study."""
+    left = study.left_out
+    if not left:
+        return
+    named = []
+    for parameters, scheme, runs in left[:MOST_NAMED]:
+        at = ", ".join(f"{name} = {value}" for name, value in parameters.items())
+        named.append(f"{runs:,} of {scheme}{f' at {at}' if at else ''}")
+    if len(left) > MOST_NAMED:
+        named.append(f"and those of {len(left) - MOST_NAMED:,} more")
+    total = sum(runs for _, _, runs in left)
+    notify(f"{total:,} runs in {study.path} are kept, and not in this study: {'; '.join(named)}")
 
 
 def _show_shard(study: Study, as_json: bool) -> None:

@@ -77,11 +77,10 @@ def merge(into: str | Path, sources: Sequence[str | Path], *, partial: bool = Fa
 
 def _merge(into: Path, paths: Sequence[Path], partial: bool) -> None:
     with Study.open(paths[0]) as first:
-        points, rule, version, seed = first.points, first.rule, first.version, first.seed
+        points, rule, identity = first.points, first.rule, _identity(first)
     stored = Store(paths[0])
-    meta, metrics = stored.meta(), stored.identity().metrics
+    meta = stored.meta()
     stored.close()
-    identity = Identity(version, seed, metrics, points)
     shards = {path: _shard(path, identity, meta, paths[0]) for path in paths}
     target = Store(into)
     try:
@@ -94,6 +93,7 @@ def _merge(into: Path, paths: Sequence[Path], partial: bool) -> None:
                 for path in paths:
                     source = Store(path)
                     try:
+                        source.expect(identity)
                         _copy(source, target, identity)
                     finally:
                         source.close()
@@ -110,6 +110,10 @@ def _merge(into: Path, paths: Sequence[Path], partial: bool) -> None:
         target.close()
 
 
+def _identity(study: Study) -> Identity:
+    return Identity(study.version, study.seed, study.stored_metrics, study.points)
+
+
 def _shard(path: Path, identity: Identity, meta: dict[str, object], first: Path) -> Shard | None:
     """Return the shard that a store holds.
 
@@ -122,10 +126,15 @@ def _shard(path: Path, identity: Identity, meta: dict[str, object], first: Path)
     try:
         if not store.exists():
             raise StudyError(f"{path}: there is no study in it; expected the store of a shard")
-        own, stored = store.meta(), store.identity()
+        own = store.meta()
     finally:
         store.close()
-    difference = identity.difference(stored)
+    difference = None
+    same = all(own[key] == meta[key] for key in ("scenario", "seed", "lasthop", "metrics"))
+    if not same:
+        # Of one study, the titles may differ, and what the stores have left out.
+        with Study.open(path) as study:
+            difference = identity.difference(_identity(study))
     for key, name in (("runs", "number of runs"), ("metric", "metric"), ("precision", "precision")):
         if difference is None and own[key] != meta[key]:
             difference = f"its {name} is {_said(own[key])}, not {_said(meta[key])}"

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lasthop._lasthop import decode
+from lasthop._lasthop import METRICS, decode
 from lasthop.study.error import StudyError
 from lasthop.study.run_numbers import RunNumbers
 
@@ -67,7 +67,7 @@ class StoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What identifies a study. Results of studies with different identities are never mixed.
+    """What a study consists of. A store holds one study at a time, and may hold further points and schemes.
 
     Attributes
     ----------
@@ -86,12 +86,27 @@ class Identity:
     metrics: tuple[str, ...]
     points: list[StoredPoint]
 
-    def difference(self, stored: Identity) -> str | None:
-        """Return how this study differs from `stored` in words; None if they are the same."""
+    def conflict(self, stored: Identity) -> str | None:
+        """Return in words why this study is none that continues or extends `stored`; None if it is one.
+
+        Both are one study with more or fewer values, schemes and runs if a point is common to them. Points
+        are told by the hashes of their scenarios.
+        """
         if self.seed != stored.seed:
             return f"it has seed {stored.seed}, not {self.seed}"
         if self.version != stored.version:
             return f"it was made by Lasthop {stored.version}, this is {self.version}"
+        if stored.metrics[: len(METRICS)] != METRICS:
+            return f"it was made by Lasthop {stored.version} with other metrics"
+        if not {point.hash for point in self.points} & {point.hash for point in stored.points}:
+            n = len(self.points)
+            return f"{n} of {n} points are not in it: the scenario or its sweep has changed"
+        return None
+
+    def difference(self, stored: Identity) -> str | None:
+        """Return how this study differs from `stored` in words; None if they are the same."""
+        if (conflict := self.conflict(stored)) is not None:
+            return conflict
         ours, theirs = ([point.hash for point in study.points] for study in (self, stored))
         if ours != theirs:
             changed = len(set(ours) - set(theirs))
@@ -120,6 +135,11 @@ class Store:
         self._connection: sqlite3.Connection | None = None
         # The message of the first failed write. SQLite may have rolled back, so later writes are refused.
         self._failure: str | None = None
+        # What `select` finds: the id of each point of the study, -1 for points that are not stored yet; its
+        # metrics; and the stored ones.
+        self._ids: list[int] = []
+        self._metrics: tuple[str, ...] = ()
+        self._columns: frozenset[str] = frozenset()
         if path is None or path.exists():
             self._open()
 
@@ -172,7 +192,7 @@ class Store:
         Parameters
         ----------
         identity : Identity
-            The study; must equal that of an existing store.
+            The study. An existing store is extended by its points, schemes and counters.
         meta : dict of str to JSON values
             Further columns of the table `meta`.
 
@@ -191,10 +211,12 @@ class Store:
             if self.exists():
                 self.expect(identity)
                 with self._writes():
-                    self._convert(identity)
+                    self._convert(self.identity())
+                    self._extend(identity)
             else:
                 with self._writes():
                     self._create(identity)
+            self._select(identity)
             rows = [(key, json.dumps(value)) for key, value in meta.items()]
             with self._writes():
                 sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
@@ -237,19 +259,27 @@ class Store:
             raise StudyError(self._failure) from None
 
     def expect(self, identity: Identity) -> None:
-        """Check that the file holds this study.
+        """Check that the file holds this study, or one that it extends, and read from its points.
 
         Raises
         ------
         StudyError
             If it holds another one.
         """
-        difference = identity.difference(self.identity())
-        if difference is not None:
+        conflict = identity.conflict(self.identity())
+        if conflict is not None:
             raise StudyError(
-                f"{self.path}: another study is kept there: {difference}; "
+                f"{self.path}: another study is kept there: {conflict}; "
                 "keep this one elsewhere (--out DIR, or another store), or delete that file"
             )
+        self._select(identity)
+
+    def _select(self, identity: Identity) -> None:
+        """Let the points of all methods be those of this study, by their places in it."""
+        rows = self._rows("SELECT id, hash FROM point ORDER BY id")
+        self._ids = _places(identity, rows)
+        self._metrics = identity.metrics
+        self._columns = frozenset(self.meta()["metrics"])
 
     def _begin(self, seconds_to_wait: int) -> None:
         sql = self._sql
@@ -316,6 +346,37 @@ class Store:
         sql.executemany("INSERT INTO place VALUES (?)", [(i,) for i in range(LONGEST_CHUNK)])
         sql.execute(_view(identity))
 
+    def _extend(self, identity: Identity) -> None:
+        """Add the points, schemes and counters that the store lacks. Nothing is removed."""
+        sql = self._sql
+        stored = self.identity()
+        rows = self._rows("SELECT id, hash, parameters, schemes FROM point ORDER BY id")
+        known = {row[0]: row[2:] for row in rows}
+        following = max(known, default=-1) + 1
+        changed = [metric for metric in identity.metrics if metric not in stored.metrics]
+        for metric in changed:
+            sql.execute(f"ALTER TABLE chunk ADD COLUMN {_name(metric)}")
+        added = False
+        for point, place in zip(identity.points, _places(identity, [row[:2] for row in rows]), strict=True):
+            if place < 0:
+                row = (following, json.dumps(point.parameters), json.dumps(point.schemes))
+                sql.execute("INSERT INTO point VALUES (?, ?, ?, ?, ?)", (*row, point.hash, point.toml))
+                following += 1
+                added = True
+                continue
+            had = json.loads(known[place][1])
+            schemes = json.dumps([*had, *(each for each in point.schemes if each not in had)])
+            now = (json.dumps(point.parameters), schemes)
+            if now != known[place]:
+                sql.execute("UPDATE point SET parameters = ?, schemes = ? WHERE id = ?", (*now, place))
+                added = True
+        if changed:
+            metrics = json.dumps([*stored.metrics, *changed])
+            sql.execute("UPDATE meta SET value = ? WHERE key = 'metrics'", (metrics,))
+        if changed or added:
+            sql.execute("DROP VIEW result")
+            sql.execute(_view(self.identity()))
+
     def _convert(self, identity: Identity) -> None:
         """Convert a file with a row for each run to the present format."""
         sql = self._sql
@@ -335,12 +396,15 @@ class Store:
         ----------
         chunks : sequence of tuple
             For each chunk its point, scheme, first run, number of runs, and the cells of why they ended and
-            of each metric: one value for all runs, or bytes that `lasthop._lasthop.decode` decodes.
+            of each metric of the study: one value for all runs, or bytes that `lasthop._lasthop.decode`
+            decodes.
         """
         if chunks:
+            names = ", ".join(map(_name, ("point", "scheme", "first", "runs", "ended", *self._metrics)))
             marks = ", ".join("?" * len(chunks[0]))
+            rows = ((self._ids[point], *rest) for point, *rest in chunks)
             with self._writes():
-                self._sql.executemany(f"INSERT INTO chunk VALUES ({marks})", chunks)
+                self._sql.executemany(f"INSERT INTO chunk ({names}) VALUES ({marks})", rows)
 
     # -- Reading ---------------------------------------------------------------------------------
 
@@ -355,7 +419,7 @@ class Store:
             raise StudyError(f"{self.path}: cannot be read: {error}") from None
 
     def identity(self) -> Identity:
-        """Return the identity of the study."""
+        """Return what the store holds: the study, and points and schemes that it has left out."""
         meta = self.meta()
         rows = self._rows("SELECT parameters, schemes, hash, scenario FROM point ORDER BY id")
         points = [StoredPoint(json.loads(p), json.loads(s), name, toml) for p, s, name, toml in rows]
@@ -364,7 +428,24 @@ class Store:
     def numbers(self, point: int, scheme: str) -> RunNumbers:
         """Return the run numbers of a scheme at a point."""
         query = "SELECT first, first + runs FROM chunk WHERE point = ? AND scheme = ? ORDER BY first"
-        return RunNumbers(self._rows(query, (point, scheme)))
+        return RunNumbers(self._rows(query, (self._ids[point], scheme)))
+
+    def left_out(self, identity: Identity) -> list[tuple[dict[str, str], str, int]]:
+        """Return the stored cells that are not in a study: their parameters, scheme and number of runs."""
+        query = (
+            "SELECT id, parameters, scheme, sum(runs) FROM chunk JOIN point ON point.id = chunk.point "
+            "GROUP BY id, scheme ORDER BY id, scheme"
+        )
+        cells = {
+            (place, scheme)
+            for place, point in zip(self._ids, identity.points, strict=True)
+            for scheme in point.schemes
+        }
+        return [
+            (json.loads(parameters), scheme, runs)
+            for place, parameters, scheme, runs in self._rows(query)
+            if (place, scheme) not in cells
+        ]
 
     def columns(
         self, point: int, scheme: str, names: Sequence[str], below: int
@@ -398,13 +479,16 @@ class Store:
 
         The cells of `ended` and of metrics are those of `add`.
         """
-        columns = ", ".join(map(_name, names))
+        # A counter that no stored scheme has is not a column yet, which SQLite would take for a text.
+        columns = ", ".join(
+            _name(name) if name == "ended" or name in self._columns else "NULL" for name in names
+        )
         query = (
             f"SELECT first, runs, {columns} FROM chunk "
             "WHERE point = ? AND scheme = ? AND first < ? ORDER BY first"
         )
         try:
-            yield from self._sql.execute(query, (point, scheme, below))
+            yield from self._sql.execute(query, (self._ids[point], scheme, below))
         except sqlite3.Error as error:
             raise StudyError(f"{self.path}: cannot be read: {error}") from None
 
@@ -414,6 +498,17 @@ def _decoded(cells: Any, runs: int) -> npt.NDArray[np.int64] | npt.NDArray[np.fl
     if isinstance(cells, bytes):
         return decode(cells, runs)
     return np.full(runs, np.nan if cells is None else cells)
+
+
+def _places(identity: Identity, rows: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Return the id of each point of a study, from rows of ids and hashes; -1 for a point without a row.
+
+    Points with the same hash, whose scenarios are equal, keep their order.
+    """
+    ids: dict[str, list[int]] = {}
+    for place, name in reversed(rows):
+        ids.setdefault(name, []).append(place)
+    return [ids[point.hash].pop() if ids.get(point.hash) else -1 for point in identity.points]
 
 
 def cut(cells: Any, runs: int, first: int, end: int) -> Any:
@@ -453,7 +548,7 @@ def _cell(column: str) -> str:
 
 def _view(identity: Identity) -> str:
     """Return the SQL of the view `result`: each run with parameters, metrics and provenance."""
-    names = list(identity.points[0].parameters) if identity.points else []
+    names = list(dict.fromkeys(name for point in reversed(identity.points) for name in point.parameters))
     paths = [_text(f'$."{name}"') for name in names]
     parameters = [
         f"json_extract(point.parameters, {path}) AS {_name(name)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -49,8 +50,8 @@ class Study:
         Whether each scheme of a point stops by itself. Schemes are then compared over the runs that both
         have.
     store : str or Path, optional
-        The file. If it holds this study already, the study is resumed. By default the results are kept in
-        memory.
+        The file. If it holds this study already, the study is resumed; if it holds one with other values,
+        schemes or runs, that is extended. By default the results are kept in memory.
     shard : (int, int), optional
         Make only the runs of one shard: its number, from 1, and the number of shards. The number of runs must
         be fixed. `lasthop.study.merge` merges the shards' files.
@@ -73,8 +74,8 @@ class Study:
     Raises
     ------
     StudyError
-        If the file holds anything but this study, or the metric does not exist, or a shard's number of runs
-        depends on a stopping rule.
+        If the file holds a study with which this one has no point in common, or with another seed or version;
+        the metric does not exist; or a shard's number of runs depends on a stopping rule.
     ScenarioError
         If the scenario or a point of its sweep is invalid.
 
@@ -133,12 +134,10 @@ class Study:
         )
         self._store = Store(self.path)
         if self._store.exists():
-            stored = self._store.identity().metrics
-            always = len(_lasthop.METRICS)
-            if stored[:always] == _lasthop.METRICS and {*stored} <= {*metrics}:
-                # Counters that schemes got since then are left out.
-                self._identity = replace(self._identity, metrics=stored)
             self._store.expect(self._identity)
+            lost = self._counters_that_runs_lack()
+            kept = tuple(metric for metric in metrics if metric not in lost)
+            self._identity = replace(self._identity, metrics=kept)
             self._expect_shard(self._store.meta().get("shard"))
         if self.shard is not None:
             _check_shard(self.shard, self.rule, len(points))
@@ -209,6 +208,14 @@ class Study:
     def points(self) -> list[StoredPoint]:
         """The points, in the order of the sweep."""
         return self._identity.points
+
+    @property
+    def left_out(self) -> list[tuple[dict[str, str], str, int]]:
+        """What the file keeps of points and schemes that are not in this study any more.
+
+        The parameters, the scheme and the number of runs of each. A study that has them again counts them.
+        """
+        return self._store.left_out(self._identity) if self._store.exists() else []
 
     @property
     def finished(self) -> bool:
@@ -407,6 +414,17 @@ class Study:
 
     def _repr_html_(self) -> str:
         return notebook.study_html(self)
+
+    def _counters_that_runs_lack(self) -> set[str]:
+        """Return the counters that stored runs lack though their schemes have them now: later additions."""
+        added = {*self._identity.metrics} - {*self._store.identity().metrics}
+        lacking: set[str] = set()
+        for i, point in enumerate(self.points if added else []):
+            for scheme in point.schemes:
+                if self._store.numbers(i, scheme):
+                    alone = Scenario.parse(point.toml, overrides=[f"schemes=[{json.dumps(scheme)}]"])
+                    lacking |= added & {*alone.metrics}
+        return lacking
 
     def _require_runs(self) -> None:
         if not self._store.exists():
