@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "LOSS_FAMILIES",
     "METRICS",
     "PROFILES",
     "SCENARIOS",
@@ -25,6 +26,7 @@ __all__ = [
     "schemes",
 ]
 
+LOSS_FAMILIES: tuple[str, ...]
 METRICS: tuple[str, ...]
 PROFILES: tuple[str, ...]
 SCENARIOS: dict[str, str]
@@ -35,6 +37,47 @@ class ScenarioError(ValueError):
     file: str
     line: int | None
     column: int | None
+
+@final
+class LossRecord:
+    @staticmethod
+    def of_probes(time_s: NDArray[np.float64], lost: NDArray[np.bool_]) -> LossRecord: ...
+    @staticmethod
+    def of_counts(
+        time_s: NDArray[np.float64],
+        interval_s: NDArray[np.float64],
+        sent: NDArray[np.uint32],
+        lost: NDArray[np.uint32],
+    ) -> LossRecord: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def sent(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def spacing_s(self) -> float: ...
+    def fit(self, family: str) -> LossFit | None: ...
+    def burst_profile(
+        self, bad_s: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def shape(self) -> dict[str, NDArray[np.float64]]: ...
+
+@final
+class LossFit:
+    @property
+    def family(self) -> str: ...
+    @property
+    def parameters(self) -> int: ...
+    @property
+    def log_likelihood(self) -> float: ...
+    @property
+    def bic(self) -> float: ...
+    @property
+    def model(self) -> dict[str, float]: ...
+    def bootstrap(
+        self, replicates: int, seed: int, jobs: int
+    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]: ...
 
 @final
 class Link:
@@ -60,6 +103,16 @@ class Scheme:
     def summary(self) -> str: ...
     @property
     def source(self) -> str: ...
+    @property
+    def place(self) -> str | None: ...
+    @property
+    def exists(self) -> str | None: ...
+    @property
+    def cost(self) -> str | None: ...
+    @property
+    def reads_tcp(self) -> bool | None: ...
+    @property
+    def settings(self) -> dict[str, str]: ...
     def _repr_html_(self) -> str: ...
 
 def schemes() -> list[Scheme]: ...

@@ -25,6 +25,8 @@ COMMANDS = [
     "check",
     "schemes",
     "links",
+    "fit",
+    "advise",
     "scenarios",
     "paper",
     "packet-size",

@@ -162,3 +162,32 @@ impl<D: FnMut(State) -> Duration + Send> Channel for Alternating<D> {
         self.advance(at)
     }
 }
+
+/// Losses of whole packets by the state in which their transmission starts.
+pub(crate) struct ByTime<D> {
+    states: Alternating<D>,
+    loss: PerState<f64>,
+}
+
+impl<D: FnMut(State) -> Duration> ByTime<D> {
+    /// A channel that starts in `start`; `dwell` gives the lengths of the periods, and `loss` the losses in each state.
+    pub(crate) fn new(start: State, loss: PerState<f64>, dwell: D) -> ByTime<D> {
+        let none = PerState { good: Probability::default(), bad: Probability::default() };
+        ByTime { states: Alternating::new(start, none, dwell), loss }
+    }
+}
+
+impl<D: FnMut(State) -> Duration + Send> Channel for ByTime<D> {
+    fn survival(&mut self, start: Time, _end: Time, _bits: u64) -> f64 {
+        1.0 - self.loss.of(self.states.sojourn(start).state)
+    }
+
+    fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
+        each(1.0, Probability::default());
+        self.survival(start, end, 0)
+    }
+
+    fn sojourn(&mut self, at: Time) -> Sojourn {
+        self.states.sojourn(at)
+    }
+}

@@ -21,7 +21,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use crate::alternating::{Alternating, PerState, Start};
+use crate::alternating::{ByTime, PerState, Start};
 use crate::{Channel, Sojourn, State};
 
 /// A mean length, in packets or in time. In a scenario a number, `"5 packets"`, or a duration.
@@ -334,9 +334,7 @@ impl Chain {
                 Box::new(ByPackets { change, loss: self.loss, next: start, stream })
             }
             Law::Time(means) => {
-                let none = PerState { good: Probability::default(), bad: Probability::default() };
-                let states = Alternating::new(start, none, move |state| stream.exponential(means.of(state)));
-                Box::new(ByTime { states, loss: self.loss })
+                Box::new(ByTime::new(start, self.loss, move |state| stream.exponential(means.of(state))))
             }
         }
     }
@@ -399,26 +397,5 @@ impl Channel for ByPackets {
 
     fn sojourn(&mut self, _at: Time) -> Sojourn {
         Sojourn::FOREVER
-    }
-}
-
-/// A packet meets the state in which its transmission starts.
-struct ByTime<D> {
-    states: Alternating<D>,
-    loss: PerState<f64>,
-}
-
-impl<D: FnMut(State) -> Duration + Send> Channel for ByTime<D> {
-    fn survival(&mut self, start: Time, _end: Time, _bits: u64) -> f64 {
-        1.0 - self.loss.of(self.states.sojourn(start).state)
-    }
-
-    fn exposure(&mut self, start: Time, end: Time, each: &mut dyn FnMut(f64, Probability)) -> f64 {
-        each(1.0, Probability::default());
-        self.survival(start, end, 0)
-    }
-
-    fn sojourn(&mut self, at: Time) -> Sojourn {
-        self.states.sojourn(at)
     }
 }

@@ -104,7 +104,7 @@ impl Model {
             Model::FrameBursts(model) => Box::new(model.channel(stream)),
             Model::Gilbert(model) => Chain::from(*model).channel(stream),
             Model::GilbertElliott(model) => Chain::from(*model).channel(stream),
-            Model::SemiMarkov(model) => Box::new(model.channel(stream)),
+            Model::SemiMarkov(model) => model.channel(stream),
             Model::LossSeries(model) => Box::new(model.channel()),
             Model::TwoState(model) => Box::new(model.channel(stream)),
             Model::FixedPeriods(model) => Box::new(model.channel()),

@@ -6,6 +6,7 @@
 //! length-biased distribution: for a lognormal one with median m and sigma σ it is lognormal with median m e^(σ²) and the
 //! same σ; for a list, each element with a weight of its length; for an exponential one the result is the same exponential.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -16,7 +17,7 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use crate::alternating::{Alternating, PerState, Start};
+use crate::alternating::{Alternating, ByTime, PerState, Start};
 use crate::model::above_zero;
 use crate::{Channel, State};
 
@@ -35,6 +36,12 @@ pub struct SemiMarkov {
     /// Bit error rate in bad periods. By default 1.
     #[serde(default = "always")]
     pub bad_ber: Probability,
+    /// Probability that a unit is lost whose transmission starts in a good period, instead of bit error rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_good: Option<Probability>,
+    /// Probability that a unit is lost whose transmission starts in a bad period, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_bad: Option<Probability>,
     /// State at time zero. By default stationary: within a period that has been going on.
     #[serde(default = "stationary")]
     pub start: Start,
@@ -280,6 +287,13 @@ impl Empirical {
 
 impl SemiMarkov {
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        if self.losses().is_some() && (self.good_ber.get() > 0.0 || self.bad_ber.get() < 1.0) {
+            return Err(Invalid {
+                field: "semi-markov",
+                problem: "found both bit error rates and losses, expected either good_ber and bad_ber, or loss_good and \
+                          loss_bad",
+            });
+        }
         self.good.validate("semi-markov.good")?;
         self.bad.validate("semi-markov.bad")
     }
@@ -292,14 +306,27 @@ impl SemiMarkov {
         self.good.mean_s() / self.mean_cycle_s()
     }
 
-    pub(crate) fn channel(&self, mut stream: Stream) -> impl Channel + use<> {
+    /// The losses of whole units, if the model has them: by default none in good periods, and all in bad ones.
+    fn losses(&self) -> Option<PerState<f64>> {
+        let either = self.loss_good.is_some() || self.loss_bad.is_some();
+        either.then(|| PerState {
+            good: self.loss_good.map_or(0.0, Probability::get),
+            bad: self.loss_bad.map_or(1.0, Probability::get),
+        })
+    }
+
+    pub(crate) fn channel(&self, mut stream: Stream) -> Box<dyn Channel> {
         let start = self.start.draw(self.availability(), &mut stream);
         let laws = Laws { good: self.good.clone(), bad: self.bad.clone() };
         let mut first = (self.start == Start::Stationary).then(|| laws.of(start).residual(&mut stream));
-        let rates = PerState { good: self.good_ber, bad: self.bad_ber };
-        Alternating::new(start, rates, move |state| {
-            first.take().unwrap_or_else(|| laws.of(state).draw(&mut stream))
-        })
+        let lengths = move |state| first.take().unwrap_or_else(|| laws.of(state).draw(&mut stream));
+        match self.losses() {
+            Some(loss) => Box::new(ByTime::new(start, loss, lengths)),
+            None => {
+                let rates = PerState { good: self.good_ber, bad: self.bad_ber };
+                Box::new(Alternating::new(start, rates, lengths))
+            }
+        }
     }
 }
 

@@ -187,3 +187,24 @@ fn impossible_lengths_are_refused() {
         assert!(invalid.problem.contains(problem), "{bad}: {}", invalid.problem);
     }
 }
+
+/// With losses of whole units, each is lost with the probability of the period in which it starts.
+#[test]
+fn losses_of_whole_units_follow_the_periods() {
+    let periods = "semi-markov]\ngood.constant = \"2 s\"\nbad.constant = \"1 s\"\nstart = \"good\"\n";
+    let survivals = |losses: &str| {
+        let mut channel = read(&format!("{periods}{losses}")).build(Streams::new(1, 0).stream("channel"));
+        // The second unit ends in the bad period.
+        [(0.5, 0.6), (1.9, 2.1), (2.5, 2.6), (3.5, 3.6)].map(|(start, end)| {
+            let at = |seconds| Time::ZERO + Duration::from_secs_f64(seconds);
+            channel.survival(at(start), at(end), 12_000)
+        })
+    };
+    assert_eq!(survivals("loss_good = 0.25\nloss_bad = 0.75"), [0.75, 0.75, 0.25, 0.75]);
+    assert_eq!(survivals("loss_good = 0.25"), [0.75, 0.75, 0.0, 0.75]);
+    assert_eq!(survivals("loss_bad = 0.75"), [1.0, 1.0, 0.25, 1.0]);
+    // Without them, a unit that overlaps a bad period is lost.
+    assert_eq!(survivals(""), [1.0, 0.0, 0.0, 1.0]);
+    let invalid = read(&format!("{periods}loss_bad = 0.5\nbad_ber = 1e-3")).validate().unwrap_err();
+    assert!(invalid.problem.contains("expected either good_ber and bad_ber, or"), "{}", invalid.problem);
+}

@@ -1,9 +1,10 @@
-//! Python bindings of Lasthop: `lasthop._lasthop`. Names and meanings are those of `lasthop-scenario` and
-//! `lasthop-study`; the bindings contain no logic.
+//! Python bindings of Lasthop: `lasthop._lasthop`. Names and meanings are those of `lasthop-scenario`,
+//! `lasthop-study` and `lasthop-fit`; the bindings contain no logic.
 //!
 //! ```text
 //! lasthop (Python) ──> _lasthop ──> Scenario, Run  (lasthop-scenario)
 //!                          ├──────> Pool           (lasthop-study)
+//!                          ├──────> LossRecord     (lasthop-fit)
 //!                          └──────> Emulator       (lasthop-live)
 //! ```
 
@@ -11,6 +12,7 @@ mod columns;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod error;
+mod fit;
 mod link;
 mod pool;
 mod run;
@@ -22,6 +24,7 @@ use pyo3::prelude::*;
 /// The compiled part of Lasthop.
 #[pymodule]
 mod _lasthop {
+    use lasthop_fit::Family;
     use lasthop_scenario::Profile;
     use pyo3::prelude::*;
     use pyo3::types::{IntoPyDict, PyTuple};
@@ -31,6 +34,8 @@ mod _lasthop {
     use crate::emulator::Emulator;
     #[pymodule_export]
     use crate::error::ScenarioError;
+    #[pymodule_export]
+    use crate::fit::{LossFit, LossRecord};
     #[pymodule_export]
     use crate::link::{Link, links};
     #[pymodule_export]
@@ -47,6 +52,7 @@ mod _lasthop {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("LOSS_FAMILIES", PyTuple::new(module.py(), Family::ALL.map(Family::name))?)?;
         module.add("METRICS", crate::pool::metrics(module.py())?)?;
         module.add("PROFILES", PyTuple::new(module.py(), Profile::ALL.map(Profile::name))?)?;
         module.add("SCENARIOS", SCENARIOS.into_py_dict(module.py())?)?;

@@ -13,11 +13,24 @@ use pyo3::prelude::*;
 ///     A one-line description.
 /// source : str
 ///     The paper and section that proposed it.
+/// place, exists, cost : str or None
+///     Where it is installed, products that have it (None if only research code does), and what it costs. None for a
+///     scheme that is of no use to the owner of a link: a baseline, a variant of another scheme, one that needs an ARQ
+///     or a sender of its time, or one for hosts that move.
+/// reads_tcp : bool or None
+///     Whether it reads or writes TCP headers on the way, which a VPN hides; None likewise.
+/// settings : dict
+///     Keys and values of its table in which today's products differ from the defaults of its paper.
 #[pyclass(frozen, get_all, module = "lasthop._lasthop")]
 pub(crate) struct Scheme {
     name: &'static str,
     summary: &'static str,
     source: &'static str,
+    place: Option<&'static str>,
+    exists: Option<&'static str>,
+    cost: Option<&'static str>,
+    reads_tcp: Option<bool>,
+    settings: std::collections::BTreeMap<&'static str, &'static str>,
 }
 
 #[pymethods]
@@ -46,10 +59,22 @@ impl Scheme {
 #[pyfunction]
 pub(crate) fn schemes() -> Vec<Scheme> {
     let all = Schemes::default();
-    let describe = |scheme: &dyn lasthop_scenario::Scheme| Scheme {
-        name: scheme.name(),
-        summary: scheme.summary(),
-        source: scheme.source(),
+    let describe = |scheme: &dyn lasthop_scenario::Scheme| {
+        let deployment = scheme.deployment();
+        Scheme {
+            name: scheme.name(),
+            summary: scheme.summary(),
+            source: scheme.source(),
+            place: deployment.map(|deployment| deployment.place),
+            exists: deployment.and_then(|deployment| deployment.exists),
+            cost: deployment.map(|deployment| deployment.cost),
+            reads_tcp: deployment.map(|deployment| deployment.reads_tcp),
+            settings: deployment
+                .map_or([].as_slice(), |deployment| deployment.settings)
+                .iter()
+                .copied()
+                .collect(),
+        }
     };
     all.all().map(describe).collect()
 }

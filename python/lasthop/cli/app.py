@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -436,6 +436,117 @@ def links(
         from lasthop.cli.links import Request, execute
 
         execute(Request(name, mahimahi, up, seconds, seed, run, json))
+
+
+Rate = Annotated[
+    str | None,
+    typer.Option("--rate", metavar="RATE", help="The link's rate towards the user, such as 8Mbps."),
+]
+UpRate = Annotated[
+    str | None, typer.Option("--up-rate", metavar="RATE", help="The link's rate from the user.")
+]
+Rtt = Annotated[
+    str | None,
+    typer.Option("--rtt", metavar="TIME", help="The round-trip time without queues, such as 60ms."),
+]
+LastHopRtt = Annotated[
+    str | None, typer.Option("--last-hop-rtt", metavar="TIME", help="The share of it on the last hop.")
+]
+User = Annotated[
+    Literal["client", "server"],
+    typer.Option(help="Which end of measured connections is on the user's side."),
+]
+Captured = Annotated[
+    Literal["client", "server", "between"] | None,
+    typer.Option(help="Where a capture was taken; by default its delays tell."),
+]
+
+
+@app.command()
+def fit(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE...",
+            help="Measurements of one link: irtt or iperf3 JSON, ping, ss, Flent, CSV, pcap, Mahimahi.",
+        ),
+    ] = None,
+    rate: Rate = None,
+    up_rate: UpRate = None,
+    rtt: Rtt = None,
+    last_hop_rtt: LastHopRtt = None,
+    user: User = "client",
+    captured: Captured = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Take the losses as measured in place of a model.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print how to measure the link, given FILE or from scratch.")
+    ] = False,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, directory("Directory of the results; by default FILE.fit.")] = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Fit a link to measurements of it: its losses and bursts with intervals, rate, delay; as a scenario.
+
+    Says what the measurements cannot tell, and what to measure instead.
+    """
+    with reporting_errors():
+        from lasthop.cli.fit import Request, Stated, execute
+
+        stated = Stated(rate, up_rate, rtt, last_hop_rtt)
+        execute(Request(files or [], stated, user, captured, replay, plan, seed, jobs, out, json))
+
+
+@app.command()
+def advise(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE...]", help="Measurements of the link, as for `lasthop fit`."),
+    ] = None,
+    rate: Rate = None,
+    up_rate: UpRate = None,
+    rtt: Rtt = None,
+    last_hop_rtt: LastHopRtt = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Without FILE: the share of packets that are lost, such as 2%."),
+    ] = None,
+    burst: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH", help="With --loss: mean burst, in packets or time, such as 5 or 40ms."
+        ),
+    ] = None,
+    sender: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete.server,
+            help="The server's TCP now, such as linux, which is CUBIC, or linux-bbr.",
+        ),
+    ] = "linux",
+    user: User = "client",
+    captured: Captured = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    out: Annotated[Path | None, directory("Directory of the page; by default FILE.advice.")] = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what would help a link: what limits it, remedies by worth, and what would not help.
+
+    The link is given by measurements, or by what is known of it: --loss 2% --burst 5 --rate 8Mbps --rtt 60ms.
+    """
+    with reporting_errors():
+        from lasthop.cli.advise import Request, execute
+        from lasthop.cli.fit import Stated
+
+        stated = Stated(rate, up_rate, rtt, last_hop_rtt)
+        settings = (files or [], stated, loss, burst, user, captured, sender, seed, jobs, out, json)
+        execute(Request(*settings))
 
 
 @app.command()

@@ -53,6 +53,13 @@ def sender(context: typer.Context, incomplete: str) -> Values:
     return [(name, "") for name in dict.fromkeys((*own, *PROFILES)) if name.startswith(incomplete)]
 
 
+def server(incomplete: str) -> Values:
+    """Complete a sender that advice knows."""
+    from lasthop.advice import SENDERS
+
+    return [(name, each.title) for name, each in SENDERS.items() if name.startswith(incomplete)]
+
+
 def metric(context: typer.Context, incomplete: str) -> Values:
     """Complete a metric, or a counter of the scenario's schemes."""
     from lasthop._lasthop import METRICS

@@ -7,6 +7,7 @@ from lasthop.plots._figure import DataFigure, save, save_png, write_csv
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
 from lasthop.plots.heat import heat_map
 from lasthop.plots.link import link_timing
+from lasthop.plots.losses import loss_checks
 from lasthop.plots.packets import packet_trace, packet_traces
 from lasthop.plots.sender import cwnd, segment_size, time_sequence, windows
 
@@ -18,6 +19,7 @@ __all__ = [
     "cwnd",
     "heat_map",
     "link_timing",
+    "loss_checks",
     "packet_trace",
     "packet_traces",
     "save",

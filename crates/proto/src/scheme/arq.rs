@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ArqUse, Installer, Scheme};
+use super::{ArqUse, Deployment, Installer, Scheme};
 use crate::arq::{Config, selective_repeat};
 use crate::tcp::Settings;
 
@@ -43,6 +43,16 @@ impl Scheme for Arq {
 
     fn source(&self) -> &'static str {
         "RFC 3366"
+    }
+
+    fn deployment(&self) -> Option<Deployment> {
+        Some(Deployment {
+            place: "both ends of the wireless link",
+            exists: Some("retries of Wi-Fi, acknowledged mode of RLC"),
+            cost: "air time and delay that varies, for all traffic of the link",
+            reads_tcp: false,
+            settings: &[],
+        })
     }
 
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attachment::Attachment;
 use super::connections::{ConnectionState, ConnectionTable};
-use super::{Installer, Scheme, Site};
+use super::{Deployment, Installer, Scheme, Site};
 use crate::component::{Component, LinkOutcome, Out, Port, Signal, Tally};
 use crate::packet::{Body, Packet};
 use crate::tcp::{
@@ -60,6 +60,16 @@ impl Scheme for Eln {
 
     fn source(&self) -> &'static str {
         "Balakrishnan et al., ToN 5(6), 1997"
+    }
+
+    fn deployment(&self) -> Option<Deployment> {
+        Some(Deployment {
+            place: "base station and sender",
+            exists: None,
+            cost: "marks in TCP headers",
+            reads_tcp: true,
+            settings: &[],
+        })
     }
 
     fn install<'a>(&'a self, installer: &mut Installer<'a>) {

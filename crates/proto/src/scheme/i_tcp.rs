@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use lasthop_base::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Installer, Scheme};
+use super::{Deployment, Installer, Scheme};
 use crate::split::Split;
 use crate::tcp::{Changes, Settings};
 
@@ -55,6 +55,16 @@ impl Scheme for ITcp {
 
     fn source(&self) -> &'static str {
         "Bakre and Badrinath 1995"
+    }
+
+    fn deployment(&self) -> Option<Deployment> {
+        Some(Deployment {
+            place: "base station",
+            exists: Some("performance enhancing proxies, such as pepsal"),
+            cost: "acknowledges data that the receiver does not have yet; both directions must pass it",
+            reads_tcp: true,
+            settings: &[("buffer", "1 MiB")],
+        })
     }
 
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {

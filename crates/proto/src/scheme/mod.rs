@@ -49,6 +49,21 @@ registry::register! {
     multicast: Multicast,
 }
 
+/// What it takes to deploy a scheme, for advice to owners of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deployment {
+    /// Where it is installed, such as "base station".
+    pub place: &'static str,
+    /// Products that have it; `None` if it exists in research code only.
+    pub exists: Option<&'static str>,
+    /// What it costs.
+    pub cost: &'static str,
+    /// Whether it reads or writes TCP headers on the way, which a VPN hides.
+    pub reads_tcp: bool,
+    /// Keys and values of its table in which today's products differ from the defaults of its paper.
+    pub settings: &'static [(&'static str, &'static str)],
+}
+
 /// A scheme with its parameters.
 pub trait Scheme {
     /// The name in scenario files and on the command line.
@@ -59,6 +74,12 @@ pub trait Scheme {
 
     /// The paper and section that proposed it.
     fn source(&self) -> &'static str;
+
+    /// What it takes to deploy the scheme; `None` if it is of no use to the owner of a link: a baseline, a variant of
+    /// another scheme, one that needs an ARQ or a sender of its time, or one for hosts that move.
+    fn deployment(&self) -> Option<Deployment> {
+        None
+    }
 
     /// Invalid parameters, given these TCP settings: the name of each, and what was found and expected.
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {

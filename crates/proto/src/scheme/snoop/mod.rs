@@ -63,7 +63,7 @@ use lasthop_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::reports::Reports;
-use super::{Installer, Scheme};
+use super::{Deployment, Installer, Scheme};
 use crate::tcp::Settings;
 
 /// Local retransmission at the base station.
@@ -129,6 +129,16 @@ impl Scheme for Snoop {
 
     fn source(&self) -> &'static str {
         "Balakrishnan et al., MobiCom 1995"
+    }
+
+    fn deployment(&self) -> Option<Deployment> {
+        Some(Deployment {
+            place: "base station",
+            exists: None,
+            cost: "must see TCP headers and both directions of a connection",
+            reads_tcp: true,
+            settings: &[],
+        })
     }
 
     fn faults(&self, _tcp: &Settings) -> Vec<(String, String)> {

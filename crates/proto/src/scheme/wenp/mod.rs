@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 use lasthop_base::Duration;
 use serde::{Deserialize, Serialize};
 
-use super::{Installer, Scheme};
+use super::{Deployment, Installer, Scheme};
 use crate::tcp::{Flags, Settings};
 
 /// Radio network feedback.
@@ -88,6 +88,16 @@ impl Scheme for Wenp {
 
     fn source(&self) -> &'static str {
         "Jayanathan and Sirisena section V"
+    }
+
+    fn deployment(&self) -> Option<Deployment> {
+        Some(Deployment {
+            place: "base station and sender",
+            exists: None,
+            cost: "marks in TCP headers",
+            reads_tcp: true,
+            settings: &[],
+        })
     }
 
     fn faults(&self, tcp: &Settings) -> Vec<(String, String)> {

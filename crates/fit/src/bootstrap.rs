@@ -1,0 +1,56 @@
+//! The parametric bootstrap: what the fitted model would have shown the same probes, fitted again.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lasthop_base::Streams;
+
+use crate::family::{Fit, refit};
+use crate::losses::Losses;
+use crate::model::Model;
+use crate::shape::Shape;
+
+/// A simulated record, as far as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replicate {
+    /// The model of the same family that fits it best; `None` if no model does, since there was nothing to be seen.
+    pub model: Option<Model>,
+    /// Its histograms.
+    pub shape: Shape,
+}
+
+/// Simulates the record `replicates` times over the model of `found`, and fits each.
+///
+/// The result depends on the record, the model and the seed only, and not on the number of threads.
+pub fn bootstrap(
+    losses: &Losses,
+    found: &Fit,
+    seed: u64,
+    replicates: usize,
+    threads: NonZeroUsize,
+) -> Vec<Replicate> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(vec![None; replicates]);
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= replicates {
+                return;
+            }
+            let mut stream = Streams::new(seed, number as u64).stream("fit.bootstrap");
+            let record = losses.simulate(&found.model, &mut stream);
+            let model = refit(&record, found).map(|fit| fit.model);
+            let replicate = Replicate { model, shape: Shape::of(&record) };
+            done.lock().expect("no thread panics")[number] = Some(replicate);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.get().min(replicates) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let done = done.into_inner().expect("no thread panics");
+    done.into_iter().map(|replicate| replicate.expect("each number was taken")).collect()
+}

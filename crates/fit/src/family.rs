@@ -1,0 +1,250 @@
+//! Families of models, and the member of each that makes a record likeliest.
+
+use crate::blocks::{Block, blocks};
+use crate::likelihood::TwoState;
+use crate::losses::Losses;
+use crate::model::{Law, Model, Periods};
+use crate::periods::{Laws, LogNormals, lognormal_periods};
+use crate::search::minimise;
+
+/// A family of models, from the fewest parameters to the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// Independent losses: one parameter.
+    Independent,
+    /// Exponential periods; bad ones lose everything, good ones nothing: two parameters.
+    Gilbert,
+    /// Exponential periods; bad ones lose a share, good ones nothing (Gilbert 1960): three parameters.
+    GilbertElliott3,
+    /// Exponential periods with a loss in each (Elliott 1963): four parameters.
+    GilbertElliott,
+    /// Periods of which the good, the bad or both have lognormal lengths; losses as in the likeliest of the families with
+    /// exponential ones, and one parameter more for each lognormal law.
+    SemiMarkov,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Family; 5] = [
+        Family::Independent,
+        Family::Gilbert,
+        Family::GilbertElliott3,
+        Family::GilbertElliott,
+        Family::SemiMarkov,
+    ];
+
+    /// The families with exponential periods.
+    const MARKOV: [Family; 3] = [Family::Gilbert, Family::GilbertElliott3, Family::GilbertElliott];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Independent => "independent",
+            Family::Gilbert => "gilbert",
+            Family::GilbertElliott3 => "gilbert-elliott-3",
+            Family::GilbertElliott => "gilbert-elliott",
+            Family::SemiMarkov => "semi-markov",
+        }
+    }
+}
+
+/// The likeliest model of a family.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// The family.
+    pub family: Family,
+    /// The model.
+    pub model: Model,
+    /// The logarithm of its likelihood, up to a constant of the record.
+    pub log_likelihood: f64,
+    /// The number of its parameters.
+    pub parameters: u32,
+}
+
+impl Fit {
+    /// Schwarz's criterion: the model with the least is chosen.
+    pub fn bic(&self, losses: &Losses) -> f64 {
+        f64::from(self.parameters) * libm::log(losses.len() as f64) - 2.0 * self.log_likelihood
+    }
+}
+
+/// The likeliest model of `family`. `None` if the record has no losses or nothing else, if no model of the family could have
+/// produced it, or if it has too few periods for a law of their lengths.
+pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
+    let (sent, lost) = losses.sent_and_lost();
+    let share = lost as f64 / sent as f64;
+    match family {
+        Family::Independent => return Some(independent(sent, lost)),
+        _ if lost == 0 || lost == sent => return None,
+        _ => {}
+    }
+    let blocks = blocks(losses);
+    if family != Family::SemiMarkov {
+        return fit_markov(losses, &blocks, family, &starts(losses, &blocks, share));
+    }
+    let markov = Family::MARKOV.into_iter().filter_map(|family| fit(losses, family));
+    let best = markov.min_by(|a, b| a.bic(losses).total_cmp(&b.bic(losses)))?;
+    let Model::Periods(periods) = best.model else { return None };
+    let laws = lognormal_periods(losses, &two_state(&periods), LogNormals::Chosen)?;
+    Some(with_laws(best, periods, laws))
+}
+
+/// The likeliest model of the family of `found` for another record, by a search that begins at `found`.
+pub(crate) fn refit(losses: &Losses, found: &Fit) -> Option<Fit> {
+    let (sent, lost) = losses.sent_and_lost();
+    let Model::Periods(periods) = found.model else { return Some(independent(sent, lost)) };
+    if lost == 0 || lost == sent {
+        return None;
+    }
+    let start = two_state(&periods);
+    let family = match found.family {
+        Family::SemiMarkov if periods.loss_good > 0.0 => Family::GilbertElliott,
+        Family::SemiMarkov if periods.loss_bad < 1.0 => Family::GilbertElliott3,
+        Family::SemiMarkov => Family::Gilbert,
+        family => family,
+    };
+    let markov = fit_markov(losses, &blocks(losses), family, &[start])?;
+    if found.family != Family::SemiMarkov {
+        return Some(markov);
+    }
+    let Model::Periods(of_markov) = markov.model else { return None };
+    let which = LogNormals::These {
+        good: matches!(periods.good, Law::Lognormal { .. }),
+        bad: matches!(periods.bad, Law::Lognormal { .. }),
+    };
+    let laws = lognormal_periods(losses, &two_state(&of_markov), which)?;
+    Some(with_laws(markov, of_markov, laws))
+}
+
+fn with_laws(markov: Fit, periods: Periods, laws: Laws) -> Fit {
+    Fit {
+        family: Family::SemiMarkov,
+        model: Model::Periods(Periods { good: laws.good, bad: laws.bad, ..periods }),
+        log_likelihood: markov.log_likelihood + laws.gain,
+        parameters: markov.parameters + laws.more_parameters,
+    }
+}
+
+fn independent(sent: u64, lost: u64) -> Fit {
+    let (sent, lost) = (sent as f64, lost as f64);
+    let share = lost / sent;
+    let term = |count: f64, share: f64| if count > 0.0 { count * libm::log(share) } else { 0.0 };
+    Fit {
+        family: Family::Independent,
+        model: Model::Independent(share),
+        log_likelihood: term(lost, share) + term(sent - lost, 1.0 - share),
+        parameters: 1,
+    }
+}
+
+/// The same periods with exponential lengths.
+fn two_state(periods: &Periods) -> TwoState {
+    TwoState {
+        good: periods.good.mean_s(),
+        bad: periods.bad.mean_s(),
+        loss_good: periods.loss_good,
+        loss_bad: periods.loss_bad,
+    }
+}
+
+/// Where to begin: short periods that lose most, long ones that lose somewhat more than the rest, and between.
+fn starts(losses: &Losses, blocks: &[Block], share: f64) -> [TwoState; 3] {
+    let duration = losses.duration_s();
+    let bursts = blocks.windows(2).filter(|pair| pair[0].received > 0 && pair[1].lost > 0).count().max(1);
+    let lost_time: f64 =
+        blocks.iter().filter(|block| block.lost > 0).map(|block| block.gap * f64::from(block.probes)).sum();
+    let burst = (lost_time / bursts as f64).max(losses.spacing_s() / 10.0).max(1e-9 * duration);
+    let of = |bad: f64, bad_share: f64, loss_bad: f64, loss_good: f64| TwoState {
+        good: bad * (1.0 - bad_share) / bad_share,
+        bad,
+        loss_good,
+        loss_bad,
+    };
+    [
+        of(burst, share.clamp(1e-6, 0.9), 0.9, share / 20.0),
+        of(8.0 * burst, (2.0 * share).clamp(1e-6, 0.5), (0.6 + share).min(0.95), share / 10.0),
+        of(duration / 20.0, 0.3, (2.5 * share).min(0.9), share / 4.0),
+    ]
+}
+
+/// The parameters of a family as numbers without bounds: logarithms of times, and logits of losses.
+struct Coordinates {
+    family: Family,
+    shortest: f64,
+    longest: f64,
+}
+
+impl Coordinates {
+    fn place(&self, at: &TwoState) -> Vec<f64> {
+        let times = [libm::log(at.good), libm::log(at.bad)];
+        let losses = [logit(at.loss_bad), logit(at.loss_good)];
+        times.into_iter().chain(losses).take(self.family_dimensions()).collect()
+    }
+
+    fn family_dimensions(&self) -> usize {
+        match self.family {
+            Family::Gilbert => 2,
+            Family::GilbertElliott3 => 3,
+            _ => 4,
+        }
+    }
+
+    /// The chain at a place, and a cost for leaving the region that a record can tell of.
+    fn chain(&self, place: &[f64]) -> (TwoState, f64) {
+        let mut outside = 0.0;
+        let mut within = |value: f64, least: f64, most: f64| {
+            let inside = value.clamp(least, most);
+            outside += (value - inside) * (value - inside);
+            inside
+        };
+        let mut time = |value| libm::exp(within(value, libm::log(self.shortest), libm::log(self.longest)));
+        let (good, bad) = (time(place[0]), time(place[1]));
+        let mut loss = |index: usize, fixed: f64| {
+            place.get(index).map_or(fixed, |&value| logistic(within(value, -16.0, 16.0)))
+        };
+        let chain = TwoState { good, bad, loss_bad: loss(2, 1.0), loss_good: loss(3, 0.0) };
+        (chain, outside)
+    }
+}
+
+fn fit_markov(losses: &Losses, blocks: &[Block], family: Family, starts: &[TwoState]) -> Option<Fit> {
+    let (shortest, longest) = (1e-3 * losses.spacing_s(), 100.0 * losses.duration_s());
+    let shortest = shortest.max(1e-9 * longest);
+    let coordinates = Coordinates { family, shortest, longest };
+    let cost = |place: &[f64]| {
+        let (chain, outside) = coordinates.chain(place);
+        10.0 * outside - chain.log_likelihood(blocks)
+    };
+    let found = starts.iter().map(|start| minimise(cost, &coordinates.place(start), 0.7));
+    let (place, _) = found.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    // A second search from there leaves a simplex that has collapsed too early.
+    let (place, value) = minimise(cost, &place, 0.2);
+    if !value.is_finite() {
+        return None;
+    }
+    let (chain, _) = coordinates.chain(&place);
+    let log_likelihood = chain.log_likelihood(blocks);
+    let TwoState { good, bad, loss_good, loss_bad } = chain;
+    let (good, bad) = (Law::Exponential(good), Law::Exponential(bad));
+    let periods = if loss_good <= loss_bad {
+        Periods { good, bad, loss_good, loss_bad }
+    } else {
+        Periods { good: bad, bad: good, loss_good: loss_bad, loss_bad: loss_good }
+    };
+    let parameters = coordinates.family_dimensions() as u32;
+    log_likelihood.is_finite().then_some(Fit {
+        family,
+        model: Model::Periods(periods),
+        log_likelihood,
+        parameters,
+    })
+}
+
+fn logit(share: f64) -> f64 {
+    let share = share.clamp(1e-7, 1.0 - 1e-7);
+    libm::log(share / (1.0 - share))
+}
+
+fn logistic(value: f64) -> f64 {
+    1.0 / (1.0 + libm::exp(-value))
+}

@@ -1,0 +1,173 @@
+//! What was measured: the fate of each probe, or how many of each interval were lost.
+
+use core::fmt;
+
+use lasthop_base::Stream;
+
+use crate::model::{Model, Path};
+
+/// A record of losses, in order of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Losses {
+    /// Times in seconds, from the first one on: of probes, or the beginnings of intervals.
+    pub(crate) times: Vec<f64>,
+    pub(crate) fates: Fates,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Fates {
+    /// Whether each probe was lost.
+    Probes(Vec<bool>),
+    /// Packets of each interval, evenly spaced over its length in seconds: (length, sent, lost).
+    Counts(Vec<(f64, u32, u32)>),
+}
+
+/// Why a record of losses cannot be fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// There are fewer than two probes or intervals.
+    Short,
+    /// The lists differ in length.
+    Uneven,
+    /// The time at this index is not finite, or before the one that precedes it.
+    Disorder(usize),
+    /// At this index more packets were lost than sent, or none was sent, or the length is not above zero.
+    Count(usize),
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unusable::Short => f.write_str("found fewer than two probes, expected at least two"),
+            Unusable::Uneven => {
+                f.write_str("found lists of different lengths, expected a fate for each time")
+            }
+            Unusable::Disorder(index) => {
+                write!(f, "found a time out of order at index {index}, expected finite times in order")
+            }
+            Unusable::Count(index) => write!(
+                f,
+                "found an impossible count at index {index}, expected packets sent, at most as many lost, and a length \
+                 above zero"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Unusable {}
+
+impl Losses {
+    /// The record of probes that were sent at `times`, in seconds; `lost` says which were lost.
+    ///
+    /// # Errors
+    /// If the lists differ in length, are too short, or times are not finite and in order.
+    pub fn of_probes(times: Vec<f64>, lost: Vec<bool>) -> Result<Losses, Unusable> {
+        if times.len() != lost.len() {
+            return Err(Unusable::Uneven);
+        }
+        Losses::new(times, Fates::Probes(lost))
+    }
+
+    /// The record of packets counted over intervals: for each its beginning and its length in seconds, the packets sent and
+    /// those lost. Packets of an interval are taken to be evenly spaced. Intervals without packets should be left out.
+    ///
+    /// # Errors
+    /// As [`Losses::of_probes`], and if an interval's numbers are impossible.
+    pub fn of_counts(times: Vec<f64>, counts: Vec<(f64, u32, u32)>) -> Result<Losses, Unusable> {
+        if times.len() != counts.len() {
+            return Err(Unusable::Uneven);
+        }
+        let impossible = |&(length, sent, lost): &(f64, u32, u32)| {
+            sent == 0 || lost > sent || !length.is_finite() || length <= 0.0
+        };
+        if let Some(index) = counts.iter().position(impossible) {
+            return Err(Unusable::Count(index));
+        }
+        Losses::new(times, Fates::Counts(counts))
+    }
+
+    fn new(mut times: Vec<f64>, fates: Fates) -> Result<Losses, Unusable> {
+        if times.len() < 2 {
+            return Err(Unusable::Short);
+        }
+        let first = times[0];
+        for index in 0..times.len() {
+            let ordered = index == 0 || times[index] >= times[index - 1];
+            if !times[index].is_finite() || !ordered {
+                return Err(Unusable::Disorder(index));
+            }
+        }
+        times.iter_mut().for_each(|time| *time -= first);
+        Ok(Losses { times, fates })
+    }
+
+    /// The number of probes or intervals.
+    pub(crate) fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Seconds from the first probe to the last, or to the end of the last interval.
+    pub fn duration_s(&self) -> f64 {
+        let last = match &self.fates {
+            Fates::Probes(_) => 0.0,
+            Fates::Counts(counts) => counts.last().map_or(0.0, |count| count.0),
+        };
+        self.times[self.times.len() - 1] + last
+    }
+
+    /// How many packets were sent, and how many of them were lost.
+    pub fn sent_and_lost(&self) -> (u64, u64) {
+        match &self.fates {
+            Fates::Probes(lost) => (lost.len() as u64, lost.iter().filter(|&&lost| lost).count() as u64),
+            Fates::Counts(counts) => counts.iter().fold((0, 0), |(all_sent, all_lost), &(_, sent, lost)| {
+                (all_sent + u64::from(sent), all_lost + u64::from(lost))
+            }),
+        }
+    }
+
+    /// Whether each probe was lost; `None` for a record of intervals.
+    pub fn fates(&self) -> Option<&[bool]> {
+        match &self.fates {
+            Fates::Probes(lost) => Some(lost),
+            Fates::Counts(_) => None,
+        }
+    }
+
+    /// The median time between probes, or between packets of the intervals.
+    pub fn spacing_s(&self) -> f64 {
+        let mut gaps: Vec<f64> = match &self.fates {
+            Fates::Probes(_) => self.times.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+            Fates::Counts(counts) => {
+                counts.iter().map(|&(length, sent, _)| length / f64::from(sent)).collect()
+            }
+        };
+        gaps.sort_by(f64::total_cmp);
+        gaps[gaps.len() / 2]
+    }
+
+    /// The record of probes, sent at these times, over a channel that follows `model`.
+    ///
+    /// # Panics
+    /// If there are fewer than two times, or they are not in order.
+    pub fn of_model(times: Vec<f64>, model: &Model, stream: &mut Stream) -> Losses {
+        let none = vec![false; times.len()];
+        Losses::of_probes(times, none).expect("times in order").simulate(model, stream)
+    }
+
+    /// What the same probes would have met over a channel that follows `model`.
+    pub(crate) fn simulate(&self, model: &Model, stream: &mut Stream) -> Losses {
+        let mut path = Path::new(model, stream);
+        let fates = match &self.fates {
+            Fates::Probes(_) => Fates::Probes(self.times.iter().map(|&time| path.loses(time)).collect()),
+            Fates::Counts(counts) => {
+                let again = self.times.iter().zip(counts).map(|(&begin, &(length, sent, _))| {
+                    let between = length / f64::from(sent);
+                    let lost = (0..sent).filter(|&k| path.loses(begin + f64::from(k) * between)).count();
+                    (length, sent, lost as u32)
+                });
+                Fates::Counts(again.collect())
+            }
+        };
+        Losses { times: self.times.clone(), fates }
+    }
+}

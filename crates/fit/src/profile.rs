@@ -1,0 +1,38 @@
+//! What a record says of the length of bursts, whatever model was chosen.
+
+use crate::blocks::blocks;
+use crate::likelihood::TwoState;
+use crate::losses::Losses;
+use crate::search::minimise;
+
+/// The likelihood by the mean length of bad periods that lose everything, with the likeliest share of them at each length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BurstProfile {
+    /// Mean lengths in seconds, in order.
+    pub bad_s: Vec<f64>,
+    /// The logarithm of the likelihood at each.
+    pub log_likelihood: Vec<f64>,
+    /// The likeliest share of the time in bad periods at each.
+    pub share: Vec<f64>,
+}
+
+/// The profile at the lengths `bad_s`. Where bursts are much shorter than the time between probes it is flat: such bursts
+/// and independent losses look the same.
+pub fn burst_profile(losses: &Losses, bad_s: &[f64]) -> BurstProfile {
+    let blocks = blocks(losses);
+    let (sent, lost) = losses.sent_and_lost();
+    // With a half loss where there is none, or nothing else: the likeliest share would be at a bound.
+    let start = (lost as f64 + 0.5) / (sent as f64 + 1.0);
+    let mut profile = BurstProfile { bad_s: bad_s.to_vec(), log_likelihood: Vec::new(), share: Vec::new() };
+    for &bad in bad_s {
+        let chain = |place: &[f64]| {
+            let share = 1.0 / (1.0 + libm::exp(-place[0].clamp(-25.0, 25.0)));
+            (share, TwoState { good: bad * (1.0 - share) / share, bad, loss_good: 0.0, loss_bad: 1.0 })
+        };
+        let cost = |place: &[f64]| -chain(place).1.log_likelihood(&blocks);
+        let (place, cost) = minimise(cost, &[libm::log(start / (1.0 - start))], 0.3);
+        profile.log_likelihood.push(-cost);
+        profile.share.push(chain(&place).0);
+    }
+    profile
+}

@@ -1,0 +1,241 @@
+//! Models of losses, fitted to measurements.
+
+use std::num::NonZeroUsize;
+
+use lasthop_fit::{Family, Fit, Law, Losses, Model, Periods, Shape, bootstrap, burst_profile, fit};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+type Column<'py> = Bound<'py, PyArray1<f64>>;
+
+/// The losses of a measurement, in order of time.
+///
+/// Attributes
+/// ----------
+/// duration_s : float
+///     Seconds from the first probe to the last.
+/// sent, lost : int
+///     How many packets were sent, and how many of them were lost.
+/// spacing_s : float
+///     The median time between packets.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub(crate) struct LossRecord(Losses);
+
+#[pymethods]
+impl LossRecord {
+    /// Return the record of probes sent at `time_s`; `lost` says which of them were lost.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If the arrays differ in length, are shorter than two, or the times are not finite and in order.
+    #[staticmethod]
+    fn of_probes(
+        time_s: PyReadonlyArray1<'_, f64>,
+        lost: PyReadonlyArray1<'_, bool>,
+    ) -> PyResult<LossRecord> {
+        let losses = Losses::of_probes(time_s.as_slice()?.to_vec(), lost.as_slice()?.to_vec());
+        losses.map(LossRecord).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// Return the record of packets counted over intervals: beginning and length of each, packets sent and lost.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     As `of_probes`, and if more are lost than sent, none is sent, or a length is not above zero.
+    #[staticmethod]
+    fn of_counts(
+        time_s: PyReadonlyArray1<'_, f64>,
+        interval_s: PyReadonlyArray1<'_, f64>,
+        sent: PyReadonlyArray1<'_, u32>,
+        lost: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<LossRecord> {
+        let (lengths, sent, lost) = (interval_s.as_slice()?, sent.as_slice()?, lost.as_slice()?);
+        if lengths.len() != sent.len() || sent.len() != lost.len() {
+            return Err(PyValueError::new_err("found lists of different lengths, expected equal ones"));
+        }
+        let counts = lengths.iter().zip(sent).zip(lost).map(|((&length, &sent), &lost)| (length, sent, lost));
+        let losses = Losses::of_counts(time_s.as_slice()?.to_vec(), counts.collect());
+        losses.map(LossRecord).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.0.duration_s()
+    }
+
+    #[getter]
+    fn sent(&self) -> u64 {
+        self.0.sent_and_lost().0
+    }
+
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.0.sent_and_lost().1
+    }
+
+    #[getter]
+    fn spacing_s(&self) -> f64 {
+        self.0.spacing_s()
+    }
+
+    /// Return the likeliest model of a family, one of `LOSS_FAMILIES`; None if the record has none.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If there is no such family.
+    fn fit(&self, py: Python<'_>, family: &str) -> PyResult<Option<LossFit>> {
+        let known = Family::ALL.into_iter().find(|known| known.name() == family);
+        let Some(family) = known else {
+            return Err(PyValueError::new_err(format!("there is no family {family:?}")));
+        };
+        let found = py.detach(|| fit(&self.0, family));
+        Ok(found.map(|fit| LossFit { fit, record: self.0.clone() }))
+    }
+
+    /// Return the log-likelihood, and the likeliest share of the time in bad periods, by their mean length.
+    fn burst_profile<'py>(
+        &self,
+        py: Python<'py>,
+        bad_s: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<(Column<'py>, Column<'py>)> {
+        let lengths = bad_s.as_slice()?.to_vec();
+        let profile = py.detach(|| burst_profile(&self.0, &lengths));
+        Ok((PyArray1::from_vec(py, profile.log_likelihood), PyArray1::from_vec(py, profile.share)))
+    }
+
+    /// Return the histograms of the record.
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        shapes(py, &[Shape::of(&self.0)])
+    }
+}
+
+/// The likeliest model of a family.
+///
+/// Attributes
+/// ----------
+/// family : str
+///     The family.
+/// parameters : int
+///     The number of its parameters.
+/// log_likelihood : float
+///     The logarithm of the likelihood.
+/// bic : float
+///     Schwarz's criterion.
+/// model : dict
+///     ``loss``, and of periods ``good_s``, ``bad_s`` (means), ``good_sigma``, ``bad_sigma`` (NaN for exponential lengths),
+///     ``loss_good`` and ``loss_bad``.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub(crate) struct LossFit {
+    fit: Fit,
+    record: Losses,
+}
+
+#[pymethods]
+impl LossFit {
+    #[getter]
+    fn family(&self) -> &'static str {
+        self.fit.family.name()
+    }
+
+    #[getter]
+    fn parameters(&self) -> u32 {
+        self.fit.parameters
+    }
+
+    #[getter]
+    fn log_likelihood(&self) -> f64 {
+        self.fit.log_likelihood
+    }
+
+    #[getter]
+    fn bic(&self) -> f64 {
+        self.fit.bic(&self.record)
+    }
+
+    #[getter]
+    fn model<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let model = PyDict::new(py);
+        for (name, value) in COLUMNS.iter().zip(row(Some(&self.fit.model))) {
+            model.set_item(name, value)?;
+        }
+        Ok(model)
+    }
+
+    /// Simulate the same probes over the model, and fit each record anew.
+    ///
+    /// Parameters
+    /// ----------
+    /// replicates : int
+    ///     How many records.
+    /// seed : int
+    ///     The seed.
+    /// jobs : int
+    ///     The number of threads; the result does not depend on it.
+    ///
+    /// Returns
+    /// -------
+    /// models : dict
+    ///     The columns of `model` as arrays; NaN where nothing fits.
+    /// shapes : dict
+    ///     The histograms of the records, a row for each.
+    fn bootstrap<'py>(
+        &self,
+        py: Python<'py>,
+        replicates: usize,
+        seed: u64,
+        jobs: NonZeroUsize,
+    ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+        let found = py.detach(|| bootstrap(&self.record, &self.fit, seed, replicates, jobs));
+        let rows: Vec<_> = found.iter().map(|replicate| row(replicate.model.as_ref())).collect();
+        let models = PyDict::new(py);
+        for (index, name) in COLUMNS.iter().enumerate() {
+            models.set_item(name, PyArray1::from_iter(py, rows.iter().map(|row| row[index])))?;
+        }
+        let of_records: Vec<_> = found.into_iter().map(|replicate| replicate.shape).collect();
+        Ok((models, shapes(py, &of_records)?))
+    }
+}
+
+const COLUMNS: [&str; 7] = ["loss", "good_s", "good_sigma", "bad_s", "bad_sigma", "loss_good", "loss_bad"];
+
+fn row(model: Option<&Model>) -> [f64; 7] {
+    let sigma = |law| match law {
+        Law::Exponential(_) => f64::NAN,
+        Law::Lognormal { sigma, .. } => sigma,
+    };
+    let mut row = [f64::NAN; 7];
+    let Some(model) = model else { return row };
+    row[0] = model.loss();
+    if let Model::Periods(Periods { good, bad, loss_good, loss_bad }) = *model {
+        row[1..].copy_from_slice(&[
+            good.mean_s(),
+            sigma(good),
+            bad.mean_s(),
+            sigma(bad),
+            loss_good,
+            loss_bad,
+        ]);
+    }
+    row
+}
+
+fn shapes<'py>(py: Python<'py>, of_records: &[Shape]) -> PyResult<Bound<'py, PyDict>> {
+    fn numbers(counts: &[u64]) -> Vec<f64> {
+        counts.iter().map(|&count| count as f64).collect()
+    }
+    let table = |column: fn(&Shape) -> Vec<f64>| -> PyResult<_> {
+        let rows: Vec<_> = of_records.iter().map(column).collect();
+        Ok(PyArray2::from_vec2(py, &rows)?)
+    };
+    let columns = PyDict::new(py);
+    columns.set_item("bursts", table(|shape| numbers(&shape.bursts))?)?;
+    columns.set_item("gaps", table(|shape| numbers(&shape.gaps))?)?;
+    columns.set_item("after_loss", table(|shape| shape.after_loss.clone())?)?;
+    columns.set_item("by_time", table(|shape| shape.by_time.clone())?)?;
+    Ok(columns)
+}

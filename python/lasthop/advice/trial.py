@@ -1,0 +1,190 @@
+"""Whether advice is right: on random links, the advised remedy against the best of all, found by brute force.
+
+``python -m lasthop.advice.trial 200`` draws links with losses of all kinds, measures each by simulated
+probes, asks for advice, and then runs every remedy on the true link.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lasthop._lasthop import Scenario
+from lasthop.advice import remedies
+from lasthop.advice.advice import Advice, advise
+from lasthop.comparison import Arm, Comparison
+from lasthop.fitting import fit, text
+from lasthop.fitting.link import channel
+from lasthop.measurement import Delays, Direction, Measurement, Probes
+
+WITHIN = 0.05
+"""How far from the best the advised remedy may be."""
+
+PROBES_S, MEASURED_S = 0.02, 300.0
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A random link.
+
+    Attributes
+    ----------
+    rate_bps, rtt_s, last_hop_rtt_s : float
+        Rate, round-trip time, and the last hop's part of it.
+    good_s, bad_s : float
+        Mean lengths of good and bad periods; infinite and zero for independent losses.
+    loss_good, loss_bad : float
+        Losses in each.
+    """
+
+    rate_bps: float
+    rtt_s: float
+    last_hop_rtt_s: float
+    good_s: float
+    bad_s: float
+    loss_good: float
+    loss_bad: float
+
+    @classmethod
+    def draw(cls, random: np.random.Generator) -> Truth:
+        """Draw a link: a third each with independent losses, with bursts, and with both."""
+        rate = math.exp(random.uniform(math.log(1e6), math.log(2e7)))
+        rtt = math.exp(random.uniform(math.log(0.02), math.log(0.3)))
+        loss = math.exp(random.uniform(math.log(1e-3), math.log(0.05)))
+        kind = random.integers(3)
+        hop = min(0.02, rtt / 2)
+        if kind == 0:
+            return cls(rate, rtt, hop, math.inf, 0.0, loss, 0.0)
+        bad = math.exp(random.uniform(math.log(0.02), math.log(1.0)))
+        loss_bad = random.uniform(0.3, 1.0)
+        share = min(loss / loss_bad, 0.3)
+        loss_good = 0.0 if kind == 1 else loss / 10
+        return cls(rate, rtt, hop, bad * (1 - share) / share, bad, loss_good, loss_bad)
+
+    def measured(self, random: np.random.Generator) -> Measurement:
+        """Return what probes meet."""
+        times = np.linspace(0.0, MEASURED_S, round(MEASURED_S / PROBES_S))
+        bad = np.zeros(len(times), dtype=bool)
+        if math.isfinite(self.good_s):
+            cycles = math.ceil(3 * MEASURED_S / (self.good_s + self.bad_s)) + 50
+            means = np.tile([self.good_s, self.bad_s], cycles)
+            starts_bad = bool(random.random() < self.bad_s / (self.good_s + self.bad_s))
+            edges = np.cumsum(random.exponential(np.roll(means, -1) if starts_bad else means))
+            bad = (np.searchsorted(edges, times, side="right") % 2 == 1) != starts_bad
+        lost = random.random(len(times)) < np.where(bad, self.loss_bad, self.loss_good)
+        trips = np.full(len(times), self.rtt_s)
+        probes = Probes(Direction.DOWN, times, lost, None)
+        delays = (Delays(Direction.ROUND_TRIP, times, trips),)
+        return Measurement("probes", "irtt", MEASURED_S, probes=(probes,), delays=delays)
+
+    def channel(self) -> str:
+        """Return the channel of the true link."""
+        independent = not math.isfinite(self.good_s)
+        nan = math.nan
+        return channel(
+            {
+                "loss": self.loss_good,
+                "good_s": nan if independent else self.good_s,
+                "good_sigma": nan,
+                "bad_s": nan if independent else self.bad_s,
+                "bad_sigma": nan,
+                "loss_good": self.loss_good,
+                "loss_bad": self.loss_bad,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How good the advice was.
+
+    Attributes
+    ----------
+    truth : Truth
+        The link.
+    advised, best : str
+        The most that was advised, and the best of all.
+    short_of : float
+        By what share the advised remedy falls short of the best.
+    gain, low, high : float
+        The true gain of the advised remedy, and the interval that was stated.
+    """
+
+    truth: Truth
+    advised: str
+    best: str
+    short_of: float
+    gain: float
+    low: float
+    high: float
+
+    @property
+    def covered(self) -> bool:
+        """Whether the stated interval holds the true gain."""
+        return self.low <= self.gain <= self.high
+
+
+def trial(number: int, *, runs: int = 128, jobs: int | None = None) -> Outcome:
+    """Draw a link, measure it, ask for advice, and find out what is best."""
+    random = np.random.default_rng(number)
+    truth = Truth.draw(random)
+    link = fit(
+        truth.measured(random), rate_bps=truth.rate_bps, last_hop_rtt_s=truth.last_hop_rtt_s, jobs=jobs
+    )
+    advice = advise(link, jobs=jobs)
+    taken = advice.advised[-1] if advice.advised else advice.now
+    rates = _by_force(advice, link.toml(truth.channel()), runs, jobs)
+    best = max(rates, key=lambda arm: rates[arm])
+    gain = rates[taken.arm] / rates[advice.now.arm]
+    short_of = 1 - rates[taken.arm] / rates[best]
+    titles = {each.arm: each.title for each in advice.remedies}
+    return Outcome(truth, taken.title, titles[best], short_of, gain, taken.gain_low, taken.gain_high)
+
+
+def _by_force(advice: Advice, toml: str, runs: int, jobs: int | None) -> dict[Arm, float]:
+    """Return the throughput of every remedy on the true link, with fades that the advice has not seen."""
+    scenario = Scenario.parse(f"{toml}\n{remedies.tables()}", name="the true link")
+    arms = [each.arm for each in advice.remedies]
+    # An error so small that nothing stops early.
+    forced = Comparison(
+        scenario,
+        arms,
+        baseline=advice.now.arm,
+        seed=1_000_003,
+        error=1e-12,
+        precision=None,
+        runs=(runs, runs),
+    )
+    forced.run(jobs)
+    means = {row["arm"]: row["mean"] for row in forced.results().to_dict("records")}
+    return {arm: means[arm.label] for arm in arms}
+
+
+def main() -> None:
+    """Print the outcome for each link, and how often the advice was right."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("links", type=int, nargs="?", default=200)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=None)
+    arguments = parser.parse_args()
+    outcomes = []
+    for number in range(arguments.first, arguments.first + arguments.links):
+        found = trial(number, jobs=arguments.jobs)
+        outcomes.append(found)
+        right = sum(each.short_of <= WITHIN for each in outcomes)
+        covered = sum(each.covered for each in outcomes)
+        truth = found.truth
+        print(
+            f"{number}: {text.rate(truth.rate_bps)} {text.seconds(truth.rtt_s)} bad {truth.bad_s:.3f} s "
+            f"loss {truth.loss_good:.4f}/{truth.loss_bad:.2f}: {found.advised}, best {found.best}, short of "
+            f"it by {found.short_of:.1%}; gain {found.gain:.2f} in {found.low:.2f} to {found.high:.2f}; "
+            f"so far {right}/{len(outcomes)} right, {covered} covered",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

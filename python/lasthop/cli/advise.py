@@ -1,0 +1,143 @@
+"""`lasthop advise`: what would help a link, as a page."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from lasthop.advice import SENDERS, Advice, advise
+from lasthop.advice.advice import gain, losses_in_words
+from lasthop.advice.page import document, html
+from lasthop.cli.failure import CRASHED, RefusedError, failed
+from lasthop.cli.fit import Stated, read_all
+from lasthop.cli.output import Output
+from lasthop.cli.progress import Activity
+from lasthop.cli.streams import emit, emit_document
+from lasthop.fitting import FittedLink, NoRateError, fit, state, text
+from lasthop.study.quantity import quantity
+from lasthop.suggest import unknown
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of the command."""
+
+    files: list[Path]
+    stated: Stated
+    loss: str | None
+    burst: str | None
+    user: str
+    captured: str | None
+    sender: str
+    seed: int
+    jobs: int | None
+    out: Path | None
+    as_json: bool
+
+
+def execute(request: Request) -> None:
+    """Fit the link, try the remedies, and write the page."""
+    if request.sender not in SENDERS:
+        raise RefusedError(f"--sender: {unknown('sender', request.sender, list(SENDERS))}")
+    try:
+        with Activity("reading") as activity:
+            link = _link(request, activity)
+            advice = advise(
+                link,
+                sender=request.sender,
+                seed=request.seed,
+                jobs=request.jobs,
+                progress=lambda what, done: activity.study(done, what),
+            )
+            activity.doing("writing the page")
+            name = request.files[0].name if request.files else "link"
+            command = shlex.join(["lasthop", *sys.argv[1:]])
+            with Output(request.out or Path(f"{name}.advice")) as output:
+                output.text("advice.html", html(advice, command))
+                output.text("advice.json", json.dumps(document(advice), indent=2, ensure_ascii=False) + "\n")
+                output.text("scenario.toml", link.toml())
+    except NoRateError as error:
+        raise RefusedError(str(error)) from None
+    except RuntimeError as fault:  # A run crashed; the message says how to replay it.
+        raise failed("run", str(fault), code=CRASHED) from None
+    if request.as_json:
+        emit_document(json.dumps(document(advice), indent=2, ensure_ascii=False))
+    else:
+        _print(advice)
+        emit(f"\nwritten to {output.summary()}")
+
+
+def _link(request: Request, activity: Activity) -> FittedLink:
+    numbers = request.stated.numbers()
+    if request.files:
+        if request.loss is not None or request.burst is not None:
+            raise RefusedError("--loss and --burst state a link without measurements; leave them or FILE out")
+        measurements = read_all(request.files, request.user, request.captured)
+        activity.doing("fitting models of the losses")
+        return fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
+    rate, rtt = numbers.pop("rate_bps"), numbers.pop("rtt_s")
+    if rate is None or rtt is None or request.loss is None:
+        raise RefusedError(
+            "expected a measurement, or what you know of the link: such as --loss 2% --burst 5 --rate 8Mbps "
+            "--rtt 60ms; `lasthop fit --plan` says how to measure"
+        )
+    found = quantity(request.loss)
+    if found is None or found[1] != "" or not 0 <= found[0] < 1:
+        raise RefusedError(f"--loss: found {request.loss!r}, expected a share below 1, such as 2%")
+    if request.burst is not None:
+        length = quantity(request.burst)
+        if length is None or length[1] not in ("", "s") or length[0] <= 0:
+            raise RefusedError(
+                f"--burst: found {request.burst!r}, expected packets in a row or a duration, such as 5 "
+                "or 40ms"
+            )
+    return state(rate, rtt, loss=found[0], burst=request.burst, **numbers)
+
+
+def _print(advice: Advice) -> None:
+    from lasthop.cli.table import Table
+
+    link = advice.link
+    assert link.rate_bps is not None
+    emit(f"{advice.verdict()}\n")
+    emit(f"the link: {text.rate(link.rate_bps)}, round trip {text.seconds(link.rtt_s)}")
+    for line in losses_in_words(link):
+        emit(f"  {line}")
+    for what in link.cannot_tell:
+        emit(f"  cannot tell {what}")
+    if link.cannot_tell:
+        emit(f"  measure this: {advice.measure.irtt}")
+    share = advice.now.throughput_bps / link.rate_bps
+    emit(f"\nwhat limits it: now {text.rate(advice.now.throughput_bps)}, {share:.0%} of the rate; without")
+    for limit in advice.limits:
+        emit(f"  {limit.name}: {text.rate(limit.throughput_bps)}")
+    emit("")
+    table = Table("remedy", "throughput", "gain", "100 KB in", "where")
+    for each in advice.remedies:
+        now = each is advice.now
+        mark = "* " if each in advice.advised else "  "
+        worth = "now" if now else f"{each.gain:.3g} ({each.gain_low:.3g} to {each.gain_high:.3g})"
+        page = text.seconds(each.short_s) if each.short_s == each.short_s else ""
+        table.row(
+            f"{mark}{each.title}",
+            text.rate(each.throughput_bps),
+            worth,
+            page,
+            ", ".join(each.deployment.places),
+        )
+    table.print()
+    for index, each in enumerate(advice.advised):
+        emit(f"\n{'do this' if index == 0 else 'for more effort'}: {each.title}, {gain(each)}")
+        if each.meaning:
+            emit(f"  {each.meaning}")
+        emit(f"  how: {'; '.join(each.deployment.how)}")
+        if each.deployment.costs:
+            emit(f"  cost: {'; '.join(each.deployment.costs)}")
+        if each.deployment.reads_tcp:
+            emit("  not inside a VPN, which hides TCP headers; TLS does not matter")
+    for note in link.notes:
+        if note.startswith("Assumed"):
+            emit(f"\n{note}")

@@ -1,0 +1,276 @@
+"""`lasthop fit`: fits a link to measurements of it, and writes the scenario that has it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lasthop.cli.failure import RefusedError
+from lasthop.cli.output import Output
+from lasthop.cli.progress import Activity
+from lasthop.cli.streams import emit, emit_document
+from lasthop.fitting import FittedLink, FittedLosses, NoRateError, fit, plan, text
+from lasthop.fitting.link import describe
+from lasthop.measurement import Measurement, MeasurementError, read
+from lasthop.study.quantity import quantity
+
+FAMILIES = {
+    "independent": "independent losses",
+    "gilbert": "bursts: bad periods lose everything",
+    "gilbert-elliott-3": "bursts: bad periods lose a share, good ones nothing",
+    "gilbert-elliott": "bursts, and losses between them",
+    "semi-markov": "bursts at lognormal intervals or of lognormal lengths",
+}
+"""What each family of models is, in a few words."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the user states of the link, as typed."""
+
+    rate: str | None
+    up_rate: str | None
+    rtt: str | None
+    last_hop_rtt: str | None
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the arguments of `lasthop.fitting.fit` that say what is known of the link.
+
+        Raises
+        ------
+        RefusedError
+            If one is not a quantity of the right kind.
+        """
+        return {
+            "rate_bps": _quantity("--rate", self.rate, "bps", "8Mbps"),
+            "up_rate_bps": _quantity("--up-rate", self.up_rate, "bps", "2Mbps"),
+            "rtt_s": _quantity("--rtt", self.rtt, "s", "60ms"),
+            "last_hop_rtt_s": _quantity("--last-hop-rtt", self.last_hop_rtt, "s", "20ms"),
+        }
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of the command."""
+
+    files: list[Path]
+    stated: Stated
+    user: str
+    captured: str | None
+    replay: bool
+    plan: bool
+    seed: int
+    jobs: int | None
+    out: Path | None
+    as_json: bool
+
+
+def execute(request: Request) -> None:
+    """Fit the link, print what was found, and write the scenario."""
+    if not request.files:
+        if not request.plan:
+            raise RefusedError("expected at least one measurement; --plan says how to make one")
+        _print_plan(None, request.as_json)
+        return
+    numbers = request.stated.numbers()
+    with Activity("reading") as activity:
+        measurements = read_all(request.files, request.user, request.captured)
+        activity.doing("fitting models of the losses")
+        link = fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
+        losses = link.down or link.up
+        if request.plan:
+            _print_plan(losses, request.as_json)
+            return
+        out = request.out or Path(f"{request.files[0].name}.fit")
+        with Output(out) as output:
+            written = _write(link, measurements, request, output, activity)
+    if request.as_json:
+        emit_document(json.dumps(document(link), indent=2, ensure_ascii=False))
+        return
+    for each in measurements:
+        emit(each.summary())
+        emit()
+    for losses in (link.down, link.up):
+        if losses is not None:
+            print_losses(losses)
+            emit()
+    if link.cannot_tell:
+        emit("cannot tell")
+        for what in link.cannot_tell:
+            emit(f"  - {what}")
+        emit(f"  measure this instead: {plan(link.down or link.up).irtt}")
+        emit()
+    for note in link.notes:
+        if note.startswith("Assumed"):
+            emit(note)
+    emit(f"\nwritten to {output.summary()}")
+    if written is None:
+        emit(f"no scenario: {NoRateError()}")
+    else:
+        emit(f"next: lasthop run {written}, lasthop compare {written}, lasthop advise FILE")
+
+
+def read_all(files: Sequence[Path], user: str, captured: str | None) -> list[Measurement]:
+    """Read all files.
+
+    Raises
+    ------
+    RefusedError
+        If one is not a measurement.
+    """
+    try:
+        return [read(file, user=user, captured=captured) for file in files]  # type: ignore[arg-type]
+    except MeasurementError as error:
+        raise RefusedError(str(error)) from None
+
+
+def print_losses(losses: FittedLosses) -> None:
+    """Print the model of one direction."""
+    from lasthop.cli.table import Table
+
+    emit(f"{losses.direction}: {FAMILIES[losses.best.family]}")
+    for line in describe(losses):
+        emit(f"  {line}")
+    if len(losses.candidates) > 1:
+        table = Table("model", "parameters", "log-likelihood", "BIC", "weight")
+        for each in losses.candidates:
+            numbers = (
+                f"{each.log_likelihood:,.1f}",
+                f"{each.bic - losses.best.bic:+,.1f}",
+                f"{each.weight:.3f}",
+            )
+            table.row(each.family, str(each.parameters), *numbers)
+        table.print()
+    if losses.doubtful:
+        named = ", ".join(check.name.replace("_", " ") for check in losses.doubtful)
+        emit(f"  in doubt: {named} are not as the model has them; --replay takes the losses as measured")
+    if losses.hidden_burst_s is not None and not losses.cannot_tell:
+        emit(f"  mean bursts longer than {text.seconds(losses.hidden_burst_s)} are excluded")
+
+
+def document(link: FittedLink) -> dict[str, Any]:
+    """Return what `--json` prints of a link."""
+    timing = link.timing
+    return {
+        "files": list(link.files),
+        "down": None if link.down is None else _document(link.down),
+        "up": None if link.up is None else _document(link.up),
+        "rate_bps": link.rate_bps,
+        "up_rate_bps": link.up_rate_bps,
+        "rtt_s": link.rtt_s,
+        "rtt_median_s": timing.rtt_median_s,
+        "rtt_p99_s": timing.rtt_p99_s,
+        "last_hop_rtt_s": link.last_hop_rtt_s,
+        "queue_packets": None if link.rate_bps is None else link.queue_packets,
+        "cannot_tell": list(link.cannot_tell),
+        "measure": plan(link.down or link.up).irtt,
+        "notes": list(link.notes),
+        "scenario": None if link.rate_bps is None else link.toml(),
+    }
+
+
+def _document(losses: FittedLosses) -> dict[str, Any]:
+    return {
+        "direction": str(losses.direction),
+        "sent": losses.sent,
+        "lost": losses.lost,
+        "duration_s": losses.duration_s,
+        "spacing_s": losses.spacing_s,
+        "model": losses.best.family,
+        "parameters": {
+            each.name: {"value": each.value, "low": each.low, "high": _finite(each.high), "told": each.told}
+            for each in losses.parameters
+        },
+        "candidates": [
+            {
+                "model": each.family,
+                "parameters": each.parameters,
+                "log_likelihood": each.log_likelihood,
+                "bic": each.bic,
+                "weight": each.weight,
+            }
+            for each in losses.candidates
+        ],
+        "checks": {check.name: check.p_value for check in losses.checks},
+        "in_doubt": [check.name for check in losses.doubtful],
+        "hidden_burst_s": losses.hidden_burst_s,
+        "cannot_tell": list(losses.cannot_tell),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _write(
+    link: FittedLink,
+    measurements: Sequence[Measurement],
+    request: Request,
+    output: Output,
+    activity: Activity,
+) -> Path | None:
+    """Write the results, and return the scenario's path; None if there is none."""
+    from lasthop import plots
+
+    output.text("fit.json", json.dumps(document(link), indent=2, ensure_ascii=False) + "\n")
+    activity.doing("drawing figures")
+    for losses, name in ((link.down, "down"), (link.up, "up")):
+        if losses is not None and losses.checks:
+            plots.save(plots.loss_checks(losses), output.path(f"{name}.checks", "figures"))
+    channel = None
+    if request.replay:
+        series = _series(measurements, link)
+        if series is None:
+            raise RefusedError("--replay: no file has probes of the direction that was fitted")
+        output.text("losses.csv", series)
+        channel = '{ loss-series = { file = "losses.csv" } }'
+    if link.rate_bps is None:
+        return None
+    output.text("scenario.toml", link.toml(channel))
+    return output.directory / "scenario.toml"
+
+
+def _series(measurements: Sequence[Measurement], link: FittedLink) -> str | None:
+    """Return the losses as measured, a row wherever they change."""
+    found = [
+        probes
+        for each in measurements
+        for probes in each.probes
+        if link.down is not None and probes.direction == link.down.direction and len(probes.lost) > 1
+    ]
+    if not found:
+        return None
+    probes = max(found, key=lambda each: len(each.lost))
+    rows, before = ["time_s,loss"], None
+    for time_s, lost in zip(probes.sent_s - probes.sent_s[0], probes.lost, strict=True):
+        if lost != before:
+            rows.append(f"{time_s:.6f},{int(lost)}")
+        before = lost
+    # The series repeats after its last row, which so lasts as long as the row before: the end is stated.
+    rows.append(f"{probes.sent_s[-1] - probes.sent_s[0] + 1e-6:.6f},{int(bool(probes.lost[-1]))}")
+    return "\n".join(rows) + "\n"
+
+
+def _print_plan(losses: FittedLosses | None, as_json: bool) -> None:
+    made = plan(losses)
+    if as_json:
+        keys = {"interval_s": made.interval_s, "duration_s": made.duration_s, "reason": made.reason}
+        emit_document(json.dumps({**keys, "irtt": made.irtt, "ping": made.ping}, indent=2))
+        return
+    emit(f"{made.irtt}\n\n{made.duration_s:.0f} s: {made.reason}. Without an irtt server (`irtt server`):\n")
+    emit(made.ping)
+
+
+def _quantity(option: str, typed: str | None, unit: str, example: str) -> float | None:
+    """Return a quantity above zero in its basic unit."""
+    if typed is None:
+        return None
+    found = quantity(typed)
+    if found is None or found[1] != unit or not 0 < found[0] < math.inf:
+        kind = "rate" if unit == "bps" else "duration"
+        raise RefusedError(f"{option}: found {typed!r}, expected a {kind} with its unit, such as {example}")
+    return found[0]

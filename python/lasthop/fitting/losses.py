@@ -1,0 +1,445 @@
+"""The losses of a measurement: which model, its parameters with intervals, and what cannot be told."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lasthop._lasthop import LOSS_FAMILIES, LossRecord
+from lasthop.fitting import text
+from lasthop.measurement import Counts, Direction, Probes
+
+Floats = npt.NDArray[np.float64]
+Model = Mapping[str, float]
+"""`loss`; of periods also `good_s`, `bad_s` (means), `good_sigma`, `bad_sigma` (NaN for exponential lengths),
+`loss_good` and `loss_bad`."""
+
+REPLICATES = 200
+"""Simulated records behind each interval."""
+
+FEWEST_LOSSES = 10
+"""Fewer losses tell neither their share within a factor of two, nor whether they come in bursts."""
+
+HIDDEN_BURST_S = 0.01
+"""A mean burst that matters: eight packets of 1500 B at 10 Mb/s."""
+
+WIDEST = 10.0
+"""A length of periods counts as told if the ends of its interval differ by at most this factor."""
+
+RARE = 0.02
+"""Models with less than this weight are left out of the draws."""
+
+DOUBTFUL = 0.05
+"""A check that fails at this level, after Holm's adjustment for their number, puts the model in doubt."""
+
+NAMES = {
+    "loss": "loss",
+    "bad_s": "mean bad period",
+    "good_s": "mean good period",
+    "loss_bad": "loss in bad periods",
+    "loss_good": "loss in good periods",
+    "bad_sigma": "sigma of bad periods",
+    "good_sigma": "sigma of good periods",
+}
+"""What each parameter is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model that was tried.
+
+    Attributes
+    ----------
+    family : str
+        Its family, one of `lasthop._lasthop.LOSS_FAMILIES`.
+    parameters : int
+        How many parameters it has.
+    log_likelihood, bic : float
+        The logarithm of the likelihood, and Schwarz's criterion: the least is best.
+    weight : float
+        Its weight among the candidates by that criterion.
+    model : Model
+        Its parameters.
+    """
+
+    family: str
+    parameters: int
+    log_likelihood: float
+    bic: float
+    weight: float
+    model: Model
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the chosen model with its 95 % interval.
+
+    Attributes
+    ----------
+    name : str
+        A key of `NAMES`. Those that end in `_s` are in seconds.
+    value, low, high : float
+        The likeliest value and the ends of its interval.
+    told : bool
+        Whether the measurement tells it: the interval is bounded, and that of a length is at most a factor
+        of ten wide.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    told: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """A histogram of the measurement beside those of simulated ones.
+
+    Attributes
+    ----------
+    name : str
+        `"bursts"`, `"gaps"`, `"after_loss"` or `"by_time"`.
+    p_value : float
+        How often a record that follows the model lies as far from the simulated mean.
+    observed, low, high : array of float
+        The measurement's histogram, and where 95 % of the simulated ones lie.
+    """
+
+    name: str
+    p_value: float
+    observed: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedLosses:
+    """The losses of one direction.
+
+    Attributes
+    ----------
+    direction : Direction
+        Which.
+    sent, lost : int
+        Packets that were sent, and lost.
+    duration_s, spacing_s : float
+        How long was measured, and the median time between packets.
+    candidates : tuple of Candidate
+        The models that were tried, the best first.
+    parameters : tuple of Parameter
+        Those of the best one.
+    draws : tuple of Model
+        Models that represent what is known: the spread of the parameters, of the models by their weights, and
+        where bursts cannot be told, of their length.
+    checks : tuple of Check
+        How the best model and the measurement agree.
+    hidden_burst_s : float or None
+        The longest mean burst that would look like this measurement although the model has no bursts; None
+        if the model has.
+    cannot_tell : tuple of str
+        What the measurement does not say; empty if it says all.
+    """
+
+    direction: Direction
+    sent: int
+    lost: int
+    duration_s: float
+    spacing_s: float
+    candidates: tuple[Candidate, ...]
+    parameters: tuple[Parameter, ...]
+    draws: tuple[Model, ...]
+    checks: tuple[Check, ...]
+    hidden_burst_s: float | None
+    cannot_tell: tuple[str, ...]
+
+    @property
+    def best(self) -> Candidate:
+        """The chosen model."""
+        return self.candidates[0]
+
+    @property
+    def doubtful(self) -> tuple[Check, ...]:
+        """The checks that the best model fails."""
+        ranked = sorted(self.checks, key=lambda check: check.p_value)
+        failed = []
+        for index, check in enumerate(ranked):
+            if check.p_value * (len(ranked) - index) >= DOUBTFUL:
+                break
+            failed.append(check)
+        return tuple(failed)
+
+    def parameter(self, name: str) -> Parameter | None:
+        """Return a parameter of the best model by its name, if it has it."""
+        return next((each for each in self.parameters if each.name == name), None)
+
+
+def record_of(data: Probes | Counts) -> LossRecord:
+    """Return the losses of a part of a measurement, for a fit.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two probes, or intervals with packets.
+    """
+    if isinstance(data, Probes):
+        return LossRecord.of_probes(
+            np.ascontiguousarray(data.sent_s, dtype=np.float64), np.ascontiguousarray(data.lost)
+        )
+    some = (data.sent > 0) & (data.interval_s > 0)
+    return LossRecord.of_counts(
+        np.ascontiguousarray(data.time_s[some], dtype=np.float64),
+        np.ascontiguousarray(data.interval_s[some], dtype=np.float64),
+        np.ascontiguousarray(data.sent[some], dtype=np.uint32),
+        np.ascontiguousarray(data.lost[some], dtype=np.uint32),
+    )
+
+
+def fit_losses(
+    data: Probes | Counts, *, seed: int = 1, replicates: int = REPLICATES, jobs: int | None = None
+) -> FittedLosses:
+    """Fit every model to the losses of a measurement, and choose one.
+
+    Parameters
+    ----------
+    data : Probes or Counts
+        The losses.
+    seed : int, default 1
+        The seed of the simulated records behind the intervals.
+    replicates : int, default 200
+        How many simulated records.
+    jobs : int, optional
+        Threads; by default one for each core. The result does not depend on them.
+
+    Returns
+    -------
+    FittedLosses
+        The model with its parameters, their intervals, and what cannot be told.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two probes, or intervals with packets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lasthop.fitting import fit_losses
+    >>> from lasthop.measurement import Direction, Probes
+    >>> lost = np.zeros(6000, dtype=bool)
+    >>> for start in range(50, 6000, 300):
+    ...     lost[start : start + 20] = True
+    >>> probes = Probes(Direction.DOWN, np.arange(6000) * 0.02, lost, None)
+    >>> found = fit_losses(probes, replicates=20)
+    >>> f"{found.parameter('bad_s').value:.2f}"
+    '0.40'
+    """
+    record = record_of(data)
+    threads = jobs or os.cpu_count() or 1
+    fits = [found for family in LOSS_FAMILIES if (found := record.fit(family)) is not None]
+    fits.sort(key=lambda found: found.bic)
+    weights = np.exp([(fits[0].bic - found.bic) / 2 for found in fits])
+    weights /= weights.sum()
+    candidates = tuple(
+        Candidate(found.family, found.parameters, found.log_likelihood, found.bic, float(weight), found.model)
+        for found, weight in zip(fits, weights, strict=True)
+    )
+    replicated, shapes = fits[0].bootstrap(replicates, seed, threads)
+    parameters = tuple(_parameters(candidates[0].model, replicated, record))
+    hidden, profile_draws = _hidden(record, replicates)
+    independent = "bad_s" not in {each.name for each in parameters}
+    cannot_tell = tuple(_cannot_tell(record, parameters, hidden if independent else None))
+    if independent and cannot_tell and record.lost > 0:
+        draws = profile_draws
+    else:
+        draws = []
+        for found, weight in zip(fits, weights, strict=True):
+            count = round(float(weight) * replicates)
+            if weight >= RARE and count:
+                again = replicated if found is fits[0] else found.bootstrap(count, seed, threads)[0]
+                draws += _reflected(found.model, again, count)
+    return FittedLosses(
+        direction=data.direction,
+        sent=record.sent,
+        lost=record.lost,
+        duration_s=record.duration_s,
+        spacing_s=record.spacing_s,
+        candidates=candidates,
+        parameters=parameters,
+        draws=tuple(draws),
+        checks=tuple(_checks(record.shape(), shapes)) if record.lost else (),
+        hidden_burst_s=hidden if independent else None,
+        cannot_tell=cannot_tell,
+    )
+
+
+def _scale(name: str, values: npt.ArrayLike) -> Floats:
+    """Return values on a scale without bounds: logarithms of lengths, logits of shares. NaN is far above."""
+    array = np.asarray(values, dtype=np.float64)
+    if name.startswith("loss"):
+        inside = np.clip(array, 1e-9, 1 - 1e-9)
+        scaled = np.log(inside / (1 - inside))
+    else:
+        scaled = np.log(np.maximum(array, 1e-12))
+    return np.where(np.isnan(array), np.inf, scaled)
+
+
+def _unscale(name: str, scaled: npt.ArrayLike) -> Floats:
+    array = np.asarray(scaled, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        if name.startswith("loss"):
+            return np.asarray(1 / (1 + np.exp(-array)), dtype=np.float64)
+        return np.asarray(np.exp(array), dtype=np.float64)
+
+
+def _parameters(model: Model, replicated: Mapping[str, Floats], record: LossRecord) -> list[Parameter]:
+    """Return the parameters with basic bootstrap intervals on the scale without bounds.
+
+    For a mean of exponential lengths on a logarithmic scale that interval is exact, whatever their number.
+    """
+    parameters = []
+    for name in NAMES:
+        value = model[name]
+        if math.isnan(value) or (name in ("loss_good", "loss_bad") and value in (0.0, 1.0)):
+            continue
+        low, high = _interval(name, value, replicated[name], record)
+        told = math.isfinite(high) and low > 0
+        if name in ("bad_s", "good_s"):
+            told = told and high <= WIDEST * low
+        parameters.append(Parameter(name, value, low, high, told))
+    return parameters
+
+
+def _interval(name: str, value: float, replicated: Floats, record: LossRecord) -> tuple[float, float]:
+    if name == "loss" and record.lost in (0, record.sent):
+        # Exact and one-sided: nothing varies in the replicates.
+        bound = 0.05 ** (1 / record.sent)
+        return (0.0, 1 - bound) if record.lost == 0 else (bound, 1.0)
+    scaled = np.sort(_scale(name, replicated))
+    centre = float(_scale(name, value))
+    ends = scaled[[int(0.975 * len(scaled)), int(0.025 * len(scaled))]]
+    low, high = _unscale(name, 2 * centre - ends)
+    return float(low), float(high)
+
+
+def _reflected(model: Model, replicated: Mapping[str, Floats], count: int) -> list[Model]:
+    """Return what the parameters may be: the replicates, reflected as the intervals are."""
+    known = [name for name in NAMES if name != "loss" and not math.isnan(model[name])]
+    if not known:
+        known = ["loss"]
+    draws: list[Model] = []
+    for index in range(count):
+        drawn = dict.fromkeys(NAMES, math.nan)
+        values = {name: replicated[name][index] for name in known}
+        if any(math.isnan(value) for value in values.values()):
+            continue
+        for name, value in values.items():
+            fixed = name.startswith("loss_") and model[name] in (0.0, 1.0)
+            reflected = 2 * _scale(name, model[name]) - _scale(name, value)
+            drawn[name] = model[name] if fixed else float(_unscale(name, reflected))
+        if "good_s" in known:
+            good, bad = drawn["good_s"], drawn["bad_s"]
+            drawn["loss"] = (good * drawn["loss_good"] + bad * drawn["loss_bad"]) / (good + bad)
+        draws.append(drawn)
+    return draws
+
+
+def _hidden(record: LossRecord, count: int) -> tuple[float, list[Model]]:
+    """Return the longest mean burst that the record does not exclude, and models by what it says of bursts.
+
+    Bursts lose everything. Their lengths have equal weight on a logarithmic scale before the record is seen.
+    """
+    lengths = np.geomspace(1e-3, max(record.duration_s / 5, 1e-2), 60)
+    likelihood, shares = record.burst_profile(lengths)
+    best = float(np.max(likelihood))
+    if not math.isfinite(best):
+        # Counts in which some and not all packets of an interval are lost.
+        return 0.0, []
+    # Wilks: twice the difference has a chi-squared law with one degree of freedom.
+    possible = lengths[likelihood >= best - 3.84 / 2]
+    weights = np.cumsum(np.exp(likelihood - best))
+    weights /= weights[-1]
+    draws: list[Model] = []
+    for index in range(count):
+        place = int(np.searchsorted(weights, (index + 0.5) / count))
+        bad = float(lengths[place])
+        # As many bursts were seen as losses, or fewer if each lasts for several probes.
+        bursts = max(record.lost * min(1.0, record.spacing_s / bad), 1.0)
+        # A sequence that fills the unit interval evenly, in place of random numbers.
+        spread = _normal((index * 0.6180339887498949 + 0.5) % 1.0) / math.sqrt(bursts)
+        share = float(np.clip(shares[place] * math.exp(spread), 1e-9, 0.9))
+        draws.append(
+            {
+                **dict.fromkeys(NAMES, math.nan),
+                "loss": share,
+                "good_s": bad * (1 - share) / share,
+                "bad_s": bad,
+                "loss_good": 0.0,
+                "loss_bad": 1.0,
+            }
+        )
+    return float(possible[-1]), draws
+
+
+def _normal(quantile: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(quantile))
+
+
+def _cannot_tell(record: LossRecord, parameters: tuple[Parameter, ...], hidden: float | None) -> list[str]:
+    """Return what the measurement does not say, in sentences."""
+    said = []
+    if record.lost == 0:
+        bound = text.share(parameters[0].high)
+        said.append(f"no packet of {record.sent:,} was lost: the loss is at most {bound}, or none")
+        return said
+    if record.lost < FEWEST_LOSSES:
+        many = "only one packet was" if record.lost == 1 else f"only {record.lost} packets were"
+        said.append(f"{many} lost, too few to tell how often or in what bursts losses come")
+    elif hidden is not None and hidden > HIDDEN_BURST_S:
+        said.append(
+            f"whether losses come in bursts: with {text.seconds(record.spacing_s)} between packets, bursts "
+            f"of up to {text.seconds(hidden)} look like independent losses"
+        )
+    for parameter in parameters:
+        if not parameter.told and record.lost >= FEWEST_LOSSES:
+            write = text.seconds if parameter.name.endswith("_s") else text.share
+            if parameter.name.endswith("sigma"):
+                write = "{:.2g}".format
+            found = text.between(parameter.low, parameter.high, write)
+            said.append(f"the {NAMES[parameter.name]}: {found}")
+    return said
+
+
+def _checks(observed: Mapping[str, Floats], simulated: Mapping[str, Floats]) -> list[Check]:
+    """Compare the histograms with the simulated ones."""
+    checks = []
+    for name in ("bursts", "gaps", "after_loss", "by_time"):
+        seen, drawn = observed[name][0], simulated[name]
+        with np.errstate(invalid="ignore"):
+            some = np.isfinite(seen) & np.isfinite(drawn).any(axis=0)
+        if not some.any():
+            continue
+        filled = np.where(np.isfinite(drawn), drawn, np.nan)[:, some]
+        low, high = np.nanquantile(filled, [0.025, 0.975], axis=0)
+        everyone = np.vstack([seen[some], filled])
+        if name == "by_time":
+            # Windows are alike: what matters is how much they differ.
+            distance = np.abs(np.nanstd(everyone, axis=1) - np.nanmean(np.nanstd(filled, axis=1)))
+        else:
+            mean, spread = np.nanmean(filled, axis=0), np.nanstd(filled, axis=0)
+            # A class that is met by chance once in hundreds of records should not decide.
+            least = 0.5 if name in ("bursts", "gaps") else 1e-3
+            apart = np.abs(everyone - mean) / np.maximum(spread, least)
+            distance = np.nanmax(np.where(np.isfinite(apart), apart, 0.0), axis=1)
+        p_value = float(np.mean(distance >= distance[0] - 1e-12))
+        whole_low, whole_high = np.full(len(seen), np.nan), np.full(len(seen), np.nan)
+        whole_low[some], whole_high[some] = low, high
+        checks.append(Check(name, p_value, seen, whole_low, whole_high))
+    return checks

@@ -1,0 +1,82 @@
+"""What to measure, so that a fit can tell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lasthop.fitting.losses import FittedLosses
+
+PERIODS = 60
+"""Bad periods that a measurement should meet: their mean length is then known within a quarter."""
+
+SHORTEST_S, LONGEST_S = 300.0, 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A measurement to make.
+
+    Attributes
+    ----------
+    interval_s : float
+        Time between probes.
+    duration_s : float
+        How long to measure.
+    reason : str
+        Why so.
+    """
+
+    interval_s: float
+    duration_s: float
+    reason: str
+
+    @property
+    def irtt(self) -> str:
+        """The command of irtt, which also says in which direction each packet was lost."""
+        interval = f"{self.interval_s * 1e3:g}ms"
+        return f"irtt client -i {interval} -d {self.duration_s:.0f}s -l 200 -q -o link.json SERVER"
+
+    @property
+    def ping(self) -> str:
+        """The command of ping, where no irtt server can be had. Intervals below 2 ms need root."""
+        count = math.ceil(self.duration_s / self.interval_s)
+        return f"ping -D -O -i {self.interval_s:g} -c {count} SERVER > link.txt"
+
+
+def plan(losses: FittedLosses | None = None) -> Plan:
+    """Return what to measure, given what an earlier measurement has told.
+
+    Parameters
+    ----------
+    losses : FittedLosses, optional
+        The earlier fit. Without one, the plan sees bad periods from 20 ms on that come at least every five
+        seconds.
+
+    Examples
+    --------
+    >>> from lasthop.fitting import plan
+    >>> plan().irtt
+    'irtt client -i 10ms -d 300s -l 200 -q -o link.json SERVER'
+    """
+    if losses is None:
+        return Plan(0.01, SHORTEST_S, "bad periods from 20 ms on are seen if they come every five seconds")
+    bad, good = losses.parameter("bad_s"), losses.parameter("good_s")
+    if bad is not None and good is not None and bad.told:
+        # Three probes in a period tell its length.
+        interval = min(max(_round(bad.value / 3), 0.005), 0.02)
+        duration = min(max(PERIODS * (bad.value + good.value), SHORTEST_S), LONGEST_S)
+        return Plan(interval, duration, f"{PERIODS} bad periods are met, with several probes in each")
+    share = losses.lost / losses.sent
+    if losses.lost == 0:
+        return Plan(0.01, LONGEST_S, "losses are rare: an hour shows one in 360,000")
+    if losses.lost < 10:
+        duration = min(max(10 * losses.duration_s, SHORTEST_S), LONGEST_S)
+        return Plan(0.01, duration, "losses are rare: a longer measurement meets enough of them")
+    duration = min(max(PERIODS * 0.1 / share, SHORTEST_S), LONGEST_S)
+    return Plan(0.01, duration, "probes every 10 ms see bursts from 20 ms on")
+
+
+def _round(interval_s: float) -> float:
+    """Return an interval in whole milliseconds."""
+    return round(interval_s, 3)

@@ -1,0 +1,69 @@
+"""Numbers and their units, as text."""
+
+from __future__ import annotations
+
+import math
+
+
+def seconds(value: float) -> str:
+    """Return a duration with three digits and a unit that a scenario takes.
+
+    Examples
+    --------
+    >>> seconds(0.0431), seconds(12.0), seconds(2e-6), seconds(1234.5)
+    ('43.1 ms', '12 s', '2 us', '1230 s')
+    """
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if value >= 0.9995 * unit:
+            return f"{_digits(value / unit)} {name}"
+    return f"{_digits(max(value, 1e-9) / 1e-6)} us"
+
+
+def share(value: float) -> str:
+    """Return a share in percent with two digits.
+
+    Examples
+    --------
+    >>> share(0.0213), share(0.000015), share(0.0)
+    ('2.1 %', '0.0015 %', '0 %')
+    """
+    return f"{_digits(100 * value, 2)} %"
+
+
+def rate(value: float) -> str:
+    """Return a rate with three digits and a unit that a scenario takes.
+
+    Examples
+    --------
+    >>> rate(8.04e6), rate(250e3)
+    ('8.04 Mbps', '250 kbps')
+    """
+    for unit, name in ((1e9, "Gbps"), (1e6, "Mbps")):
+        if value >= 0.9995 * unit:
+            return f"{_digits(value / unit)} {name}"
+    return f"{_digits(value / 1e3)} kbps"
+
+
+def between(low: float, high: float, write: object) -> str:
+    """Return an interval; `write` formats a number.
+
+    Examples
+    --------
+    >>> between(0.3, float("inf"), seconds)
+    'at least 300 ms'
+    >>> between(0.0, 0.02, share)
+    'at most 2 %'
+    """
+    assert callable(write)
+    if not math.isfinite(high):
+        return f"at least {write(low)}" if low > 0 else "anything"
+    return f"{write(low)} to {write(high)}" if low > 0 else f"at most {write(high)}"
+
+
+def _digits(value: float, digits: int = 3) -> str:
+    """Return a number with so many significant digits, without an exponent."""
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    return f"{rounded:.{max(places, 0)}f}".rstrip("0").rstrip(".") if places > 0 else f"{rounded:.0f}"

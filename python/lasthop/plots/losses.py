@@ -1,0 +1,94 @@
+"""Figures of fitted losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+
+from lasthop.fitting import Check, FittedLosses
+from lasthop.plots import _style
+from lasthop.plots._figure import Columns, DataFigure
+from lasthop.plots._style import style
+
+_PANELS = {
+    "bursts": ("burst length (packets)", "bursts"),
+    "gaps": ("gap between bursts (packets)", "gaps"),
+    "after_loss": ("packets after a lost one", "loss (%)"),
+    "by_time": ("time (s)", "loss (%)"),
+}
+
+
+def loss_checks(losses: FittedLosses) -> DataFigure:
+    """Draw the histograms of measured losses beside what the fitted model leads to.
+
+    Parameters
+    ----------
+    losses : FittedLosses
+        The fit, of a measurement with losses.
+
+    Returns
+    -------
+    DataFigure
+        Four panels: burst lengths, gaps, loss after a loss, and loss by time. Points are the measurement; the
+        bands hold 95 % of what the model shows the same probes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lasthop.fitting import fit_losses
+    >>> from lasthop.measurement import Direction, Probes
+    >>> lost = np.arange(2000) % 50 == 0
+    >>> found = fit_losses(Probes(Direction.DOWN, np.arange(2000) * 0.02, lost, None), replicates=20)
+    >>> len(loss_checks(found).axes)
+    4
+    """
+    with style():
+        figure = DataFigure(_columns(losses.checks), width=8.0, height=5.2)
+        panels = figure.subplots(2, 2).ravel()
+        for panel, check in zip(panels, losses.checks, strict=False):
+            _draw(panel, check, losses)
+        for panel in panels[len(losses.checks) :]:
+            panel.set_visible(False)
+        figure.suptitle(f"{losses.direction}: {losses.best.family}", x=0.01, ha="left", fontsize=10)
+    return figure
+
+
+def _draw(panel: Axes, check: Check, losses: FittedLosses) -> None:
+    label, unit = _PANELS[check.name]
+    place: npt.NDArray[np.float64]
+    if check.name == "by_time":
+        windows = len(check.observed)
+        place = np.linspace(0.5, windows - 0.5, windows) * losses.duration_s / windows
+    else:
+        place = np.exp2(np.arange(len(check.observed), dtype=np.float64))
+        panel.set_xscale("log", base=2)
+        panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    size = 100.0 if unit.endswith("(%)") else 1.0
+    shown = np.isfinite(check.high)
+    if check.name in ("bursts", "gaps"):
+        used = np.flatnonzero((check.observed > 0) | (check.high > 0))
+        shown &= np.arange(len(check.observed)) <= (used[-1] if len(used) else 0)
+    place, low, high = place[shown], check.low[shown] * size, check.high[shown] * size
+    panel.fill_between(place, low, high, color=_style.SKY, alpha=0.35, linewidth=0, label="model, 95 %")
+    panel.plot(place, check.observed[shown] * size, "o", color=_style.INK, markersize=3.5, label="measured")
+    panel.set_xlabel(label)
+    panel.set_ylabel(unit)
+    panel.set_ylim(bottom=0)
+    failed = " (not as measured)" if check in losses.doubtful else ""
+    panel.set_title(f"p = {check.p_value:.2g}{failed}")
+    if check.name == "bursts":
+        panel.legend(loc="upper right")
+
+
+def _columns(checks: Sequence[Check]) -> Columns:
+    """Return all histograms below each other."""
+    return {
+        "check": [check.name for check in checks for _ in check.observed],
+        "class": [index for check in checks for index in range(len(check.observed))],
+        "measured": [float(value) for check in checks for value in check.observed],
+        "model_low": [float(value) for check in checks for value in check.low],
+        "model_high": [float(value) for check in checks for value in check.high],
+    }

@@ -1,0 +1,142 @@
+"""Advice: what limits a link, what would help, and the page."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Command, results
+
+import lasthop
+from lasthop.advice import SENDERS, Advice, advise, remedies
+from lasthop.advice.page import document, html
+from lasthop.comparison import Arm
+from lasthop.fitting import fit, state
+from lasthop.measurement import Delays, Direction, Measurement, Probes
+
+FEW = (16, 32)
+
+
+@pytest.fixture(scope="module")
+def lossy() -> Advice:
+    return advise(state(8e6, 0.06, loss=0.02), runs=FEW)
+
+
+def test_where_losses_limit_they_are_named_and_bbr_helps(lossy: Advice) -> None:
+    assert lossy.limits[0].name == "losses"
+    assert lossy.limits[0].matters
+    assert lossy.limits[0].throughput_bps > 7e6 > lossy.now.throughput_bps
+    assert lossy.advised[0].arm == Arm("linux-bbr", "basic")
+    assert lossy.advised[0].deployment.places == ("server",)
+    assert lossy.verdict().startswith("Use BBR: ")
+    # Vegas and Reno are no better than CUBIC at random losses.
+    assert {"Reno", "Vegas"} <= {each.title for each in lossy.useless} | {
+        each.title for each in lossy.undecided
+    }
+
+
+def test_a_clean_link_needs_nothing() -> None:
+    advice = advise(state(8e6, 0.06), runs=FEW)
+    assert advice.advised == ()
+    assert advice.verdict() == "Nothing would help: the link carries what it can." or advice.undecided
+    assert not [limit for limit in advice.limits if limit.name == "losses" and limit.matters]
+
+
+def test_a_remedy_that_takes_more_effort_must_gain_more(lossy: Advice) -> None:
+    efforts = [each.deployment.effort for each in lossy.advised]
+    rates = [each.throughput_bps for each in lossy.advised]
+    assert efforts == sorted(set(efforts))
+    assert all(b > 1.05 * a for a, b in itertools.pairwise(rates))
+
+
+def test_every_remedy_is_accounted_for(lossy: Advice) -> None:
+    others = [each for each in lossy.remedies if each is not lossy.now]
+    worth = [each for each in others if each.worth]
+    assert len(worth) + len(lossy.useless) + len(lossy.undecided) == len(others)
+    tried = {each.arm for each in lossy.remedies}
+    assert {Arm(name, "basic") for name in SENDERS} <= tried
+    assert all(math.isfinite(each.short_s) for each in lossy.remedies)
+
+
+def test_each_sender_of_the_list_runs() -> None:
+    text = state(8e6, 0.06, loss=0.01).toml() + "\n" + remedies.tables()
+    for name in SENDERS:
+        scenario = lasthop.Scenario.parse(text, overrides=[f'sender="{name}"', "limit=2 s"])
+        assert lasthop.run(scenario).metrics["throughput_bps"] > 0
+
+
+def test_schemes_say_what_they_take() -> None:
+    deployable = remedies.deployable()
+    assert {"arq", "i-tcp", "snoop"} <= {*deployable}
+    assert "basic" not in deployable
+    for scheme in deployable.values():
+        assert scheme.place
+        assert scheme.cost
+        assert scheme.reads_tcp is not None
+
+
+def test_what_a_measurement_cannot_tell_widens_the_advice() -> None:
+    """A ping a second sees no bursts: with and without them, remedies differ."""
+    times = np.arange(0, 300.0, 1.0)
+    lost = np.random.default_rng(2).random(300) < 0.05
+    delays = (Delays(Direction.ROUND_TRIP, times, np.full(300, 0.06)),)
+    rare = Measurement(
+        "ping.txt", "ping", 299.0, probes=(Probes(Direction.DOWN, times, lost, None),), delays=delays
+    )
+    link = fit(rare, rate_bps=8e6, replicates=40)
+    advice = advise(link, runs=FEW)
+    assert "bursts" in link.cannot_tell[0]
+    known = advise(state(8e6, 0.06, loss=0.05), runs=FEW)
+    width = (advice.now.high_bps - advice.now.low_bps) / advice.now.throughput_bps
+    assert width > 3 * (known.now.high_bps - known.now.low_bps) / known.now.throughput_bps
+    page = html(advice, "lasthop advise")
+    assert "What this measurement cannot tell" in page
+    assert advice.measure.irtt in page
+
+
+def test_the_page_needs_no_network_and_escapes_names() -> None:
+    times = np.arange(0, 60.0, 0.02)
+    lost = np.arange(3000) % 40 == 3
+    name = '<script>alert("x")</script>.csv'
+    probes = (Probes(Direction.DOWN, times, lost, None),)
+    link = fit(Measurement(name, "csv", 60.0, probes=probes), rate_bps=2e6, replicates=10)
+    page = html(advise(link, runs=(8, 8)), "lasthop advise")
+    assert "<script>" not in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_numbers_of_the_document_are_finite(lossy: Advice) -> None:
+    json.dumps(document(lossy), allow_nan=False)
+
+
+def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "advice"
+    arguments = ["--loss", "2%", "--burst", "5", "--rate", "2Mbps", "--rtt", "60ms", "--out", str(out)]
+    result = command("advise", *arguments)
+    assert result.returncode == 0, result.stderr
+    assert results(out) == ["advice.html", "advice.json", "scenario.toml"]
+    assert "what limits it: now" in result.stdout
+    assert "CUBIC, Linux's default" in result.stdout
+    found = json.loads((out / "advice.json").read_text())
+    assert found["remedies"][0]["gain"] >= found["remedies"][-1]["gain"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--loss", "2%"], "expected a measurement, or what you know of the link"),
+        (["--loss", "2", "--rate", "8Mbps", "--rtt", "60ms"], "expected a share below 1, such as 2%"),
+        (["--loss", "2%", "--burst", "x", "--rate", "8Mbps", "--rtt", "60ms"], "--burst: found 'x'"),
+        (["README.md", "--loss", "2%"], "state a link without measurements"),
+        (["--sender", "linux-bbbr"], "linux-bbr"),
+    ],
+)
+def test_wrong_input_is_refused(command: Command, arguments: list[str], message: str) -> None:
+    result = command("advise", *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,302 @@
+"""Fits of losses, rate and delay, and the scenarios made of them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from conftest import Command, results
+
+import lasthop
+from lasthop.fitting import FittedLosses, NoRateError, fit, fit_losses, plan, state, text
+from lasthop.fitting.link import channel
+from lasthop.fitting.timing import vary
+from lasthop.measurement import Counts, Delays, Direction, Measurement, Probes, Rates
+
+
+def every(spacing: float, count: int) -> npt.NDArray[np.float64]:
+    """Return times in equal distances."""
+    return np.linspace(0.0, spacing * (count - 1), count)
+
+
+def probes(
+    good: float,
+    bad: float,
+    loss_bad: float,
+    *,
+    loss_good: float = 0.0,
+    spacing: float = 0.02,
+    seconds: float = 300.0,
+    seed: int = 1,
+    direction: Direction = Direction.DOWN,
+) -> Probes:
+    """Return what probes meet on a channel with exponential periods, which starts in a good one."""
+    random = np.random.default_rng(seed)
+    times = np.arange(0, seconds, spacing)
+    edges = np.cumsum(random.exponential(np.tile([good, bad], math.ceil(2 * seconds / (good + bad)) + 50)))
+    is_bad = np.searchsorted(edges, times, side="right") % 2 == 1
+    lost = random.random(len(times)) < np.where(is_bad, loss_bad, loss_good)
+    return Probes(direction, times, lost, None)
+
+
+def measured(*parts: Probes, rtt: float | None = 0.06, name: str = "link.csv") -> Measurement:
+    """Return a measurement with these probes."""
+    times = parts[0].sent_s
+    delays = () if rtt is None else (Delays(Direction.ROUND_TRIP, times, np.full(len(times), rtt)),)
+    return Measurement(name, "csv", float(times[-1]), probes=parts, delays=delays)
+
+
+@pytest.fixture(scope="module")
+def bursty() -> FittedLosses:
+    return fit_losses(probes(4.0, 0.4, 0.9), replicates=100)
+
+
+def test_a_bursty_link_is_found_with_intervals_that_hold_the_truth(bursty: FittedLosses) -> None:
+    assert bursty.best.family == "gilbert-elliott-3"
+    assert sum(each.weight for each in bursty.candidates) == pytest.approx(1)
+    for name, truth in (("bad_s", 0.4), ("good_s", 4.0), ("loss_bad", 0.9), ("loss", 0.9 / 11)):
+        found = bursty.parameter(name)
+        assert found is not None
+        assert found.told
+        assert found.low < truth < found.high, name
+        assert found.low < found.value < found.high
+    assert not bursty.cannot_tell
+    assert not bursty.doubtful
+    assert bursty.hidden_burst_s is None
+
+
+def test_draws_spread_as_the_intervals_do(bursty: FittedLosses) -> None:
+    found = bursty.parameter("bad_s")
+    assert found is not None
+    lengths = [model["bad_s"] for model in bursty.draws]
+    within = np.mean([found.low <= length <= found.high for length in lengths])
+    assert 0.85 <= within <= 1
+    assert np.std(np.log(lengths)) > 0.3 * math.log(found.high / found.low) / 4
+
+
+def test_a_ping_a_second_cannot_tell_bursts() -> None:
+    found = fit_losses(probes(4.0, 0.4, 0.9, spacing=1.0), replicates=50)
+    assert "whether losses come in bursts: with 1 s between packets" in found.cannot_tell[0]
+    assert found.hidden_burst_s is not None
+    assert found.hidden_burst_s > 0.2
+    # What is simulated covers what cannot be told: bursts of a packet and of a good part of a second.
+    lengths = [model["bad_s"] for model in found.draws]
+    assert min(lengths) < 0.01
+    assert max(lengths) > 0.2
+    assert plan(found).interval_s == 0.01
+
+
+def test_independent_losses_exclude_bursts() -> None:
+    found = fit_losses(probes(1e9, 1.0, 1.0, loss_good=0.02), replicates=50)
+    assert found.best.family == "independent"
+    assert not found.cannot_tell
+    assert found.hidden_burst_s is not None
+    assert found.hidden_burst_s < 0.01
+    assert all(math.isnan(model["bad_s"]) for model in found.draws)
+
+
+def test_no_losses_and_few_losses_say_so() -> None:
+    times = every(0.02, 1000)
+    never = fit_losses(Probes(Direction.DOWN, times, np.zeros(1000, bool), None), replicates=10)
+    assert never.cannot_tell == ("no packet of 1,000 was lost: the loss is at most 0.3 %, or none",)
+    assert never.checks == ()
+    assert never.draws[0]["loss"] == pytest.approx(0, abs=1e-6)
+    few = fit_losses(Probes(Direction.DOWN, times, np.arange(1000) % 400 == 7, None), replicates=10)
+    assert "only 3 packets were lost" in few.cannot_tell[0]
+    assert len(few.cannot_tell) == 1
+    always = fit_losses(Probes(Direction.DOWN, times, np.ones(1000, bool), None), replicates=10)
+    assert always.best.model["loss"] == 1.0
+
+
+def test_a_model_that_is_not_the_links_is_doubted() -> None:
+    """Of neighbours one is lost and the other is not: no model of periods has that."""
+    times = every(0.02, 30_000)
+    lost = probes(4.0, 1.0, 1.0, seconds=600.0).lost & (np.arange(30_000) % 2 == 0)
+    found = fit_losses(Probes(Direction.DOWN, times, lost, None), replicates=100)
+    assert [check.name for check in found.doubtful]
+
+
+def test_counts_are_fitted(bursty: FittedLosses) -> None:
+    data = probes(4.0, 0.4, 0.9)
+    lost = data.lost.reshape(-1, 5).sum(axis=1)
+    begins = every(0.1, len(lost))
+    counts = Counts(
+        Direction.DOWN,
+        begins,
+        np.full(len(lost), 0.1),
+        np.full(len(lost), 5, np.int64),
+        lost.astype(np.int64),
+    )
+    found = fit_losses(counts, replicates=50).parameter("bad_s")
+    assert found is not None
+    assert found.low < 0.4 < found.high
+
+
+def test_the_same_losses_fit_alike_on_any_number_of_threads(bursty: FittedLosses) -> None:
+    data = probes(4.0, 0.4, 0.9, seconds=60.0)
+    one, three = (fit_losses(data, replicates=20, jobs=jobs) for jobs in (1, 3))
+    assert list(one.parameters) == list(three.parameters)
+    assert str(one.draws) == str(three.draws)
+
+
+def test_a_scenario_has_what_was_fitted() -> None:
+    up = probes(1e9, 1.0, 1.0, loss_good=0.01, direction=Direction.UP, seed=3)
+    link = fit(measured(probes(4.0, 0.4, 0.9), up), rate_bps=8e6, replicates=20)
+    scenario = link.scenario()
+    (burst,) = [each for each in scenario.channel_bursts() if each["link"] == "base-mobile"][:1]
+    assert link.down is not None
+    assert link.up is not None
+    assert burst["loss"] == pytest.approx(link.down.best.model["loss"], rel=1e-5)
+    assert burst["bad_s"] == pytest.approx(link.down.best.model["bad_s"], rel=1e-5)
+    assert "frame-loss" in scenario.to_toml()
+    assert lasthop.run(scenario).metrics["throughput_bps"] > 0
+    settings = link.draws(5)
+    assert len(settings) == 5
+    assert len({line for lines in settings for line in lines}) > 5
+    assert link.draws(5) == settings
+
+
+def test_every_model_is_a_channel_of_a_scenario() -> None:
+    nan = math.nan
+    for good, bad in ((nan, nan), (1.2, nan), (nan, 0.3), (0.4, 7.0)):
+        model = {
+            "loss": 0.01,
+            "good_s": 3.0,
+            "good_sigma": good,
+            "bad_s": 1e-9,
+            "bad_sigma": bad,
+            "loss_good": 1e-12,
+            "loss_bad": 1.0,
+        }
+        lasthop.load("last-mile", [f"radio.channel={channel(model)}"])
+    for loss in (0.0, 0.02, 1.0):
+        none = dict.fromkeys(model, nan) | {"loss": loss}
+        lasthop.load("last-mile", [f"radio.channel={channel(none)}"])
+
+
+def test_round_trips_are_taken_for_the_downlink_and_it_is_said() -> None:
+    link = fit(measured(probes(4.0, 0.4, 0.9, direction=Direction.ROUND_TRIP)), rate_bps=8e6, replicates=10)
+    assert link.down is not None
+    assert link.up is None
+    assert any(note.startswith("Round trips do not say") for note in link.notes)
+
+
+def test_a_link_without_a_rate_has_a_fit_and_no_scenario() -> None:
+    link = fit(measured(probes(4.0, 0.4, 0.9)), replicates=10)
+    assert link.down is not None
+    with pytest.raises(NoRateError, match="--rate 8Mbps"):
+        link.scenario()
+
+
+def test_rate_delay_and_queue_come_from_the_measurements() -> None:
+    times = every(0.1, 600)
+    steady = Rates(Direction.DOWN, times, np.full(600, 0.1), np.full(600, 5e6), True)
+    full = Delays(Direction.ROUND_TRIP, times, np.repeat([0.05, 0.25], 300))
+    busy = Measurement("u.json", "iperf3 udp", 60.0, delays=(full,), rates=(steady,))
+    idle = measured(probes(1e9, 1.0, 1.0, loss_good=0.01), rtt=0.04)
+    link = fit([idle, busy], replicates=10)
+    assert link.rate_bps == pytest.approx(5e6)
+    assert link.rtt_s == pytest.approx(0.04)
+    # 210 ms of 5 Mb/s.
+    assert link.queue_packets == math.ceil(0.21 * 5e6 / 12_000)
+    assert fit([idle, busy], rate_bps=6e6, rtt_s=0.1, replicates=10).rtt_s == 0.1
+
+
+def test_a_varying_rate_is_recovered() -> None:
+    """Of a lognormal rate with a correlation time of a second, its law is found within a tenth or so."""
+    random = np.random.default_rng(4)
+    held, step = 0.0, 0.1
+    logs = []
+    for _ in range(20_000):
+        keep = math.exp(-step / 1.0)
+        held = keep * held + math.sqrt(1 - keep**2) * random.standard_normal()
+        logs.append(0.5 * held)
+    found = vary(every(step, 20_000), 5e6 * np.exp(np.array(logs)))
+    assert found is not None
+    assert found.median == pytest.approx(5e6, rel=0.1)
+    assert found.sigma == pytest.approx(0.5, rel=0.1)
+    assert found.correlation_s == pytest.approx(1.0, rel=0.25)
+    assert vary(np.arange(5.0), np.ones(5)) is None
+
+
+def test_numbers_that_an_owner_states_make_a_link() -> None:
+    link = state(8e6, 0.06, loss=0.02, burst="5", last_hop_rtt_s=0.01)
+    (burst,) = [each for each in link.scenario().channel_bursts() if each["by_packets"]]
+    assert (burst["loss"], burst["burst_packets"]) == (pytest.approx(0.02), pytest.approx(5))
+    assert "frame-loss" in state(8e6, 0.06, loss=0.02).toml()
+    assert 'burst = "40 ms"' in state(8e6, 0.06, loss=0.02, burst="40 ms").toml()
+
+
+def test_intervals_are_written_for_readers() -> None:
+    assert text.between(0.1, 0.2, text.share) == "10 % to 20 %"
+    assert text.between(0.0, math.inf, text.share) == "anything"
+    assert text.seconds(0.9999) == "1 s"
+
+
+# -- The command -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a measurement of a bursty link."""
+    data = probes(4.0, 0.4, 0.9)
+    path = tmp_path_factory.mktemp("measured") / "link.csv"
+    rows = [
+        f"{t:.2f},{int(lost)},{'' if lost else 60}" for t, lost in zip(data.sent_s, data.lost, strict=True)
+    ]
+    path.write_text("time_s,lost,rtt_ms\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_fit_writes_a_scenario_that_runs(command: Command, csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "fitted"
+    result = command("fit", str(csv), "--rate", "8Mbps", "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    assert "mean bad period" in result.stdout
+    assert "gilbert-elliott-3" in result.stdout
+    assert {"fit.json", "scenario.toml", "down.checks.png"} <= {*results(out)}
+    found = json.loads((out / "fit.json").read_text())
+    assert found["down"]["parameters"]["bad_s"]["low"] < 0.4 < found["down"]["parameters"]["bad_s"]["high"]
+    ran = command("run", str(out / "scenario.toml"), "--json")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_replay_takes_the_losses_as_measured(command: Command, csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "replayed"
+    result = command("fit", str(csv), "--rate", "8Mbps", "--replay", "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    rows = (out / "losses.csv").read_text().split()
+    # A row wherever the losses change.
+    assert rows[0] == "time_s,loss"
+    assert all(a[-1] != b[-1] for a, b in itertools.pairwise(rows))
+    assert command("run", str(out / "scenario.toml"), "--json").returncode == 0
+
+
+def test_plans_name_the_command(command: Command, csv: Path) -> None:
+    assert "irtt client -i 10ms -d 300s" in command("fit", "--plan").stdout
+    later = json.loads(command("fit", str(csv), "--plan", "--json").stdout)
+    assert later["interval_s"] == 0.02
+    assert later["duration_s"] >= 250
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected at least one measurement"),
+        (["missing.csv"], "missing.csv"),
+        (["link.csv", "--rate", "8"], "expected a rate with its unit, such as 8Mbps"),
+        (["link.csv", "--rtt", "0ms"], "expected a duration with its unit"),
+        (["README.md"], "README.md"),
+    ],
+)
+def test_wrong_input_is_refused(command: Command, csv: Path, arguments: list[str], message: str) -> None:
+    named = [str(csv) if each == "link.csv" else each for each in arguments]
+    result = command("fit", *named)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
