@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Command, results
+from conftest import ROOT, Command, results
 
 import lasthop
 from lasthop.advice import SENDERS, Advice, advise, remedies
@@ -19,6 +19,9 @@ from lasthop.fitting import fit, state
 from lasthop.measurement import Delays, Direction, Measurement, Probes
 
 FEW = (16, 32)
+
+EXAMPLE = "lasthop advise --loss 2% --burst 5 --rate 8Mbps --rtt 60ms"
+"""The command of docs/advise.md, whose output stands there."""
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +118,11 @@ def test_numbers_of_the_document_are_finite(lossy: Advice) -> None:
 
 def test_advise_prints_and_writes(command: Command, tmp_path: Path) -> None:
     out = tmp_path / "advice"
-    arguments = ["--loss", "2%", "--burst", "5", "--rate", "2Mbps", "--rtt", "60ms", "--out", str(out)]
-    result = command("advise", *arguments)
+    result = command("advise", *EXAMPLE.split()[2:], "--out", str(out))
     assert result.returncode == 0, result.stderr
     assert results(out) == ["advice.html", "advice.json", "scenario.toml"]
+    shown = (ROOT / "docs/advise.md").read_text()
+    assert f"$ {EXAMPLE}\n{result.stdout[: result.stdout.index('written to')].rstrip()}\n" in shown
     assert "what limits it: now" in result.stdout
     assert "CUBIC, Linux's default" in result.stdout
     found = json.loads((out / "advice.json").read_text())

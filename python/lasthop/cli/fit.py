@@ -15,6 +15,7 @@ from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
 from lasthop.fitting import FittedLink, FittedLosses, NoRateError, fit, plan, text
 from lasthop.fitting.link import describe
+from lasthop.fitting.losses import lost_copies
 from lasthop.measurement import Measurement, MeasurementError, read
 from lasthop.study.quantity import quantity
 
@@ -195,6 +196,7 @@ def _document(losses: FittedLosses) -> dict[str, Any]:
             }
             for each in losses.candidates
         ],
+        "three_copies_lost": lost_copies(losses.best.model, 3),
         "checks": {check.name: check.p_value for check in losses.checks},
         "in_doubt": [check.name for check in losses.doubtful],
         "hidden_burst_s": losses.hidden_burst_s,

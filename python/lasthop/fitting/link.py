@@ -11,7 +11,7 @@ import numpy as np
 
 from lasthop._lasthop import Scenario
 from lasthop.fitting import text
-from lasthop.fitting.losses import NAMES, FittedLosses, Model, fit_losses
+from lasthop.fitting.losses import NAMES, FittedLosses, Model, fit_losses, lost_copies
 from lasthop.fitting.timing import Timing, Variation, timing
 from lasthop.measurement import Counts, Direction, Measurement, Probes, read
 
@@ -326,6 +326,12 @@ def describe(losses: FittedLosses) -> list[str]:
             write = "{:.2g}".format
         spread = text.between(parameter.low, parameter.high, write)
         lines.append(f"{NAMES[parameter.name]} {write(parameter.value)} ({spread})")
+    if losses.parameter("bad_s") is not None:
+        model = losses.best.model
+        lines.append(
+            f"three copies at once: {text.share(lost_copies(model, 3))} lost, where independent losses would "
+            f"leave {text.share(model['loss'] ** 3)}"
+        )
     return lines
 
 

@@ -179,6 +179,23 @@ class FittedLosses:
         return next((each for each in self.parameters if each.name == name), None)
 
 
+def lost_copies(model: Model, copies: int) -> float:
+    """Return the probability that all copies of a packet are lost that are sent at once.
+
+    They meet the same state. If losses were independent it would be the loss to the power of the copies.
+
+    Examples
+    --------
+    >>> bursty = {"loss": 0.1, "good_s": 9.0, "bad_s": 1.0, "loss_good": 0.0, "loss_bad": 1.0}
+    >>> lost_copies(bursty, 3)
+    0.1
+    """
+    if math.isnan(model["bad_s"]):
+        return model["loss"] ** copies
+    bad = model["bad_s"] / (model["good_s"] + model["bad_s"])
+    return float(bad * model["loss_bad"] ** copies + (1 - bad) * model["loss_good"] ** copies)
+
+
 def record_of(data: Probes | Counts) -> LossRecord:
     """Return the losses of a part of a measurement, for a fit.
 
