@@ -239,7 +239,7 @@ def test_numbers_that_an_owner_states_make_a_link() -> None:
 def test_single_messages_say_why_copies_help_less_than_they_should() -> None:
     """Of Sigfox messages 9.6 % were lost; three copies left 2.3 % and not 0.09 %.
 
-    The file is made of `datasets/trace4_JSI_20160916` of sensorlab/link-quality-estimation, a row for each message.
+    The file: `datasets/trace4_JSI_20160916` of sensorlab/link-quality-estimation, a row for each message.
     """
     path = os.environ.get("LASTHOP_SIGFOX")
     if path is None:
