@@ -36,10 +36,8 @@ def test_where_losses_limit_they_are_named_and_bbr_helps(lossy: Advice) -> None:
     assert lossy.advised[0].arm == Arm("linux-bbr", "basic")
     assert lossy.advised[0].deployment.places == ("server",)
     assert lossy.verdict().startswith("Use BBR: ")
-    # Vegas and Reno are no better than CUBIC at random losses.
-    assert {"Reno", "Vegas"} <= {each.title for each in lossy.useless} | {
-        each.title for each in lossy.undecided
-    }
+    # Vegas is no better than CUBIC at random losses.
+    assert "Vegas" in {each.title for each in (*lossy.useless, *lossy.undecided)}
 
 
 def test_a_clean_link_needs_nothing() -> None:

@@ -329,7 +329,7 @@ def _advised(found: Sequence[Remedy]) -> list[Remedy]:
 def losses_in_words(link: FittedLink) -> list[str]:
     """Return what is known of the losses, a line for each direction."""
     if link.stated is not None:
-        return [f"losses as stated: {link.stated}"]
+        return [f"as stated: {link.stated.words}"]
     lines = []
     for losses in (link.down, link.up):
         if losses is None:

@@ -36,6 +36,22 @@ class NoRateError(ValueError):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Losses as their owner states them.
+
+    Attributes
+    ----------
+    channel : str
+        The channel as TOML.
+    words : str
+        The same in words.
+    """
+
+    channel: str
+    words: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedLink:
     """A link.
@@ -54,8 +70,8 @@ class FittedLink:
         Round-trip time without queues, and the last hop's share of it, likewise.
     notes : tuple of str
         What was noticed in the files, and assumed.
-    stated : str or None
-        The channel of the downlink as TOML, if it was stated and not measured.
+    stated : Stated or None
+        The losses of the downlink, if they were stated and not measured.
     """
 
     files: tuple[str, ...]
@@ -67,7 +83,7 @@ class FittedLink:
     rtt_s: float
     last_hop_rtt_s: float
     notes: tuple[str, ...]
-    stated: str | None = None
+    stated: Stated | None = None
 
     @property
     def cannot_tell(self) -> tuple[str, ...]:
@@ -135,7 +151,7 @@ class FittedLink:
         NoRateError
             If the rate is unknown.
         """
-        return _toml(self, channel or self.stated or _channel(self.down))
+        return _toml(self, channel or (_channel(self.down) if self.stated is None else self.stated.channel))
 
     def scenario(self) -> Scenario:
         """Return the scenario.
@@ -243,17 +259,22 @@ def state(
     up_rate_bps, last_hop_rtt_s
         As in `fit`.
     """
-    share = f"{loss:.9f}"
+    share, words = f"{loss:.9f}", f"{text.share(loss)} of the packets lost"
     if loss == 0:
-        channel = '"perfect"'
+        stated = Stated('"perfect"', "no losses")
     elif burst is None:
-        channel = f"{{ frame-loss = {{ loss = {share} }} }}"
+        stated = Stated(f"{{ frame-loss = {{ loss = {share} }} }}", f"{words}, independent of each other")
     else:
-        length = burst if burst.replace(".", "", 1).isdecimal() else f'"{burst}"'
-        channel = f"{{ gilbert = {{ loss = {share}, burst = {length} }} }}"
+        packets = burst.replace(".", "", 1).isdecimal()
+        length = burst if packets else f'"{burst}"'
+        mean = f"{burst} packets" if packets else burst
+        stated = Stated(
+            f"{{ gilbert = {{ loss = {share}, burst = {length} }} }}",
+            f"{words}, in bursts of {mean} on average",
+        )
     known = fit([], rate_bps=rate_bps, up_rate_bps=up_rate_bps, rtt_s=rtt_s, last_hop_rtt_s=last_hop_rtt_s)
     notes = tuple(note for note in known.notes if "no losses" not in note)
-    return replace(known, stated=channel, notes=notes)
+    return replace(known, stated=stated, notes=notes)
 
 
 def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, Probes | Counts]:
