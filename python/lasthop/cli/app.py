@@ -454,11 +454,14 @@ LastHopRtt = Annotated[
 ]
 User = Annotated[
     Literal["client", "server"],
-    typer.Option(help="Which end of measured connections is on the user's side."),
+    typer.Option(metavar="END", help="Which end of measured connections is the user's: client or server."),
 ]
 Captured = Annotated[
     Literal["client", "server", "between"] | None,
-    typer.Option(help="Where a capture was taken; by default its delays tell."),
+    typer.Option(
+        metavar="WHERE",
+        help="Where a capture was taken: client, server or between; by default its delays tell.",
+    ),
 ]
 
 
@@ -467,7 +470,7 @@ def fit(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Measurements of one link: irtt or iperf3 JSON, ping, ss, Flent, CSV, pcap, Mahimahi.",
         ),
     ] = None,
@@ -504,7 +507,7 @@ def fit(
 def advise(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE...]", help="Measurements of the link, as for `lasthop fit`."),
+        typer.Argument(metavar="FILE", help="Measurements of the link, as for `lasthop fit`."),
     ] = None,
     rate: Rate = None,
     up_rate: UpRate = None,
