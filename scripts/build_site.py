@@ -16,7 +16,6 @@ import argparse
 import ast
 import base64
 import importlib.util
-import json
 import os
 import re
 import shlex
@@ -27,6 +26,7 @@ import tempfile
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from pprint import pformat
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -234,7 +234,7 @@ def html(value: Any) -> str:
         return "" if "<marimo-" in text else text
     if hasattr(value, "_repr_html_"):
         return str(value._repr_html_())
-    return f"<pre>{escape(json.dumps(value, indent=1, default=str))}</pre>"
+    return f"<pre>{escape(pformat(value, width=96, sort_dicts=False))}</pre>"
 
 
 def main() -> None:
