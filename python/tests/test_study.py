@@ -165,6 +165,24 @@ def test_a_summary_is_the_estimate_of_the_rows(study: Study) -> None:
         assert row["throughput_total_bps"] < row["mean"]
 
 
+def test_swept_settings_are_numbers_with_units_in_every_frame(study: Study, tmp_path: Path) -> None:
+    for frame in (study.to_pandas(), study.summary(), study.compare()):
+        assert list(frame.columns[:4]) == [
+            "tcp.packet_size",
+            "radio.channel.two-state.bad",
+            "tcp.packet_size_bytes",
+            "radio.channel.two-state.bad_s",
+        ]
+        sizes = frame["tcp.packet_size"].map({"576 B": 576.0, "1536 B": 1536.0})
+        assert frame["tcp.packet_size_bytes"].equals(sizes.rename("tcp.packet_size_bytes"))
+        assert set(frame["radio.channel.two-state.bad_s"]) == {1.0, 4.0}
+    read = pandas.read_csv(study.to_csv(tmp_path / "runs.csv"))
+    assert read["tcp.packet_size_bytes"].dtype.kind in "if"
+    words = Study(swept(sweep='\n[sweep]\ntcp.flavour = ["tahoe", "reno"]\n'), precision=None, runs=(1, 1))
+    words.run()
+    assert list(words.summary().columns[:2]) == ["tcp.flavour", "scheme"]
+
+
 def test_common_random_numbers_sharpen_a_comparison(study: Study) -> None:
     comparison, summary = study.compare("basic"), study.summary()
     assert comparison["scheme"].unique().tolist() == ["ebsn"]
@@ -414,7 +432,8 @@ def test_the_view_has_every_column_of_a_run(study: Study, tmp_path: Path) -> Non
     Study(swept(), precision=0.1, runs=(10, 40), store=path).run()
     connection = sqlite3.connect(path)
     cursor = connection.execute("SELECT * FROM result")
-    frame = study.to_pandas()
+    # The view has the texts of the swept settings, and not their numbers.
+    frame = study.to_pandas().drop(columns=["tcp.packet_size_bytes", "radio.channel.two-state.bad_s"])
     assert [column[0] for column in cursor.description] == list(frame.columns)
     # A scheme without the counters of another has null.
     assert frame["scheme"].iloc[0] == "basic"

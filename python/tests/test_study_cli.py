@@ -258,6 +258,27 @@ def test_several_settings_give_several_curves(here: Path) -> None:
     assert names == {"curve-1.png", "curve-2.png"}
 
 
+def test_two_numeric_settings_give_a_heat_map(here: Path) -> None:
+    (here / "grid.toml").write_text(SWEEP + 'radio.channel.two-state.bad = ["4 s", "1 s"]\n')
+    options = ("grid.toml", "--runs", "3", "--set", 'schemes=["basic", "ebsn"]')
+    assert study(*options).exit_code == 0
+    directory = here / "grid.study"
+    assert {path.stem for path in directory.glob("*.png")} == {"heat-map"}
+    drawn = list(csv.DictReader((directory / "heat-map.csv").open()))
+    summary = list(csv.DictReader((directory / "summary.csv").open()))
+    assert len(drawn) == 12
+    assert [row["mean"] for row in drawn] == [row["mean"] for row in summary]
+    # Words beside them give a map for each.
+    text = (here / "grid.toml").read_text() + 'tcp.flavour = ["tahoe", "newreno"]\n'
+    (here / "grid.toml").write_text(text)
+    assert study(*options, "--out", "more").exit_code == 0
+    assert {path.stem for path in (here / "more").glob("*.png")} == {"heat-map-1", "heat-map-2"}
+    # Three numeric settings are too many for a figure.
+    (here / "grid.toml").write_text(text + 'radio.mtu = ["128 B", "256 B"]\n')
+    assert study(*options, "--out", "most").exit_code == 0
+    assert not list((here / "most").glob("*.png"))
+
+
 def test_startup_imports_nothing_slow() -> None:
     modules = "{'pandas', 'scipy', 'matplotlib'} & {*sys.modules}"
     program = f"import sys, lasthop.cli.app, lasthop.study; print({modules})"

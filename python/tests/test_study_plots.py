@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import lasthop
 from lasthop import plots
 from lasthop.plots._looks import looks
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
+from lasthop.plots.heat import sweep_map
 from lasthop.study.quantity import axis, quantity
 from lasthop.study.units import Reading, metric_reading, setting_reading
 
@@ -126,6 +128,52 @@ def test_invalid_curves_are_refused() -> None:
         sweep_curve(pandas.concat([frame, frame]), "tcp.packet_size")
     with pytest.raises(ValueError, match="cannot be an axis"):
         sweep_curve(frame, "scheme")
+
+
+def grid() -> pandas.DataFrame:
+    rows = [
+        {
+            "tcp.packet_size": f"{size} B",
+            "wired.delay": delay,
+            "scheme": scheme,
+            "metric": "throughput_bps",
+            "mean": math.nan if (size, scheme) == (512, "ebsn") else 1000.0 * size + base,
+            "low": 0.0,
+            "high": 1.0,
+        }
+        for size in (1024, 128, 512)
+        for delay, base in (("1 s", 5.0), ("50 ms", 8.0))
+        for scheme in ("basic", "ebsn")
+    ]
+    return pandas.DataFrame(rows)
+
+
+def test_a_map_orders_its_axes_by_size_and_shows_every_mean(tmp_path: Path) -> None:
+    figure = sweep_map(grid(), "tcp.packet_size", "wired.delay", title="$ A title")
+    plots.save(figure, tmp_path / "map")
+    panels = [axes for axes in figure.axes if axes.get_title(loc="left")]
+    assert [axes.get_title(loc="left") for axes in panels] == ["basic", "ebsn"]
+    for axes in panels:
+        assert [tick.get_text() for tick in axes.get_xticklabels()] == ["128", "512", "1,024"]
+    assert [tick.get_text() for tick in panels[0].get_yticklabels()] == ["0.05", "1"]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("packet size (B)", "wired delay (s)")
+    assert figure.alternative() == "throughput (kbps) against packet size (B): basic, ebsn"
+    texts = [text.get_text() for text in panels[0].texts]
+    # From the lower left to the upper right, in kbps.
+    assert texts == ["128", "512", "1,024"] * 2
+    assert [text.get_text() for text in panels[1].texts] == ["128", "-", "1,024"] * 2
+    assert figure.data["mean"] is not None
+    assert {"tcp.packet_size", "wired.delay", "mean", "low", "high"} < {*figure.data}
+
+
+def test_invalid_maps_are_refused() -> None:
+    frame = grid()
+    with pytest.raises(ValueError, match="several rows"):
+        sweep_map(pandas.concat([frame, frame]), "tcp.packet_size", "wired.delay")
+    with pytest.raises(ValueError, match="scheme cannot be an axis"):
+        sweep_map(frame, "tcp.packet_size", "scheme")
+    unknown = frame.assign(mean=math.nan)
+    assert sweep_map(unknown, "tcp.packet_size", "wired.delay").axes[0].texts[0].get_text() == "-"
 
 
 def test_a_distribution_counts_runs_without_the_metric() -> None:

@@ -5,7 +5,7 @@ Each function returns a matplotlib figure that carries its data; `save` writes i
 
 from lasthop.plots._figure import DataFigure, save, save_png, write_csv
 from lasthop.plots.curves import Line, cdf, curve, sweep_curve
-from lasthop.plots.heat import heat_map
+from lasthop.plots.heat import heat_map, sweep_map
 from lasthop.plots.link import link_timing
 from lasthop.plots.losses import loss_checks
 from lasthop.plots.packets import packet_trace, packet_traces
@@ -26,6 +26,7 @@ __all__ = [
     "save_png",
     "segment_size",
     "sweep_curve",
+    "sweep_map",
     "time_sequence",
     "windows",
     "write_csv",

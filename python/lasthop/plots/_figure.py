@@ -54,7 +54,8 @@ class DataFigure(Figure):
     def alternative(self) -> str:
         """Return what the figure shows in words, for those who cannot see it."""
         shown = [
-            f"{axes.get_ylabel() or self.get_supylabel()} against {axes.get_xlabel()}" for axes in self.axes
+            f"{axes.get_ylabel() or self.get_supylabel()} against {axes.get_xlabel() or self.get_supxlabel()}"
+            for axes in self.axes
         ]
         titles = [axes.get_title(loc="left") for axes in self.axes if axes.get_title(loc="left")]
         return f"{shown[-1] if shown else 'figure'}{': ' if titles else ''}{', '.join(titles)}"

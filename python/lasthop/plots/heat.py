@@ -1,4 +1,4 @@
-"""Heat maps: the arms of a comparison, senders by schemes."""
+"""Heat maps: the arms of a comparison, senders by schemes; a metric over two swept settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lasthop.plots._figure import DataFigure
 from lasthop.plots._parts import literal
 from lasthop.plots._style import style
 from lasthop.study.quantity import axis
-from lasthop.study.units import Reading, metric_reading
+from lasthop.study.units import Reading, metric_reading, setting_reading
 
 if TYPE_CHECKING:
     import pandas
@@ -32,6 +32,10 @@ _COLUMN, _ROW = 0.62, 0.34
 _COLOURS = LinearSegmentedColormap.from_list("lasthop", ["#e8928c", "#f7f5f0", "#7fb2dc"])
 _WIDEST = 3
 """The ratio to the baseline, as a power of two, from which on colours do not change."""
+
+_MEANS = LinearSegmentedColormap.from_list("lasthop-means", ["#f7f5f0", "#7fb2dc"])
+_MOST_NUMBERED = 14
+"""The most columns of a map whose cells show their means."""
 
 _FRAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "best": ("best", {"edgecolor": _style.INK, "linewidth": 1.8}),
@@ -96,6 +100,83 @@ def heat_map(
         )
         shown = {kind for _, part in panels for kind in _kinds(part)}
         _explain(figure, results, shown, grid.ravel().tolist(), octaves, better, reading)
+    return figure
+
+
+def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> DataFigure:
+    """Draw the mean of a metric over two swept settings, with a panel for each scheme.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        The result of `Study.summary`, or a subset with one row for each value of `x`, `y` and scheme.
+    x, y : str
+        The settings of the horizontal and the vertical axis, whose values are quantities.
+    title : str, default ""
+        The title.
+
+    Returns
+    -------
+    DataFigure
+        The figure. All panels have the same colours. A cell whose mean does not exist is grey.
+
+    Raises
+    ------
+    ValueError
+        If a setting's values are not numeric, or there are several rows for one cell.
+    """
+    axes_of = {}
+    for setting in (x, y):
+        numbers = axis(list(summary[setting]))
+        if numbers is None:
+            raise ValueError(
+                f"{setting} cannot be an axis: its values are not different quantities of one kind"
+            )
+        axes_of[setting] = (sorted(set(numbers[0])), setting_reading(setting, numbers[1], max(numbers[0])))
+        summary = summary.assign(**{f"_{setting}": numbers[0]})
+    if summary.duplicated(["scheme", x, y]).any():
+        raise ValueError(f"there are several rows for one {x} and {y}; choose among them first")
+    (columns, across_reading), (rows, down_reading) = axes_of[x], axes_of[y]
+    means = summary["mean"]
+    reading = metric_reading(str(summary["metric"].iloc[0]), float(means.abs().max()))
+    panels = list(summary.groupby("scheme", sort=False))
+    across = min(len(panels), max(1, 16 // max(4, len(columns))))
+    down = math.ceil(len(panels) / across)
+    known = means.dropna() / reading.size
+    scale = ScalarMappable(Normalize(*((known.min(), known.max()) if len(known) else (0.0, 1.0))), _MEANS)
+    width = across * (_COLUMN * min(len(columns), 24) + 0.4) + 1.9
+    height = down * (_ROW * min(len(rows), 24) + 0.7) + 0.9
+    shown = ["scheme", x, y, "mean", "low", "high"]
+    with style():
+        figure = DataFigure({name: summary[name] for name in shown}, max(6.4, width), max(3.0, height))
+        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (scheme, part) in zip(grid.flat, panels, strict=False):
+            cells = np.full((len(rows), len(columns)), np.nan)
+            for at_x, at_y, mean in zip(part[f"_{x}"], part[f"_{y}"], part["mean"], strict=True):
+                cells[rows.index(at_y), columns.index(at_x)] = mean / reading.size
+            axes.set_facecolor(_style.SHADE)
+            axes.pcolormesh(np.ma.masked_invalid(cells), cmap=_MEANS, norm=scale.norm, edgecolors="white")
+            if len(columns) <= _MOST_NUMBERED:
+                for (row, column), mean in np.ndenumerate(cells):
+                    axes.text(column + 0.5, row + 0.5, _short(mean), ha="center", va="center", fontsize=7.5)
+            for place, values, its in (
+                (axes.xaxis, columns, across_reading),
+                (axes.yaxis, rows, down_reading),
+            ):
+                place.set_ticks(
+                    [i + 0.5 for i in range(len(values))], [f"{value / its.size:,.6g}" for value in values]
+                )
+            axes.tick_params(length=0)
+            axes.set_title(literal(str(scheme)), loc="left", fontsize=8.5, color=_style.QUIET)
+        figure.supxlabel(literal(across_reading.label), fontsize=9)
+        figure.supylabel(literal(down_reading.label), fontsize=9)
+        bar = figure.colorbar(scale, ax=grid.ravel().tolist(), fraction=0.03, pad=0.02, aspect=22)
+        bar.set_label(literal(reading.label))
+        bar.outline.set_visible(False)
+        if title:
+            figure.suptitle(literal(title), x=0.01, ha="left", fontweight="bold", fontsize=10)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""A study's results as a JSON document, as CSV tables and as curves.
+"""A study's results as a JSON document, as CSV tables, as curves and heat maps.
 
 The keys of the document are a contract, defined in docs/studies.md.
 """
@@ -120,7 +120,7 @@ def write(
 
 
 def curves(study: Study, directory: Path) -> list[Path]:
-    """Draw the study's metric against the swept setting, if exactly one is numeric.
+    """Draw the metric against the swept setting that is numeric, or as a heat map over two such settings.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def curves(study: Study, directory: Path) -> list[Path]:
         The study.
     directory : Path
         The directory of the figures. If other settings are swept too, there is one figure for each
-        combination of their values.
+        combination of their values. With three numeric settings or more there are none.
 
     Returns
     -------
@@ -137,34 +137,46 @@ def curves(study: Study, directory: Path) -> list[Path]:
     """
     from lasthop import plots
 
-    numbered = len(study.points[0].parameters) > 1
+    numeric = len(_numeric(study))
+    stem = "curve" if numeric == 1 else "heat-map"
+    numbered = len(study.points[0].parameters) > numeric
     written = []
     for number, (_, figure) in enumerate(curve_figures(study), 1):
-        written += plots.save(figure, directory / (f"curve-{number}" if numbered else "curve"))
+        written += plots.save(figure, directory / (f"{stem}-{number}" if numbered else stem))
     return written
 
 
 def curve_figures(study: Study) -> Iterator[tuple[str, DataFigure]]:
     """Yield the figures of `curves` with their titles."""
+    numeric = _numeric(study)
+    if len(numeric) not in (1, 2):
+        return
+    from lasthop.plots.curves import sweep_curve
+    from lasthop.plots.heat import sweep_map
+
+    def draw(part: pandas.DataFrame, title: str) -> DataFigure:
+        if len(numeric) == 1:
+            return sweep_curve(part, numeric[0], title=title)
+        return sweep_map(part, numeric[0], numeric[1], title=title)
+
+    others = [name for name in study.points[0].parameters if name not in numeric]
+    summary = study.summary()
+    if not others:
+        title = study.scenario.title
+        yield title, draw(summary, title)
+        return
+    for values, part in summary.groupby(others, sort=False):
+        title = ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True))
+        yield title, draw(part, title)
+
+
+def _numeric(study: Study) -> list[str]:
+    """Return the swept settings that can be an axis."""
     swept = {
         name: list(dict.fromkeys(point.parameters[name] for point in study.points))
         for name in study.points[0].parameters
     }
-    numeric = [name for name, values in swept.items() if axis(values) is not None]
-    if len(numeric) != 1:
-        return
-    from lasthop.plots.curves import sweep_curve
-
-    (x,) = numeric
-    others = [name for name in swept if name != x]
-    summary = study.summary()
-    if not others:
-        title = study.scenario.title
-        yield title, sweep_curve(summary, x, title=title)
-        return
-    for values, part in summary.groupby(others, sort=False):
-        title = ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True))
-        yield title, sweep_curve(part, x, title=title)
+    return [name for name, values in swept.items() if axis(values) is not None]
 
 
 def _mean(row: pandas.Series[Any]) -> dict[str, Any]:

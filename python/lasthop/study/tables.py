@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lasthop.study.quantity import numeric_columns
 from lasthop.study.samples import TOTAL, Samples
 from lasthop.study.statistics import Comparison, Estimate, compare_paired, estimate, holm
 from lasthop.study.store import ALL, Identity, Store
@@ -23,13 +24,14 @@ def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
     import pandas
 
     metrics = identity.metrics
+    settings = setting_cells(identity)
     parts = []
     for i, point in enumerate(identity.points):
         for scheme in point.schemes:
             values = store.columns(i, scheme, metrics, below=ALL)
             numbers = [range(first, end) for first, end in store.numbers(i, scheme).ranges()]
             part: dict[str, Any] = {
-                **point.parameters,
+                **settings[i],
                 "scheme": scheme,
                 "run": np.concatenate([np.empty(0, np.int64), *numbers]),
                 "seed": identity.seed,
@@ -45,6 +47,17 @@ def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
     return frame
 
 
+def setting_cells(identity: Identity) -> list[dict[str, Any]]:
+    """Return the cells of each point's swept settings: their texts, and then their numbers."""
+    points = identity.points
+    texts = {name: [point.parameters[name] for point in points] for name in points[0].parameters}
+    numbers = numeric_columns(texts)
+    return [
+        {**point.parameters, **{name: column[i] for name, column in numbers.items()}}
+        for i, point in enumerate(points)
+    ]
+
+
 def estimate_cell(samples: Samples, point: int, scheme: str, metric: str) -> Estimate:
     """Estimate a metric from the runs that have it."""
     sample = samples.of(point, scheme, metric)
@@ -56,10 +69,11 @@ def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.D
     import pandas
 
     rows = []
+    settings = setting_cells(identity)
     for i, point in enumerate(identity.points):
         for scheme in point.schemes:
             found = estimate_cell(samples, i, scheme, metric)
-            row: dict[str, Any] = point.parameters | {
+            row: dict[str, Any] = settings[i] | {
                 "scheme": scheme,
                 "metric": metric,
                 "runs": samples.runs(i, scheme),
@@ -88,6 +102,7 @@ def comparison_frame(
 
     rows: list[dict[str, Any]] = []
     p_values: list[float] = []
+    settings = setting_cells(identity)
     for i, point in enumerate(identity.points):
         against = point.schemes[0] if baseline is None else baseline
         for scheme in point.schemes:
@@ -97,7 +112,7 @@ def comparison_frame(
             difference, ratio = found.difference, found.ratio
             p_values.append(difference.p_value)
             rows.append(
-                point.parameters
+                settings[i]
                 | {
                     "scheme": scheme,
                     "baseline": against,
