@@ -17,6 +17,7 @@ import pytest
 from conftest import ROOT, Command, results
 
 import lasthop
+from lasthop import fitting, measurement
 from lasthop.cli import emulate
 from lasthop.cli.failure import EXIT_CODES, LATE, RefusedError
 
@@ -292,3 +293,22 @@ def test_worked_scenarios_can_be_emulated(name: str) -> None:
     facts = lasthop.load(name).emulated("basic")
     assert len(facts["hosts"]) == 2
     assert 500 < facts["packet_size"] <= 1500
+
+
+@in_namespaces
+@pytest.mark.skipif(shutil.which("ping") is None, reason="there is no ping")
+def test_a_ping_through_the_network_is_read_as_what_the_links_did(command: Command, tmp_path: Path) -> None:
+    """Every echo that the channel lost, and no other, is a lost probe, in the channel's bursts."""
+    states = '{ gilbert-elliott = { good = "250 ms", bad = "25 ms", loss_bad = 0.9 } }'
+    out = tmp_path / "out"
+    line = f"ping -D -O -i 0.005 -w 6 $LASTHOP_SERVER > {tmp_path}/ping.txt; true"
+    options = ["--set", f"radio.channel={states}", "--out", str(out), "--json", *PATIENT]
+    ended = command("emulate", "last-mile", *options, "--", "sh", "-c", line)
+    assert ended.returncode == 0, ended.stderr
+    lost = sum(link["lost_on_air"] for link in json.loads(ended.stdout)["links"])
+    (probes,) = measurement.read(tmp_path / "ping.txt").probes
+    # Those of the last round trip are left out: ping did not wait for them.
+    assert lost - 12 <= int(probes.lost.sum()) <= lost
+    bad = fitting.fit_losses(probes, replicates=100).parameter("bad_s")
+    assert bad is not None
+    assert bad.low < 0.025 < bad.high
