@@ -190,6 +190,29 @@ def test_the_command_has_no_way_out(command: Command) -> None:
 
 
 @in_namespaces
+def test_no_privileges_are_needed(programs: SimpleNamespace) -> None:
+    """In a user namespace there are none over the machine, for root neither."""
+    inside = ["unshare", "--user", "--map-root-user"]
+    if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine has no user namespaces")
+    line = [*inside, sys.executable, "-m", "lasthop", "emulate", "last-mile", *PATIENT, "--json"]
+    # In the namespaces of the emulation, programs have what they need for their own.
+    program = f"ip route add 192.0.2.0/24 dev eth0 && {' '.join(programs.client)} 20000"
+    shown = subprocess.run(
+        [*line, "--server", programs.server, "--", "sh", "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+    report = json.loads(shown.stdout)
+    assert report["ends"][1]["received_bytes"] > 20_000
+    assert not report["real_time"]
+
+
+@in_namespaces
 def test_a_shell_has_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a command there is a shell, with job control; Ctrl-C is for what runs in it."""
     monkeypatch.setenv("SHELL", "/bin/sh")
