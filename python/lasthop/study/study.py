@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from lasthop import _lasthop, api, notebook
 from lasthop._lasthop import Scenario
 from lasthop.study import export, statistics, tables
 from lasthop.study.error import StudyError
+from lasthop.study.executor_pool import ExecutorPool
 from lasthop.study.plan import MOST_RUNS, Progress, Rule, Target
 from lasthop.study.samples import Samples
 from lasthop.study.scheduler import Scheduler
@@ -234,7 +236,13 @@ class Study:
             expected += (end - first) * len(point.schemes)
         return Progress(expected=expected)
 
-    def run(self, jobs: int | None = None, progress: Callable[[Progress], None] | bool | None = None) -> int:
+    def run(
+        self,
+        jobs: int | None = None,
+        progress: Callable[[Progress], None] | bool | None = None,
+        *,
+        executor: Executor | None = None,
+    ) -> int:
         """Make the missing runs.
 
         Ctrl-C stops it within a moment and keeps all finished runs. If the process is killed, at most the
@@ -247,6 +255,10 @@ class Study:
         progress : callable or bool, optional
             Called with the progress several times a second. By default, or with True, a notebook shows a
             bar; with False it does not.
+        executor : concurrent.futures.Executor, optional
+            Where to make the runs instead of threads of this process: a `ProcessPoolExecutor`, or the
+            executor of a cluster. It stays open. `jobs` is then the number of work items in flight, by
+            default four for each worker. Results do not depend on it.
 
         Returns
         -------
@@ -256,7 +268,8 @@ class Study:
         Raises
         ------
         StudyError
-            If another process runs this study, or the file cannot be written.
+            If another process runs this study, the file cannot be written, or a worker of the executor was
+            lost. Finished runs are kept.
         """
         meta = {
             "title": self.scenario.title,
@@ -280,7 +293,11 @@ class Study:
             with ExitStack() as stack:
                 if progress is None or progress is True:
                     progress = stack.enter_context(notebook.progress_bar(self.scenario.title or "study"))
-                pool = stack.enter_context(_lasthop.Pool(jobs, counters))
+                pool: _lasthop.Pool | ExecutorPool
+                if executor is None:
+                    pool = stack.enter_context(_lasthop.Pool(jobs, counters))
+                else:
+                    pool = stack.enter_context(ExecutorPool(executor, counters, jobs))
                 scheduler.run(pool, progress or None)
             return scheduler.progress.made
 
