@@ -175,5 +175,49 @@ def _(study):
     return
 
 
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    ## Let a measurement be fitted
+
+    `lasthop.measurement.read("FILE")` reads what irtt, ping, iperf3, ss, Flent or tcpdump wrote. Here probes
+    are made up: one every 20 ms for five minutes, of which bursts of 0.4 s are lost every 4 s on average.
+    """)
+    return
+
+
+@app.cell
+def _():
+    import numpy as np
+
+    from lasthop.fitting import fit
+    from lasthop.measurement import Direction, Measurement, Probes
+
+    random = np.random.default_rng(1)
+    periods = np.cumsum(random.exponential(np.tile([4.0, 0.4], 200)))
+    sent = np.arange(0, 300, 0.02)
+    lost = np.searchsorted(periods, sent) % 2 == 1
+    probes = Probes(Direction.DOWN, sent, lost, None)
+    fitted = fit(Measurement("made up", "csv", 300.0, probes=(probes,)), rate_bps=8e6)
+    [fitted.down.parameter(name) for name in ("good_s", "bad_s")]
+    return (fitted,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md("""
+    The fitted link is a scenario like any other. `lasthop advise FILE`, or `lasthop.advice.advise(fitted)`,
+    goes through the remedies by itself, with what is uncertain in the fit, and says which to use; it takes a
+    minute.
+    """)
+    return
+
+
+@app.cell
+def _(fitted, lasthop):
+    lasthop.compare(fitted.scenario(), ["basic", "arq", "snoop"])
+    return
+
+
 if __name__ == "__main__":
     app.run()
