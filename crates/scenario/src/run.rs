@@ -446,7 +446,7 @@ impl Setup<'_> {
         tap: T,
         mut check: impl FnMut(Time, &T) -> Result<(), RunError>,
     ) -> (Result<RunSummary, RunError>, T) {
-        let World { builder, connections, traffic, applications, radios, managed, bsses } = world;
+        let World { builder, connections, traffic, applications, radios, managed, shared, bsses } = world;
         let awaited = self.layout.awaited();
         let counted = CountedComponents {
             layout: &self.layout,
@@ -455,6 +455,7 @@ impl Setup<'_> {
             applications,
             radios,
             managed,
+            shared,
             bsses,
         };
         let begin = Time::ZERO + self.scenario.warmup;
@@ -609,6 +610,7 @@ struct CountedComponents<'a> {
     applications: Vec<(ComponentId, ComponentId)>,
     radios: Vec<ComponentId>,
     managed: Vec<ComponentId>,
+    shared: Vec<ComponentId>,
     bsses: Vec<(ComponentId, usize)>,
 }
 
@@ -658,6 +660,10 @@ impl CountedComponents<'_> {
             Node::Radio(radio) => *radio.stats(),
             _ => unreachable!("the component is a radio link"),
         });
+        let shared = self.shared.iter().flat_map(|&id| match engine.node(id) {
+            Node::Shared(radio) => radio.stats().copied(),
+            _ => unreachable!("the component is a shared radio"),
+        });
         let managed = self.managed.iter().map(|&id| match engine.node(id) {
             Node::Managed(link) => link.stats().marked,
             Node::Varying(link) => link.stats().marked,
@@ -672,7 +678,7 @@ impl CountedComponents<'_> {
             connections: connections.collect(),
             traffic: traffic.collect(),
             applications: applications.collect(),
-            radios: radios.collect(),
+            radios: radios.chain(shared).collect(),
             marked: managed.sum(),
             bsses: bsses.collect(),
             agents: self.agents(engine),

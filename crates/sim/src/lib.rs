@@ -32,7 +32,10 @@ pub use mover::Mover;
 pub use node::Node;
 pub use pcapng::{Capture, CapturedPart, Pcapng};
 pub use queue::QueueLimit;
-pub use radio::{Expansion, Exposed, Fec, RadioConfig, RadioLink, RadioStats};
+pub use radio::{
+    ChannelStateParams, Dispatch, Expansion, Exposed, Fec, RadioConfig, RadioLink, RadioStats, SharedLink,
+    SharedRadio,
+};
 pub use signal_meter::SignalMeter;
 pub use tap::{NoTap, Tap, Wire, WireId};
 pub use wakeups::Wakeups;

@@ -10,7 +10,7 @@ use lasthop_proto::{Component, LinkOutcome, Out, Packet, Port, Probe, Signal, Ta
 use crate::line::{Arrivals, Fate, Line};
 use crate::managed::ManagedLink;
 use crate::network::Router;
-use crate::radio::RadioLink;
+use crate::radio::{RadioLink, SharedRadio};
 use crate::varying::VaryingLink;
 use crate::wired::WiredLink;
 use crate::wlan::Bss;
@@ -31,6 +31,8 @@ pub enum Node {
     Varying(Box<VaryingLink>),
     /// One direction of a wireless last hop.
     Radio(Box<RadioLink>),
+    /// A radio that several mobile hosts share.
+    Shared(Box<SharedRadio>),
     /// An 802.11 access point and its stations.
     Bss(Box<Bss>),
     /// A source of background traffic.
@@ -58,6 +60,7 @@ macro_rules! dispatch {
             Node::Managed($component) => $call,
             Node::Varying($component) => $call,
             Node::Radio($component) => $call,
+            Node::Shared($component) => $call,
             Node::Bss($component) => $call,
             Node::Source($component) => $call,
             Node::Sink($component) => $call,
@@ -94,7 +97,7 @@ macro_rules! line {
                 let $line = link.line_mut().expect("the link is a line");
                 $call
             }
-            Node::Managed(_) | Node::Varying(_) | Node::Bss(_) | no_link!() => {
+            Node::Managed(_) | Node::Varying(_) | Node::Shared(_) | Node::Bss(_) | no_link!() => {
                 unreachable!("the component is a line")
             }
         }
@@ -158,7 +161,7 @@ impl Node {
         match self {
             Node::Wired(_) => true,
             Node::Radio(link) => link.is_line(),
-            Node::Managed(_) | Node::Varying(_) | Node::Bss(_) | no_link!() => false,
+            Node::Managed(_) | Node::Varying(_) | Node::Shared(_) | Node::Bss(_) | no_link!() => false,
         }
     }
 
@@ -191,6 +194,7 @@ impl Node {
             Node::Managed(link) => link.held(),
             Node::Varying(link) => link.held(),
             Node::Radio(link) => link.held(),
+            Node::Shared(radio) => radio.held(),
             Node::Bss(bss) => bss.held(),
             no_link!() => 0,
         }
@@ -220,6 +224,7 @@ from_component! {
     ManagedLink => Managed,
     VaryingLink => Varying,
     RadioLink => Radio,
+    SharedRadio => Shared,
     Bss => Bss,
     Source => Source,
     Sink => Sink,

@@ -188,7 +188,9 @@ impl World {
             },
             ComponentKind::Router(router) => router.clone().into(),
             ComponentKind::MovingRouter(..) | ComponentKind::Mover(_) => unreachable!("no host moves"),
-            ComponentKind::Bss(_) | ComponentKind::Agent(_) => unreachable!("none here"),
+            ComponentKind::Shared(_) | ComponentKind::Bss(_) | ComponentKind::Agent(_) => {
+                unreachable!("none here")
+            }
         }
     }
 

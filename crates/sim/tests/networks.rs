@@ -231,6 +231,17 @@ impl Case {
                     links.extend((out != Port::WIRED).then(|| (link(out), 0)));
                     out
                 }
+                ComponentKind::Shared(radio) => {
+                    assert_eq!(port, Port::WIRED);
+                    let reaches = |mobile: &usize| {
+                        let hosts = self.wiring.reached_by_radio.get(&(*radio, *mobile as u16));
+                        hosts.is_some_and(|hosts| hosts.contains(&packet.dst))
+                    };
+                    let shared = self.graph.shared(*radio);
+                    let mobile = (0..shared.len()).find(reaches).expect("a mobile host reaches it");
+                    links.push((shared[mobile], 0));
+                    Port(1 + mobile as u16)
+                }
                 ComponentKind::Mover(_) => panic!("no wire leads to what moves a host"),
                 ComponentKind::MovingRouter(_, router) => {
                     let mut out = Out::default();

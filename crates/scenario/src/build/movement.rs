@@ -106,7 +106,11 @@ fn followers(
                 }
             }
             ComponentKind::MovingRouter(_, router) => router.hosts().for_each(|host| follow(mover(host))),
-            ComponentKind::Bss(_) | ComponentKind::Router(_) | ComponentKind::Mover(_) => {}
+            // The hosts of a shared radio do not move.
+            ComponentKind::Shared(_)
+            | ComponentKind::Bss(_)
+            | ComponentKind::Router(_)
+            | ComponentKind::Mover(_) => {}
         }
     }
     followers

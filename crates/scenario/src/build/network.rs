@@ -3,6 +3,7 @@
 use lasthop_base::{BitRate, Duration, Streams, Time};
 use lasthop_channel::{Itinerary, Model, Moves};
 use lasthop_proto::{HostId, application, tcp, traffic};
+use lasthop_sim::Dispatch;
 use lasthop_sim::network::{FlowPath, Graph, LinkId, MovingHosts};
 use lasthop_sim::wlan::{AboveMac, BssConfig, Station, StationStreams};
 
@@ -18,6 +19,8 @@ pub(crate) struct Network {
     pub(crate) links: Vec<NetworkLink>,
     /// Parameters common to all BSSs.
     pub(crate) bss: BssConfig,
+    /// The dispatcher of all shared radios.
+    pub(crate) dispatch: Dispatch,
     /// The flows: connections first, then other traffic, then the requests and the responses of each
     /// application.
     pub(crate) flows: Vec<Flow>,
@@ -260,6 +263,25 @@ impl Network {
     /// Whether a connection has a moving end.
     pub(crate) fn has_moving_connections(&self) -> bool {
         self.flows.iter().any(|flow| flow.is_tcp() && !flow.path.others.is_empty())
+    }
+
+    /// The links that share a radio, in order.
+    pub(crate) fn shared_hops(&self) -> impl Iterator<Item = &LastHop> {
+        (0..).zip(&self.links).filter_map(|(index, link)| match link {
+            NetworkLink::Radio(hop) if self.graph.sharer(LinkId(index)).is_some() => Some(&**hop),
+            _ => None,
+        })
+    }
+
+    /// Whether a connection goes from one mobile host of a shared radio to another.
+    pub(crate) fn has_relays_of_shared_radios(&self) -> bool {
+        let radio =
+            |a, b| self.graph.link(a, b).and_then(|link| self.graph.sharer(link)).map(|(radio, _)| radio);
+        let paths = self.flows.iter().filter(|flow| flow.is_tcp()).flat_map(|flow| flow.path.all());
+        paths.flat_map(|nodes| nodes.windows(3)).any(|step| {
+            let (before, after) = (radio(step[0], step[1]), radio(step[1], step[2]));
+            before.is_some() && before == after
+        })
     }
 
     /// Whether a connection crosses a BSS.

@@ -201,6 +201,12 @@ impl Scenario {
             "needs a wireless link, and no connection crosses one; leave the scheme out"
         } else if arq == ArqUse::Required && any(|radio| radio.arq == arq::Config::None) {
             &lacks_arq()
+        } else if network
+            .shared_hops()
+            .any(|hop| hop.arq(1 - hop.mobile, combination.link()) == arq::Config::None)
+        {
+            "has no ARQ on links that share a radio, and a base station needs acknowledgements to share it; \
+             add a table [radio.arq.stop-and-wait], or leave a scheme that turns it off out"
         } else if protects.is_some() && network.crosses_bss() {
             "needs links with a code, and those of a cell have none; leave the scheme out"
         } else if protects.is_some() && any(|radio| radio.fec.is_none()) {
@@ -212,6 +218,9 @@ impl Scenario {
         } else if !splits.is_empty() && network.has_chained_radios() {
             "splits connections into wired and wireless parts, and one goes over two wireless links in a row; \
              leave the scheme out"
+        } else if !splits.is_empty() && network.has_relays_of_shared_radios() {
+            "splits connections into wired and wireless parts, and one goes from one mobile host of a shared radio to \
+             another; leave the scheme out"
         } else if ends && !splits.is_empty() && network.settings().any(|tcp| !tcp.close) {
             "needs connections that are closed with FIN, and these are not; \
              add close = true to [tcp], or leave the scheme out"

@@ -10,13 +10,13 @@ use lasthop_proto::scheme::{Combination, LinkEnd, LinkUse, Site};
 use lasthop_proto::split::{Proxy, Split};
 use lasthop_proto::tcp::{Reactions, ReceiverReactions};
 use lasthop_proto::{Component, ComponentId, FlowId, HostId, Port, application, arq, tcp, traffic};
-use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, Wiring};
+use lasthop_sim::network::{AgentPlace, BssId, ComponentKind, FlowEnds, LinkId, PortRef, SharedId, Wiring};
 use lasthop_sim::queue::{Discipline, DropTail, Queue};
 use lasthop_sim::varying::{Timing, TimingStreams, VaryingLink};
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{
-    Builder, Fec, ManagedLink, Mover, Node, QueueLimit, RadioConfig, RadioLink, SignalMeter, WireId,
-    WiredLink,
+    Builder, Fec, ManagedLink, Mover, Node, QueueLimit, RadioConfig, RadioLink, SharedLink, SharedRadio,
+    SignalMeter, WireId, WiredLink,
 };
 
 use super::movement::{Movement, WatchedSignal};
@@ -67,7 +67,7 @@ pub(crate) struct Layout {
     has_proxies: bool,
     /// The schemes of the other agents at each base station, and of those at each mobile host, in order.
     agents: [Vec<&'static str>; 2],
-    /// For each link with a proxy, or the first link of its BSS: the flows split there, each with the proxy's
+    /// For each link with a proxy, or the first link of its BSS or shared radio: the flows split there, each with the proxy's
     /// port through which the data enter.
     split_at: BTreeMap<LinkId, Vec<(FlowId, Port)>>,
     movement: Movement,
@@ -89,6 +89,8 @@ pub(crate) struct World {
     pub(crate) radios: Vec<ComponentId>,
     /// Wired links with a queue discipline, or with a rate or a delay that varies.
     pub(crate) managed: Vec<ComponentId>,
+    /// The shared radios.
+    pub(crate) shared: Vec<ComponentId>,
     /// The BSSs, each with its number of stations.
     pub(crate) bsses: Vec<(ComponentId, usize)>,
 }
@@ -183,13 +185,14 @@ impl Layout {
         })
     }
 
-    /// The name of each agent: that of its link, or of the access point of its BSS; if there are several at a link,
+    /// The name of each agent: that of its link, or of the access point of its BSS or of its base station with a shared
+    /// radio; if there are several at a link,
     /// preceded by the scheme, and followed by the mobile host if it is there, and by a number if the scheme has several
     /// at one place.
     pub(crate) fn agent_names(&self) -> Vec<String> {
         let is_single = self.agents.iter().flatten().count() == 1;
         let name = |Agent { scheme, same, end, place, .. }: Agent<'_>| {
-            let link = self.link_name(place.link);
+            let link = self.link_name(place.link, end);
             let name = match end {
                 _ if is_single => link,
                 LinkEnd::BaseStation => format!("{scheme} {link}"),
@@ -224,10 +227,13 @@ impl Layout {
         &self.network.names[usize::from(self.network.graph.ends(place.link)[place.end].0)]
     }
 
-    /// The name of a wireless link, or of the access point of its BSS.
-    fn link_name(&self, link: LinkId) -> String {
-        let [a, b] = self.network.graph.ends(link).map(|end| &self.network.names[usize::from(end.0)]);
-        if self.network.graph.station(link).is_some() { a.clone() } else { format!("{a}-{b}") }
+    /// The name of a wireless link at one of its ends, or of the access point of its BSS, or of its base station if that
+    /// shares a radio.
+    fn link_name(&self, link: LinkId, end: LinkEnd) -> String {
+        let Network { graph, names, .. } = &self.network;
+        let [a, b] = graph.ends(link).map(|end| &names[usize::from(end.0)]);
+        let is_shared = graph.sharer(link).is_some() && end == LinkEnd::BaseStation;
+        if is_shared || graph.station(link).is_some() { a.clone() } else { format!("{a}-{b}") }
     }
 
     /// The base stations with agents on the path of flow number `index`, in path order: the name of each, and the outer
@@ -279,7 +285,7 @@ impl Layout {
         self.wiring.flows[usize::from(flow.0)]
     }
 
-    /// The directions of links, as `FROM-TO`, and the cells, by their access points.
+    /// The directions of links, as `FROM-TO`, and the cells and shared radios, by their access points and base stations.
     pub(crate) fn link_names(&self) -> Vec<(ComponentId, String)> {
         let Network { graph, names, .. } = &self.network;
         let components = (0..).map(ComponentId).zip(&self.wiring.components);
@@ -288,7 +294,12 @@ impl Layout {
                 let ends = graph.ends(*link).map(|end| names[usize::from(end.0)].as_str());
                 Some((id, [ends[*from], "-", ends[1 - from]].concat()))
             }
-            ComponentKind::Bss(bss) => Some((id, self.link_name(*graph.bss(*bss).first()?))),
+            ComponentKind::Bss(bss) => {
+                Some((id, self.link_name(*graph.bss(*bss).first()?, LinkEnd::BaseStation)))
+            }
+            ComponentKind::Shared(radio) => {
+                Some((id, self.link_name(*graph.shared(*radio).first()?, LinkEnd::BaseStation)))
+            }
             _ => None,
         });
         named.collect()
@@ -307,7 +318,8 @@ impl Layout {
         end: impl Fn(FlowId) -> Option<Node>,
     ) -> World {
         let mut builder = Builder::new();
-        let (mut radios, mut managed, mut bsses) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut radios, mut managed) = (Vec::new(), Vec::new());
+        let (mut shared, mut bsses) = (Vec::new(), Vec::new());
         for kind in &self.wiring.components {
             let other = match kind {
                 ComponentKind::Source(flow) | ComponentKind::Sink(flow) => end(*flow),
@@ -321,6 +333,8 @@ impl Layout {
                 radios.push(id);
             } else if is_managed {
                 managed.push(id);
+            } else if let ComponentKind::Shared(_) = kind {
+                shared.push(id);
             } else if let ComponentKind::Bss(bss) = kind {
                 bsses.push((id, self.network.graph.bss(*bss).len()));
             }
@@ -366,6 +380,7 @@ impl Layout {
             builder,
             radios,
             managed,
+            shared,
             bsses,
         }
     }
@@ -381,11 +396,12 @@ impl Layout {
                 }
                 NetworkLink::Station(_) => unreachable!("the links of a BSS are one component"),
             },
+            ComponentKind::Shared(radio) => self.shared(*radio, combination, streams).into(),
             ComponentKind::Bss(bss) => self.bss(*bss, streams).into(),
             ComponentKind::Agent(place) => match self.agent_number(place) {
                 None => self.proxy(place.link, combination).into(),
                 Some((end, number)) => combination
-                    .agent(number, &self.site(place, end, &self.link_name(place.link), streams))
+                    .agent(number, &self.site(place, end, &self.link_name(place.link, end), streams))
                     .into(),
             },
             ComponentKind::Router(router) => router.clone().into(),
@@ -429,6 +445,20 @@ impl Layout {
         let random = streams.stream(&["queue:", ends[from], "-", ends[1 - from]].concat());
         VaryingLink::new(timing, discipline(wired.queue, |size| wired.rate.nominal().time_for(size), random))
             .into()
+    }
+
+    /// The direction of a shared radio that leads to the mobile hosts.
+    fn shared(&self, id: SharedId, combination: &Combination<'_>, streams: Streams) -> SharedRadio {
+        let Network { graph, links, dispatch, .. } = &self.network;
+        let links = graph.shared(id).iter().enumerate().map(|(index, link)| {
+            let NetworkLink::Radio(hop) = &links[usize::from(link.0)] else {
+                unreachable!("a wireless link shares a radio")
+            };
+            let hosts = self.wiring.reached_by_radio.get(&(id, index as u16));
+            let hosts = hosts.into_iter().flatten().copied().collect();
+            hop.shared(hosts, combination.link(), &self.network, streams)
+        });
+        SharedRadio::new(*dispatch, links.collect())
     }
 
     fn bss(&self, id: BssId, streams: Streams) -> Bss {
@@ -599,6 +629,25 @@ impl LastHop {
             }
         };
         link.until(network.limit).of_station(self.place.map_or(0, |(_, station)| station))
+    }
+
+    /// The direction to the mobile host, on a shared radio.
+    fn shared(&self, hosts: Vec<HostId>, link: LinkUse, network: &Network, streams: Streams) -> SharedLink {
+        let base = 1 - self.mobile;
+        let stream = |name: &str| streams.stream(&[name, &self.suffix, ":down"].concat());
+        let config = RadioConfig { arq: self.arq(base, link), ..config(&self.down, link) };
+        let air_time = |size: Bytes| config.rate.time_for_bits(self.down.expansion.on_air(size.bits()));
+        SharedLink {
+            hosts,
+            config,
+            queue: match self.down.queue {
+                Queue::DropTail(_) => None,
+                Queue::Managed(management) => Some(management.build(air_time, stream("queue"))),
+            },
+            channel: self.channel(base, network, streams),
+            bits: stream("bits"),
+            backoff: stream("backoff"),
+        }
     }
 
     /// The ARQ of the direction that leads away from one of its ends.

@@ -85,6 +85,9 @@ impl Scenario {
         if scenario.topology.has_cell() {
             scenario.cell.get_or_insert_default();
         }
+        if scenario.topology.has_shared_radio() {
+            scenario.shared.get_or_insert_default();
+        }
         document.name().clone_into(&mut scenario.file);
         scenario.read_files(document)?;
         match scenario.faults().first() {

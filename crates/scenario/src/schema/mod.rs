@@ -5,6 +5,7 @@
 //! ├── topology    [topology]
 //! ├── links       [wired] [radio] [link.NAME]
 //! ├── cell        [cell]
+//! ├── shared      [shared]
 //! ├── mobility    [mobility.NAME]
 //! ├── flows       [transfer] [connection.NAME] [traffic.NAME] [application.NAME]
 //! └── sweep       [sweep]
@@ -19,6 +20,7 @@ mod links;
 mod mobility;
 mod scenario;
 mod serde_words;
+mod shared;
 mod sweep;
 mod topology;
 
@@ -27,8 +29,9 @@ pub use flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
 pub use links::{LinkOverride, LinkProtection, Radio, Wired};
 pub use mobility::{Mobility, Move, Moves, Periodic, Random, Strongest};
 pub use scenario::Scenario;
+pub use shared::Shared;
 pub use sweep::{Point, Sweep};
-pub use topology::{BaseStations, Dumbbell, GraphTopology, Path, Stations, Topology, Wireless};
+pub use topology::{BaseStations, Dumbbell, GraphTopology, MobileHosts, Path, Stations, Topology, Wireless};
 
 pub(crate) use scenario::is_choice;
 pub(crate) use sweep::{Axis, SweptPreset, text};

@@ -10,6 +10,7 @@ use super::cell::Cell;
 use super::flows::{Application, ConnectionOverride, Host, Traffic, Transfer};
 use super::links::{LinkOverride, Radio, Wired, files_of_channel};
 use super::mobility::Mobility;
+use super::shared::Shared;
 use super::sweep::Sweep;
 use super::topology::Topology;
 use crate::file::alternatives;
@@ -103,6 +104,9 @@ pub struct Scenario {
     /// Parameters of 802.11 cells. By default 802.11b at 11 Mb/s; absent if there are no cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<Cell>,
+    /// Parameters of shared radios. By default FIFO; absent if there are no shared radios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
     /// Overrides for single links, by name. By default none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub link: IndexMap<String, LinkOverride>,

@@ -16,6 +16,8 @@ pub enum Topology {
     Dumbbell(Dumbbell),
     /// A server, an access point and the stations of its cell.
     Cell(Stations),
+    /// A server, a base station and the mobile hosts that share its radio.
+    SharedRadio(MobileHosts),
     /// A fixed host, a router, and base stations between which a mobile host moves.
     HandOff(BaseStations),
     /// Arbitrary links.
@@ -52,6 +54,15 @@ pub struct Dumbbell {
 pub struct Stations {
     /// Number of stations, at least one.
     pub stations: u16,
+}
+
+/// `server-base`, which is wired, and `base-MH1`, `base-MH2`, ..., which share the radio of the base station: the table
+/// `[topology.shared-radio]`. Every mobile host downloads from the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MobileHosts {
+    /// Number of mobile hosts, at least one.
+    pub mobiles: u16,
 }
 
 /// `fixed-router`, `router-BS1`, `router-BS2`, ..., which are wired, and `BS1-mobile`, `BS2-mobile`, ...: the table
@@ -107,24 +118,34 @@ pub struct GraphTopology {
     /// one cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cell: Vec<String>,
+    /// Wireless links that share a radio, with the base station first. Links of the same base station share one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<String>,
 }
 
-/// A link of a topology: the names of its ends, the mobile end if any, and whether it belongs to a cell.
+/// A link of a topology: the names of its ends, the mobile end if any, and whether it belongs to a cell or shares a
+/// radio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) ends: [String; 2],
     pub(crate) mobile: Option<usize>,
     pub(crate) in_cell: bool,
+    pub(crate) is_shared: bool,
 }
 
 impl Edge {
     fn new(a: &str, b: &str, mobile: Option<usize>) -> Edge {
-        Edge { ends: [a.to_owned(), b.to_owned()], mobile, in_cell: false }
+        Edge { ends: [a.to_owned(), b.to_owned()], mobile, in_cell: false, is_shared: false }
     }
 
     /// A link from an access point to a station.
     fn of_cell(ap: &str, station: &str) -> Edge {
         Edge { in_cell: true, ..Edge::new(ap, station, Some(1)) }
+    }
+
+    /// A link that shares the radio of its base station.
+    fn sharing(base: &str, mobile: &str) -> Edge {
+        Edge { is_shared: true, ..Edge::new(base, mobile, Some(1)) }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -180,6 +201,10 @@ impl Topology {
                 let stations = (1..=*stations).map(|n| Edge::of_cell("ap", &format!("MH{n}")));
                 [Edge::new("server", "ap", None)].into_iter().chain(stations).collect()
             }
+            Topology::SharedRadio(MobileHosts { mobiles }) => {
+                let mobiles = (1..=*mobiles).map(|n| Edge::sharing("base", &format!("MH{n}")));
+                [Edge::new("server", "base", None)].into_iter().chain(mobiles).collect()
+            }
             Topology::HandOff(BaseStations { stations }) => {
                 let station = |number: u16| format!("BS{number}");
                 let wired = (1..=*stations).map(|n| Edge::new("router", &station(n), None));
@@ -193,7 +218,7 @@ impl Topology {
                 };
                 let wired = of(&graph.wired, |a, b| Edge::new(a, b, None));
                 let radio = of(&graph.radio, |a, b| Edge::new(a, b, Some(1)));
-                [wired, radio, of(&graph.cell, Edge::of_cell)].concat()
+                [wired, radio, of(&graph.cell, Edge::of_cell), of(&graph.shared, Edge::sharing)].concat()
             }
         }
     }
@@ -203,7 +228,16 @@ impl Topology {
         match self {
             Topology::Cell(_) => true,
             Topology::Graph(graph) => !graph.cell.is_empty(),
-            Topology::LastHop | Topology::Path(_) | Topology::Dumbbell(_) | Topology::HandOff(_) => false,
+            _ => false,
+        }
+    }
+
+    /// Whether the topology has a shared radio.
+    pub(crate) fn has_shared_radio(&self) -> bool {
+        match self {
+            Topology::SharedRadio(_) => true,
+            Topology::Graph(graph) => !graph.shared.is_empty(),
+            _ => false,
         }
     }
 
@@ -217,6 +251,9 @@ impl Topology {
                 .collect(),
             Topology::Cell(Stations { stations }) => {
                 (1..=*stations).map(|n| Pair::new(&n.to_string(), "server", &format!("MH{n}"))).collect()
+            }
+            Topology::SharedRadio(MobileHosts { mobiles }) => {
+                (1..=*mobiles).map(|n| Pair::new(&n.to_string(), "server", &format!("MH{n}"))).collect()
             }
             // A graph has no default ends.
             Topology::Graph(_) => vec![Pair::new(ONLY, "", "")],

@@ -13,8 +13,12 @@ pub struct LinkId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BssId(pub u16);
 
+/// Index of a shared radio in its graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SharedId(pub u16);
+
 /// Nodes connected by duplex links. The links between an access point and its stations share one medium, a
-/// BSS.
+/// BSS. Wireless links of a base station may share one radio in the direction to the mobile hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     links: Vec<[HostId; 2]>,
@@ -22,6 +26,12 @@ pub struct Graph {
     stations: Vec<Option<(BssId, u16)>>,
     /// The links of each BSS.
     bsses: Vec<Vec<LinkId>>,
+    /// For each link that shares a radio: the radio and the index of its mobile host.
+    sharers: Vec<Option<(SharedId, u16)>>,
+    /// The links of each shared radio.
+    shared: Vec<Vec<LinkId>>,
+    /// The shared radio of each base station.
+    base_stations: HashMap<HostId, SharedId, FnvBuilder>,
     /// The BSS of each access point.
     access_points: HashMap<HostId, BssId, FnvBuilder>,
     /// The neighbours of each node, in the order in which they were connected.
@@ -56,6 +66,7 @@ impl Graph {
         let id = LinkId(u16::try_from(self.links.len()).expect("at most 65,536 links"));
         self.links.push([a, b]);
         self.stations.push(None);
+        self.sharers.push(None);
         self.between.insert([a.min(b), a.max(b)], id);
         self.neighbours[usize::from(a.0)].push(b);
         self.neighbours[usize::from(b.0)].push(a);
@@ -80,6 +91,38 @@ impl Graph {
         id
     }
 
+    /// Connects a base station to a mobile host by a link that shares the radio of the base station.
+    ///
+    /// # Panics
+    /// As [`connect`](Graph::connect).
+    pub fn share(&mut self, base: HostId, mobile: HostId) -> LinkId {
+        let id = self.connect(base, mobile);
+        let next = SharedId(self.shared.len() as u16);
+        let radio = *self.base_stations.entry(base).or_insert(next);
+        if radio == next {
+            self.shared.push(Vec::new());
+        }
+        let links = &mut self.shared[usize::from(radio.0)];
+        self.sharers[usize::from(id.0)] = Some((radio, links.len() as u16));
+        links.push(id);
+        id
+    }
+
+    /// The shared radio of a link and the index of its mobile host, from 0; `None` if the link has its own.
+    pub fn sharer(&self, link: LinkId) -> Option<(SharedId, u16)> {
+        self.sharers[usize::from(link.0)]
+    }
+
+    /// The links of a shared radio, each from the base station to a mobile host, in the order of the mobile hosts.
+    pub fn shared(&self, radio: SharedId) -> &[LinkId] {
+        &self.shared[usize::from(radio.0)]
+    }
+
+    /// Number of shared radios.
+    pub fn shared_radios(&self) -> usize {
+        self.shared.len()
+    }
+
     /// The BSS of a link and the index of its station, from 0; `None` if the link is in no BSS.
     pub fn station(&self, link: LinkId) -> Option<(BssId, u16)> {
         self.stations[usize::from(link.0)]
@@ -95,9 +138,13 @@ impl Graph {
         self.bsses.len()
     }
 
-    /// The representative of the link's medium: the link itself, or the first link of its BSS.
+    /// The representative of the link's medium: the link itself, or the first link of its BSS or shared radio.
     pub fn medium(&self, link: LinkId) -> LinkId {
-        self.station(link).map_or(link, |(bss, _)| self.bss(bss)[0])
+        match (self.station(link), self.sharer(link)) {
+            (Some((bss, _)), _) => self.bss(bss)[0],
+            (None, Some((radio, _))) => self.shared(radio)[0],
+            (None, None) => link,
+        }
     }
 
     /// Whether `link` and `next` are in the same BSS, so that a packet goes from station to station and the

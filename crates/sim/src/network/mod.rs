@@ -11,7 +11,7 @@ mod paths;
 mod router;
 mod wiring;
 
-pub use graph::{BssId, Graph, LinkId};
+pub use graph::{BssId, Graph, LinkId, SharedId};
 pub use moving_router::MovingRouter;
 pub use paths::ShortestPaths;
 pub use router::Router;

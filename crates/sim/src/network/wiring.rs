@@ -6,7 +6,7 @@ use lasthop_proto::{ComponentId, FlowId, HostId, Port};
 
 use super::moving_router::{MovingRoute, MovingRouter};
 use super::router::{Route, Router};
-use super::{BssId, Graph, LinkId};
+use super::{BssId, Graph, LinkId, SharedId};
 
 /// The path of a flow through a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub enum ComponentKind {
     Sink(FlowId),
     /// The direction of a link that leads away from its first (0) or second (1) end.
     Link(LinkId, usize),
+    /// The direction of a shared radio that leads to the mobile hosts.
+    Shared(SharedId),
     /// A BSS.
     Bss(BssId),
     /// An agent.
@@ -58,7 +60,7 @@ pub enum ComponentKind {
 /// The place of an agent in a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgentPlace {
-    /// Its link. For an agent of an access point: the first link of the BSS.
+    /// Its link. For an agent of an access point, or of a base station with a shared radio: the first of the links.
     pub link: LinkId,
     /// The end of the link at which it is: the first (0) or the second (1).
     pub end: usize,
@@ -98,10 +100,14 @@ pub struct Wiring {
     pub flows: Vec<FlowEnds>,
     /// The hosts reached through each station of each BSS.
     pub reached: BTreeMap<(BssId, u16), BTreeSet<HostId>>,
+    /// The hosts reached through each mobile host of each shared radio.
+    pub reached_by_radio: BTreeMap<(SharedId, u16), BTreeSet<HostId>>,
     /// The components of each link: of its two directions.
     links: Vec<[Option<ComponentId>; 2]>,
     /// The component of each BSS.
     bsses: Vec<Option<ComponentId>>,
+    /// The component of each shared radio.
+    shared: Vec<Option<ComponentId>>,
     /// The agents at an end of a link, the nearest to the node first.
     agents: BTreeMap<(LinkId, usize), Vec<ComponentId>>,
 }
@@ -131,7 +137,8 @@ struct WiringBuilder<'a> {
 impl Wiring {
     /// The components and wires of a network. `agents` gives the number of agents at each end of each link. They
     /// form a chain; each one's [`Port::WIRED`] faces its node and [`Port::RADIO`] the link. The links of a BSS
-    /// share the agents at the access point, whose number must be the same for all of them.
+    /// or of a shared radio share the agents at the access point or base station, whose number must be the same for all
+    /// of them.
     ///
     /// Packets to and from a moving host take the path over the base station at which it is.
     ///
@@ -144,6 +151,7 @@ impl Wiring {
         let wiring = Wiring {
             links: vec![[None; 2]; agents.len()],
             bsses: vec![None; graph.bsses()],
+            shared: vec![None; graph.shared_radios()],
             ..Wiring::default()
         };
         let mut builder = WiringBuilder { graph, moving, agents, wiring, hops: Vec::new() };
@@ -157,14 +165,15 @@ impl Wiring {
     }
 
     /// The component of the direction of `link` that leads away from its first (0) or second (1) end, or of
-    /// the BSS of the link.
+    /// its shared radio, or of the BSS of the link.
     ///
     /// # Panics
     /// If no flow crosses it.
     pub fn link(&self, graph: &Graph, link: LinkId, from: usize) -> ComponentId {
-        let component = match graph.station(link) {
-            None => self.links[usize::from(link.0)][from],
-            Some((bss, _)) => self.bsses[usize::from(bss.0)],
+        let component = match (graph.station(link), graph.sharer(link)) {
+            (Some((bss, _)), _) => self.bsses[usize::from(bss.0)],
+            (None, Some((radio, _))) if from == 0 => self.shared[usize::from(radio.0)],
+            (None, _) => self.links[usize::from(link.0)][from],
         };
         component.expect("a flow crosses the link")
     }
@@ -176,7 +185,7 @@ impl Wiring {
     }
 }
 
-/// The agents at an access point belong to the first link of the BSS.
+/// The agents at an access point belong to the first link of the BSS, those of a shared radio to its first link.
 fn agents_key(graph: &Graph, link: LinkId, end: usize) -> (LinkId, usize) {
     (if end == 0 { graph.medium(link) } else { link }, end)
 }
@@ -220,9 +229,16 @@ impl WiringBuilder<'_> {
         for step in path.windows(2) {
             let (link, from) = self.step(step[0], step[1]);
             self.add_agents(link, from);
+            let shared = self.graph.sharer(link).filter(|_| from == 0);
             match self.graph.station(link) {
                 Some((BssId(bss), _)) if self.wiring.bsses[usize::from(bss)].is_none() => {
                     self.wiring.bsses[usize::from(bss)] = Some(self.add(ComponentKind::Bss(BssId(bss))));
+                }
+                None if let Some((SharedId(radio), _)) = shared => {
+                    let index = usize::from(radio);
+                    let id = self.wiring.shared[index];
+                    let id = id.unwrap_or_else(|| self.add(ComponentKind::Shared(SharedId(radio))));
+                    self.wiring.shared[index] = Some(id);
                 }
                 None if self.wiring.links[usize::from(link.0)][from].is_none() => {
                     let direction = self.add(ComponentKind::Link(link, from));
@@ -253,9 +269,10 @@ impl WiringBuilder<'_> {
     /// The input and output ports of a link, in the direction that leads away from one of its ends.
     fn ports(&self, link: LinkId, from: usize) -> (PortRef, PortRef) {
         let id = self.wiring.link(self.graph, link, from);
-        match self.graph.station(link) {
-            None => ((id, Port::ONLY), (id, Port::ONLY)),
-            Some((_, station)) => {
+        match (self.graph.station(link), self.graph.sharer(link)) {
+            (None, Some((_, mobile))) if from == 0 => ((id, Port::WIRED), (id, Port(1 + mobile))),
+            (None, _) => ((id, Port::ONLY), (id, Port::ONLY)),
+            (Some((_, station)), _) => {
                 let (ap, station) = ((id, Port::WIRED), (id, Port(1 + station)));
                 if from == 0 { (ap, station) } else { (station, ap) }
             }
@@ -287,6 +304,9 @@ impl WiringBuilder<'_> {
             }
             if let Some(station) = self.graph.station(link).filter(|_| from == 0) {
                 self.wiring.reached.entry(station).or_default().insert(last);
+            }
+            if let Some(mobile) = self.graph.sharer(link).filter(|_| from == 0) {
+                self.wiring.reached_by_radio.entry(mobile).or_default().insert(last);
             }
             (outlet, before) = (left, Some(link));
         }
@@ -387,10 +407,12 @@ impl WiringBuilder<'_> {
                     self.wiring.watches.extend(chain.iter().map(|&agent| (entrance.0, agent)));
                 }
             }
-            if let Some(outlet) = arriving {
+            for outlet in arriving {
                 self.wiring.wires.push((outlet, (last, Port::RADIO)));
-                // A BSS is one component for all directions.
-                if self.graph.station(link).is_none() {
+                // A BSS is one component for all directions, and a shared radio for all mobile hosts.
+                let is_own =
+                    matches!(self.wiring.components[usize::from(outlet.0.0)], ComponentKind::Link(..));
+                if is_own {
                     self.wiring.arrival_watches.extend(chain.iter().map(|&agent| (outlet.0, agent)));
                 }
             }
@@ -398,14 +420,29 @@ impl WiringBuilder<'_> {
         self.wiring.agents = chains;
     }
 
-    /// The input port of a link at one of its ends, and its output port there, if flows cross them.
-    fn beside(&self, link: LinkId, end: usize) -> (Option<PortRef>, Option<PortRef>) {
+    /// The input port of a link at one of its ends, and the output ports there, if flows cross them: of the links that
+    /// share the radio at this end, all.
+    fn beside(&self, link: LinkId, end: usize) -> (Option<PortRef>, Vec<PortRef>) {
         if self.graph.station(link).is_some() {
             let (port, _) = self.ports(link, end);
-            return (Some(port), Some(port));
+            return (Some(port), vec![port]);
         }
-        let directions = self.wiring.links[usize::from(link.0)];
-        [directions[end], directions[1 - end]].map(|direction| direction.map(|id| (id, Port::ONLY))).into()
+        let direction = |link: LinkId, from: usize| {
+            self.wiring.links[usize::from(link.0)][from].map(|id| (id, Port::ONLY))
+        };
+        match self.graph.sharer(link) {
+            None => (direction(link, end), direction(link, 1 - end).into_iter().collect()),
+            Some((SharedId(radio), mobile)) => {
+                let shared = self.wiring.shared[usize::from(radio)];
+                if end == 1 {
+                    let arriving = shared.map(|id| (id, Port(1 + mobile)));
+                    return (direction(link, 1), arriving.into_iter().collect());
+                }
+                let uplinks = self.graph.shared(SharedId(radio)).iter();
+                let arriving = uplinks.filter_map(|&link| direction(link, 1));
+                (shared.map(|id| (id, Port::WIRED)), arriving.collect())
+            }
+        }
     }
 }
 

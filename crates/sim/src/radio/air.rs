@@ -1,7 +1,7 @@
 //! The air interface: air time and survival of units.
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
-use lasthop_channel::Channel;
+use lasthop_channel::{Channel, State};
 use lasthop_proto::fec::{self, Decoder, Interval};
 use lasthop_proto::frag::Mtu;
 
@@ -83,6 +83,11 @@ impl Air {
             Some(unit) => u64::from(fec::units(size, unit, Some(code))) * unit.get().bits(),
             None => code.coded(size.bits()),
         }
+    }
+
+    /// Whether the channel is in its good state.
+    pub(super) fn is_good(&mut self, now: Time) -> bool {
+        self.channel.sojourn(now).state == State::Good
     }
 
     /// Whether a unit on the air from `start` to `end` survives.

@@ -4,6 +4,7 @@ mod air;
 mod coding;
 mod fragmenter;
 mod one_shot;
+mod shared;
 mod with_arq;
 
 use lasthop_base::{BitRate, Bytes, Duration, Stream, Time};
@@ -21,6 +22,7 @@ use with_arq::{Queue, WithArq};
 
 pub use coding::{Expansion, Exposed};
 pub use fragmenter::Fec;
+pub use shared::{ChannelStateParams, Dispatch, SharedLink, SharedRadio};
 
 /// Parameters of one direction of a wireless last hop.
 #[derive(Clone, Copy, Debug, PartialEq)]

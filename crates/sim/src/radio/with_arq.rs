@@ -34,6 +34,8 @@ pub(super) struct WithArq<P> {
     transmitter: Transmitter,
     /// Whether the mobile host is elsewhere.
     is_away: bool,
+    /// Where packets leave the component that the link is, or is part of.
+    outlet: Port,
     stats: RadioStats,
 }
 
@@ -101,8 +103,14 @@ impl<P: Pace> WithArq<P> {
             waiting: Bytes::ZERO,
             transmitter: Transmitter::Idle { poll_at: Time::NEVER },
             is_away: false,
+            outlet: Port::ONLY,
             stats: RadioStats::default(),
         }
+    }
+
+    /// The link as part of a component that packets leave by `outlet`.
+    pub(super) fn leaving_by(self, outlet: Port) -> WithArq<P> {
+        WithArq { outlet, ..self }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
@@ -148,6 +156,11 @@ impl<P: Pace> WithArq<P> {
             }
             self.start_attempt(now, out);
         }
+        self.deliver(now, out);
+    }
+
+    /// Delivers the packets that have arrived by `now`.
+    pub(super) fn deliver(&mut self, now: Time, out: &mut Out) {
         while self.completed > 0 && self.packets[0].arrival <= now {
             self.arrive(out);
         }
@@ -155,17 +168,52 @@ impl<P: Pace> WithArq<P> {
 
     /// Starts the next attempt of the ARQ on the free air interface.
     fn start_attempt(&mut self, now: Time, out: &mut Out) {
-        self.transmitter = loop {
+        self.transmitter = match self.poll(now, out) {
+            Ok(attempt) => self.begin_attempt(attempt, now),
+            Err(until) => Transmitter::Idle { poll_at: until },
+        };
+    }
+
+    /// The next attempt of the ARQ, or when it is to be polled again.
+    pub(super) fn poll(&mut self, now: Time, out: &mut Out) -> Result<Attempt, Time> {
+        loop {
             match self.arq.next(now, self.backlog() > 0) {
                 Next::Begin => self.begin_packet(now, out),
-                Next::Send(attempt) => break self.begin_attempt(attempt, now),
+                Next::Send(attempt) => return Ok(attempt),
                 Next::Wait(until) => {
                     assert!(until > now, "an ARQ polled at {now} to wait until {until}");
                     self.poll_empty_queue(now, out);
-                    break Transmitter::Idle { poll_at: until };
+                    return Err(until);
                 }
             }
-        };
+        }
+    }
+
+    /// Starts an attempt that [`poll`](WithArq::poll) has returned, on air that is shared; returns its end.
+    pub(super) fn start(&mut self, attempt: Attempt, now: Time) -> Time {
+        self.transmitter = self.begin_attempt(attempt, now);
+        self.transmitter.end()
+    }
+
+    /// Ends the current attempt; returns whether the unit arrived.
+    pub(super) fn finish(&mut self, out: &mut Out) -> bool {
+        let idle = Transmitter::Idle { poll_at: Time::NEVER };
+        match core::mem::replace(&mut self.transmitter, idle) {
+            Transmitter::Sending { attempt, unit, start, end } => {
+                self.end_attempt(attempt, unit, start, end, out)
+            }
+            Transmitter::Idle { .. } => unreachable!("an attempt is on the air"),
+        }
+    }
+
+    /// Whether the channel is in its good state.
+    pub(super) fn is_good(&mut self, now: Time) -> bool {
+        self.air.is_good(now)
+    }
+
+    /// Packets that the sender has not completed.
+    pub(super) fn incomplete(&self) -> usize {
+        self.held() - self.completed
     }
 
     /// Calls `dequeue` on an empty discipline whenever a packet could start, as [`Discipline`] requires.
@@ -206,7 +254,8 @@ impl<P: Pace> WithArq<P> {
         self.completed + (attempt.packet - self.first) as usize
     }
 
-    fn end_attempt(&mut self, attempt: Attempt, unit: Unit, start: Time, end: Time, out: &mut Out) {
+    /// Returns whether the unit arrived.
+    fn end_attempt(&mut self, attempt: Attempt, unit: Unit, start: Time, end: Time, out: &mut Out) -> bool {
         let arrived = self.air.survives(unit, start, end);
         unit.count(&mut self.stats);
         self.stats.failed_attempts += u64::from(!arrived);
@@ -232,6 +281,7 @@ impl<P: Pace> WithArq<P> {
             }
         }
         self.release(end);
+        arrived
     }
 
     /// Releases completed packets in order: a completed packet waits for all earlier ones.
@@ -255,7 +305,7 @@ impl<P: Pace> WithArq<P> {
         let pending = self.packets.pop_front().expect("a completed packet");
         self.completed -= 1;
         self.stats.delivered += 1;
-        out.send(Port::ONLY, pending.packet);
+        out.send(self.outlet, pending.packet);
     }
 
     /// Whether an arriving packet starts transmission at once.
@@ -301,6 +351,15 @@ impl<P: Pace> WithArq<P> {
         }
         // Completes an attempt that ends at this instant first, whether or not the link was woken before.
         self.advance(now, out);
+        self.accept(now, packet, out);
+        if let Transmitter::Idle { .. } = self.transmitter {
+            self.pace.idle(now);
+            self.start_attempt(now, out);
+        }
+    }
+
+    /// Queues a packet, or drops it.
+    pub(super) fn accept(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let at_once = self.begins_at_once(now);
         match &mut self.queue {
             Queue::DropTail(limit) => {
@@ -316,14 +375,20 @@ impl<P: Pace> WithArq<P> {
                 self.stats.note_queue(queue.stats());
             }
         }
-        if let Transmitter::Idle { .. } = self.transmitter {
-            self.pace.idle(now);
-            self.start_attempt(now, out);
-        }
+    }
+
+    /// Drops a packet for which the queue of several links has no room.
+    pub(super) fn refuse(&mut self, packet: &Packet, out: &mut Out) {
+        self.stats.overflowed += 1;
+        out.drop(*packet, DropReason::QueueFull);
     }
 
     pub(super) fn next_wakeup(&self) -> Time {
-        let arrival = self.packets.front().map_or(Time::NEVER, |pending| pending.arrival);
-        self.transmitter.end().min(arrival)
+        self.transmitter.end().min(self.next_arrival())
+    }
+
+    /// When the next packet arrives at the other end.
+    pub(super) fn next_arrival(&self) -> Time {
+        self.packets.front().map_or(Time::NEVER, |pending| pending.arrival)
     }
 }

@@ -93,13 +93,16 @@ impl Resolver<'_> {
             for step in flow.path.all().flat_map(|nodes| nodes.windows(2)) {
                 let link = graph.link(step[0], step[1]).expect("a path follows links");
                 let (medium, forth) = (graph.medium(link), graph.ends(link)[0] == step[0]);
+                // A shared radio has uplinks of their own.
+                let is_shared = graph.sharer(link).is_some();
                 if !matches!(links[usize::from(link.0)], NetworkLink::Wired(_)) {
-                    agents.insert(medium);
+                    agents.insert(if is_shared { link } else { medium });
                 }
                 let in_bss = graph.station(link).is_some();
-                directions.insert((medium, forth || in_bss));
+                let direction = |away: bool| (if is_shared && !away { link } else { medium }, away || in_bss);
+                directions.insert(direction(forth));
                 if !flow.path.one_way {
-                    directions.insert((medium, !forth || in_bss));
+                    directions.insert(direction(!forth));
                 }
             }
             for node in flow.path.all().flatten() {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use lasthop_base::{FnvBuilder, Invalid};
 use lasthop_proto::HostId;
+use lasthop_sim::queue::Queue;
 
 use super::Resolver;
 use crate::build::network::{LastHop, NetworkLink, StationConfig};
@@ -21,13 +22,19 @@ impl Resolver<'_> {
             Topology::Path(path) => self.check_number("path", "routers", path.routers),
             Topology::Dumbbell(dumbbell) => self.check_number("dumbbell", "pairs", dumbbell.pairs),
             Topology::Cell(cell) => self.check_number("cell", "stations", cell.stations),
+            Topology::SharedRadio(shape) => self.check_number("shared-radio", "mobiles", shape.mobiles),
             Topology::HandOff(shape) => self.check_number("hand-off", "stations", shape.stations),
             Topology::Graph(graph) => {
-                if graph.wired.is_empty() && graph.radio.is_empty() && graph.cell.is_empty() {
+                let kinds = [
+                    ("wired", &graph.wired),
+                    ("radio", &graph.radio),
+                    ("cell", &graph.cell),
+                    ("shared", &graph.shared),
+                ];
+                if kinds.iter().all(|(_, names)| names.is_empty()) {
                     self.fault(&["topology", "graph"], "found no links, expected at least one");
                 }
-                for (key, names) in [("wired", &graph.wired), ("radio", &graph.radio), ("cell", &graph.cell)]
-                {
+                for (key, names) in kinds {
                     for (index, name) in names.iter().enumerate().filter(|(_, name)| split(name).is_none()) {
                         let problem = format!(
                             "found \"{name}\", expected two different names with a hyphen between them, \
@@ -62,6 +69,7 @@ impl Resolver<'_> {
             if let Some(link) = self.link(edge, &wireless_links) {
                 match link {
                     NetworkLink::Station(_) => self.network.graph.join(a, b),
+                    NetworkLink::Radio(_) if edge.is_shared => self.network.graph.share(a, b),
                     NetworkLink::Wired(_) | NetworkLink::Radio(_) => self.network.graph.connect(a, b),
                 };
                 self.network.links.push(link);
@@ -156,6 +164,9 @@ impl Resolver<'_> {
                     self.check_radio(&name, &up, true);
                     let up_has_channel = own.channel.is_some();
                     let suffix = self.suffix(edge, mobile, wireless_links);
+                    if edge.is_shared {
+                        self.check_shared(edge, &down);
+                    }
                     let hop = LastHop { down, up, up_has_channel, mobile, suffix, place: None };
                     Some(NetworkLink::Radio(Box::new(hop)))
                 }
@@ -164,6 +175,37 @@ impl Resolver<'_> {
                     None
                 }
             },
+        }
+    }
+
+    /// Checks what a link that shares a radio cannot have.
+    fn check_shared(&mut self, edge: &Edge, down: &Radio) {
+        let name = edge.name();
+        let dispatch = self.network.dispatch;
+        if let Err(invalid) = dispatch.validate() {
+            let keys = ["shared", "dispatch"].into_iter().chain(invalid.field.split('.')).collect::<Vec<_>>();
+            self.fault(&keys, invalid.problem);
+        }
+        let fixed = "found one that varies, expected a fixed one for links that share a radio";
+        let found = [
+            (down.rate.varies(), "rate", fixed),
+            (down.delay.varies(), "delay", fixed),
+            (
+                dispatch.has_one_queue() && matches!(down.queue, Queue::Managed(_)),
+                "queue",
+                "found a discipline, expected a capacity for links whose packets wait in one queue; \
+                 change dispatch in [shared] to \"round-robin\"",
+            ),
+        ];
+        for (_, key, problem) in found.into_iter().filter(|(is_wrong, ..)| *is_wrong) {
+            let table = self.table_of(&name, key, false);
+            self.fault(&[table, vec![key]].concat(), problem);
+        }
+        let host = &edge.ends[1];
+        if self.scenario.mobility.contains_key(host) {
+            let problem =
+                "found a mobile host of a shared radio, expected one with wireless links of its own";
+            self.fault(&["mobility", host], problem);
         }
     }
 

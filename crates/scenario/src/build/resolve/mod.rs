@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use lasthop_base::{FnvBuilder, Time};
 use lasthop_proto::HostId;
 use lasthop_proto::scheme::Combination;
+use lasthop_sim::Dispatch;
 use lasthop_sim::network::{Graph, ShortestPaths};
 use lasthop_sim::wlan::BssConfig;
 
@@ -48,6 +49,7 @@ impl Scenario {
             names: Vec::new(),
             links: Vec::new(),
             bss: self.cell.as_ref().map_or_else(BssConfig::default, Cell::config),
+            dispatch: self.shared.as_ref().map_or_else(Dispatch::default, |shared| shared.dispatch),
             flows: Vec::new(),
             connections: 0,
             moving: Vec::new(),
@@ -80,6 +82,7 @@ impl Scenario {
             resolver.add_traffic();
             resolver.add_applications();
             resolver.check_stations();
+            resolver.check_shared_radios();
             resolver.check_components();
         }
         if resolver.faults.is_empty() && self.tcp.faults().is_empty() {

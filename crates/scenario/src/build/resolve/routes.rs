@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lasthop_proto::HostId;
-use lasthop_sim::network::{BssId, Graph, LinkId};
+use lasthop_sim::network::{BssId, Graph, LinkId, SharedId};
 
 use super::Resolver;
 use super::mobility::Paths;
@@ -125,16 +125,58 @@ impl Resolver<'_> {
                 name(dst),
                 network.flows[first].name
             );
-            let flow = network.flows[index].name.clone();
-            if matches!(network.flows[index].workload, Workload::Requests(_) | Workload::Responses(_)) {
-                self.fault(&["application", &flow], problem);
-            } else if matches!(network.flows[index].workload, Workload::Traffic(_)) {
-                self.fault(&["traffic", &flow], problem);
-            } else if self.scenario.connection.contains_key(&flow) {
-                self.fault(&["connection", &flow], problem);
-            } else {
-                self.fault(&["transfer"], problem);
+            self.fault_of_flow(index, problem);
+        }
+    }
+
+    /// Checks that a shared radio reaches each host through one mobile host.
+    pub(super) fn check_shared_radios(&mut self) {
+        let mut known: BTreeMap<(SharedId, HostId), (u16, usize)> = BTreeMap::new();
+        let mut wrong = Vec::new();
+        let Network { graph, flows, names, .. } = &self.network;
+        for (index, flow) in flows.iter().enumerate() {
+            for forth in flow.path.all() {
+                let back: Vec<HostId> = forth.iter().rev().copied().collect();
+                for nodes in [forth, &back].into_iter().take(if flow.path.one_way { 1 } else { 2 }) {
+                    let dst = *nodes.last().expect("a path has nodes");
+                    for step in nodes.windows(2) {
+                        let link = graph.link(step[0], step[1]).expect("a path follows links");
+                        let Some((radio, mobile)) =
+                            graph.sharer(link).filter(|_| graph.ends(link)[0] == step[0])
+                        else {
+                            continue;
+                        };
+                        let (other, first) = *known.entry((radio, dst)).or_insert((mobile, index));
+                        if other != mobile {
+                            let names = [step[0], dst].map(|node| &names[usize::from(node.0)]);
+                            let problem = format!(
+                                "the radio of {} would have to send packets for {} by another link than for {}; \
+                                 expected the same link for both; change via of one of them",
+                                names[0], names[1], flows[first].name
+                            );
+                            wrong.push((index, problem));
+                        }
+                    }
+                }
             }
+        }
+        for (index, problem) in wrong {
+            self.fault_of_flow(index, problem);
+        }
+    }
+
+    /// Reports a problem with the path of a flow.
+    fn fault_of_flow(&mut self, index: usize, problem: String) {
+        let network = &self.network;
+        let flow = network.flows[index].name.clone();
+        if matches!(network.flows[index].workload, Workload::Requests(_) | Workload::Responses(_)) {
+            self.fault(&["application", &flow], problem);
+        } else if matches!(network.flows[index].workload, Workload::Traffic(_)) {
+            self.fault(&["traffic", &flow], problem);
+        } else if self.scenario.connection.contains_key(&flow) {
+            self.fault(&["connection", &flow], problem);
+        } else {
+            self.fault(&["transfer"], problem);
         }
     }
 }

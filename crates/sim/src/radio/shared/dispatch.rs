@@ -1,0 +1,126 @@
+//! Dispatchers: which mobile host the base station serves next.
+//!
+//! # Adding a dispatcher
+//! A dispatcher is one module and one variant of [`Dispatch`]; the shared radio does not change.
+
+use lasthop_base::{Duration, Invalid, Time};
+use serde::{Deserialize, Serialize};
+
+use super::channel_state::ChannelState;
+use super::fifo::Fifo;
+use super::ideal::Ideal;
+use super::round_robin::RoundRobin;
+
+/// Chooses the mobile host that is served next.
+pub(super) trait Dispatcher: Send {
+    /// The next action while the air is free, given what there is to send to each mobile host.
+    fn choose(&mut self, now: Time, offers: &[Offer]) -> Choice;
+
+    /// An attempt to a mobile host ended; `arrived` tells whether it was acknowledged.
+    fn ended(&mut self, _now: Time, _mobile: usize, _arrived: bool) {}
+
+    /// Whether [`Offer::good`] is needed.
+    fn knows_channels(&self) -> bool {
+        false
+    }
+
+    /// Whether all packets wait in one queue, in the order of their arrival.
+    fn has_one_queue(&self) -> bool {
+        false
+    }
+}
+
+/// What there is to send to a mobile host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    /// From when on a unit can be sent: its ARQ may have to wait. [`Time::NEVER`] without one.
+    pub(super) ready: Time,
+    /// Number of its oldest packet, in the order of arrival at the base station; `None` without one.
+    pub(super) oldest: Option<u64>,
+    /// Whether its channel is in the good state, if the dispatcher [knows](Dispatcher::knows_channels).
+    pub(super) good: bool,
+}
+
+/// The next action of a base station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// Serve this mobile host, which is ready.
+    Serve(usize),
+    /// Choose again at this later instant, or when a packet arrives.
+    Wait(Time),
+}
+
+/// The first ready mobile host from number `turn` on, in a circle, that `suits`.
+pub(super) fn next_ready(
+    now: Time,
+    offers: &[Offer],
+    turn: usize,
+    suits: impl Fn(usize, &Offer) -> bool,
+) -> Option<usize> {
+    let circle = (0..offers.len()).map(|step| (turn + step) % offers.len());
+    circle.into_iter().find(|&mobile| offers[mobile].ready <= now && suits(mobile, &offers[mobile]))
+}
+
+/// Waits until the next mobile host is ready.
+pub(super) fn wait(offers: &[Offer]) -> Choice {
+    Choice::Wait(offers.iter().map(|offer| offer.ready).min().unwrap_or(Time::NEVER))
+}
+
+/// The dispatcher of a shared radio and its parameters, as in scenario files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dispatch {
+    /// One queue, in the order of arrival. The default: what base stations do.
+    #[default]
+    Fifo,
+    /// A queue for each mobile host; after each attempt the next one has its turn.
+    RoundRobin,
+    /// Round robin that defers a mobile host whose acknowledgement did not come.
+    ChannelState(Params),
+    /// Round robin that knows the state of every channel, and defers mobile hosts in a fade.
+    Ideal,
+}
+
+/// Parameters of channel-state dependent dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// For how long a mobile host is deferred. By default 100 ms: a probe of 1500 bytes at 2 Mb/s then takes a twentieth
+    /// of the time.
+    pub wait: Duration,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { wait: Duration::from_millis(100) }
+    }
+}
+
+impl Dispatch {
+    /// Checks what the parameters' types cannot express.
+    ///
+    /// # Errors
+    /// A wait of zero.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        match self {
+            Dispatch::ChannelState(Params { wait: Duration::ZERO }) => {
+                Err(Invalid { field: "channel-state.wait", problem: "found 0 s, expected more than zero" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether all packets wait in one queue.
+    pub fn has_one_queue(&self) -> bool {
+        *self == Dispatch::Fifo
+    }
+
+    pub(super) fn build(self, mobiles: usize) -> Box<dyn Dispatcher> {
+        match self {
+            Dispatch::Fifo => Box::new(Fifo),
+            Dispatch::RoundRobin => Box::new(RoundRobin::default()),
+            Dispatch::ChannelState(params) => Box::new(ChannelState::new(params.wait, mobiles)),
+            Dispatch::Ideal => Box::new(Ideal::default()),
+        }
+    }
+}
