@@ -253,7 +253,7 @@ def test_single_messages_say_why_copies_help_less_than_they_should() -> None:
 
 def test_intervals_are_written_for_readers() -> None:
     assert text.between(0.1, 0.2, text.share) == "10 % to 20 %"
-    assert text.between(0.0, math.inf, text.share) == "anything"
+    assert text.between(0.0, math.inf, text.share) == "unknown"
     assert text.seconds(0.9999) == "1 s"
 
 

@@ -14,7 +14,8 @@ use crate::shape::Shape;
 /// A simulated record, as far as it is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replicate {
-    /// The model of the same family that fits it best; `None` if no model does, since there was nothing to be seen.
+    /// The model of the same family that fits it best; independent losses of 0 or 1 if none or all packets were lost; `None`
+    /// if it has too few periods for the family.
     pub model: Option<Model>,
     /// Its histograms.
     pub shape: Shape,

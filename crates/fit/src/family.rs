@@ -89,13 +89,15 @@ pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
     Some(with_laws(best, periods, laws))
 }
 
-/// The likeliest model of the family of `found` for another record, by a search that begins at `found`.
+/// The likeliest model of the family of `found` for another record, by a search that begins at `found`. Independent losses if
+/// none or all of its packets were lost.
 pub(crate) fn refit(losses: &Losses, found: &Fit) -> Option<Fit> {
     let (sent, lost) = losses.sent_and_lost();
-    let Model::Periods(periods) = found.model else { return Some(independent(sent, lost)) };
-    if lost == 0 || lost == sent {
-        return None;
-    }
+    let periods = match found.model {
+        Model::Periods(periods) if lost > 0 && lost < sent => periods,
+        // No losses, or nothing else, say no more than that.
+        _ => return Some(independent(sent, lost)),
+    };
     let start = two_state(&periods);
     let family = match found.family {
         Family::SemiMarkov if periods.loss_good > 0.0 => Family::GilbertElliott,
@@ -208,8 +210,8 @@ impl Coordinates {
 }
 
 fn fit_markov(losses: &Losses, blocks: &[Block], family: Family, starts: &[TwoState]) -> Option<Fit> {
-    let (shortest, longest) = (1e-3 * losses.spacing_s(), 100.0 * losses.duration_s());
-    let shortest = shortest.max(1e-9 * longest);
+    let longest = 100.0 * losses.duration_s();
+    let shortest = (1e-3 * losses.spacing_s()).clamp(1e-9 * longest, longest);
     let coordinates = Coordinates { family, shortest, longest };
     let cost = |place: &[f64]| {
         let (chain, outside) = coordinates.chain(place);

@@ -31,6 +31,8 @@ pub enum Unusable {
     Uneven,
     /// The time at this index is not finite, or before the one that precedes it.
     Disorder(usize),
+    /// The interval at this index has its middle before that of the one that precedes it.
+    Overlap(usize),
     /// At this index more packets were lost than sent, or none was sent, or the length is not above zero.
     Count(usize),
 }
@@ -44,6 +46,12 @@ impl fmt::Display for Unusable {
             }
             Unusable::Disorder(index) => {
                 write!(f, "found a time out of order at index {index}, expected finite times in order")
+            }
+            Unusable::Overlap(index) => {
+                write!(
+                    f,
+                    "found an interval within an earlier one at index {index}, expected one after the other"
+                )
             }
             Unusable::Count(index) => write!(
                 f,
@@ -72,7 +80,7 @@ impl Losses {
     /// those lost. Packets of an interval are taken to be evenly spaced. Intervals without packets should be left out.
     ///
     /// # Errors
-    /// As [`Losses::of_probes`], and if an interval's numbers are impossible.
+    /// As [`Losses::of_probes`], and if an interval's numbers are impossible, or it lies within an earlier one.
     pub fn of_counts(times: Vec<f64>, counts: Vec<(f64, u32, u32)>) -> Result<Losses, Unusable> {
         if times.len() != counts.len() {
             return Err(Unusable::Uneven);
@@ -82,6 +90,10 @@ impl Losses {
         };
         if let Some(index) = counts.iter().position(impossible) {
             return Err(Unusable::Count(index));
+        }
+        let middle = |index: usize| times[index] + counts[index].0 / 2.0;
+        if let Some(index) = (1..times.len()).find(|&index| middle(index) < middle(index - 1)) {
+            return Err(Unusable::Overlap(index));
         }
         Losses::new(times, Fates::Counts(counts))
     }
@@ -108,11 +120,15 @@ impl Losses {
 
     /// Seconds from the first probe to the last, or to the end of the last interval.
     pub fn duration_s(&self) -> f64 {
-        let last = match &self.fates {
-            Fates::Probes(_) => 0.0,
-            Fates::Counts(counts) => counts.last().map_or(0.0, |count| count.0),
-        };
-        self.times[self.times.len() - 1] + last
+        match &self.fates {
+            Fates::Probes(_) => self.times[self.times.len() - 1],
+            Fates::Counts(counts) => self
+                .times
+                .iter()
+                .zip(counts)
+                .map(|(&begin, &(length, ..))| begin + length)
+                .fold(0.0, f64::max),
+        }
     }
 
     /// How many packets were sent, and how many of them were lost.

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use lasthop_base::Streams;
-use lasthop_fit::{Family, Fit, Law, Losses, Model, Periods, bootstrap, burst_profile, fit};
+use lasthop_fit::{Family, Fit, Law, Losses, Model, Periods, Unusable, bootstrap, burst_profile, fit};
 
 fn markov(good: f64, bad: f64, loss_good: f64, loss_bad: f64) -> Model {
     Model::Periods(Periods { good: Law::Exponential(good), bad: Law::Exponential(bad), loss_good, loss_bad })
@@ -89,7 +89,7 @@ fn parameters_are_recovered() {
     }
 }
 
-/// Counts of intervals that are shorter than the fades tell as much as probes do.
+/// Counts of intervals that are a tenth of the fades tell as much as probes do.
 #[test]
 fn counts_are_fitted_too() {
     let mut stream = Streams::new(5, 0).stream("counts");
@@ -135,6 +135,8 @@ fn impossible_records_are_refused() {
     assert!(Losses::of_counts(vec![0.0, 1.0], vec![(1.0, 5, 6), (1.0, 5, 0)]).is_err());
     assert!(Losses::of_counts(vec![0.0, 1.0], vec![(1.0, 0, 0), (1.0, 5, 0)]).is_err());
     assert!(Losses::of_counts(vec![0.0, 1.0], vec![(0.0, 5, 0), (1.0, 5, 0)]).is_err());
+    let within = Losses::of_counts(vec![0.0, 1.0], vec![(10.0, 5, 0), (1.0, 5, 0)]);
+    assert_eq!(within, Err(Unusable::Overlap(1)));
 }
 
 /// Whatever the times: bursts at one instant, gaps of hours, a single loss.

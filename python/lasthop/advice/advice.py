@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lasthop._lasthop import Scenario
 from lasthop.advice import remedies
 from lasthop.advice.remedies import Deployment
-from lasthop.comparison import Arm, Comparison
+from lasthop.comparison import Arm, Comparison, ComparisonError
 from lasthop.fitting import FittedLink, Plan, plan, text
 from lasthop.study.plan import Progress
 
 WORTH = 1.05
-"""A remedy is worth its effort if it surely gains at least so much."""
+"""A remedy is worth its effort if the 95 % interval of its gain is above this."""
 
 NO_USE = 1.02
-"""One that surely gains less is of no use."""
+"""A remedy is of no use if that interval is below this."""
 
 VARIANTS = 128
 """Draws from what is known of the link, one for each run, so that a mean is one over what the link may be."""
@@ -47,7 +47,7 @@ class Limit:
 
     @property
     def matters(self) -> bool:
-        """Whether it surely costs more than a twentieth."""
+        """Whether its 95 % interval is above a cost of a twentieth."""
         return self.low > WORTH
 
 
@@ -65,7 +65,7 @@ class Remedy:
         What it takes.
     gain, gain_low, gain_high : float
         Mean throughput of a long transfer over what is known of the link, as a ratio to that of what there is
-        now, with a 95 % interval. NaN if that is zero.
+        now, with a 95 % interval. Infinite, without an interval, if that cannot be told from zero.
     throughput_bps, low_bps, high_bps : float
         The throughput: the gain times that of what there is now, over all its runs.
     short_s : float
@@ -92,7 +92,9 @@ class Remedy:
 
     @property
     def worth(self) -> bool:
-        """Whether it surely gains a twentieth or more."""
+        """Whether its 95 % interval is above a gain of a twentieth."""
+        if math.isinf(self.gain):
+            return self.significant and self.low_bps > 0
         return self.significant and self.gain_low >= WORTH
 
 
@@ -135,7 +137,7 @@ class Advice:
 
     @property
     def useless(self) -> tuple[Remedy, ...]:
-        """Remedies that surely gain next to nothing, or lose."""
+        """Remedies that gain next to nothing, or lose, by their 95 % intervals."""
         return tuple(each for each in self.remedies if each is not self.now and each.gain_high < NO_USE)
 
     @property
@@ -155,11 +157,13 @@ class Advice:
             return "Cannot be told from this measurement."
         if self.undecided:
             return "Nothing is sure to help."
-        return "Nothing would help: the link carries what it can."
+        return "No remedy that was tried would help."
 
 
 def gain(remedy: Remedy) -> str:
     """Return the gain of a remedy with its interval."""
+    if not math.isfinite(remedy.gain):
+        return f"{text.rate(remedy.throughput_bps)} in place of next to nothing"
     return f"{remedy.gain:.3g} times as fast ({remedy.gain_low:.3g} to {remedy.gain_high:.3g})"
 
 
@@ -214,25 +218,33 @@ def advise(
     variants = link.draws(VARIANTS) if link.stated is None else [[]]
     report = progress or (lambda what, done: None)
 
+    made_runs = 0
+
     def compare(what: str, arms: Sequence[Arm], **settings: Any) -> Comparison:
         comparison = Comparison(scenario, arms, baseline=now, seed=seed, variants=variants, **settings)
-        comparison.run(jobs, lambda done: report(what, done))
+        nonlocal made_runs
+        made_runs += comparison.run(jobs, lambda done: report(what, done))
         return comparison
 
     tried = remedies.arms(sender)
     long = compare("long transfers", tried, runs=runs)
     # Splits need to see the end of a transfer.
     close = ["tcp.close=true", f"transfer.size={SHORT}", "limit=300 s"]
-    short = compare(
-        "short transfers",
-        long.arms,
-        metric="completion_time_s",
-        overrides=close,
-        runs=(32, VARIANTS),
-        precision=0.02,
-    )
-    without = compare("what limits the link", [arm for arm, _ in _limits(now, link)], runs=runs)
-    found = _remedies(long, short, sender)
+    try:
+        short = compare(
+            "short transfers",
+            long.arms,
+            metric="completion_time_s",
+            overrides=close,
+            runs=(32, VARIANTS),
+            precision=0.02,
+        )
+        pages = short.results().to_dict("records")
+    except ComparisonError:
+        # No transfer ends.
+        pages = []
+    without = compare("what limits the link", [now, *(arm for arm, _ in _limits(now, link))], runs=runs)
+    found = _remedies(long, pages, sender)
     made = [each for each in found if each.arm == long.baseline]
     return Advice(
         link=link,
@@ -243,7 +255,7 @@ def advise(
         advised=tuple(_advised(found)),
         refused=tuple((each.arm.label, each.reason) for each in long.refused if each.same is None),
         measure=plan(link.down or link.up),
-        runs=sum(comparison.progress.made for comparison in (long, short, without)),
+        runs=made_runs,
     )
 
 
@@ -256,7 +268,7 @@ def _limits(now: Arm, link: FittedLink) -> list[tuple[Arm, str]]:
     candidates: list[tuple[tuple[tuple[str, str], ...], str]] = [(perfect, "losses")]
     if link.down is not None and link.down.parameter("bad_s") is not None:
         spread = f"{{ frame-loss = {{ loss = {loss:.9f} }} }}"
-        candidates.append(((("radio.channel", spread),), "bursts of losses, with as many losses"))
+        candidates.append(((("radio.channel", spread),), f"bursts: independent losses of {text.share(loss)}"))
     candidates.append(((("radio.queue", queue),), "the queue's limit, with eight times the queue"))
     if link.rtt_s > hop:
         candidates.append(((("wired.delay", '"0 s"'),), "the delay before the last hop"))
@@ -271,13 +283,13 @@ def _measured(without: Comparison, link: FittedLink, now: Arm) -> list[Limit]:
         for row in rows
         if row["arm"] in names
     ]
-    return sorted(limits, key=lambda limit: -limit.ratio)
+    return sorted(limits, key=lambda limit: -limit.throughput_bps)
 
 
-def _remedies(long: Comparison, short: Comparison, sender: str) -> list[Remedy]:
+def _remedies(long: Comparison, pages: Sequence[Mapping[Any, Any]], sender: str) -> list[Remedy]:
     """Return the remedies, the best first."""
     arms = {arm.label: arm for arm in long.arms}
-    quick = {row["arm"]: row for row in short.results().to_dict("records")}
+    quick = {row["arm"]: row for row in pages}
     rows = long.results().to_dict("records")
     now = next(row for row in rows if row["baseline"])
     found = []
@@ -285,17 +297,20 @@ def _remedies(long: Comparison, short: Comparison, sender: str) -> list[Remedy]:
         arm, page = arms[row["arm"]], quick.get(row["arm"])
         if row is now:
             ratios, ends = [1.0, 1.0, 1.0], [now["ci_low"], now["ci_high"]]
-        else:
+        elif math.isfinite(row["ratio"]):
             # A remedy that stopped early met the first fades only: its ratio over them is what compares.
             ratios = [row["ratio"], row["ratio_low"], row["ratio_high"]]
             ends = [ratio * now["mean"] for ratio in ratios[1:]]
+        else:
+            # Now nothing is carried, or so little that there is no ratio.
+            ratios, ends = [math.inf, math.nan, math.nan], [row["ci_low"], row["ci_high"]]
         found.append(
             Remedy(
                 arm=arm,
                 title=remedies.title(arm, sender),
                 meaning=remedies.meaning(arm),
                 deployment=remedies.deployment(arm, sender),
-                throughput_bps=ratios[0] * now["mean"],
+                throughput_bps=ratios[0] * now["mean"] if math.isfinite(ratios[0]) else row["mean"],
                 low_bps=ends[0],
                 high_bps=ends[1],
                 gain=ratios[0],
@@ -306,7 +321,7 @@ def _remedies(long: Comparison, short: Comparison, sender: str) -> list[Remedy]:
                 significant=bool(row["significant"]),
             )
         )
-    return sorted(found, key=lambda each: -each.gain if math.isfinite(each.gain) else math.inf)
+    return sorted(found, key=lambda each: -each.throughput_bps)
 
 
 def _advised(found: Sequence[Remedy]) -> list[Remedy]:

@@ -53,9 +53,9 @@ def _remedy(remedy: Remedy) -> dict[str, Any]:
         "remedy": remedy.arm.label,
         "sender": remedy.arm.sender,
         "scheme": remedy.arm.scheme,
-        "throughput_bps": remedy.throughput_bps,
-        "low_bps": remedy.low_bps,
-        "high_bps": remedy.high_bps,
+        "throughput_bps": _number(remedy.throughput_bps),
+        "low_bps": _number(remedy.low_bps),
+        "high_bps": _number(remedy.high_bps),
         "gain": _number(remedy.gain),
         "gain_low": _number(remedy.gain_low),
         "gain_high": _number(remedy.gain_high),
@@ -84,7 +84,8 @@ def html(advice: Advice, command: str) -> str:
         lstrip_blocks=True,
     )
     environment.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
-    most = max([advice.link.rate_bps or 0.0, *(each.high_bps for each in advice.remedies)])
+    highest = (each.high_bps for each in advice.remedies if math.isfinite(each.high_bps))
+    most = max([advice.link.rate_bps or 0.0, *highest])
     return environment.get_template("page.html.jinja").render(
         advice=advice,
         link=advice.link,
@@ -94,7 +95,7 @@ def html(advice: Advice, command: str) -> str:
         version=__version__,
         rate=text.rate,
         seconds=text.seconds,
-        share=lambda value: f"{100 * value / most:.2f}",
+        share=lambda value: f"{min(max(100 * value / most, 0.0), 100.0) if most > 0 else 0.0:.2f}",
         pictures=_pictures(advice),
         finite=math.isfinite,
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from lasthop._lasthop import Scheme, schemes
 from lasthop.comparison import Arm
 
-PLAIN = "basic"
-"""The scheme without a remedy."""
+PLAIN = schemes()[0].name
+"""The scheme without a remedy, which is registered first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from lasthop.cli.fit import Stated, read_all
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
-from lasthop.fitting import FittedLink, NoRateError, fit, state, text
+from lasthop.comparison import ComparisonError
+from lasthop.fitting import FittedLink, fit, state, text
 from lasthop.study.quantity import quantity
 from lasthop.suggest import unknown
 
@@ -59,7 +61,7 @@ def execute(request: Request) -> None:
                 output.text("advice.html", html(advice, command))
                 output.text("advice.json", json.dumps(document(advice), indent=2, ensure_ascii=False) + "\n")
                 output.text("scenario.toml", link.toml())
-    except NoRateError as error:
+    except (ComparisonError, ValueError) as error:
         raise RefusedError(str(error)) from None
     except RuntimeError as fault:  # A run crashed; the message says how to replay it.
         raise failed("run", str(fault), code=CRASHED) from None
@@ -87,13 +89,6 @@ def _link(request: Request, activity: Activity) -> FittedLink:
     found = quantity(request.loss)
     if found is None or found[1] != "" or not 0 <= found[0] < 1:
         raise RefusedError(f"--loss: found {request.loss!r}, expected a share below 1, such as 2%")
-    if request.burst is not None:
-        length = quantity(request.burst)
-        if length is None or length[1] not in ("", "s") or length[0] <= 0:
-            raise RefusedError(
-                f"--burst: found {request.burst!r}, expected packets in a row or a duration, such as 5 "
-                "or 40ms"
-            )
     return state(rate, rtt, loss=found[0], burst=request.burst, **numbers)
 
 
@@ -107,7 +102,7 @@ def _print(advice: Advice) -> None:
     for line in losses_in_words(link):
         emit(f"  {line}")
     for what in link.cannot_tell:
-        emit(f"  cannot tell {what}")
+        emit(f"  cannot be told: {what}")
     if link.cannot_tell:
         emit(f"  measure this: {advice.measure.irtt}")
     share = advice.now.throughput_bps / link.rate_bps
@@ -119,12 +114,13 @@ def _print(advice: Advice) -> None:
     for each in advice.remedies:
         now = each is advice.now
         mark = "* " if each in advice.advised else "  "
-        worth = "now" if now else f"{each.gain:.3g} ({each.gain_low:.3g} to {each.gain_high:.3g})"
-        page = text.seconds(each.short_s) if each.short_s == each.short_s else ""
+        told = math.isfinite(each.gain)
+        worth = f"{each.gain:.3g} ({each.gain_low:.3g} to {each.gain_high:.3g})" if told else ""
+        page = text.seconds(each.short_s) if math.isfinite(each.short_s) else ""
         table.row(
             f"{mark}{each.title}",
             text.rate(each.throughput_bps),
-            worth,
+            "now" if now else worth,
             page,
             ", ".join(each.deployment.places),
         )

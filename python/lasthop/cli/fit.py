@@ -81,7 +81,10 @@ def execute(request: Request) -> None:
     with Activity("reading") as activity:
         measurements = read_all(request.files, request.user, request.captured)
         activity.doing("fitting models of the losses")
-        link = fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
+        try:
+            link = fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
+        except ValueError as error:
+            raise RefusedError(str(error)) from None
         losses = link.down or link.up
         if request.plan:
             _print_plan(losses, request.as_json)
@@ -100,13 +103,14 @@ def execute(request: Request) -> None:
             print_losses(losses)
             emit()
     if link.cannot_tell:
-        emit("cannot tell")
+        emit("cannot be told")
         for what in link.cannot_tell:
             emit(f"  - {what}")
         emit(f"  measure this instead: {plan(link.down or link.up).irtt}")
         emit()
+    read_notes = {note for each in measurements for note in each.notes}
     for note in link.notes:
-        if note.startswith("Assumed"):
+        if note not in read_notes:
             emit(note)
     emit(f"\nwritten to {output.summary()}")
     if written is None:
@@ -247,14 +251,14 @@ def _series(measurements: Sequence[Measurement], link: FittedLink) -> str | None
     if not found:
         return None
     probes = max(found, key=lambda each: len(each.lost))
-    rows, before = ["time_s,loss"], None
+    rows: list[tuple[str, int]] = []
     for time_s, lost in zip(probes.sent_s - probes.sent_s[0], probes.lost, strict=True):
-        if lost != before:
-            rows.append(f"{time_s:.6f},{int(lost)}")
-        before = lost
-    # The series repeats after its last row, which so lasts as long as the row before: the end is stated.
-    rows.append(f"{probes.sent_s[-1] - probes.sent_s[0] + 1e-6:.6f},{int(bool(probes.lost[-1]))}")
-    return "\n".join(rows) + "\n"
+        if not rows or (lost != rows[-1][1] and f"{time_s:.9f}" != rows[-1][0]):
+            rows.append((f"{time_s:.9f}", int(lost)))
+    # A series repeats the length of its last interval: two rows at the end make that one short.
+    end = float(probes.sent_s[-1] - probes.sent_s[0])
+    rows += [(f"{end + later:.9f}", int(probes.lost[-1])) for later in (1e-6, 2e-6)]
+    return "".join(["time_s,loss\n", *(f"{time},{lost}\n" for time, lost in rows)])
 
 
 def _print_plan(losses: FittedLosses | None, as_json: bool) -> None:

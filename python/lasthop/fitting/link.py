@@ -14,14 +14,22 @@ from lasthop.fitting import text
 from lasthop.fitting.losses import NAMES, FittedLosses, Model, fit_losses, lost_copies
 from lasthop.fitting.timing import Timing, Variation, timing
 from lasthop.measurement import Counts, Direction, Measurement, Probes, read
+from lasthop.study.quantity import quantity
 
 LAST_HOP_RTT_S = 0.02
 """The share of the round-trip time that is taken for the last hop's, where it is not stated."""
 
+SHORTEST_S = 1e-5
+"""Periods of a scenario are not made shorter: they are printed in microseconds."""
+
+RTT_S = 0.06
+"""The round-trip time where nothing has measured it."""
+
 QUEUE_S = 0.1
-"""Length of the queue in time where no measurement filled it, at least so many packets:"""
+"""The length of the queue in time where no measurement filled it."""
 
 FEWEST_QUEUED = 20
+"""Packets that a queue holds at least."""
 
 FASTEST_WIRED_BPS = 1e9
 
@@ -111,17 +119,19 @@ class FittedLink:
             Overrides of `lasthop.load`, one list for each scenario.
         """
         settings: list[list[str]] = [[] for _ in range(count)]
-        for key, losses in (("radio.channel", self.down), ("radio.uplink.channel", self.up)):
+        # Two sequences that fill the unit square evenly: the first few draws represent all, and those of both
+        # directions are independent of each other (Roberts 2018, the plastic number).
+        for key, losses, step in (
+            ("radio.channel", self.down, 0.7548776662466927),
+            ("radio.uplink.channel", self.up, 0.5698402909980532),
+        ):
             if losses is None or not losses.draws:
                 continue
-            # In the order of the loss, so that few draws represent all.
             ranked = sorted(losses.draws, key=lambda model: model["loss"])
             for index in range(count):
-                model = ranked[int((index + 0.5) * len(ranked) / count)]
+                model = ranked[int((0.5 + index * step) % 1.0 * len(ranked))]
                 settings[index].append(f"{key}={channel(model)}")
-        # In an order that does not rank them: the first few represent all, too.
-        order = sorted(range(count), key=lambda index: (index * 0.6180339887498949) % 1.0)
-        return [settings[index] for index in order]
+        return settings
 
     @property
     def queue_packets(self) -> int:
@@ -151,7 +161,8 @@ class FittedLink:
         NoRateError
             If the rate is unknown.
         """
-        return _toml(self, channel or (_channel(self.down) if self.stated is None else self.stated.channel))
+        own = _channel(self.down) if self.stated is None else self.stated.channel
+        return _toml(self, channel or own)
 
     def scenario(self) -> Scenario:
         """Return the scenario.
@@ -198,6 +209,8 @@ def fit(
     ------
     MeasurementError
         If a file cannot be read.
+    ValueError
+        If an interval counts too many packets.
     """
     several = [measurements] if isinstance(measurements, Measurement | str | Path) else list(measurements)
     known = [each if isinstance(each, Measurement) else read(each) for each in several]
@@ -210,8 +223,10 @@ def fit(
         notes.append("Assumed: the uplink has the rate of the downlink.")
     rtt = rtt_s if rtt_s is not None else found.rtt_s
     if rtt is None:
-        rtt = 0.06
-        notes.append("Assumed: a round-trip time of 60 ms, which nothing has measured; state --rtt.")
+        rtt = RTT_S
+        notes.append(
+            f"Assumed: a round-trip time of {text.seconds(rtt)}, which nothing has measured; state --rtt."
+        )
     last_hop = last_hop_rtt_s
     if last_hop is None:
         last_hop = min(LAST_HOP_RTT_S, rtt / 2)
@@ -229,7 +244,7 @@ def fit(
     if (trip := fitted.get(Direction.ROUND_TRIP)) is not None:
         down = trip
     if down is None and up is None:
-        notes.append("Assumed: no losses, since no measurement has any that can be told.")
+        notes.append("Assumed: no losses, of which nothing is known.")
     if found.queue_s is None:
         notes.append("Assumed: a queue of 100 ms, or of a round trip if that is longer.")
     files = tuple(each.file for each in known)
@@ -258,16 +273,32 @@ def state(
         independent.
     up_rate_bps, last_hop_rtt_s
         As in `fit`.
+
+    Raises
+    ------
+    ValueError
+        If the loss is no share, or the burst is shorter than independent losses have.
     """
+    if not 0 <= loss < 1:
+        raise ValueError(f"found a loss of {loss:g}, expected a share below 1, such as 0.02")
     share, words = f"{loss:.9f}", f"{text.share(loss)} of the packets lost"
     if loss == 0:
         stated = Stated('"perfect"', "no losses")
     elif burst is None:
         stated = Stated(f"{{ frame-loss = {{ loss = {share} }} }}", f"{words}, independent of each other")
     else:
-        packets = burst.replace(".", "", 1).isdecimal()
-        length = burst if packets else f'"{burst}"'
-        mean = f"{burst} packets" if packets else burst
+        found = quantity(burst)
+        if found is None or found[1] not in ("", "s") or "%" in burst or not 0 < found[0] < math.inf:
+            raise ValueError(
+                f"found a burst of {burst!r}, expected packets in a row or a duration, such as 5 or 40ms"
+            )
+        if found[1] == "" and found[0] * (1 - loss) < 1:
+            raise ValueError(
+                f"found bursts of {burst} packets at a loss of {text.share(loss)}, where independent losses "
+                f"have {1 / (1 - loss):.3g}; state longer ones, or leave the burst out"
+            )
+        length = f"{found[0]:.9f}" if found[1] == "" else f'"{_seconds(found[0])}"'
+        mean = f"{found[0]:g} packets" if found[1] == "" else text.seconds(found[0])
         stated = Stated(
             f"{{ gilbert = {{ loss = {share}, burst = {length} }} }}",
             f"{words}, in bursts of {mean} on average",
@@ -280,28 +311,59 @@ def state(
 def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, Probes | Counts]:
     """Choose what the losses are fitted to: for each direction the record with the most packets.
 
-    Round trips are used where nothing says in which direction a packet was lost.
+    A test that fills the link loses packets in its queue, too. It is used where there is nothing else, and so
+    are round trips where nothing says in which direction a packet was lost.
     """
-    candidates: dict[Direction, list[Probes | Counts]] = {}
+    calm: dict[Direction, list[Probes | Counts]] = {}
+    filled: dict[Direction, list[Probes | Counts]] = {}
     for each in known:
-        parts: list[Probes | Counts] = [*each.probes, *each.counts]
-        for data in parts:
-            times = data.sent_s if isinstance(data, Probes) else data.time_s[data.sent > 0]
-            if len(times) >= 2 and float(times[-1]) > float(times[0]):
-                candidates.setdefault(data.direction, []).append(data)
+        for data in _usable(each, notes):
+            loaded = any(rates.saturated for rates in each.rates if rates.direction == data.direction)
+            (filled if loaded else calm).setdefault(data.direction, []).append(data)
+    if not calm:
+        calm = filled
+        notes += [
+            f"Assumed: the {direction} losses are the channel's. The test filled the link, so that its queue "
+            "may have dropped packets, too."
+            for direction in filled
+        ]
 
     def packets(data: Probes | Counts) -> tuple[bool, int]:
         return isinstance(data, Probes), len(data.lost) if isinstance(data, Probes) else int(data.sent.sum())
 
-    chosen = {direction: max(each, key=packets) for direction, each in candidates.items()}
-    if Direction.DOWN in chosen or Direction.UP in chosen:
+    chosen = {direction: max(each, key=packets) for direction, each in calm.items()}
+    one_way = [direction for direction in (Direction.DOWN, Direction.UP) if direction in chosen]
+    if one_way:
         chosen.pop(Direction.ROUND_TRIP, None)
+        for direction in (Direction.DOWN, Direction.UP):
+            if direction not in chosen:
+                notes.append(f"Assumed: no losses {direction}, of which nothing is known.")
     elif Direction.ROUND_TRIP in chosen and bool(np.any(chosen[Direction.ROUND_TRIP].lost)):
         notes.append(
-            "Round trips do not say in which direction a packet was lost: all losses are taken for the "
-            "downlink's. irtt says."
+            "Assumed: all losses are the downlink's. Round trips do not say in which direction a packet was "
+            "lost; irtt does."
         )
     return chosen
+
+
+def _usable(measurement: Measurement, notes: list[str]) -> list[Probes | Counts]:
+    """Return the losses of a measurement that a model can be fitted to."""
+    parts: list[Probes | Counts] = [*measurement.probes, *measurement.counts]
+    usable = []
+    for data in parts:
+        times = data.sent_s if isinstance(data, Probes) else data.time_s[data.sent > 0]
+        if len(times) >= 2 and float(times[-1]) > float(times[0]):
+            usable.append(data)
+        elif len(times):
+            notes.append(
+                f"{Path(measurement.file).name}: the {data.direction} losses are one count and not used; "
+                "measure in intervals, such as `iperf3 -i 0.1`."
+            )
+    if measurement.losses and not usable:
+        notes.append(
+            f"{Path(measurement.file).name}: shares of losses without numbers of packets are not used."
+        )
+    return usable
 
 
 def channel(model: Model) -> str:
@@ -311,7 +373,9 @@ def channel(model: Model) -> str:
         return f"{{ frame-loss = {{ loss = {loss:.9f} }} }}" if loss > 0 else '"perfect"'
     losses = f"loss_good = {model['loss_good']:.9f}, loss_bad = {model['loss_bad']:.9f}"
     if math.isnan(model["good_sigma"]) and math.isnan(model["bad_sigma"]):
-        stays = f'good = "{_seconds(model["good_s"])}", bad = "{_seconds(model["bad_s"])}"'
+        # Lengths are printed in microseconds; longer periods of the same shares are alike to packets.
+        longer = max(1.0, SHORTEST_S / min(model["good_s"], model["bad_s"]))
+        stays = f'good = "{_seconds(longer * model["good_s"])}", bad = "{_seconds(longer * model["bad_s"])}"'
         return f"{{ gilbert-elliott = {{ {stays}, {losses} }} }}"
     laws = ", ".join(_law(name, model[f"{name}_s"], model[f"{name}_sigma"]) for name in ("good", "bad"))
     return f"{{ semi-markov = {{ {laws}, {losses} }} }}"
@@ -342,11 +406,8 @@ def describe(losses: FittedLosses) -> list[str]:
     """Return the parameters of the chosen model in lines."""
     lines = []
     for parameter in losses.parameters:
-        write = text.seconds if parameter.name.endswith("_s") else text.share
-        if parameter.name.endswith("sigma"):
-            write = "{:.2g}".format
-        spread = text.between(parameter.low, parameter.high, write)
-        lines.append(f"{NAMES[parameter.name]} {write(parameter.value)} ({spread})")
+        spread = text.between(parameter.low, parameter.high, parameter.write)
+        lines.append(f"{NAMES[parameter.name]} {parameter.write(parameter.value)} ({spread})")
     if losses.parameter("bad_s") is not None:
         model = losses.best.model
         lines.append(

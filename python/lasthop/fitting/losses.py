@@ -28,8 +28,17 @@ FEWEST_LOSSES = 10
 HIDDEN_BURST_S = 0.01
 """A mean burst that matters: eight packets of 1500 B at 10 Mb/s."""
 
+COARSEST = 3.0
+"""Bad periods of counts are told if they are so many times as long as the intervals."""
+
 WIDEST = 10.0
 """A length of periods counts as told if the ends of its interval differ by at most this factor."""
+
+MOST_COUNTED = 10_000_000
+"""Packets of an interval, each of which is simulated."""
+
+FEWEST_REPLICATES = 100
+"""With fewer simulated records no check can fail: the least p-value is one over their number."""
 
 RARE = 0.02
 """Models with less than this weight are left out of the draws."""
@@ -96,6 +105,12 @@ class Parameter:
     high: float
     told: bool
 
+    def write(self, value: float) -> str:
+        """Return a value of this parameter with its unit."""
+        if self.name.endswith("sigma"):
+            return f"{value:.2g}"
+        return text.seconds(value) if self.name.endswith("_s") else text.share(value)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
@@ -138,7 +153,8 @@ class FittedLosses:
         Models that represent what is known: the spread of the parameters, of the models by their weights, and
         where bursts cannot be told, of their length.
     checks : tuple of Check
-        How the best model and the measurement agree.
+        How the best model and the measurement agree; empty without losses, or with fewer than 100
+        replicates.
     hidden_burst_s : float or None
         The longest mean burst that would look like this measurement although the model has no bursts; None
         if the model has.
@@ -202,13 +218,15 @@ def record_of(data: Probes | Counts) -> LossRecord:
     Raises
     ------
     ValueError
-        If there are fewer than two probes, or intervals with packets.
+        If there are fewer than two probes, or intervals with packets, or an interval has too many of them.
     """
     if isinstance(data, Probes):
         return LossRecord.of_probes(
             np.ascontiguousarray(data.sent_s, dtype=np.float64), np.ascontiguousarray(data.lost)
         )
     some = (data.sent > 0) & (data.interval_s > 0)
+    if int(np.max(data.sent, initial=0)) > MOST_COUNTED:
+        raise ValueError(f"an interval counts more than {MOST_COUNTED:,} packets; measure in shorter ones")
     return LossRecord.of_counts(
         np.ascontiguousarray(data.time_s[some], dtype=np.float64),
         np.ascontiguousarray(data.interval_s[some], dtype=np.float64),
@@ -267,19 +285,26 @@ def fit_losses(
         for found, weight in zip(fits, weights, strict=True)
     )
     replicated, shapes = fits[0].bootstrap(replicates, seed, threads)
-    parameters = tuple(_parameters(candidates[0].model, replicated, record))
+    resolution = float(np.median(data.interval_s)) if isinstance(data, Counts) else None
+    parameters = tuple(_parameters(candidates[0].model, replicated, record, resolution))
     hidden, profile_draws = _hidden(record, replicates)
     independent = "bad_s" not in {each.name for each in parameters}
-    cannot_tell = tuple(_cannot_tell(record, parameters, hidden if independent else None))
-    if independent and cannot_tell and record.lost > 0:
+    cannot_tell = tuple(_cannot_tell(record, parameters, independent, hidden, resolution))
+    draws: list[Model] = []
+    if record.lost in (0, record.sent):
+        draws = _certain(record, replicates)
+    elif independent and cannot_tell and profile_draws:
         draws = profile_draws
     else:
-        draws = []
         for found, weight in zip(fits, weights, strict=True):
             count = round(float(weight) * replicates)
             if weight >= RARE and count:
                 again = replicated if found is fits[0] else found.bootstrap(count, seed, threads)[0]
                 draws += _reflected(found.model, again, count)
+        if len(draws) < 0.9 * replicates and profile_draws:
+            # Many records of this model show no losses at all: what is left of them is not what may be.
+            draws = profile_draws
+    checked = record.lost > 0 and replicates >= FEWEST_REPLICATES
     return FittedLosses(
         direction=data.direction,
         sent=record.sent,
@@ -289,7 +314,7 @@ def fit_losses(
         candidates=candidates,
         parameters=parameters,
         draws=tuple(draws),
-        checks=tuple(_checks(record.shape(), shapes)) if record.lost else (),
+        checks=tuple(_checks(record.shape(), shapes)) if checked else (),
         hidden_burst_s=hidden if independent else None,
         cannot_tell=cannot_tell,
     )
@@ -314,20 +339,30 @@ def _unscale(name: str, scaled: npt.ArrayLike) -> Floats:
         return np.asarray(np.exp(array), dtype=np.float64)
 
 
-def _parameters(model: Model, replicated: Mapping[str, Floats], record: LossRecord) -> list[Parameter]:
+def _parameters(
+    model: Model, replicated: Mapping[str, Floats], record: LossRecord, resolution: float | None
+) -> list[Parameter]:
     """Return the parameters with basic bootstrap intervals on the scale without bounds.
 
-    For a mean of exponential lengths on a logarithmic scale that interval is exact, whatever their number.
+    For a mean of exponential lengths that are all observed, that interval on a logarithmic scale is exact,
+    whatever their number. The likelihood of counts knows no changes within an interval, `resolution`: of
+    periods that are not much longer it says nothing, nor of their losses.
     """
+    blurred = resolution is not None and not model["bad_s"] > COARSEST * resolution
     parameters = []
     for name in NAMES:
         value = model[name]
         if math.isnan(value) or (name in ("loss_good", "loss_bad") and value in (0.0, 1.0)):
             continue
         low, high = _interval(name, value, replicated[name], record)
-        told = math.isfinite(high) and low > 0
+        # A bias that exceeds the spread.
+        biased = not low <= value <= high
+        low, high = min(low, value), max(high, value)
+        told = math.isfinite(high) and low > 0 and not biased
         if name in ("bad_s", "good_s"):
             told = told and high <= WIDEST * low
+        if name != "loss" and blurred:
+            told = False
         parameters.append(Parameter(name, value, low, high, told))
     return parameters
 
@@ -339,7 +374,8 @@ def _interval(name: str, value: float, replicated: Floats, record: LossRecord) -
         return (0.0, 1 - bound) if record.lost == 0 else (bound, 1.0)
     scaled = np.sort(_scale(name, replicated))
     centre = float(_scale(name, value))
-    ends = scaled[[int(0.975 * len(scaled)), int(0.025 * len(scaled))]]
+    tail = int(0.025 * len(scaled))
+    ends = scaled[[-1 - tail, tail]]
     low, high = _unscale(name, 2 * centre - ends)
     return float(low), float(high)
 
@@ -366,8 +402,19 @@ def _reflected(model: Model, replicated: Mapping[str, Floats], count: int) -> li
     return draws
 
 
-def _hidden(record: LossRecord, count: int) -> tuple[float, list[Model]]:
+def _certain(record: LossRecord, count: int) -> list[Model]:
+    """Return models of a record without losses, or with nothing else, by Jeffreys' prior."""
+    from scipy.special import betaincinv
+
+    quantiles = (np.arange(count) + 0.5) / count
+    shares = betaincinv(record.lost + 0.5, record.sent - record.lost + 0.5, quantiles)
+    return [{**dict.fromkeys(NAMES, math.nan), "loss": float(share)} for share in shares]
+
+
+def _hidden(record: LossRecord, count: int) -> tuple[float | None, list[Model]]:
     """Return the longest mean burst that the record does not exclude, and models by what it says of bursts.
+
+    None and no models for counts of intervals in which some packets were lost and others were not.
 
     Bursts lose everything. Their lengths have equal weight on a logarithmic scale before the record is seen.
     """
@@ -375,8 +422,7 @@ def _hidden(record: LossRecord, count: int) -> tuple[float, list[Model]]:
     likelihood, shares = record.burst_profile(lengths)
     best = float(np.max(likelihood))
     if not math.isfinite(best):
-        # Counts in which some and not all packets of an interval are lost.
-        return 0.0, []
+        return None, []
     # Wilks: twice the difference has a chi-squared law with one degree of freedom.
     possible = lengths[likelihood >= best - 3.84 / 2]
     weights = np.cumsum(np.exp(likelihood - best))
@@ -409,27 +455,30 @@ def _normal(quantile: float) -> float:
     return float(ndtri(quantile))
 
 
-def _cannot_tell(record: LossRecord, parameters: tuple[Parameter, ...], hidden: float | None) -> list[str]:
-    """Return what the measurement does not say, in sentences."""
-    said = []
+def _cannot_tell(
+    record: LossRecord,
+    parameters: tuple[Parameter, ...],
+    independent: bool,
+    hidden: float | None,
+    resolution: float | None,
+) -> list[str]:
+    """Return what the measurement does not say, each as a phrase."""
     if record.lost == 0:
-        bound = text.share(parameters[0].high)
-        said.append(f"no packet of {record.sent:,} was lost: the loss is at most {bound}, or none")
-        return said
+        most = text.share(parameters[0].high)
+        return [f"how often packets are lost: none of {record.sent:,} was, so at most {most}"]
     if record.lost < FEWEST_LOSSES:
-        many = "only one packet was" if record.lost == 1 else f"only {record.lost} packets were"
-        said.append(f"{many} lost, too few to tell how often or in what bursts losses come")
-    elif hidden is not None and hidden > HIDDEN_BURST_S:
+        return [f"how often and in what bursts packets are lost: only {record.lost} of {record.sent:,} were"]
+    said = []
+    if independent and resolution is not None:
+        said.append(f"whether losses come in bursts shorter than the intervals of {text.seconds(resolution)}")
+    elif independent and hidden is not None and hidden > HIDDEN_BURST_S and record.lost < record.sent:
         said.append(
             f"whether losses come in bursts: with {text.seconds(record.spacing_s)} between packets, bursts "
             f"of up to {text.seconds(hidden)} look like independent losses"
         )
     for parameter in parameters:
-        if not parameter.told and record.lost >= FEWEST_LOSSES:
-            write = text.seconds if parameter.name.endswith("_s") else text.share
-            if parameter.name.endswith("sigma"):
-                write = "{:.2g}".format
-            found = text.between(parameter.low, parameter.high, write)
+        if not parameter.told and parameter.high > 0:
+            found = text.between(parameter.low, parameter.high, parameter.write)
             said.append(f"the {NAMES[parameter.name]}: {found}")
     return said
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lasthop.fitting.losses import FittedLosses
+from lasthop.fitting.losses import FEWEST_LOSSES, FittedLosses
 
 PERIODS = 60
 """Bad periods that a measurement should meet: their mean length is then known within a quarter."""
@@ -65,12 +65,13 @@ def plan(losses: FittedLosses | None = None) -> Plan:
     if bad is not None and good is not None and bad.told:
         # Three probes in a period tell its length.
         interval = min(max(_round(bad.value / 3), 0.005), 0.02)
-        duration = min(max(PERIODS * (bad.value + good.value), SHORTEST_S), LONGEST_S)
-        return Plan(interval, duration, f"{PERIODS} bad periods are met, with several probes in each")
+        cycle = bad.value + good.value
+        duration = min(max(PERIODS * cycle, SHORTEST_S), LONGEST_S)
+        return Plan(interval, duration, f"{duration / cycle:.0f} bad periods are met")
     share = losses.lost / losses.sent
     if losses.lost == 0:
         return Plan(0.01, LONGEST_S, "losses are rare: an hour shows one in 360,000")
-    if losses.lost < 10:
+    if losses.lost < FEWEST_LOSSES:
         duration = min(max(10 * losses.duration_s, SHORTEST_S), LONGEST_S)
         return Plan(0.01, duration, "losses are rare: a longer measurement meets enough of them")
     duration = min(max(PERIODS * 0.1 / share, SHORTEST_S), LONGEST_S)

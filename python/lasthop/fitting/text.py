@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 
 def seconds(value: float) -> str:
@@ -44,7 +45,7 @@ def rate(value: float) -> str:
     return f"{_digits(value / 1e3)} kbps"
 
 
-def between(low: float, high: float, write: object) -> str:
+def between(low: float, high: float, write: Callable[[float], str]) -> str:
     """Return an interval; `write` formats a number.
 
     Examples
@@ -54,9 +55,8 @@ def between(low: float, high: float, write: object) -> str:
     >>> between(0.0, 0.02, share)
     'at most 2 %'
     """
-    assert callable(write)
     if not math.isfinite(high):
-        return f"at least {write(low)}" if low > 0 else "anything"
+        return f"at least {write(low)}" if low > 0 else "unknown"
     return f"{write(low)} to {write(high)}" if low > 0 else f"at most {write(high)}"
 
 

@@ -90,7 +90,7 @@ def timing(measurements: Sequence[Measurement]) -> Timing:
     down, down_variation, up, up_variation = None, None, None, None
     for each in measurements:
         for rates in each.rates:
-            if len(rates.rate_bps) == 0:
+            if not np.any(rates.rate_bps > 0):
                 continue
             value, variation = _rate(each, rates, notes)
             if rates.direction == Direction.UP:
