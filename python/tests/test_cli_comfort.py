@@ -125,7 +125,7 @@ def test_names_are_completed() -> None:
     assert completed("lasthop paper ") == list(papers.names())
     assert completed("lasthop paper ebsn --figure 1") == ["10", "11"]
     assert "recovery=reno" in completed("lasthop paper wenp --reading recov")
-    assert completed("lasthop study ebsn-example --export ") == ["csv", "parquet"]
+    assert completed("lasthop study ebsn-example --export ") == ["csv", "parquet", "datasette"]
     assert completed("lasthop compare ebsn-example --better h") == ["higher"]
 
 

@@ -4,6 +4,12 @@
 //! the packet that they quote; [`LinkType`] finds the IP packet in a captured frame. [`mod@write`] is the inverse.
 //! [`edit`] changes fields of a packet in place, and [`checksum`] verifies and repairs it.
 //!
+//! ```text
+//! frame ──> LinkType ──> IpPacket ──> Transport: Tcp, Udp, Icmp (quotes another IpPacket)
+//!                           ^                 │
+//! bytes <── write <─────────┴─────────────────┘
+//! ```
+//!
 //! All input is hostile: no input panics, and work is linear in its length.
 //!
 //! ```

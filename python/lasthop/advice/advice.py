@@ -7,21 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from lasthop._lasthop import Scenario
 from lasthop.advice import remedies
 from lasthop.advice.remedies import Deployment
 from lasthop.comparison import Arm, Comparison, ComparisonError
 from lasthop.fitting import FittedLink, Plan, plan, text
 from lasthop.study.plan import Progress
+from lasthop.study.statistics import Sample
 
 WORTH = 1.05
-"""A remedy is worth its effort if the 95 % interval of its gain is above this."""
+"""A remedy is worth its effort if the 95 % interval of its mean gain is above this."""
 
 NO_USE = 1.02
-"""A remedy is of no use if that interval is below this."""
+"""A remedy is of no use if its gain is below this with 95 %."""
 
-VARIANTS = 128
-"""Draws from what is known of the link, one for each run, so that a mean is one over what the link may be."""
+VARIANTS = 32
+"""Draws from what is known of the link. Runs go through them in turn: a mean is over all that it may be."""
 
 SHORT = "100 KB"
 """Size of a short transfer, such as a page's."""
@@ -64,16 +67,18 @@ class Remedy:
     deployment : Deployment
         What it takes.
     gain, gain_low, gain_high : float
-        Mean throughput of a long transfer over what is known of the link, as a ratio to that of what there is
-        now, with a 95 % interval. Infinite, without an interval, if that cannot be told from zero.
+        Mean throughput of a long transfer over what is known of the link, as a ratio to that of what there
+        is now, and where the gain of the link itself lies with 95 %, given what is known of it. Infinite,
+        without an interval, if the throughput now cannot be told from zero.
     throughput_bps, low_bps, high_bps : float
         The throughput: the gain times that of what there is now, over all its runs.
     short_s : float
         Mean completion time of a short transfer; NaN if unknown.
     status : str
         Among all remedies: `"best"`, `"as good"` as any other, `"worse"` than the best, or `"cannot tell"`.
-    significant : bool
-        Whether its gain is told from none, with all others accounted for by Holm's method.
+    worth : bool
+        Whether its mean gain is told from none, with all others accounted for by Holm's method, and the 95 %
+        interval of that mean is above a twentieth.
     """
 
     arm: Arm
@@ -88,14 +93,7 @@ class Remedy:
     gain_high: float
     short_s: float
     status: str
-    significant: bool
-
-    @property
-    def worth(self) -> bool:
-        """Whether its 95 % interval is above a gain of a twentieth."""
-        if math.isinf(self.gain):
-            return self.significant and self.low_bps > 0
-        return self.significant and self.gain_low >= WORTH
+    worth: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,7 +170,7 @@ def advise(
     *,
     sender: str = "linux",
     seed: int = 1,
-    runs: tuple[int, int] = (32, VARIANTS),
+    runs: tuple[int, int] = (2 * VARIANTS, 4 * VARIANTS),
     jobs: int | None = None,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Advice:
@@ -236,7 +234,7 @@ def advise(
             long.arms,
             metric="completion_time_s",
             overrides=close,
-            runs=(32, VARIANTS),
+            runs=(VARIANTS, 4 * VARIANTS),
             precision=0.02,
         )
         pages = short.results().to_dict("records")
@@ -244,7 +242,7 @@ def advise(
         # No transfer ends.
         pages = []
     without = compare("what limits the link", [now, *(arm for arm, _ in _limits(now, link))], runs=runs)
-    found = _remedies(long, pages, sender)
+    found = _remedies(long, pages, sender, len(variants))
     made = [each for each in found if each.arm == long.baseline]
     return Advice(
         link=link,
@@ -286,7 +284,9 @@ def _measured(without: Comparison, link: FittedLink, now: Arm) -> list[Limit]:
     return sorted(limits, key=lambda limit: -limit.throughput_bps)
 
 
-def _remedies(long: Comparison, pages: Sequence[Mapping[Any, Any]], sender: str) -> list[Remedy]:
+def _remedies(
+    long: Comparison, pages: Sequence[Mapping[Any, Any]], sender: str, variants: int
+) -> list[Remedy]:
     """Return the remedies, the best first."""
     arms = {arm.label: arm for arm in long.arms}
     quick = {row["arm"]: row for row in pages}
@@ -299,7 +299,9 @@ def _remedies(long: Comparison, pages: Sequence[Mapping[Any, Any]], sender: str)
             ratios, ends = [1.0, 1.0, 1.0], [now["ci_low"], now["ci_high"]]
         elif math.isfinite(row["ratio"]):
             # A remedy that stopped early met the first fades only: its ratio over them is what compares.
-            ratios = [row["ratio"], row["ratio_low"], row["ratio_high"]]
+            # The interval of the comparison is that of the mean over all that the link may be.
+            low, high = _spread(long.sample(arm), long.sample(long.baseline), variants)
+            ratios = [row["ratio"], min(low, row["ratio_low"]), max(high, row["ratio_high"])]
             ends = [ratio * now["mean"] for ratio in ratios[1:]]
         else:
             # Now nothing is carried, or so little that there is no ratio.
@@ -318,10 +320,27 @@ def _remedies(long: Comparison, pages: Sequence[Mapping[Any, Any]], sender: str)
                 gain_high=ratios[2],
                 short_s=math.nan if page is None else page["mean"],
                 status=row["status"],
-                significant=bool(row["significant"]),
+                worth=bool(row["significant"])
+                and (row["ci_low"] > 0 if math.isinf(ratios[0]) else row["ratio_low"] >= WORTH),
             )
         )
     return sorted(found, key=lambda each: -each.throughput_bps)
+
+
+def _spread(ours: Sample, theirs: Sample, variants: int) -> tuple[float, float]:
+    """Return where the gain of a link lies with 95 %: a prediction of one more draw from their gains.
+
+    The gains of the draws are taken as lognormal; what runs of one draw differ by widens the interval.
+    """
+    from scipy.special import stdtrit
+
+    if variants == 1:
+        return math.inf, -math.inf
+    if len(ours) < variants or not bool(np.all((ours > 0) & (theirs[: len(ours)] > 0))):
+        return 0.0, math.inf
+    gains = np.log(ours / theirs)
+    half = float(stdtrit(variants - 1, 0.975)) * float(gains.std(ddof=1)) * math.sqrt(1 + 1 / variants)
+    return math.exp(float(gains.mean()) - half), math.exp(float(gains.mean()) + half)
 
 
 def _advised(found: Sequence[Remedy]) -> list[Remedy]:

@@ -106,7 +106,7 @@ class Outcome:
     truth : Truth
         The link.
     advised, best : str
-        The most that was advised, and the best of all.
+        The last that was advised, which takes the most effort, and the best of all.
     short_of : float
         By what share the advised remedy falls short of the best.
     gain, low, high : float
@@ -120,6 +120,11 @@ class Outcome:
     gain: float
     low: float
     high: float
+
+    @property
+    def helped(self) -> bool:
+        """Whether anything was advised, with an interval of its gain."""
+        return self.low < self.high
 
     @property
     def covered(self) -> bool:
@@ -175,13 +180,13 @@ def main() -> None:
         found = trial(number, jobs=arguments.jobs)
         outcomes.append(found)
         right = sum(each.short_of <= WITHIN for each in outcomes)
-        covered = sum(each.covered for each in outcomes)
+        stated = [each.covered for each in outcomes if each.helped]
         truth = found.truth
         print(
             f"{number}: {text.rate(truth.rate_bps)} {text.seconds(truth.rtt_s)} bad {truth.bad_s:.3f} s "
             f"loss {truth.loss_good:.4f}/{truth.loss_bad:.2f}: {found.advised}, best {found.best}, short of "
             f"it by {found.short_of:.1%}; gain {found.gain:.2f} in {found.low:.2f} to {found.high:.2f}; "
-            f"so far {right}/{len(outcomes)} right, {covered} covered",
+            f"so far {right}/{len(outcomes)} right, {sum(stated)}/{len(stated)} covered",
             flush=True,
         )
 

@@ -468,6 +468,16 @@ class Comparison:
 
     # -- Results -------------------------------------------------------------------------------------
 
+    def sample(self, arm: Arm) -> Sample:
+        """Return the values of an arm that count: of its runs, or with variants the mean of each variant's.
+
+        Raises
+        ------
+        KeyError
+            If the arm is not compared.
+        """
+        return self._sample(arm, self._counted[arm])
+
     def standing(self) -> dict[Arm, tuple[int, Status]]:
         """Return the rank and the status of each arm, the best first.
 
