@@ -272,7 +272,7 @@ def fit_losses(
     >>> probes = Probes(Direction.DOWN, np.arange(6000) * 0.02, lost, None)
     >>> found = fit_losses(probes, replicates=20)
     >>> f"{found.parameter('bad_s').value:.2f}"
-    '0.40'
+    '0.39'
     """
     record = record_of(data)
     threads = jobs or os.cpu_count() or 1
