@@ -47,7 +47,7 @@ test-rust:
 
 test-python: $(TOOLS)
 	@if $(BIN)/python scripts/web.py --check; then $(MAKE) web; else echo "skipped: tests of pages"; fi
-	$(BIN)/pytest --quiet
+	$(BIN)/pytest --quiet --numprocesses auto --dist loadfile
 
 web: $(MODULE)
 
