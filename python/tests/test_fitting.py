@@ -199,7 +199,7 @@ def test_a_link_without_a_rate_has_a_fit_and_no_scenario() -> None:
 
 def test_rate_delay_and_queue_come_from_the_measurements() -> None:
     times = every(0.1, 600)
-    steady = Rates(Direction.DOWN, times, np.full(600, 0.1), np.full(600, 5e6), True)
+    steady = Rates(Direction.DOWN, times, np.full(600, 0.1), np.full(600, 5e6), True, capacity=True)
     full = Delays(Direction.ROUND_TRIP, times, np.repeat([0.05, 0.25], 300))
     busy = Measurement("u.json", "iperf3 udp", 60.0, delays=(full,), rates=(steady,))
     idle = measured(probes(1e9, 1.0, 1.0, loss_good=0.01), rtt=0.04)
@@ -209,6 +209,15 @@ def test_rate_delay_and_queue_come_from_the_measurements() -> None:
     # 210 ms of 5 Mb/s.
     assert link.queue_packets == math.ceil(0.21 * 5e6 / 12_000)
     assert fit([idle, busy], rate_bps=6e6, rtt_s=0.1, replicates=10).rtt_s == 0.1
+
+
+@pytest.mark.parametrize(("capacity", "rate_bps"), [(True, 5e6), (False, 6e6)])
+def test_a_rate_that_is_no_capacity_is_taken_at_its_best(capacity: bool, rate_bps: float) -> None:
+    values = np.tile([4e6, 6e6], 300)
+    rates = Rates(Direction.DOWN, every(0.1, 600), np.full(600, 0.1), values, True, capacity)
+    link = fit(Measurement("t", "iperf3 tcp", 60.0, rates=(rates,)), replicates=10)
+    assert link.rate_bps == pytest.approx(rate_bps)
+    assert any("may carry more" in note for note in link.notes) is not capacity
 
 
 def test_a_varying_rate_is_recovered() -> None:
@@ -329,7 +338,7 @@ def losing(share: float, direction: Direction, *, saturated: bool) -> Measuremen
     begins, ones = every(1.0, 60), np.ones(60)
     lost = np.full(60, round(100 * share), np.int64)
     counts = (Counts(direction, begins, ones, np.full(60, 100, np.int64), lost),)
-    rates = (Rates(direction, begins, ones, 8e6 * ones, saturated),)
+    rates = (Rates(direction, begins, ones, 8e6 * ones, saturated, capacity=saturated),)
     return Measurement("udp.json", "iperf3 udp", 60.0, counts=counts, rates=rates)
 
 

@@ -265,7 +265,7 @@ class TestIperf3:
         measurement = reading(samples.iperf3())
         assert measurement.probes == measurement.counts == ()
         assert measurement.rates[0].direction is UP
-        assert measurement.rates[0].saturated
+        assert (measurement.rates[0].saturated, measurement.rates[0].capacity) == (True, False)
         assert measurement.rates[0].rate_bps.tolist() == pytest.approx([1e7] * 5)
         assert measurement.delays[0].delay_s[0] == pytest.approx(0.045)
         assert any("not losses" in note for note in measurement.notes)
@@ -317,6 +317,7 @@ class TestIperf3:
     def test_much_loss_is_taken_for_a_full_queue(self, reading: Any) -> None:
         measurement = reading(samples.iperf3("UDP", reverse=True, lost=(300, 280, 310)))
         assert measurement.rates[0].saturated
+        assert measurement.rates[0].capacity
         assert any("half the rate" in note for note in measurement.notes)
 
     def test_late_packets_do_not_make_losses_negative(self, reading: Any) -> None:
@@ -433,6 +434,7 @@ class TestMahimahi:
     def test_a_trace_is_a_capacity(self, reading: Any) -> None:
         rates = reading(samples.MAHIMAHI_TRACE).rates[0]
         assert rates.saturated
+        assert rates.capacity
         assert float((rates.rate_bps * rates.interval_s).sum()) == 1000 * 1504 * 8
         assert rates.rate_bps[:-1].tolist() == pytest.approx(
             [500 * 1504 * 8] * (len(rates.rate_bps) - 1), rel=0.05
@@ -442,6 +444,7 @@ class TestMahimahi:
         measurement = reading(samples.mahimahi_log())
         capacity, carried = measurement.rates
         assert (capacity.saturated, carried.saturated, capacity.direction) == (True, False, UP)
+        assert (capacity.capacity, carried.capacity) == (True, False)
         assert set(measurement.delays[0].delay_s) == {0.005}
         assert (int(measurement.counts[0].sent.sum()), int(measurement.counts[0].lost.sum())) == (300, 6)
 

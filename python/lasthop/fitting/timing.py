@@ -114,7 +114,7 @@ def timing(measurements: Sequence[Measurement]) -> Timing:
 
 def _loads(measurement: Measurement) -> bool:
     """Whether a measurement itself fills the link's queue."""
-    return measurement.format != "mahimahi" and any(rates.saturated for rates in measurement.rates)
+    return any(rates.saturated for rates in measurement.rates)
 
 
 def _trips(measurements: Iterable[Measurement]) -> Delays | None:
@@ -131,7 +131,7 @@ def _trips(measurements: Iterable[Measurement]) -> Delays | None:
 def _rate(measurement: Measurement, rates: Rates, notes: list[str]) -> tuple[float, Variation | None]:
     """Return the rate of a link and how it varies, from what it carried."""
     carried = rates.rate_bps
-    if measurement.format in ("mahimahi", "iperf3 udp") and rates.saturated:
+    if rates.capacity:
         variation = vary(rates.time_s, carried)
         steady = variation is None or variation.sigma < STEADY
         return float(np.mean(carried)), None if steady else variation

@@ -153,7 +153,7 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
                 f"UDP lost {share:.1%} of the {direction} packets. A full queue and the channel cannot be "
                 "told apart: measure again at half the rate for the losses of the channel."
             )
-        rates.append(_rates(direction, rows, saturated))
+        rates.append(_rates(direction, rows, saturated, capacity=saturated and protocol == "UDP"))
     if protocol == "TCP":
         notes.append(
             "Retransmissions of TCP are not losses, so no losses are read; a capture or irtt has them."
@@ -222,7 +222,7 @@ def _report(
     return end
 
 
-def _rates(direction: Direction, rows: list[_Row], saturated: bool) -> Rates:
+def _rates(direction: Direction, rows: list[_Row], saturated: bool, *, capacity: bool) -> Rates:
     """Return the sum of all streams in each interval."""
     sums: dict[tuple[float, float], float] = defaultdict(float)
     # Streams report a few microseconds apart.
@@ -231,7 +231,7 @@ def _rates(direction: Direction, rows: list[_Row], saturated: bool) -> Rates:
     spans = sorted(span for span in sums if span[1] > span[0])
     start_s, end_s = floats(span[0] for span in spans), floats(span[1] for span in spans)
     bits = floats(sums[span] for span in spans)
-    return Rates(direction, start_s, end_s - start_s, bits / (end_s - start_s), saturated)
+    return Rates(direction, start_s, end_s - start_s, bits / (end_s - start_s), saturated, capacity)
 
 
 def _counts(direction: Direction, rows: list[_Row], notes: list[str]) -> Counts | None:

@@ -65,9 +65,8 @@ def _trace(source: Source, lines: list[tuple[int, str]]) -> Measurement:
     lasts_s = times[-1] / 1e3
     if lasts_s > LONGEST_S:
         raise source.error("the trace lasts for years", lines[-1][0])
-    rates = binned(
-        source, direction, ms / 1e3, np.full(len(ms), float(_OPPORTUNITY_BITS)), (0.0, lasts_s), True
-    )
+    bits = np.full(len(ms), float(_OPPORTUNITY_BITS))
+    rates = binned(source, direction, ms / 1e3, bits, (0.0, lasts_s), True, capacity=True)
     return Measurement(source.name, "mahimahi", lasts_s, rates=(rates,), notes=notes)
 
 
@@ -107,7 +106,8 @@ def _log(source: Source, lines: list[tuple[int, str]]) -> Measurement:
 
     rates, delays, counts = [], [], []
     if found["#"]:
-        rates.append(binned(source, direction, times("#"), column("#", 1) * 8, (0.0, lasts_s), True))
+        bits = column("#", 1) * 8
+        rates.append(binned(source, direction, times("#"), bits, (0.0, lasts_s), True, capacity=True))
         notes.append("The saturated rate is that of the opportunities, the other one what departed.")
     if found["-"]:
         rates.append(binned(source, direction, times("-"), column("-", 1) * 8, (0.0, lasts_s), False))

@@ -115,7 +115,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rates:
-    """What was carried over time, which is not the capacity unless the sender always had more to send.
+    """What was carried over time, which is not the capacity unless `capacity` says so.
 
     Attributes
     ----------
@@ -129,6 +129,9 @@ class Rates:
         What was carried in it.
     saturated : bool
         Whether the sender always had more to send: bulk TCP, or UDP at more than was carried.
+    capacity : bool, default False
+        Whether the rate is all that the link could carry, which implies `saturated`. A saturated TCP may
+        carry less, since it slows down after losses.
     """
 
     direction: Direction
@@ -136,6 +139,7 @@ class Rates:
     interval_s: Floats
     rate_bps: Floats
     saturated: bool
+    capacity: bool = False
 
     def __post_init__(self) -> None:
         """Check the columns."""

@@ -225,6 +225,8 @@ def binned(
     bits: Floats,
     span_s: tuple[float, float],
     saturated: bool,
+    *,
+    capacity: bool = False,
 ) -> Rates:
     """Return what was carried in bins of `BIN_S`, from the beginning to the end of the span.
 
@@ -245,7 +247,7 @@ def binned(
         interval_s[-1] += rest_s
     elif len(start_s) > 1:
         interval_s[-1] = rest_s
-    return Rates(direction, first_s + start_s, interval_s, total / interval_s, saturated)
+    return Rates(direction, first_s + start_s, interval_s, total / interval_s, saturated, capacity)
 
 
 def plural(count: int, noun: str) -> str:
