@@ -320,6 +320,12 @@ class TestIperf3:
         assert measurement.rates[0].capacity
         assert any("half the rate" in note for note in measurement.notes)
 
+    def test_the_sender_of_udp_carried_what_was_not_lost(self, reading: Any) -> None:
+        """10 Mb/s of which 30 % were lost: the link carries 7 Mb/s."""
+        rates = reading(samples.iperf3("UDP", lost=(300,) * 5)).rates[0]
+        assert rates.capacity
+        assert rates.rate_bps.tolist() == pytest.approx([7e6] * 5)
+
     def test_late_packets_do_not_make_losses_negative(self, reading: Any) -> None:
         measurement = reading(samples.iperf3("UDP", reverse=True, lost=(5, -2, 0)))
         assert measurement.counts[0].lost.tolist() == [5, 0, 0]

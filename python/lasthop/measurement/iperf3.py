@@ -134,11 +134,6 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
         rows = received or [row for sender, row in candidates if sender]
         if not rows:
             continue
-        if not received:
-            notes.append(
-                f"The {direction} rate is the sender's: what it gave to its kernel, more than was carried "
-                "in the first intervals; --get-server-output adds the receiver's."
-            )
         share = None
         if protocol == "UDP":
             counted = _counts(direction, rows, notes) if received else None
@@ -153,7 +148,19 @@ def read(source: Source, document: Any, user: Host = "client") -> Measurement:
                 f"UDP lost {share:.1%} of the {direction} packets. A full queue and the channel cannot be "
                 "told apart: measure again at half the rate for the losses of the channel."
             )
-        rates.append(_rates(direction, rows, saturated, capacity=saturated and protocol == "UDP"))
+        carried = 1.0
+        if not received and share is not None:
+            carried = 1 - share
+            notes.append(
+                f"The {direction} rate is what the sender sent, less the losses of the whole test; "
+                "--get-server-output adds the receiver's."
+            )
+        elif not received:
+            notes.append(
+                f"The {direction} rate is the sender's: what it gave to its kernel, more than was carried "
+                "in the first intervals; --get-server-output adds the receiver's."
+            )
+        rates.append(_rates(direction, rows, carried, saturated, capacity=saturated and protocol == "UDP"))
     if protocol == "TCP":
         notes.append(
             "Retransmissions of TCP are not losses, so no losses are read; a capture or irtt has them."
@@ -222,15 +229,17 @@ def _report(
     return end
 
 
-def _rates(direction: Direction, rows: list[_Row], saturated: bool, *, capacity: bool) -> Rates:
-    """Return the sum of all streams in each interval."""
+def _rates(
+    direction: Direction, rows: list[_Row], carried: float, saturated: bool, *, capacity: bool
+) -> Rates:
+    """Return the sum of all streams in each interval, of which a share was carried."""
     sums: dict[tuple[float, float], float] = defaultdict(float)
     # Streams report a few microseconds apart.
     for row in rows:
         sums[round(row.start_s, 2), round(row.end_s, 2)] += row.bits
     spans = sorted(span for span in sums if span[1] > span[0])
     start_s, end_s = floats(span[0] for span in spans), floats(span[1] for span in spans)
-    bits = floats(sums[span] for span in spans)
+    bits = floats(sums[span] * carried for span in spans)
     return Rates(direction, start_s, end_s - start_s, bits / (end_s - start_s), saturated, capacity)
 
 
