@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 from lasthop._lasthop import Link, Run, Scenario, Scheme
 
 if TYPE_CHECKING:
+    from lasthop.advice import Advice
     from lasthop.comparison import Comparison
+    from lasthop.fitting import FittedLink
     from lasthop.papers.runner import Outcome
     from lasthop.study import Progress, Study
 
-_CELL = "padding:0.15em 0.9em 0.15em 0;text-align:{align};font-weight:{weight}"
+_CELL = "padding:0.15em 0.9em 0.15em 0;text-align:{align};font-weight:{weight};white-space:{wrap}"
 _SECONDS_BETWEEN_UPDATES = 0.1
 
 _METRICS = {
@@ -180,6 +182,80 @@ def comparison_html(comparison: Comparison) -> str:
     return _table(caption, heads, cells, f"ratios to {comparison.baseline.label}, over the same fades")
 
 
+def fitted_text(link: FittedLink) -> str:
+    """Return the text that stands for a fitted link: its source, rate, round trip and losses."""
+    losses = ", ".join(
+        f"{each.lost:,} of {each.sent:,} packets lost {each.direction}"
+        for each in (link.down, link.up)
+        if each
+    )
+    known = [losses] if losses else [link.stated.words] if link.stated else []
+    return f"<FittedLink{_files(link)}: {', '.join([_link(link), *known])}>"
+
+
+def fitted_html(link: FittedLink) -> str:
+    """Return a fitted link as HTML: its parameters with their intervals, and the scenario to unfold."""
+    from lasthop.fitting import text
+    from lasthop.fitting.losses import NAMES
+
+    rows = [["rate", "unknown" if link.rate_bps is None else text.rate(link.rate_bps), ""]]
+    if link.up_rate_bps not in (None, link.rate_bps):
+        rows.append(["rate of the uplink", text.rate(link.up_rate_bps), ""])
+    rows.append(["round trip", text.seconds(link.rtt_s), ""])
+    if link.stated is not None:
+        rows.append(["losses, as stated", link.stated.words, ""])
+    for losses in (link.down, link.up):
+        if losses is None:
+            continue
+        rows.append([f"model of losses, {losses.direction}", losses.best.family, ""])
+        for each in losses.parameters:
+            interval = text.between(each.low, each.high, each.write)
+            rows.append([f"{NAMES[each.name]}, {losses.direction}", each.write(each.value), interval])
+    heads = ["", "", "95 % interval"] if any(row[2] for row in rows) else []
+    foot = f"cannot be told: {'; '.join(link.cannot_tell)}" if link.cannot_tell else ""
+    html = _table(f"<b>A link{escape(_files(link))}</b>", heads, rows, foot)
+    if link.notes:
+        html += _unfold("notes", "\n".join(link.notes))
+    return html if link.rate_bps is None else html + _unfold("its scenario", link.toml())
+
+
+def advice_text(advice: Advice) -> str:
+    """Return the text that stands for advice: the link, and the verdict."""
+    return f"<Advice for a link of {_link(advice.link)}: {advice.verdict()}>"
+
+
+def advice_html(advice: Advice) -> str:
+    """Return advice as HTML: the verdict, a row for each remedy, and what limits the link to unfold."""
+    from lasthop.fitting import text
+
+    def times(ratio: float, low: float, high: float) -> str:
+        return f"{ratio:.3g} ({low:.3g} to {high:.3g})" if math.isfinite(ratio) else ""
+
+    rows = [
+        [
+            f"{each.title}, advised" if each in advice.advised else each.title,
+            ", ".join(each.deployment.places),
+            text.rate(each.throughput_bps),
+            "now" if each is advice.now else times(each.gain, each.gain_low, each.gain_high),
+            text.seconds(each.short_s) if math.isfinite(each.short_s) else "",
+        ]
+        for each in advice.remedies
+    ]
+    limits = [
+        [each.name, text.rate(each.throughput_bps), times(each.ratio, each.low, each.high)]
+        for each in advice.limits
+    ]
+    foot = f"{_link(advice.link)}; {advice.runs:,} runs"
+    if advice.link.cannot_tell:
+        unknown = "; ".join(advice.link.cannot_tell)
+        foot += f"; cannot be told: {unknown}; measure this: {advice.measure.irtt}"
+    gains = ["throughput", "times as fast (95 %)"]
+    heads = ["remedy", "where", *gains, "100 KB in"]
+    html = _table(f"<b>{escape(advice.verdict())}</b>", heads, rows, foot, words=2)
+    without = _table("", ["without", *gains], limits)
+    return f"{html}<details><summary>what limits the link</summary>{without}</details>"
+
+
 def outcome_text(outcome: Outcome) -> str:
     """Return the text that stands for a reproduced paper: its verdicts."""
     return f"<Outcome of {outcome.plan.paper.title!r}: {_verdicts(outcome)}>"
@@ -327,6 +403,18 @@ def _state(study: Study) -> str:
     return f"{now.done:,} runs, {'finished' if study.finished else f'of about {now.expected:,}'}"
 
 
+def _files(link: FittedLink) -> str:
+    return f" fitted to {', '.join(link.files)}" if link.files else ""
+
+
+def _link(link: FittedLink) -> str:
+    """Return the rate and the round trip of a link."""
+    from lasthop.fitting import text
+
+    rate = "unknown rate" if link.rate_bps is None else text.rate(link.rate_bps)
+    return f"{rate}, round trip {text.seconds(link.rtt_s)}"
+
+
 def _verdicts(outcome: Outcome) -> str:
     found = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts().items())
     judged = found if outcome.judgements else "no claims judged"
@@ -346,7 +434,9 @@ def _table(
 
     def cell(kind: str, column: int, text: str) -> str:
         side = "left" if column < words else align
-        style = _CELL.format(align=side, weight="600" if kind == "th" else "400")
+        weight = "600" if kind == "th" else "400"
+        # Numbers stay in one line; the table scrolls if it is too wide.
+        style = _CELL.format(align=side, weight=weight, wrap="nowrap" if side == "right" else "normal")
         scope = ' scope="col"' if kind == "th" else ""
         return f'<{kind}{scope} style="{style}">{escape(str(text))}</{kind}>'
 

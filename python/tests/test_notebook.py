@@ -13,12 +13,16 @@ from typing import Any
 
 import marimo
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from conftest import ROOT, Command, results
 
 import lasthop
 from lasthop import Run, Runs, Scenario, notebook, papers, plots
+from lasthop.advice import advise
 from lasthop.comparison import Comparison, grid
+from lasthop.fitting import fit, state, text
+from lasthop.measurement import Direction, Measurement, Probes
 from lasthop.study import Progress, Study
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
@@ -114,6 +118,36 @@ def test_a_comparison_shows_its_arms_the_best_first() -> None:
     cells = texts(comparison)
     assert cells.index("linux-bbr basic") < cells.index("linux basic")
     assert cells[-1] == "ratios to linux basic, over the same fades"
+
+
+def test_a_fitted_link_shows_its_parameters() -> None:
+    lost = np.random.default_rng(1).random(10_000) < 0.02
+    probes = Probes(Direction.DOWN, np.arange(10_000) / 100, lost, None)
+    link = fit(Measurement("<b>.csv", "csv", 100.0, probes=(probes,)), rtt_s=0.06)
+    assert repr(link).startswith("<FittedLink fitted to <b>.csv: unknown rate, round trip 60 ms, ")
+    assert repr(link).endswith(f", {lost.sum()} of 10,000 packets lost down>")
+    cells = texts(link)
+    assert cells[0] == "A link fitted to <b>.csv"
+    loss = link.down.parameter("loss") if link.down else None
+    assert loss is not None
+    assert cells[cells.index("loss, down") + 1] == loss.write(loss.value) == f"{100 * lost.mean():.2g} %"
+    assert "its scenario" not in cells
+    assert "its scenario" in texts(fit(Measurement("a", "csv", 100.0, probes=(probes,)), rate_bps=8e6))
+
+
+def test_advice_shows_the_verdict_and_every_remedy() -> None:
+    link = state(8e6, 0.06, loss=0.02)
+    assert "2 % of the packets lost" in repr(link)
+    assert "losses, as stated" in texts(link)
+    advice = advise(link, runs=(8, 8))
+    assert repr(advice) == f"<Advice for a link of 8 Mbps, round trip 60 ms: {advice.verdict()}>"
+    cells = texts(advice)
+    assert cells[0] == advice.verdict()
+    assert f"{advice.advised[0].title}, advised" in cells
+    for each in advice.remedies:
+        assert {each.title, f"{each.title}, advised"} & {*cells}
+    assert cells[cells.index(advice.now.title) :][1:3] == [text.rate(advice.now.throughput_bps), "now"]
+    assert {limit.name for limit in advice.limits} <= {*cells}
 
 
 def test_schemes_and_links_show_their_sources() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lasthop import notebook
 from lasthop._lasthop import Scenario
 from lasthop.advice import remedies
 from lasthop.advice.remedies import Deployment
@@ -132,6 +133,13 @@ class Advice:
     refused: tuple[tuple[str, str], ...]
     measure: Plan
     runs: int
+
+    def __repr__(self) -> str:
+        """Return the link and the verdict."""
+        return notebook.advice_text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.advice_html(self)
 
     @property
     def useless(self) -> tuple[Remedy, ...]:

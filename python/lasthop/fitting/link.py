@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lasthop import notebook
 from lasthop._lasthop import Scenario
 from lasthop.fitting import text
 from lasthop.fitting.losses import NAMES, FittedLosses, Model, fit_losses, lost_copies
@@ -92,6 +93,13 @@ class FittedLink:
     last_hop_rtt_s: float
     notes: tuple[str, ...]
     stated: Stated | None = None
+
+    def __repr__(self) -> str:
+        """Return its source, rate, round trip and losses."""
+        return notebook.fitted_text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.fitted_html(self)
 
     @property
     def cannot_tell(self) -> tuple[str, ...]:
