@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from lasthop.measurement import frames, tcp
+from lasthop.measurement import frames, tcp, tcp_receiver, tcp_sender
 from lasthop.measurement.frames import Packets
 from lasthop.measurement.model import Delays, Direction, Floats, Measurement, Probes, Rates
 from lasthop.measurement.source import (
@@ -367,19 +367,21 @@ def _read_connections(
                 # Half a round trip: a retransmission needs a whole one, and nothing is late by so much.
                 window_s = max(least_s / 2, 1e-4)
                 longest_s = float(np.percentile(echo_s, 95)) if len(echo_s) else 2 * least_s
-                fates = tcp.received(stream, window_s)
+                fates = tcp_receiver.received(stream, window_s)
                 arrived.append((direction, stream, there, fates, window_s, longest_s))
                 if place != "between" and len(echo_s):
                     round_trips.append((echo_at_s, echo_s))
             else:
-                fates, at_s, rtt_s = tcp.sent(packets, stream)
+                fates, at_s, rtt_s = tcp_sender.sent(packets, stream)
                 found[direction].add(fates, stream, holes)
                 if place != "between":
                     round_trips.append((at_s, rtt_s))
     # What the capture missed has an identification, too.
     complete = not any(fates.missed for _, _, _, fates, _, _ in arrived)
     for direction, stream, there, fates, window_s, longest_s in arrived:
-        counted = tcp.numbered(packets, stream, there, fates, window_s, longest_s) if complete else None
+        counted = (
+            tcp_receiver.numbered(packets, stream, there, fates, window_s, longest_s) if complete else None
+        )
         found[direction].add(counted or fates, stream, True)
 
 

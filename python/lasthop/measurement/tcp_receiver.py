@@ -1,0 +1,232 @@
+"""Losses on the way to a capture: what the receiver's side of one TCP connection shows of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lasthop.measurement.frames import Packets
+from lasthop.measurement.model import Floats
+from lasthop.measurement.tcp import Fates, Rows, Stream, by_place, difference, split
+
+_ABANDONED_S = 3.0
+"""A hole that is open for longer was filled by a packet that the capture missed."""
+
+_LARGEST_HOLE = 1 << 24
+"""Limit of the bytes in a hole, more than a window: the numbers of a damaged capture jump by gigabytes."""
+
+_MOST_HOLES = 500
+"""Limit of the open holes."""
+
+_FEWEST_NUMBERED = 20
+"""Packets needed to tell how their sender numbers them."""
+
+_FARTHEST = 3000
+"""Limit of the identifications between two packets in a row."""
+
+_TIMEOUTS = 16
+"""Packets missing in a row beside those in flight: retransmissions after timeouts."""
+
+
+def received(stream: Stream, window_s: float) -> Fates:
+    """Infer losses on the way to the capture: holes in the sequence that retransmissions fill.
+
+    A packet that fills a hole is late, not retransmitted, if its timestamp is not newer than that of the
+    packet which showed the hole; without timestamps, if it comes within `window_s`.
+    """
+    ahead = np.maximum.accumulate(stream.end)
+    expected = np.concatenate((stream.seq[:1], ahead[:-1]))
+    holes = _Holes(stream, window_s)
+    for row in np.flatnonzero(stream.seq != expected):
+        holes.arrival(int(row), int(expected[row]))
+    holes.finish()
+    payload = stream.end - stream.seq
+    pieces = stream.pieces(payload)
+    owner, _ = split(pieces)
+    place = np.concatenate((owner, holes.lost_place))
+    time_s, lost = by_place(place, stream.time_s[owner], holes.lost_s)
+    gaps = np.diff(stream.time_s)
+    return Fates(
+        time_s,
+        lost,
+        stream.time_s,
+        8.0 * (payload + pieces * stream.headers).astype(np.float64),
+        # Silence: nothing came, for whatever reason.
+        idle_s=float(gaps[gaps > max(4 * window_s, 0.2)].sum()),
+        spurious=holes.duplicates,
+        reordered=holes.reordered,
+        missed=holes.missed,
+    )
+
+
+def numbered(
+    packets: Packets, stream: Stream, forward: Rows, holes: Fates, window_s: float, longest_s: float
+) -> Fates | None:
+    """Return the losses on the way to the capture by the identifications of IPv4, if they count packets.
+
+    Linux and others number all packets of a connection in a row. Each missing number is then a lost packet,
+    even one that leaves no hole: a retransmission, or a whole window. Others number at random, or across all
+    packets of a host, which shows in the numbers of packets sent in close succession.
+
+    Parameters
+    ----------
+    packets : Packets
+        The capture.
+    stream : Stream
+        The data.
+    forward : array
+        The rows of all packets in their direction.
+    holes : Fates
+        What the sequence numbers say.
+    window_s : float
+        As in `received`.
+    longest_s : float
+        A round trip with its queues.
+    """
+    number = packets.identification[forward]
+    if len(forward) < _FEWEST_NUMBERED or (number < 0).any():
+        return None
+    payload = packets.payload[forward]
+    pieces = stream.pieces(payload)
+    step = ((np.diff(number) + (1 << 15)) & 0xFFFF) - (1 << 15)
+    in_row = difference(packets.seq[forward[1:]], packets.seq[forward[:-1]]) == payload[:-1]
+    close = np.diff(packets.time_s[forward]) < window_s
+    steady = in_row & close & (payload[:-1] > 0) & (payload[1:] > 0)
+    wrong = int((steady & (step != pieces[:-1])).sum())
+    # Where a retransmission was lost new data go on.
+    if steady.sum() < _FEWEST_NUMBERED or wrong > 3 + int(holes.lost.sum()):
+        return None
+    counted = np.concatenate(([0], np.cumsum(step)))
+    low, high = int(counted.min()), int((counted + pieces).max())
+    # No more can be missing in a row than was on its way, and some timeouts. At other times what is on
+    # its way arrives within a round trip; the congestion window may have doubled since.
+    time_s = packets.time_s[forward]
+    within = np.searchsorted(time_s, time_s + longest_s, side="right") - np.arange(len(time_s))
+    if (step - pieces[:-1]).max() > 2 * int(within.max()) + _TIMEOUTS:
+        return None
+    if np.abs(step).max() > _FARTHEST or high - low > 20 * len(forward):
+        return None
+    present = np.zeros(high - low, dtype=np.bool_)
+    owner, piece = split(pieces)
+    place = counted[owner] - low + piece
+    present[np.minimum(place, high - low - 1)] = True
+    missing = np.flatnonzero(~present)
+    order = np.argsort(place, kind="stable")
+    arrival_s = np.maximum.accumulate(packets.time_s[forward[owner[order]]])
+    lost_s = np.interp(missing, place[order], arrival_s)
+    carrying = payload[owner] > 0
+    places = np.concatenate((place[carrying], missing))
+    found_s, lost = by_place(places, packets.time_s[forward[owner[carrying]]], lost_s)
+    return replace(holes, time_s=found_s, lost=lost, numbered=True)
+
+
+@dataclass(slots=True)
+class _Hole:
+    """Bytes that did not come in order."""
+
+    seq: int
+    end: int
+    # Where the gap began, and the arrivals before and after it.
+    first: int
+    before: int
+    after: int
+
+
+class _Holes:
+    """The holes of a connection at the receiver's side, while its packets arrive."""
+
+    def __init__(self, stream: Stream, window_s: float) -> None:
+        self.stream = stream
+        self.window_s = window_s
+        self.open: list[_Hole] = []
+        # When each lost packet would have arrived, and before which row.
+        self.lost: list[tuple[float, float]] = []
+        self.duplicates = self.reordered = self.missed = 0
+
+    @property
+    def lost_s(self) -> Floats:
+        """When each lost packet would have arrived."""
+        return np.array([time_s for time_s, _ in self.lost], dtype=np.float64)
+
+    @property
+    def lost_place(self) -> Floats:
+        """Where they stand among the rows."""
+        return np.array([place for _, place in self.lost], dtype=np.float64)
+
+    def arrival(self, row: int, expected: int) -> None:
+        """Take in a packet that did not come in order."""
+        seq, end = int(self.stream.seq[row]), int(self.stream.end[row])
+        if seq > expected:
+            if seq - expected <= _LARGEST_HOLE:
+                self.open.append(_Hole(expected, seq, expected, row - 1, row))
+            if len(self.open) > _MOST_HOLES:
+                # TCP fills the oldest first.
+                oldest = self.open.pop(0)
+                self.missed += self.stream.full(oldest.end - oldest.seq)
+            return
+        kept: list[_Hole] = []
+        filled = False
+        for hole in self.open:
+            low, high = max(hole.seq, seq), min(hole.end, end)
+            if low >= high:
+                kept.append(hole)
+                continue
+            filled = True
+            self._fill(hole, low, high, row)
+            if hole.seq < low:
+                kept.append(replace(hole, end=low))
+            if high < hole.end:
+                kept.append(replace(hole, seq=high))
+        self.open = kept
+        if not filled and end <= expected:
+            self.duplicates += 1
+
+    def _fill(self, hole: _Hole, low: int, high: int, row: int) -> None:
+        stream = self.stream
+        seen_s = float(stream.time_s[hole.after])
+        if self._acknowledged(low, row):
+            # The receiver had it before: the capture missed the first copy.
+            self.missed += stream.full(high - low)
+            return
+        newer, older = int(stream.timestamp[row]), int(stream.timestamp[hole.after])
+        late_s = float(stream.time_s[row]) - seen_s
+        again = late_s > self.window_s
+        if newer >= 0 and older >= 0 and newer != older:
+            again = int(difference(newer, older)) > 0
+        if again:
+            self._lose(hole, low, high)
+        else:
+            self.reordered += 1
+
+    def _acknowledged(self, seq: int, row: int) -> bool:
+        """Tell whether the receiver acknowledged a byte well before a packet was captured."""
+        stream = self.stream
+        # Not a moment before: a capture may have an acknowledgement earlier than its packet.
+        known = int(np.searchsorted(stream.ack_s, stream.time_s[row] - self.window_s, side="left"))
+        return known > 0 and int(stream.ack[known - 1]) > seq
+
+    def _lose(self, hole: _Hole, low: int, high: int) -> None:
+        """Place the lost packets between the arrivals around the hole, by their sequence numbers."""
+        stream = self.stream
+        count = stream.full(high - low)
+        before, after = float(stream.time_s[hole.before]), float(stream.time_s[hole.after])
+        # A part of the hole may have been filled before.
+        span = max(int(stream.end[hole.after]) - hole.first, 1)
+        for piece in range(count):
+            share = (min(low + (piece + 1) * stream.mss, high) - hole.first) / span
+            self.lost.append((before + share * (after - before), hole.after - 1 + share))
+
+    def finish(self) -> None:
+        """Judge the holes that are still open at the end of the capture."""
+        stream = self.stream
+        end_s = float(stream.time_s[-1])
+        for hole in self.open:
+            age_s = end_s - float(stream.time_s[hole.after])
+            if len(stream.ack) and int(stream.ack[-1]) > hole.seq:
+                self.missed += stream.full(min(hole.end, int(stream.ack[-1])) - hole.seq)
+            elif age_s > _ABANDONED_S:
+                # TCP would have filled it, and has if the capture goes on.
+                self.missed += stream.full(hole.end - hole.seq)
+            elif age_s > self.window_s:
+                self._lose(hole, hole.seq, hole.end)

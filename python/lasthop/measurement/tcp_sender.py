@@ -1,0 +1,235 @@
+"""Losses on the way from a capture on: what the sender's side of one TCP connection shows of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lasthop.measurement.frames import Packets
+from lasthop.measurement.model import Counters, Floats
+from lasthop.measurement.tcp import Fates, Stream, by_place, covered, difference, split
+
+_MOST_UNITS = 2000
+"""Limit of the packets that one retransmission or report stands for."""
+
+_SOONER = 0.8
+"""The share of the shortest round trip in which a retransmission is acknowledged that need not wait."""
+
+_DELAYED = 2
+"""Units that a delayed acknowledgement may stand for."""
+
+
+@dataclass(slots=True)
+class _Again:
+    """The retransmissions of one unit, and the reports of its duplicates."""
+
+    sent_s: list[float] = field(default_factory=list)
+    # Where they stand among the rows.
+    places: list[float] = field(default_factory=list)
+    duplicate_s: list[float] = field(default_factory=list)
+
+
+def sent(packets: Packets, stream: Stream) -> tuple[Fates, Floats, Floats]:
+    """Infer losses on the way from the capture on: retransmissions that were needed.
+
+    Data are counted in units, the packets of their first transmission. Of several transmissions of a unit
+    one arrived, the last that was early enough for the first acknowledgement of the unit, and another for
+    each duplicate that the receiver reports (RFC 2883).
+
+    Returns
+    -------
+    fates : Fates
+        Losses; `unknown` counts what was not acknowledged at the end.
+    time_s, rtt_s : arrays of float64
+        Round-trip times, of units that were sent once.
+    """
+    ahead = np.maximum.accumulate(stream.end)
+    expected = np.concatenate((stream.seq[:1], ahead[:-1]))
+    fresh = np.flatnonzero(stream.end > expected)
+    begin = np.maximum(stream.seq[fresh], expected[fresh])
+    length = stream.end[fresh] - begin
+    pieces = stream.pieces(length)
+    owner, place = split(pieces)
+    starts = begin[owner] + place * np.where(pieces[owner] > 1, stream.mss, 0)
+    ends = np.minimum(
+        np.where(pieces[owner] > 1, starts + stream.mss, stream.end[fresh][owner]), stream.end[fresh][owner]
+    )
+    sent_s = stream.time_s[fresh][owner]
+
+    acknowledged_s = covered(stream, ends)
+    again, sack_s = _selective(packets, stream, starts, ends)
+    covered_s: Floats = np.minimum(acknowledged_s, sack_s, dtype=np.float64)
+    first, last = starts.tolist(), ends.tolist()
+    older = np.flatnonzero(stream.seq < expected)
+    for row in older.tolist():
+        low = bisect_right(last, int(stream.seq[row]))
+        high = bisect_left(first, min(int(stream.end[row]), int(expected[row])))
+        high = min(high, low + _MOST_UNITS)
+        for unit in range(low, high):
+            again[unit].sent_s.append(float(stream.time_s[row]))
+            again[unit].places.append(row + (unit - low) / (high - low))
+
+    once = np.ones(len(starts), dtype=np.bool_)
+    once[[unit for unit, known in again.items() if known.sent_s]] = False
+    answered = np.isfinite(covered_s)
+    clean = np.flatnonzero(once & answered)
+    rtt_s = covered_s[clean] - sent_s[clean]
+    least_s = float(rtt_s.min()) if len(rtt_s) else 0.0
+    # The newest unit that an acknowledgement covers: the others waited for it.
+    newest = np.ones(len(clean), dtype=np.bool_)
+    newest[:-1] = covered_s[clean][1:] != covered_s[clean][:-1]
+
+    unit_place = fresh[owner] + place / pieces[owner]
+    unknown = int((once & ~answered).sum())
+    spurious = 0
+    reports = any(known.duplicate_s for known in again.values())
+    arrived: list[tuple[float, float]] = []
+    lost: list[tuple[float, float]] = []
+    for unit, known in again.items():
+        if not known.sent_s:
+            # Duplicated on the way: a duplicate of what was sent once.
+            continue
+        every = [float(sent_s[unit]), *known.sent_s]
+        places = [float(unit_place[unit]), *known.places]
+        done_s = float(covered_s[unit])
+        latest_s = done_s - least_s
+        if not stream.sack and done_s == acknowledged_s[unit]:
+            # Without SACK: one acknowledgement of many units was for the first of them, whose retransmission
+            # filled a hole. The others had come before it, so that none sent later was needed.
+            head = int(np.searchsorted(acknowledged_s, done_s, side="left"))
+            if head < unit and np.searchsorted(acknowledged_s, done_s, side="right") - head > _DELAYED:
+                trigger = [float(sent_s[head]), *(again[head].sent_s if head in again else ())]
+                latest_s = min(latest_s, max((t for t in trigger if t <= latest_s), default=latest_s))
+        fates = _judge(every, done_s, known.duplicate_s, latest_s, least_s, reports)
+        for time_s, where, fate in zip(every, places, fates, strict=True):
+            if fate is None:
+                unknown += 1
+            else:
+                (lost if fate else arrived).append((where, time_s))
+        spurious += sum(fate is False for fate in fates) - bool(np.isfinite(covered_s[unit]))
+    again_place, again_s = np.array(arrived, dtype=np.float64).reshape(-1, 2).T
+    lost_place, lost_s = np.array(lost, dtype=np.float64).reshape(-1, 2).T
+    every_s, every_lost = by_place(
+        np.concatenate((unit_place[once & answered], again_place, lost_place)),
+        np.concatenate((sent_s[once & answered], again_s)),
+        lost_s,
+    )
+
+    # Silence while nothing was outstanding.
+    idle = stream.time_s[fresh][1:] - covered(stream, ahead[fresh][:-1])
+    fates_found = Fates(
+        every_s,
+        every_lost,
+        covered_s[answered],
+        (ends[answered] - starts[answered] + stream.headers) * 8.0,
+        idle_s=float(idle[idle > 0].sum()),
+        unknown=unknown,
+        spurious=max(spurious, 0),
+        missed=_unseen(stream, ahead),
+    )
+    return fates_found, sent_s[clean][newest], rtt_s[newest]
+
+
+def _unseen(stream: Stream, ahead: Counters) -> int:
+    """Return how many packets were acknowledged that the capture never saw: holes in what was sent."""
+    gaps = stream.seq[1:] - ahead[:-1]
+    return int(stream.full(gaps[(gaps > 0) & (gaps < 1 << 30)]).sum())
+
+
+def _selective(
+    packets: Packets, stream: Stream, starts: Counters, ends: Counters
+) -> tuple[defaultdict[int, _Again], Floats]:
+    """Return the duplicates that the receiver reported, and when it first reported each unit."""
+    again: defaultdict[int, _Again] = defaultdict(_Again)
+    sack_s = np.full(len(starts), np.inf)
+    rows = np.flatnonzero(packets.sacks[stream.ack_rows] > 0)
+    if not len(rows):
+        return again, sack_s
+    where = stream.ack_rows[rows]
+    number = packets.ack[where]
+    base = stream.own_ack[rows]
+    blocks = packets.sacks[where]
+    edges = [
+        (
+            base + difference(packets.word(packets.sack_at[where] + 8 * block, 4), number),
+            base + difference(packets.word(packets.sack_at[where] + 8 * block + 4, 4), number),
+        )
+        for block in range(int(blocks.max()))
+    ]
+    first, last = starts.tolist(), ends.tolist()
+    for index in range(len(rows)):
+        time_s = float(stream.ack_s[rows[index]])
+        cumulative = int(base[index])
+        for block in range(int(blocks[index])):
+            left, right = int(edges[block][0][index]), int(edges[block][1][index])
+            if left >= right:
+                continue
+            low, high = bisect_left(first, left), bisect_right(last, right)
+            second = blocks[index] > 1 and block == 0
+            within = second and edges[1][0][index] <= left and right <= edges[1][1][index]
+            if block == 0 and (right <= cumulative or within):
+                # RFC 2883: the first block reports a duplicate. It may be part of a unit.
+                low, high = bisect_right(last, left), bisect_left(first, right)
+                for unit in range(low, min(high, low + _MOST_UNITS)):
+                    again[unit].duplicate_s.append(time_s)
+            elif low < high:
+                part = sack_s[low:high]
+                part[part > time_s] = time_s
+    return again, sack_s
+
+
+def _judge(
+    sent_s: list[float],
+    covered_s: float,
+    duplicate_s: list[float],
+    latest_s: float,
+    least_s: float,
+    reports: bool,
+) -> list[bool | None]:
+    """Return of each transmission of a unit whether it was lost; None if that cannot be told.
+
+    Parameters
+    ----------
+    sent_s : list of float
+        When each was sent.
+    covered_s, latest_s : float
+        When the unit was acknowledged first, and the latest transmission that this can have been for.
+    duplicate_s : list of float
+        When the receiver reported a duplicate.
+    least_s : float
+        The shortest round trip.
+    reports : bool
+        Whether the receiver reports duplicates.
+    """
+    count = len(sent_s)
+    if not np.isfinite(covered_s):
+        # Each retransmission says that its sender gave the one before up.
+        return [True] * (count - 1) + [None]
+    # Differences of times are exact to a microsecond.
+    least_s = max(least_s - 1e-6, 0.0)
+    early = [index for index in range(count) if sent_s[index] <= latest_s + 1e-6]
+    first = early[-1] if early else 0
+    # Retransmissions are acknowledged at once, other data perhaps a little later: one may take less than the
+    # shortest round trip. It does so if the one before would have taken much longer.
+    if latest_s >= covered_s - least_s - 1e-6 and covered_s - sent_s[first] > 2 * least_s:
+        first = max(first, *(i for i in range(count) if sent_s[i] <= covered_s - _SOONER * least_s), 0)
+    arrived = {first}
+    for report_s in sorted(duplicate_s):
+        for index in range(count - 1, -1, -1):
+            if index not in arrived and sent_s[index] <= report_s - least_s:
+                arrived.add(index)
+                break
+    latest = max(arrived)
+    fates: list[bool | None] = []
+    for index in range(count):
+        if index in arrived:
+            fates.append(False)
+        elif index < latest or reports:
+            fates.append(True)
+        else:
+            # It may have arrived as a duplicate, at a receiver that does not report them.
+            fates.append(None)
+    return fates
