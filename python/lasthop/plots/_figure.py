@@ -116,7 +116,7 @@ _Given = TypeVar("_Given")
 
 
 def result(figure: Figure, ax: _Given | None) -> DataFigure | _Given:
-    """Return what a function returns that was given `ax`: it, or the figure of its own."""
+    """Return the caller's axes if there are any, else our own figure."""
     if ax is not None:
         return ax
     assert isinstance(figure, DataFigure)
