@@ -1,6 +1,6 @@
 """The compiled part of Lasthop. Docstrings are in the extension itself: `help(lasthop.Scenario)`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self, final
@@ -27,6 +27,7 @@ __all__ = [
     "decode",
     "links",
     "schemes",
+    "simulate_losses",
 ]
 
 LOSS_FAMILIES: tuple[str, ...]
@@ -65,6 +66,10 @@ class LossRecord:
         self, bad_s: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def shape(self) -> dict[str, NDArray[np.float64]]: ...
+
+def simulate_losses(
+    time_s: NDArray[np.float64], model: Mapping[str, float], seed: int
+) -> NDArray[np.bool_]: ...
 
 @final
 class LossFit:
@@ -109,7 +114,7 @@ class Scheme:
     @property
     def place(self) -> str | None: ...
     @property
-    def exists(self) -> str | None: ...
+    def products(self) -> str | None: ...
     @property
     def cost(self) -> str | None: ...
     @property

@@ -15,7 +15,7 @@ import lasthop
 from lasthop.advice import SENDERS, Advice, advise, remedies
 from lasthop.advice.page import document, html
 from lasthop.comparison import Arm
-from lasthop.fitting import fit, state
+from lasthop.fitting import fit, stated_link
 from lasthop.measurement import Delays, Direction, Measurement, Probes
 
 FEW = (16, 32)
@@ -26,7 +26,7 @@ EXAMPLE = "lasthop advise --loss 2% --burst 5 --rate 8Mbps --rtt 60ms"
 
 @pytest.fixture(scope="module")
 def lossy() -> Advice:
-    return advise(state(8e6, 0.06, loss=0.02), runs=FEW)
+    return advise(stated_link(8e6, 0.06, loss=0.02), runs=FEW)
 
 
 def test_where_losses_limit_they_are_named_and_bbr_helps(lossy: Advice) -> None:
@@ -41,7 +41,7 @@ def test_where_losses_limit_they_are_named_and_bbr_helps(lossy: Advice) -> None:
 
 
 def test_a_clean_link_needs_nothing() -> None:
-    advice = advise(state(8e6, 0.06), runs=FEW)
+    advice = advise(stated_link(8e6, 0.06), runs=FEW)
     assert advice.advised == ()
     assert advice.verdict() == "No remedy that was tried would help." or advice.undecided
     assert not [limit for limit in advice.limits if limit.name == "losses" and limit.matters]
@@ -64,7 +64,7 @@ def test_every_remedy_is_accounted_for(lossy: Advice) -> None:
 
 
 def test_each_sender_of_the_list_runs() -> None:
-    text = state(8e6, 0.06, loss=0.01).toml() + "\n" + remedies.tables()
+    text = stated_link(8e6, 0.06, loss=0.01).toml() + "\n" + remedies.tables()
     for name in SENDERS:
         scenario = lasthop.Scenario.parse(text, overrides=[f'sender="{name}"', "limit=2 s"])
         assert lasthop.run(scenario).metrics["throughput_bps"] > 0
@@ -91,7 +91,7 @@ def test_what_a_measurement_cannot_tell_widens_the_advice() -> None:
     link = fit(rare, rate_bps=8e6, replicates=40)
     advice = advise(link, runs=FEW)
     assert "bursts" in link.cannot_tell[0]
-    known = advise(state(8e6, 0.06, loss=0.05), runs=FEW)
+    known = advise(stated_link(8e6, 0.06, loss=0.05), runs=FEW)
     width = (advice.now.high_bps - advice.now.low_bps) / advice.now.throughput_bps
     assert width > 3 * (known.now.high_bps - known.now.low_bps) / known.now.throughput_bps
     page = html(advice, "lasthop advise")
@@ -159,7 +159,7 @@ def test_a_link_that_carries_nothing_now_is_advised_all_the_same() -> None:
 
 
 def test_without_losses_their_absence_is_no_limit() -> None:
-    advice = advise(state(8e6, 0.06), runs=(8, 8))
+    advice = advise(stated_link(8e6, 0.06), runs=(8, 8))
     assert [limit.name for limit in advice.limits if limit.name == "losses"] == []
     assert all(math.isfinite(limit.ratio) for limit in advice.limits)
 

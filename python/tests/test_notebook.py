@@ -21,7 +21,7 @@ import lasthop
 from lasthop import Run, Runs, Scenario, notebook, papers, plots
 from lasthop.advice import advise
 from lasthop.comparison import Comparison, grid
-from lasthop.fitting import fit, state, text
+from lasthop.fitting import fit, stated_link, text
 from lasthop.measurement import Direction, Measurement, Probes
 from lasthop.study import Progress, Study
 
@@ -136,7 +136,7 @@ def test_a_fitted_link_shows_its_parameters() -> None:
 
 
 def test_advice_shows_the_verdict_and_every_remedy() -> None:
-    link = state(8e6, 0.06, loss=0.02)
+    link = stated_link(8e6, 0.06, loss=0.02)
     assert "2 % of the packets lost" in repr(link)
     assert "losses, as stated" in texts(link)
     advice = advise(link, runs=(8, 8))

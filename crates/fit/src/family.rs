@@ -68,8 +68,8 @@ impl Fit {
     }
 }
 
-/// The likeliest model of `family`. `None` if the record has no losses or nothing else, if no model of the family could have
-/// produced it, or if it has too few periods for a law of their lengths.
+/// The maximum-likelihood model of `family`. `None` if none or all packets were lost, if no model of the family could have
+/// produced the record, or if it has too few periods for a law of their lengths.
 pub fn fit(losses: &Losses, family: Family) -> Option<Fit> {
     let (sent, lost) = losses.sent_and_lost();
     let share = lost as f64 / sent as f64;
@@ -149,7 +149,7 @@ fn two_state(periods: &Periods) -> TwoState {
     }
 }
 
-/// Where to begin: short periods that lose most, long ones that lose somewhat more than the rest, and between.
+/// Starting points: short periods that lose most, long ones that lose somewhat more than the rest, and one between.
 fn starts(losses: &Losses, blocks: &[Block], share: f64) -> [TwoState; 3] {
     let duration = losses.duration_s();
     let bursts = blocks.windows(2).filter(|pair| pair[0].received > 0 && pair[1].lost > 0).count().max(1);
@@ -169,7 +169,7 @@ fn starts(losses: &Losses, blocks: &[Block], share: f64) -> [TwoState; 3] {
     ]
 }
 
-/// The parameters of a family as numbers without bounds: logarithms of times, and logits of losses.
+/// The parameters of a family as a point without bounds: logarithms of times, and logits of losses.
 struct Coordinates {
     family: Family,
     shortest: f64,
@@ -219,7 +219,7 @@ fn fit_markov(losses: &Losses, blocks: &[Block], family: Family, starts: &[TwoSt
     };
     let found = starts.iter().map(|start| minimise(cost, &coordinates.place(start), 0.7));
     let (place, _) = found.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    // A second search from there leaves a simplex that has collapsed too early.
+    // A second search, since a simplex may collapse before it has reached the minimum.
     let (place, value) = minimise(cost, &place, 0.2);
     if !value.is_finite() {
         return None;

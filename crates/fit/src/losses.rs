@@ -4,7 +4,7 @@ use core::fmt;
 
 use lasthop_base::Stream;
 
-use crate::model::{Model, Path};
+use crate::model::{Model, Trajectory};
 
 /// A record of losses, in order of time.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,22 +163,22 @@ impl Losses {
 
     /// The record of probes, sent at these times, over a channel that follows `model`.
     ///
-    /// # Panics
-    /// If there are fewer than two times, or they are not in order.
-    pub fn of_model(times: Vec<f64>, model: &Model, stream: &mut Stream) -> Losses {
+    /// # Errors
+    /// As [`Losses::of_probes`].
+    pub fn of_model(times: Vec<f64>, model: &Model, stream: &mut Stream) -> Result<Losses, Unusable> {
         let none = vec![false; times.len()];
-        Losses::of_probes(times, none).expect("times in order").simulate(model, stream)
+        Ok(Losses::of_probes(times, none)?.simulate(model, stream))
     }
 
     /// What the same probes would have met over a channel that follows `model`.
     pub(crate) fn simulate(&self, model: &Model, stream: &mut Stream) -> Losses {
-        let mut path = Path::new(model, stream);
+        let mut states = Trajectory::new(model, stream);
         let fates = match &self.fates {
-            Fates::Probes(_) => Fates::Probes(self.times.iter().map(|&time| path.loses(time)).collect()),
+            Fates::Probes(_) => Fates::Probes(self.times.iter().map(|&time| states.loses(time)).collect()),
             Fates::Counts(counts) => {
                 let again = self.times.iter().zip(counts).map(|(&begin, &(length, sent, _))| {
                     let between = length / f64::from(sent);
-                    let lost = (0..sent).filter(|&k| path.loses(begin + f64::from(k) * between)).count();
+                    let lost = (0..sent).filter(|&k| states.loses(begin + f64::from(k) * between)).count();
                     (length, sent, lost as u32)
                 });
                 Fates::Counts(again.collect())

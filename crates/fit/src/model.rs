@@ -1,4 +1,4 @@
-//! The models, and the course of a channel that follows one.
+//! The models, and trajectories of channels that follow them.
 
 use lasthop_base::{Duration, Stream};
 
@@ -17,6 +17,11 @@ pub enum Law {
 }
 
 impl Law {
+    /// The lognormal law with this mean in seconds.
+    pub fn lognormal_with_mean(mean: f64, sigma: f64) -> Law {
+        Law::Lognormal { median: mean * libm::exp(-sigma * sigma / 2.0), sigma }
+    }
+
     /// The mean in seconds.
     pub fn mean_s(self) -> f64 {
         match self {
@@ -32,7 +37,7 @@ impl Law {
         }
     }
 
-    /// What is left of a period at a random instant in it.
+    /// The residual life of a period that is met at a random instant.
     fn residual(self, stream: &mut Stream) -> f64 {
         match self {
             Law::Exponential(_) => self.draw(stream),
@@ -80,8 +85,8 @@ impl Model {
     }
 }
 
-/// One course of a channel, followed forward in time.
-pub(crate) struct Path<'a> {
+/// One trajectory of a channel's states, simulated forward in time.
+pub(crate) struct Trajectory<'a> {
     model: Model,
     bad: bool,
     /// End of the present period, in seconds.
@@ -89,9 +94,9 @@ pub(crate) struct Path<'a> {
     stream: &'a mut Stream,
 }
 
-impl<'a> Path<'a> {
-    /// A course that is stationary at time zero.
-    pub(crate) fn new(model: &Model, stream: &'a mut Stream) -> Path<'a> {
+impl<'a> Trajectory<'a> {
+    /// A trajectory that is stationary at time zero.
+    pub(crate) fn new(model: &Model, stream: &'a mut Stream) -> Trajectory<'a> {
         let (bad, until) = match model {
             Model::Independent(_) => (false, f64::INFINITY),
             Model::Periods(periods) => {
@@ -101,7 +106,7 @@ impl<'a> Path<'a> {
                 (is_bad, law.residual(stream))
             }
         };
-        Path { model: *model, bad, until, stream }
+        Trajectory { model: *model, bad, until, stream }
     }
 
     /// Whether a packet is lost that is sent at `time`, which is not before that of the last call.

@@ -1,7 +1,7 @@
 //! The lengths of the periods of a record, and whether they are lognormal.
 //!
-//! A likelihood of hidden periods with any law has no cheap recursion. So periods are decoded first, as the likeliest course
-//! under exponential lengths, and the laws are compared on those.
+//! A likelihood of hidden periods with any law has no cheap recursion. So periods are decoded first, by the most
+//! probable state sequence under exponential lengths, and the laws are compared on those.
 //!
 //! # The likelihood of a decoded period
 //! A period begins somewhere in the gap before its first probe, of length a, and ends somewhere in the gap after its last
@@ -26,7 +26,7 @@ const LEAST: f64 = 1e-10;
 pub(crate) enum LogNormals {
     /// At least one of them: those that gain more than their parameter costs.
     Chosen,
-    /// These.
+    /// The given ones.
     These { good: bool, bad: bool },
 }
 
@@ -80,8 +80,8 @@ pub(crate) fn lognormal_periods(losses: &Losses, chain: &TwoState, which: LogNor
     Some(Laws { good: law(0), bad: law(1), gain, more_parameters })
 }
 
-/// The good and the bad periods of the likeliest course of states (Viterbi 1967). The first and the last period are left out:
-/// one end of them was not seen.
+/// The good and the bad periods of the most probable state sequence (Viterbi 1967), without the first and the last one, of
+/// which one end was not observed.
 fn decode(losses: &Losses, chain: &TwoState) -> (Vec<Period>, Vec<Period>) {
     let times = &losses.times;
     let outcome = |index: usize| match &losses.fates {
@@ -172,7 +172,7 @@ fn log_likelihood(periods: &[Period], below: impl Fn(f64) -> f64) -> f64 {
         let met = before - below(before);
         let seen = below(between + before + after) - below(between + before) - below(between + after)
             + below(between);
-        // What a law all but excludes should not decide alone, with a logarithm that rounding determines.
+        // Below the floor, rounding would determine the logarithm, and one period decide alone.
         libm::log((seen / met).max(LEAST))
     };
     periods.iter().map(of).sum()

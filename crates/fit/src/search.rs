@@ -20,10 +20,10 @@ impl<F: Fn(&[f64]) -> f64> CostFunction for Cost<F> {
     }
 }
 
-/// A place where `cost` has a local minimum, and the value there; by the simplex of Nelder and Mead (1965), from `start`
-/// and a corner one `step` away along each axis. A cost that is infinite is no obstacle, except at the start.
+/// A local minimum of `cost`, and its value; by the simplex of Nelder and Mead (1965), from `start` and one point a `step`
+/// away along each axis. The cost may be infinite, except at the start.
 pub(crate) fn minimise(cost: impl Fn(&[f64]) -> f64, start: &[f64], step: f64) -> (Vec<f64>, f64) {
-    // Where nothing is better than the start, or nothing has a value at all.
+    // For a search that finds nothing better than its start.
     let stay = |value| (start.to_vec(), value);
     let at_start = cost(start);
     if !at_start.is_finite() {

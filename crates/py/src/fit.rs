@@ -1,10 +1,12 @@
 //! Models of losses, fitted to measurements.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
+use lasthop_base::Streams;
 use lasthop_fit::{Family, Fit, Law, Losses, Model, Periods, Shape, bootstrap, burst_profile, fit};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -112,6 +114,50 @@ impl LossRecord {
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         shapes(py, &[Shape::of(&self.0)])
     }
+}
+
+/// Simulate which of the probes sent at `time_s` are lost.
+///
+/// Parameters
+/// ----------
+/// time_s : array of float
+///     The times, in order.
+/// model : dict
+///     The model, with the keys of `LossFit.model`.
+/// seed : int
+///     The seed.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If there are fewer than two times, or they are not finite and in order.
+/// KeyError
+///     If the model lacks a key.
+#[pyfunction]
+pub(crate) fn simulate_losses<'py>(
+    py: Python<'py>,
+    time_s: PyReadonlyArray1<'py, f64>,
+    model: BTreeMap<String, f64>,
+    seed: u64,
+) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let value = |name: &str| model.get(name).copied().ok_or_else(|| PyKeyError::new_err(String::from(name)));
+    let law = |mean: f64, sigma: f64| match sigma.is_nan() {
+        true => Law::Exponential(mean),
+        false => Law::lognormal_with_mean(mean, sigma),
+    };
+    let model = match value("bad_s")?.is_nan() {
+        true => Model::Independent(value("loss")?),
+        false => Model::Periods(Periods {
+            good: law(value("good_s")?, value("good_sigma")?),
+            bad: law(value("bad_s")?, value("bad_sigma")?),
+            loss_good: value("loss_good")?,
+            loss_bad: value("loss_bad")?,
+        }),
+    };
+    let mut stream = Streams::new(seed, 0).stream("simulate");
+    let losses = Losses::of_model(time_s.as_slice()?.to_vec(), &model, &mut stream)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(PyArray1::from_slice(py, losses.fates().expect("a record of probes")))
 }
 
 /// The likeliest model of a family.

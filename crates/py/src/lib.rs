@@ -35,7 +35,7 @@ mod _lasthop {
     #[pymodule_export]
     use crate::error::ScenarioError;
     #[pymodule_export]
-    use crate::fit::{LossFit, LossRecord};
+    use crate::fit::{LossFit, LossRecord, simulate_losses};
     #[pymodule_export]
     use crate::link::{Link, links};
     #[pymodule_export]

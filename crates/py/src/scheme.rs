@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 ///     A one-line description.
 /// source : str
 ///     The paper and section that proposed it.
-/// place, exists, cost : str or None
+/// place, products, cost : str or None
 ///     Where it is installed, products that have it (None if only research code does), and what it costs. None for a
 ///     scheme that is of no use to the owner of a link: a baseline, a variant of another scheme, one that needs an ARQ
 ///     or a sender of its time, or one for hosts that move.
@@ -27,7 +27,7 @@ pub(crate) struct Scheme {
     summary: &'static str,
     source: &'static str,
     place: Option<&'static str>,
-    exists: Option<&'static str>,
+    products: Option<&'static str>,
     cost: Option<&'static str>,
     reads_tcp: Option<bool>,
     settings: std::collections::BTreeMap<&'static str, &'static str>,
@@ -66,7 +66,7 @@ pub(crate) fn schemes() -> Vec<Scheme> {
             summary: scheme.summary(),
             source: scheme.source(),
             place: deployment.map(|deployment| deployment.place),
-            exists: deployment.and_then(|deployment| deployment.exists),
+            products: deployment.and_then(|deployment| deployment.products),
             cost: deployment.map(|deployment| deployment.cost),
             reads_tcp: deployment.map(|deployment| deployment.reads_tcp),
             settings: deployment

@@ -14,7 +14,7 @@ from lasthop._lasthop import Scenario
 from lasthop.advice import remedies
 from lasthop.advice.remedies import Deployment
 from lasthop.comparison import Arm, Comparison, ComparisonError
-from lasthop.fitting import FittedLink, Plan, plan, text
+from lasthop.fitting import FittedLink, ProbePlan, plan, text
 from lasthop.study.plan import Progress
 from lasthop.study.statistics import Sample
 
@@ -118,7 +118,7 @@ class Advice:
         more for more effort. Empty if nothing is worth it.
     refused : tuple of (str, str)
         Remedies that could not be tried, and why.
-    measure : Plan
+    measure : ProbePlan
         The measurement that would tell more.
     runs : int
         How many runs the advice rests on.
@@ -131,7 +131,7 @@ class Advice:
     remedies: tuple[Remedy, ...]
     advised: tuple[Remedy, ...]
     refused: tuple[tuple[str, str], ...]
-    measure: Plan
+    measure: ProbePlan
     runs: int
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ def advise(
     Parameters
     ----------
     link : FittedLink
-        The link, from `lasthop.fitting.fit` or `lasthop.fitting.state`.
+        The link, from `lasthop.fitting.fit` or `lasthop.fitting.stated_link`.
     sender : str, default "linux"
         The server's TCP now, a key of `SENDERS`.
     seed : int, default 1
@@ -214,8 +214,8 @@ def advise(
     Examples
     --------
     >>> from lasthop.advice import advise
-    >>> from lasthop.fitting import state
-    >>> link = state(8e6, 0.06, loss=0.02, burst="5")
+    >>> from lasthop.fitting import stated_link
+    >>> link = stated_link(8e6, 0.06, loss=0.02, burst="5")
     >>> advise(link, runs=(8, 8)).now.title
     "CUBIC, Linux's default"
     """

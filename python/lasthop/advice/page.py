@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 from lasthop import __version__
-from lasthop.advice import advice as parts
-from lasthop.advice.advice import Advice, Remedy
+from lasthop.advice.advice import Advice, Remedy, gain, losses_in_words
 from lasthop.fitting import text
 
 
@@ -23,7 +22,7 @@ def document(advice: Advice) -> dict[str, Any]:
             "rate_bps": link.rate_bps,
             "rtt_s": link.rtt_s,
             "last_hop_rtt_s": link.last_hop_rtt_s,
-            "losses": parts.losses_in_words(link),
+            "losses": losses_in_words(link),
             "cannot_tell": list(link.cannot_tell),
             "notes": list(link.notes),
         },
@@ -89,8 +88,8 @@ def html(advice: Advice, command: str) -> str:
     return environment.get_template("page.html.jinja").render(
         advice=advice,
         link=advice.link,
-        losses=parts.losses_in_words(advice.link),
-        gain=parts.gain,
+        losses=losses_in_words(advice.link),
+        gain=gain,
         command=command,
         version=__version__,
         rate=text.rate,

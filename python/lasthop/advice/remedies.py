@@ -80,7 +80,7 @@ def arms(sender: str) -> list[Arm]:
     other = "linux" if sender == "linux-bbr" else "linux-bbr"
     for each in (sender, other):
         for name, scheme in deployable().items():
-            if each == sender or scheme.exists:
+            if each == sender or scheme.products:
                 settings = tuple((f"scheme.{name}.{key}", value) for key, value in scheme.settings.items())
                 found.append(Arm(each, name, settings))
     return found
@@ -128,9 +128,9 @@ def deployment(arm: Arm, sender: str) -> Deployment:
     scheme = deployable().get(arm.scheme)
     if scheme is not None and scheme.place is not None and scheme.cost is not None:
         places.append(scheme.place)
-        how.append(scheme.exists or f"no product has it ({scheme.source})")
+        how.append(scheme.products or f"no product has it ({scheme.source})")
         costs.append(scheme.cost)
-        effort += 2 if scheme.exists else 4
+        effort += 2 if scheme.products else 4
     return Deployment(
         tuple(places), tuple(how), tuple(costs), effort, bool(scheme is not None and scheme.reads_tcp)
     )

@@ -17,8 +17,10 @@ from lasthop.advice import remedies
 from lasthop.advice.advice import Advice, advise
 from lasthop.comparison import Arm, Comparison
 from lasthop.fitting import fit, text
-from lasthop.fitting.link import channel
-from lasthop.measurement import Delays, Direction, Measurement, Probes
+from lasthop.fitting.coverage import Case, independent, periods
+from lasthop.fitting.losses import Model
+from lasthop.fitting.scenario import channel
+from lasthop.measurement import Delays, Direction, Measurement
 
 WITHIN = 0.05
 """How far from the best the advised remedy may be."""
@@ -34,19 +36,14 @@ class Truth:
     ----------
     rate_bps, rtt_s, last_hop_rtt_s : float
         Rate, round-trip time, and the last hop's part of it.
-    good_s, bad_s : float
-        Mean lengths of good and bad periods; infinite and zero for independent losses.
-    loss_good, loss_bad : float
-        Losses in each.
+    model : Model
+        Its losses.
     """
 
     rate_bps: float
     rtt_s: float
     last_hop_rtt_s: float
-    good_s: float
-    bad_s: float
-    loss_good: float
-    loss_bad: float
+    model: Model
 
     @classmethod
     def draw(cls, random: np.random.Generator) -> Truth:
@@ -57,44 +54,18 @@ class Truth:
         kind = random.integers(3)
         hop = min(0.02, rtt / 2)
         if kind == 0:
-            return cls(rate, rtt, hop, math.inf, 0.0, loss, 0.0)
+            return cls(rate, rtt, hop, independent(loss))
         bad = math.exp(random.uniform(math.log(0.02), math.log(1.0)))
         loss_bad = random.uniform(0.3, 1.0)
         share = min(loss / loss_bad, 0.3)
         loss_good = 0.0 if kind == 1 else loss / 10
-        return cls(rate, rtt, hop, bad * (1 - share) / share, bad, loss_good, loss_bad)
+        return cls(rate, rtt, hop, periods(bad * (1 - share) / share, bad, loss_good, loss_bad))
 
-    def measured(self, random: np.random.Generator) -> Measurement:
+    def measured(self, number: int) -> Measurement:
         """Return what probes meet."""
-        times = np.linspace(0.0, MEASURED_S, round(MEASURED_S / PROBES_S))
-        bad = np.zeros(len(times), dtype=bool)
-        if math.isfinite(self.good_s):
-            cycles = math.ceil(3 * MEASURED_S / (self.good_s + self.bad_s)) + 50
-            means = np.tile([self.good_s, self.bad_s], cycles)
-            starts_bad = bool(random.random() < self.bad_s / (self.good_s + self.bad_s))
-            edges = np.cumsum(random.exponential(np.roll(means, -1) if starts_bad else means))
-            bad = (np.searchsorted(edges, times, side="right") % 2 == 1) != starts_bad
-        lost = random.random(len(times)) < np.where(bad, self.loss_bad, self.loss_good)
-        trips = np.full(len(times), self.rtt_s)
-        probes = Probes(Direction.DOWN, times, lost, None)
-        delays = (Delays(Direction.ROUND_TRIP, times, trips),)
+        probes = Case("", PROBES_S, MEASURED_S, self.model).probes(number)
+        delays = (Delays(Direction.ROUND_TRIP, probes.sent_s, np.full(len(probes.sent_s), self.rtt_s)),)
         return Measurement("probes", "irtt", MEASURED_S, probes=(probes,), delays=delays)
-
-    def channel(self) -> str:
-        """Return the channel of the true link."""
-        independent = not math.isfinite(self.good_s)
-        nan = math.nan
-        return channel(
-            {
-                "loss": self.loss_good,
-                "good_s": nan if independent else self.good_s,
-                "good_sigma": nan,
-                "bad_s": nan if independent else self.bad_s,
-                "bad_sigma": nan,
-                "loss_good": self.loss_good,
-                "loss_bad": self.loss_bad,
-            }
-        )
 
 
 @dataclass(frozen=True)
@@ -134,14 +105,13 @@ class Outcome:
 
 def trial(number: int, *, runs: int = 128, jobs: int | None = None) -> Outcome:
     """Draw a link, measure it, ask for advice, and find out what is best."""
-    random = np.random.default_rng(number)
-    truth = Truth.draw(random)
+    truth = Truth.draw(np.random.default_rng(number))
     link = fit(
-        truth.measured(random), rate_bps=truth.rate_bps, last_hop_rtt_s=truth.last_hop_rtt_s, jobs=jobs
+        truth.measured(number), rate_bps=truth.rate_bps, last_hop_rtt_s=truth.last_hop_rtt_s, jobs=jobs
     )
     advice = advise(link, jobs=jobs)
     taken = advice.advised[-1] if advice.advised else advice.now
-    rates = _by_force(advice, link.toml(truth.channel()), runs, jobs)
+    rates = _by_force(advice, link.toml(channel(truth.model)), runs, jobs)
     best = max(rates, key=lambda arm: rates[arm])
     gain = rates[taken.arm] / rates[advice.now.arm]
     short_of = 1 - rates[taken.arm] / rates[best]
@@ -183,9 +153,9 @@ def main() -> None:
         stated = [each.covered for each in outcomes if each.helped]
         truth = found.truth
         print(
-            f"{number}: {text.rate(truth.rate_bps)} {text.seconds(truth.rtt_s)} bad {truth.bad_s:.3f} s "
-            f"loss {truth.loss_good:.4f}/{truth.loss_bad:.2f}: {found.advised}, best {found.best}, short of "
-            f"it by {found.short_of:.1%}; gain {found.gain:.2f} in {found.low:.2f} to {found.high:.2f}; "
+            f"{number}: {text.rate(truth.rate_bps)} {text.seconds(truth.rtt_s)} "
+            f"loss {text.share(truth.model['loss'])} bad {truth.model['bad_s']:.3f} s: {found.advised}, "
+            f"best {found.best}, short of it by {found.short_of:.1%}; gain {found.gain:.2f} in {found.low:.2f} to {found.high:.2f}; "
             f"so far {right}/{len(outcomes)} right, {sum(stated)}/{len(stated)} covered",
             flush=True,
         )

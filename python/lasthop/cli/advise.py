@@ -13,12 +13,12 @@ from lasthop.advice import SENDERS, Advice, advise
 from lasthop.advice.advice import gain, losses_in_words
 from lasthop.advice.page import document, html
 from lasthop.cli.failure import CRASHED, RefusedError, failed
-from lasthop.cli.fit import Stated, read_all
+from lasthop.cli.fit import Known, read_all
 from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
 from lasthop.comparison import ComparisonError
-from lasthop.fitting import FittedLink, fit, state, text
+from lasthop.fitting import FittedLink, fit, stated_link, text
 from lasthop.study.quantity import quantity
 from lasthop.suggest import unknown
 
@@ -28,7 +28,7 @@ class Request:
     """The arguments of the command."""
 
     files: list[Path]
-    stated: Stated
+    known: Known
     loss: str | None
     burst: str | None
     user: str
@@ -73,7 +73,7 @@ def execute(request: Request) -> None:
 
 
 def _link(request: Request, activity: Activity) -> FittedLink:
-    numbers = request.stated.numbers()
+    numbers = request.known.numbers()
     if request.files:
         if request.loss is not None or request.burst is not None:
             raise RefusedError("--loss and --burst state a link without measurements; leave them or FILE out")
@@ -89,7 +89,7 @@ def _link(request: Request, activity: Activity) -> FittedLink:
     found = quantity(request.loss)
     if found is None or found[1] != "" or not 0 <= found[0] < 1:
         raise RefusedError(f"--loss: found {request.loss!r}, expected a share below 1, such as 2%")
-    return state(rate, rtt, loss=found[0], burst=request.burst, **numbers)
+    return stated_link(rate, rtt, loss=found[0], burst=request.burst, **numbers)
 
 
 def _print(advice: Advice) -> None:

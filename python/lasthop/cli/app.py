@@ -497,10 +497,10 @@ def fit(
     Says what the measurements cannot tell, and what to measure instead.
     """
     with reporting_errors():
-        from lasthop.cli.fit import Request, Stated, execute
+        from lasthop.cli.fit import Known, Request, execute
 
-        stated = Stated(rate, up_rate, rtt, last_hop_rtt)
-        execute(Request(files or [], stated, user, captured, replay, plan, seed, jobs, out, json))
+        known = Known(rate, up_rate, rtt, last_hop_rtt)
+        execute(Request(files or [], known, user, captured, replay, plan, seed, jobs, out, json))
 
 
 @app.command()
@@ -545,10 +545,10 @@ def advise(
     """
     with reporting_errors():
         from lasthop.cli.advise import Request, execute
-        from lasthop.cli.fit import Stated
+        from lasthop.cli.fit import Known
 
-        stated = Stated(rate, up_rate, rtt, last_hop_rtt)
-        settings = (files or [], stated, loss, burst, user, captured, sender, seed, jobs, out, json)
+        known = Known(rate, up_rate, rtt, last_hop_rtt)
+        settings = (files or [], known, loss, burst, user, captured, sender, seed, jobs, out, json)
         execute(Request(*settings))
 
 

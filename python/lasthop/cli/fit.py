@@ -14,9 +14,8 @@ from lasthop.cli.output import Output
 from lasthop.cli.progress import Activity
 from lasthop.cli.streams import emit, emit_document
 from lasthop.fitting import FittedLink, FittedLosses, NoRateError, fit, plan, text
-from lasthop.fitting.link import describe
 from lasthop.fitting.losses import lost_copies
-from lasthop.measurement import Measurement, MeasurementError, read
+from lasthop.measurement import Measurement, MeasurementError, Probes, read
 from lasthop.study.quantity import quantity
 
 FAMILIES = {
@@ -30,8 +29,8 @@ FAMILIES = {
 
 
 @dataclass(frozen=True)
-class Stated:
-    """What the user states of the link, as typed."""
+class Known:
+    """What the user knows of the link, as typed."""
 
     rate: str | None
     up_rate: str | None
@@ -59,7 +58,7 @@ class Request:
     """The arguments of the command."""
 
     files: list[Path]
-    stated: Stated
+    known: Known
     user: str
     captured: str | None
     replay: bool
@@ -77,7 +76,7 @@ def execute(request: Request) -> None:
             raise RefusedError("expected at least one measurement; --plan says how to make one")
         _print_plan(None, request.as_json)
         return
-    numbers = request.stated.numbers()
+    numbers = request.known.numbers()
     with Activity("reading") as activity:
         measurements = read_all(request.files, request.user, request.captured)
         activity.doing("fitting models of the losses")
@@ -85,16 +84,33 @@ def execute(request: Request) -> None:
             link = fit(measurements, **numbers, seed=request.seed, jobs=request.jobs)
         except ValueError as error:
             raise RefusedError(str(error)) from None
-        losses = link.down or link.up
         if request.plan:
-            _print_plan(losses, request.as_json)
+            _print_plan(link.down or link.up, request.as_json)
             return
+        channel, series = _replayed(link) if request.replay else (None, None)
+        found = document(link, channel)
         out = request.out or Path(f"{request.files[0].name}.fit")
         with Output(out) as output:
-            written = _write(link, measurements, request, output, activity)
+            activity.doing("drawing figures")
+            output.text("fit.json", json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+            _draw(link, output)
+            if series is not None:
+                output.text("losses.csv", series)
+            if found["scenario"] is not None:
+                output.text("scenario.toml", found["scenario"])
     if request.as_json:
-        emit_document(json.dumps(document(link), indent=2, ensure_ascii=False))
-        return
+        emit_document(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _print(link, measurements)
+        emit(f"\nwritten to {output.summary()}")
+        if found["scenario"] is None:
+            emit(f"no scenario: {NoRateError()}")
+        else:
+            written = out / "scenario.toml"
+            emit(f"next: lasthop run {written}, lasthop compare {written}, lasthop advise FILE")
+
+
+def _print(link: FittedLink, measurements: Sequence[Measurement]) -> None:
     for each in measurements:
         emit(each.summary())
         emit()
@@ -108,15 +124,11 @@ def execute(request: Request) -> None:
             emit(f"  - {what}")
         emit(f"  measure this instead: {plan(link.down or link.up).irtt}")
         emit()
+    # The summaries have the notes of the files.
     read_notes = {note for each in measurements for note in each.notes}
     for note in link.notes:
         if note not in read_notes:
             emit(note)
-    emit(f"\nwritten to {output.summary()}")
-    if written is None:
-        emit(f"no scenario: {NoRateError()}")
-    else:
-        emit(f"next: lasthop run {written}, lasthop compare {written}, lasthop advise FILE")
 
 
 def read_all(files: Sequence[Path], user: str, captured: str | None) -> list[Measurement]:
@@ -138,7 +150,7 @@ def print_losses(losses: FittedLosses) -> None:
     from lasthop.cli.table import Table
 
     emit(f"{losses.direction}: {FAMILIES[losses.best.family]}")
-    for line in describe(losses):
+    for line in losses.lines():
         emit(f"  {line}")
     if len(losses.candidates) > 1:
         table = Table("model", "parameters", "log-likelihood", "BIC", "weight")
@@ -157,8 +169,8 @@ def print_losses(losses: FittedLosses) -> None:
         emit(f"  mean bursts longer than {text.seconds(losses.hidden_burst_s)} are excluded")
 
 
-def document(link: FittedLink) -> dict[str, Any]:
-    """Return what `--json` prints of a link."""
+def document(link: FittedLink, channel: str | None = None) -> dict[str, Any]:
+    """Return what `--json` prints of a link; `channel` replaces that of its downlink in the scenario."""
     timing = link.timing
     return {
         "files": list(link.files),
@@ -174,7 +186,7 @@ def document(link: FittedLink) -> dict[str, Any]:
         "cannot_tell": list(link.cannot_tell),
         "measure": plan(link.down or link.up).irtt,
         "notes": list(link.notes),
-        "scenario": None if link.rate_bps is None else link.toml(),
+        "scenario": None if link.rate_bps is None else link.toml(channel),
     }
 
 
@@ -212,53 +224,35 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _write(
-    link: FittedLink,
-    measurements: Sequence[Measurement],
-    request: Request,
-    output: Output,
-    activity: Activity,
-) -> Path | None:
-    """Write the results, and return the scenario's path; None if there is none."""
+def _draw(link: FittedLink, output: Output) -> None:
+    """Draw the checks of each direction."""
     from lasthop import plots
 
-    output.text("fit.json", json.dumps(document(link), indent=2, ensure_ascii=False) + "\n")
-    activity.doing("drawing figures")
     for losses, name in ((link.down, "down"), (link.up, "up")):
         if losses is not None and losses.checks:
             plots.save(plots.loss_checks(losses), output.path(f"{name}.checks", "figures"))
-    channel = None
-    if request.replay:
-        series = _series(measurements, link)
-        if series is None:
-            raise RefusedError("--replay: no file has probes of the direction that was fitted")
-        output.text("losses.csv", series)
-        channel = '{ loss-series = { file = "losses.csv" } }'
-    if link.rate_bps is None:
-        return None
-    output.text("scenario.toml", link.toml(channel))
-    return output.directory / "scenario.toml"
 
 
-def _series(measurements: Sequence[Measurement], link: FittedLink) -> str | None:
-    """Return the losses as measured, a row wherever they change."""
-    found = [
-        probes
-        for each in measurements
-        for probes in each.probes
-        if link.down is not None and probes.direction == link.down.direction and len(probes.lost) > 1
-    ]
-    if not found:
-        return None
-    probes = max(found, key=lambda each: len(each.lost))
+def _replayed(link: FittedLink) -> tuple[str, str]:
+    """Return the channel that replays the losses of the downlink, and its file: a row wherever they change.
+
+    Raises
+    ------
+    RefusedError
+        If the losses were counted, or are not known.
+    """
+    if link.down is None or not isinstance(link.down.data, Probes):
+        raise RefusedError("--replay: no file says which packets of the downlink were lost")
+    probes = link.down.data
     rows: list[tuple[str, int]] = []
     for time_s, lost in zip(probes.sent_s - probes.sent_s[0], probes.lost, strict=True):
         if not rows or (lost != rows[-1][1] and f"{time_s:.9f}" != rows[-1][0]):
             rows.append((f"{time_s:.9f}", int(lost)))
-    # A series repeats the length of its last interval: two rows at the end make that one short.
+    # A series repeats after its last row, which holds for as long as the row before it: so that one is short.
     end = float(probes.sent_s[-1] - probes.sent_s[0])
     rows += [(f"{end + later:.9f}", int(probes.lost[-1])) for later in (1e-6, 2e-6)]
-    return "".join(["time_s,loss\n", *(f"{time},{lost}\n" for time, lost in rows)])
+    series = "".join(["time_s,loss\n", *(f"{time},{lost}\n" for time, lost in rows)])
+    return '{ loss-series = { file = "losses.csv" } }', series
 
 
 def _print_plan(losses: FittedLosses | None, as_json: bool) -> None:

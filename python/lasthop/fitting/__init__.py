@@ -1,8 +1,8 @@
 """Models of a link, fitted to measurements of it. docs/fit.md describes the method and what it can tell."""
 
-from lasthop.fitting.link import FittedLink, NoRateError, fit, state
+from lasthop.fitting.link import FittedLink, NoRateError, StatedLosses, fit, stated_link
 from lasthop.fitting.losses import Candidate, Check, FittedLosses, Parameter, fit_losses
-from lasthop.fitting.plan import Plan, plan
+from lasthop.fitting.plan import ProbePlan, plan
 from lasthop.fitting.timing import Timing, Variation
 
 __all__ = [
@@ -12,11 +12,12 @@ __all__ = [
     "FittedLosses",
     "NoRateError",
     "Parameter",
-    "Plan",
+    "ProbePlan",
+    "StatedLosses",
     "Timing",
     "Variation",
     "fit",
     "fit_losses",
     "plan",
-    "state",
+    "stated_link",
 ]

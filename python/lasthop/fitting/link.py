@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +12,14 @@ import numpy as np
 from lasthop import notebook
 from lasthop._lasthop import Scenario
 from lasthop.fitting import text
-from lasthop.fitting.losses import NAMES, FittedLosses, Model, fit_losses, lost_copies
+from lasthop.fitting.losses import REPLICATES, FittedLosses, fit_losses
+from lasthop.fitting.scenario import channel, channel_of, seconds, toml
 from lasthop.fitting.timing import Timing, Variation, timing
 from lasthop.measurement import Counts, Direction, Measurement, Probes, read
 from lasthop.study.quantity import quantity
 
 LAST_HOP_RTT_S = 0.02
 """The share of the round-trip time that is taken for the last hop's, where it is not stated."""
-
-SHORTEST_S = 1e-5
-"""Periods of a scenario are not made shorter: they are printed in microseconds."""
 
 RTT_S = 0.06
 """The round-trip time where nothing has measured it."""
@@ -31,8 +29,6 @@ QUEUE_S = 0.1
 
 FEWEST_QUEUED = 20
 """Packets that a queue holds at least."""
-
-FASTEST_WIRED_BPS = 1e9
 
 
 class NoRateError(ValueError):
@@ -46,7 +42,7 @@ class NoRateError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedLosses:
     """Losses as their owner states them.
 
     Attributes
@@ -75,11 +71,13 @@ class FittedLink:
         Rate and delay.
     rate_bps, up_rate_bps : float or None
         The rates as in the scenario, measured, stated or assumed; None if unknown.
+    rate_variation, up_rate_variation : Variation or None
+        How measured rates vary; None if they hardly do, or were stated.
     rtt_s, last_hop_rtt_s : float
         Round-trip time without queues, and the last hop's share of it, likewise.
     notes : tuple of str
         What was noticed in the files, and assumed.
-    stated : Stated or None
+    stated : StatedLosses or None
         The losses of the downlink, if they were stated and not measured.
     """
 
@@ -89,10 +87,12 @@ class FittedLink:
     timing: Timing
     rate_bps: float | None
     up_rate_bps: float | None
+    rate_variation: Variation | None
+    up_rate_variation: Variation | None
     rtt_s: float
     last_hop_rtt_s: float
     notes: tuple[str, ...]
-    stated: Stated | None = None
+    stated: StatedLosses | None
 
     def __repr__(self) -> str:
         """Return its source, rate, round trip and losses."""
@@ -169,8 +169,10 @@ class FittedLink:
         NoRateError
             If the rate is unknown.
         """
-        own = _channel(self.down) if self.stated is None else self.stated.channel
-        return _toml(self, channel or own)
+        if self.rate_bps is None or self.up_rate_bps is None:
+            raise NoRateError
+        own = channel_of(self.down) if self.stated is None else self.stated.channel
+        return toml(self, self.rate_bps, self.up_rate_bps, channel or own)
 
     def scenario(self) -> Scenario:
         """Return the scenario.
@@ -191,7 +193,7 @@ def fit(
     rtt_s: float | None = None,
     last_hop_rtt_s: float | None = None,
     seed: int = 1,
-    replicates: int = 200,
+    replicates: int = REPLICATES,
     jobs: int | None = None,
 ) -> FittedLink:
     """Fit a link to one or several measurements of it.
@@ -222,44 +224,31 @@ def fit(
     """
     several = [measurements] if isinstance(measurements, Measurement | str | Path) else list(measurements)
     known = [each if isinstance(each, Measurement) else read(each) for each in several]
-    found = timing(known)
-    notes = [note for each in known for note in each.notes] + list(found.notes)
-    rate = rate_bps if rate_bps is not None else found.down_bps
-    up_rate = up_rate_bps if up_rate_bps is not None else found.up_bps
-    if up_rate is None and rate is not None:
-        up_rate = rate
-        notes.append("Assumed: the uplink has the rate of the downlink.")
-    rtt = rtt_s if rtt_s is not None else found.rtt_s
-    if rtt is None:
-        rtt = RTT_S
-        notes.append(
-            f"Assumed: a round-trip time of {text.seconds(rtt)}, which nothing has measured; state --rtt."
-        )
-    last_hop = last_hop_rtt_s
-    if last_hop is None:
-        last_hop = min(LAST_HOP_RTT_S, rtt / 2)
-        notes.append(
-            f"Assumed: {text.seconds(last_hop)} of the round-trip time of {text.seconds(rtt)} are the last "
-            "hop's; a ping to its other end, often the first that traceroute shows, says (--last-hop-rtt)."
-        )
-    last_hop = min(last_hop, rtt)
+    notes = [note for each in known for note in each.notes]
     parts = _losses(known, notes)
+    if not parts:
+        notes.append("Assumed: no losses, of which nothing is known.")
     fitted = {
         direction: fit_losses(data, seed=seed, replicates=replicates, jobs=jobs)
         for direction, data in parts.items()
     }
-    down, up = fitted.get(Direction.DOWN), fitted.get(Direction.UP)
-    if (trip := fitted.get(Direction.ROUND_TRIP)) is not None:
-        down = trip
-    if down is None and up is None:
-        notes.append("Assumed: no losses, of which nothing is known.")
-    if found.queue_s is None:
-        notes.append("Assumed: a queue of 100 ms, or of a round trip if that is longer.")
-    files = tuple(each.file for each in known)
-    return FittedLink(files, down, up, found, rate, up_rate, rtt, last_hop, tuple(dict.fromkeys(notes)))
+    # Round trips are there only if no direction is.
+    down = fitted.get(Direction.DOWN, fitted.get(Direction.ROUND_TRIP))
+    rates = {"rate_bps": rate_bps, "up_rate_bps": up_rate_bps}
+    times = {"rtt_s": rtt_s, "last_hop_rtt_s": last_hop_rtt_s}
+    return _assembled(
+        tuple(each.file for each in known),
+        timing(known),
+        down,
+        fitted.get(Direction.UP),
+        None,
+        notes,
+        **rates,
+        **times,
+    )
 
 
-def state(
+def stated_link(
     rate_bps: float,
     rtt_s: float,
     *,
@@ -291,9 +280,11 @@ def state(
         raise ValueError(f"found a loss of {loss:g}, expected a share below 1, such as 0.02")
     share, words = f"{loss:.9f}", f"{text.share(loss)} of the packets lost"
     if loss == 0:
-        stated = Stated('"perfect"', "no losses")
+        stated = StatedLosses('"perfect"', "no losses")
     elif burst is None:
-        stated = Stated(f"{{ frame-loss = {{ loss = {share} }} }}", f"{words}, independent of each other")
+        stated = StatedLosses(
+            f"{{ frame-loss = {{ loss = {share} }} }}", f"{words}, independent of each other"
+        )
     else:
         found = quantity(burst)
         if found is None or found[1] not in ("", "s") or "%" in burst or not 0 < found[0] < math.inf:
@@ -305,15 +296,66 @@ def state(
                 f"found bursts of {burst} packets at a loss of {text.share(loss)}, where independent losses "
                 f"have {1 / (1 - loss):.3g}; state longer ones, or leave the burst out"
             )
-        length = f"{found[0]:.9f}" if found[1] == "" else f'"{_seconds(found[0])}"'
+        length = f"{found[0]:.9f}" if found[1] == "" else f'"{seconds(found[0])}"'
         mean = f"{found[0]:g} packets" if found[1] == "" else text.seconds(found[0])
-        stated = Stated(
+        stated = StatedLosses(
             f"{{ gilbert = {{ loss = {share}, burst = {length} }} }}",
             f"{words}, in bursts of {mean} on average",
         )
-    known = fit([], rate_bps=rate_bps, up_rate_bps=up_rate_bps, rtt_s=rtt_s, last_hop_rtt_s=last_hop_rtt_s)
-    notes = tuple(note for note in known.notes if "no losses" not in note)
-    return replace(known, stated=stated, notes=notes)
+    rates = {"rate_bps": rate_bps, "up_rate_bps": up_rate_bps}
+    times = {"rtt_s": rtt_s, "last_hop_rtt_s": last_hop_rtt_s}
+    return _assembled((), Timing(), None, None, stated, [], **rates, **times)
+
+
+def _assembled(
+    files: tuple[str, ...],
+    found: Timing,
+    down: FittedLosses | None,
+    up: FittedLosses | None,
+    stated: StatedLosses | None,
+    notes: list[str],
+    *,
+    rate_bps: float | None,
+    up_rate_bps: float | None,
+    rtt_s: float | None,
+    last_hop_rtt_s: float | None,
+) -> FittedLink:
+    """Return a link with what was stated, else found, else assumed, which a note says."""
+    notes = [*notes, *found.notes]
+    rate = found.down_bps if rate_bps is None else rate_bps
+    up_rate = found.up_bps if up_rate_bps is None else up_rate_bps
+    if up_rate is None and rate is not None:
+        up_rate = rate
+        notes.append("Assumed: the uplink has the rate of the downlink.")
+    rtt = found.rtt_s if rtt_s is None else rtt_s
+    if rtt is None:
+        rtt = RTT_S
+        notes.append(
+            f"Assumed: a round-trip time of {text.seconds(rtt)}, which nothing has measured; state --rtt."
+        )
+    last_hop = last_hop_rtt_s
+    if last_hop is None:
+        last_hop = min(LAST_HOP_RTT_S, rtt / 2)
+        notes.append(
+            f"Assumed: {text.seconds(last_hop)} of the round-trip time of {text.seconds(rtt)} are the last "
+            "hop's. State --last-hop-rtt: the time of a ping to its other end, often traceroute's first hop."
+        )
+    if found.queue_s is None:
+        notes.append("Assumed: a queue of 100 ms, or of a round trip if that is longer.")
+    return FittedLink(
+        files=files,
+        down=down,
+        up=up,
+        timing=found,
+        rate_bps=rate,
+        up_rate_bps=up_rate,
+        rate_variation=found.down_variation if rate_bps is None else None,
+        up_rate_variation=found.up_variation if up_rate_bps is None else None,
+        rtt_s=rtt,
+        last_hop_rtt_s=min(last_hop, rtt),
+        notes=tuple(dict.fromkeys(notes)),
+        stated=stated,
+    )
 
 
 def _losses(known: Sequence[Measurement], notes: list[str]) -> dict[Direction, Probes | Counts]:
@@ -372,113 +414,3 @@ def _usable(measurement: Measurement, notes: list[str]) -> list[Probes | Counts]
             f"{Path(measurement.file).name}: shares of losses without numbers of packets are not used."
         )
     return usable
-
-
-def channel(model: Model) -> str:
-    """Return a model as a channel of a scenario, an inline table of TOML."""
-    if math.isnan(model["bad_s"]):
-        loss = model["loss"]
-        return f"{{ frame-loss = {{ loss = {loss:.9f} }} }}" if loss > 0 else '"perfect"'
-    losses = f"loss_good = {model['loss_good']:.9f}, loss_bad = {model['loss_bad']:.9f}"
-    if math.isnan(model["good_sigma"]) and math.isnan(model["bad_sigma"]):
-        # Lengths are printed in microseconds; longer periods of the same shares are alike to packets.
-        longer = max(1.0, SHORTEST_S / min(model["good_s"], model["bad_s"]))
-        stays = f'good = "{_seconds(longer * model["good_s"])}", bad = "{_seconds(longer * model["bad_s"])}"'
-        return f"{{ gilbert-elliott = {{ {stays}, {losses} }} }}"
-    laws = ", ".join(_law(name, model[f"{name}_s"], model[f"{name}_sigma"]) for name in ("good", "bad"))
-    return f"{{ semi-markov = {{ {laws}, {losses} }} }}"
-
-
-def _channel(losses: FittedLosses | None) -> str:
-    return '"perfect"' if losses is None else channel(losses.best.model)
-
-
-def _law(name: str, mean_s: float, sigma: float) -> str:
-    if math.isnan(sigma):
-        return f'{name}.exponential = "{_seconds(mean_s)}"'
-    return f'{name}.lognormal = {{ mean = "{_seconds(mean_s)}", sigma = {min(sigma, 5.0):.4f} }}'
-
-
-def _seconds(value: float) -> str:
-    """Return a length that a scenario takes, exact to a microsecond; centuries are forever."""
-    return f"{min(max(value, 1e-6), 3e9):.6f} s"
-
-
-def _lognormal(course: Variation) -> str:
-    step = max(course.step_s, 0.01)
-    correlation = text.seconds(course.correlation_s) if course.correlation_s > 0 else "0 s"
-    return f'sigma = {course.sigma:.3f}, step = "{text.seconds(step)}", correlation = "{correlation}" }}'
-
-
-def describe(losses: FittedLosses) -> list[str]:
-    """Return the parameters of the chosen model in lines."""
-    lines = []
-    for parameter in losses.parameters:
-        spread = text.between(parameter.low, parameter.high, parameter.write)
-        lines.append(f"{NAMES[parameter.name]} {parameter.write(parameter.value)} ({spread})")
-    if losses.parameter("bad_s") is not None:
-        model = losses.best.model
-        lines.append(
-            f"three copies at once: {text.share(lost_copies(model, 3))} lost, where independent losses would "
-            f"leave {text.share(model['loss'] ** 3)}"
-        )
-    return lines
-
-
-def _toml(link: FittedLink, channel: str) -> str:
-    if link.rate_bps is None or link.up_rate_bps is None:
-        raise NoRateError
-    wired = max(link.rtt_s - link.last_hop_rtt_s, 0.0) / 2
-    hop = link.last_hop_rtt_s / 2
-    of = ", ".join(Path(file).name for file in link.files)
-    lines = [f"# Fitted by `lasthop fit` to {_line(of)}.", "#"] if of else []
-    for losses, name in ((link.down, "down"), (link.up, "up")):
-        if losses is not None:
-            lines.append(f"# {name}: {losses.lost:,} of {losses.sent:,} packets lost; {losses.best.family}:")
-            lines += [f"#   {line}" for line in describe(losses)]
-    lines += [f"# Cannot be told: {_line(what)}." for what in link.cannot_tell]
-    lines += [f"# {_line(note)}" for note in link.notes]
-    rate = f'"{text.rate(link.rate_bps)}"'
-    if link.timing.down_variation is not None and link.rate_bps == link.timing.down_bps:
-        rate = f"{{ lognormal = {{ mean = {rate}, {_lognormal(link.timing.down_variation)} }}"
-    delay = f'"{text.seconds(hop)}"'
-    if (course := link.timing.delay_variation) is not None:
-        median = f'median = "{text.seconds(course.median)}"'
-        delay = f"{{ lognormal = {{ least = {delay}, {median}, {_lognormal(course)} }}"
-    lines += [
-        "",
-        f'title = "{_plain(f"Fitted to {of}" if of else "A link as stated")}"',
-        'limit = "30 s"',
-        'sender = "linux"',
-        'schemes = ["basic"]',
-        "",
-        "[transfer]",
-        'size = "unlimited"',
-        "",
-        "[wired]",
-        f'rate = "{text.rate(max(FASTEST_WIRED_BPS, 10 * link.rate_bps))}"',
-        f'delay = "{text.seconds(wired)}"' if wired > 0 else 'delay = "0 s"',
-        "",
-        "[radio]",
-        f"rate = {rate}",
-        f"delay = {delay}",
-        f'queue = "{link.queue_packets} packets"',
-        f"channel = {channel}",
-        "",
-        "[radio.uplink]",
-        f'rate = "{text.rate(link.up_rate_bps)}"',
-        f'delay = "{text.seconds(hop)}"',
-        f"channel = {_channel(link.up)}",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _line(text: str) -> str:
-    """Return a text that stays within a comment."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def _plain(name: str) -> str:
-    """Return a name that a TOML string takes as it is."""
-    return "".join(letter if letter.isprintable() and letter not in '"\\' else "?" for letter in name)

@@ -139,8 +139,8 @@ class FittedLosses:
 
     Attributes
     ----------
-    direction : Direction
-        Which.
+    data : Probes or Counts
+        What was fitted.
     sent, lost : int
         Packets that were sent, and lost.
     duration_s, spacing_s : float
@@ -162,7 +162,7 @@ class FittedLosses:
         What the measurement does not say; empty if it says all.
     """
 
-    direction: Direction
+    data: Probes | Counts
     sent: int
     lost: int
     duration_s: float
@@ -173,6 +173,11 @@ class FittedLosses:
     checks: tuple[Check, ...]
     hidden_burst_s: float | None
     cannot_tell: tuple[str, ...]
+
+    @property
+    def direction(self) -> Direction:
+        """The direction."""
+        return self.data.direction
 
     @property
     def best(self) -> Candidate:
@@ -189,6 +194,20 @@ class FittedLosses:
                 break
             failed.append(check)
         return tuple(failed)
+
+    def lines(self) -> list[str]:
+        """Return the parameters of the best model with their intervals, a line for each."""
+        lines = [
+            f"{NAMES[each.name]} {each.write(each.value)} ({text.between(each.low, each.high, each.write)})"
+            for each in self.parameters
+        ]
+        if self.parameter("bad_s") is not None:
+            model = self.best.model
+            lines.append(
+                f"three copies at once: {text.share(lost_copies(model, 3))} lost, where independent losses "
+                f"would leave {text.share(model['loss'] ** 3)}"
+            )
+        return lines
 
     def parameter(self, name: str) -> Parameter | None:
         """Return a parameter of the best model by its name, if it has it."""
@@ -306,7 +325,7 @@ def fit_losses(
             draws = profile_draws
     checked = record.lost > 0 and replicates >= FEWEST_REPLICATES
     return FittedLosses(
-        direction=data.direction,
+        data=data,
         sent=record.sent,
         lost=record.lost,
         duration_s=record.duration_s,

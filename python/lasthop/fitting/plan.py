@@ -14,7 +14,7 @@ SHORTEST_S, LONGEST_S = 300.0, 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProbePlan:
     """A measurement to make.
 
     Attributes
@@ -44,7 +44,7 @@ class Plan:
         return f"ping -D -O -i {self.interval_s:g} -c {count} SERVER > link.txt"
 
 
-def plan(losses: FittedLosses | None = None) -> Plan:
+def plan(losses: FittedLosses | None = None) -> ProbePlan:
     """Return what to measure, given what an earlier measurement has told.
 
     Parameters
@@ -60,22 +60,24 @@ def plan(losses: FittedLosses | None = None) -> Plan:
     'irtt client -i 10ms -d 300s -l 200 -q -o link.json SERVER'
     """
     if losses is None:
-        return Plan(0.01, SHORTEST_S, "bad periods from 20 ms on are seen if they come every five seconds")
+        return ProbePlan(
+            0.01, SHORTEST_S, "bad periods from 20 ms on are seen if they come every five seconds"
+        )
     bad, good = losses.parameter("bad_s"), losses.parameter("good_s")
     if bad is not None and good is not None and bad.told:
         # Three probes in a period tell its length.
         interval = min(max(_round(bad.value / 3), 0.005), 0.02)
         cycle = bad.value + good.value
         duration = min(max(PERIODS * cycle, SHORTEST_S), LONGEST_S)
-        return Plan(interval, duration, f"{duration / cycle:.0f} bad periods are met")
+        return ProbePlan(interval, duration, f"{duration / cycle:.0f} bad periods are met")
     share = losses.lost / losses.sent
     if losses.lost == 0:
-        return Plan(0.01, LONGEST_S, "losses are rare: an hour shows one in 360,000")
+        return ProbePlan(0.01, LONGEST_S, "losses are rare: an hour shows one in 360,000")
     if losses.lost < FEWEST_LOSSES:
         duration = min(max(10 * losses.duration_s, SHORTEST_S), LONGEST_S)
-        return Plan(0.01, duration, "losses are rare: a longer measurement meets enough of them")
+        return ProbePlan(0.01, duration, "losses are rare: a longer measurement meets enough of them")
     duration = min(max(PERIODS * 0.1 / share, SHORTEST_S), LONGEST_S)
-    return Plan(0.01, duration, "probes every 10 ms see bursts from 20 ms on")
+    return ProbePlan(0.01, duration, "probes every 10 ms see bursts from 20 ms on")
 
 
 def _round(interval_s: float) -> float:

@@ -9,16 +9,18 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from lasthop.fitting import Check, FittedLosses
+from lasthop.measurement import Counts
 from lasthop.plots import _style
 from lasthop.plots._figure import Columns, DataFigure
 from lasthop.plots._style import style
 
 _PANELS = {
-    "bursts": ("burst length (packets)", "bursts"),
-    "gaps": ("gap between bursts (packets)", "gaps"),
-    "after_loss": ("packets after a lost one", "loss (%)"),
-    "by_time": ("time (s)", "loss (%)"),
+    "bursts": ("burst length ({unit})", "bursts"),
+    "gaps": ("gap between bursts ({unit})", "gaps"),
+    "after_loss": ("{unit} after a lossy one", "{lossy} (%)"),
+    "by_time": ("time (s)", "{lossy} (%)"),
 }
+"""The axes of each check. Of counts, an interval with any loss is lossy."""
 
 
 def loss_checks(losses: FittedLosses) -> DataFigure:
@@ -57,7 +59,13 @@ def loss_checks(losses: FittedLosses) -> DataFigure:
 
 
 def _draw(panel: Axes, check: Check, losses: FittedLosses) -> None:
-    label, unit = _PANELS[check.name]
+    counted = isinstance(losses.data, Counts)
+    words = (
+        {"unit": "intervals", "lossy": "intervals with losses"}
+        if counted
+        else {"unit": "packets", "lossy": "loss"}
+    )
+    label, unit = (axis.format(**words) for axis in _PANELS[check.name])
     place: npt.NDArray[np.float64]
     if check.name == "by_time":
         windows = len(check.observed)

@@ -48,7 +48,7 @@ impl Scheme for Arq {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "both ends of the wireless link",
-            exists: Some("retries of Wi-Fi, acknowledged mode of RLC"),
+            products: Some("retries of Wi-Fi, acknowledged mode of RLC"),
             cost: "air time and delay that varies, for all traffic of the link",
             reads_tcp: false,
             settings: &[],

@@ -65,7 +65,7 @@ impl Scheme for Eln {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "base station and sender",
-            exists: None,
+            products: None,
             cost: "marks in TCP headers",
             reads_tcp: true,
             settings: &[],

@@ -60,7 +60,7 @@ impl Scheme for ITcp {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "base station",
-            exists: Some("performance enhancing proxies, such as pepsal"),
+            products: Some("performance enhancing proxies, such as pepsal"),
             cost: "acknowledges data that the receiver does not have yet; both directions must pass it",
             reads_tcp: true,
             settings: &[("buffer", "1 MiB")],

@@ -55,7 +55,7 @@ pub struct Deployment {
     /// Where it is installed, such as "base station".
     pub place: &'static str,
     /// Products that have it; `None` if it exists in research code only.
-    pub exists: Option<&'static str>,
+    pub products: Option<&'static str>,
     /// What it costs.
     pub cost: &'static str,
     /// Whether it reads or writes TCP headers on the way, which a VPN hides.

@@ -134,7 +134,7 @@ impl Scheme for Snoop {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "base station",
-            exists: None,
+            products: None,
             cost: "must see TCP headers and both directions of a connection",
             reads_tcp: true,
             settings: &[],

@@ -93,7 +93,7 @@ impl Scheme for Wenp {
     fn deployment(&self) -> Option<Deployment> {
         Some(Deployment {
             place: "base station and sender",
-            exists: None,
+            products: None,
             cost: "marks in TCP headers",
             reads_tcp: true,
             settings: &[],

@@ -1,0 +1,124 @@
+"""How often the intervals of fits cover the truth: `python -m lasthop.fitting.coverage 400`.
+
+Each case is a link whose losses follow a known model, and probes of it. The table has the share of the
+records whose 95 % interval holds each parameter, after the choice of the model, and how often the true family
+was chosen. A parameter that is not told does not claim to be covered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from lasthop._lasthop import simulate_losses
+from lasthop.fitting.losses import NAMES, FittedLosses, Model, fit_losses
+from lasthop.measurement import Direction, Probes
+
+
+def periods(
+    good_s: float,
+    bad_s: float,
+    loss_good: float,
+    loss_bad: float,
+    *,
+    good_sigma: float = math.nan,
+    bad_sigma: float = math.nan,
+) -> Model:
+    """Return a model of good and bad periods: mean lengths, losses, and sigmas of lognormal lengths."""
+    return {
+        "loss": (good_s * loss_good + bad_s * loss_bad) / (good_s + bad_s),
+        "good_s": good_s,
+        "good_sigma": good_sigma,
+        "bad_s": bad_s,
+        "bad_sigma": bad_sigma,
+        "loss_good": loss_good,
+        "loss_bad": loss_bad,
+    }
+
+
+def independent(loss: float) -> Model:
+    """Return the model of independent losses."""
+    return {**dict.fromkeys(NAMES, math.nan), "loss": loss}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Probes of a link.
+
+    Attributes
+    ----------
+    family : str
+        The family of its losses.
+    spacing_s, duration_s : float
+        Time between probes, each of which is up to a fifth of it late, and how long they go on.
+    model : Model
+        The true model.
+    """
+
+    family: str
+    spacing_s: float
+    duration_s: float
+    model: Model
+
+    def probes(self, number: int) -> Probes:
+        """Return the record with this number."""
+        count = round(self.duration_s / self.spacing_s)
+        late = np.random.default_rng(number).random(count) / 5
+        times = (np.arange(count) + late) * self.spacing_s
+        return Probes(Direction.DOWN, times, simulate_losses(times, self.model, number), None)
+
+
+CASES = (
+    Case("independent", 0.02, 300.0, independent(0.02)),
+    Case("gilbert", 0.02, 300.0, periods(4.0, 0.4, 0.0, 1.0)),
+    Case("gilbert", 0.01, 300.0, periods(2.0, 0.05, 0.0, 1.0)),
+    Case("gilbert-elliott-3", 0.02, 300.0, periods(4.0, 0.4, 0.0, 0.9)),
+    Case("gilbert-elliott-3", 0.01, 300.0, periods(2.0, 0.05, 0.0, 0.6)),
+    Case("gilbert-elliott-3", 0.1, 300.0, periods(4.0, 0.4, 0.0, 0.9)),
+    Case("gilbert-elliott", 0.02, 300.0, periods(5.0, 1.0, 0.01, 0.5)),
+    Case("gilbert-elliott", 0.02, 600.0, periods(20.0, 2.0, 0.003, 0.3)),
+    Case("semi-markov", 0.02, 600.0, periods(9.24, 0.3, 0.0, 1.0, good_sigma=1.5)),
+    Case("semi-markov", 0.01, 600.0, periods(4.0, 0.41, 0.0, 1.0, bad_sigma=1.2)),
+)
+
+
+def covered(found: FittedLosses, truth: Model) -> dict[str, bool]:
+    """Return for each parameter that the fit tells and the truth has whether its interval holds the truth."""
+    return {
+        each.name: each.low <= truth[each.name] <= each.high
+        for each in found.parameters
+        if each.told and not math.isnan(truth[each.name]) and truth[each.name] not in (0.0, 1.0)
+    }
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("records", type=int, nargs="?", default=100, help="records of each case")
+    records = parser.parse_args().records
+    for case in CASES:
+        chosen: Counter[str] = Counter()
+        told: Counter[str] = Counter()
+        held: Counter[str] = Counter()
+        for number in range(records):
+            found = fit_losses(case.probes(number), seed=number)
+            chosen[found.best.family] += 1
+            for name, holds in covered(found, case.model).items():
+                told[name] += 1
+                held[name] += holds
+        shares = ", ".join(
+            f"{name} {held[name] / told[name]:.1%} of {told[name]}" for name in NAMES if told[name]
+        )
+        right = chosen[case.family]
+        print(
+            f"{case.family}, {case.spacing_s:g} s, {case.duration_s:g} s: chosen {right}/{records}; {shares}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
