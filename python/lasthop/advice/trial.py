@@ -155,7 +155,8 @@ def main() -> None:
         print(
             f"{number}: {text.rate(truth.rate_bps)} {text.seconds(truth.rtt_s)} "
             f"loss {text.share(truth.model['loss'])} bad {truth.model['bad_s']:.3f} s: {found.advised}, "
-            f"best {found.best}, short of it by {found.short_of:.1%}; gain {found.gain:.2f} in {found.low:.2f} to {found.high:.2f}; "
+            f"best {found.best}, short of it by {found.short_of:.1%}; "
+            f"gain {found.gain:.2f} in {found.low:.2f} to {found.high:.2f}; "
             f"so far {right}/{len(outcomes)} right, {sum(stated)}/{len(stated)} covered",
             flush=True,
         )
