@@ -7,7 +7,6 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use lasthop_base::{Bytes, Duration, Time};
-use lasthop_proto::Handle;
 use lasthop_scenario::{Carried, Emulation, Side};
 use lasthop_wire::{Checksum, IpPacket, LinkType, Transport, checksum, edit};
 use nix::errno::Errno;
@@ -73,7 +72,7 @@ pub struct Emulator {
     cpu_ns: u64,
 }
 
-/// What tells flows apart: addresses, protocol and ports, in the direction of the packet.
+/// The identity of a flow: addresses, protocol and ports, in the direction of the packet.
 type FlowKey = (IpAddr, IpAddr, u8, u16, u16);
 
 impl Emulator {
@@ -169,7 +168,7 @@ impl Emulator {
         Time::from_nanos(self.origin_ns.map_or(0, |origin| monotonic_ns().saturating_sub(origin)))
     }
 
-    /// The monotonic clock when something is due.
+    /// The next deadline on the monotonic clock, in nanoseconds.
     fn due_ns(&self) -> u64 {
         let next = self.emulation.next_wakeup();
         match self.origin_ns {
@@ -178,7 +177,7 @@ impl Emulator {
         }
     }
 
-    /// Waits until something is due, a frame arrives, or the clock is `until_ns`; returns the interfaces with frames.
+    /// Waits for the next deadline, a frame, or the time `until_ns`; returns the interfaces with frames.
     fn wait(&self, until_ns: u64) -> io::Result<impl Iterator<Item = Side> + use<>> {
         let timeout = self.due_ns().min(until_ns).saturating_sub(monotonic_ns());
         let timeout = TimeSpec::new((timeout / 1_000_000_000) as i64, (timeout % 1_000_000_000) as i64);
@@ -191,7 +190,7 @@ impl Emulator {
         Ok(Side::BOTH.into_iter().filter(move |side| ready[*side as usize]))
     }
 
-    /// Reads frames of one interface, and carries out meanwhile what is due.
+    /// Reads frames of one interface, and handles due events in between.
     fn read(&mut self, side: Side, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
             let Some(received) = self.interfaces[side as usize].receive(buffer)? else { break };
@@ -222,10 +221,10 @@ impl Emulator {
             return Ok(());
         }
         if self.origin_ns.is_none() {
-            // What is simulated beside the real packets may have begun before.
+            // Simulated traffic may start earlier.
             let start = self.emulation.start();
             self.emulation.advance(start);
-            self.origin_ns = Some(monotonic_ns() - start.as_nanos().min(monotonic_ns()));
+            self.origin_ns = Some(monotonic_ns().saturating_sub(start.as_nanos()));
         }
         let end = &mut self.ends[side as usize];
         (end.sent_packets, end.sent_bytes) = (end.sent_packets + 1, end.sent_bytes + packet.len as u64);
@@ -240,7 +239,7 @@ impl Emulator {
         let len = ETHERNET + packet.bytes.len();
         let handle = self.frames.insert(&frame[..len], received.waited_ns);
         let bytes = &mut self.frames.get(handle).bytes;
-        // The sender left the checksum to the network card, which a wireless link would get after.
+        // The sender left the checksum to its network card, which comes before the links.
         if packet.transport_checksum() == Checksum::Partial {
             checksum::repair(&mut bytes[ETHERNET..]).expect("the packet has been read");
         }
@@ -268,7 +267,7 @@ impl Emulator {
         *self.lanes.entry(key).or_insert(next)
     }
 
-    /// Carries out what is due, and writes what leaves the network.
+    /// Handles due events, and writes the packets that leave the network.
     fn advance(&mut self) -> io::Result<()> {
         if self.origin_ns.is_some() {
             let now = self.now();
@@ -324,7 +323,6 @@ impl Emulator {
             }
         }
         self.frames.remove(packet.handle);
-        debug_assert!(packet.handle != Handle::NONE);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use nix::sys::time::TimeSpec;
 
 use crate::clock;
 
-/// Buffer of a socket, in bytes: packets wait there while the thread does something else.
+/// Receive and send buffers of a socket, in bytes. Packets wait there while the thread is busy.
 const BUFFER: usize = 4 << 20;
 
 /// An interface whose frames are read and written whole, with their Ethernet headers.
@@ -21,7 +21,7 @@ const BUFFER: usize = 4 << 20;
 pub struct Interface {
     socket: OwnedFd,
     control: Vec<u8>,
-    /// Frames that did not fit the buffer of the socket so far.
+    /// Frames that overflowed the buffer of the socket.
     overflowed: u32,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Received {
     pub(crate) is_cut: bool,
 }
 
-/// What became of a frame that was written.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// The other end has it.
@@ -126,7 +126,7 @@ impl Interface {
         }
     }
 
-    /// Frames that did not fit the buffer of the socket so far, since they were not read in time.
+    /// Frames that were not read in time and overflowed the buffer of the socket.
     pub(crate) fn overflowed(&self) -> u64 {
         self.overflowed.into()
     }

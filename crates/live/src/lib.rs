@@ -5,8 +5,8 @@
 //!          bytes             handle                                            bytes
 //! ```
 //!
-//! One thread reads frames, carries out what the links have due, and writes what leaves them. How late each packet left
-//! is measured. Linux only.
+//! One thread reads frames, handles the due events of the links, and writes the frames that leave them. It measures the
+//! lateness of each packet. Linux only.
 
 #![cfg(target_os = "linux")]
 

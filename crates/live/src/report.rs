@@ -23,7 +23,7 @@ pub struct Report {
     /// Packets dropped since this machine was too slow: not read in time, more than memory allows, or without room at the
     /// receiver.
     pub overload_drops: u64,
-    /// How late packets left.
+    /// The lateness of packets.
     pub lateness: Lateness,
     /// Frames that did not enter the network.
     pub unforwarded: Unforwarded,
@@ -48,7 +48,7 @@ pub struct SideReport {
     pub received_bytes: u64,
 }
 
-/// The difference between when packets left and when they should have, from their arrival at the interface on.
+/// The lateness of packets: the time that each waited to be read, and the time between its deadline and its write.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Lateness {
     /// The median, in seconds.

@@ -14,8 +14,8 @@ use crate::scenario::Scenario;
 
 /// The network of a scenario in real time, between two network interfaces. Linux only.
 ///
-/// The interfaces stand for the two ends of the scenario's first connection. All their frames are read; what is
-/// sent there is seen by who is on the other side, such as the other end of a veth pair in a namespace of its own.
+/// The interfaces stand for the two ends of the scenario's first connection. All their frames are read; packets
+/// that leave the network are written to them, for the peer of each, such as the other end of a veth pair.
 ///
 /// Parameters
 /// ----------
@@ -49,7 +49,7 @@ pub(crate) struct Emulator(Mutex<Option<lasthop_live::Emulator>>);
 impl Emulator {
     #[new]
     #[pyo3(signature = (scenario, scheme, interfaces, *, seed=1, run=0, mtu, longest_wait, pcap=None))]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
         scenario: &Scenario,
@@ -100,7 +100,7 @@ impl Emulator {
     /// Returns
     /// -------
     /// str
-    ///     JSON with what became of the packets, and how late they left: docs/json.md.
+    ///     The report as JSON: docs/json.md.
     ///
     /// Raises
     /// ------

@@ -374,8 +374,8 @@ impl<T: Tap> Engine<T> {
         self.tap.handled(self.now, id, &self.nodes[index]);
     }
 
-    /// Carries out everything that is due by `until`, each event at its own time, and moves the clock there. For who
-    /// drives the components by a real clock.
+    /// Handles all events due by `until`, each at its own time, and sets the clock to `until`. For drivers with a real
+    /// clock.
     ///
     /// # Panics
     /// As [`run`](Engine::run).
@@ -443,7 +443,7 @@ impl<T: Tap> Engine<T> {
         &self.tap
     }
 
-    /// The observer, to take what it has seen from it.
+    /// The observer, to take its records.
     pub fn tap_mut(&mut self) -> &mut T {
         &mut self.tap
     }
