@@ -6,13 +6,12 @@
 
 use lasthop_base::{Bytes, Duration, Streams, Time};
 use lasthop_proto::scheme::LinkEnd;
-use lasthop_proto::{Body, Datagram};
 use lasthop_proto::{
-    Component, ComponentId, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port,
+    Body, Component, ComponentId, Datagram, DropReason, Dscp, Ecn, FlowId, Handle, HostId, Out, Packet, Port,
 };
 use lasthop_sim::network::PortRef;
 use lasthop_sim::queue::{Management, Queue};
-use lasthop_sim::{Engine, Node, Tap, Wire};
+use lasthop_sim::{Engine, Node, RadioStats, Tap, Wire};
 use serde::Serialize;
 
 use crate::build::{Layout, Network, NetworkLink, Workload, World};
@@ -39,7 +38,7 @@ impl Side {
     pub const BOTH: [Side; 2] = [Side::Source, Side::Destination];
 }
 
-/// What became of a real packet.
+/// The outcome of a real packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carried {
     /// When it left the network or was dropped.
@@ -50,10 +49,11 @@ pub struct Carried {
     pub outcome: Result<Side, (ComponentId, DropReason)>,
 }
 
-/// Counters of one direction of a link, or of a cell. Packets of simulated traffic count, too.
+/// Counters of one direction of a link, of a cell, or of a shared radio. Packets of simulated traffic count, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkCounters {
-    /// The nodes from and to which the direction leads, as `FROM-TO`; for a cell, the access point.
+    /// The nodes from and to which the direction leads, as `FROM-TO`; for a cell, the access point; for a shared radio,
+    /// the base station.
     pub link: String,
     /// Packets dropped by a full queue.
     pub queue_drops: u64,
@@ -196,11 +196,22 @@ impl Scenario {
     }
 }
 
+/// Packets marked by the links of a radio; attempts on the air and those that failed.
+fn of_radio<'a>(links: impl IntoIterator<Item = &'a RadioStats>) -> (u64, Option<(u64, u64)>) {
+    let (mut marked, mut attempts, mut failed) = (0, 0, 0);
+    for stats in links {
+        marked += stats.marked;
+        attempts += stats.attempts;
+        failed += stats.failed_attempts;
+    }
+    (marked, Some((attempts, failed)))
+}
+
 fn boxed(component: impl Component + 'static) -> Box<dyn Component> {
     Box::new(component)
 }
 
-/// What a combination does beside its use of links, if it does.
+/// The activity of a combination beyond its use of links, as the verb of a sentence; `None` without one.
 fn beyond_links(
     combination: &lasthop_proto::scheme::Combination<'_>,
     network: &Network,
@@ -295,7 +306,7 @@ impl Emulation {
         self.lanes[0].len()
     }
 
-    /// Carries out what is due by `until`, and moves the clock there.
+    /// Handles all events due by `until`, each at its own time, and sets the clock to `until`.
     pub fn advance(&mut self, until: Time) {
         self.engine.advance(until);
     }
@@ -313,12 +324,12 @@ impl Emulation {
         self.engine.inject(port, &Packet { src, dst, flow, size, dscp, ecn, handle, body });
     }
 
-    /// The next time at which something is due, or an earlier one; [`Time::NEVER`] if nothing is.
+    /// The next deadline, or an earlier time; [`Time::NEVER`] without one.
     pub fn next_wakeup(&self) -> Time {
         self.engine.next_wakeup()
     }
 
-    /// Takes what has become of packets since the last call, in order of time. Each packet occurs once.
+    /// Takes the outcomes of packets since the last call, in order of time. Each packet has one.
     pub fn take(&mut self) -> impl Iterator<Item = Carried> {
         self.engine.tap_mut().carried.drain(..)
     }
@@ -340,10 +351,8 @@ impl Emulation {
             let [queue_drops, aqm_drops, lost_on_air, link_discards, unreachable] =
                 self.engine.tap().drops[usize::from(id.0)];
             let (marked, on_air) = match self.engine.node(*id) {
-                Node::Radio(radio) => {
-                    let stats = radio.stats();
-                    (stats.marked, Some((stats.attempts, stats.failed_attempts)))
-                }
+                Node::Radio(radio) => of_radio([radio.stats()]),
+                Node::Shared(radio) => of_radio(radio.stats()),
                 Node::Managed(link) => (link.stats().marked, None),
                 Node::Varying(link) => (link.stats().marked, None),
                 _ => (0, None),

@@ -155,6 +155,31 @@ fn losses_go_on_after_the_limit() {
     assert_eq!(lost(&short), lost(FADING));
 }
 
+/// A shared radio counts the transmissions to its mobile hosts: one for each packet delivered, and the failed ones.
+#[test]
+fn a_shared_radio_counts_its_transmissions() {
+    let text = r#"
+        limit = "60 s"
+        [topology.shared-radio]
+        mobiles = 1
+        [transfer]
+        size = "unlimited"
+        [wired]
+        rate = "1 Mbps"
+        [radio]
+        rate = "1 Mbps"
+        channel.frame-loss.loss = 0.3
+        arq.stop-and-wait = { retransmissions = 3, backoff.fixed = "0 s" }
+    "#;
+    let (carried, links) = probe(emulate(&read(text), "basic", 0), u64::MAX / 2);
+    let delivered = carried.iter().filter(|each| each.outcome.is_ok()).count() as u64;
+    let radio = links.iter().find(|each| each.link == "base").expect("there is a shared radio");
+    let failures = radio.link_failures.expect("it has channels");
+    assert!(failures > 300, "{radio:?}");
+    assert_eq!(radio.link_attempts, Some(delivered + failures));
+    assert_eq!(radio.link_discards, 1_000 - delivered);
+}
+
 #[test]
 fn marks_of_queues_reach_the_packet() {
     let marking = FADING.replace(
