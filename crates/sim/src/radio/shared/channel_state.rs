@@ -10,36 +10,31 @@
 
 use lasthop_base::{Duration, Time};
 
-use super::dispatch::{Choice, Dispatcher, Offer, next_ready, wait};
+use super::dispatch::{Choice, Dispatcher, Offer, Turn};
 
 /// Round robin over the mobile hosts that are not deferred.
 pub(super) struct ChannelState {
     wait: Duration,
-    turn: usize,
+    turn: Turn,
     /// Until when each mobile host is deferred.
     deferred: Vec<Time>,
 }
 
 impl ChannelState {
     pub(super) fn new(wait: Duration, mobiles: usize) -> ChannelState {
-        ChannelState { wait, turn: 0, deferred: vec![Time::ZERO; mobiles] }
+        ChannelState { wait, turn: Turn::default(), deferred: vec![Time::ZERO; mobiles] }
     }
 }
 
 impl Dispatcher for ChannelState {
     fn choose(&mut self, now: Time, offers: &[Offer]) -> Choice {
-        let ready = next_ready(now, offers, self.turn, |mobile, _| self.deferred[mobile] <= now);
+        let ready = self.turn.find(now, offers, |mobile, _| self.deferred[mobile] <= now);
         let deferred = || {
             let ready = (0..offers.len()).filter(|&mobile| offers[mobile].ready <= now);
             ready.min_by_key(|&mobile| self.deferred[mobile])
         };
-        match ready.or_else(deferred) {
-            Some(mobile) => {
-                self.turn = mobile + 1;
-                Choice::Serve(mobile)
-            }
-            None => wait(offers),
-        }
+        let chosen = ready.or_else(deferred);
+        self.turn.pass(chosen, offers)
     }
 
     fn ended(&mut self, now: Time, mobile: usize, arrived: bool) {

@@ -50,20 +50,34 @@ pub(super) enum Choice {
     Wait(Time),
 }
 
-/// The first ready mobile host from number `turn` on, in a circle, that `suits`.
-pub(super) fn next_ready(
-    now: Time,
-    offers: &[Offer],
-    turn: usize,
-    suits: impl Fn(usize, &Offer) -> bool,
-) -> Option<usize> {
-    let circle = (0..offers.len()).map(|step| (turn + step) % offers.len());
-    circle.into_iter().find(|&mobile| offers[mobile].ready <= now && suits(mobile, &offers[mobile]))
+/// The turn of a round robin.
+#[derive(Default)]
+pub(super) struct Turn {
+    mobile: usize,
 }
 
-/// Waits until the next mobile host is ready.
-pub(super) fn wait(offers: &[Offer]) -> Choice {
-    Choice::Wait(offers.iter().map(|offer| offer.ready).min().unwrap_or(Time::NEVER))
+impl Turn {
+    /// The first ready mobile host from the turn on, in a circle, that `suits`.
+    pub(super) fn find(
+        &self,
+        now: Time,
+        offers: &[Offer],
+        suits: impl Fn(usize, &Offer) -> bool,
+    ) -> Option<usize> {
+        let mut circle = (0..offers.len()).map(|step| (self.mobile + step) % offers.len());
+        circle.find(|&mobile| offers[mobile].ready <= now && suits(mobile, &offers[mobile]))
+    }
+
+    /// Serves `chosen`, and passes the turn to the next mobile host. Without one, waits until a mobile host is ready.
+    pub(super) fn pass(&mut self, chosen: Option<usize>, offers: &[Offer]) -> Choice {
+        match chosen {
+            Some(mobile) => {
+                self.mobile = mobile + 1;
+                Choice::Serve(mobile)
+            }
+            None => Choice::Wait(offers.iter().map(|offer| offer.ready).min().unwrap_or(Time::NEVER)),
+        }
+    }
 }
 
 /// The dispatcher of a shared radio and its parameters, as in scenario files.
@@ -112,7 +126,7 @@ impl Dispatch {
 
     /// Whether all packets wait in one queue.
     pub fn has_one_queue(&self) -> bool {
-        *self == Dispatch::Fifo
+        self.build(0).has_one_queue()
     }
 
     pub(super) fn build(self, mobiles: usize) -> Box<dyn Dispatcher> {

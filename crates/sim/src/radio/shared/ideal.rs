@@ -3,24 +3,19 @@
 
 use lasthop_base::Time;
 
-use super::dispatch::{Choice, Dispatcher, Offer, next_ready, wait};
+use super::dispatch::{Choice, Dispatcher, Offer, Turn};
 
 /// Round robin over the mobile hosts whose channel is in the good state. If there is none, over all.
 #[derive(Default)]
 pub(super) struct Ideal {
-    turn: usize,
+    turn: Turn,
 }
 
 impl Dispatcher for Ideal {
     fn choose(&mut self, now: Time, offers: &[Offer]) -> Choice {
-        let good = next_ready(now, offers, self.turn, |_, offer| offer.good);
-        match good.or_else(|| next_ready(now, offers, self.turn, |_, _| true)) {
-            Some(mobile) => {
-                self.turn = mobile + 1;
-                Choice::Serve(mobile)
-            }
-            None => wait(offers),
-        }
+        let good = self.turn.find(now, offers, |_, offer| offer.good);
+        let chosen = good.or_else(|| self.turn.find(now, offers, |_, _| true));
+        self.turn.pass(chosen, offers)
     }
 
     fn knows_channels(&self) -> bool {

@@ -2,22 +2,17 @@
 
 use lasthop_base::Time;
 
-use super::dispatch::{Choice, Dispatcher, Offer, next_ready, wait};
+use super::dispatch::{Choice, Dispatcher, Offer, Turn};
 
 /// Serves the mobile hosts in turn.
 #[derive(Default)]
 pub(super) struct RoundRobin {
-    turn: usize,
+    turn: Turn,
 }
 
 impl Dispatcher for RoundRobin {
     fn choose(&mut self, now: Time, offers: &[Offer]) -> Choice {
-        match next_ready(now, offers, self.turn, |_, _| true) {
-            Some(mobile) => {
-                self.turn = mobile + 1;
-                Choice::Serve(mobile)
-            }
-            None => wait(offers),
-        }
+        let ready = self.turn.find(now, offers, |_, _| true);
+        self.turn.pass(ready, offers)
     }
 }
