@@ -1,6 +1,7 @@
 //! When the units of a link are on the air, and when they arrive.
 
 use lasthop_base::{Duration, Time};
+use lasthop_proto::Port;
 
 /// The time of a transmission on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub(crate) struct OnAir {
     pub(crate) end: Time,
 }
 
-/// Rate and delay of one direction of a link. Times do not go back.
+/// Rate, delay and outlet of one direction of a link. Times do not go back.
 pub(crate) trait Pace: Send {
     /// Nothing has waited for the link before `now`.
     fn idle(&mut self, now: Time);
@@ -21,6 +22,11 @@ pub(crate) trait Pace: Send {
 
     /// The arrival of a packet whose transmission ends at `end`, no earlier than that of those before it.
     fn arrival(&mut self, end: Time) -> Time;
+
+    /// The port by which packets leave. By default the only one.
+    fn outlet(&self) -> Port {
+        Port::ONLY
+    }
 }
 
 /// A fixed rate and delay.

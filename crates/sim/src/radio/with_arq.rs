@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use lasthop_base::{Bytes, Time};
 use lasthop_proto::arq::{Arq, Attempt, Next, Verdict};
 use lasthop_proto::frag::{Reassembled, Reassembly};
-use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Port, Signal};
+use lasthop_proto::{DropReason, LinkEvent, LinkOutcome, Out, Packet, Signal};
 
 use super::air::{Air, Unit};
 use super::fragmenter::{Fragmenter, Units};
@@ -34,8 +34,6 @@ pub(super) struct WithArq<P> {
     transmitter: Transmitter,
     /// Whether the mobile host is elsewhere.
     is_away: bool,
-    /// Where packets leave the component that the link is, or is part of.
-    outlet: Port,
     stats: RadioStats,
 }
 
@@ -103,14 +101,8 @@ impl<P: Pace> WithArq<P> {
             waiting: Bytes::ZERO,
             transmitter: Transmitter::Idle { poll_at: Time::NEVER },
             is_away: false,
-            outlet: Port::ONLY,
             stats: RadioStats::default(),
         }
-    }
-
-    /// The link as part of a component that packets leave by `outlet`.
-    pub(super) fn leaving_by(self, outlet: Port) -> WithArq<P> {
-        WithArq { outlet, ..self }
     }
 
     pub(super) fn stats(&self) -> &RadioStats {
@@ -160,9 +152,6 @@ impl<P: Pace> WithArq<P> {
     }
 
     /// Delivers the packets that have arrived by `now`.
-    // Forced: with the calls from shared radios the compiler leaves `deliver`, `poll`, `begin_attempt`, `end_attempt` and
-    // `accept` out of line, which costs a plain link 7 % of its instructions.
-    #[inline(always)]
     pub(super) fn deliver(&mut self, now: Time, out: &mut Out) {
         while self.completed > 0 && self.packets[0].arrival <= now {
             self.arrive(out);
@@ -178,7 +167,6 @@ impl<P: Pace> WithArq<P> {
     }
 
     /// The next attempt of the ARQ, or when it is to be polled again.
-    #[inline(always)]
     pub(super) fn poll(&mut self, now: Time, out: &mut Out) -> Result<Attempt, Time> {
         loop {
             match self.arq.next(now, self.backlog() > 0) {
@@ -245,7 +233,6 @@ impl<P: Pace> WithArq<P> {
         self.started += 1;
     }
 
-    #[inline(always)]
     fn begin_attempt(&mut self, attempt: Attempt, start: Time) -> Transmitter {
         let units = &self.packets[self.place(attempt)].units;
         let coding = self.fragmenter.coding_of(units, attempt.number);
@@ -260,7 +247,6 @@ impl<P: Pace> WithArq<P> {
     }
 
     /// Returns whether the unit arrived.
-    #[inline(always)]
     fn end_attempt(&mut self, attempt: Attempt, unit: Unit, start: Time, end: Time, out: &mut Out) -> bool {
         let arrived = self.air.survives(unit, start, end);
         unit.count(&mut self.stats);
@@ -311,7 +297,7 @@ impl<P: Pace> WithArq<P> {
         let pending = self.packets.pop_front().expect("a completed packet");
         self.completed -= 1;
         self.stats.delivered += 1;
-        out.send(self.outlet, pending.packet);
+        out.send(self.pace.outlet(), pending.packet);
     }
 
     /// Whether an arriving packet starts transmission at once.
@@ -365,7 +351,6 @@ impl<P: Pace> WithArq<P> {
     }
 
     /// Queues a packet, or drops it.
-    #[inline(always)]
     pub(super) fn accept(&mut self, now: Time, packet: &Packet, out: &mut Out) {
         let at_once = self.begins_at_once(now);
         match &mut self.queue {

@@ -8,14 +8,14 @@ mod round_robin;
 
 use std::collections::VecDeque;
 
-use lasthop_base::{Bytes, Stream, Time};
+use lasthop_base::{Bytes, Duration, Stream, Time};
 use lasthop_channel::Channel;
 use lasthop_proto::{Component, HostId, Out, Packet, Port, Probe};
 
 use super::air::Air;
 use super::with_arq::{Queue, WithArq};
 use super::{RadioConfig, RadioStats};
-use crate::pace::Fixed;
+use crate::pace::{Fixed, OnAir, Pace};
 use crate::queue::{Discipline, QueueLimit};
 use dispatch::{Choice, Dispatcher, Offer};
 
@@ -69,11 +69,36 @@ pub struct SharedLink {
 
 /// The state of a mobile host.
 struct Mobile {
-    link: WithArq<Fixed>,
+    link: WithArq<ToMobile>,
     limit: QueueLimit,
     /// The numbers of the packets that are not completed, in the order of arrival, with their sizes; only if all packets
     /// wait in one queue.
     order: VecDeque<(u64, Bytes)>,
+}
+
+/// The pace of a shared radio's link to one mobile host. The type makes a separate instance of [`WithArq`]: that of plain
+/// links has no second callers, which would keep the compiler from inlining it.
+struct ToMobile {
+    fixed: Fixed,
+    outlet: Port,
+}
+
+impl Pace for ToMobile {
+    fn idle(&mut self, now: Time) {
+        self.fixed.idle(now);
+    }
+
+    fn transmit(&mut self, start: Time, bits: u64, time: Duration) -> OnAir {
+        self.fixed.transmit(start, bits, time)
+    }
+
+    fn arrival(&mut self, end: Time) -> Time {
+        self.fixed.arrival(end)
+    }
+
+    fn outlet(&self) -> Port {
+        self.outlet
+    }
 }
 
 impl SharedRadio {
@@ -95,12 +120,9 @@ impl SharedRadio {
                 None if dispatcher.has_one_queue() => Queue::DropTail(QueueLimit::Unlimited),
                 None => Queue::DropTail(config.queue),
             };
-            let link = WithArq::new(&config, Fixed { delay: config.delay }, air, arq, queue);
-            mobiles.push(Mobile {
-                link: link.leaving_by(Port(1 + index as u16)),
-                limit: config.queue,
-                order: VecDeque::new(),
-            });
+            let pace = ToMobile { fixed: Fixed { delay: config.delay }, outlet: Port(1 + index as u16) };
+            let link = WithArq::new(&config, pace, air, arq, queue);
+            mobiles.push(Mobile { link, limit: config.queue, order: VecDeque::new() });
             for HostId(host) in hosts {
                 let host = usize::from(host);
                 places.resize(places.len().max(host + 1), None);
