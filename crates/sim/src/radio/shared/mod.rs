@@ -33,7 +33,7 @@ pub use dispatch::{Dispatch, Params as ChannelStateParams};
 /// As of a [`RadioLink`](crate::RadioLink) with an ARQ. Watchers get the signals of all mobile hosts.
 ///
 /// # Cost
-/// Each attempt polls the ARQs of all mobile hosts.
+/// Each attempt polls the ARQs of all mobile hosts. With one queue, each arriving packet sums the sizes of those that wait.
 #[allow(missing_debug_implementations)]
 pub struct SharedRadio {
     mobiles: Vec<Mobile>,
@@ -187,19 +187,11 @@ impl SharedRadio {
 
     /// Whether there is room in the one queue for a packet of `size` to mobile host `index`.
     fn admits(&self, index: usize, size: Bytes) -> bool {
-        let waiting = self.mobiles.iter().flat_map(|Mobile { link, order, .. }| {
-            order.range(order.len().saturating_sub(link.incomplete())..)
-        });
-        let (mut packets, mut bytes, mut oldest) = (0, Bytes::ZERO, None);
-        for &(number, size) in waiting {
-            packets += 1;
-            bytes += size;
-            oldest = oldest.min(Some((number, size))).or(Some((number, size)));
-        }
-        match oldest {
-            Some((_, first)) => self.mobiles[index].limit.admits(packets - 1, bytes - first, size),
-            None => true,
-        }
+        let orders = || self.mobiles.iter().map(|mobile| &mobile.order);
+        let Some(&(_, oldest)) = orders().filter_map(VecDeque::front).min() else { return true };
+        let packets: usize = orders().map(VecDeque::len).sum();
+        let bytes: Bytes = orders().flatten().map(|&(_, size)| size).sum();
+        self.mobiles[index].limit.admits(packets - 1, bytes - oldest, size)
     }
 }
 
@@ -222,7 +214,7 @@ impl Component for SharedRadio {
         if self.serving.is_none() {
             self.choose(now, out);
         } else if self.serving != Some(index) {
-            // A first packet is the next one to this mobile host, and no longer queued.
+            // The first packet to this mobile host is served next, so it no longer counts as queued.
             _ = self.mobiles[index].link.poll(now, out);
         }
     }
