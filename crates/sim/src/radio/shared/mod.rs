@@ -76,8 +76,8 @@ struct Mobile {
     order: VecDeque<(u64, Bytes)>,
 }
 
-/// The pace of a shared radio's link to one mobile host. The type makes a separate instance of [`WithArq`]: that of plain
-/// links has no second callers, which would keep the compiler from inlining it.
+/// The pace of a shared radio's link to one mobile host. A type of its own, so that [`WithArq`] is compiled once more for
+/// shared radios: with their calls too, the compiler would not inline that of plain links, for 7 % more instructions.
 struct ToMobile {
     fixed: Fixed,
     outlet: Port,
