@@ -94,7 +94,8 @@ def _(mo):
     mo.md("""
     ## The distribution, and not only its mean
 
-    Half of the transfers with plain TCP get less than the median; a few are lucky.
+    With fades of 4 s on average, a tenth of the transfers with plain TCP get at most about 3 kbps, and a
+    tenth at least 9. With EBSN nine tenths get at least 7.
     """)
     return
 

@@ -207,8 +207,8 @@ def _():
 def _(mo):
     mo.md("""
     The fitted link is a scenario like any other. `lasthop advise FILE`, or `lasthop.advice.advise(fitted)`,
-    goes through the remedies by itself, with what is uncertain in the fit, and says which to use; it takes a
-    minute.
+    goes through the remedies by itself, with what is uncertain in the fit, and says which to use; it takes
+    less than a minute.
     """)
     return
 
