@@ -16,6 +16,7 @@ from conftest import EXAMPLE, ROOT, Command
 
 import lasthop
 from lasthop import Run, Scenario, ScenarioError
+from lasthop._lasthop import better
 from lasthop.cli.failure import EXIT_CODES
 
 DOCS = ROOT / "docs"
@@ -452,6 +453,17 @@ def test_every_metric_and_column_is_documented_in_order(runs: dict[str, Run]) ->
     assert [row[0] for row in documented["Other traffic"]] == list(run.traffic["x"])
     run = scenario_with("application.x", APPLICATION).run()
     assert [row[0] for row in documented["Applications"]] == list(run.applications["x"])
+
+
+def test_which_values_are_better_is_documented() -> None:
+    documented = tables((DOCS / "metrics.md").read_text())
+    for heading, prefix in (
+        ("Metrics", ""),
+        ("Other traffic", "traffic.x."),
+        ("Applications", "application.x."),
+    ):
+        for name, _, said, _ in documented[heading]:
+            assert (better(f"{prefix}{name}") or "") == said, name
 
 
 def test_counters_are_documented_in_order() -> None:

@@ -39,11 +39,11 @@ mod _lasthop {
     #[pymodule_export]
     use crate::link::{Link, links};
     #[pymodule_export]
-    use crate::pool::{Pool, decode};
+    use crate::pool::{Pool, better, decode};
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]
-    use crate::scenario::{Point, Scenario};
+    use crate::scenario::{Point, Scenario, UnknownMetric};
     #[pymodule_export]
     use crate::scheme::{Scheme, schemes};
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lasthop_scenario::report::ended_key;
-use lasthop_scenario::{Metrics, Value};
+use lasthop_scenario::{Better, MetricName, Metrics, Misnamed, Value};
 use lasthop_study::{Batch, Cells, Chunk, Column, Row};
 use numpy::PyArray1;
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
@@ -24,9 +24,13 @@ use crate::scenario::Scenario;
 /// ----------
 /// jobs : int, optional
 ///     The number of threads. By default as many as there are cores.
-/// counters : sequence of str, optional
-///     Names of counters, ``SCHEME.COUNTER``, whose values follow those of `METRICS`. Null where a scheme does not
-///     have one.
+/// metrics : sequence of str, optional
+///     Names of further metrics, whose values follow those of `METRICS`: None where a run does not have one.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If a name is quoted wrongly.
 ///
 /// Attributes
 /// ----------
@@ -65,14 +69,13 @@ impl Pool {
 #[pymethods]
 impl Pool {
     #[new]
-    #[pyo3(signature = (jobs = None, counters = None))]
-    fn new(jobs: Option<usize>, counters: Option<Vec<String>>) -> PyResult<Pool> {
+    #[pyo3(signature = (jobs = None, metrics = None))]
+    fn new(jobs: Option<usize>, metrics: Option<Vec<String>>) -> PyResult<Pool> {
         let none = || PyValueError::new_err("jobs: found 0, expected at least 1");
         let jobs = jobs.map(|jobs| NonZeroUsize::new(jobs).ok_or_else(none)).transpose()?;
-        Ok(Pool(Mutex::new(Some(Arc::new(lasthop_study::Pool::with_counters(
-            jobs,
-            counters.unwrap_or_default(),
-        ))))))
+        let metrics = metrics.unwrap_or_default();
+        let metrics = metrics.iter().map(|name| metric_name(name)).collect::<PyResult<_>>()?;
+        Ok(Pool(Mutex::new(Some(Arc::new(lasthop_study::Pool::with_metrics(jobs, metrics))))))
     }
 
     /// Enqueue runs.
@@ -129,7 +132,7 @@ impl Pool {
     /// -------
     /// list of tuple
     ///     For each newly finished run: its key, its run number, why it ended (``"finished"``,
-    ///     ``"time-limit"`` or ``"idle"``) and a tuple with the values of `METRICS` and `counters`.
+    ///     ``"time-limit"`` or ``"idle"``) and a tuple with the values of `METRICS` and `metrics`.
     ///
     /// Raises
     /// ------
@@ -156,7 +159,7 @@ impl Pool {
     /// -------
     /// list of tuple
     ///     For each stretch of consecutive runs of one key: the key, the number of the first run, how many there
-    ///     are, why they ended, and each of `METRICS` and `counters`. The last two are cells: one value for all runs, or bytes,
+    ///     are, why they ended, and each of `METRICS` and `metrics`. The last two are cells: one value for all runs, or bytes,
     ///     which `decode` decodes.
     ///
     /// Raises
@@ -206,6 +209,42 @@ impl Pool {
 /// The names of the metrics, in the order of a row's values.
 pub(crate) fn metrics(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, Metrics::names().collect::<Vec<_>>())
+}
+
+/// Return which values of a metric are better.
+///
+/// Parameters
+/// ----------
+/// name : str
+///     The metric, of whatever it is.
+///
+/// Returns
+/// -------
+/// str or None
+///     ``"higher"`` or ``"lower"``; None if it depends on the question, as for counters of schemes.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If the name is quoted wrongly.
+///
+/// Examples
+/// --------
+/// >>> from lasthop._lasthop import better
+/// >>> better("throughput_bps"), better("application.web.mean_response_time_s"), better("notices")
+/// ('higher', 'lower', None)
+#[pyfunction]
+pub(crate) fn better(name: &str) -> PyResult<Option<&'static str>> {
+    Ok(match metric_name(name)?.better() {
+        Better::Higher => Some("higher"),
+        Better::Lower => Some("lower"),
+        Better::Depends => None,
+    })
+}
+
+/// Reads the name of a metric.
+pub(crate) fn metric_name(name: &str) -> PyResult<MetricName> {
+    name.parse().map_err(|error: Misnamed| PyValueError::new_err(error.to_string()))
 }
 
 /// Decode the cells of a metric over consecutive runs.
@@ -273,7 +312,7 @@ fn tuple<'py>(py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyTuple>> {
 }
 
 /// A metric value as a Python object.
-struct Plain(Value);
+pub(crate) struct Plain(pub(crate) Value);
 
 impl<'py> IntoPyObject<'py> for Plain {
     type Target = PyAny;

@@ -10,6 +10,7 @@ use pyo3::types::{IntoPyDict, PyDict};
 use serde::Serialize;
 
 use crate::columns;
+use crate::pool::{Plain, metric_name};
 
 /// The result of a run. Created by `Scenario.run`.
 ///
@@ -127,6 +128,40 @@ impl Run {
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.run.all_metrics(&[]))
+    }
+
+    /// Return a metric of the run, or of one of its parts.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     Such as ``"throughput_bps"``, ``"snoop.connections"`` or ``"connection.NAME.throughput_bps"``;
+    ///     `Scenario.metrics` and `Scenario.part_metrics` list them.
+    ///
+    /// Returns
+    /// -------
+    /// float, int, bool or None
+    ///     Its value; None if it does not apply to the run.
+    ///
+    /// Raises
+    /// ------
+    /// KeyError
+    ///     If the run has no such metric.
+    /// ValueError
+    ///     If the name is quoted wrongly.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> run = lasthop.load("ebsn-example").run("basic")
+    /// >>> run.value("connection.transfer.timeouts") == run.connections["transfer"]["timeouts"]
+    /// True
+    fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let name = metric_name(name)?;
+        match self.run.value(&name) {
+            Ok(value) => Plain(value).into_pyobject(py),
+            Err(_) => Err(PyKeyError::new_err(format!("this run has no metric {name}"))),
+        }
     }
 
     #[getter]

@@ -8,9 +8,10 @@ use lasthop_scenario::{Bytes, ChannelBursts, LinkAsked, Metrics, Observe, Time};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple};
 
 use crate::error::{run_error, scenario_error};
+use crate::pool::metric_name;
 use crate::run::Run;
 
 /// A simulation scenario: for example a transfer over a wired link and a wireless last hop.
@@ -29,6 +30,9 @@ use crate::run::Run;
 ///     The schemes to compare.
 /// metrics : tuple of str
 ///     The names of the metrics of its runs: `METRICS`, and the counters of its schemes' agents, ``SCHEME.COUNTER``.
+/// part_metrics : tuple of str
+///     The names of the metrics of the parts of its runs: ``connection.NAME.METRIC``, ``traffic.NAME.METRIC``,
+///     ``application.NAME.METRIC`` and ``agent.NAME.COUNTER``.
 /// sweep : dict of str to list of str
 ///     The varied parameters in order, each with its path and its values in the syntax of an
 ///     override.
@@ -52,6 +56,44 @@ use crate::run::Run;
 /// True
 #[pyclass(frozen, module = "lasthop._lasthop")]
 pub(crate) struct Scenario(Arc<lasthop_scenario::Scenario>);
+
+/// A metric that does not exist. Returned by `Scenario.find_metric`.
+///
+/// Attributes
+/// ----------
+/// what : str
+///     What does not exist: ``"metric"``, ``"connection"``, ``"connection metric"`` ...
+/// name : str
+///     Its name.
+/// known : list of str
+///     The names that there are.
+/// listed : int
+///     How many of them, from the first, a message lists: metrics of parts may be thousands.
+#[pyclass(frozen, module = "lasthop._lasthop")]
+pub(crate) struct UnknownMetric(lasthop_scenario::UnknownMetric);
+
+#[pymethods]
+impl UnknownMetric {
+    #[getter]
+    fn what(&self) -> &'static str {
+        self.0.what
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn known(&self) -> Vec<String> {
+        self.0.known.clone()
+    }
+
+    #[getter]
+    fn listed(&self) -> usize {
+        self.0.listed
+    }
+}
 
 impl Scenario {
     pub(crate) fn inner(&self) -> &Arc<lasthop_scenario::Scenario> {
@@ -240,6 +282,71 @@ impl Scenario {
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let counters = self.0.counters().map_err(|error| scenario_error(py, &error))?;
         PyTuple::new(py, Metrics::names().map(str::to_owned).chain(counters).collect::<Vec<_>>())
+    }
+
+    #[getter]
+    fn part_metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let names = self.0.metric_names().map_err(|error| scenario_error(py, &error))?;
+        PyTuple::new(py, names.of_parts().collect::<Vec<_>>())
+    }
+
+    /// Find a metric of its runs by name.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     One of `metrics` or `part_metrics`. The name of a part may be quoted as in TOML, or not at all.
+    ///
+    /// Returns
+    /// -------
+    /// str or UnknownMetric
+    ///     The name as `part_metrics` has it; or what does not exist.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If the name is quoted wrongly.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import lasthop
+    /// >>> scenario = lasthop.load("ebsn-example")
+    /// >>> scenario.find_metric("connection.'transfer'.goodput")
+    /// 'connection.transfer.goodput'
+    /// >>> missing = scenario.find_metric("connection.transfr.goodput")
+    /// >>> missing.what, missing.name, missing.known
+    /// ('connection', 'transfr', ['transfer'])
+    fn find_metric<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let name = metric_name(name)?;
+        let names = self.0.metric_names().map_err(|error| scenario_error(py, &error))?;
+        match names.find(&name) {
+            Ok(_) => Ok(PyString::new(py, &name.to_string()).into_any()),
+            Err(unknown) => Ok(Bound::new(py, UnknownMetric(unknown))?.into_any()),
+        }
+    }
+
+    /// Return whether its runs with a scheme have a metric, or null where it does not apply.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     The metric.
+    /// scheme : str
+    ///     The scheme.
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///     False for the counters of another scheme, and for parts that this scenario lacks.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If the name is quoted wrongly.
+    fn has_metric(&self, py: Python<'_>, name: &str, scheme: &str) -> PyResult<bool> {
+        let name = metric_name(name)?;
+        let setup = self.0.set_up(scheme).map_err(|error| scenario_error(py, &error))?;
+        Ok(setup.metric_names().find(&name).is_ok())
     }
 
     #[getter]

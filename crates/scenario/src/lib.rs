@@ -24,8 +24,9 @@ pub use build::Fault;
 pub use emulation::{Carried, Emulation, LinkCounters, Side};
 pub use file::{Preset, ScenarioError};
 pub use measure::{
-    ApplicationMetrics, ChannelBursts, ConnectionMetrics, Events, LinkAsked, Metrics, NetworkMetrics,
-    SchemeCounter, Series, TrafficMetrics, Value, report,
+    ApplicationMetrics, Better, ChannelBursts, ConnectionMetrics, Events, LinkAsked, MetricName, MetricNames,
+    MetricPlace, Metrics, Misnamed, NetworkMetrics, PartKind, SchemeCounter, Series, TrafficMetrics,
+    UnknownMetric, Value, report,
 };
 pub use run::{AgentRun, ConnectionRun, Observe, PartRun, Run, RunError, RunSummary, Setup, SharedSetup};
 pub use schema::{

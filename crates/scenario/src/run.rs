@@ -17,8 +17,8 @@ use crate::build::{self, ConnectionComponents, ConnectionPart, Layout, Workload,
 use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
     AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics, Counters,
-    DropTap, EndpointCounters, Events, Measured, Metrics, Recorder, RelayCounters, SchemeCounter, Series,
-    Tracer, TrafficMetrics, by_scheme,
+    DropTap, EndpointCounters, Events, Measured, MetricName, MetricNames, MetricPlace, Metrics, Recorder,
+    RelayCounters, SchemeCounter, Series, Tracer, TrafficMetrics, UnknownMetric, Value, Values, by_scheme,
 };
 use crate::schema::Scenario;
 
@@ -133,6 +133,47 @@ impl Run {
         let parts = self.connections.iter().flat_map(|each| &each.parts).map(of_part);
         parts.chain(self.agents.iter().filter_map(|agent| agent.series.as_ref()).map(rows)).sum()
     }
+
+    /// The value of a metric.
+    ///
+    /// # Errors
+    /// If the run does not have it.
+    pub fn value(&self, name: &MetricName) -> Result<Value, UnknownMetric> {
+        let mut names = MetricNames::new(self.counters.iter());
+        self.connections.iter().for_each(|each| names.connection(&each.name));
+        self.traffic.iter().for_each(|(name, _)| names.traffic(name));
+        self.applications.iter().for_each(|(name, _)| names.application(name));
+        for agent in &self.agents {
+            names.agent(&agent.name, agent.counters.iter().map(|(counter, _)| *counter).collect());
+        }
+        names.find(name).map(|place| self.at(place))
+    }
+}
+
+impl Values for Run {
+    fn whole(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    fn counter(&self, index: usize) -> u64 {
+        self.counters[index].value
+    }
+
+    fn connection(&self, index: usize) -> &ConnectionMetrics {
+        &self.connections[index].metrics
+    }
+
+    fn traffic(&self, index: usize) -> &TrafficMetrics {
+        &self.traffic[index].1
+    }
+
+    fn application(&self, index: usize) -> &ApplicationMetrics {
+        &self.applications[index].1
+    }
+
+    fn agent(&self, index: usize, counter: usize) -> u64 {
+        self.agents[index].counters[counter].1
+    }
 }
 
 impl fmt::Display for RunError {
@@ -161,6 +202,42 @@ pub struct RunSummary {
     traffic: Vec<TrafficMetrics>,
     applications: Vec<ApplicationMetrics>,
     handled: u64,
+}
+
+impl RunSummary {
+    /// The value of a metric, by its place among the [names](Setup::metric_names) of the set-up that was run.
+    ///
+    /// # Panics
+    /// If the place is one of another set-up.
+    pub fn value(&self, place: MetricPlace) -> Value {
+        self.at(place)
+    }
+}
+
+impl Values for RunSummary {
+    fn whole(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    fn counter(&self, index: usize) -> u64 {
+        self.counters[index].value
+    }
+
+    fn connection(&self, index: usize) -> &ConnectionMetrics {
+        &self.connections[index]
+    }
+
+    fn traffic(&self, index: usize) -> &TrafficMetrics {
+        &self.traffic[index]
+    }
+
+    fn application(&self, index: usize) -> &ApplicationMetrics {
+        &self.applications[index]
+    }
+
+    fn agent(&self, index: usize, counter: usize) -> u64 {
+        self.agents[index].value(counter)
+    }
 }
 
 /// The recordings of one part of a connection.
@@ -303,22 +380,33 @@ impl Scenario {
     /// # Errors
     /// As [`set_up`](Scenario::set_up).
     pub fn counters(&self) -> Result<Vec<String>, ScenarioError> {
-        let mut names = Vec::new();
-        for scheme in &self.schemes {
-            let combination = self.scheme.combination(scheme);
-            let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
-            if combination.is_ok_and(|each| ends.into_iter().flat_map(|end| each.agents(end)).count() == 0) {
-                continue;
-            }
-            let setup = self.set_up(scheme)?;
-            for counter in setup.layout.counters(&setup.combination) {
-                let name = counter.to_string();
-                if !names.contains(&name) {
-                    names.push(name);
-                }
+        let mut names = MetricNames::default();
+        for scheme in self.schemes.iter().filter(|scheme| self.has_agents(scheme)) {
+            names.extend(self.set_up(scheme)?.metric_names());
+        }
+        Ok(names.of_the_run().skip(Metrics::names().count()).collect())
+    }
+
+    /// The names of all metrics of its runs with any of its schemes.
+    ///
+    /// # Errors
+    /// As [`set_up`](Scenario::set_up).
+    pub fn metric_names(&self) -> Result<MetricNames, ScenarioError> {
+        let mut names = MetricNames::default();
+        // The parts are those of every scheme, but for agents.
+        for (index, scheme) in self.schemes.iter().enumerate() {
+            if index == 0 || self.has_agents(scheme) {
+                names.extend(self.set_up(scheme)?.metric_names());
             }
         }
         Ok(names)
+    }
+
+    /// Whether the scheme `scheme` installs agents. An unknown one might.
+    fn has_agents(&self, scheme: &str) -> bool {
+        let ends = [LinkEnd::BaseStation, LinkEnd::MobileHost];
+        let combination = self.scheme.combination(scheme);
+        combination.map_or(true, |each| ends.into_iter().flat_map(|end| each.agents(end)).count() > 0)
     }
 
     /// Prepares the scenario with the scheme `scheme` for many runs.
@@ -358,6 +446,26 @@ impl<'a> Setup<'a> {
 }
 
 impl Setup<'_> {
+    /// The names of the metrics of its runs.
+    pub fn metric_names(&self) -> MetricNames {
+        let agents = self.layout.agent_counters(&self.combination);
+        let counters = by_scheme(self.layout.agents().map(|agent| agent.scheme).zip(&agents));
+        let mut names = MetricNames::new(counters.iter());
+        for flow in &self.layout.network().flows {
+            match flow.workload {
+                Workload::Transfer { .. } => names.connection(&flow.name),
+                Workload::Traffic(_) => names.traffic(&flow.name),
+                Workload::Requests(_) => names.application(&flow.name),
+                // Measured together with its requests.
+                Workload::Responses(_) => {}
+            }
+        }
+        for (name, counters) in self.layout.agent_names().iter().zip(&agents) {
+            names.agent(name, counters.names().collect());
+        }
+        names
+    }
+
     /// A run without recording, as defined by [`Scenario::run_while`].
     ///
     /// # Errors

@@ -21,8 +21,8 @@ pub struct Chunk {
     pub runs: usize,
     /// Why each ended.
     pub ended: Cells,
-    /// The metrics, in the order of their [names](lasthop_scenario::Metrics::names), and the counters that the pool was
-    /// asked for.
+    /// The metrics, in the order of their [names](lasthop_scenario::Metrics::names), and the further ones that the pool
+    /// was asked for.
     pub metrics: Vec<Cells>,
 }
 

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use lasthop_scenario::{
-    Ended, Metrics, RunError, RunSummary, Scenario, ScenarioError, SharedSetup, Sweep, Value,
+    Ended, MetricName, MetricPlace, Metrics, RunError, Scenario, ScenarioError, SharedSetup, Sweep, Value,
 };
 
 /// How long a worker computes before it delivers its rows and takes more runs: long enough to make the
@@ -50,14 +50,14 @@ pub struct Row {
     pub ended: Ended,
     /// Its metrics.
     pub metrics: Metrics,
-    /// The counters that the pool was asked for, in their order: null where the scheme has none of that name.
-    pub counters: Vec<Value>,
+    /// The further metrics that the pool was asked for, in their order: null where the run has none of that name.
+    pub further: Vec<Value>,
 }
 
 impl Row {
-    /// All its values: those of [`Metrics`] and its counters.
+    /// All its values: those of [`Metrics`], and the further ones.
     pub fn values(&self) -> impl Iterator<Item = Value> {
-        self.metrics.values().chain(self.counters.iter().copied())
+        self.metrics.values().chain(self.further.iter().copied())
     }
 }
 
@@ -111,8 +111,8 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The names of the counters in every row.
-    counters: Vec<String>,
+    /// The further metrics of every row.
+    further: Vec<MetricName>,
     state: Mutex<State>,
     /// Wakes workers when there is work, or at shutdown.
     work: Condvar,
@@ -143,7 +143,29 @@ struct Pending {
     id: u64,
     batch: Batch,
     /// Made by the first worker that takes runs of the batch.
-    setup: Arc<OnceLock<SharedSetup>>,
+    setup: Arc<OnceLock<Prepared>>,
+}
+
+/// What all runs of a batch have in common.
+#[derive(Debug)]
+struct Prepared {
+    setup: SharedSetup,
+    /// Where its runs have the further metrics; `None` for those that they lack.
+    further: Vec<Option<MetricPlace>>,
+}
+
+impl Prepared {
+    fn new(batch: &Batch, further: &[MetricName]) -> Result<Prepared, ScenarioError> {
+        let setup = SharedSetup::new(Arc::clone(&batch.scenario), &batch.scheme)?;
+        let places = match further.is_empty() {
+            true => Vec::new(),
+            false => {
+                let names = setup.get().metric_names();
+                further.iter().map(|name| names.find(name).ok()).collect()
+            }
+        };
+        Ok(Prepared { setup, further: places })
+    }
 }
 
 /// Runs for a worker.
@@ -152,19 +174,19 @@ struct Share {
     /// The id of the batch.
     id: u64,
     batch: Batch,
-    setup: Arc<OnceLock<SharedSetup>>,
+    setup: Arc<OnceLock<Prepared>>,
 }
 
 impl Pool {
     /// A pool of `jobs` threads; by default one per core.
     pub fn new(jobs: Option<NonZeroUsize>) -> Pool {
-        Pool::with_counters(jobs, Vec::new())
+        Pool::with_metrics(jobs, Vec::new())
     }
 
-    /// A pool whose rows have the counters of schemes called `counters`, such as `snoop.local_retransmissions`.
-    pub fn with_counters(jobs: Option<NonZeroUsize>, counters: Vec<String>) -> Pool {
+    /// A pool whose rows have `further` metrics, such as `snoop.local_retransmissions`.
+    pub fn with_metrics(jobs: Option<NonZeroUsize>, further: Vec<MetricName>) -> Pool {
         let jobs = jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let shared = Arc::new(Shared { counters, ..Shared::default() });
+        let shared = Arc::new(Shared { further, ..Shared::default() });
         let worker = |number| {
             let shared = Arc::clone(&shared);
             let thread = thread::Builder::new().name(format!("lasthop-{number}"));
@@ -295,22 +317,24 @@ impl Shared {
     fn carry_out(
         &self,
         share: &Batch,
-        setup: &OnceLock<SharedSetup>,
+        setup: &OnceLock<Prepared>,
         epoch: u64,
     ) -> (Vec<Row>, Option<Failure>) {
         let keep_going = || self.epoch.load(Relaxed) == epoch;
-        let set_up = || SharedSetup::new(Arc::clone(&share.scenario), &share.scheme);
-        let setup = setup.get_or_init(|| set_up().expect("submit() has validated the batch")).get();
+        let prepare = || Prepared::new(share, &self.further);
+        let Prepared { setup, further } =
+            setup.get_or_init(|| prepare().expect("submit() has validated the batch"));
+        let setup = setup.get();
         let mut rows = Vec::with_capacity((share.runs.end - share.runs.start) as usize);
         for run in share.runs.clone().take_while(|_| keep_going()) {
             match attempt(share, run, || setup.run(share.seed, run, |_| keep_going())) {
-                Ok(Ok(RunSummary { ended, metrics, counters, .. })) => {
-                    let value = |name: &String| {
-                        let counter = counters.iter().find(|counter| counter.is_named(name));
-                        counter.map_or(Value::Real(None), |counter| Value::Count(counter.value))
+                Ok(Ok(summary)) => {
+                    let value = |place: &Option<MetricPlace>| {
+                        place.map_or(Value::Real(None), |place| summary.value(place))
                     };
-                    let counters = self.counters.iter().map(value).collect();
-                    rows.push(Row { key: share.key, run, ended, metrics, counters })
+                    let further = further.iter().map(value).collect();
+                    let (ended, metrics) = (summary.ended, summary.metrics);
+                    rows.push(Row { key: share.key, run, ended, metrics, further })
                 }
                 Ok(Err(RunError::Stopped)) => break,
                 Ok(Err(error)) => return (rows, Some(Failure::refused(share, run, &error))),

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lasthop_scenario::{Metrics, Observe, Scenario, Value};
+use lasthop_scenario::{MetricName, Metrics, Observe, Scenario, Value};
 use lasthop_study::{Batch, Cells, Chunk, Column, Pool, Row};
 
 const SCENARIO: &str = r#"title = "a test"
@@ -71,7 +71,7 @@ fn rows_equal_single_runs_for_any_number_of_threads() {
         for run in runs.clone() {
             let lasthop_scenario::Run { ended, metrics, .. } =
                 scenario.run(scheme, 7, run, Observe::default()).unwrap();
-            expected.push(Row { key: *key, run, ended, metrics, counters: vec![] });
+            expected.push(Row { key: *key, run, ended, metrics, further: vec![] });
         }
     }
     expected.sort_by_key(|row| (row.key, row.run));
@@ -143,7 +143,7 @@ fn all_components_give_equal_rows_for_any_number_of_threads() {
     for scheme in ["ebsn", "lhack", "i-tcp", "metp", "vs-tcp"] {
         let row = |number| {
             let run = network.run(scheme, 7, number, Observe::default()).unwrap();
-            Row { key: 5, run: number, ended: run.ended, metrics: run.metrics, counters: vec![] }
+            Row { key: 5, run: number, ended: run.ended, metrics: run.metrics, further: vec![] }
         };
         let expected: Vec<Row> = (0..30).map(row).collect();
         assert!(expected[0].metrics != expected[1].metrics);
@@ -244,6 +244,45 @@ fn plain(value: &Value) -> f64 {
     }
 }
 
+fn named(metrics: &[String]) -> Vec<MetricName> {
+    metrics.iter().map(|name| name.parse().expect("it is quoted well")).collect()
+}
+
+/// Rows have the further metrics that a single run has, to the last bit.
+#[test]
+fn rows_have_any_metric_of_any_part() {
+    let text = format!(
+        "{SCENARIO}\n[topology.dumbbell]\npairs = 2\n\
+         [traffic.\"a.voice\"]\nfrom = \"S1\"\nto = \"D1\"\npacket_size = \"100 B\"\nlaw.constant.rate = \"1 kbps\"\n\
+         [application.\"a web\"]\nfrom = \"D2\"\nto = \"S2\"\nrequests = 2\n\
+         request.constant = \"1 KB\"\nresponse.constant = \"1 KB\"\nthink.constant = \"1 s\""
+    );
+    let overrides = ["schemes=[\"ebsn\", \"basic\"]", "transfer.size=5 KB", "limit=30 s"];
+    let scenario = Scenario::parse(&text, "test.toml", &overrides).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = Arc::new(scenario);
+    let names = scenario.metric_names().expect("it is sound");
+    let asked: Vec<String> = names.of_the_run().chain(names.of_parts()).collect();
+    for name in [
+        "connection.2.goodput",
+        "traffic.\"a.voice\".lost_packets",
+        "application.\"a web\".timeouts",
+        "agent.right-D2.notices_sent",
+    ] {
+        assert!(asked.iter().any(|each| each == name), "{name} of {asked:?}");
+    }
+    let pool = Pool::with_metrics(NonZeroUsize::new(2), named(&asked));
+    for (key, scheme) in (0..).zip(&scenario.schemes) {
+        pool.submit(batch(key, &scenario, scheme, 0..5)).expect("it is sound");
+    }
+    for row in all_rows(&pool) {
+        let run = scenario.run(&scenario.schemes[row.key as usize], 7, row.run, Observe::default()).unwrap();
+        for (name, value) in named(&asked).iter().zip(row.further) {
+            let single = run.value(name).unwrap_or(Value::Real(None));
+            assert_eq!(format!("{value:?}"), format!("{single:?}"), "{name} of run {}", row.run);
+        }
+    }
+}
+
 /// Every row has the counters that the pool was asked for, null where the scheme has none.
 #[test]
 fn rows_have_the_counters_of_schemes() {
@@ -252,7 +291,7 @@ fn rows_have_the_counters_of_schemes() {
     assert!(counters.len() > 2 && counters[0] == "ebsn.notices_sent");
     let mut packed = Vec::new();
     for jobs in [1, 3] {
-        let pool = Pool::with_counters(NonZeroUsize::new(jobs), counters.clone());
+        let pool = Pool::with_metrics(NonZeroUsize::new(jobs), named(&counters));
         for (key, scheme) in (0..).zip(&scenario.schemes) {
             pool.submit(batch(key, &scenario, scheme, 0..20)).expect("it is sound");
         }
@@ -264,7 +303,7 @@ fn rows_have_the_counters_of_schemes() {
                 let own = run.counters.iter().find(|counter| counter.to_string() == *name);
                 own.map_or(Value::Real(None), |counter| Value::Count(counter.value))
             };
-            assert_eq!(row.counters, counters.iter().map(value).collect::<Vec<_>>());
+            assert_eq!(row.further, counters.iter().map(value).collect::<Vec<_>>());
             assert!(!run.counters.is_empty() || scheme == "basic");
         }
         packed.push(Chunk::pack(&rows));

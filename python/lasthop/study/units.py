@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from lasthop._lasthop import better
 from lasthop.study.statistics import Kind
 
 RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
@@ -16,35 +17,6 @@ _SHARES = frozenset({"goodput", "finished", "aborted"})
 _BELOW_ONE = _SHARES | {"fairness"}
 _AMOUNTS = ("_bps", "_bytes", "_s", "_bits")
 _SUFFIXES = (("_bps", RATES), ("_bytes", SIZES), ("_s", _TIMES[2:]))
-
-_HIGHER = frozenset({"throughput_bps", "goodput", "finished", "delivered_bytes", "fairness"})
-_LOWER = frozenset(
-    {
-        "completion_time_s",
-        "aborted",
-        "retransmitted_segments",
-        "retransmitted_bytes",
-        "timeouts",
-        "fast_retransmits",
-        "tail_loss_probes",
-        "spurious_timeouts",
-        "relay_retransmitted_segments",
-        "relay_timeouts",
-        "relay_peak_bytes",
-        "relay_held_bytes",
-        "acknowledged_undelivered_bytes",
-        "link_discards",
-        "lost_on_air",
-        "queue_drops",
-        "aqm_drops",
-        "link_attempts",
-        "link_failures",
-        "link_bits",
-        "collisions",
-        "busy_time_s",
-    }
-)
-"""Metrics of which it is clear what is better. Of others, such as notices, it depends on the question."""
 
 _SETTINGS = {
     "good": "good period",
@@ -102,12 +74,10 @@ def better_of(metric: str) -> Literal["higher", "lower"] | None:
 
     Examples
     --------
-    >>> better_of("throughput_bps"), better_of("timeouts"), better_of("ebsn.notices_sent")
+    >>> better_of("throughput_bps"), better_of("traffic.voice.lost_packets"), better_of("ebsn.notices_sent")
     ('higher', 'lower', None)
     """
-    if metric in _HIGHER:
-        return "higher"
-    return "lower" if metric in _LOWER else None
+    return better(metric.rpartition(".")[2])
 
 
 def metric_reading(metric: str, greatest: float) -> Reading:

@@ -22,7 +22,7 @@ use lasthop_sim::{
 use super::movement::{Movement, WatchedSignal};
 use super::network::{LastHop, Network, NetworkLink, Workload};
 use super::split_segments::{self, ConnectionPart};
-use crate::measure::{AgentCounters, SchemeCounter, by_scheme};
+use crate::measure::AgentCounters;
 use crate::schema::{LinkProtection, Radio, Wired};
 
 /// The bad periods of the first wireless link's channel in a run that begin before `until`, each with its
@@ -203,16 +203,15 @@ impl Layout {
         self.agents().map(name).collect()
     }
 
-    /// The counters of the schemes, as every run starts with them.
-    pub(crate) fn counters(&self, combination: &Combination<'_>) -> Vec<SchemeCounter> {
+    /// The counters of each agent, as every run starts with them.
+    pub(crate) fn agent_counters(&self, combination: &Combination<'_>) -> Vec<AgentCounters> {
         let declared = |agent: Agent<'_>| {
             let kind = &self.wiring.components[usize::from(agent.id.0)];
             let mut counters = AgentCounters::default();
             self.component(kind, combination, Streams::new(0, 0)).count(&mut counters);
-            (agent.scheme, counters)
+            counters
         };
-        let agents: Vec<_> = self.agents().map(declared).collect();
-        by_scheme(agents.iter().map(|(scheme, counters)| (*scheme, counters)))
+        self.agents().map(declared).collect()
     }
 
     /// The end at which an agent is, and its number among the agents of the schemes there; `None` for a proxy.

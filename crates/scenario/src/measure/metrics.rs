@@ -37,9 +37,31 @@ impl From<bool> for Value {
     }
 }
 
-/// Defines structs of metrics, so that names and values are listed only once.
+/// Which values of a metric are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Higher ones.
+    Higher,
+    /// Lower ones.
+    Lower,
+    /// It depends on the question.
+    Depends,
+}
+
+/// Which values of the metric called `name` are better, whatever it is a metric of. [`Better::Depends`] for every other
+/// name.
+pub(super) fn direction(name: &str) -> Better {
+    DIRECTIONS.iter().find(|(each, _)| *each == name).map_or(Better::Depends, |(_, better)| *better)
+}
+
+/// Defines structs of metrics, so that names, values and which of them are better are stated only once.
 macro_rules! metrics {
-    ($($(#[$of:meta])* struct $set:ident { $($(#[$doc:meta])* $name:ident: $type:ty,)* })*) => {
+    ($($(#[$of:meta])* struct $set:ident {
+        $($(#[$doc:meta])* $name:ident: $type:ty => $better:ident,)*
+    })*) => {
+        /// Which values of each metric are better. A name that several sets have means the same in all of them.
+        const DIRECTIONS: &[(&str, Better)] = &[$($((stringify!($name), Better::$better)),*),*];
+
         $(
             $(#[$of])*
             #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,130 +89,130 @@ metrics! {
         /// Goodput: payload delivered in order, in bits, divided by the time from the start of the transfer,
         /// or the end of the warm-up if later, until its last byte reached the destination, or the end of the
         /// run. For several connections, their total over the time from the first start to the last end.
-        throughput_bps: f64,
+        throughput_bps: f64 => Higher,
         /// Payload delivered in order divided by payload sent by the source, retransmissions included: 1 if
         /// nothing was retransmitted or lost. Data in flight at the end of the warm-up count as delivered
         /// only. Null if nothing was sent.
-        goodput: Option<f64>,
+        goodput: Option<f64> => Higher,
         /// Time from the start of the transfer until its last byte reached the destination. Null if it did
         /// not. For several connections, that of the slowest finite one.
-        completion_time_s: Option<f64>,
+        completion_time_s: Option<f64> => Lower,
         /// Whether the last byte of every finite transfer reached the destination.
-        finished: bool,
+        finished: bool => Higher,
         /// Whether the source, or a base station that relays for it, aborted or was reset. For several
         /// connections, whether any was.
-        aborted: bool,
+        aborted: bool => Lower,
         /// Payload delivered in order to the destination's application.
-        delivered_bytes: u64,
+        delivered_bytes: u64 => Higher,
         /// Segments of any kind sent by the source, retransmissions included.
-        segments_sent: u64,
+        segments_sent: u64 => Depends,
         /// Segments retransmitted by the source, in whole or in part.
-        retransmitted_segments: u64,
+        retransmitted_segments: u64 => Lower,
         /// Bytes retransmitted by the source, including the headers of retransmitted segments.
-        retransmitted_bytes: u64,
+        retransmitted_bytes: u64 => Lower,
         /// Retransmission timeouts of the source.
-        timeouts: u64,
+        timeouts: u64 => Lower,
         /// Losses that the source detected from acknowledgements.
-        fast_retransmits: u64,
+        fast_retransmits: u64 => Lower,
         /// Tail loss probes of the source (RFC 8985 section 7).
-        tail_loss_probes: u64,
+        tail_loss_probes: u64 => Lower,
         /// Timeouts that the source found to be spurious and undid.
-        spurious_timeouts: u64,
+        spurious_timeouts: u64 => Lower,
         /// Congestion window reductions that the source undid, including those of spurious timeouts.
-        undone_reductions: u64,
+        undone_reductions: u64 => Depends,
         /// Acknowledgements with ECN-Echo that reached the source (RFC 3168), of which it answers one in each
         /// round trip.
-        ecn_echoes: u64,
+        ecn_echoes: u64 => Depends,
         /// Time for which pacing held segments of the source back that the windows would have let out. Of several
         /// connections that of all together.
-        pacing_wait_s: f64,
+        pacing_wait_s: f64 => Depends,
         /// Control messages of the scheme received by the source.
-        notices: u64,
+        notices: u64 => Depends,
         /// Acknowledgements and resets sent by the destination.
-        acks_sent: u64,
+        acks_sent: u64 => Depends,
         /// Segments sent by base stations that split the connection, retransmissions included. Zero if none
         /// does, like all relay metrics.
-        relay_segments_sent: u64,
+        relay_segments_sent: u64 => Depends,
         /// Payload of these segments.
-        relay_payload_bytes: u64,
+        relay_payload_bytes: u64 => Depends,
         /// Segments retransmitted by base stations, in whole or in part.
-        relay_retransmitted_segments: u64,
+        relay_retransmitted_segments: u64 => Lower,
         /// Retransmission timeouts of base stations.
-        relay_timeouts: u64,
+        relay_timeouts: u64 => Lower,
         /// Peak of the bytes buffered at a base station (received and not yet acknowledged by the next hop),
         /// since the start of the run. For several connections, the largest.
-        relay_peak_bytes: u64,
+        relay_peak_bytes: u64 => Lower,
         /// Bytes buffered at base stations at the end of the run.
-        relay_held_bytes: u64,
+        relay_held_bytes: u64 => Lower,
         /// Payload acknowledged to the source that had not reached the destination at the end of the run.
         /// Positive only if a base station acknowledges on behalf of the destination.
-        acknowledged_undelivered_bytes: u64,
+        acknowledged_undelivered_bytes: u64 => Lower,
         /// Packets of both directions given up by a link after its last permitted attempt.
-        link_discards: u64,
+        link_discards: u64 => Lower,
         /// Packets of both directions that arrived corrupted over a link without ARQ, or were dropped above
         /// the MAC of a cell.
-        lost_on_air: u64,
+        lost_on_air: u64 => Lower,
         /// Packets of both directions dropped by a full queue.
-        queue_drops: u64,
+        queue_drops: u64 => Lower,
         /// Packets of both directions dropped by a queue discipline to signal congestion.
-        aqm_drops: u64,
+        aqm_drops: u64 => Lower,
     }
 
     /// Metrics of the network.
     struct NetworkMetrics {
         /// Units sent over the air in both directions, retransmissions included; in a cell, data frames.
-        link_attempts: u64,
+        link_attempts: u64 => Lower,
         /// Transmissions of units that were lost; in a cell, including collisions.
-        link_failures: u64,
+        link_failures: u64 => Lower,
         /// Bits sent over the air in both directions, after expansion and coding; without cells.
-        link_bits: u64,
+        link_bits: u64 => Lower,
         /// Packets marked by queue disciplines instead of a drop, including other traffic.
-        ecn_marks: u64,
+        ecn_marks: u64 => Depends,
         /// Collisions in cells.
-        collisions: u64,
+        collisions: u64 => Lower,
         /// Time during which frames were on the air in cells.
-        busy_time_s: f64,
+        busy_time_s: f64 => Lower,
         /// Jain's fairness index of the throughputs of connections active after the warm-up: 1 if all are
         /// equal, 1/n if one of n has everything. Null if nothing was delivered.
-        fairness: Option<f64>,
+        fairness: Option<f64> => Higher,
     }
 
     /// Metrics of a source of other traffic, from the end of the warm-up on.
     struct TrafficMetrics {
         /// Packets sent.
-        sent_packets: u64,
+        sent_packets: u64 => Depends,
         /// Packets received.
-        delivered_packets: u64,
+        delivered_packets: u64 => Higher,
         /// Packets lost.
-        lost_packets: u64,
+        lost_packets: u64 => Lower,
         /// Bits received, headers included, divided by the time from the start of the source, or the end of
         /// the warm-up if later, until it stopped and its last packet arrived, or the end of the run.
-        throughput_bps: f64,
+        throughput_bps: f64 => Higher,
         /// Mean one-way delay. Null if nothing arrived.
-        mean_delay_s: Option<f64>,
+        mean_delay_s: Option<f64> => Lower,
     }
 
     /// Metrics of an application, from the end of the warm-up on.
     struct ApplicationMetrics {
         /// Requests sent.
-        requests: u64,
+        requests: u64 => Depends,
         /// Responses received completely.
-        responses: u64,
+        responses: u64 => Higher,
         /// Mean time from handing a request to TCP until the last byte of its response was delivered. Null
         /// without responses.
-        mean_response_time_s: Option<f64>,
+        mean_response_time_s: Option<f64> => Lower,
         /// The longest of these times. Null without responses.
-        greatest_response_time_s: Option<f64>,
+        greatest_response_time_s: Option<f64> => Lower,
         /// Payload delivered in order to the server.
-        request_bytes: u64,
+        request_bytes: u64 => Depends,
         /// Payload delivered in order to the client.
-        response_bytes: u64,
+        response_bytes: u64 => Higher,
         /// Segments retransmitted by client and server, in whole or in part.
-        retransmitted_segments: u64,
+        retransmitted_segments: u64 => Lower,
         /// Retransmission timeouts of client and server.
-        timeouts: u64,
+        timeouts: u64 => Lower,
         /// Packets of both connections that were lost.
-        lost_packets: u64,
+        lost_packets: u64 => Lower,
     }
 }
 
@@ -214,5 +236,21 @@ impl Metrics {
     /// The values of the metrics, in the order of their [names](Metrics::names).
     pub fn values(&self) -> impl Iterator<Item = Value> + use<> {
         self.connections.values().chain(self.network.values())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Users ask by the name alone.
+    #[test]
+    fn the_sets_agree_on_what_is_better() {
+        for (name, better) in DIRECTIONS {
+            assert_eq!(direction(name), *better, "{name}");
+        }
+        assert_eq!(direction("throughput_bps"), Better::Higher);
+        assert_eq!(direction("lost_packets"), Better::Lower);
+        assert_eq!(direction("notices"), Better::Depends);
     }
 }

@@ -12,6 +12,7 @@ mod channel_bursts;
 mod counters;
 mod evaluate;
 mod link_timing;
+mod metric_name;
 mod metrics;
 mod packet_loss;
 pub mod report;
@@ -21,7 +22,10 @@ mod trace;
 pub use agents::SchemeCounter;
 pub use channel_bursts::ChannelBursts;
 pub use link_timing::LinkAsked;
-pub use metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, Value};
+pub use metric_name::{MetricName, MetricNames, MetricPlace, Misnamed, PartKind, UnknownMetric};
+pub use metrics::{
+    ApplicationMetrics, Better, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics, Value,
+};
 pub use series::Series;
 pub use trace::Events;
 
@@ -30,5 +34,6 @@ pub(crate) use counters::{
     ApplicationCounters, BssCounters, Counters, DropTap, EndpointCounters, RelayCounters,
 };
 pub(crate) use evaluate::Measured;
+pub(crate) use metric_name::Values;
 pub(crate) use series::Recorder;
 pub(crate) use trace::Tracer;
