@@ -33,6 +33,9 @@ const DISPATCHERS: [&str; 4] = ["\"fifo\"", "\"round-robin\"", "{channel-state={
 /// The first mobile host is in a fade all the time.
 const FADE: &str = "link.base-MH1.channel.two-state={good=\"1 ns\", bad=\"1000000 s\", bad_ber=1.0}";
 
+/// Each retransmission waits.
+const BACKOFF: &str = "radio.arq.stop-and-wait.backoff.fixed=\"50 ms\"";
+
 fn read(text: &str, overrides: &[String]) -> Result<Scenario, String> {
     let overrides: Vec<&str> = overrides.iter().map(String::as_str).collect();
     Scenario::parse(text, "test.toml", &overrides).map_err(|error| error.to_string())
@@ -48,6 +51,14 @@ fn saturating(dispatch: &str, others: &[&str]) -> Vec<String> {
     };
     let given = others.iter().map(|other| (*other).to_owned());
     (1..=4).map(to).chain([format!("shared.dispatch={dispatch}")]).chain(given).collect()
+}
+
+/// Datagrams to a mobile host at a constant rate, until 80 s.
+fn constant(number: u32, start: &str, rate: &str) -> String {
+    format!(
+        "traffic.t{number}={{from=\"server\", to=\"MH{number}\", packet_size=\"1500 B\", start=\"{start}\", \
+         stop=\"80 s\", law={{constant={{rate=\"{rate}\"}}}}}}"
+    )
 }
 
 fn run(dispatch: &str, others: &[&str]) -> Run {
@@ -99,6 +110,79 @@ fn a_fade_blocks_the_others_as_the_dispatcher_lets_it() {
     }
 }
 
+/// A mobile host in a fade gets a packet at the start of each second, whose six attempts of 6 ms and five backoffs of
+/// 50 ms take 286 ms. Under FIFO three of ten packets to another mobile host wait until then. Otherwise all are sent in
+/// the backoffs, at once, and each arrives 7.12 ms after it was sent: 0.12 ms on the wire, 6 ms on the air, 1 ms of delay.
+#[test]
+fn backoffs_block_the_others_only_under_fifo() {
+    let blocked = (283.12 + 189.12 + 95.12 + 7.0 * 7.12) / 10.0;
+    for (dispatch, expected_ms) in DISPATCHERS.into_iter().zip([blocked, 7.12, 7.12, 7.12]) {
+        let overrides = [
+            constant(1, "0 s", "12 kbps"),
+            constant(2, "10 ms", "120 kbps"),
+            format!("shared.dispatch={dispatch}"),
+            BACKOFF.to_owned(),
+            FADE.to_owned(),
+            "radio.delay=\"1 ms\"".to_owned(),
+        ];
+        let scenario = read(SATURATED, &overrides).unwrap_or_else(|error| panic!("{error}"));
+        let run = scenario.run("basic", 1, 0, NOTHING).unwrap_or_else(|error| panic!("{error}"));
+        let other = traffic(&run, 2);
+        assert_eq!((other.delivered_packets, other.lost_packets), (800, 0), "{dispatch}");
+        let delay_ms = other.mean_delay_s.expect("packets arrived") * 1e3;
+        assert!(
+            (delay_ms - expected_ms).abs() < 1e-6,
+            "{dispatch}: {delay_ms} ms, expected {expected_ms} ms"
+        );
+    }
+}
+
+/// All mobile hosts are in a fade, and their packets arrive together: the radio waits for the first backoff. FIFO makes
+/// the six attempts of a packet in 286 ms. The other dispatchers make those of four packets in 304 ms: five rounds of
+/// 56 ms, of which four attempts take 24 ms, and one round without backoff.
+#[test]
+fn the_radio_waits_for_the_first_backoff_that_ends() {
+    let given = (1..=4)
+        .flat_map(|number| [constant(number, "0 s", "2 Mbps"), FADE.replace("MH1", &format!("MH{number}"))]);
+    let given: Vec<String> = given.collect();
+    let mut others = vec!["limit=\"80 s\"", "transfer.start=\"79 s\"", BACKOFF];
+    others.extend(given.iter().map(String::as_str));
+    for (dispatch, rate) in
+        DISPATCHERS.into_iter().zip([6.0 / 0.286, 24.0 / 0.304, 24.0 / 0.304, 24.0 / 0.304])
+    {
+        let attempts = run(dispatch, &others).metrics.network.link_attempts as f64;
+        assert!((attempts - 80.0 * rate).abs() < 24.0, "{dispatch}: {attempts}, expected {}", 80.0 * rate);
+    }
+}
+
+/// If all mobile hosts are deferred, the one whose time ends first has the next attempt, so that each has a quarter of
+/// them.
+#[test]
+fn no_mobile_host_starves_if_all_are_deferred() {
+    let others = ["shared.dispatch.channel-state.wait=\"1000 s\"", "radio.channel.frame-loss.loss=0.8"];
+    let run = run("{channel-state={}}", &others);
+    for number in 1..=4 {
+        assert_near(share(&run, number), 0.2 / 4.0);
+    }
+}
+
+/// An attempt that arrives ends the deferral. The first mobile host is in a fade from 70 to 71 s, alone, and deferred
+/// long after. From 72 to 80 s it has half of the attempts, and the second one the other half.
+#[test]
+fn a_success_ends_the_deferral() {
+    let others = [
+        constant(1, "70 s", "2 Mbps"),
+        constant(2, "72 s", "2 Mbps"),
+        "link.base-MH1.channel.fixed-periods={good=\"70 s\", bad=\"1 s\"}".to_owned(),
+        "shared.dispatch={channel-state={wait=\"1000 s\"}}".to_owned(),
+    ];
+    let scenario = read(SATURATED, &others).unwrap_or_else(|error| panic!("{error}"));
+    let run = scenario.run("basic", 1, 0, NOTHING).unwrap_or_else(|error| panic!("{error}"));
+    let delivered = traffic(&run, 2).delivered_packets;
+    let (attempts, queue) = (8.0 / 0.006, 20.0);
+    assert!((delivered as f64 - attempts / 2.0 - queue).abs() < 3.0, "{delivered}");
+}
+
 /// The radio is never idle while packets wait: attempts fill the time, whoever is served. Every packet arrives, is
 /// dropped by a queue, or is given up.
 #[test]
@@ -125,12 +209,15 @@ fn the_radio_conserves_work_and_packets() {
 /// the packet that is served, or whose turn is next.
 #[test]
 fn one_queue_has_one_capacity() {
+    let text = SATURATED.replace("[radio]\nrate = \"2 Mbps\"", "[radio]\nrate = \"1 bps\"");
     for (dispatch, expected) in [("\"fifo\"", 1 + 20), ("\"round-robin\"", 4 * (1 + 20))] {
-        let text = SATURATED.replace("[radio]\nrate = \"2 Mbps\"", "[radio]\nrate = \"1 bps\"");
-        let scenario = read(&text, &saturating(dispatch, &[])).unwrap_or_else(|error| panic!("{error}"));
-        let run = scenario.run("basic", 1, 0, NOTHING).unwrap_or_else(|error| panic!("{error}"));
-        let each = |number| traffic(&run, number).sent_packets - traffic(&run, number).lost_packets;
-        assert_eq!((1..=4).map(each).sum::<u64>(), expected, "{dispatch}");
+        for capacity in ["radio.queue=\"20 packets\"", "radio.queue=\"30000 B\""] {
+            let scenario =
+                read(&text, &saturating(dispatch, &[capacity])).unwrap_or_else(|error| panic!("{error}"));
+            let run = scenario.run("basic", 1, 0, NOTHING).unwrap_or_else(|error| panic!("{error}"));
+            let each = |number| traffic(&run, number).sent_packets - traffic(&run, number).lost_packets;
+            assert_eq!((1..=4).map(each).sum::<u64>(), expected, "{dispatch}, {capacity}");
+        }
     }
 }
 
