@@ -80,18 +80,14 @@ impl Script {
         self.now = now;
     }
 
-    fn packet(segment: Segment) -> Packet {
+    fn packet(size: Bytes, body: Body) -> Packet {
         let Connection { src, dst, flow } = CONNECTION;
-        Packet {
-            src,
-            dst,
-            flow,
-            size: Bytes(0),
-            dscp: Dscp::DEFAULT,
-            ecn: Ecn::NotEct,
-            handle: Handle::NONE,
-            body: Body::Tcp(segment),
-        }
+        let (dscp, ecn) = (Dscp::DEFAULT, Ecn::NotEct);
+        Packet { src, dst, flow, size, dscp, ecn, handle: Handle::NONE, body }
+    }
+
+    fn of_segment(segment: Segment) -> Packet {
+        Script::packet(Bytes(0), Body::Tcp(segment))
     }
 
     /// Collects the effects of a component. Segments sent earlier must have been checked.
@@ -113,18 +109,7 @@ impl Script {
 
     /// A control message about the byte at `offset`.
     fn notice(&self, code: NoticeCode, offset: u32) -> Packet {
-        let Connection { src, dst, flow } = CONNECTION;
-        let body = Body::Notice(Notice { code, seq: self.seq(offset) });
-        Packet {
-            src,
-            dst,
-            flow,
-            size: Bytes(40),
-            dscp: Dscp::DEFAULT,
-            ecn: Ecn::NotEct,
-            handle: Handle::NONE,
-            body,
-        }
+        Script::packet(Bytes(40), Body::Notice(Notice { code, seq: self.seq(offset) }))
     }
 
     /// The text form of a segment: `0..1000`, `0..1000 FIN`, `1000 FIN`, `1000 RST`, `SYN` or `ACK`, with the
@@ -354,7 +339,7 @@ impl Client {
     }
 
     pub fn receives(&mut self, segment: Segment) -> &mut Client {
-        self.sender.receive(self.script.now, &Script::packet(segment), Port::ONLY, &mut self.script.out);
+        self.sender.receive(self.script.now, &Script::of_segment(segment), Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }
@@ -594,14 +579,19 @@ impl Server {
 
     /// Delivers the segment in a packet marked CE.
     pub fn receives_marked(&mut self, segment: Segment) -> &mut Server {
-        let packet = Packet { ecn: Ecn::Ce, ..Script::packet(segment) };
+        let packet = Packet { ecn: Ecn::Ce, ..Script::of_segment(segment) };
         self.receiver.receive(self.script.now, &packet, Port::ONLY, &mut self.script.out);
         self.script.collect("an arrival");
         self
     }
 
     pub fn receives(&mut self, segment: Segment) -> &mut Server {
-        self.receiver.receive(self.script.now, &Script::packet(segment), Port::ONLY, &mut self.script.out);
+        self.receiver.receive(
+            self.script.now,
+            &Script::of_segment(segment),
+            Port::ONLY,
+            &mut self.script.out,
+        );
         self.script.collect("an arrival");
         self
     }
