@@ -11,8 +11,19 @@ def near(name: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(name, known, n=1)), None)
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+def unknown(kind: str, name: str, known: Iterable[str], unlisted: Iterable[str] = ()) -> str:
     """Return the message about an unknown name: with the closest known name, or else with all of them.
+
+    Parameters
+    ----------
+    kind : str
+        What it would be the name of.
+    name : str
+        The name.
+    known : iterable of str
+        The names that there are.
+    unlisted : iterable of str, optional
+        Further ones, which are suggested and not listed.
 
     Examples
     --------
@@ -22,6 +33,6 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     'there is no scheme "wind"; there are basic, ebsn'
     """
     names = list(known)
-    alike = near(name, names)
-    rest = f'did you mean "{alike}"?' if alike else f"there are {', '.join(names)}"
+    alike = near(name, [*names, *unlisted])
+    rest = f'did you mean "{alike}"?' if alike else f"there are {', '.join(names) or 'none'}"
     return f'there is no {kind} "{name}"; {rest}'

@@ -159,22 +159,55 @@ def test_further_metrics_have_a_column_each(command: Command) -> None:
     [
         (EXAMPLE, "ebsn.notice", 'no metric "ebsn.notice"; did you mean "ebsn.notices_sent"?'),
         (EXAMPLE, "x.y", "there are throughput_bps, .*, source-quench.quenches_sent, ebsn.notices_sent"),
-        ("traffic.toml", "notices", "--metric: it adds to the table of connections, and this scenario has"),
+        (EXAMPLE, "connection.transfr.goodput", 'no connection "transfr"; did you mean "transfer"?'),
+        (EXAMPLE, "connection.transfer.godput", 'no connection metric "godput"; did you mean "goodput"?'),
+        (EXAMPLE, "conection.transfer.goodput", 'did you mean "connection.transfer.goodput"?'),
+        (EXAMPLE, "traffic.x.sent_packets", 'no traffic "x"; there are none'),
+        (
+            EXAMPLE,
+            "agent.base-mobile.notice_sent",
+            'no agent counter "notice_sent"; did you mean "notices_sent"?',
+        ),
+        (EXAMPLE, "connection.goodput", '--metric: .*"connection.goodput", expected connection.NAME.METRIC'),
     ],
 )
-def test_unknown_metrics_are_refused(
-    command: Command, tmp_path: Path, scenario: str, metric: str, message: str
-) -> None:
-    if scenario == "traffic.toml":
-        scenario = str(tmp_path / scenario)
-        Path(scenario).write_text(
-            "limit = '1 s'\nwired.rate = '1 Mbps'\nradio.rate = '1 Mbps'\n"
-            "[traffic.x]\nfrom = 'fixed'\nto = 'mobile'\npacket_size = '500 B'\n"
-            "law.constant.rate = '1 kbps'\n"
-        )
+def test_unknown_metrics_are_refused(command: Command, scenario: str, metric: str, message: str) -> None:
     result = command("run", scenario, "--metric", metric)
     assert (result.returncode, result.stdout) == (2, "")
     assert re.search(message, result.stderr), result.stderr
+
+
+def test_metrics_of_parts_stand_in_the_row_of_all_connections(command: Command) -> None:
+    names = ["connection.1.goodput", "connection.'2'.timeouts"]
+    options = [word for name in names for word in ("--metric", name)]
+    result = command(
+        "run", "scenarios/coexistence.toml", "--set", "limit=3 s", "--set", "warmup=0 s", *options
+    )
+    assert result.returncode == 0, result.stderr
+    _, _, header, _, one, two, every, *_ = result.stdout.splitlines()
+    assert [name.strip() for name in header.split("   ")[-2:]] == [
+        "connection 1: goodput (%)",
+        "connection 2: timeouts",
+    ]
+    assert (one.split()[-2:], two.split()[-2:]) == (["-", "-"], ["-", "-"])
+    run = lasthop.load("coexistence", ["limit=3 s", "warmup=0 s"]).run()
+    goodput, timeouts = run.connections["1"]["goodput"], run.connections["2"]["timeouts"]
+    assert every.split()[-2:] == [f"{100 * goodput:.3f}", f"{timeouts:,}"]
+
+
+def test_metrics_of_a_scenario_without_connections_have_a_table(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "traffic.toml"
+    path.write_text(
+        "limit = '1 s'\nwired.rate = '1 Mbps'\nradio.rate = '1 Mbps'\n"
+        "[traffic.x]\nfrom = 'fixed'\nto = 'mobile'\npacket_size = '500 B'\n"
+        "law.constant.rate = '100 kbps'\n"
+    )
+    result = command("run", path, "--metric", "link_attempts", "--metric", "traffic.x.sent_packets")
+    assert (result.returncode, result.stderr) == (0, "")
+    *_, header, _, row = result.stdout.strip().splitlines()
+    assert header.split("   ")[0].strip() == "scheme"
+    run = lasthop.run(path)
+    assert row.split() == ["basic", str(run.metrics["link_attempts"]), str(run.traffic["x"]["sent_packets"])]
 
 
 def test_applications_have_a_row_each(command: Command) -> None:

@@ -233,13 +233,14 @@ def study(
         str, typer.Option(metavar="MIN:MAX", help="Fewest and most runs of each scheme at each point.")
     ] = "100:1000",
     metric: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             metavar="NAME",
             autocompletion=complete.metric,
-            help="The metric of the stopping rule and of the tables.",
+            help="The metric of the tables, by default throughput_bps; may be repeated. "
+            "The stopping rule is that of the first.",
         ),
-    ] = "throughput_bps",
+    ] = None,
     out: Annotated[Path | None, directory("Directory of the results; by default FILE.study.")] = None,
     json: AsJson = False,
     dry_run: Annotated[
@@ -265,8 +266,9 @@ def study(
     with reporting_errors():
         from lasthop.cli.study import Request, execute
 
-        settings = (scheme or [], sender or [], seed, overrides or [], jobs, precision, runs, metric)
-        execute(Request(scenario, *settings, out, json, dry_run, export, html, shard))
+        settings = (scheme or [], sender or [], seed, overrides or [], jobs, precision, runs)
+        metrics = metric or ["throughput_bps"]
+        execute(Request(scenario, *settings, metrics, out, json, dry_run, export, html, shard))
 
 
 @app.command()

@@ -61,11 +61,15 @@ def server(incomplete: str) -> Values:
 
 
 def metric(context: typer.Context, incomplete: str) -> Values:
-    """Complete a metric, or a counter of the scenario's schemes."""
+    """Complete a metric, a counter of the scenario's schemes, or a metric of one of its parts."""
     from lasthop._lasthop import METRICS
+    from lasthop.metric import is_of_part
 
     loaded = _scenario(context)
-    return [(name, "") for name in (loaded.metrics if loaded else METRICS) if name.startswith(incomplete)]
+    names = loaded.metrics if loaded else METRICS
+    if loaded and is_of_part(incomplete):
+        names = loaded.part_metrics
+    return [(name, "") for name in names if name.startswith(incomplete)]
 
 
 def setting(context: typer.Context, incomplete: str) -> Values:

@@ -19,6 +19,7 @@ from lasthop.cli.output import FIGURES, Output, run_stem
 from lasthop.cli.progress import Activity
 from lasthop.cli.scenario import describe, load, load_each_sender, unused_by_schemes
 from lasthop.cli.streams import detail, emit, emit_document
+from lasthop.metric import find_metric
 from lasthop.suggest import unknown
 
 _OF_RELAYS = {"relays retransmitted": "relay_retransmitted_segments", "relay timeouts": "relay_timeouts"}
@@ -54,12 +55,10 @@ def execute(request: Request) -> None:
         if name not in FIGURES:
             raise RefusedError(f"--figure: {unknown('figure', name, FIGURES)}")
     scenarios = load_each_sender(request.path, request.overrides, request.schemes, request.senders)
-    known = list(dict.fromkeys(name for each in scenarios for name in each.metrics))
-    for name in request.metrics:
-        if name not in known:
-            raise RefusedError(f"--metric: {unknown('metric', name, known)}")
-    if request.metrics and "transfer" not in tomllib.loads(scenarios[0].to_toml()):
-        raise RefusedError("--metric: it adds to the table of connections, and this scenario has none")
+    try:
+        metrics = [find_metric(name, scenarios) for name in request.metrics]
+    except ValueError as error:
+        raise RefusedError(f"--metric: {error}") from None
     # Of several senders, what they share is the scenario as it stands.
     several = len(scenarios) > 1
     scenario = load(request.path, request.overrides, request.schemes) if several else scenarios[0]
@@ -89,7 +88,7 @@ def execute(request: Request) -> None:
     if request.as_json:
         emit_document(report)
     else:
-        _print_tables(scenario, runs, request.metrics)
+        _print_tables(scenario, runs, metrics)
         _print_notes(scenario)
         if output is not None:
             emit(f"\nwritten to {output.summary()}")
@@ -142,6 +141,9 @@ def _print_tables(scenario: Scenario, runs: list[Run], further: list[str]) -> No
                 emit()
             print_table(runs)
             blank = True
+    if further and not runs[0].connections:
+        emit()
+        _print_metrics(runs, further)
 
 
 def _print_connections(runs: list[Run], further: list[str]) -> None:
@@ -154,6 +156,9 @@ def _print_connections(runs: list[Run], further: list[str]) -> None:
 
     several = len(runs[0].connections) > 1
     rows = [row for run in runs for row in (_parts(run) if several else [(_labels(run), run.metrics)])]
+    # The last row of a run is that of all its connections.
+    last = len(runs[0].connections) if several else 0
+    owners = [run if row == last else None for run in runs for row in range(last + 1)]
     each = [metrics for _, metrics in rows]
     rate, throughput = in_common([metrics["throughput_bps"] for metrics in each], RATES)
     size, resent = in_common([metrics["retransmitted_bytes"] for metrics in each], SIZES)
@@ -177,7 +182,12 @@ def _print_connections(runs: list[Run], further: list[str]) -> None:
         # Fairness needs more than one connection.
         columns["fairness"] = [_number(m["fairness"], 3) if "fairness" in m else "" for m in each]
     for name in further:
-        header, cells = _column(name, [metrics.get(name) for metrics in each])
+        # Counters, and the metrics of other parts, stand in the row of all connections.
+        values = [
+            metrics.get(name) if run is None else _value(run, name)
+            for metrics, run in zip(each, owners, strict=True)
+        ]
+        header, cells = _column(name, values)
         columns[header] = cells
     table = Table(
         *_headers(runs), *(["connection"] if several else []), *(f">{header}" for header in columns)
@@ -185,6 +195,25 @@ def _print_connections(runs: list[Run], further: list[str]) -> None:
     for (labels, _), *cells in zip(rows, *columns.values(), strict=True):
         table.row(*labels, *cells)
     table.print()
+
+
+def _print_metrics(runs: list[Run], names: list[str]) -> None:
+    """Print a column for each of some metrics, and a row for each run."""
+    from lasthop.cli.table import Table
+
+    columns = dict(_column(name, [_value(run, name) for run in runs]) for name in names)
+    table = Table(*_headers(runs), *(f">{header}" for header in columns))
+    for run, *cells in zip(runs, *columns.values(), strict=True):
+        table.row(*_labels(run), *cells)
+    table.print()
+
+
+def _value(run: Run, name: str) -> float | int | bool | None:
+    """Return a metric of a run, None if it has none of that name, such as a counter of another scheme."""
+    try:
+        return run.value(name)
+    except KeyError:
+        return None
 
 
 def _column(metric: str, values: list[Any]) -> tuple[str, list[str]]:

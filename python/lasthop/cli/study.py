@@ -25,7 +25,7 @@ from lasthop.study import Study, StudyError, report
 from lasthop.study.export import require_pyarrow
 from lasthop.study.plan import MOST_RUNS
 from lasthop.study.quantity import quantity
-from lasthop.study.samples import TOTAL, is_counter
+from lasthop.study.samples import TOTAL
 from lasthop.study.shard import Shard
 from lasthop.study.units import aligned, metric_reading
 
@@ -50,7 +50,7 @@ class Request:
     jobs: int | None
     precision: str
     runs: str
-    metric: str
+    metrics: list[str]
     out: Path | None
     as_json: bool
     dry_run: bool
@@ -88,7 +88,8 @@ def execute(request: Request) -> None:
             seed=request.seed,
             precision=precision,
             runs=runs,
-            metric=request.metric,
+            metric=request.metrics[0],
+            metrics=request.metrics[1:],
             store=store,
             shard=None if shard is None else (shard.index, shard.of),
         ) as study:
@@ -139,9 +140,14 @@ def show(study: Study, directory: Path, results: Results, as_json: bool) -> None
     else:
         if study.scenario.title:
             emit(f"{printable(study.scenario.title)}\n")
-        _print_summary(study, summary)
+        _print_summary(study, study.metric, summary)
         if len(comparison):
-            _print_comparison(study, comparison)
+            _print_comparison(study, study.metric, comparison)
+        for metric in study.further:
+            emit()
+            _print_summary(study, metric, study.summary(metric))
+            if len(comparison):
+                _print_comparison(study, metric, study.compare(metric=metric))
         few = int(summary["few"].sum())
         if few:
             emit(f"\ntoo few events: {few} of {len(summary)} intervals may cover less often than 95 %")
@@ -241,10 +247,10 @@ def _rate(cells: list[tuple[Scenario, str]], request: Request) -> float:
 # -- Results -----------------------------------------------------------------------------------------
 
 
-def _print_summary(study: Study, summary: pandas.DataFrame) -> None:
-    """Print the mean of the metric for each point and scheme."""
+def _print_summary(study: Study, metric: str, summary: pandas.DataFrame) -> None:
+    """Print the mean of a metric for each point and scheme."""
     parameters = list(study.points[0].parameters)
-    reading = metric_reading(study.metric, float(summary["mean"].abs().max()))
+    reading = metric_reading(metric, float(summary["mean"].abs().max()))
     means = aligned(summary["mean"], summary["ci95"], reading.size)
     spreads = aligned(summary["ci95"], summary["ci95"], reading.size)
     headers = [*parameters, "scheme", f">{reading.label}", ">± 95 %"]
@@ -266,10 +272,10 @@ def _print_summary(study: Study, summary: pandas.DataFrame) -> None:
     table.print()
 
 
-def _print_comparison(study: Study, comparison: pandas.DataFrame) -> None:
+def _print_comparison(study: Study, metric: str, comparison: pandas.DataFrame) -> None:
     """Print the paired differences between each scheme and the first."""
     parameters = list(study.points[0].parameters)
-    reading = metric_reading(study.metric, float(comparison["difference"].abs().max()))
+    reading = metric_reading(metric, float(comparison["difference"].abs().max()))
     baselines = comparison["baseline"].unique()
     against = baselines[0] if len(baselines) == 1 else "the first scheme"
     unit = f" ({reading.unit})" if reading.unit else ""
@@ -302,8 +308,8 @@ def p_value(p: float) -> str:
 def _warn(study: Study) -> None:
     """Warn of results that are less precise than asked for, or not random."""
     summary = study.summary()
-    if is_counter(study.metric):
-        # The means of schemes without it do not exist.
+    if "." in study.metric:
+        # The means of schemes and points without it do not exist.
         summary = summary[summary["n"] > 0]
     precision = study.rule.precision
     wide = int((~(summary["ci95"] <= (precision or math.inf) * summary["mean"].abs())).sum())

@@ -16,12 +16,12 @@ from lasthop._lasthop import METRICS, Pool, Scenario, ScenarioError
 from lasthop.comparison.arm import Arm
 from lasthop.comparison.elimination import FEWEST_TO_STOP, Elimination, independent, looks
 from lasthop.comparison.error import ComparisonError
+from lasthop.metric import find_metric
 from lasthop.study import statistics
 from lasthop.study.interrupt import interrupts_held
 from lasthop.study.plan import MOST_RUNS, Progress
 from lasthop.study.statistics import Sample, compare, estimate, holm, paired
 from lasthop.study.units import better_of, metric_kind
-from lasthop.suggest import unknown
 
 if TYPE_CHECKING:
     import pandas
@@ -94,6 +94,9 @@ class Comparison:
         scenario's own sender with its first scheme.
     metric : str, default "throughput_bps"
         The metric to compare by.
+    metrics : sequence of str, optional
+        Metrics of connections and other parts of the runs for `results`, which has `Scenario.metrics` and
+        `metric` in any case.
     better : {"higher", "lower"}, optional
         Which values of the metric are better. Known for most metrics; needed for others.
     seed : int, default 1
@@ -153,6 +156,7 @@ class Comparison:
         *,
         baseline: Arm | None = None,
         metric: str = "throughput_bps",
+        metrics: Sequence[str] = (),
         better: Better | None = None,
         seed: int = 1,
         overrides: Sequence[str] = (),
@@ -164,13 +168,7 @@ class Comparison:
     ) -> None:
         _check(error=error, margin=margin, precision=precision, runs=runs, variants=variants)
         self._source, self._overrides, self._variants = scenario, list(overrides), variants
-        self.seed, self.metric, self.error, self.margin, self.precision = (
-            seed,
-            metric,
-            error,
-            margin,
-            precision,
-        )
+        self.seed, self.error, self.margin, self.precision = seed, error, margin, precision
         self.looks = list(looks(*runs))
         self.scenario = self._load([])
         if self.scenario.sweep:
@@ -182,21 +180,21 @@ class Comparison:
         self.refused: list[Refusal] = []
         self._scenarios: dict[tuple[Arm, int], Scenario] = {}
         self.baseline = self._enter_all(arms, baseline)
-        known = dict.fromkeys(name for arm in self.arms for name in self._scenario(arm, 0).metrics)
-        if metric not in known:
-            raise ComparisonError(unknown("metric", metric, known))
-        found = better or better_of(metric)
+        self.metric: str = self._find(metric)
+        found = better or better_of(self.metric)
         if found is None:
-            raise ComparisonError(f"{metric}: it must be stated whether higher or lower is better")
+            raise ComparisonError(f"{self.metric}: it must be stated whether higher or lower is better")
         self.better: Better = found
         # The columns of a run's values, as the pool has them.
-        self.metrics = (*METRICS, *(name for name in known if name not in METRICS))
+        counters = (name for arm in self.arms for name in self._scenario(arm, 0).metrics)
+        asked = (self.metric, *map(self._find, metrics))
+        self.metrics: tuple[str, ...] = tuple(dict.fromkeys((*METRICS, *counters, *asked)))
         self._rows: dict[Arm, dict[int, Row]] = {arm: {} for arm in self.arms}
         self._counted = dict.fromkeys(self.arms, 0)
         self._running = list(self.arms)
         for arm in self.arms:
-            if metric not in self._scenario(arm, 0).metrics:
-                self._leave_out(arm, f"it has no {metric}")
+            if not self._scenario(arm, 0).has_metric(self.metric, arm.scheme):
+                self._leave_out(arm, f"it has no {self.metric}")
         self._eliminated: set[Arm] = set()
         self._samples: dict[tuple[Arm, int, str], Sample] = {}
         self._look = 0
@@ -219,6 +217,19 @@ class Comparison:
         if key not in self._scenarios:
             self._scenarios[key] = self._load([*self._variants[variant], *arm.overrides()])
         return self._scenarios[key]
+
+    def _find(self, metric: str) -> str:
+        """Return the canonical name of a metric that some arm has.
+
+        Raises
+        ------
+        ComparisonError
+            If none has it.
+        """
+        try:
+            return find_metric(metric, (self._scenario(arm, 0) for arm in self.arms))
+        except ValueError as error:
+            raise ComparisonError(str(error)) from None
 
     def _enter_all(self, arms: Sequence[Arm], baseline: Arm | None) -> Arm:
         """Enter the arms and the baseline, and return the baseline."""
@@ -534,9 +545,9 @@ class Comparison:
         """
         import pandas
 
-        shown = metric or self.metric
+        shown = self.metric if metric is None else self._find(metric)
         if shown not in self.metrics:
-            raise ComparisonError(unknown("metric", shown, self.metrics))
+            raise ComparisonError(f"this comparison does not have {shown}; state it with metrics=")
         rows: list[dict[str, Any]] = []
         most = max(self._counted.values())
         for arm, (rank, status) in self.standing().items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lasthop.metric import is_of_part
 from lasthop.study.error import StudyError
 from lasthop.study.study import Study
 
@@ -66,12 +67,15 @@ def _metric(name: str) -> str:
     --------
     >>> _metric("throughput_bps"), _metric("ebsn.notices_sent")
     ('A metric, in bits per second.', 'A counter of ebsn.')
+    >>> _metric("connection.up.throughput_bps")
+    'A metric of connection up, in bits per second.'
     """
-    scheme, dot, _ = name.rpartition(".")
-    if dot:
-        return f"A counter of {scheme}."
-    unit = next((f", {words}" for suffix, words in _UNITS.items() if name.endswith(suffix)), "")
-    return f"A metric{unit}."
+    of, _, metric = name.rpartition(".")
+    if of and not is_of_part(name):
+        return f"A counter of {of}."
+    whose = f" of {of.replace('.', ' ', 1)}" if of else ""
+    unit = next((f", {words}" for suffix, words in _UNITS.items() if metric.endswith(suffix)), "")
+    return f"A metric{whose}{unit}."
 
 
 def _queries(study: Study) -> dict[str, Any]:

@@ -38,8 +38,8 @@ class WorkItem(NamedTuple):
         The scenario in the canonical form, its file, and its hash, which the worker checks.
     version : str
         The version of Lasthop, which the worker checks.
-    counters : tuple of str
-        The counters that follow `METRICS` in the results.
+    metrics : tuple of str
+        The metrics that follow `METRICS` in the results.
     scheme : str
         The scheme.
     seed : int
@@ -52,7 +52,7 @@ class WorkItem(NamedTuple):
     file: str
     hash: str
     version: str
-    counters: tuple[str, ...]
+    metrics: tuple[str, ...]
     scheme: str
     seed: int
     first: int
@@ -86,7 +86,7 @@ def make_runs(item: WorkItem) -> tuple[float, list[Chunk]]:
             "a worker reads another scenario: the files that it names must be the same everywhere"
         )
     chunks: list[Chunk] = []
-    with _lasthop.Pool(1, item.counters) as pool:
+    with _lasthop.Pool(1, item.metrics) as pool:
         pool.submit(0, scenario, item.scheme, item.seed, item.first, item.runs)
         while pool.pending:
             chunks += [chunk[1:] for chunk in pool.collect_chunks(1.0)]
@@ -111,20 +111,20 @@ class ExecutorPool:
     ----------
     executor : concurrent.futures.Executor
         The executor.
-    counters : sequence of str
-        The counters that follow `METRICS` in the results.
+    metrics : sequence of str
+        The metrics that follow `METRICS` in the results.
     in_flight : int, optional
         The most work items in flight; by default four for each worker.
     """
 
-    def __init__(self, executor: Executor, counters: Sequence[str], in_flight: int | None = None) -> None:
+    def __init__(self, executor: Executor, metrics: Sequence[str], in_flight: int | None = None) -> None:
         if not isinstance(executor, Executor):
             raise StudyError(
                 f"executor: found {type(executor).__name__}, expected a concurrent.futures.Executor, such as "
                 "ProcessPoolExecutor(), or client.get_executor(pure=False) of a Dask client"
             )
         self._executor = executor
-        self._counters = tuple(counters)
+        self._metrics = tuple(metrics)
         workers = getattr(executor, "_max_workers", None)
         usual = ITEMS_PER_WORKER * workers if isinstance(workers, int) else ITEMS_OF_UNKNOWN_WORKERS
         self._most = in_flight or usual
@@ -135,7 +135,7 @@ class ExecutorPool:
 
     def submit(self, key: int, scenario: Scenario, scheme: str, seed: int, first_run: int, runs: int) -> None:
         """Enqueue `runs` runs, numbered from `first_run`."""
-        about = (scenario.to_toml(), scenario.file, scenario.hash, _lasthop.__version__, self._counters)
+        about = (scenario.to_toml(), scenario.file, scenario.hash, _lasthop.__version__, self._metrics)
         self._waiting.append((key, WorkItem(*about, scheme, seed, first_run, runs)))
 
     def collect_chunks(self, timeout_s: float) -> list[tuple[int, int, int, Any, tuple[Any, ...]]]:

@@ -11,7 +11,7 @@ import numpy as np
 from lasthop.study.error import StudyError
 from lasthop.study.run_numbers import RunNumbers
 from lasthop.study.shard import Shard
-from lasthop.study.store import ALL, Identity, Store, StoredPoint, cut
+from lasthop.study.store import ALL, Identity, Store, StoredPoint, cut, first_difference
 from lasthop.study.study import Study
 
 
@@ -111,7 +111,7 @@ def _merge(into: Path, paths: Sequence[Path], partial: bool) -> None:
 
 
 def _identity(study: Study) -> Identity:
-    return Identity(study.version, study.seed, study.stored_metrics, study.points)
+    return Identity(study.version, study.seed, study.stored_metrics, study.points, study.asked)
 
 
 def _shard(path: Path, identity: Identity, meta: dict[str, object], first: Path) -> Shard | None:
@@ -156,15 +156,16 @@ def _copy(source: Store, target: Store, identity: Identity) -> None:
     columns = ("ended", *identity.metrics)
     for i, point in enumerate(identity.points):
         for scheme in point.schemes:
-            have, both = target.numbers(i, scheme), RunNumbers()
+            have, complete, both = target.numbers(i, scheme), source.numbers(i, scheme), RunNumbers()
             added = []
             for first, runs, *cells in source.chunks(i, scheme, columns):
                 new = RunNumbers(have.gaps(first, first + runs))
                 for begin, end in new.ranges():
                     part = (cut(each, runs, begin - first, end - first) for each in cells)
                     added.append((i, scheme, begin, end - begin, *part))
-                for begin, end in new.gaps(first, first + runs):
-                    both.add(begin, end)
+                if first in complete:
+                    for begin, end in new.gaps(first, first + runs):
+                        both.add(begin, end)
             if len(both):
                 _compare(source, target, identity, i, scheme, both)
             target.add(added)
@@ -181,7 +182,7 @@ def _compare(source: Store, target: Store, identity: Identity, i: int, scheme: s
     common = np.concatenate([np.arange(first, end) for first, end in both.ranges()])
     places = []
     for store in (source, target):
-        numbers = [np.arange(first, end) for first, end in store.numbers(i, scheme).ranges()]
+        numbers = [np.arange(first, end) for first, end in store.stored(i, scheme).ranges()]
         places.append(np.searchsorted(np.concatenate(numbers), common))
     for name in ("ended", *identity.metrics):
         theirs, ours = (
@@ -190,11 +191,7 @@ def _compare(source: Store, target: Store, identity: Identity, i: int, scheme: s
             )[place]
             for store, place in zip((source, target), places, strict=True)
         )
-        differs = theirs != ours
-        if name != "ended":
-            differs &= ~(np.isnan(theirs.astype(float)) & np.isnan(ours.astype(float)))
-        if differs.any():
-            k = int(np.flatnonzero(differs)[0])
+        if (k := first_difference(theirs, ours)) is not None:
             raise StudyError(
                 f"{source.path}: run {common[k]} of {scheme}{_at(identity.points[i])} is not the one merged "
                 f"before: {name} is {theirs[k]}, not {ours[k]}; "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,11 @@ def document(study: Study) -> dict[str, Any]:
         "finished": study.finished,
         "store": None if study.path is None else str(study.path),
         "results": results,
-        "comparisons": [_comparison(row, parameters) for _, row in study.compare().iterrows()],
+        "comparisons": [
+            _comparison(row, parameters)
+            for metric in (study.metric, *study.further)
+            for _, row in study.compare(metric=metric).iterrows()
+        ],
     }
 
 
@@ -98,8 +102,9 @@ def write(
     results = directory / "results.json"
     text = json.dumps(document(study), indent=2, ensure_ascii=False) + "\n"
     write_text(results, text)
-    written = [results, to_csv(study.summary(), directory / "summary.csv")]
-    comparison = study.compare()
+    stated = (study.metric, *study.further)
+    written = [results, to_csv(_stacked(map(study.summary, stated)), directory / "summary.csv")]
+    comparison = _stacked(study.compare(metric=metric) for metric in stated)
     if len(comparison):
         written.append(to_csv(comparison, directory / "comparison.csv"))
     if export == "csv":
@@ -177,6 +182,13 @@ def _numeric(study: Study) -> list[str]:
         for name in study.points[0].parameters
     }
     return [name for name, values in swept.items() if axis(values) is not None]
+
+
+def _stacked(tables: Iterable[pandas.DataFrame]) -> pandas.DataFrame:
+    """Return the rows of several tables in one."""
+    import pandas
+
+    return pandas.concat(tables, ignore_index=True)
 
 
 def _mean(row: pandas.Series[Any]) -> dict[str, Any]:

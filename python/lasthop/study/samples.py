@@ -6,25 +6,12 @@ import tomllib
 
 import numpy as np
 
-from lasthop.study.error import StudyError
 from lasthop.study.quantity import number
 from lasthop.study.statistics import Sample, linearised_ratio
 from lasthop.study.store import Identity, Store
-from lasthop.suggest import unknown
 
 TOTAL = "throughput_total_bps"
 """Total bits over total time: a ratio of sums, where throughput_bps is a mean of ratios."""
-
-
-def is_counter(metric: str) -> bool:
-    """Whether a metric is a counter of a scheme's agents. A scheme has it in every run or in none.
-
-    Examples
-    --------
-    >>> is_counter("snoop.local_retransmissions"), is_counter("completion_time_s")
-    (True, False)
-    """
-    return "." in metric
 
 
 class Samples:
@@ -60,18 +47,6 @@ class Samples:
                 prefixes = dict.fromkeys(prefixes, min(prefixes.values(), default=0))
             self._runs[point] = prefixes
         return min(self._runs[point][scheme] for scheme in schemes)
-
-    def check(self, metric: str) -> str:
-        """Return `metric` if it exists.
-
-        Raises
-        ------
-        StudyError
-            If it does not exist.
-        """
-        if metric not in self.metrics:
-            raise StudyError(unknown("metric", metric, self.metrics))
-        return metric
 
     def of(self, point: int, scheme: str, metric: str, runs: int | None = None) -> Sample:
         """Return a metric of the counted runs, in order; NaN for a run that does not have it.

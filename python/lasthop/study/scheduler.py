@@ -12,10 +12,10 @@ import numpy as np
 from lasthop._lasthop import Scenario
 from lasthop.study.interrupt import interrupts_held
 from lasthop.study.plan import PointPlan, Progress, Rule
-from lasthop.study.samples import Samples, is_counter
+from lasthop.study.samples import TOTAL, Samples
 from lasthop.study.shard import Shard
 from lasthop.study.statistics import estimate
-from lasthop.study.store import Store
+from lasthop.study.store import Store, measured
 from lasthop.study.units import metric_kind
 
 SECONDS_BETWEEN_COMMITS = 0.25
@@ -61,6 +61,8 @@ class Scheduler:
         Whether each scheme of a point stops by itself, or all together.
     shard : Shard, optional
         The shard whose share of the runs is made, of `rule.most` in all shards. Its rule has no targets.
+    asked : int, default 0
+        How many of the metrics, the last ones, are `Identity.asked`.
     """
 
     def __init__(
@@ -72,7 +74,9 @@ class Scheduler:
         rule: Rule,
         each_scheme: bool,
         shard: Shard | None = None,
+        asked: int = 0,
     ) -> None:
+        self._asked = asked
         self._store, self._samples, self._scenarios = store, samples, scenarios
         self._seed, self._rule = seed, rule
         self._plans: list[PointPlan] = []
@@ -148,10 +152,14 @@ class Scheduler:
             for target in self._rule.targets:
                 sample = self._samples.of(plan.point, scheme, target.metric, plan.target)
                 known = sample[~np.isnan(sample)]
-                # A scheme without a counter never gets a mean of it.
-                if len(known) or not is_counter(target.metric):
+                # A scheme without a counter never gets a mean of it, nor a point without a connection.
+                if len(known) or self._has(plan.point, scheme, target.metric):
                     found.append(target.excess(estimate(known, metric_kind(target.metric))))
         return found
+
+    def _has(self, point: int, scheme: str, metric: str) -> bool:
+        """Whether the runs of a scheme at a point have a metric, or null where it does not apply."""
+        return metric == TOTAL or self._scenarios[point].has_metric(metric, scheme)
 
     def _order(self, plan: PointPlan, executor: Executor) -> None:
         if plan.stopped:
@@ -167,7 +175,10 @@ class Scheduler:
         for key, first, runs, ended, metrics in executor.collect_chunks(timeout_s):
             plan, scheme = self._cells[key]
             before = plan.done()
-            self._chunks.append((plan.point, scheme, first, runs, ended, *metrics))
+            # Those that were asked for are the last.
+            known = len(metrics) - self._asked
+            asked = (measured(cells, runs) for cells in metrics[known:])
+            self._chunks.append((plan.point, scheme, first, runs, ended, *metrics[:known], *asked))
             plan.add(scheme, first, runs)
             self._uncommitted += runs
             self._under_way -= runs

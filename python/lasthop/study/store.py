@@ -76,15 +76,19 @@ class Identity:
     seed : int
         The study's seed.
     metrics : tuple of str
-        The metrics of each run, with the counters of all schemes.
+        The metrics of each run: those that every run has, the counters of all schemes, and those asked for.
     points : list of StoredPoint
         The points in their order.
+    asked : tuple of str
+        The last of `metrics`: those of connections, sources of traffic, applications and agents, which only
+        runs have that were made since they were asked for.
     """
 
     version: str
     seed: int
     metrics: tuple[str, ...]
     points: list[StoredPoint]
+    asked: tuple[str, ...] = ()
 
     def conflict(self, stored: Identity) -> str | None:
         """Return in words why this study is none that continues or extends `stored`; None if it is one.
@@ -116,6 +120,9 @@ class Identity:
         if any(a.schemes != b.schemes for a, b in zip(self.points, stored.points, strict=True)):
             had, has = (", ".join(study.points[0].schemes) for study in (stored, self))
             return f"it compares the schemes {had}, not {has}"
+        if self.asked != stored.asked:
+            kept, asked = (", ".join(study.asked) or "none" for study in (stored, self))
+            return f"its metrics of parts are {kept}, not {asked}"
         if self.metrics != stored.metrics:
             return f"it was made by Lasthop {stored.version} with other metrics"
         return None
@@ -136,10 +143,13 @@ class Store:
         # The message of the first failed write. SQLite may have rolled back, so later writes are refused.
         self._failure: str | None = None
         # What `select` finds: the id of each point of the study, -1 for points that are not stored yet; its
-        # metrics; and the stored ones.
+        # metrics; those asked for; the stored ones; and the cells, as (point id, scheme), of which some runs
+        # lack a metric that was asked for.
         self._ids: list[int] = []
         self._metrics: tuple[str, ...] = ()
-        self._columns: frozenset[str] = frozenset()
+        self._asked: tuple[str, ...] = ()
+        self._columns: tuple[str, ...] = ()
+        self._lacking: frozenset[tuple[int, str]] = frozenset()
         if path is None or path.exists():
             self._open()
 
@@ -192,7 +202,7 @@ class Store:
         Parameters
         ----------
         identity : Identity
-            The study. An existing store is extended by its points, schemes and counters.
+            The study. An existing store is extended by its points, schemes and metrics.
         meta : dict of str to JSON values
             Further columns of the table `meta`.
 
@@ -278,8 +288,19 @@ class Store:
         """Let the points of all methods be those of this study, by their places in it."""
         rows = self._rows("SELECT id, hash FROM point ORDER BY id")
         self._ids = _places(identity, rows)
-        self._metrics = identity.metrics
-        self._columns = frozenset(self.meta()["metrics"])
+        self._metrics, self._asked = identity.metrics, identity.asked
+        self._columns = tuple(self.meta()["metrics"])
+        lacking = f"SELECT DISTINCT point, scheme FROM chunk WHERE NOT {self._complete()}"
+        self._lacking = frozenset((point, scheme) for point, scheme in self._rows(lacking))
+
+    def _complete(self) -> str:
+        """Return the SQL that tells whether a chunk has all metrics that were asked for.
+
+        A chunk that was made before has a null in their columns, and one that was made since never has.
+        """
+        if any(metric not in self._columns for metric in self._asked):
+            return "(0)"
+        return f"({' AND '.join(['1', *(f'{_name(metric)} IS NOT NULL' for metric in self._asked)])})"
 
     def _begin(self, seconds_to_wait: int) -> None:
         sql = self._sql
@@ -347,7 +368,7 @@ class Store:
         sql.execute(_view(identity))
 
     def _extend(self, identity: Identity) -> None:
-        """Add the points, schemes and counters that the store lacks. Nothing is removed."""
+        """Add the points, schemes and metrics that the store lacks. Nothing is removed."""
         sql = self._sql
         stored = self.identity()
         rows = self._rows("SELECT id, hash, parameters, schemes FROM point ORDER BY id")
@@ -390,21 +411,96 @@ class Store:
             sql.execute(f"PRAGMA user_version = {FORMAT}")
 
     def add(self, chunks: Sequence[tuple[Any, ...]]) -> None:
-        """Add runs that are not in the store.
+        """Add runs that are not in the store, or metrics that its runs lack.
 
         Parameters
         ----------
         chunks : sequence of tuple
             For each chunk its point, scheme, first run, number of runs, and the cells of why they ended and
             of each metric of the study: one value for all runs, or bytes that `lasthop._lasthop.decode`
-            decodes.
+            decodes. `measured` has made those of metrics that were asked for.
+
+        Raises
+        ------
+        StudyError
+            If the file cannot be written, or a run that was made again is not the one that is stored.
         """
-        if chunks:
-            names = ", ".join(map(_name, ("point", "scheme", "first", "runs", "ended", *self._metrics)))
-            marks = ", ".join("?" * len(chunks[0]))
-            rows = ((self._ids[point], *rest) for point, *rest in chunks)
-            with self._writes():
-                self._sql.executemany(f"INSERT INTO chunk ({names}) VALUES ({marks})", rows)
+        columns = ("ended", *self._metrics)
+        new = []
+        for point, scheme, first, runs, *cells in chunks:
+            place = self._ids[point]
+            if (place, scheme) in self._lacking:
+                with self._writes():
+                    self._fill(place, scheme, first, runs, dict(zip(columns, cells, strict=True)))
+            else:
+                new.append((place, scheme, first, runs, *cells))
+        with self._writes():
+            self._insert(columns, new)
+
+    def _insert(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert chunks: (point id, scheme, first, runs, cells of the columns)."""
+        if not rows:
+            return
+        names = ", ".join(map(_name, ("point", "scheme", "first", "runs", *columns)))
+        marks = ", ".join("?" * (4 + len(columns)))
+        self._sql.executemany(f"INSERT INTO chunk ({names}) VALUES ({marks})", rows)
+
+    def _fill(self, place: int, scheme: str, first: int, runs: int, cells: dict[str, Any]) -> None:
+        """Insert the new runs of a chunk, and give to those that are stored the metrics that they lack."""
+        columns = ("ended", *self._columns)
+        query = (
+            f"SELECT first, runs, {', '.join(map(_name, columns))} FROM chunk "
+            "WHERE point = ? AND scheme = ? AND first < ? AND first + runs > ? ORDER BY first"
+        )
+        added: list[tuple[Any, ...]] = []
+        following = first
+        for begin, stored, *had in self._rows(query, (place, scheme, first + runs, first)):
+            old = dict(zip(columns, had, strict=True))
+            low, high = max(begin, first), min(begin + stored, first + runs)
+            if following < low:
+                added.append((following, low - following, _cut(cells, runs, following - first, low - first)))
+            if begin < low:
+                added.append((begin, low - begin, _cut(old, stored, 0, low - begin)))
+            both = _cut(old, stored, low - begin, high - begin)
+            again = _cut(cells, runs, low - first, high - first)
+            for name, cell in again.items():
+                if name in self._asked and both[name] is None:
+                    both[name] = cell
+                elif name not in self._asked or cell is not None:
+                    self._expect_equal(name, both[name], cell, scheme, low, high - low)
+            added.append((low, high - low, both))
+            if high < begin + stored:
+                added.append((high, begin + stored - high, _cut(old, stored, high - begin, stored)))
+            self._sql.execute(
+                "DELETE FROM chunk WHERE point = ? AND scheme = ? AND first = ?", (place, scheme, begin)
+            )
+            following = high
+        if following < first + runs:
+            added.append((following, first + runs - following, _cut(cells, runs, following - first, runs)))
+        self._insert(
+            columns,
+            [(place, scheme, at, n, *(each.get(name) for name in columns)) for at, n, each in added],
+        )
+
+    def _expect_equal(self, name: str, ours: Any, theirs: Any, scheme: str, first: int, runs: int) -> None:
+        """Check that runs that were made again are those that are stored.
+
+        Raises
+        ------
+        StudyError
+            If a value is another one.
+        """
+        had, found = (
+            _words(each, runs) if name == "ended" else _decoded(each, runs) for each in (ours, theirs)
+        )
+        if (at := first_difference(had, found)) is not None:
+            self._failure = (
+                f"{self.path}: run {first + at} of {scheme} was made again for another metric, and is not "
+                f"the one that is stored: {name} is {found[at]}, not {had[at]}; the program has changed: "
+                "begin anew elsewhere (--out DIR, or another store)"
+            )
+            self._sql.execute("ROLLBACK")
+            raise StudyError(self._failure)
 
     # -- Reading ---------------------------------------------------------------------------------
 
@@ -426,8 +522,17 @@ class Store:
         return Identity(meta["lasthop"], meta["seed"], tuple(meta["metrics"]), points)
 
     def numbers(self, point: int, scheme: str) -> RunNumbers:
-        """Return the run numbers of a scheme at a point."""
-        query = "SELECT first, first + runs FROM chunk WHERE point = ? AND scheme = ? ORDER BY first"
+        """Return the numbers of the runs of a scheme at a point that have all metrics of the study."""
+        return self._numbers(point, scheme, self._complete())
+
+    def stored(self, point: int, scheme: str) -> RunNumbers:
+        """Return the numbers of all runs of a scheme at a point: those of `columns`, `ended` and `chunks`."""
+        return self._numbers(point, scheme, "1")
+
+    def _numbers(self, point: int, scheme: str, where: str) -> RunNumbers:
+        query = (
+            f"SELECT first, first + runs FROM chunk WHERE point = ? AND scheme = ? AND {where} ORDER BY first"
+        )
         return RunNumbers(self._rows(query, (self._ids[point], scheme)))
 
     def left_out(self, identity: Identity) -> list[tuple[dict[str, str], str, int]]:
@@ -463,14 +568,8 @@ class Store:
 
     def ended(self, point: int, scheme: str) -> list[str]:
         """Return why each run of a scheme at a point ended, in order."""
-        found: list[str] = []
-        for _, runs, cells in self.chunks(point, scheme, ["ended"]):
-            if isinstance(cells, bytes):
-                width = len(cells) // runs
-                found += (cells[i : i + width].decode().rstrip() for i in range(0, len(cells), width))
-            else:
-                found += [cells] * runs
-        return found
+        chunks = self.chunks(point, scheme, ["ended"])
+        return [word for _, runs, cells in chunks for word in _words(cells, runs)]
 
     def chunks(
         self, point: int, scheme: str, names: Sequence[str], below: int = ALL
@@ -479,7 +578,7 @@ class Store:
 
         The cells of `ended` and of metrics are those of `add`.
         """
-        # A counter that no stored scheme has is not a column yet, which SQLite would take for a text.
+        # A metric that no stored run has is not a column yet, which SQLite would take for a text.
         columns = ", ".join(
             _name(name) if name == "ended" or name in self._columns else "NULL" for name in names
         )
@@ -491,6 +590,45 @@ class Store:
             yield from self._sql.execute(query, (self._ids[point], scheme, below))
         except sqlite3.Error as error:
             raise StudyError(f"{self.path}: cannot be read: {error}") from None
+
+
+def measured(cells: Any, runs: int) -> Any:
+    """Return the cells of a metric that was asked for, which `runs` new runs have.
+
+    In such a column a null tells that runs were made before it was asked for. One of which no run has a value
+    is blank.
+
+    Examples
+    --------
+    >>> measured(None, 3), measured(2.5, 3)
+    (b'   ', 2.5)
+    """
+    return b" " * runs if cells is None else cells
+
+
+def first_difference(
+    ours: Sequence[Any] | npt.NDArray[Any], theirs: Sequence[Any] | npt.NDArray[Any]
+) -> int | None:
+    """Return the place of the first difference of two columns of equal length; None if they are equal.
+
+    Examples
+    --------
+    >>> first_difference([1.0, float("nan"), 2.0], [1.0, float("nan"), 3.0]), first_difference(["a"], ["a"])
+    (2, None)
+    """
+    a, b = np.asarray(ours), np.asarray(theirs)
+    differs = a != b
+    if a.dtype.kind in "if" and b.dtype.kind in "if":
+        differs &= ~(np.isnan(a.astype(float)) & np.isnan(b.astype(float)))
+    return int(np.flatnonzero(differs)[0]) if differs.any() else None
+
+
+def _words(cells: Any, runs: int) -> list[str]:
+    """Return why each run of a chunk ended."""
+    if not isinstance(cells, bytes):
+        return [cells] * runs
+    width = len(cells) // runs
+    return [cells[i : i + width].decode().rstrip() for i in range(0, len(cells), width)]
 
 
 def _decoded(cells: Any, runs: int) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
@@ -523,6 +661,11 @@ def cut(cells: Any, runs: int, first: int, end: int) -> Any:
         return cells
     width = len(cells) // runs
     return cells[first * width : end * width]
+
+
+def _cut(cells: dict[str, Any], runs: int, first: int, end: int) -> dict[str, Any]:
+    """Return the cells of all columns of some runs of a chunk."""
+    return {name: cut(each, runs, first, end) for name, each in cells.items()}
 
 
 def _name(identifier: str) -> str:

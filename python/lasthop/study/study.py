@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Self
 
 from lasthop import _lasthop, api, notebook
 from lasthop._lasthop import Scenario
+from lasthop.metric import find_metric, is_of_part
 from lasthop.study import export, statistics, tables
 from lasthop.study.error import StudyError
 from lasthop.study.executor_pool import ExecutorPool
 from lasthop.study.plan import MOST_RUNS, Progress, Rule, Target
-from lasthop.study.samples import Samples
+from lasthop.study.samples import TOTAL, Samples
 from lasthop.study.scheduler import Scheduler
 from lasthop.study.shard import Shard
 from lasthop.study.store import Identity, Store, StoredPoint
@@ -46,6 +47,9 @@ class Study:
         The fewest and the most runs of each scheme at each point; at most a million.
     metric : str, default "throughput_bps"
         The metric of `precision`, and the default metric of the tables.
+    metrics : sequence of str, optional
+        Further metrics of the tables. Those of parts, such as ``"connection.NAME.goodput"``, are stored only
+        if they are stated here, or by `metric` or `targets`; every study stores `Scenario.metrics`.
     targets : sequence of Target, optional
         Further precisions to reach before a point stops.
     each_scheme : bool, default False
@@ -66,6 +70,8 @@ class Study:
         The stopping rule.
     metric : str
         The metric.
+    further : tuple of str
+        Further metrics of the tables.
     each_scheme : bool
         Whether each scheme of a point stops by itself.
     path : Path or None
@@ -105,25 +111,32 @@ class Study:
         precision: float | None = 0.02,
         runs: tuple[int, int] = (100, 1000),
         metric: str = "throughput_bps",
+        metrics: Sequence[str] = (),
         targets: Sequence[Target] = (),
         each_scheme: bool = False,
         store: str | Path | None = None,
         shard: tuple[int, int] | None = None,
     ) -> None:
         self.scenario: Scenario = scenario if isinstance(scenario, Scenario) else api.load(scenario)
-        self.rule: Rule = _rule(precision, runs, metric, targets)
         self.each_scheme = each_scheme
-        self._precision, self._targets = precision, targets
+        self._precision = precision
         self.path: Path | None = None if store is None else Path(store)
         self.shard: Shard | None = None if shard is None else Shard(*shard)
         points = self.scenario.points()
         self._scenarios = [point.scenario for point in points]
         # Every point has those of `METRICS` first, and the counters of its schemes.
-        metrics = tuple(dict.fromkeys(name for point in points for name in point.scenario.metrics))
+        usual = tuple(dict.fromkeys(name for point in points for name in point.scenario.metrics))
+        self.metric = self._find(metric)
+        self._targets = [replace(each, metric=self._find(each.metric)) for each in targets]
+        self.rule: Rule = _rule(precision, runs, self.metric, self._targets)
+        self.further: tuple[str, ...] = tuple(dict.fromkeys(map(self._find, metrics)))
+        named = (self.metric, *(each.metric for each in self._targets), *self.further)
+        asked = tuple(each for each in dict.fromkeys(named) if each not in (*usual, TOTAL))
         self._identity = Identity(
             version=_lasthop.__version__,
             seed=seed,
-            metrics=metrics,
+            metrics=(*usual, *asked),
+            asked=asked,
             points=[
                 StoredPoint(
                     dict(point.parameters),
@@ -138,15 +151,13 @@ class Study:
         if self._store.exists():
             self._store.expect(self._identity)
             lost = self._counters_that_runs_lack()
-            kept = tuple(metric for metric in metrics if metric not in lost)
+            kept = tuple(metric for metric in self._identity.metrics if metric not in lost)
             self._identity = replace(self._identity, metrics=kept)
             self._expect_shard(self._store.meta().get("shard"))
+            for each in (self.metric, *(target.metric for target in self._targets), *self.further):
+                self._stored(each)
         if self.shard is not None:
             _check_shard(self.shard, self.rule, len(points))
-        self.metric = metric
-        samples = Samples(self._store, self._identity)
-        for each in (metric, *(target.metric for target in targets)):
-            samples.check(each)
 
     @classmethod
     def open(cls, path: str | Path) -> Study:
@@ -180,6 +191,7 @@ class Study:
             precision=meta["precision"],
             runs=(meta["runs"][0], meta["runs"][1]),
             metric=meta["metric"],
+            metrics=meta.get("further", []),
             targets=[Target(*each) for each in meta.get("targets", [])],
             each_scheme=meta.get("each_scheme", False),
             store=path,
@@ -198,13 +210,18 @@ class Study:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The names of all metrics, with the counters of the schemes' agents."""
+        """The names of all metrics, with the counters of the schemes' agents, and those asked for."""
         return Samples(self._store, self._identity).metrics
 
     @property
     def stored_metrics(self) -> tuple[str, ...]:
         """The names of the metrics that the store has of each run."""
         return self._identity.metrics
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Those of them that were asked for: metrics of parts of the run."""
+        return self._identity.asked
 
     @property
     def points(self) -> list[StoredPoint]:
@@ -279,6 +296,7 @@ class Study:
             "precision": self._precision,
             "runs": [self.rule.least, self.rule.most],
             "metric": self.metric,
+            "further": self.further,
             "targets": [[each.metric, each.relative, each.absolute] for each in self._targets],
             "each_scheme": self.each_scheme,
             "shard": None if self.shard is None else [self.shard.index, self.shard.of],
@@ -289,15 +307,15 @@ class Study:
                 return 0
             # Import scipy now: later it would delay storing results and handling Ctrl-C.
             statistics.prepare()
-            counters = self._identity.metrics[len(_lasthop.METRICS) :]
+            further = self._identity.metrics[len(_lasthop.METRICS) :]
             with ExitStack() as stack:
                 if progress is None or progress is True:
                     progress = stack.enter_context(notebook.progress_bar(self.scenario.title or "study"))
                 pool: _lasthop.Pool | ExecutorPool
                 if executor is None:
-                    pool = stack.enter_context(_lasthop.Pool(jobs, counters))
+                    pool = stack.enter_context(_lasthop.Pool(jobs, further))
                 else:
-                    pool = stack.enter_context(ExecutorPool(executor, counters, jobs))
+                    pool = stack.enter_context(ExecutorPool(executor, further, jobs))
                 scheduler.run(pool, progress or None)
             return scheduler.progress.made
 
@@ -348,7 +366,7 @@ class Study:
             docs/studies.md defines the columns.
         """
         samples = self.samples()
-        return tables.summary_frame(samples, self._identity, samples.check(metric or self.metric))
+        return tables.summary_frame(samples, self._identity, self._stored(metric or self.metric))
 
     def compare(self, baseline: str | None = None, metric: str | None = None) -> pandas.DataFrame:
         """Return the paired differences between each scheme and a baseline, over the same fades.
@@ -369,9 +387,7 @@ class Study:
         for point in self.points:
             if baseline is not None and baseline not in point.schemes:
                 raise StudyError(unknown("scheme", baseline, point.schemes))
-        return tables.comparison_frame(
-            samples, self._identity, baseline, samples.check(metric or self.metric)
-        )
+        return tables.comparison_frame(samples, self._identity, baseline, self._stored(metric or self.metric))
 
     def to_csv(self, path: str | Path) -> Path:
         """Write every run as a row of a CSV file: the columns of `to_pandas`.
@@ -432,13 +448,45 @@ class Study:
     def _repr_html_(self) -> str:
         return notebook.study_html(self)
 
+    def _find(self, metric: str) -> str:
+        """Return the canonical name of a metric that exists.
+
+        Raises
+        ------
+        StudyError
+            If it does not exist.
+        """
+        try:
+            return find_metric(metric, self._scenarios, (TOTAL,))
+        except ValueError as error:
+            raise StudyError(str(error)) from None
+
+    def _stored(self, metric: str) -> str:
+        """Return the canonical name of a metric that this study has.
+
+        Raises
+        ------
+        StudyError
+            If it does not exist, or was not asked for.
+        """
+        if metric in self.metrics:
+            return metric
+        found = self._find(metric)
+        if found not in self.metrics:
+            if is_of_part(found):
+                raise StudyError(
+                    f"this study does not store {found}; state it with --metric, or Study(metrics=...)"
+                )
+            raise StudyError(unknown("metric", metric, self.metrics))
+        return found
+
     def _counters_that_runs_lack(self) -> set[str]:
         """Return the counters that stored runs lack though their schemes have them now: later additions."""
-        added = {*self._identity.metrics} - {*self._store.identity().metrics}
+        added = {*self._identity.metrics} - {*self._store.identity().metrics} - {*self.asked}
         lacking: set[str] = set()
         for i, point in enumerate(self.points if added else []):
             for scheme in point.schemes:
-                if self._store.numbers(i, scheme):
+                if self._store.stored(i, scheme):
                     alone = Scenario.parse(point.toml, overrides=[f"schemes=[{json.dumps(scheme)}]"])
                     lacking |= added & {*alone.metrics}
         return lacking
@@ -451,7 +499,16 @@ class Study:
         samples = Samples(self._store, self._identity)
         # A shard does not see the runs that a stopping rule would need.
         rule = self.rule if self.shard is None else Rule(self.rule.least, self.rule.most)
-        return Scheduler(self._store, samples, self._scenarios, self.seed, rule, self.each_scheme, self.shard)
+        return Scheduler(
+            self._store,
+            samples,
+            self._scenarios,
+            self.seed,
+            rule,
+            self.each_scheme,
+            self.shard,
+            len(self.asked),
+        )
 
     def _expect_shard(self, stored: list[int] | None) -> None:
         """Check that the file holds this shard, or the whole study if this is one.

@@ -29,7 +29,7 @@ def runs_frame(store: Store, identity: Identity) -> pandas.DataFrame:
     for i, point in enumerate(identity.points):
         for scheme in point.schemes:
             values = store.columns(i, scheme, metrics, below=ALL)
-            numbers = [range(first, end) for first, end in store.numbers(i, scheme).ranges()]
+            numbers = [range(first, end) for first, end in store.stored(i, scheme).ranges()]
             part: dict[str, Any] = {
                 **settings[i],
                 "scheme": scheme,

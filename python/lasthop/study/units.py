@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ def better_of(metric: str) -> Literal["higher", "lower"] | None:
     >>> better_of("throughput_bps"), better_of("traffic.voice.lost_packets"), better_of("ebsn.notices_sent")
     ('higher', 'lower', None)
     """
-    return better(metric.rpartition(".")[2])
+    return better(metric)
 
 
 def metric_reading(metric: str, greatest: float) -> Reading:
@@ -103,14 +104,23 @@ def metric_reading(metric: str, greatest: float) -> Reading:
     ('goodput (%)', 'link attempts')
     >>> metric_reading("eln.marked_acks", 50.0).label
     'eln: marked acks'
+    >>> metric_reading('connection."to D1".throughput_bps', 8e6).label
+    'connection to D1: throughput (Mbps)'
     """
-    if metric in _SHARES:
-        return Reading(metric, "%", 0.01)
+    of, _, name = metric.rpartition(".")
+    kind, _, part = of.partition(".")
+    if part:
+        # A quoted name is a JSON string.
+        plain = json.loads(part) if part.startswith('"') else part
+        of = f"{kind} {plain}"
+    whose = f"{of}: " if of else ""
+    if name in _SHARES:
+        return Reading(f"{whose}{name}", "%", 0.01)
     for suffix, units in _SUFFIXES:
-        if metric.endswith(suffix):
+        if name.endswith(suffix):
             unit, size = _suitable(units, greatest)
-            return Reading(_words(metric.removesuffix(suffix)), unit, size)
-    return Reading(_words(metric), "", 1.0)
+            return Reading(f"{whose}{_words(name.removesuffix(suffix))}", unit, size)
+    return Reading(f"{whose}{_words(name)}", "", 1.0)
 
 
 def setting_reading(setting: str, basic: str, greatest: float) -> Reading:
@@ -192,4 +202,4 @@ def _suitable(units: tuple[tuple[str, float], ...], greatest: float) -> tuple[st
 
 
 def _words(name: str) -> str:
-    return name.replace(".", ": ").replace("_", " ")
+    return name.replace("_", " ")
