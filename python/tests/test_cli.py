@@ -63,6 +63,15 @@ TRAFFIC_METRICS = [
     "lost_packets",
     "throughput_bps",
     "mean_delay_s",
+    "p50_delay_s",
+    "p95_delay_s",
+    "p99_delay_s",
+    "jitter_s",
+    "late_packets",
+    "burst_ratio",
+    "mouth_to_ear_s",
+    "r_factor",
+    "mos",
 ]
 SPLIT = "scenarios/split-wlan.toml"
 TWO_FLOWS = "scenarios/two-flows.toml"
@@ -636,8 +645,22 @@ def test_background_traffic_has_a_table(command: Command) -> None:
     assert table["traffic"] == ("cross", "cross")
     assert table["sent"] == tuple(f"{each['sent_packets']:,}" for each in metrics)
     assert table["lost"] == tuple(f"{each['lost_packets']:,}" for each in metrics)
-    delay = float(table["mean delay (ms)"][0].replace(",", ""))
-    assert delay == pytest.approx(1e3 * metrics[0]["mean_delay_s"], abs=0.06)
+    for header in ("mean", "p95"):
+        delay = float(table[f"{header} delay (ms)"][0].replace(",", ""))
+        assert delay == pytest.approx(1e3 * metrics[0][f"{header}_delay_s"], abs=0.06)
+    assert "MOS" not in table, "it carries no speech"
+
+
+def test_calls_have_a_score(command: Command) -> None:
+    call = 'traffic.call={from="fixed", to="mobile", voip.codec="gsm-efr"}'
+    rates = ("--set", "wired.rate=1 Mbps", "--set", "radio.rate=1 Mbps")
+    options = ("--set", call, "--scheme", "basic", "--set", "limit=9 s", *rates)
+    table = columns(command("run", EXAMPLE, *options).stdout.partition("\n\n")[2])
+    (result,) = json.loads(command("run", EXAMPLE, *options, "--json").stdout)["results"]
+    metrics = result["traffic"]["call"]
+    assert 1 < metrics["mos"] < 4.5
+    assert table["late"] == (f"{metrics['late_packets']:,}",)
+    assert table["MOS"] == (f"{metrics['mos']:.2f}",)
 
 
 @pytest.mark.parametrize("verb", ["run", "study", "packet-size"])

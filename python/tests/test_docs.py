@@ -54,6 +54,7 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "transfer": ("transfer", {"size": "100 KB"}),
     "connection.NAME": ("connection.x", {}),
     "traffic.NAME": ("traffic.x", TRAFFIC),
+    "traffic.NAME.voip": ("traffic.x.voip", {"codec": "g711"}),
     "traffic.NAME.law.constant": ("traffic.x.law.constant", {"rate": "1 kbps"}),
     "traffic.NAME.law.poisson": ("traffic.x.law.poisson", {"rate": "1 kbps"}),
     "traffic.NAME.law.on-off": ("traffic.x.law.on-off", {"rate": "1 kbps", "on": "1 s", "off": "1 s"}),
@@ -146,6 +147,8 @@ def scenario_with(path: str, content: dict[str, Any]) -> Scenario:
             document["mobility"] = {"mobile": {"moves": {}}}
     elif path.startswith("traffic.x.law"):
         document["traffic"] = {"x": TRAFFIC | {"law": {}}}
+    elif path == "traffic.x.voip":
+        document["traffic"] = {"x": dict(ENDS)}
     table = document
     *parents, last = path.split(".")
     for name in parents:

@@ -14,6 +14,7 @@ extern crate alloc;
 
 mod file;
 mod hash;
+mod histogram;
 mod invalid;
 mod parse;
 pub mod rng;
@@ -23,6 +24,7 @@ mod units;
 
 pub use file::{Columns, Contents, DataFile, LineError, Unread, shortened};
 pub use hash::{Fnv, FnvBuilder};
+pub use histogram::Histogram;
 pub use invalid::Invalid;
 pub use rng::{Stream, Streams};
 pub use steps::{Steps, StepsReader};

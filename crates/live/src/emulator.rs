@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use lasthop_base::{Bytes, Duration, Time};
+use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_scenario::{Carried, Emulation, Side};
 use lasthop_wire::{Checksum, IpPacket, LinkType, Transport, checksum, edit};
 use nix::errno::Errno;
@@ -17,7 +17,6 @@ use crate::capture::Capture;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::frames::Frames;
 use crate::interface::{Interface, Received, Sent};
-use crate::lateness::Histogram;
 use crate::report::{Lateness, Report, SideReport, Unforwarded};
 
 /// Length of an Ethernet header.
@@ -142,10 +141,9 @@ impl Emulator {
         for capture in self.capture.take().into_iter().flatten() {
             capture.finish()?;
         }
-        let seconds = |ns| Duration::from_nanos(ns).as_secs_f64();
         Ok(Report {
             duration_s: end.since(self.emulation.start().min(end)).as_secs_f64(),
-            cpu_s: seconds(self.cpu_ns),
+            cpu_s: Duration::from_nanos(self.cpu_ns).as_secs_f64(),
             ends: self.ends,
             lost_packets: self.lost,
             marked_packets: self.marked,
@@ -153,9 +151,9 @@ impl Emulator {
             undelivered_packets: self.undelivered,
             overload_drops: self.overload + self.interfaces.iter().map(Interface::overflowed).sum::<u64>(),
             lateness: Lateness {
-                p50_s: seconds(self.lateness.quantile(0.5)),
-                p99_s: seconds(self.lateness.quantile(0.99)),
-                max_s: seconds(self.lateness.max()),
+                p50_s: self.lateness.quantile(0.5).unwrap_or_default().as_secs_f64(),
+                p99_s: self.lateness.quantile(0.99).unwrap_or_default().as_secs_f64(),
+                max_s: self.lateness.max().as_secs_f64(),
             },
             unforwarded: self.unforwarded,
             simulated_flows: self.emulation.simulated_flows(),
@@ -319,7 +317,8 @@ impl Emulator {
                     Sent::Gone => self.undelivered += 1,
                 }
                 let due_ns = self.origin_ns.unwrap_or(0) + time.as_nanos();
-                self.lateness.record(monotonic_ns().saturating_sub(due_ns) + frame.waited_ns);
+                let late_ns = monotonic_ns().saturating_sub(due_ns) + frame.waited_ns;
+                self.lateness.record(Duration::from_nanos(late_ns));
             }
         }
         self.frames.remove(packet.handle);

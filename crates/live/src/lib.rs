@@ -15,7 +15,6 @@ mod clock;
 mod emulator;
 mod frames;
 mod interface;
-mod lateness;
 mod report;
 
 pub use emulator::{Emulator, Settings};

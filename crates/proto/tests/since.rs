@@ -60,6 +60,7 @@ fn sink(factor: u64, instant: u64) -> SinkStats {
         bytes: Bytes(3 * factor),
         total_delay: Duration::from_nanos(5 * factor),
         greatest_delay: Duration::from_nanos(instant),
+        total_jitter: Duration::from_nanos(7 * factor),
         last_arrival: Time::from_nanos(instant),
     }
 }

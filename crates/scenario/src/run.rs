@@ -18,7 +18,8 @@ use crate::file::{Location, ScenarioError, diagnostics};
 use crate::measure::{
     AgentCounters, ApplicationCounters, ApplicationMetrics, BssCounters, ConnectionMetrics, Counters,
     DropTap, EndpointCounters, Events, Measured, MetricName, MetricNames, MetricPlace, Metrics, Recorder,
-    RelayCounters, SchemeCounter, Series, Tracer, TrafficMetrics, UnknownMetric, Value, Values, by_scheme,
+    RelayCounters, SchemeCounter, Series, Tracer, TrafficCounters, TrafficMetrics, UnknownMetric, Value,
+    Values, by_scheme,
 };
 use crate::schema::Scenario;
 
@@ -454,7 +455,7 @@ impl Setup<'_> {
         for flow in &self.layout.network().flows {
             match flow.workload {
                 Workload::Transfer { .. } => names.connection(&flow.name),
-                Workload::Traffic(_) => names.traffic(&flow.name),
+                Workload::Traffic { .. } => names.traffic(&flow.name),
                 Workload::Requests(_) => names.application(&flow.name),
                 // Measured together with its requests.
                 Workload::Responses(_) => {}
@@ -644,8 +645,8 @@ impl Setup<'_> {
                     let size = transfer.bytes.map(Bytes);
                     connections.push(measured.connection(connections.len(), size, transfer.start));
                 }
-                Workload::Traffic(config) => {
-                    traffic.push(measured.traffic(traffic.len(), config.start, config.stop));
+                Workload::Traffic { config, voip } => {
+                    traffic.push(measured.traffic(traffic.len(), config, voip.as_ref()));
                 }
                 Workload::Requests(_) => applications.push(measured.application(applications.len())),
                 // Measured together with its requests.
@@ -749,7 +750,7 @@ impl CountedComponents<'_> {
         });
         let traffic =
             self.traffic.iter().map(|&(source, sink)| match (engine.node(source), engine.node(sink)) {
-                (Node::Source(source), Node::Sink(sink)) => (*source.stats(), *sink.stats()),
+                (Node::Source(source), Node::Sink(sink)) => TrafficCounters::of(source, sink),
                 _ => unreachable!("traffic has a source and a sink"),
             });
         let applications = self.applications.iter().map(|&(client, server)| {

@@ -246,20 +246,26 @@ def _print_notes(scenario: Scenario) -> None:
 
 
 def _print_traffic(runs: list[Run]) -> None:
-    """Print a row for each source of other traffic of each run."""
+    """Print a row for each source of other traffic of each run, with the scores of calls."""
     from lasthop.cli.table import Table, in_common
     from lasthop.study.units import RATES
 
     each = [metrics for run in runs for metrics in run.traffic.values()]
     rate, throughput = in_common([metrics["throughput_bps"] for metrics in each], RATES)
-    headers = ["sent", "delivered", "lost", f"throughput ({rate})", "mean delay (ms)"]
+    headers = ["sent", "delivered", "lost", f"throughput ({rate})", "mean delay (ms)", "p95 delay (ms)"]
+    has_calls = any(metrics["mos"] is not None for metrics in each)
+    if has_calls:
+        headers += ["late", "MOS"]
     table = Table(*_headers(runs), "traffic", *(f">{header}" for header in headers))
     rates = iter(throughput)
     for run in runs:
         for index, (name, metrics) in enumerate(run.traffic.items()):
             counts = [f"{metrics[f'{what}_packets']:,}" for what in ("sent", "delivered", "lost")]
-            delay = metrics["mean_delay_s"]
-            cells = [*counts, next(rates), _number(delay and 1e3 * delay)]
+            delays = [metrics[f"{which}_delay_s"] for which in ("mean", "p95")]
+            cells = [*counts, next(rates), *(_number(delay and 1e3 * delay) for delay in delays)]
+            if has_calls:
+                late = "-" if metrics["mos"] is None else f"{metrics['late_packets']:,}"
+                cells += [late, _number(metrics["mos"], 2)]
             table.row(*_labels(run, shown=index == 0), name, *cells)
     table.print()
 

@@ -1,12 +1,13 @@
 //! Background traffic: unresponsive datagrams that share the network with connections.
 //!
 //! A [`Source`] sends packets of constant size with the departure times of a [`Pattern`]; a [`Sink`] counts
-//! arrivals. Packets sent but not received are lost or still in flight.
+//! arrivals. Packets sent but not received are lost or still in flight. Those of [`voip`] carry speech.
 
 mod departures;
 mod pattern;
 mod sink;
 mod source;
+pub mod voip;
 
 use lasthop_base::Bytes;
 

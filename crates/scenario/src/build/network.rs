@@ -151,7 +151,11 @@ pub(crate) enum Workload {
         /// Whether the source has no reaction of the scheme.
         plain: bool,
     },
-    Traffic(traffic::Config),
+    Traffic {
+        config: traffic::Config,
+        /// What the packets carry, if it is speech.
+        voip: Option<traffic::voip::Voip>,
+    },
     /// The requests of an application. The next flow carries the responses.
     Requests(application::Config),
     /// The responses of an application to the requests of the flow that its path `answers`.
@@ -169,13 +173,13 @@ impl Flow {
         match &self.workload {
             Workload::Transfer { transfer, .. } => transfer.bytes.is_some(),
             Workload::Requests(config) | Workload::Responses(config) => config.requests.is_some(),
-            Workload::Traffic(_) => false,
+            Workload::Traffic { .. } => false,
         }
     }
 
     /// Whether it is a TCP connection.
     pub(crate) fn is_tcp(&self) -> bool {
-        !matches!(self.workload, Workload::Traffic(_))
+        !matches!(self.workload, Workload::Traffic { .. })
     }
 
     pub(crate) fn destination(&self) -> HostId {

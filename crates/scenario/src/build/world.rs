@@ -374,7 +374,7 @@ impl Layout {
         };
         World {
             connections: connections.collect(),
-            traffic: ends(|workload| matches!(workload, Workload::Traffic(_))),
+            traffic: ends(|workload| matches!(workload, Workload::Traffic { .. })),
             applications: ends(|workload| matches!(workload, Workload::Requests(_))),
             builder,
             radios,
@@ -551,7 +551,7 @@ impl Layout {
                 let (settings, reactions) = self.first(id, combination, *plain);
                 tcp::Sender::new(connection, settings, transfer, reactions).into()
             }
-            Workload::Traffic(config) => {
+            Workload::Traffic { config, .. } => {
                 let stream = streams.stream(&format!("traffic:{}", flow.name));
                 traffic::Source::new(connection, *config, stream).into()
             }
@@ -574,7 +574,11 @@ impl Layout {
                 let receiver = tcp::Receiver::new(self.connection(id), self.last(id));
                 receiver.with_reactions(self.receiver_reactions(id, combination, *plain)).into()
             }
-            Workload::Traffic(_) => traffic::Sink::new().into(),
+            Workload::Traffic { voip: None, .. } => traffic::Sink::new().into(),
+            Workload::Traffic { voip: Some(voip), .. } => {
+                let buffer = traffic::voip::PlayoutBuffer::new(voip.playout_buffer);
+                traffic::Sink::with_playout(buffer).into()
+            }
             Workload::Requests(config) => {
                 let answer = FlowId(id.0 + 1);
                 let (sending, reactions) = self.first(answer, combination, false);

@@ -1,10 +1,11 @@
 //! Counters of a run's components at one instant.
 
-use lasthop_base::{Bytes, Duration, Time};
+use lasthop_base::{Bytes, Duration, Histogram, Time};
 use lasthop_proto::application::ClientStats;
 use lasthop_proto::split::Relay;
 use lasthop_proto::tcp::{ReceiverStats, SenderStats};
-use lasthop_proto::traffic::{SinkStats, SourceStats};
+use lasthop_proto::traffic::voip::{PlayoutBuffer, PlayoutStats};
+use lasthop_proto::traffic::{Sink, SinkStats, Source, SourceStats};
 use lasthop_proto::{ComponentId, DropReason, Packet};
 use lasthop_sim::wlan::Bss;
 use lasthop_sim::{RadioStats, Tap};
@@ -17,7 +18,7 @@ pub(crate) struct Counters {
     /// The time of the counters.
     pub(crate) at: Time,
     pub(crate) connections: Vec<EndpointCounters>,
-    pub(crate) traffic: Vec<(SourceStats, SinkStats)>,
+    pub(crate) traffic: Vec<TrafficCounters>,
     pub(crate) applications: Vec<ApplicationCounters>,
     pub(crate) radios: Vec<RadioStats>,
     /// Packets marked by the queues of wired links.
@@ -48,6 +49,36 @@ impl EndpointCounters {
         }
         let sent = (self.acknowledged + self.in_flight).min(size.unwrap_or(Bytes(u64::MAX)));
         Bytes(sent.0.saturating_sub(self.receiver.delivered.0))
+    }
+}
+
+/// Counters of a source of other traffic and of its sink.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrafficCounters {
+    pub(super) source: SourceStats,
+    pub(super) sink: SinkStats,
+    pub(super) delays: Histogram,
+    pub(super) playout: PlayoutStats,
+}
+
+impl TrafficCounters {
+    pub(crate) fn of(source: &Source, sink: &Sink) -> TrafficCounters {
+        TrafficCounters {
+            source: *source.stats(),
+            sink: *sink.stats(),
+            delays: sink.delays().clone(),
+            playout: sink.playout().map(PlayoutBuffer::stats).unwrap_or_default(),
+        }
+    }
+
+    /// The difference to `earlier` counters.
+    pub(super) fn since(&self, earlier: &TrafficCounters) -> TrafficCounters {
+        TrafficCounters {
+            source: self.source.since(&earlier.source),
+            sink: self.sink.since(&earlier.sink),
+            delays: self.delays.since(&earlier.delays),
+            playout: self.playout.since(&earlier.playout),
+        }
     }
 }
 

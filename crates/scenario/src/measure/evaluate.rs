@@ -1,10 +1,12 @@
 //! Metrics computed from counters.
 
 use lasthop_base::{Bytes, Duration, Time};
+use lasthop_proto::traffic::Config;
+use lasthop_proto::traffic::voip::{Impairments, PlayoutStats, Voip, mos};
 use lasthop_sim::RadioStats;
 
 use super::agents::AgentCounters;
-use super::counters::{BssCounters, Counters, DropCounters, EndpointCounters};
+use super::counters::{BssCounters, Counters, DropCounters, EndpointCounters, TrafficCounters};
 use super::metrics::{ApplicationMetrics, ConnectionMetrics, Metrics, NetworkMetrics, TrafficMetrics};
 
 /// The counters at the end of a run, and at the end of the warm-up.
@@ -64,20 +66,31 @@ impl Measured<'_> {
         MeasuredConnection { metrics, span, ends: size.is_some(), payload_sent }
     }
 
-    /// Metrics of traffic source number `index`, scheduled from `start` until `stop`.
-    pub(crate) fn traffic(&self, index: usize, start: Time, stop: Time) -> TrafficMetrics {
-        let (source, sink) = self.end.traffic[index];
-        let (sent_before, arrived_before) = self.warmup.traffic.get(index).copied().unwrap_or_default();
-        let (source, sink) = (source.since(&sent_before), sink.since(&arrived_before));
-        let drops = self.drops(self.end.connections.len() + index);
-        let delay = sink.total_delay.as_secs_f64();
-        let end = stop.max(sink.last_arrival).min(self.end.at);
+    /// Metrics of traffic source number `index` with these parameters.
+    pub(crate) fn traffic(&self, index: usize, config: &Config, voip: Option<&Voip>) -> TrafficMetrics {
+        let end = &self.end.traffic[index];
+        let since = self.warmup.traffic.get(index).map(|before| end.since(before));
+        let TrafficCounters { source, sink, delays, playout } = since.as_ref().unwrap_or(end);
+        let lost_packets = self.drops(self.end.connections.len() + index).total();
+        let mean = |total: Duration| (sink.packets > 0).then(|| total.as_secs_f64() / sink.packets as f64);
+        let quantile = |q| delays.quantile(q).map(|delay| delay.as_secs_f64());
+        let stop = config.stop.max(sink.last_arrival).min(self.end.at);
+        let call = voip.and_then(|voip| Call::of(voip, playout, lost_packets));
         TrafficMetrics {
             sent_packets: source.packets,
             delivered_packets: sink.packets,
-            lost_packets: drops.total(),
-            throughput_bps: rate(sink.bytes, self.span(start, end).length()),
-            mean_delay_s: (sink.packets > 0).then(|| delay / sink.packets as f64),
+            lost_packets,
+            throughput_bps: rate(sink.bytes, self.span(config.start, stop).length()),
+            mean_delay_s: mean(sink.total_delay),
+            p50_delay_s: quantile(0.5),
+            p95_delay_s: quantile(0.95),
+            p99_delay_s: quantile(0.99),
+            jitter_s: mean(sink.total_jitter),
+            late_packets: playout.late,
+            burst_ratio: playout.burst_ratio(),
+            mouth_to_ear_s: call.and_then(|call| call.mouth_to_ear).map(|delay| delay.as_secs_f64()),
+            r_factor: call.map(|call| call.rating),
+            mos: call.map(|call| mos(call.rating)),
         }
     }
 
@@ -197,6 +210,33 @@ pub(crate) struct MeasuredConnection {
     ends: bool,
     /// Payload sent, including data in flight at the end of the warm-up.
     payload_sent: Bytes,
+}
+
+/// The quality of one direction of a call.
+#[derive(Clone, Copy)]
+struct Call {
+    rating: f64,
+    /// The mean; `None` if nothing was played.
+    mouth_to_ear: Option<Duration>,
+}
+
+impl Call {
+    /// `None` if nothing was played or lost.
+    fn of(voip: &Voip, playout: &PlayoutStats, lost_packets: u64) -> Option<Call> {
+        let PlayoutStats { played, late, total_delay, .. } = *playout;
+        let unplayed = late + lost_packets;
+        if played == 0 {
+            return (unplayed > 0).then_some(Call { rating: 0.0, mouth_to_ear: None });
+        }
+        let delay = voip.mouth_to_ear(Duration::from_nanos(total_delay.as_nanos() / played));
+        let impairments = Impairments {
+            codec: voip.codec,
+            delay,
+            loss: unplayed as f64 / (played + unplayed) as f64,
+            burst_ratio: playout.burst_ratio().unwrap_or(1.0),
+        };
+        Some(Call { rating: impairments.rating(), mouth_to_ear: Some(delay) })
+    }
 }
 
 /// A measured time interval.

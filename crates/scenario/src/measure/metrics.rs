@@ -188,8 +188,28 @@ metrics! {
         /// Bits received, headers included, divided by the time from the start of the source, or the end of
         /// the warm-up if later, until it stopped and its last packet arrived, or the end of the run.
         throughput_bps: f64 => Higher,
-        /// Mean one-way delay. Null if nothing arrived.
+        /// Mean one-way delay. Null if nothing arrived, like the other delays.
         mean_delay_s: Option<f64> => Lower,
+        /// Median of the one-way delays of packets, to 0.4 % like the other quantiles.
+        p50_delay_s: Option<f64> => Lower,
+        /// The delay that 95 % of the packets do not exceed.
+        p95_delay_s: Option<f64> => Lower,
+        /// The delay that 99 % of the packets do not exceed.
+        p99_delay_s: Option<f64> => Lower,
+        /// Mean interarrival jitter (RFC 3550, section 6.4.1).
+        jitter_s: Option<f64> => Lower,
+        /// Packets of a call that arrived too late to be played. Zero without `voip`.
+        late_packets: u64 => Lower,
+        /// Mean length of a run of packets that were not played, over that of independent losses. Null without any, and
+        /// without `voip`, as all that follows.
+        burst_ratio: Option<f64> => Depends,
+        /// Mean delay from mouth to ear of the packets played. Null if none was.
+        mouth_to_ear_s: Option<f64> => Lower,
+        /// The rating factor R of the E-model (ITU-T G.107). Zero if packets were sent and none was played, null if nothing
+        /// was lost either.
+        r_factor: Option<f64> => Higher,
+        /// The mean opinion score for this rating, from 1 to 4.5.
+        mos: Option<f64> => Higher,
     }
 
     /// Metrics of an application, from the end of the warm-up on.

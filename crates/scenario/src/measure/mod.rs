@@ -31,7 +31,7 @@ pub use trace::Events;
 
 pub(crate) use agents::{AgentCounters, by_scheme};
 pub(crate) use counters::{
-    ApplicationCounters, BssCounters, Counters, DropTap, EndpointCounters, RelayCounters,
+    ApplicationCounters, BssCounters, Counters, DropTap, EndpointCounters, RelayCounters, TrafficCounters,
 };
 pub(crate) use evaluate::Measured;
 pub(crate) use metric_name::Values;

@@ -1,7 +1,7 @@
 //! The schema of flows: `[transfer]`, `[connection.NAME]`, `[traffic.NAME]` and `[application.NAME]`.
 
 use lasthop_base::{Bytes, Duration};
-use lasthop_proto::traffic::Pattern;
+use lasthop_proto::traffic::{Pattern, voip::Voip};
 use lasthop_proto::{application, tcp};
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,10 @@ pub struct Host {
 
 /// Unresponsive datagrams: the table `[traffic.NAME]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table with the keys from, to, packet_size and law")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table with the keys from and to, and packet_size and law, or voip"
+)]
 pub struct Traffic {
     /// The sending node. Its packets are queued before its links like all others.
     pub from: String,
@@ -82,16 +85,28 @@ pub struct Traffic {
     /// Intermediate nodes. By default the path with the fewest links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Vec<String>>,
-    /// Size of each packet, headers included.
-    pub packet_size: Bytes,
+    /// Size of each packet, headers included. Required, except with `voip`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet_size: Option<Bytes>,
     /// Start time. By default 0.
     #[serde(default)]
     pub start: Duration,
     /// Stop time. By default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// Departure pattern.
-    pub law: Pattern,
+    /// Departure pattern. Required, except with `voip`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub law: Option<Pattern>,
+    /// One direction of a call, in place of `packet_size` and `law`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voip: Option<Voip>,
+}
+
+impl Traffic {
+    /// Size of each packet, headers included; `None` if it is not stated.
+    pub fn size(&self) -> Option<Bytes> {
+        self.voip.as_ref().map(Voip::packet_size).or(self.packet_size)
+    }
 }
 
 /// A request/response application over TCP, with one request at a time: the table `[application.NAME]`.

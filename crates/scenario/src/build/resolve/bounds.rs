@@ -10,7 +10,7 @@ use lasthop_proto::{arq, tcp};
 
 use super::Resolver;
 use crate::build::network::{LastHop, Network, NetworkLink, Workload};
-use crate::schema::{Radio, Wired};
+use crate::schema::{Radio, Traffic, Wired};
 
 /// About three years.
 const MAX_LIMIT: Duration = Duration::from_secs(100_000_000);
@@ -176,8 +176,8 @@ impl Resolver<'_> {
         self.network.links = links;
         let flows = mem::take(&mut self.network.flows);
         for flow in &flows {
-            if let Workload::Traffic(config) = &flow.workload {
-                self.check_datagrams(&flow.name, *config);
+            if let Workload::Traffic { config, voip } = &flow.workload {
+                self.check_datagrams(&flow.name, *config, voip.is_some());
             }
         }
         self.network.flows = flows;
@@ -306,7 +306,7 @@ impl Resolver<'_> {
 
     /// The largest packet that may cross a link.
     fn largest_packet(&self) -> Bytes {
-        let traffic = self.scenario.traffic.values().map(|traffic| traffic.packet_size);
+        let traffic = self.scenario.traffic.values().filter_map(Traffic::size);
         // A scheme may use larger segments on the wireless part, and has control messages.
         let split =
             self.combinations.iter().filter_map(|(_, combination)| combination.split(&self.scenario.tcp));
@@ -341,7 +341,7 @@ impl Resolver<'_> {
         self.check_periods(path, step.map(|step| step.as_secs_f64()), on_air);
     }
 
-    fn check_datagrams(&mut self, name: &str, config: Config) {
+    fn check_datagrams(&mut self, name: &str, config: Config, voip: bool) {
         let Config { size, start, stop, pattern } = config;
         let end = stop.min(Time::ZERO + self.scenario.limit);
         let span = end.since(start.min(end)).as_secs_f64();
@@ -360,7 +360,9 @@ impl Resolver<'_> {
                  lower rate, longer silences, larger packets or an earlier stop",
                 per_second * span
             );
-            self.fault(&["traffic", name, "law", key], problem);
+            let path: &[&str] =
+                if voip { &["traffic", name, "voip"] } else { &["traffic", name, "law", key] };
+            self.fault(path, problem);
         }
     }
 }

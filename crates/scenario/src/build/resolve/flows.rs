@@ -146,9 +146,10 @@ impl Resolver<'_> {
             let keys = Keys { from: key("from"), to: key("to"), via: key("via") };
             let config = self.traffic_config(name, traffic);
             let paths = self.path(&traffic.from, &traffic.to, traffic.via.as_deref(), &keys);
-            if let Some(Paths { first: nodes, others }) = paths {
+            if let Some((Paths { first: nodes, others }, config)) = paths.zip(config) {
                 let path = FlowPath { nodes, others, one_way: true, answers: None };
-                let (workload, tcp) = (Workload::Traffic(config), self.scenario.tcp.clone());
+                let workload = Workload::Traffic { config, voip: traffic.voip };
+                let tcp = self.scenario.tcp.clone();
                 self.add_flow(Flow { name: name.clone(), path, workload, tcp });
             }
         }
@@ -165,10 +166,35 @@ impl Resolver<'_> {
         (Time::ZERO + start, stop.map_or(Time::NEVER, |stop| Time::ZERO + stop))
     }
 
-    fn traffic_config(&mut self, name: &str, traffic: &Traffic) -> traffic::Config {
-        let Traffic { packet_size, start, stop, law, .. } = *traffic;
+    /// The parameters of a source; `None` if some are missing.
+    fn traffic_config(&mut self, name: &str, traffic: &Traffic) -> Option<traffic::Config> {
+        let Traffic { packet_size, start, stop, law, voip, .. } = *traffic;
         let (start, stop) = self.times(["traffic", name], start, stop);
-        let config = traffic::Config { size: packet_size, start, stop, pattern: law };
+        if let Some(voip) = voip {
+            for (key, _) in
+                [("packet_size", packet_size.is_some()), ("law", law.is_some())].iter().filter(|key| key.1)
+            {
+                self.fault(
+                    &["traffic", name, key],
+                    "found this key beside voip, whose codec decides it; remove one",
+                );
+            }
+            if let Err(invalid) = voip.validate() {
+                self.fault(&["traffic", name, "voip", invalid.field], invalid.problem);
+            }
+            return Some(traffic::Config { size: voip.packet_size(), start, stop, pattern: voip.pattern() });
+        }
+        for (key, usual, _) in [
+            ("packet_size", "packet_size = \"500 B\"", packet_size.is_some()),
+            ("law", "law.poisson.rate = \"400 kbps\"", law.is_some()),
+        ]
+        .iter()
+        .filter(|key| !key.2)
+        {
+            let problem = format!("missing key {key}, such as {usual}; a call has voip.codec in its place");
+            self.fault(&["traffic", name], problem);
+        }
+        let config = traffic::Config { size: packet_size?, start, stop, pattern: law? };
         if let Err(invalid) = config.validate() {
             let keys: Vec<&str> = match invalid.field {
                 "size" => vec!["packet_size"],
@@ -176,7 +202,7 @@ impl Resolver<'_> {
             };
             self.fault(&[vec!["traffic", name], keys].concat(), invalid.problem);
         }
-        config
+        Some(config)
     }
 
     pub(super) fn add_applications(&mut self) {

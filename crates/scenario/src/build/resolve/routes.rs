@@ -171,7 +171,7 @@ impl Resolver<'_> {
         let flow = network.flows[index].name.clone();
         if matches!(network.flows[index].workload, Workload::Requests(_) | Workload::Responses(_)) {
             self.fault(&["application", &flow], problem);
-        } else if matches!(network.flows[index].workload, Workload::Traffic(_)) {
+        } else if matches!(network.flows[index].workload, Workload::Traffic { .. }) {
             self.fault(&["traffic", &flow], problem);
         } else if self.scenario.connection.contains_key(&flow) {
             self.fault(&["connection", &flow], problem);

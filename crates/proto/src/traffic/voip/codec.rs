@@ -1,0 +1,57 @@
+//! Speech codecs.
+
+use lasthop_base::{Bytes, Duration};
+use serde::{Deserialize, Serialize};
+
+/// A narrowband speech codec for which ITU-T G.113 Appendix I (2007) has an equipment impairment factor and a packet-loss
+/// robustness factor. It has none for Opus, nor for the wideband codecs, whose scale is another (G.107.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Codec {
+    /// 64 kbit/s without packet loss concealment.
+    G711,
+    /// 64 kbit/s with the concealment of G.711 Appendix I.
+    G711Plc,
+    /// 8 kbit/s, with its own concealment.
+    G729a,
+    /// 12.2 kbit/s, with its own concealment: the enhanced full rate of GSM, and the highest rate of AMR.
+    GsmEfr,
+}
+
+impl Codec {
+    /// Speech in a packet of 20 ms (RFC 3551).
+    pub fn payload(self) -> Bytes {
+        match self {
+            Codec::G711 | Codec::G711Plc => Bytes(160),
+            Codec::G729a => Bytes(20),
+            Codec::GsmEfr => Bytes(31),
+        }
+    }
+
+    /// How much of the speech after a packet the encoder waits for (ITU-T G.114, annex A).
+    pub fn look_ahead(self) -> Duration {
+        match self {
+            Codec::G729a => Duration::from_millis(5),
+            Codec::G711 | Codec::G711Plc | Codec::GsmEfr => Duration::ZERO,
+        }
+    }
+
+    /// The equipment impairment factor Ie without losses (G.113 Appendix I).
+    pub fn impairment(self) -> f64 {
+        match self {
+            Codec::G711 | Codec::G711Plc => 0.0,
+            Codec::G729a => 11.0,
+            Codec::GsmEfr => 5.0,
+        }
+    }
+
+    /// The packet-loss robustness factor Bpl (G.113 Appendix I); that of G.711 is for packets of 10 ms.
+    pub fn robustness(self) -> f64 {
+        match self {
+            Codec::G711 => 4.3,
+            Codec::G711Plc => 25.1,
+            Codec::G729a => 19.0,
+            Codec::GsmEfr => 10.0,
+        }
+    }
+}
