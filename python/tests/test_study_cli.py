@@ -101,7 +101,8 @@ def test_json_has_the_documented_keys(here: Path) -> None:
     assert len(report["results"]) == 6
     for each in report["results"]:
         names = ["parameters", "scenario_hash", "scheme", "runs", "unfinished", "precision", "metrics"]
-        assert list(each) == names
+        assert list(each) == [*names, "quantiles"]
+        assert each["quantiles"] == {}
         assert list(each["parameters"]) == ["tcp.packet_size"]
         counters = ["ebsn.notices_sent"]
         assert list(each["metrics"]) == [*_lasthop.METRICS, *counters, "throughput_total_bps"]

@@ -241,6 +241,13 @@ def study(
             "The stopping rule is that of the first.",
         ),
     ] = None,
+    quantile: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Also a quantile of the metrics over the runs, such as 0.95 or 99%; may be repeated.",
+        ),
+    ] = None,
     out: Annotated[Path | None, directory("Directory of the results; by default FILE.study.")] = None,
     json: AsJson = False,
     dry_run: Annotated[
@@ -267,8 +274,8 @@ def study(
         from lasthop.cli.study import Request, execute
 
         settings = (scheme or [], sender or [], seed, overrides or [], jobs, precision, runs)
-        metrics = metric or ["throughput_bps"]
-        execute(Request(scenario, *settings, metrics, out, json, dry_run, export, html, shard))
+        stated = (metric or ["throughput_bps"], quantile or [])
+        execute(Request(scenario, *settings, *stated, out, json, dry_run, export, html, shard))
 
 
 @app.command()

@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lasthop import Scenario
 from lasthop._lasthop import Pool
@@ -27,7 +27,8 @@ from lasthop.study.plan import MOST_RUNS
 from lasthop.study.quantity import quantity
 from lasthop.study.samples import TOTAL
 from lasthop.study.shard import Shard
-from lasthop.study.units import aligned, metric_reading
+from lasthop.study.statistics import runs_to_tell
+from lasthop.study.units import aligned, better_of, metric_reading, quantile_name
 
 if TYPE_CHECKING:
     import pandas
@@ -51,6 +52,7 @@ class Request:
     precision: str
     runs: str
     metrics: list[str]
+    quantiles: list[str]
     out: Path | None
     as_json: bool
     dry_run: bool
@@ -72,6 +74,7 @@ class Results:
 def execute(request: Request) -> None:
     """Make the missing runs, and print and write the results."""
     precision, runs = read_share("--precision", request.precision), read_runs(request.runs)
+    quantiles = [read_share("--quantile", text, "a share of the runs", "95%") for text in request.quantiles]
     check_export(request.export)
     shard = _read_shard(request)
     scenario = load(request.path, request.overrides, request.schemes, request.senders)
@@ -90,6 +93,7 @@ def execute(request: Request) -> None:
             runs=runs,
             metric=request.metrics[0],
             metrics=request.metrics[1:],
+            quantiles=quantiles,
             store=store,
             shard=None if shard is None else (shard.index, shard.of),
         ) as study:
@@ -143,11 +147,13 @@ def show(study: Study, directory: Path, results: Results, as_json: bool) -> None
         _print_summary(study, study.metric, summary)
         if len(comparison):
             _print_comparison(study, study.metric, comparison)
+        _print_quantiles(study, study.metric)
         for metric in study.further:
             emit()
             _print_summary(study, metric, study.summary(metric))
             if len(comparison):
                 _print_comparison(study, metric, study.compare(metric=metric))
+            _print_quantiles(study, metric)
         few = int(summary["few"].sum())
         if few:
             emit(f"\ntoo few events: {few} of {len(summary)} intervals may cover less often than 95 %")
@@ -298,6 +304,41 @@ def _print_comparison(study: Study, metric: str, comparison: pandas.DataFrame) -
     table.print()
 
 
+def _print_quantiles(study: Study, metric: str) -> None:
+    """Print the quantiles of a metric over the runs, and say what the runs cannot tell."""
+    if metric == TOTAL or not study.quantiles:
+        return
+    found = {share: study.quantile(share, metric) for share in study.quantiles}
+    first = next(iter(found.values()))
+    finite = [abs(v) for table in found.values() for v in table["value"] if math.isfinite(v)]
+    reading = metric_reading(metric, max(finite, default=0.0))
+    headers = [*study.points[0].parameters, "scheme"]
+    columns: list[Any] = [*(first[name] for name in study.points[0].parameters), first["scheme"]]
+    for share, table in found.items():
+        # What is infinite cannot be told: a dash.
+        ends = {name: table[name].where(table[name].abs() < math.inf) for name in ("value", "low", "high")}
+        halves = (ends["high"] - ends["low"]) / 2
+        headers += [f">{quantile_name(share)}{f' ({reading.unit})' if reading.unit else ''}", ">from", ">to"]
+        columns += [aligned(each, halves, reading.size) for each in ends.values()]
+    headers.append(">runs")
+    columns.append([f"{n:,}" for n in first["n"]])
+    printed = Table(*headers)
+    for row in zip(*columns, strict=True):
+        printed.row(*row)
+    emit(f"\n{reading.name}: quantiles over runs, with 95 % intervals")
+    printed.print()
+    for share, table in found.items():
+        few = int((table["n"] < runs_to_tell(share)).sum())
+        if few:
+            emit(
+                f"{quantile_name(share)}: {few} of {len(table)} intervals have no end on one side or both, "
+                f"which takes {runs_to_tell(share):,} runs"
+            )
+    missing = first["missing"].sum()
+    if missing and better_of(metric) is not None:
+        emit(f"{missing:,} runs without {metric} count as worse than all others")
+
+
 def p_value(p: float) -> str:
     """Format a p-value."""
     if math.isnan(p):
@@ -325,11 +366,11 @@ def _warn(study: Study) -> None:
 # -- What the options mean ---------------------------------------------------------------------------
 
 
-def read_share(option: str, text: str) -> float:
+def read_share(option: str, text: str, what: str = "a share of the mean", example: str = "2%") -> float:
     """Read `2%` or `0.02`, the value of an option."""
     found = quantity(text)
     if found is None or found[1] != "" or not 0 < found[0] < 1:
-        raise RefusedError(f"{option}: expected a share of the mean such as 2%, found {text!r}")
+        raise RefusedError(f"{option}: expected {what} such as {example}, found {text!r}")
     return found[0]
 
 

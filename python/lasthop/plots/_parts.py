@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,10 @@ from matplotlib.patches import Patch
 from lasthop import Run
 from lasthop.plots import _figure, _style
 from lasthop.plots._looks import Look
+from lasthop.study.units import Reading, metric_reading, quantile_name
+
+if TYPE_CHECKING:
+    import pandas
 
 Periods = Sequence[tuple[float, float]]
 """Intervals of time in seconds, as (start, stop)."""
@@ -160,6 +165,20 @@ def title(axes: Axes, run: Run, connection: str | None = None, part: int = 0) ->
     name = run.label if len(ends) == 1 else f"{run.label}, {' to '.join(ends[part])}"
     axes.set_title(literal(name), loc="left", fontweight="bold")
     axes.set_title("   ".join(facts), loc="right", fontsize=8.5, color=_style.QUIET)
+
+
+def statistic(table: pandas.DataFrame) -> str:
+    """Return the column of what a table of means or quantiles shows."""
+    return "value" if "quantile" in table else "mean"
+
+
+def statistic_reading(table: pandas.DataFrame) -> Reading:
+    """Return the name and unit of what a table of means or quantiles shows."""
+    values = table[statistic(table)]
+    reading = metric_reading(str(table["metric"].iloc[0]), float(values[np.isfinite(values)].abs().max()))
+    if "quantile" not in table:
+        return reading
+    return replace(reading, name=f"{quantile_name(float(table['quantile'].iloc[0]))} of {reading.name}")
 
 
 def _number(n: int, noun: str) -> str:

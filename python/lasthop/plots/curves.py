@@ -12,12 +12,14 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.patches import Patch
+from matplotlib.transforms import ScaledTranslation
 
 from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure, drawing, legend, result
 from lasthop.plots._looks import Look, looks
-from lasthop.plots._parts import PRINTED, literal, refer
+from lasthop.plots._parts import PRINTED, literal, refer, statistic, statistic_reading
 from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading, setting_reading
 
@@ -34,6 +36,10 @@ _PEAK: Look = {
     "zorder": 3.5,
     "clip_on": False,
 }
+_OPEN: Look = {"linestyle": "none", "markersize": 8.0, "zorder": 3.2, "clip_on": False}
+_CLEAR = 4.0
+"""Points between a value and the caret that stands for the end of its interval."""
+
 _BAND = 0.18
 _LOGARITHMIC_FROM = 50.0
 _LEGEND_LETTERS = 90
@@ -153,7 +159,8 @@ def curve(
         if title:
             axes.set_title(literal(title), loc="left", fontweight="bold")
         intervals = ("bands" if bands else "bars") if any(line.low is not None for line in lines) else None
-        _explain(figure, axes, len(lines), intervals, peaks)
+        open_ended = any(np.isinf([*(line.low or []), *(line.high or [])]).any() for line in lines)
+        _explain(figure, axes, len(lines), intervals, peaks, open_ended)
     return result(figure, ax)
 
 
@@ -192,12 +199,13 @@ def sweep_curve(
     title: str = "",
     ax: Axes | None = None,
 ) -> DataFigure | Axes:
-    """Draw the mean of a metric against a swept setting.
+    """Draw the mean or a quantile of a metric against a swept setting.
 
     Parameters
     ----------
     summary : pandas.DataFrame
-        The result of `Study.summary`, or a subset with one row for each value of `x` and `by`.
+        The result of `Study.summary` or `Study.quantile`, or a subset with one row for each value of `x` and
+        `by`. A caret marks a quantile whose interval has no end there, since there are too few runs to tell.
     x : str
         The setting.
     by : str, default "scheme"
@@ -223,17 +231,17 @@ def sweep_curve(
     frame = summary.assign(_x=numbers[0])
     if frame.duplicated([by, "_x"]).any():
         raise ValueError(f"there are several rows for one {by} at one {x}; choose among them first")
+    shown = statistic(frame)
     lines = []
     for label, part in frame.groupby(by, sort=False):
         part = part.sort_values("_x")
         low, high = part["low"].tolist(), part["high"].tolist()
         scheme = str(label) if by == "scheme" else ""
-        lines.append(Line(str(label), part["_x"].tolist(), part["mean"].tolist(), low, high, scheme))
-    metric = str(frame["metric"].iloc[0])
+        lines.append(Line(str(label), part["_x"].tolist(), part[shown].tolist(), low, high, scheme))
     return curve(
         lines,
         setting_reading(x, numbers[1], max(numbers[0])),
-        metric_reading(metric, float(frame["mean"].max())),
+        statistic_reading(frame),
         references=references,
         bands=bands,
         peaks=peaks,
@@ -340,12 +348,26 @@ def _looks_of(lines: Sequence[Line]) -> list[Look]:
 
 def _draw(axes: Axes, line: Line, look: Look, x_size: float, y_size: float, bands: bool) -> None:
     x, y = np.asarray(line.x, dtype=float) / x_size, np.asarray(line.y, dtype=float) / y_size
+    # A quantile may be of runs that lack the metric.
+    y = np.where(np.isfinite(y), y, np.nan)
     # Not clipped, so that marks at zero are whole.
     drawn: Look = {"markersize": 5.5, "markeredgewidth": 1.2, "zorder": 3, "clip_on": False} | look
     axes.plot(x, y, label=literal(line.label), gid=line.label, **drawn)
     if line.low is None or line.high is None:
         return
     low, high = (np.asarray(end, dtype=float) / y_size for end in (line.low, line.high))
+    # Where a quantile has no end, as there are too few runs, a caret stands for it.
+    for ends, mark in ((low, CARETDOWNBASE), (high, CARETUPBASE)):
+        open_ended = np.isinf(ends)
+        if open_ended.any():
+            beyond = ScaledTranslation(
+                0, (_CLEAR if ends is high else -_CLEAR) / 72, axes.figure.dpi_scale_trans
+            )
+            place = axes.transData + beyond
+            axes.plot(
+                x[open_ended], y[open_ended], marker=mark, color=look["color"], transform=place, **_OPEN
+            )
+    low, high = np.where(np.isinf(low), y, low), np.where(np.isinf(high), y, high)
     if bands:
         axes.fill_between(x, low, high, color=look["color"], alpha=_BAND, linewidth=0, zorder=2)
     else:
@@ -362,7 +384,14 @@ def _mark_peak(axes: Axes, line: Line, x_size: float, y_size: float) -> None:
     axes.plot([x], [y[best] / y_size], linestyle="none", gid=f"peak of {line.label}", **_PEAK)
 
 
-def _explain(figure: Figure, axes: Axes, lines: int, intervals: str | None, peaks: bool = False) -> None:
+def _explain(
+    figure: Figure,
+    axes: Axes,
+    lines: int,
+    intervals: str | None,
+    peaks: bool = False,
+    open_ended: bool = False,
+) -> None:
     """Draw the legend of lines, intervals and marks above the figure."""
     handles: list[Any] = []
     labels: list[str] = []
@@ -374,6 +403,9 @@ def _explain(figure: Figure, axes: Axes, lines: int, intervals: str | None, peak
         handles.append(Patch(color=_style.QUIET, alpha=_BAND, linewidth=0))
     if intervals is not None:
         labels.append("95 % interval")
+    if open_ended:
+        handles += axes.plot([], [], marker=CARETUPBASE, color=_style.QUIET, **_OPEN)
+        labels.append("no end: too few runs")
     if peaks:
         handles.append(Line2D([], [], linestyle="none", **_PEAK))
         labels.append("highest")

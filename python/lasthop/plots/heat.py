@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from lasthop.plots import _style
 from lasthop.plots._figure import DataFigure
-from lasthop.plots._parts import literal
+from lasthop.plots._parts import literal, statistic, statistic_reading
 from lasthop.plots._style import style
 from lasthop.study.quantity import axis
 from lasthop.study.units import Reading, metric_reading, setting_reading
@@ -104,12 +104,13 @@ def heat_map(
 
 
 def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> DataFigure:
-    """Draw the mean of a metric over two swept settings, with a panel for each scheme.
+    """Draw the mean or a quantile of a metric over two swept settings, with a panel for each scheme.
 
     Parameters
     ----------
     summary : pandas.DataFrame
-        The result of `Study.summary`, or a subset with one row for each value of `x`, `y` and scheme.
+        The result of `Study.summary` or `Study.quantile`, or a subset with one row for each value of `x`, `y`
+        and scheme.
     x, y : str
         The settings of the horizontal and the vertical axis, whose values are quantities.
     title : str, default ""
@@ -137,8 +138,9 @@ def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> 
     if summary.duplicated(["scheme", x, y]).any():
         raise ValueError(f"there are several rows for one {x} and {y}; choose among them first")
     (columns, across_reading), (rows, down_reading) = axes_of[x], axes_of[y]
-    means = summary["mean"]
-    reading = metric_reading(str(summary["metric"].iloc[0]), float(means.abs().max()))
+    centre = statistic(summary)
+    means = summary[centre].where(np.isfinite(summary[centre]))
+    reading = statistic_reading(summary)
     panels = list(summary.groupby("scheme", sort=False))
     across = min(len(panels), max(1, 16 // max(4, len(columns))))
     down = math.ceil(len(panels) / across)
@@ -146,7 +148,7 @@ def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> 
     scale = ScalarMappable(Normalize(*((known.min(), known.max()) if len(known) else (0.0, 1.0))), _MEANS)
     width = across * (_COLUMN * min(len(columns), 24) + 0.4) + 1.9
     height = down * (_ROW * min(len(rows), 24) + 0.7) + 0.9
-    shown = ["scheme", x, y, "mean", "low", "high"]
+    shown = ["scheme", x, y, centre, "low", "high"]
     with style():
         figure = DataFigure({name: summary[name] for name in shown}, max(6.4, width), max(3.0, height))
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
@@ -154,7 +156,7 @@ def sweep_map(summary: pandas.DataFrame, x: str, y: str, *, title: str = "") -> 
             axes.set_visible(False)
         for axes, (scheme, part) in zip(grid.flat, panels, strict=False):
             cells = np.full((len(rows), len(columns)), np.nan)
-            for at_x, at_y, mean in zip(part[f"_{x}"], part[f"_{y}"], part["mean"], strict=True):
+            for at_x, at_y, mean in zip(part[f"_{x}"], part[f"_{y}"], part[centre], strict=True):
                 cells[rows.index(at_y), columns.index(at_x)] = mean / reading.size
             axes.set_facecolor(_style.SHADE)
             axes.pcolormesh(np.ma.masked_invalid(cells), cmap=_MEANS, norm=scale.norm, edgecolors="white")

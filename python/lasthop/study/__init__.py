@@ -8,6 +8,7 @@ statistics.
 from lasthop.study.error import StudyError
 from lasthop.study.merge import merge
 from lasthop.study.plan import Progress, Target
+from lasthop.study.statistics import Quantile, quantile
 from lasthop.study.study import Study
 
-__all__ = ["Progress", "Study", "StudyError", "Target", "merge"]
+__all__ = ["Progress", "Quantile", "Study", "StudyError", "Target", "merge", "quantile"]

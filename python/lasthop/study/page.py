@@ -13,8 +13,9 @@ from lasthop import plots
 from lasthop.files import write_text
 from lasthop.report import Picture, data_url, template
 from lasthop.study import report
+from lasthop.study.samples import TOTAL
 from lasthop.study.study import Study
-from lasthop.study.units import aligned, metric_reading
+from lasthop.study.units import aligned, metric_reading, quantile_name
 
 if TYPE_CHECKING:
     import pandas
@@ -63,7 +64,11 @@ def write_html(study: Study, path: Path, command: str = "") -> Path:
         The file.
     """
     comparison = study.compare()
-    others = [name for name in _METRICS if name != study.metric and name in study.metrics]
+    others = [
+        name
+        for name in dict.fromkeys((*study.further, *_METRICS))
+        if name != study.metric and name in study.metrics
+    ]
     document = json.dumps(report.document(study), ensure_ascii=False).encode()
     page = template("lasthop.study", "report.html.jinja").render(
         study=study,
@@ -72,10 +77,23 @@ def write_html(study: Study, path: Path, command: str = "") -> Path:
         schemes=list(dict.fromkeys(scheme for point in study.points for scheme in point.schemes)),
         metric=metric_reading(study.metric, 1.0).name,
         data=data_url("application/json", document),
-        curves=[(title, Picture.of(figure)) for title, figure in report.curve_figures(study)],
+        curves=[
+            (title, Picture.of(figure))
+            for share in (None, *study.quantiles)
+            for title, figure in report.curve_figures(study, share)
+        ],
         distributions=[(title, Picture.of(figure)) for title, figure in _distributions(study)],
         means=_means(study, study.metric),
         others=[(metric_reading(name, 1.0).name, _means(study, name)) for name in others],
+        quantiles=[
+            (
+                f"{quantile_name(share)} of {metric_reading(name, 1.0).name}",
+                _quantiles(study, name, share),
+            )
+            for name in (study.metric, *study.further)
+            if name != TOTAL
+            for share in study.quantiles
+        ],
         comparisons=_comparisons(study, comparison) if len(comparison) else None,
         few=int(study.summary()["few"].sum()),
         toml=study.scenario.to_toml(),
@@ -109,6 +127,24 @@ def _means(study: Study, metric: str) -> Table:
         summary["scheme"],
         *(aligned(summary[name], summary["ci95"], reading.size) for name in ("mean", "low", "high")),
         [f"{runs:,}" for runs in summary["runs"]],
+    ]
+    heads = [*parameters, "scheme", reading.label, "from", "to", "runs"]
+    return Table(heads, len(parameters) + 1, _rows(columns))
+
+
+def _quantiles(study: Study, metric: str, share: float) -> Table:
+    """Return a quantile of a metric with its intervals; a dash is what the runs cannot tell."""
+    table = study.quantile(share, metric)
+    parameters = list(study.points[0].parameters)
+    ends = {name: table[name].where(table[name].abs() < math.inf) for name in ("value", "low", "high")}
+    greatest = float(ends["value"].abs().max())
+    reading = metric_reading(metric, 0.0 if math.isnan(greatest) else greatest)
+    halves = (ends["high"] - ends["low"]) / 2
+    columns: list[Any] = [
+        *(table[name] for name in parameters),
+        table["scheme"],
+        *(aligned(each, halves, reading.size) for each in ends.values()),
+        [f"{n:,}" for n in table["n"]],
     ]
     heads = [*parameters, "scheme", reading.label, "from", "to", "runs"]
     return Table(heads, len(parameters) + 1, _rows(columns))

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from lasthop.files import write_text
 from lasthop.study.quantity import axis
+from lasthop.study.samples import TOTAL
 from lasthop.study.study import Study
+from lasthop.study.units import quantile_name
 
 if TYPE_CHECKING:
     import pandas
@@ -41,6 +43,10 @@ def document(study: Study) -> dict[str, Any]:
     """
     summaries = {metric: study.summary(metric) for metric in study.metrics}
     shown = summaries[study.metric]
+    quantiles = {
+        metric: {quantile_name(share): study.quantile(share, metric) for share in study.quantiles}
+        for metric in _stated_quantities(study)
+    }
     parameters = list(study.points[0].parameters)
     hashes = [point.hash for point in study.points for _ in point.schemes]
     results = []
@@ -54,6 +60,10 @@ def document(study: Study) -> dict[str, Any]:
                 "unfinished": int(cell["unfinished"]),
                 "precision": _number(cell["ci95"] / abs(cell["mean"]) if cell["mean"] else math.nan),
                 "metrics": {metric: _mean(table.iloc[row]) for metric, table in summaries.items()},
+                "quantiles": {
+                    metric: {name: _quantile(table.iloc[row]) for name, table in each.items()}
+                    for metric, each in quantiles.items()
+                },
             }
         )
     return {
@@ -107,6 +117,8 @@ def write(
     comparison = _stacked(study.compare(metric=metric) for metric in stated)
     if len(comparison):
         written.append(to_csv(comparison, directory / "comparison.csv"))
+    if found := [study.quantile(q, metric) for metric in _stated_quantities(study) for q in study.quantiles]:
+        written.append(to_csv(_stacked(found), directory / "quantiles.csv"))
     if export == "csv":
         written.append(study.to_csv(directory / "runs.csv"))
     if export == "parquet":
@@ -132,8 +144,9 @@ def curves(study: Study, directory: Path) -> list[Path]:
     study : Study
         The study.
     directory : Path
-        The directory of the figures. If other settings are swept too, there is one figure for each
-        combination of their values. With three numeric settings or more there are none.
+        The directory of the figures: of means, and of each quantile. If other settings are swept too, there
+        is one figure for each combination of their values. With three numeric settings or more there are
+        none.
 
     Returns
     -------
@@ -143,18 +156,20 @@ def curves(study: Study, directory: Path) -> list[Path]:
     from lasthop import plots
 
     numeric = len(_numeric(study))
-    stem = "curve" if numeric == 1 else "heat-map"
     numbered = len(study.points[0].parameters) > numeric
     written = []
-    for number, (_, figure) in enumerate(curve_figures(study), 1):
-        written += plots.save(figure, directory / (f"{stem}-{number}" if numbered else stem))
+    for share in (None, *study.quantiles):
+        stem = "curve" if numeric == 1 else "heat-map"
+        stem += "" if share is None else f"-{quantile_name(share)}"
+        for number, (_, figure) in enumerate(curve_figures(study, share), 1):
+            written += plots.save(figure, directory / (f"{stem}-{number}" if numbered else stem))
     return written
 
 
-def curve_figures(study: Study) -> Iterator[tuple[str, DataFigure]]:
-    """Yield the figures of `curves` with their titles."""
+def curve_figures(study: Study, share: float | None = None) -> Iterator[tuple[str, DataFigure]]:
+    """Yield the figures of `curves` with their titles: of the means, or of a quantile."""
     numeric = _numeric(study)
-    if len(numeric) not in (1, 2):
+    if len(numeric) not in (1, 2) or (share is not None and study.metric == TOTAL):
         return
     from lasthop.plots.curves import sweep_curve
     from lasthop.plots.heat import sweep_map
@@ -165,7 +180,7 @@ def curve_figures(study: Study) -> Iterator[tuple[str, DataFigure]]:
         return sweep_map(part, numeric[0], numeric[1], title=title)
 
     others = [name for name in study.points[0].parameters if name not in numeric]
-    summary = study.summary()
+    summary = study.summary() if share is None else study.quantile(share)
     if not others:
         title = study.scenario.title
         yield title, draw(summary, title)
@@ -173,6 +188,12 @@ def curve_figures(study: Study) -> Iterator[tuple[str, DataFigure]]:
     for values, part in summary.groupby(others, sort=False):
         title = ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True))
         yield title, draw(part, title)
+
+
+def _stated_quantities(study: Study) -> list[str]:
+    """Return the stated metrics that have quantiles, if any are wanted."""
+    stated = (study.metric, *study.further) if study.quantiles else ()
+    return [metric for metric in stated if metric != TOTAL]
 
 
 def _numeric(study: Study) -> list[str]:
@@ -195,6 +216,15 @@ def _mean(row: pandas.Series[Any]) -> dict[str, Any]:
     return {
         "mean": _number(row["mean"]),
         "ci95": _number(row["ci95"]),
+        "n": int(row["n"]),
+        "low": _number(row["low"]),
+        "high": _number(row["high"]),
+    }
+
+
+def _quantile(row: pandas.Series[Any]) -> dict[str, Any]:
+    return {
+        "value": _number(row["value"]),
         "n": int(row["n"]),
         "low": _number(row["low"]),
         "high": _number(row["high"]),
@@ -232,5 +262,5 @@ def _comparison(row: pandas.Series[Any], parameters: list[str]) -> dict[str, Any
 
 
 def _number(value: float) -> float | None:
-    """Return a number, or None for NaN, which JSON lacks."""
-    return None if math.isnan(value) else float(value)
+    """Return a number, or None for NaN and infinity, which JSON lacks."""
+    return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Means with their intervals, and paired comparisons. docs/studies.md defines what is computed here.
+"""Means and quantiles with their intervals, and paired comparisons. docs/studies.md defines them.
 
 Nothing in this module knows of scenarios or stores: samples go in, estimates come out.
 """
@@ -6,6 +6,7 @@ Nothing in this module knows of scenarios or stores: samples go in, estimates co
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -91,6 +92,34 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Quantile:
+    """A quantile and how well it is known.
+
+    Attributes
+    ----------
+    share : float
+        Which quantile: the share of the distribution that is at most this large.
+    n : int
+        The size of the sample.
+    value : float
+        The sample's quantile; NaN if it is empty.
+    low, high : float
+        The ends of the interval: values of the sample, or infinite where the sample is too small to tell.
+    """
+
+    share: float
+    n: int
+    value: float
+    low: float
+    high: float
+
+    @property
+    def told(self) -> bool:
+        """Whether the sample was large enough for both ends of the interval."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One scheme against another over the same runs.
 
@@ -154,6 +183,71 @@ def estimate(values: npt.ArrayLike, kind: Kind = "signed", level: float = LEVEL)
     least = -math.inf if kind == "signed" else 0.0
     greatest = 1.0 if kind == "share" else math.inf
     return _from_moments(sample, level, least, greatest)
+
+
+def quantile(values: npt.ArrayLike, share: float, level: float = LEVEL) -> Quantile:
+    """Estimate a quantile from independent values, whatever their distribution is.
+
+    The ends of the interval are order statistics. How many values lie below the true quantile is binomial,
+    so each end is on the wrong side of it with at most half of 1 - `level`: for every sample size, and also
+    if values repeat. With values that depend on each other, as the response times of one run may, the
+    interval is too narrow.
+
+    Parameters
+    ----------
+    values : array_like of float
+        The sample. Infinite values stand for what is only known to be larger or smaller than all others.
+    share : float
+        Which quantile, such as 0.95.
+    level : float, default 0.95
+        The level of the interval.
+
+    Returns
+    -------
+    Quantile
+        Its value is about as often above the true quantile as below it: `numpy.quantile` with the method
+        `"median_unbiased"`. The usual method gives less for quantiles such as 0.99 of few values, and may
+        leave the interval.
+
+    Raises
+    ------
+    ValueError
+        If `share` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> found = quantile(range(1, 101), 0.5)
+    >>> found.value, found.low, found.high
+    (50.5, 40.0, 61.0)
+    >>> quantile(range(1, 101), 0.99).high, runs_to_tell(0.99)
+    (inf, 368)
+    """
+    from scipy.special import bdtr, bdtrc
+
+    if not 0 < share < 1:
+        raise ValueError(f"found the quantile {share}, expected a share between 0 and 1, such as 0.95")
+    sample = np.sort(np.asarray(values, dtype=np.float64))
+    n, tail = len(sample), (1 - level) / 2
+    if n == 0:
+        return Quantile(share, 0, math.nan, -math.inf, math.inf)
+    # The largest place, from 1, that at most `tail` of samples have above the quantile, and the smallest that
+    # as few have below it.
+    below = bisect_right(range(n), tail, key=lambda k: float(bdtr(k, n, share)))
+    above = 1 + bisect_left(range(n), -tail, key=lambda k: -float(bdtrc(k, n, share)))
+    low = float(sample[below - 1]) if below else -math.inf
+    high = float(sample[above - 1]) if above <= n else math.inf
+    return Quantile(share, n, _interpolated(sample, share), low, high)
+
+
+def runs_to_tell(share: float, level: float = LEVEL) -> int:
+    """Return the size of the smallest sample that has both ends of the interval of a quantile.
+
+    Examples
+    --------
+    >>> [runs_to_tell(share) for share in (0.5, 0.95, 0.99, 0.01)]
+    [6, 72, 368, 368]
+    """
+    return math.ceil(math.log((1 - level) / 2) / math.log(max(share, 1 - share)))
 
 
 def compare(values: npt.ArrayLike, baseline: npt.ArrayLike, level: float = LEVEL) -> Comparison:
@@ -282,6 +376,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def _interpolated(ordered: Sample, share: float) -> float:
+    """Return the quantile of an ordered sample, at least one value, some of which may be infinite."""
+    # Hyndman and Fan (1996), "Sample quantiles in statistical packages", definition 8.
+    n = len(ordered)
+    place = min(max((n + 1 / 3) * share - 2 / 3, 0.0), n - 1.0)
+    first = math.floor(place)
+    one, next_one = float(ordered[first]), float(ordered[min(first + 1, n - 1)])
+    if one == next_one or place == first:
+        return one
+    return one + (place - first) * (next_one - one)
+
+
 def _from_moments(sample: Sample, level: float, least: float, greatest: float) -> Estimate:
     """Return Student's interval; if the sample is skewed, the smallest that has Hall's in it too.
 
@@ -293,14 +399,14 @@ def _from_moments(sample: Sample, level: float, least: float, greatest: float) -
     n = len(sample)
     mean, sd, skew = float(sample.mean()), float(sample.std(ddof=1)), skewness(sample)
     root = math.sqrt(n)
-    quantile = float(stdtrit(n - 1, (1 + level) / 2)) / root
-    low, high = mean - quantile * sd, mean + quantile * sd
+    students = float(stdtrit(n - 1, (1 + level) / 2)) / root
+    low, high = mean - students * sd, mean + students * sd
     p_value = 2 * float(stdtr(n - 1, -abs(mean) / sd * root))
     method = "t"
     if n < COCHRAN * skew**2:
         method = "skewed"
         shift, bend = skew / (6 * n), skew / 3
-        ends = [mean - sd * (math.cbrt(1 + 3 * bend * (t - shift)) - 1) / bend for t in (quantile, -quantile)]
+        ends = [mean - sd * (math.cbrt(1 + 3 * bend * (t - shift)) - 1) / bend for t in (students, -students)]
         low, high = min(low, ends[0]), max(high, ends[1])
         apart = mean / sd
         level_at_zero = apart + bend * apart**2 + bend**2 * apart**3 / 3 + shift

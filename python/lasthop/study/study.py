@@ -50,6 +50,8 @@ class Study:
     metrics : sequence of str, optional
         Further metrics of the tables. Those of parts, such as ``"connection.NAME.goodput"``, are stored only
         if they are stated here, or by `metric` or `targets`; every study stores `Scenario.metrics`.
+    quantiles : sequence of float, optional
+        The quantiles over runs that tables and documents have beside the means, such as ``(0.5, 0.95)``.
     targets : sequence of Target, optional
         Further precisions to reach before a point stops.
     each_scheme : bool, default False
@@ -72,6 +74,8 @@ class Study:
         The metric.
     further : tuple of str
         Further metrics of the tables.
+    quantiles : tuple of float
+        The quantiles of the tables.
     each_scheme : bool
         Whether each scheme of a point stops by itself.
     path : Path or None
@@ -112,6 +116,7 @@ class Study:
         runs: tuple[int, int] = (100, 1000),
         metric: str = "throughput_bps",
         metrics: Sequence[str] = (),
+        quantiles: Sequence[float] = (),
         targets: Sequence[Target] = (),
         each_scheme: bool = False,
         store: str | Path | None = None,
@@ -119,6 +124,7 @@ class Study:
     ) -> None:
         self.scenario: Scenario = scenario if isinstance(scenario, Scenario) else api.load(scenario)
         self.each_scheme = each_scheme
+        self.quantiles: tuple[float, ...] = tuple(dict.fromkeys(map(_share, quantiles)))
         self._precision = precision
         self.path: Path | None = None if store is None else Path(store)
         self.shard: Shard | None = None if shard is None else Shard(*shard)
@@ -192,6 +198,7 @@ class Study:
             runs=(meta["runs"][0], meta["runs"][1]),
             metric=meta["metric"],
             metrics=meta.get("further", []),
+            quantiles=meta.get("quantiles", []),
             targets=[Target(*each) for each in meta.get("targets", [])],
             each_scheme=meta.get("each_scheme", False),
             store=path,
@@ -297,6 +304,7 @@ class Study:
             "runs": [self.rule.least, self.rule.most],
             "metric": self.metric,
             "further": self.further,
+            "quantiles": self.quantiles,
             "targets": [[each.metric, each.relative, each.absolute] for each in self._targets],
             "each_scheme": self.each_scheme,
             "shard": None if self.shard is None else [self.shard.index, self.shard.of],
@@ -367,6 +375,31 @@ class Study:
         """
         samples = self.samples()
         return tables.summary_frame(samples, self._identity, self._stored(metric or self.metric))
+
+    def quantile(self, share: float, metric: str | None = None) -> pandas.DataFrame:
+        """Return a quantile of a metric over the runs of each point with each scheme, with its interval.
+
+        Parameters
+        ----------
+        share : float
+            Which quantile, such as 0.95.
+        metric : str, optional
+            The metric. By default the study's.
+
+        Returns
+        -------
+        pandas.DataFrame
+            docs/studies.md defines the columns.
+
+        Raises
+        ------
+        StudyError
+            If the share is not between 0 and 1; or the metric has no quantiles, being a ratio of totals.
+        """
+        samples, found = self.samples(), self._stored(metric or self.metric)
+        if found == TOTAL:
+            raise StudyError(f"{TOTAL} is a ratio of the totals of all runs, and has no quantiles over runs")
+        return tables.quantile_frame(samples, self._identity, found, _share(share))
 
     def compare(self, baseline: str | None = None, metric: str | None = None) -> pandas.DataFrame:
         """Return the paired differences between each scheme and a baseline, over the same fades.
@@ -525,6 +558,19 @@ class Study:
                 f"{self.path}: {kept} is kept there, and this is {ours}; "
                 "keep each in a directory of its own (--out DIR, or another store)"
             )
+
+
+def _share(quantile: float) -> float:
+    """Return a quantile that exists.
+
+    Raises
+    ------
+    StudyError
+        If it does not.
+    """
+    if not 0 < quantile < 1:
+        raise StudyError(f"quantile: found {quantile}, expected a share between 0 and 1, such as 0.95")
+    return float(quantile)
 
 
 def _check_shard(shard: Shard, rule: Rule, points: int) -> None:

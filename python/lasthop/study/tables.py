@@ -9,9 +9,9 @@ import numpy as np
 
 from lasthop.study.quantity import numeric_columns
 from lasthop.study.samples import TOTAL, Samples
-from lasthop.study.statistics import Comparison, Estimate, compare_paired, estimate, holm
+from lasthop.study.statistics import Comparison, Estimate, Sample, compare_paired, estimate, holm, quantile
 from lasthop.study.store import ALL, Identity, Store
-from lasthop.study.units import metric_kind
+from lasthop.study.units import better_of, metric_kind
 
 if TYPE_CHECKING:
     import pandas
@@ -92,6 +92,48 @@ def summary_frame(samples: Samples, identity: Identity, metric: str) -> pandas.D
                 row |= {TOTAL: total.mean, f"{TOTAL}_ci95": total.ci95}
             rows.append(row)
     return pandas.DataFrame(rows)
+
+
+def quantile_frame(samples: Samples, identity: Identity, metric: str, share: float) -> pandas.DataFrame:
+    """Return a quantile of a metric over the runs of each point with each scheme."""
+    import pandas
+
+    rows = []
+    settings = setting_cells(identity)
+    for i, point in enumerate(identity.points):
+        for scheme in point.schemes:
+            sample = samples.of(i, scheme, metric)
+            missing = np.isnan(sample)
+            found = quantile(_with_the_worst(sample, metric), share)
+            rows.append(
+                settings[i]
+                | {
+                    "scheme": scheme,
+                    "metric": metric,
+                    "quantile": share,
+                    "runs": samples.runs(i, scheme),
+                    "n": found.n,
+                    "missing": int(np.count_nonzero(missing)),
+                    "value": found.value,
+                    "low": found.low,
+                    "high": found.high,
+                    "told": found.told,
+                }
+            )
+    return pandas.DataFrame(rows)
+
+
+def _with_the_worst(sample: Sample, metric: str) -> Sample:
+    """Return a sample in which a run without the metric is worse than all others.
+
+    A transfer that did not finish took longer than any that did. If no run has the metric, or if it depends
+    on the question what is worse, those runs are left out.
+    """
+    missing = np.isnan(sample)
+    worst = {"lower": math.inf, "higher": -math.inf}.get(better_of(metric) or "")
+    if worst is None or missing.all():
+        return sample[~missing]
+    return np.where(missing, worst, sample)
 
 
 def comparison_frame(

@@ -81,6 +81,17 @@ def better_of(metric: str) -> Literal["higher", "lower"] | None:
     return better(metric)
 
 
+def quantile_name(share: float) -> str:
+    """Return the short name of a quantile.
+
+    Examples
+    --------
+    >>> quantile_name(0.5), quantile_name(0.999)
+    ('p50', 'p99.9')
+    """
+    return f"p{round(100 * share, 10):.12g}"
+
+
 def metric_reading(metric: str, greatest: float) -> Reading:
     """Return the name and a suitable unit of a metric.
 
