@@ -26,6 +26,7 @@ __all__ = [
     "UnknownMetric",
     "__version__",
     "better",
+    "counts",
     "decode",
     "links",
     "schemes",
@@ -127,6 +128,7 @@ class Scheme:
 
 def schemes() -> list[Scheme]: ...
 def better(name: str) -> Literal["higher", "lower"] | None: ...
+def counts(name: str) -> bool: ...
 def decode(cells: bytes, runs: int) -> NDArray[np.int64] | NDArray[np.float64]: ...
 
 @final

@@ -196,6 +196,20 @@ def test_the_command_prints_and_writes_quantiles(command: Command, tmp_path: Pat
     assert "--quantile: expected a share of the runs such as 95%, found '95'" in refused.stderr
 
 
+def test_the_command_says_which_runs_count_as_the_worst(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(BASE)
+    options = ("--set", TWO, "--set", "limit=150 s", "--runs", "40", "--out", tmp_path / "out")
+    metrics = ("--metric", "completion_time_s", "--metric", "ebsn.notices_sent")
+    result = command("study", tmp_path / "a.toml", *options, *metrics, "--quantile", "50%")
+    assert result.returncode == 0, result.stderr
+    missing = pandas.read_csv(tmp_path / "out/quantiles.csv")["missing"][:2].sum()
+    assert missing > 0
+    assert f"{missing} runs without completion_time_s count as worse than all others" in result.stdout
+    # A scheme without the counter has no runs that it could lack.
+    assert "without ebsn" not in result.stdout
+    assert "no end" not in result.stdout
+
+
 def test_merged_shards_have_them(tmp_path: Path) -> None:
     stores = [tmp_path / f"{i}.sqlite" for i in (1, 2)]
     for i, store in enumerate(stores, 1):

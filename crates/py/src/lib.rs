@@ -39,7 +39,7 @@ mod _lasthop {
     #[pymodule_export]
     use crate::link::{Link, links};
     #[pymodule_export]
-    use crate::pool::{Pool, better, decode};
+    use crate::pool::{Pool, better, counts, decode};
     #[pymodule_export]
     use crate::run::Run;
     #[pymodule_export]

@@ -242,6 +242,33 @@ pub(crate) fn better(name: &str) -> PyResult<Option<&'static str>> {
     })
 }
 
+/// Return whether the values of a metric are whole numbers.
+///
+/// Parameters
+/// ----------
+/// name : str
+///     The metric, of whatever it is.
+///
+/// Returns
+/// -------
+/// bool
+///     True also for counters of schemes.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If the name is quoted wrongly.
+///
+/// Examples
+/// --------
+/// >>> from lasthop._lasthop import counts
+/// >>> counts("timeouts"), counts("traffic.voice.mos"), counts("snoop.connections")
+/// (True, False, True)
+#[pyfunction]
+pub(crate) fn counts(name: &str) -> PyResult<bool> {
+    Ok(metric_name(name)?.counts())
+}
+
 /// Reads the name of a metric.
 pub(crate) fn metric_name(name: &str) -> PyResult<MetricName> {
     name.parse().map_err(|error: Misnamed| PyValueError::new_err(error.to_string()))

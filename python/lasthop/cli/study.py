@@ -28,7 +28,7 @@ from lasthop.study.quantity import quantity
 from lasthop.study.samples import TOTAL
 from lasthop.study.shard import Shard
 from lasthop.study.statistics import runs_to_tell
-from lasthop.study.units import aligned, better_of, metric_reading, quantile_name
+from lasthop.study.units import aligned, metric_reading, quantile_name
 
 if TYPE_CHECKING:
     import pandas
@@ -328,14 +328,14 @@ def _print_quantiles(study: Study, metric: str) -> None:
     emit(f"\n{reading.name}: quantiles over runs, with 95 % intervals")
     printed.print()
     for share, table in found.items():
-        few = int((table["n"] < runs_to_tell(share)).sum())
+        few = int(((table["n"] > 0) & (table["n"] < runs_to_tell(share))).sum())
         if few:
             emit(
                 f"{quantile_name(share)}: {few} of {len(table)} intervals have no end on one side or both, "
                 f"which takes {runs_to_tell(share):,} runs"
             )
-    missing = first["missing"].sum()
-    if missing and better_of(metric) is not None:
+    missing = int(first.loc[first["n"] == first["runs"], "missing"].sum())
+    if missing:
         emit(f"{missing:,} runs without {metric} count as worse than all others")
 
 

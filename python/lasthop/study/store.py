@@ -290,8 +290,9 @@ class Store:
         self._ids = _places(identity, rows)
         self._metrics, self._asked = identity.metrics, identity.asked
         self._columns = tuple(self.meta()["metrics"])
-        lacking = f"SELECT DISTINCT point, scheme FROM chunk WHERE NOT {self._complete()}"
-        self._lacking = frozenset((point, scheme) for point, scheme in self._rows(lacking))
+        query = f"SELECT DISTINCT point, scheme FROM chunk WHERE NOT {self._complete()}"
+        lacking = self._rows(query) if self._asked else []
+        self._lacking = frozenset((point, scheme) for point, scheme in lacking)
 
     def _complete(self) -> str:
         """Return the SQL that tells whether a chunk has all metrics that were asked for.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from lasthop._lasthop import better
+from lasthop._lasthop import better, counts
 from lasthop.study.statistics import Kind
 
 RATES = (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9))
@@ -61,13 +61,15 @@ def metric_kind(metric: str) -> Kind:
     --------
     >>> metric_kind("goodput"), metric_kind("timeouts"), metric_kind("4.throughput_bps")
     ('share', 'count', 'amount')
+    >>> metric_kind("traffic.voice.mos")
+    'amount'
     """
     name = metric.rpartition(".")[2]
     if name == "throughput_total_bps":
         return "signed"
     if name in _BELOW_ONE:
         return "share"
-    return "amount" if name.endswith(_AMOUNTS) else "count"
+    return "amount" if name.endswith(_AMOUNTS) or not counts(metric) else "count"
 
 
 def better_of(metric: str) -> Literal["higher", "lower"] | None:

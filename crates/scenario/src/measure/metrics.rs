@@ -51,7 +51,12 @@ pub enum Better {
 /// Which values of the metric called `name` are better, whatever it is a metric of. [`Better::Depends`] for every other
 /// name.
 pub(super) fn direction(name: &str) -> Better {
-    DIRECTIONS.iter().find(|(each, _)| *each == name).map_or(Better::Depends, |(_, better)| *better)
+    DEFINED.iter().find(|(each, ..)| *each == name).map_or(Better::Depends, |(_, _, better)| *better)
+}
+
+/// Whether the metric called `name` is a whole number, whatever it is a metric of; `None` if there is none.
+pub(super) fn counts(name: &str) -> Option<bool> {
+    DEFINED.iter().find(|(each, ..)| *each == name).map(|(_, of, _)| *of == "u64")
 }
 
 /// Defines structs of metrics, so that names, values and which of them are better are stated only once.
@@ -59,8 +64,10 @@ macro_rules! metrics {
     ($($(#[$of:meta])* struct $set:ident {
         $($(#[$doc:meta])* $name:ident: $type:ty => $better:ident,)*
     })*) => {
-        /// Which values of each metric are better. A name that several sets have means the same in all of them.
-        const DIRECTIONS: &[(&str, Better)] = &[$($((stringify!($name), Better::$better)),*),*];
+        /// The type of each metric, and which values are better. A name that several sets have means the same in all
+        /// of them.
+        const DEFINED: &[(&str, &str, Better)] =
+            &[$($((stringify!($name), stringify!($type), Better::$better)),*),*];
 
         $(
             $(#[$of])*
@@ -265,10 +272,12 @@ mod tests {
 
     /// Users ask by the name alone.
     #[test]
-    fn the_sets_agree_on_what_is_better() {
-        for (name, better) in DIRECTIONS {
+    fn the_sets_agree_on_what_a_name_means() {
+        for (name, of, better) in DEFINED {
             assert_eq!(direction(name), *better, "{name}");
+            assert_eq!(counts(name), Some(*of == "u64"), "{name}");
         }
+        assert_eq!(counts("snoop.connections"), None);
         assert_eq!(direction("throughput_bps"), Better::Higher);
         assert_eq!(direction("lost_packets"), Better::Lower);
         assert_eq!(direction("notices"), Better::Depends);
